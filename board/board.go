@@ -1,0 +1,318 @@
+package board
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits of the contract. A driver refuses what is larger with [domain.ErrInvalid].
+const (
+	MaxField  = 1 << 20 // bytes of one field's value, list item or set member
+	MaxRecord = 4 << 20 // bytes of a record's names and values together
+	MaxOps    = 1024    // guards and operations of one batch together
+	MaxKey    = 255     // bytes of a key, field name or alarm name; at least 1, no NUL
+	MaxClaim  = 1024    // items of one Claim
+	MinLease  = time.Second
+	MaxLease  = time.Hour
+)
+
+// Fields that the board itself keeps on a leased record, and the one it reads.
+const (
+	FieldAttempt = "attempt"     // fencing token: how often it was leased; stays after release
+	FieldOwner   = "lease_owner" // who holds it; absent when nobody does
+	FieldQueue   = "lease_queue" // the CapGroup it counts to; absent when nobody holds it
+	FieldCancel  = "cancel"      // non-empty: Extend tells the holder to stop
+)
+
+// LimitsKey is the record in a space that holds its weight and caps.
+const LimitsKey = "ramet:limits"
+
+// QueuePrefixes begin the names of lists that can be claimed from.
+var QueuePrefixes = []string{"queue:", "rhai_tasks:", "msg_out", "msg_in"}
+
+// IsQueue reports whether list can be claimed from.
+func IsQueue(list string) bool {
+	for _, p := range QueuePrefixes {
+		if strings.HasPrefix(list, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Group is the name under which a queue's ready spaces are kept: priorities
+// share the group of their type ("queue:v:p7" -> "queue:v"), a runner's own
+// queue is its own ("queue:v:runner7"), other queues are their own.
+func Group(list string) string {
+	head, last, ok := cutQueue(list)
+	if ok && len(last) == 2 && last[0] == 'p' {
+		return head
+	}
+	return list
+}
+
+// CapGroup is the name under which leases are counted for caps: the type,
+// also for a runner's own queue ("queue:v:runner7" -> "queue:v").
+func CapGroup(list string) string {
+	if head, _, ok := cutQueue(list); ok {
+		return head
+	}
+	return list
+}
+
+// cutQueue splits "queue:<type>:<rest>".
+func cutQueue(list string) (head, last string, ok bool) {
+	typ, found := strings.CutPrefix(list, "queue:")
+	if !found {
+		return "", "", false
+	}
+	i := strings.IndexByte(typ, ':')
+	if i < 0 {
+		return "", "", false
+	}
+	return list[:len("queue:")+i], typ[i+1:], true
+}
+
+// Space is the number of one context's board. Space 0 is the node-wide one.
+type Space uint32
+
+// Field is one named value of a record.
+type Field struct{ Name, Value string }
+
+// Record is the fields of a record, in no order, each name once. Nil means
+// that there is no such record: a record without fields does not exist.
+type Record []Field
+
+// Lookup returns a field's value and whether it is there.
+func (r Record) Lookup(name string) (string, bool) {
+	for i := range r {
+		if r[i].Name == name {
+			return r[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Get returns a field's value, "" when it is not there.
+func (r Record) Get(name string) string {
+	v, _ := r.Lookup(name)
+	return v
+}
+
+// Board is the live state. It is safe for concurrent use.
+//
+// Errors of every method: [domain.ErrUnavailable] when the store cannot be
+// reached or the board is closed (an interrupted Commit may or may not have
+// been applied), [domain.ErrInvalid] for what breaks a limit or asks for
+// another kind of thing than the key holds, and the context's own error.
+type Board interface {
+	// Commit applies the batch wholly or not at all.
+	//
+	// Errors: *[GuardError], a [domain.ErrConflict], naming the first guard
+	// that failed.
+	Commit(ctx context.Context, batch Batch) error
+
+	// CommitEach applies batches in order, each for itself as by Commit, and
+	// returns an error (or nil) for each. It costs about as much as one Commit.
+	CommitEach(ctx context.Context, batches []Batch) []error
+
+	// Claim leases up to ask.Max items, in turns between spaces, and waits up
+	// to ask.Wait for the first. It returns early with what there is; nothing
+	// within the time is no error.
+	//
+	// Source: seed 004, "Task Execution"; the visibility time-out of Amazon SQS.
+	Claim(ctx context.Context, ask Ask) ([]Claimed, error)
+
+	// Extend renews leases to now+ttl. It answers for each in order.
+	Extend(ctx context.Context, owner string, ttl time.Duration, held []Held) ([]Answer, error)
+
+	// Occupy leases one record by name, without a queue: a routine, a flow. It
+	// takes over a lease whose time has run out, and renews owner's own
+	// without a new token. The record need not exist before. Occupied items
+	// count to no cap and are not reported by Expired.
+	//
+	// Errors: [domain.ErrConflict] while another holds it.
+	Occupy(ctx context.Context, space Space, item, owner string, ttl time.Duration) (token int64, err error)
+
+	// Void lets all leases run out at once whose owner begins with prefix: a
+	// node that comes back under its name fences its earlier life.
+	Void(ctx context.Context, ownerPrefix string) error
+
+	// Expired returns up to limit claimed leases whose time has run out,
+	// longest ago first, and waits up to wait for the first. They stay as they
+	// are until somebody commits against [Lapsed].
+	Expired(ctx context.Context, limit int, wait time.Duration) ([]Lease, error)
+
+	// Due returns up to limit alarms whose instant has come, earliest first,
+	// and waits up to wait for the first. They stay set until cleared.
+	Due(ctx context.Context, limit int, wait time.Duration) ([]Alarm, error)
+
+	// Get reads records; one that does not exist is nil.
+	Get(ctx context.Context, space Space, keys ...string) ([]Record, error)
+
+	// List reads up to n items from index from on, counted from the left.
+	// Negative from counts from the right end: -1 is the last.
+	List(ctx context.Context, space Space, list string, from, n int) ([]string, error)
+
+	// Len returns the lengths of lists.
+	Len(ctx context.Context, space Space, lists ...string) ([]int, error)
+
+	// Members reads a set, in lexical order, after the given member, up to limit.
+	Members(ctx context.Context, space Space, set, after string, limit int) ([]string, error)
+
+	// Keys pages through the keys that begin with prefix (records, lists and
+	// sets), up to about limit a page. Pass "" first and then what came back
+	// as next, until that is "". A key that is there all the time comes at
+	// least once; order is the driver's.
+	Keys(ctx context.Context, space Space, prefix, cursor string, limit int) (keys []string, next string, err error)
+
+	// Live pages through live items by the instant they were marked at, oldest
+	// first. Pass the zero LiveItem first, then the last of the page before.
+	Live(ctx context.Context, space Space, after LiveItem, limit int) ([]LiveItem, error)
+
+	// LeaseOf returns the lease on an item, also one that has run out.
+	LeaseOf(ctx context.Context, space Space, item string) (Lease, bool, error)
+
+	// AlarmOf returns the instant an alarm is set at.
+	AlarmOf(ctx context.Context, space Space, name string) (time.Time, bool, error)
+
+	// Ready returns the spaces that have something in the queue group.
+	Ready(ctx context.Context, group string) ([]Space, error)
+
+	// Next reserves n consecutive numbers of the counter key and returns the
+	// first. The first number ever is 1.
+	Next(ctx context.Context, space Space, key string, n int) (int64, error)
+
+	// Watch reports the keys with prefix that change in space, after each
+	// change is durable, until ctx ends; then the channel is closed. A watcher
+	// that falls behind gets one Event with an empty Key: look at everything
+	// again. It is open when Watch returns: no later change is missed.
+	Watch(ctx context.Context, space Space, prefix string) (<-chan Event, error)
+
+	// Durability says what an answered Commit survives.
+	Durability() Durability
+
+	// Close lets commits in progress end and refuses later calls.
+	Close() error
+}
+
+// Durability is what an acknowledged write survives.
+type Durability string
+
+// The durabilities, weakest first.
+const (
+	DurableMemory  Durability = "memory"  // nothing: it ends with the process
+	DurableProcess Durability = "process" // the end of the process, not of the machine
+	DurableDisk    Durability = "disk"    // a power cut
+	DurableQuorum  Durability = "quorum"  // the loss of a machine
+)
+
+// Ask is what a claimer wants.
+type Ask struct {
+	// Queues in order of preference. In each, spaces take turns; in a space
+	// the lists are tried in order.
+	Queues []Queue
+	// Max is the most items wanted, 1..MaxClaim.
+	Max int
+	// Owner is written on the lease.
+	Owner string
+	// Lease is how long it holds unless extended, MinLease..MaxLease.
+	Lease time.Duration
+	// Wait is how long to wait for the first item. Zero: not at all.
+	Wait time.Duration
+	// Mark is set on each claimed record in the same step.
+	Mark []Field
+	// Stamp names fields that are set to the instant of the claim by the
+	// board's clock in the same step: Unix milliseconds for names that end in
+	// "_ms", Unix seconds for others. (Mark cannot: an ask may wait long.)
+	Stamp []string
+	// Skip drops items whose record has this field at one of these values, or
+	// which are leased already.
+	Skip Match
+}
+
+// Stamped returns the fields named by Stamp for a claim at nowMs.
+func (a *Ask) Stamped(nowMs int64) []Field {
+	if len(a.Stamp) == 0 {
+		return nil
+	}
+	fields := make([]Field, len(a.Stamp))
+	for i, name := range a.Stamp {
+		n := nowMs
+		if !strings.HasSuffix(name, "_ms") {
+			n /= 1000
+		}
+		fields[i] = Field{Name: name, Value: strconv.FormatInt(n, 10)}
+	}
+	return fields
+}
+
+// Queue is a group of lists to claim from: all have the same [Group].
+type Queue struct {
+	Lists []string
+}
+
+// Match is a field that has one of some values.
+type Match struct {
+	Field  string
+	Values []string
+}
+
+// Claimed is an item that is now leased to the claimer.
+type Claimed struct {
+	Space Space
+	Item  string
+	Token int64
+	// Until is when the lease runs out, by this machine's clock.
+	Until time.Time
+	// Record is the record after the claim. It has only the claim's own fields
+	// when a foreign program pushed a key that it has not written yet.
+	Record Record
+}
+
+// Held names a lease its owner believes to hold.
+type Held struct {
+	Space Space
+	Item  string
+	Token int64
+}
+
+// Answer is what Extend found.
+type Answer string
+
+// The answers.
+const (
+	Renewed   Answer = "renewed"
+	Cancelled Answer = "cancelled" // renewed, and FieldCancel is set: stop the work
+	Lost      Answer = "lost"      // no longer held: stop the work, its finish would be refused
+)
+
+// Lease is one lease as it stands.
+type Lease struct {
+	Space Space
+	Item  string
+	Owner string
+	Token int64
+	Until time.Time
+}
+
+// Alarm is a name with an instant.
+type Alarm struct {
+	Space Space
+	Name  string
+	At    time.Time
+}
+
+// LiveItem is an unfinished record.
+type LiveItem struct {
+	Item string
+	At   time.Time
+}
+
+// Event says that something under a watched prefix changed.
+type Event struct {
+	Space Space
+	Key   string
+}

@@ -1,0 +1,22 @@
+// Package clockwork does what time asks for: it hands due alarms and lapsed
+// leases to those who know what they mean, audits what is unfinished, and
+// clears what is old.
+//
+// # Routines
+//
+// Each duty is a [Routine]: done by exactly one node at a time, which occupies
+// the record "ramet:routine:<name>" in space 0 by lease and renews it while it
+// works. Any number of nodes run the same routines; those that do not hold one
+// look again each few seconds, so a routine whose node died goes on within
+// the length of its lease.
+//
+// # Goroutines
+//
+// Run starts one goroutine a routine, and each routine with an endless round
+// (alarms, leases) a bounded number of handlers beside it. All have ended when
+// Run returns.
+//
+// Handlers are commits guarded by the alarm's instant or the lease's token. A
+// routine that is done twice for a moment, by a node that was paused, does no
+// harm.
+package clockwork

@@ -1,0 +1,153 @@
+package clockwork
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Routine is something that exactly one node does at a time.
+type Routine struct {
+	// Name is unique on the board.
+	Name string
+	// Every is the pause after a round. Zero: Round waits by itself.
+	Every time.Duration
+	// Round does one round. It must end soon after ctx ends.
+	Round func(ctx context.Context) error
+}
+
+// Config says how routines are shared between nodes.
+type Config struct {
+	// Owner is this life of this node; see work.RunnerConfig.Owner.
+	Owner string
+	// Lease is for how long a routine is occupied unless renewed. A dead
+	// node's routine goes on elsewhere after that. Default: 5s.
+	Lease time.Duration
+	// Logger takes what went wrong. Default: none.
+	Logger *slog.Logger
+}
+
+// Run does the routines whenever this node can occupy them, until ctx ends.
+func Run(ctx context.Context, b board.Board, cfg Config, routines []Routine) error {
+	if cfg.Lease == 0 {
+		cfg.Lease = 5 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	var g errgroup.Group
+	for _, r := range routines {
+		k := keeper{board: b, cfg: cfg, routine: r}
+		g.Go(func() error { k.run(ctx); return nil })
+	}
+	return g.Wait()
+}
+
+// keeper does one routine on this node.
+type keeper struct {
+	board   board.Board
+	cfg     Config
+	routine Routine
+}
+
+// run occupies the routine whenever it is free, and does it.
+func (k keeper) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		token, err := k.occupy(ctx)
+		if err == nil {
+			k.hold(ctx, token)
+			continue
+		}
+		if !errors.Is(err, domain.ErrConflict) && ctx.Err() == nil {
+			k.cfg.Logger.Warn("routine not occupied", "routine", k.routine.Name, "err", err)
+		}
+		pause(ctx, k.cfg.Lease/2)
+	}
+}
+
+func (k keeper) occupy(ctx context.Context) (int64, error) {
+	return k.board.Occupy(ctx, 0, layout.Routine(k.routine.Name), k.cfg.Owner, k.cfg.Lease)
+}
+
+// hold does rounds while the routine stays occupied by us, and frees it at the
+// end so that another node need not wait for the lease to run out.
+func (k keeper) hold(ctx context.Context, token int64) {
+	held, cancel := context.WithCancel(ctx)
+	renewals := make(chan struct{})
+	go func() {
+		defer close(renewals)
+		defer cancel()
+		k.renew(held)
+	}()
+	k.rounds(held)
+	cancel()
+	<-renewals
+	k.free(context.WithoutCancel(ctx), token)
+}
+
+// renew keeps the lease until ctx ends or it is lost.
+func (k keeper) renew(ctx context.Context) {
+	tick := time.NewTicker(k.cfg.Lease / 3)
+	defer tick.Stop()
+	until := time.Now().Add(k.cfg.Lease)
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		asked := time.Now()
+		attempt, cancel := context.WithTimeout(ctx, k.cfg.Lease/3)
+		_, err := k.occupy(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			until = asked.Add(k.cfg.Lease)
+		case errors.Is(err, domain.ErrConflict) || time.Now().After(until):
+			return
+		}
+	}
+}
+
+func (k keeper) rounds(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := k.routine.Round(ctx)
+		if err != nil && ctx.Err() == nil {
+			k.cfg.Logger.Warn("routine round failed", "routine", k.routine.Name, "err", err)
+			pause(ctx, max(k.routine.Every, time.Second))
+			continue
+		}
+		pause(ctx, k.routine.Every)
+	}
+}
+
+// free lets go of the routine, if it is still ours.
+func (k keeper) free(ctx context.Context, token int64) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	item := layout.Routine(k.routine.Name)
+	var b board.Batch
+	b.Held(item, k.cfg.Owner, token).Release(item)
+	// Whatever goes wrong here, the lease runs out by itself.
+	_ = k.board.Commit(ctx, b)
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

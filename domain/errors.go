@@ -1,0 +1,57 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of error. Layers wrap them, callers ask with errors.Is, and one
+// table at the doors turns them into words, HTTP statuses and exit codes.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrConflict    = errors.New("conflict")
+	ErrInvalid     = errors.New("invalid")
+	ErrForbidden   = errors.New("forbidden")
+	ErrUnavailable = errors.New("unavailable")
+	ErrExhausted   = errors.New("exhausted")
+)
+
+// kindError carries a sentence of its own and unwraps to a kind, so that the
+// kind's word is not repeated in texts people read.
+type kindError struct {
+	kind error
+	text string
+}
+
+func (e *kindError) Error() string { return e.text }
+func (e *kindError) Unwrap() error { return e.kind }
+
+// Invalidf returns an error of kind [ErrInvalid] that reads exactly as given.
+func Invalidf(format string, args ...any) error {
+	return &kindError{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+// Conflictf returns an error of kind [ErrConflict] that reads exactly as given.
+func Conflictf(format string, args ...any) error {
+	return &kindError{ErrConflict, fmt.Sprintf(format, args...)}
+}
+
+// NotFoundf returns an error of kind [ErrNotFound] that reads exactly as given.
+func NotFoundf(format string, args ...any) error {
+	return &kindError{ErrNotFound, fmt.Sprintf(format, args...)}
+}
+
+// Unavailablef returns an error of kind [ErrUnavailable] that reads exactly as given.
+func Unavailablef(format string, args ...any) error {
+	return &kindError{ErrUnavailable, fmt.Sprintf(format, args...)}
+}
+
+// Exhaustedf returns an error of kind [ErrExhausted] that reads exactly as given.
+func Exhaustedf(format string, args ...any) error {
+	return &kindError{ErrExhausted, fmt.Sprintf(format, args...)}
+}
+
+// Forbiddenf returns an error of kind [ErrForbidden] that reads exactly as given.
+func Forbiddenf(format string, args ...any) error {
+	return &kindError{ErrForbidden, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,308 @@
+package domain
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// JobStatus is the seeds' word for where a job stands.
+type JobStatus string
+
+// The job statuses.
+//
+// Source: seeds 000 and 002, "JobStatus".
+const (
+	JobDispatched JobStatus = "dispatched"
+	JobWaiting    JobStatus = "waiting_for_prerequisites"
+	JobStarted    JobStatus = "started"
+	JobError      JobStatus = "error"
+	JobFinished   JobStatus = "finished"
+)
+
+// jobMoves is the whole state machine of a job. started -> started is the next
+// attempt; a job between attempts stays started.
+var jobMoves = map[JobStatus][]JobStatus{
+	JobDispatched: {JobWaiting, JobStarted, JobError},
+	JobWaiting:    {JobStarted, JobError},
+	JobStarted:    {JobStarted, JobError, JobFinished},
+}
+
+// CanBecome reports whether a job may pass from s to next.
+func (s JobStatus) CanBecome(next JobStatus) bool { return slices.Contains(jobMoves[s], next) }
+
+// Final reports whether the job has ended.
+func (s JobStatus) Final() bool { return s == JobError || s == JobFinished }
+
+// Known reports whether s is one of the five words.
+func (s JobStatus) Known() bool {
+	return s == JobDispatched || s == JobWaiting || s == JobStarted || s.Final()
+}
+
+// Reason says more than the status word: why a job ended in error.
+type Reason string
+
+// The reasons.
+const (
+	ReasonScriptFailed           Reason = "script_failed"
+	ReasonTimeout                Reason = "timeout"
+	ReasonRunnerLost             Reason = "runner_lost"
+	ReasonCancelled              Reason = "cancelled"
+	ReasonPrerequisiteTimeout    Reason = "prerequisite_timeout"
+	ReasonPrerequisiteImpossible Reason = "prerequisite_impossible"
+	ReasonDependencyFailed       Reason = "dependency_failed"
+	ReasonFlowAborted            Reason = "flow_aborted"
+	ReasonInvalid                Reason = "invalid"
+)
+
+// Limits of a job, and its defaults.
+const (
+	MaxScriptBytes       = 1 << 20 // one field of a record
+	MaxEnvVars           = 512
+	MaxEnvBytes          = 256 << 10 // all names and values together
+	MaxPrerequisites     = 64
+	MaxPrerequisiteBytes = 200 // it is part of a key
+	// MaxDependends keeps a submit within one batch: each costs three
+	// operations of the board's 1,024.
+	MaxDependends = 300
+	MaxPriority   = 9
+	MaxTimeout    = 30 * 24 * 3600 // seconds
+
+	DefaultTimeout = 3600 // seconds, where a job says 0
+	DefaultLosses  = 5    // leases that may run out before the job ends as runner_lost
+	// DefaultPrerequisiteTimeout bounds the wait for prerequisites, in seconds.
+	DefaultPrerequisiteTimeout = 24 * 3600
+)
+
+// Job is one script to run once, with retries.
+//
+// Source: seeds 000 and 002, "RunnerJob", for the fields up to Status.
+type Job struct {
+	ID            JobID             `json:"id"`
+	CallerID      ActorID           `json:"caller_id"`
+	ContextID     TenantID          `json:"context_id"`
+	Script        string            `json:"script"`
+	ScriptType    ScriptType        `json:"script_type"`
+	Timeout       uint32            `json:"timeout"` // seconds; 0 is the default
+	Retries       uint8             `json:"retries"`
+	EnvVars       map[string]string `json:"env_vars"`
+	Result        map[string]string `json:"result"`
+	Prerequisites []string          `json:"prerequisites"`
+	Dependends    []JobID           `json:"dependends"` // jobs of the same caller
+	CreatedAt     UnixTime          `json:"created_at"`
+	UpdatedAt     UnixTime          `json:"updated_at"`
+	Status        JobStatus         `json:"status"`
+
+	// What a caller may ask for beyond the seeds.
+	Priority            int      `json:"priority,omitzero"`             // 1..9, tried highest first; 0 is the plain queue
+	NotBefore           int64    `json:"not_before,omitzero"`           // Unix ms
+	ForRunner           RunnerID `json:"for_runner,omitzero"`           // only that runner may take it
+	PrerequisiteTimeout uint32   `json:"prerequisite_timeout,omitzero"` // seconds; 0 is the default
+	TraceID             string   `json:"trace_id,omitzero"`
+
+	// What becomes of it.
+	Reason      Reason   `json:"reason,omitzero"`
+	Error       string   `json:"error,omitzero"`
+	ExitCode    *int     `json:"exit_code,omitzero"`
+	Attempt     int64    `json:"attempt,omitzero"`  // runs begun: the fencing token
+	Losses      int      `json:"losses,omitzero"`   // leases that ran out
+	Failures    int      `json:"failures,omitzero"` // attempts that failed: what retries are counted by
+	RunnerID    RunnerID `json:"runner_id,omitzero"`
+	LeaseOwner  string   `json:"lease_owner,omitzero"`
+	Cancel      string   `json:"cancel,omitzero"` // who asked, when a cancel is under way
+	Waits       int      `json:"waits,omitzero"`  // what it still waits for, counted
+	Followers   int      `json:"followers,omitzero"`
+	QueuedMs    int64    `json:"queued_ms,omitzero"`
+	StartedMs   int64    `json:"started_ms,omitzero"`
+	FinishedMs  int64    `json:"finished_ms,omitzero"`
+	NextRetryMs int64    `json:"next_retry_ms,omitzero"`
+
+	// Where it belongs.
+	FlowID FlowID `json:"flow_id,omitzero"`
+	Step   string `json:"step,omitzero"`
+	Shard  string `json:"shard,omitzero"`
+	Pack   string `json:"pack,omitzero"`
+	Origin string `json:"origin,omitzero"`
+}
+
+// Key names the job.
+func (j *Job) Key() JobKey { return JobKey{j.CallerID, j.ID} }
+
+// Final reports whether the job has ended.
+func (j *Job) Final() bool { return j.Status.Final() }
+
+// TimeoutOr is how long the script may run, def where the job does not say.
+func (j *Job) TimeoutOr(def time.Duration) time.Duration {
+	if j.Timeout == 0 {
+		return def
+	}
+	return time.Duration(j.Timeout) * time.Second
+}
+
+// Same reports whether two submits ask for the same work, whatever became of
+// it since: then the second is a no-op.
+func (j *Job) Same(o *Job) bool {
+	return j.Key() == o.Key() && j.ContextID == o.ContextID && j.Script == o.Script && j.ScriptType == o.ScriptType &&
+		j.Timeout == o.Timeout && j.Retries == o.Retries && maps.Equal(j.EnvVars, o.EnvVars) &&
+		slices.Equal(j.Prerequisites, o.Prerequisites) && slices.Equal(j.Dependends, o.Dependends) &&
+		j.Priority == o.Priority && j.NotBefore == o.NotBefore && j.ForRunner == o.ForRunner &&
+		j.PrerequisiteTimeout == o.PrerequisiteTimeout
+}
+
+// Validate checks what a caller gave, not what became of it.
+//
+// Errors: [ErrInvalid], naming the field and what would be right.
+func (j *Job) Validate() error {
+	if err := j.ScriptType.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case j.CallerID == 0:
+		return Invalidf("caller_id 0: want the id of an actor")
+	case j.Script == "":
+		return Invalidf("script is empty")
+	case len(j.Script) > MaxScriptBytes:
+		return Invalidf("script has %d bytes, the limit is %d; put large data into a file or a prerequisite", len(j.Script), MaxScriptBytes)
+	case strings.IndexByte(j.Script, 0) >= 0:
+		return Invalidf("script has a NUL byte")
+	case j.Timeout > MaxTimeout:
+		return Invalidf("timeout of %d s, the limit is %d (30 days)", j.Timeout, MaxTimeout)
+	case j.Priority < 0 || j.Priority > MaxPriority:
+		return Invalidf("priority %d: want 0 to %d", j.Priority, MaxPriority)
+	case j.NotBefore < 0:
+		return Invalidf("not_before %d: want Unix milliseconds", j.NotBefore)
+	case len(j.TraceID) > 64:
+		return Invalidf("trace_id has %d bytes, the limit is 64", len(j.TraceID))
+	}
+	if err := ValidateEnv(j.EnvVars); err != nil {
+		return err
+	}
+	return j.validateWaits()
+}
+
+func (j *Job) validateWaits() error {
+	if len(j.Prerequisites) > MaxPrerequisites {
+		return Invalidf("%d prerequisites, the limit is %d", len(j.Prerequisites), MaxPrerequisites)
+	}
+	for i, p := range j.Prerequisites {
+		if p == "" || len(p) > MaxPrerequisiteBytes || strings.IndexByte(p, 0) >= 0 {
+			return Invalidf("prerequisite %q: want 1 to %d bytes", p, MaxPrerequisiteBytes)
+		}
+		if slices.Contains(j.Prerequisites[:i], p) {
+			return Invalidf("prerequisite %q is named twice", p)
+		}
+	}
+	if len(j.Dependends) > MaxDependends {
+		return Invalidf("%d dependends, the limit is %d", len(j.Dependends), MaxDependends)
+	}
+	for i, d := range j.Dependends {
+		switch {
+		case d == 0:
+			return Invalidf("dependends: job id 0 does not exist")
+		case d == j.ID:
+			return Invalidf("job %d depends on itself", j.ID)
+		case slices.Contains(j.Dependends[:i], d):
+			return Invalidf("dependends: job %d is named twice", d)
+		}
+	}
+	return nil
+}
+
+var envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ValidateEnv checks environment variables that a caller gave. Names that
+// begin with RAMET_ are the runner's own.
+//
+// Errors: [ErrInvalid].
+func ValidateEnv(env map[string]string) error {
+	if len(env) > MaxEnvVars {
+		return Invalidf("%d env_vars, the limit is %d", len(env), MaxEnvVars)
+	}
+	total := 0
+	for name, value := range env {
+		total += len(name) + len(value)
+		switch {
+		case !envNamePattern.MatchString(name):
+			return Invalidf("env_vars: %q is no name of an environment variable", name)
+		case strings.HasPrefix(name, "RAMET_"):
+			return Invalidf("env_vars: %q: names that begin with RAMET_ are set by the runner", name)
+		case strings.IndexByte(value, 0) >= 0:
+			return Invalidf("env_vars: %s has a NUL byte", name)
+		}
+	}
+	if total > MaxEnvBytes {
+		return Invalidf("env_vars have %d bytes together, the limit is %d", total, MaxEnvBytes)
+	}
+	return nil
+}
+
+// OrderJobs sorts jobs that are submitted together so that each comes after
+// those of the same set that it depends on.
+//
+// Errors: [ErrInvalid] naming the jobs of a cycle.
+func OrderJobs(jobs []*Job) ([]*Job, error) {
+	byKey := make(map[JobKey]*Job, len(jobs))
+	edges := false
+	for _, j := range jobs {
+		byKey[j.Key()] = j
+		edges = edges || len(j.Dependends) > 0
+	}
+	if !edges {
+		return jobs, nil
+	}
+	s := sorter{byKey: byKey, state: make(map[JobKey]int, len(jobs)), out: make([]*Job, 0, len(jobs))}
+	for _, j := range jobs {
+		if cycle := s.visit(j); cycle != nil {
+			return nil, Invalidf("jobs depend on each other in a circle: %s", strings.Join(cycle, " -> "))
+		}
+	}
+	return s.out, nil
+}
+
+// sorter is a depth-first topological sort with its own stack: a chain of
+// jobs may be longer than the goroutine's stack should be.
+type sorter struct {
+	byKey map[JobKey]*Job
+	state map[JobKey]int // 0 unseen, 1 on the stack, 2 placed
+	out   []*Job
+}
+
+func (s *sorter) visit(root *Job) (cycle []string) {
+	type frame struct {
+		job  *Job
+		next int
+	}
+	if s.state[root.Key()] != 0 {
+		return nil
+	}
+	stack := []frame{{job: root}}
+	s.state[root.Key()] = 1
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next == len(top.job.Dependends) {
+			s.state[top.job.Key()] = 2
+			s.out = append(s.out, top.job)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		key := JobKey{top.job.CallerID, top.job.Dependends[top.next]}
+		top.next++
+		dep, here := s.byKey[key]
+		if !here || s.state[key] == 2 {
+			continue
+		}
+		if s.state[key] == 1 {
+			for _, f := range stack {
+				if len(cycle) > 0 || f.job == dep {
+					cycle = append(cycle, f.job.Key().String())
+				}
+			}
+			return append(cycle, key.String())
+		}
+		s.state[key] = 1
+		stack = append(stack, frame{job: dep})
+	}
+	return nil
+}

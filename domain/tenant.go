@@ -1,0 +1,85 @@
+package domain
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Limits of a context.
+const (
+	MaxMembers = 1000 // actors in one of a context's lists
+	MaxWeight  = 1000
+)
+
+// Tenant is a context: permission lists, and a space of its own on the board.
+//
+// Source: seeds 000 and 002, "Context".
+type Tenant struct {
+	ID        TenantID  `json:"id"`
+	Admins    []ActorID `json:"admins"`
+	Readers   []ActorID `json:"readers"`
+	Executors []ActorID `json:"executors"`
+	CreatedAt UnixTime  `json:"created_at"`
+	UpdatedAt UnixTime  `json:"updated_at"`
+
+	// ExecutorsMaySubmit lets executors create and cancel jobs as well.
+	ExecutorsMaySubmit bool `json:"executors_may_submit,omitzero"`
+	// Weight is its share of turns relative to other contexts, 1..1000. Default: 1.
+	Weight int `json:"weight,omitzero"`
+	// MaxRunning bounds its jobs that run at once. 0: no bound.
+	MaxRunning int `json:"max_running,omitzero"`
+	// MaxRunningByType bounds them by script type.
+	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
+}
+
+// Key is the context's key on its own board: "context:7".
+func (t Tenant) Key() string { return "context:" + strconv.FormatUint(uint64(t.ID), 10) }
+
+// Validate checks what a caller gave.
+//
+// Errors: [ErrInvalid].
+func (t Tenant) Validate() error {
+	if t.ID == 0 {
+		return Invalidf("context id 0 is the node's own space; want 1 or more")
+	}
+	for name, ids := range map[string][]ActorID{"admins": t.Admins, "readers": t.Readers, "executors": t.Executors} {
+		if len(ids) > MaxMembers {
+			return Invalidf("context has %d %s, the limit is %d", len(ids), name, MaxMembers)
+		}
+		if slices.Contains(ids, 0) {
+			return Invalidf("%s: actor id 0 does not exist", name)
+		}
+	}
+	if len(t.Admins) == 0 {
+		return Invalidf("context without admins: nobody could use it; name at least one")
+	}
+	return t.validateShares()
+}
+
+func (t Tenant) validateShares() error {
+	if t.Weight < 0 || t.Weight > MaxWeight {
+		return Invalidf("weight %d: want 1 to %d, or 0 for the default", t.Weight, MaxWeight)
+	}
+	if t.MaxRunning < 0 {
+		return Invalidf("max_running %d: want 0 (no bound) or more", t.MaxRunning)
+	}
+	for typ, n := range t.MaxRunningByType {
+		if err := typ.Validate(); err != nil {
+			return err
+		}
+		if n < 1 {
+			return Invalidf("max_running_by_type: %s is %d, want 1 or more", typ, n)
+		}
+	}
+	return nil
+}
+
+// Touched returns the context with its times set for a change at now.
+func (t Tenant) Touched(now time.Time) Tenant {
+	if t.CreatedAt == 0 {
+		t.CreatedAt = At(now)
+	}
+	t.UpdatedAt = At(now)
+	return t
+}

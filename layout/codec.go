@@ -1,0 +1,144 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// encoder collects fields. Methods ending in Opt leave zero values out: those
+// are fields of ours, which foreign readers need not meet.
+type encoder []board.Field
+
+func (e *encoder) str(name, v string) { *e = append(*e, board.Field{Name: name, Value: v}) }
+
+func (e *encoder) strOpt(name, v string) {
+	if v != "" {
+		e.str(name, v)
+	}
+}
+
+func (e *encoder) num(name string, v int64) { e.str(name, strconv.FormatInt(v, 10)) }
+
+func (e *encoder) numOpt(name string, v int64) {
+	if v != 0 {
+		e.num(name, v)
+	}
+}
+
+func (e *encoder) flag(name string, v bool) { e.str(name, strconv.FormatBool(v)) }
+
+// encodeMap writes a map; the empty one costs nothing, it is the usual one.
+func encodeMap(m map[string]string) string {
+	if len(m) == 0 {
+		return "{}"
+	}
+	return mustJSON(m)
+}
+
+// encodeIDs writes a list of numbers.
+func encodeIDs[T ~uint32](ids []T) string {
+	if len(ids) == 0 {
+		return "[]"
+	}
+	b := make([]byte, 0, 2+11*len(ids))
+	b = append(b, '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, uint64(id), 10)
+	}
+	return string(append(b, ']'))
+}
+
+// encodeList writes a list of anything else.
+func encodeList[T any](list []T) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	return mustJSON(list)
+}
+
+func mustJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: a domain value cannot be written as JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// decoder reads fields and keeps the first error: records may have been
+// written by foreign programs.
+type decoder struct {
+	key fmt.Stringer // named in errors only, so it is not built before
+	err error
+}
+
+func (d *decoder) fail(f board.Field, want string) {
+	if d.err == nil {
+		v := f.Value
+		if len(v) > 64 {
+			v = v[:64] + "…"
+		}
+		d.err = domain.Invalidf("%s: field %s is %q, want %s", d.key, f.Name, v, want)
+	}
+}
+
+func (d *decoder) int(f board.Field) int64 {
+	if f.Value == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(f.Value, 10, 64)
+	if err != nil {
+		d.fail(f, "a decimal number")
+	}
+	return n
+}
+
+// uint reads a number of at most bits bits.
+func (d *decoder) uint(f board.Field, bits int) uint64 {
+	if f.Value == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(f.Value, 10, bits)
+	if err != nil {
+		d.fail(f, "a decimal number of "+strconv.Itoa(bits)+" bits")
+	}
+	return n
+}
+
+func (d *decoder) u32(f board.Field) uint32 { return uint32(d.uint(f, 32)) }
+
+func (d *decoder) flag(f board.Field) bool {
+	switch f.Value {
+	case "true", "1":
+		return true
+	case "", "false", "0":
+		return false
+	}
+	d.fail(f, "true or false")
+	return false
+}
+
+func (d *decoder) strMap(f board.Field) map[string]string {
+	if f.Value == "" || f.Value == "{}" {
+		return nil
+	}
+	var m map[string]string
+	d.json(f, &m, "a JSON object of strings")
+	return m
+}
+
+// json reads f into v; an empty field is the zero value.
+func (d *decoder) json(f board.Field, v any, want string) {
+	if f.Value == "" || f.Value == "[]" || f.Value == "{}" {
+		return
+	}
+	if err := json.Unmarshal([]byte(f.Value), v); err != nil {
+		d.fail(f, want)
+	}
+}

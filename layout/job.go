@@ -1,0 +1,231 @@
+package layout
+
+import (
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Field names of a job's record. The first block is the seeds'; the second is
+// ours and ignored by others.
+const (
+	jobID            = "id"
+	jobCaller        = "caller_id"
+	jobContext       = "context_id"
+	jobScript        = "script"
+	jobScriptType    = "script_type"
+	jobTimeout       = "timeout"
+	jobRetries       = "retries"
+	jobEnvVars       = "env_vars"
+	JobResult        = "result"
+	jobPrerequisites = "prerequisites"
+	jobDependends    = "dependends"
+	jobCreatedAt     = "created_at"
+	JobUpdatedAt     = "updated_at"
+	JobStatus        = "status"
+
+	jobPriority      = "priority"
+	jobNotBefore     = "not_before"
+	jobForRunner     = "for_runner"
+	jobPrereqTimeout = "prerequisite_timeout"
+	jobTraceID       = "trace_id"
+	JobReason        = "reason"
+	JobErrorText     = "error"
+	JobExitCode      = "exit_code"
+	JobAttempt       = board.FieldAttempt
+	JobLosses        = "losses"
+	JobFailures      = "failures"
+	JobRunnerID      = "runner_id"
+	JobLeaseOwner    = board.FieldOwner
+	JobCancel        = board.FieldCancel
+	JobWaits         = "waits"
+	JobUnmet         = "unmet" // JSON list: prerequisites not met yet
+	JobFollowers     = "followers"
+	JobLogBytes      = "log_bytes"
+	JobQueuedMs      = "queued_ms"
+	JobStartedMs     = "started_ms"
+	JobFinishedMs    = "finished_ms"
+	JobNextRetryMs   = "next_retry_ms"
+	jobFlowID        = "flow_id"
+	jobStep          = "step"
+	jobShard         = "shard"
+	jobPack          = "pack"
+	jobOrigin        = "origin"
+)
+
+// EncodeJob writes every field of the seeds, and those of ours that are set.
+// The fields that the board keeps itself (attempt, lease) are left out.
+func EncodeJob(j *domain.Job) []board.Field {
+	e := make(encoder, 0, 24)
+	e.num(jobID, int64(j.ID))
+	e.num(jobCaller, int64(j.CallerID))
+	e.num(jobContext, int64(j.ContextID))
+	e.str(jobScript, j.Script)
+	e.str(jobScriptType, string(j.ScriptType))
+	e.num(jobTimeout, int64(j.Timeout))
+	e.num(jobRetries, int64(j.Retries))
+	e.str(jobEnvVars, encodeMap(j.EnvVars))
+	e.str(JobResult, encodeMap(j.Result))
+	e.str(jobPrerequisites, encodeList(j.Prerequisites))
+	e.str(jobDependends, encodeIDs(j.Dependends))
+	e.num(jobCreatedAt, int64(j.CreatedAt))
+	e.num(JobUpdatedAt, int64(j.UpdatedAt))
+	e.str(JobStatus, string(j.Status))
+
+	e.numOpt(jobPriority, int64(j.Priority))
+	e.numOpt(jobNotBefore, j.NotBefore)
+	e.numOpt(jobForRunner, int64(j.ForRunner))
+	e.numOpt(jobPrereqTimeout, int64(j.PrerequisiteTimeout))
+	e.strOpt(jobTraceID, j.TraceID)
+	e.strOpt(JobReason, string(j.Reason))
+	e.strOpt(JobErrorText, j.Error)
+	if j.ExitCode != nil {
+		e.num(JobExitCode, int64(*j.ExitCode))
+	}
+	e.numOpt(JobLosses, int64(j.Losses))
+	e.numOpt(JobFailures, int64(j.Failures))
+	e.numOpt(JobRunnerID, int64(j.RunnerID))
+	e.strOpt(JobCancel, j.Cancel)
+	e.numOpt(JobWaits, int64(j.Waits))
+	e.numOpt(JobFollowers, int64(j.Followers))
+	e.numOpt(JobQueuedMs, j.QueuedMs)
+	e.numOpt(JobStartedMs, j.StartedMs)
+	e.numOpt(JobFinishedMs, j.FinishedMs)
+	e.numOpt(JobNextRetryMs, j.NextRetryMs)
+	e.numOpt(jobFlowID, int64(j.FlowID))
+	e.strOpt(jobStep, j.Step)
+	e.strOpt(jobShard, j.Shard)
+	e.strOpt(jobPack, j.Pack)
+	e.strOpt(jobOrigin, j.Origin)
+	return e
+}
+
+// DecodeJob reads a job's record. Fields it does not know are ignored; caller
+// and id come from the key, which is the identity.
+//
+// Errors: [domain.ErrInvalid] naming the field; the job is filled as far as it
+// could be read.
+func DecodeJob(key domain.JobKey, r board.Record) (*domain.Job, error) {
+	j := &domain.Job{ID: key.ID, CallerID: key.Caller}
+	d := decoder{key: key}
+	for _, f := range r {
+		decodeJobField(&d, j, f)
+	}
+	return j, d.err
+}
+
+func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
+	switch f.Name {
+	case jobContext:
+		j.ContextID = domain.TenantID(d.u32(f))
+	case jobScript:
+		j.Script = f.Value
+	case jobScriptType:
+		j.ScriptType = domain.ScriptType(f.Value)
+	case jobTimeout:
+		j.Timeout = d.u32(f)
+	case jobRetries:
+		j.Retries = uint8(d.uint(f, 8))
+	case jobEnvVars:
+		j.EnvVars = d.strMap(f)
+	case JobResult:
+		j.Result = d.strMap(f)
+	case jobPrerequisites:
+		d.json(f, &j.Prerequisites, "a JSON list of strings")
+	case jobDependends, "depends": // "depends" is accepted as input
+		d.json(f, &j.Dependends, "a JSON list of job ids")
+	case jobCreatedAt:
+		j.CreatedAt = domain.UnixTime(d.u32(f))
+	case JobUpdatedAt:
+		j.UpdatedAt = domain.UnixTime(d.u32(f))
+	case JobStatus:
+		j.Status = domain.JobStatus(f.Value)
+		if f.Value != "" && !j.Status.Known() {
+			d.fail(f, "dispatched, waiting_for_prerequisites, started, error or finished")
+		}
+	default:
+		decodeOurJobField(d, j, f)
+	}
+}
+
+func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
+	switch f.Name {
+	case jobPriority:
+		j.Priority = int(d.int(f))
+	case jobNotBefore:
+		j.NotBefore = d.int(f)
+	case jobForRunner:
+		j.ForRunner = domain.RunnerID(d.u32(f))
+	case jobPrereqTimeout:
+		j.PrerequisiteTimeout = d.u32(f)
+	case jobTraceID:
+		j.TraceID = f.Value
+	case JobReason:
+		j.Reason = domain.Reason(f.Value)
+	case JobErrorText:
+		j.Error = f.Value
+	case JobExitCode:
+		if n, err := strconv.Atoi(f.Value); err == nil {
+			j.ExitCode = &n
+		}
+	case JobAttempt:
+		j.Attempt = d.int(f)
+	case JobLosses:
+		j.Losses = int(d.int(f))
+	case JobFailures:
+		j.Failures = int(d.int(f))
+	case JobRunnerID:
+		j.RunnerID = domain.RunnerID(d.u32(f))
+	case JobLeaseOwner:
+		j.LeaseOwner = f.Value
+	case JobCancel:
+		j.Cancel = f.Value
+	case JobWaits:
+		j.Waits = int(d.int(f))
+	case JobFollowers:
+		j.Followers = int(d.int(f))
+	case JobQueuedMs:
+		j.QueuedMs = d.int(f)
+	case JobStartedMs:
+		j.StartedMs = d.int(f)
+	case JobFinishedMs:
+		j.FinishedMs = d.int(f)
+	case JobNextRetryMs:
+		j.NextRetryMs = d.int(f)
+	case jobFlowID:
+		j.FlowID = domain.FlowID(d.u32(f))
+	case jobStep:
+		j.Step = f.Value
+	case jobShard:
+		j.Shard = f.Value
+	case jobPack:
+		j.Pack = f.Value
+	case jobOrigin:
+		j.Origin = f.Value
+	}
+}
+
+// ResultField is a job's result as a field of its record.
+func ResultField(result map[string]string) board.Field {
+	return board.Field{Name: JobResult, Value: encodeMap(result)}
+}
+
+// FinishedField is the instant a job ended.
+func FinishedField(ms int64) board.Field {
+	return board.Field{Name: JobFinishedMs, Value: strconv.FormatInt(ms, 10)}
+}
+
+// AdoptedFields are what a job of a foreign program lacks beside its own
+// fields, when it becomes one of ours.
+func AdoptedFields(j *domain.Job, status domain.JobStatus) []board.Field {
+	var e encoder
+	e.num(jobID, int64(j.ID))
+	e.num(jobCaller, int64(j.CallerID))
+	e.num(jobContext, int64(j.ContextID))
+	e.num(jobCreatedAt, int64(j.CreatedAt))
+	e.str(JobStatus, string(status))
+	e.numOpt(JobWaits, int64(j.Waits))
+	e.numOpt(JobQueuedMs, j.QueuedMs)
+	return e
+}

@@ -1,0 +1,129 @@
+package layout
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Keys with one owner each.
+const (
+	Contexts = "contexts"       // space 0: set of context ids
+	Finished = "ramet:finished" // list of ended work, newest left, for whoever keeps or clears it
+	MsgOut   = "msg_out"
+	MsgSent  = "msg_out_coordinator"
+	MsgIn    = "msg_in"
+
+	// Limits is the record by which the board weighs and caps a context.
+	Limits = board.LimitsKey
+)
+
+// Trimmed is the record that counts, in TrimmedCount, the entries ever taken
+// off Finished.
+const (
+	Trimmed      = "ramet:finished:trimmed"
+	TrimmedCount = "count"
+)
+
+// Prefixes of keys, for listing.
+const (
+	JobPrefix     = "job:"
+	ActorPrefix   = "actor:"
+	RunnerPrefix  = "runner:"
+	NodePrefix    = "ramet:node:"
+	RoutinePrefix = "ramet:routine:"
+	logsPrefix    = "ramet:logs:"
+)
+
+// SpaceOf is the space of a context: its number.
+func SpaceOf(t domain.TenantID) board.Space { return board.Space(t) }
+
+// Actor is an actor's key, in space 0.
+func Actor(id domain.ActorID) string { return domain.Actor{ID: id}.Key() }
+
+// Tenant is a context's key, in its own space.
+func Tenant(id domain.TenantID) string { return domain.Tenant{ID: id}.Key() }
+
+// Runner is a runner's key.
+func Runner(id domain.RunnerID) string { return domain.Runner{ID: id}.Key() }
+
+// Node is the record of a node, in space 0.
+func Node(name string) string { return NodePrefix + name }
+
+// Routine is the record by which a routine is occupied, in space 0.
+func Routine(name string) string { return RoutinePrefix + name }
+
+// Logs is the list of a job's log lines.
+func Logs(job domain.JobKey) string { return logsPrefix + job.String() }
+
+// Followers is the list of the jobs that wait for a job.
+func Followers(job domain.JobKey) string { return "ramet:followers:" + job.String() }
+
+// Checkpoint is the record with what a job saved for its next attempt.
+func Checkpoint(job domain.JobKey) string { return "ramet:checkpoint:" + job.String() }
+
+// CheckpointData is that record's field.
+const CheckpointData = "data"
+
+// Seq is the counter of a noun's ids, by caller where ids are a caller's own.
+func Seq(noun string, caller domain.ActorID) string {
+	if caller == 0 {
+		return "ramet:seq:" + noun
+	}
+	return "ramet:seq:" + noun + ":" + strconv.FormatUint(uint64(caller), 10)
+}
+
+// Queue is the list a job is queued on.
+//
+// Source: seeds 000 and 002, "queue:${suffix}"; priorities and runners are ours.
+func Queue(j *domain.Job) string {
+	base := "queue:" + j.ScriptType.QueueSuffix()
+	switch {
+	case j.ForRunner != 0:
+		return base + ":runner" + strconv.FormatUint(uint64(j.ForRunner), 10)
+	case j.Priority > 0:
+		return base + ":p" + strconv.Itoa(j.Priority)
+	}
+	return base
+}
+
+// Queues is what a runner claims from for one script type, in order: its own
+// queue, then the type's by priority, then the plain one.
+func Queues(t domain.ScriptType, r domain.RunnerID) []board.Queue {
+	base := "queue:" + t.QueueSuffix()
+	lists := make([]string, 0, domain.MaxPriority+1)
+	for p := domain.MaxPriority; p > 0; p-- {
+		lists = append(lists, base+":p"+strconv.Itoa(p))
+	}
+	lists = append(lists, base)
+	own := base + ":runner" + strconv.FormatUint(uint64(r), 10)
+	return []board.Queue{{Lists: []string{own}}, {Lists: lists}}
+}
+
+// AlarmKind says what an alarm of a job is for.
+type AlarmKind string
+
+// The kinds of alarm.
+const (
+	AlarmStart   AlarmKind = "start"   // not_before has come
+	AlarmRetry   AlarmKind = "retry"   // the next attempt may begin
+	AlarmPrereq  AlarmKind = "prereq"  // look at the prerequisites again
+	AlarmCascade AlarmKind = "cascade" // tell the followers how the job ended
+	AlarmForeign AlarmKind = "foreign" // look after a job that a foreign runner took
+)
+
+// Alarm is an alarm's name: "<kind>:<job key>".
+func Alarm(kind AlarmKind, job domain.JobKey) string { return string(kind) + ":" + job.String() }
+
+// ParseAlarm takes an alarm's name apart; ok is false for alarms that are not
+// about a job.
+func ParseAlarm(name string) (kind AlarmKind, job domain.JobKey, ok bool) {
+	k, rest, found := strings.Cut(name, ":")
+	if !found || !strings.HasPrefix(rest, JobPrefix) {
+		return "", domain.JobKey{}, false
+	}
+	job, err := domain.ParseJobKey(rest)
+	return AlarmKind(k), job, err == nil
+}

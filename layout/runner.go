@@ -1,0 +1,57 @@
+package layout
+
+import (
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// EncodeRunner writes a runner's record.
+func EncodeRunner(r domain.Runner) []board.Field {
+	var e encoder
+	e.num("id", int64(r.ID))
+	e.str("pubkey", r.Pubkey)
+	e.str("address", r.Address)
+	e.str("topic", r.Topic)
+	e.flag("local", r.Local)
+	e.num("created_at", int64(r.CreatedAt))
+	e.num("updated_at", int64(r.UpdatedAt))
+	e.strOpt("node", r.Node)
+	if len(r.Serves) > 0 {
+		e.str("serves", encodeList(r.Serves))
+	}
+	e.numOpt("seen_ms", r.SeenMs)
+	return e
+}
+
+// DecodeRunner reads a runner's record.
+//
+// Errors: [domain.ErrInvalid] naming the field.
+func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
+	var r domain.Runner
+	d := decoder{key: keyText(key)}
+	for _, f := range rec {
+		switch f.Name {
+		case "id":
+			r.ID = domain.RunnerID(d.u32(f))
+		case "pubkey":
+			r.Pubkey = f.Value
+		case "address":
+			r.Address = f.Value
+		case "topic":
+			r.Topic = f.Value
+		case "local":
+			r.Local = d.flag(f)
+		case "created_at":
+			r.CreatedAt = domain.UnixTime(d.u32(f))
+		case "updated_at":
+			r.UpdatedAt = domain.UnixTime(d.u32(f))
+		case "node":
+			r.Node = f.Value
+		case "serves":
+			d.json(f, &r.Serves, "a JSON list")
+		case "seen_ms":
+			r.SeenMs = d.int(f)
+		}
+	}
+	return r, d.err
+}

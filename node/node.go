@@ -1,0 +1,260 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/telemetry"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Config says who a node is and what it does.
+type Config struct {
+	// Name is the node's name on the board. Default: what its data folder
+	// remembers, at first the host's name.
+	Name string
+	// RunnerID is its runner's id. Default: remembered, at first the next free.
+	RunnerID domain.RunnerID
+	// DataDir holds the contexts' files. Required; made if it is not there.
+	DataDir string
+	// Runtimes are what its runner serves; those whose check fails are shown
+	// but not served. None: the node has no runner.
+	Runtimes []script.Runtime
+	// Slots overrides how many scripts of a type run at once.
+	Slots map[domain.ScriptType]int
+	// Limits bound every script. Default: the runtimes'.
+	Limits script.Limits
+	// Lease is the length of a job's lease. Default: 30s.
+	Lease time.Duration
+	// Grace is how long running jobs may go on at the end. Default: 30s.
+	Grace time.Duration
+	// MaxLosses, Timeout, LogBytes: see work.Config.
+	MaxLosses int
+	Timeout   time.Duration
+	LogBytes  int
+	// KeepFailedFiles is how long folders of failed attempts stay. Default: 24h.
+	KeepFailedFiles time.Duration
+	// Retention is how long ended jobs stay on the board. Default: 24h.
+	Retention time.Duration
+	// Logger takes what a person running it should know. Default: none.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
+	c.Grace = cmp.Or(c.Grace, 30*time.Second)
+	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
+	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Service is something that runs as long as the node does: a door.
+type Service func(ctx context.Context) error
+
+// Node is one process.
+type Node struct {
+	Work    *work.Engine
+	Metrics *telemetry.Metrics
+
+	cfg      Config
+	board    board.Board
+	self     self
+	owner    string
+	runner   *work.Runner // nil where it serves nothing
+	services []domain.Service
+	draining atomic.Bool
+}
+
+var _ work.Observer = (*telemetry.Metrics)(nil)
+
+// New prepares a node on b: it learns who it is, looks at its runtimes and
+// fences its earlier life. It starts nothing; the board stays the caller's to
+// close.
+func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
+	cfg = cfg.withDefaults()
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, domain.Unavailablef("make the data folder: %v", err)
+	}
+	who, err := loadSelf(ctx, b, cfg.DataDir, cfg.Name, cfg.RunnerID)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), owner: who.Name + "/" + rand.Text()[:8]}
+	served := n.look(ctx)
+	n.Work = work.New(b, work.Config{
+		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
+		DataDir: cfg.DataDir, Served: n.known(),
+	})
+	if err := b.Void(ctx, who.Name+"/"); err != nil {
+		return nil, err
+	}
+	if len(served) > 0 {
+		n.runner = work.NewRunner(n.Work, work.RunnerConfig{
+			ID: who.RunnerID, Owner: n.owner, Runtimes: served, Slots: cfg.Slots, Lease: cfg.Lease,
+			Grace: cfg.Grace, Limits: cfg.Limits, Observer: n.Metrics,
+		})
+	}
+	return n, nil
+}
+
+// look asks every runtime what it is and whether it works here.
+func (n *Node) look(ctx context.Context) (served []script.Runtime) {
+	for _, rt := range n.cfg.Runtimes {
+		s := domain.Service{ScriptType: rt.Type()}
+		if err := rt.Check(ctx); err != nil {
+			s.Why = err.Error()
+			n.cfg.Logger.Warn("script type not served", "script_type", string(s.ScriptType), "err", err)
+		} else {
+			info := rt.Info()
+			s.Served, s.Summary = true, info.Summary
+			s.Slots = cmp.Or(n.cfg.Slots[rt.Type()], info.Slots)
+			for _, m := range info.Isolation {
+				s.Isolation, s.NotInForce = sortMeasure(m, s.Isolation, s.NotInForce)
+			}
+			served = append(served, rt)
+		}
+		n.services = append(n.services, s)
+	}
+	return served
+}
+
+func sortMeasure(m script.Measure, in, out []string) (inForce, notInForce []string) {
+	if m.InForce {
+		return append(in, m.Name), out
+	}
+	text := m.Name
+	if m.Detail != "" {
+		text += ": " + m.Detail
+	}
+	return in, append(out, text)
+}
+
+// known accepts the script types of the seeds and of this node's runtimes:
+// a type that only another node serves must be configured here too, so that a
+// misspelt one is refused and does not wait for ever.
+func (n *Node) known() func(domain.ScriptType) bool {
+	types := map[domain.ScriptType]bool{
+		domain.ScriptOSIS: true, domain.ScriptSAL: true, domain.ScriptV: true, domain.ScriptPython: true,
+		domain.ScriptRhai: true, domain.ScriptShell: true, domain.ScriptNode: true, domain.ScriptRust: true,
+	}
+	for _, rt := range n.cfg.Runtimes {
+		types[rt.Type()] = true
+	}
+	return func(t domain.ScriptType) bool { return types[t] }
+}
+
+// Name is the node's name: the audience of tokens.
+func (n *Node) Name() string { return n.self.Name }
+
+// Board is the board it stands on.
+func (n *Node) Board() board.Board { return n.board }
+
+// RunnerID is the id of its runner.
+func (n *Node) RunnerID() domain.RunnerID { return n.self.RunnerID }
+
+// Ready reports whether the node takes new work.
+func (n *Node) Ready() bool { return !n.draining.Load() }
+
+// Run runs the node with its services until ctx ends or a service fails, then
+// drains and returns.
+func (n *Node) Run(ctx context.Context, services ...Service) error {
+	// The rest outlives ctx: it ends when the runner has drained.
+	rest, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	g, rest := errgroup.WithContext(rest)
+	for _, s := range services {
+		g.Go(func() error { return s(rest) })
+	}
+	routines := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger}
+	g.Go(func() error { return clockwork.Run(rest, n.board, routines, n.routines()) })
+	g.Go(func() error { n.keepRecord(rest); return nil })
+
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	context.AfterFunc(rest, stop) // a service failed
+	context.AfterFunc(working, func() { n.draining.Store(true) })
+	g.Go(func() error {
+		defer end()
+		if n.runner == nil {
+			<-working.Done()
+			return nil
+		}
+		return n.runner.Run(working)
+	})
+	return g.Wait()
+}
+
+// routines are what this node is ready to do for the whole board.
+func (n *Node) routines() []clockwork.Routine {
+	log := n.cfg.Logger
+	return []clockwork.Routine{
+		clockwork.Alarms(n.board, log, n.Work.HandleAlarm, n.Metrics.AlarmHandled),
+		clockwork.Leases(n.board, log, n.Work.RecoverLease),
+		clockwork.Audits(n.board, n.Work, log, func(t domain.TenantID, a work.Audit) {
+			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
+		}),
+		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
+	}
+}
+
+// recordEvery is how often the node says that it is alive.
+const recordEvery = 15 * time.Second
+
+// keepRecord keeps the runner's record, so that others see what is served,
+// and removes old folders: both are this node's own business.
+func (n *Node) keepRecord(ctx context.Context) {
+	tick := time.NewTicker(recordEvery)
+	defer tick.Stop()
+	cleared := time.Time{}
+	for {
+		now := time.Now()
+		if err := n.writeRecord(ctx, now); err != nil && ctx.Err() == nil {
+			n.cfg.Logger.Warn("runner record not written", "err", err)
+		}
+		if now.Sub(cleared) > time.Hour {
+			cleared = now
+			if _, err := work.ClearFolders(n.cfg.DataDir, n.cfg.KeepFailedFiles, now); err != nil {
+				n.cfg.Logger.Warn("old job folders not removed", "err", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
+	key := layout.Runner(n.self.RunnerID)
+	recs, err := n.board.Get(ctx, 0, key)
+	if err != nil {
+		return err
+	}
+	// What a person wrote there (a bus key, an address) stays.
+	r, err := layout.DecodeRunner(key, recs[0])
+	if err != nil {
+		return err
+	}
+	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.services
+	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
+	r.SeenMs = now.UnixMilli()
+	var b board.Batch
+	b.Set(key, layout.EncodeRunner(r.Touched(now))...)
+	return n.board.Commit(ctx, b)
+}

@@ -1,0 +1,76 @@
+package telemetry
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Metrics are a node's metrics. It observes runners, alarms and audits.
+type Metrics struct {
+	registry *prometheus.Registry
+	claimed  *prometheus.CounterVec
+	attempts *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	lateness prometheus.Histogram
+	repaired prometheus.Counter
+	stuck    *prometheus.GaugeVec
+}
+
+// NewMetrics returns a fresh set in a registry of its own.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		claimed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_jobs_claimed_total",
+			Help: "Jobs that this node's runner has leased."}, []string{"script_type"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_attempts_ended_total",
+			Help: "Runs that ended, by what became of the job (started: it goes on) and why."}, []string{"script_type", "status", "reason"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_attempt_duration_seconds",
+			Help: "Time from lease to the end being written.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"script_type"}),
+		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ramet_alarm_lateness_seconds",
+			Help: "How long after its instant an alarm was handled.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}),
+		repaired: prometheus.NewCounter(prometheus.CounterOpts{Name: "ramet_audit_repaired_total",
+			Help: "Unfinished things without a reason to be alive that the auditor brought back."}),
+		stuck: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramet_stuck_jobs",
+			Help: "Unfinished jobs that nothing would ever move, at the last audit."}, []string{"context"}),
+	}
+	m.registry.MustRegister(m.claimed, m.attempts, m.seconds, m.lateness, m.repaired, m.stuck,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler serves the metrics in Prometheus' text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// JobsClaimed counts leased jobs.
+func (m *Metrics) JobsClaimed(t domain.ScriptType, n int) {
+	m.claimed.WithLabelValues(string(t)).Add(float64(n))
+}
+
+// AttemptEnded counts the end of a run.
+func (m *Metrics) AttemptEnded(t domain.ScriptType, status domain.JobStatus, reason domain.Reason, took time.Duration) {
+	m.attempts.WithLabelValues(string(t), string(status), string(reason)).Inc()
+	m.seconds.WithLabelValues(string(t)).Observe(took.Seconds())
+}
+
+// AlarmHandled observes how late an alarm was handled.
+func (m *Metrics) AlarmHandled(late time.Duration) { m.lateness.Observe(late.Seconds()) }
+
+// Audited takes the result of an audit. Only contexts with something stuck
+// have a series of their own, so thousands of contexts cost nothing.
+func (m *Metrics) Audited(t domain.TenantID, repaired, stuck int) {
+	m.repaired.Add(float64(repaired))
+	label := domain.Tenant{ID: t}.Key()
+	if stuck == 0 {
+		m.stuck.DeleteLabelValues(label)
+		return
+	}
+	m.stuck.WithLabelValues(label).Set(float64(stuck))
+}

@@ -1,0 +1,96 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// HandleAlarm does what an alarm of a job asks for. It reports whether the
+// alarm is one of ours. Handling is a commit guarded by the alarm's instant,
+// so two nodes cannot both do it; losing that race is no error.
+func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+	kind, key, ok := layout.ParseAlarm(a.Name)
+	if !ok {
+		return false, nil
+	}
+	switch kind {
+	case layout.AlarmStart:
+		err = e.startDelayed(ctx, a, key)
+	case layout.AlarmRetry:
+		err = e.startRetry(ctx, a, key)
+	case layout.AlarmPrereq:
+		err = e.checkPrerequisites(ctx, a, key)
+	case layout.AlarmCascade:
+		err = e.cascade(ctx, a, key)
+	case layout.AlarmForeign:
+		err = e.watchForeign(ctx, a, key)
+	default:
+		return false, nil
+	}
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil
+	}
+	return true, err
+}
+
+// clear clears an alarm that has nothing left to do.
+func (e *Engine) clear(ctx context.Context, a board.Alarm) error {
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+	return e.board.Commit(ctx, b)
+}
+
+// startDelayed lets a job go on whose not_before has come.
+func (e *Engine) startDelayed(ctx context.Context, a board.Alarm, key domain.JobKey) error {
+	j, _, err := e.load(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return e.clear(ctx, a)
+	} else if err != nil {
+		return err
+	}
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+	b.Countdown(key.String(), layout.JobWaits, layout.Queue(j), key.String(), ready(time.Now()))
+	return e.board.Commit(ctx, b)
+}
+
+// startRetry queues a job for its next attempt, before what has not begun.
+func (e *Engine) startRetry(ctx context.Context, a board.Alarm, key domain.JobKey) error {
+	j, _, err := e.load(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
+		return e.clear(ctx, a)
+	} else if err != nil {
+		return err
+	}
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).Free(key.String()).ClearAlarm(a.Name)
+	e.requeue(&b, j, time.Now())
+	return e.board.Commit(ctx, b)
+}
+
+// requeue puts a job that has begun before what has not.
+func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
+	key := j.Key().String()
+	b.Set(key, ready(now))
+	if j.NextRetryMs != 0 {
+		b.Unset(key, layout.JobNextRetryMs)
+	}
+	b.PushRight(layout.Queue(j), key)
+}
+
+// giveUp ends a waiting job from within its alarm.
+func (e *Engine) giveUp(ctx context.Context, a board.Alarm, j *domain.Job, reason domain.Reason, text string) error {
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).Free(j.Key().String())
+	b.Equal(j.Key().String(), layout.JobStatus, string(j.Status))
+	e.clearWaits(&b, j)
+	if err := e.end(ctx, &b, j, ending{status: domain.JobError, reason: reason, text: text}, time.Now()); err != nil {
+		return err
+	}
+	return e.board.Commit(ctx, b)
+}

@@ -1,0 +1,205 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const (
+	// auditAge is how long something must stand as it does before the auditor
+	// doubts it: commits in progress are younger.
+	auditAge = 10 * time.Second
+	// auditDoubts bounds how many jobs one audit of a context looks for in the
+	// queues.
+	auditDoubts = 50_000
+)
+
+// Audit is what a round of the auditor found in one context.
+type Audit struct {
+	// Looked is how many unfinished jobs it looked at.
+	Looked int `json:"looked"`
+	// Repaired lists what was brought back, with the reason.
+	Repaired []Finding `json:"repaired"`
+	// Stuck lists what nothing would ever move and no rule is known for.
+	Stuck []Finding `json:"stuck"`
+}
+
+// Finding is one unfinished job that had no reason to be alive.
+type Finding struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
+// Audit looks whether every unfinished job of a context has a reason to be
+// alive, repairs what it knows a rule for and reports the rest.
+//
+// Source: the promise "every unfinished thing has one reason to be alive".
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, error) {
+	a := auditor{e: e, space: layout.SpaceOf(tenant), before: time.Now().Add(-auditAge), doubts: map[string]map[string]*domain.Job{}}
+	var after board.LiveItem
+	for {
+		page, err := e.board.Live(ctx, a.space, after, listPage)
+		if err != nil || len(page) == 0 {
+			if err == nil {
+				err = a.searchQueues(ctx)
+			}
+			return a.report, err
+		}
+		if err := a.page(ctx, page); err != nil {
+			return a.report, err
+		}
+		after = page[len(page)-1]
+	}
+}
+
+type auditor struct {
+	e      *Engine
+	space  board.Space
+	before time.Time // only what stood as it does then is doubted
+	report Audit
+	// doubts are jobs that should be queued, by queue and key.
+	doubts map[string]map[string]*domain.Job
+	count  int
+}
+
+func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
+	keys := make([]string, len(page))
+	for i, it := range page {
+		keys[i] = it.Item
+	}
+	recs, err := a.e.board.Get(ctx, a.space, keys...)
+	if err != nil {
+		return err
+	}
+	for i, rec := range recs {
+		if err := a.look(ctx, keys[i], rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *auditor) look(ctx context.Context, item string, rec board.Record) error {
+	key, err := domain.ParseJobKey(item)
+	if err != nil {
+		return nil // not a job: another capability's
+	}
+	a.report.Looked++
+	if rec == nil {
+		return a.settleGone(ctx, item)
+	}
+	// A record that cannot be read wholly is judged by what could be read.
+	j, _ := layout.DecodeJob(key, rec)
+	if int64(j.UpdatedAt) > a.before.Unix() || j.QueuedMs > a.before.UnixMilli() {
+		return nil
+	}
+	x, err := a.e.standing(ctx, a.space, j, rec)
+	switch {
+	case err != nil:
+		return err
+	case x.Standing == "":
+		a.doubt(j)
+	case x.Standing == StandingStuck:
+		return a.stuck(ctx, j, x)
+	case x.Standing == StandingEnded:
+		return a.settleGone(ctx, item)
+	}
+	return nil
+}
+
+// settleGone takes the mark of the unfinished from what is not there or has
+// ended.
+func (a *auditor) settleGone(ctx context.Context, item string) error {
+	b := board.Batch{Space: a.space}
+	b.Settle(item)
+	return a.e.board.Commit(ctx, b)
+}
+
+func (a *auditor) doubt(j *domain.Job) {
+	if a.count >= auditDoubts {
+		return // the next round
+	}
+	a.count++
+	q := layout.Queue(j)
+	if a.doubts[q] == nil {
+		a.doubts[q] = map[string]*domain.Job{}
+	}
+	a.doubts[q][j.Key().String()] = j
+}
+
+// searchQueues looks for the doubtful jobs in their queues, each queue once,
+// and repairs those that are not there.
+func (a *auditor) searchQueues(ctx context.Context) error {
+	for q, jobs := range a.doubts {
+		err := a.e.scanQueue(ctx, a.space, q, func(_ int, item string) bool {
+			delete(jobs, item)
+			return len(jobs) > 0
+		})
+		if err != nil {
+			return err
+		}
+		for _, j := range jobs {
+			if err := a.notQueued(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// notQueued brings back a job that should be in a queue and is not. Its guards
+// hold it to the state it was seen in, so one that moved meanwhile is left
+// alone.
+func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
+	key := j.Key().String()
+	b := board.Batch{Space: a.space}
+	b.Free(key)
+	b.Equal(key, layout.JobStatus, string(j.Status))
+	b.Equal(key, layout.JobAttempt, attemptText(j))
+	b.Equal(key, layout.JobQueuedMs, millisText(j.QueuedMs))
+	if j.Status == domain.JobStarted || j.Final() {
+		// A foreign runner has it, or had it: an alarm looks after it.
+		b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), time.Now())
+		return a.repair(ctx, b, nil)
+	}
+	a.e.requeue(&b, j, time.Now())
+	return a.repair(ctx, b, &Finding{key, "it was ready, but in no queue; queued again"})
+}
+
+// stuck repairs what there is a rule for.
+func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error {
+	b := board.Batch{Space: a.space}
+	switch {
+	case j.LeaseOwner == "" && j.NextRetryMs != 0:
+		b.Equal(x.Key, layout.JobNextRetryMs, millisText(j.NextRetryMs))
+		b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
+		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; the alarm was set"})
+	case j.LeaseOwner != "":
+		b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
+		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
+		b.Release(x.Key)
+		b.Unset(x.Key, layout.JobLeaseOwner, board.FieldQueue)
+		a.e.requeue(&b, j, time.Now())
+		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; queued again"})
+	}
+	a.report.Stuck = append(a.report.Stuck, Finding{x.Key, x.Text})
+	return nil
+}
+
+// repair commits b and reports what was found, if it is worth a word; a
+// conflict means that it repaired itself.
+func (a *auditor) repair(ctx context.Context, b board.Batch, found *Finding) error {
+	err := a.e.board.Commit(ctx, b)
+	if errors.Is(err, domain.ErrConflict) {
+		return nil
+	}
+	if err == nil && found != nil {
+		a.report.Repaired = append(a.report.Repaired, *found)
+	}
+	return err
+}

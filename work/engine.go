@@ -1,0 +1,80 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Config holds what all nodes of a board should agree on.
+type Config struct {
+	// Logger takes what a person running it should know. Default: none.
+	Logger *slog.Logger
+	// MaxLosses is how many leases of a job may run out before it ends as
+	// runner_lost. Default: 5.
+	MaxLosses int
+	// Timeout is for jobs that name none. Default: 1h.
+	Timeout time.Duration
+	// RetryMin and RetryMax bound the exponential back-off between attempts.
+	// Default: 1s, 5min.
+	RetryMin, RetryMax time.Duration
+	// LogBytes is how much log a job may leave. Default: 1 MiB.
+	LogBytes int
+	// DataDir is where contexts have their files; prerequisites of kind file
+	// are looked up there. Default: none, such prerequisites are never met.
+	DataDir string
+	// Served reports whether somebody is known to serve a script type;
+	// Submit refuses other types. Default: every well-formed type is accepted.
+	Served func(domain.ScriptType) bool
+}
+
+// Engine is the job engine on one board. It is safe for concurrent use.
+type Engine struct {
+	board board.Board
+	cfg   Config
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	running map[place]*run // what runs in this process, for cancel at once
+}
+
+// place names a job across contexts.
+type place struct {
+	space board.Space
+	key   domain.JobKey
+}
+
+// New returns an engine on b.
+func New(b board.Board, cfg Config) *Engine {
+	cfg.MaxLosses = cmp.Or(cfg.MaxLosses, domain.DefaultLosses)
+	cfg.Timeout = cmp.Or(cfg.Timeout, domain.DefaultTimeout*time.Second)
+	cfg.RetryMin = cmp.Or(cfg.RetryMin, time.Second)
+	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Minute)
+	cfg.LogBytes = cmp.Or(cfg.LogBytes, 1<<20)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, running: map[place]*run{}}
+}
+
+// load reads a job and its record.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrInvalid] for a record that a
+// foreign program wrote wrongly, with the job as far as it could be read.
+func (e *Engine) load(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, board.Record, error) {
+	recs, err := e.board.Get(ctx, space, key.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	if recs[0] == nil {
+		return nil, nil, domain.NotFoundf("job %q does not exist in context %d", key, space)
+	}
+	j, err := layout.DecodeJob(key, recs[0])
+	return j, recs[0], err
+}

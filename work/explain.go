@@ -1,0 +1,258 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Standing is the one reason for which an unfinished job is alive.
+type Standing string
+
+// The standings.
+const (
+	StandingEnded    Standing = "ended"
+	StandingQueued   Standing = "queued"   // a runner will take it
+	StandingLeased   Standing = "leased"   // a runner has it
+	StandingRetrying Standing = "retrying" // the next attempt has its alarm
+	StandingDelayed  Standing = "delayed"  // not_before has its alarm
+	StandingWaiting  Standing = "waiting"  // for jobs or prerequisites
+	StandingForeign  Standing = "foreign"  // a runner without a lease has it
+	StandingStuck    Standing = "stuck"    // nothing would ever move it
+)
+
+// Explanation answers for a job: what it waits for, since when, who holds it,
+// what will wake it and when.
+type Explanation struct {
+	Key      string           `json:"key"`
+	Status   domain.JobStatus `json:"status"`
+	Standing Standing         `json:"standing"`
+	// Text is the answer in one sentence.
+	Text string `json:"text"`
+	// SinceMs is since when it stands like this, where that is known.
+	SinceMs int64 `json:"since_ms,omitzero"`
+	// Holder is who works on it.
+	Holder string `json:"holder,omitzero"`
+	// WaitsFor names jobs and prerequisites.
+	WaitsFor []string `json:"waits_for,omitzero"`
+	// NextMs is when it will be looked at again at the latest.
+	NextMs int64 `json:"next_ms,omitzero"`
+	// Ahead is how many stand before it in its queue; -1 where the queue is
+	// too long to count.
+	Ahead int    `json:"ahead,omitzero"`
+	Queue string `json:"queue,omitzero"`
+}
+
+// Explain answers for one job.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (Explanation, error) {
+	space := layout.SpaceOf(tenant)
+	j, rec, err := e.load(ctx, space, key)
+	if err != nil && !errors.Is(err, domain.ErrInvalid) {
+		return Explanation{}, err
+	}
+	x, err := e.standing(ctx, space, j, rec)
+	if err != nil || x.Standing != "" {
+		return x, err
+	}
+	return e.explainQueued(ctx, space, j, x)
+}
+
+// standing finds all reasons but the queue, which is looked at last because
+// it costs most. It leaves Standing empty where only the queue is left.
+func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (Explanation, error) {
+	x := Explanation{Key: j.Key().String(), Status: j.Status}
+	switch {
+	case j.Final() && j.FinishedMs != 0:
+		x.Standing, x.SinceMs = StandingEnded, j.FinishedMs
+		x.Text = "it has ended: " + string(j.Status)
+		return x, nil
+	case j.LeaseOwner != "":
+		return e.explainLeased(ctx, space, j, x)
+	case j.Waits > 0:
+		return e.explainWaiting(ctx, space, j, rec, x)
+	case j.NextRetryMs != 0:
+		at, set, err := e.board.AlarmOf(ctx, space, layout.Alarm(layout.AlarmRetry, j.Key()))
+		if err != nil {
+			return x, err
+		}
+		x.Standing, x.SinceMs = StandingStuck, int64(j.UpdatedAt)*1000
+		x.Text = "it should be tried again, but no alarm is set for it"
+		if set {
+			x.Standing, x.NextMs = StandingRetrying, at.UnixMilli()
+			x.Text = fmt.Sprintf("attempt %d failed (%s); the next begins at %s", j.Attempt, j.Error, at.UTC().Format(time.RFC3339))
+		}
+		return x, nil
+	}
+	at, set, err := e.board.AlarmOf(ctx, space, layout.Alarm(layout.AlarmForeign, j.Key()))
+	if err != nil {
+		return x, err
+	}
+	if set {
+		x.Standing, x.SinceMs, x.NextMs = StandingForeign, max(j.StartedMs, j.QueuedMs), at.UnixMilli()
+		x.Text = "a runner that takes no leases has it; it is looked at until its timeout"
+	}
+	return x, nil
+}
+
+func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+	l, ok, err := e.board.LeaseOf(ctx, space, x.Key)
+	if err != nil {
+		return x, err
+	}
+	x.Holder, x.SinceMs = j.LeaseOwner, j.StartedMs
+	if !ok {
+		x.Standing, x.Text = StandingStuck, "its record names a holder, but there is no such lease"
+		return x, nil
+	}
+	x.Standing, x.NextMs = StandingLeased, l.Until.UnixMilli()
+	x.Text = fmt.Sprintf("%s runs attempt %d; its lease is renewed until it ends", l.Owner, l.Token)
+	if j.Cancel != "" {
+		x.Text += "; it has been told to stop"
+	}
+	return x, nil
+}
+
+func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domain.Job, rec board.Record, x Explanation) (Explanation, error) {
+	x.Standing, x.SinceMs = StandingStuck, int64(j.CreatedAt)*1000
+	x.Text = fmt.Sprintf("it counts %d waits, but nothing would end them", j.Waits)
+	found := 0
+	open, err := e.openDependencies(ctx, space, j)
+	if err != nil {
+		return x, err
+	}
+	x.WaitsFor = append(x.WaitsFor, open...)
+	found += len(open)
+	for kind, names := range map[layout.AlarmKind][]string{layout.AlarmPrereq: layout.Unmet(rec), layout.AlarmStart: {"not_before"}} {
+		at, set, err := e.board.AlarmOf(ctx, space, layout.Alarm(kind, j.Key()))
+		if err != nil {
+			return x, err
+		}
+		if set {
+			found++
+			x.WaitsFor = append(x.WaitsFor, names...)
+			x.NextMs = at.UnixMilli()
+		}
+	}
+	if found >= j.Waits {
+		x.Standing, x.Text = StandingWaiting, fmt.Sprintf("it waits for %d: %s", found, joinSome(x.WaitsFor))
+		if len(open) == 0 && slices.Equal(x.WaitsFor, []string{"not_before"}) {
+			x.Standing, x.Text = StandingDelayed, "it may not begin before "+time.UnixMilli(j.NotBefore).UTC().Format(time.RFC3339)
+		}
+	}
+	return x, nil
+}
+
+// openDependencies are the jobs that have not told j yet how they ended: they
+// run, or their followers are being told.
+func (e *Engine) openDependencies(ctx context.Context, space board.Space, j *domain.Job) ([]string, error) {
+	if len(j.Dependends) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(j.Dependends))
+	for i, id := range j.Dependends {
+		keys[i] = domain.JobKey{Caller: j.CallerID, ID: id}.String()
+	}
+	recs, err := e.board.Get(ctx, space, keys...)
+	if err != nil {
+		return nil, err
+	}
+	var open []string
+	for i, r := range recs {
+		if r == nil {
+			continue
+		}
+		if r.Get(layout.JobFinishedMs) == "" {
+			open = append(open, keys[i])
+			continue
+		}
+		dep := domain.JobKey{Caller: j.CallerID, ID: j.Dependends[i]}
+		_, telling, err := e.board.AlarmOf(ctx, space, layout.Alarm(layout.AlarmCascade, dep))
+		if err != nil {
+			return nil, err
+		}
+		if telling {
+			open = append(open, keys[i])
+		}
+	}
+	return open, nil
+}
+
+func joinSome(names []string) string {
+	const most = 5
+	text := ""
+	for i, n := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", text, len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += n
+	}
+	return text
+}
+
+// queueLook bounds how much of a queue Explain reads.
+const queueLook = 100_000
+
+func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+	queue := layout.Queue(j)
+	x.Queue, x.SinceMs = queue, j.QueuedMs
+	found, whole := -1, true
+	err := e.scanQueue(ctx, space, queue, func(ahead int, item string) bool {
+		if item == x.Key {
+			found = ahead
+		}
+		whole = ahead < queueLook
+		return found < 0 && whole
+	})
+	switch {
+	case err != nil:
+		return x, err
+	case found < 0 && whole && j.Final():
+		x.Standing, x.Text = StandingForeign, "a runner that takes no leases ended it; what follows is done with the next audit"
+	case found < 0 && whole && j.Status == domain.JobStarted:
+		x.Standing, x.Text = StandingForeign, "it is in no queue and nobody leases it: a runner that takes no leases may have it"
+	case found < 0 && whole:
+		x.Standing, x.Text = StandingStuck, "it is ready, but in no queue"
+	default:
+		x.Standing, x.Ahead = StandingQueued, found
+		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)
+		if found < 0 {
+			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
+		}
+	}
+	return x, nil
+}
+
+// scanQueue calls each with the items of a queue in the order in which they
+// will be taken, until it returns false.
+func (e *Engine) scanQueue(ctx context.Context, space board.Space, queue string, each func(ahead int, item string) bool) error {
+	n, err := e.board.Len(ctx, space, queue)
+	if err != nil {
+		return err
+	}
+	ahead := 0
+	for end := n[0]; end > 0; end -= listPage {
+		from := max(0, end-listPage)
+		items, err := e.board.List(ctx, space, queue, from, end-from)
+		if err != nil {
+			return err
+		}
+		for _, it := range slices.Backward(items) {
+			if !each(ahead, it) {
+				return nil
+			}
+			ahead++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// maxFollowersInline bounds the followers that one finishing commit counts
+// down itself; more are told in pages by an alarm.
+const maxFollowersInline = 200
+
+// ending is what a job becomes at its end.
+type ending struct {
+	status   domain.JobStatus
+	reason   domain.Reason
+	text     string
+	result   map[string]string
+	exitCode *int
+}
+
+// fields are what the end of a job writes on its record.
+func (n ending) fields(now time.Time) []board.Field {
+	fields := make([]board.Field, 0, 7)
+	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
+	set(layout.JobStatus, string(n.status))
+	set(layout.JobUpdatedAt, strconv.FormatInt(now.Unix(), 10))
+	set(layout.JobFinishedMs, strconv.FormatInt(now.UnixMilli(), 10))
+	if n.result != nil {
+		fields = append(fields, layout.ResultField(n.result))
+	}
+	if n.exitCode != nil {
+		set(layout.JobExitCode, strconv.Itoa(*n.exitCode))
+	}
+	if n.reason != "" {
+		set(layout.JobReason, string(n.reason))
+	}
+	if n.text != "" {
+		set(layout.JobErrorText, n.text)
+	}
+	return fields
+}
+
+// end adds to b all that the end of job j means, in this order of cost: the
+// record, the index of unfinished work, the list for the archive, and what
+// the followers must be told. The caller adds guards that make it the only
+// one; end adds the guard that no follower has come since j was read.
+func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) error {
+	key := j.Key().String()
+	b.Set(key, n.fields(now)...)
+	if stale := staleFields(j, n); len(stale) > 0 {
+		b.Unset(key, stale...)
+	}
+	b.Settle(key)
+	b.PushLeft(layout.Finished, key)
+	return e.tell(ctx, b, j, n.status, now)
+}
+
+// staleFields are those of an unfinished job that its end takes away.
+func staleFields(j *domain.Job, n ending) []string {
+	var stale []string
+	if j.NextRetryMs != 0 {
+		stale = append(stale, layout.JobNextRetryMs)
+	}
+	if n.status == domain.JobFinished {
+		if j.Reason != "" {
+			stale = append(stale, layout.JobReason)
+		}
+		if j.Error != "" {
+			stale = append(stale, layout.JobErrorText)
+		}
+	}
+	return stale
+}
+
+// tell lets the followers of j know how it ended: those of a job that
+// finished are counted down in the same commit, where they are few; all else
+// is left to the cascade alarm.
+func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, status domain.JobStatus, now time.Time) error {
+	key := j.Key()
+	if j.Followers == 0 {
+		b.Equal(key.String(), layout.JobFollowers, "")
+		return nil
+	}
+	b.Equal(key.String(), layout.JobFollowers, strconv.Itoa(j.Followers))
+	if status != domain.JobFinished || j.Followers > maxFollowersInline {
+		b.SetAlarm(layout.Alarm(layout.AlarmCascade, key), now)
+		return nil
+	}
+	entries, err := e.board.List(ctx, b.Space, layout.Followers(key), 0, maxFollowersInline)
+	if err != nil {
+		return err
+	}
+	countDown(b, entries, now)
+	b.Delete(layout.Followers(key))
+	return nil
+}
+
+func countDown(b *board.Batch, entries []string, now time.Time) {
+	for _, entry := range entries {
+		follower, queue := layout.ParseFollower(entry)
+		b.Countdown(follower, layout.JobWaits, queue, follower, ready(now))
+	}
+}
+
+// cascade handles the alarm of an ended job whose followers were not told in
+// its own commit: one page of them, and the alarm stays for the next page.
+func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) error {
+	j, _, err := e.load(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return e.clear(ctx, a)
+	} else if err != nil {
+		return err
+	}
+	list := layout.Followers(key)
+	entries, err := e.board.List(ctx, a.Space, list, 0, maxFollowersInline)
+	if err != nil {
+		return err
+	}
+	if j.Status != domain.JobFinished {
+		for _, entry := range entries {
+			if err := e.failFollower(ctx, a.Space, entry, key); err != nil {
+				return err
+			}
+		}
+		entries, err = e.board.List(ctx, a.Space, list, 0, maxFollowersInline)
+		if err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At)
+	if len(entries) == 0 {
+		b.ClearAlarm(a.Name)
+		return e.board.Commit(ctx, b)
+	}
+	// The alarm moves with each page, so that a page is counted once only.
+	b.SetAlarm(a.Name, laterThan(a.At, now))
+	if j.Status == domain.JobFinished {
+		countDown(&b, entries, now)
+		b.Drop(list, entries...)
+	}
+	return e.board.Commit(ctx, b)
+}
+
+// laterThan is now, but never the instant a itself, nor before it.
+func laterThan(a, now time.Time) time.Time {
+	if now.UnixMilli() > a.UnixMilli() {
+		return now
+	}
+	return a.Add(time.Millisecond)
+}
+
+// failFollower ends one follower of a job that ended in error.
+func (e *Engine) failFollower(ctx context.Context, space board.Space, entry string, dep domain.JobKey) error {
+	follower, _ := layout.ParseFollower(entry)
+	key, err := domain.ParseJobKey(follower)
+	if err != nil {
+		return nil
+	}
+	drop := board.Batch{Space: space}
+	drop.Drop(layout.Followers(dep), entry)
+	err = e.endUnheld(ctx, space, key, ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: dependencyText(dep)})
+	if err != nil && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, errEnded) {
+		return err
+	}
+	return e.board.Commit(ctx, drop)
+}
+
+// errEnded says that there was nothing to end any more.
+var errEnded = domain.Conflictf("the job has ended already")
+
+// errHeld says that somebody runs the job.
+var errHeld = domain.Conflictf("the job is running")
+
+// unheldTries bounds how often an ending is put together again because the
+// job moved under it.
+const unheldTries = 50
+
+// endUnheld ends a job that nobody runs: one that waits or is queued.
+//
+// Errors: errEnded, errHeld, [domain.ErrNotFound].
+func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.JobKey, n ending) error {
+	for range unheldTries {
+		j, _, err := e.load(ctx, space, key)
+		switch {
+		case err != nil && !errors.Is(err, domain.ErrInvalid):
+			return err
+		case j.Final():
+			return errEnded
+		case j.LeaseOwner != "":
+			return errHeld
+		}
+		b := board.Batch{Space: space}
+		b.Free(key.String())
+		b.Equal(key.String(), layout.JobStatus, string(j.Status))
+		b.Equal(key.String(), layout.JobAttempt, attemptText(j))
+		e.clearWaits(&b, j)
+		if err := e.end(ctx, &b, j, n, time.Now()); err != nil {
+			return err
+		}
+		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+	return domain.Unavailablef("job %q changes too quickly; try again", key)
+}
+
+// attemptText is the attempt as the record has it.
+func attemptText(j *domain.Job) string {
+	if j.Attempt == 0 {
+		return ""
+	}
+	return strconv.FormatInt(j.Attempt, 10)
+}
+
+// clearWaits takes away what an unfinished job may still wait for.
+func (e *Engine) clearWaits(b *board.Batch, j *domain.Job) {
+	for _, k := range []layout.AlarmKind{layout.AlarmStart, layout.AlarmRetry, layout.AlarmPrereq, layout.AlarmForeign} {
+		b.ClearAlarm(layout.Alarm(k, j.Key()))
+	}
+	e.unwant(b, j)
+}
+
+// backoff is the pause before the attempt after failures failed ones:
+// exponential, with jitter so that a crowd does not come back at once.
+func (e *Engine) backoff(failures int) time.Duration {
+	d := e.cfg.RetryMin << min(failures-1, 30)
+	if d <= 0 || d > e.cfg.RetryMax {
+		d = e.cfg.RetryMax
+	}
+	// Between three quarters and all of it.
+	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+}

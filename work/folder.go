@@ -1,0 +1,262 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+)
+
+// Names in a job's folder.
+const (
+	resultName     = ".ramet-result"
+	checkpointName = ".ramet-checkpoint"
+	inputName      = ".ramet-input.json"
+)
+
+// ContextDir is a context's folder under the data folder.
+func ContextDir(dataDir string, t domain.TenantID) string {
+	return filepath.Join(dataDir, "contexts", strconv.FormatUint(uint64(t), 10))
+}
+
+// JobDir is where one attempt at a job works:
+// <data>/contexts/<id>/jobs/<caller>-<id>-<attempt>.
+func JobDir(dataDir string, t domain.TenantID, key domain.JobKey, attempt int64) string {
+	return filepath.Join(ContextDir(dataDir, t), "jobs", fmt.Sprintf("%d-%d-%d", key.Caller, key.ID, attempt))
+}
+
+// folder is the work folder of a run. A nil folder is that of a runtime that
+// needs none.
+type folder struct {
+	dir string
+
+	mu    sync.Mutex
+	saved time.Time // modification time of the checkpoint that is on the board
+}
+
+// prepare makes the folder and what the script finds in it.
+func (x *run) prepare() (script.Task, error) {
+	task := script.Task{Name: x.claimed.Item, Script: x.job.Script, Limits: x.r.cfg.Limits, Grace: x.r.cfg.StopGrace}
+	env, err := x.environment()
+	if err != nil {
+		return task, err
+	}
+	task.Env = env
+	if x.lane.info.InProcess {
+		return task, nil
+	}
+	task.Dir = JobDir(x.r.e.cfg.DataDir, domain.TenantID(x.claimed.Space), x.key, x.claimed.Token)
+	task.ResultFile = filepath.Join(task.Dir, resultName)
+	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
+	task.InputFile = filepath.Join(task.Dir, inputName)
+	env["RAMET_RESULT"], env["RAMET_CHECKPOINT"], env["RAMET_INPUT"] = task.ResultFile, task.CheckpointFile, task.InputFile
+	if err := x.makeFolder(task); err != nil {
+		return task, fmt.Errorf("make the job's folder: %w", err)
+	}
+	return task, nil
+}
+
+func (x *run) makeFolder(task script.Task) error {
+	// A power cut may have undone the claim of an attempt that left a folder.
+	if err := os.RemoveAll(task.Dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(task.Dir, 0o700); err != nil {
+		return err
+	}
+	f := &folder{dir: task.Dir}
+	x.mu.Lock()
+	x.folder = f
+	x.mu.Unlock()
+	input, err := x.input()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(task.InputFile, input, 0o600); err != nil {
+		return err
+	}
+	if x.claimed.Token == 1 {
+		return nil
+	}
+	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.Checkpoint(x.key))
+	if err != nil || recs[0] == nil {
+		return err
+	}
+	if err := os.WriteFile(task.CheckpointFile, []byte(recs[0].Get(layout.CheckpointData)), 0o600); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saved = modified(task.CheckpointFile)
+	return nil
+}
+
+// environment is what the script finds: flow < job < RAMET_*.
+func (x *run) environment() (map[string]string, error) {
+	env := make(map[string]string, len(x.job.EnvVars)+8)
+	if x.job.FlowID != 0 {
+		key := domain.Flow{ID: x.job.FlowID}.Key()
+		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, key)
+		if err != nil {
+			return nil, err
+		}
+		if recs[0] != nil {
+			flow, err := layout.DecodeFlow(key, recs[0])
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(env, flow.EnvVars)
+		}
+	}
+	maps.Copy(env, x.job.EnvVars)
+	env["RAMET_JOB"] = x.claimed.Item
+	env["RAMET_CONTEXT"] = strconv.FormatUint(uint64(x.claimed.Space), 10)
+	env["RAMET_CALLER"] = strconv.FormatUint(uint64(x.key.Caller), 10)
+	env["RAMET_ATTEMPT"] = strconv.FormatInt(x.claimed.Token, 10)
+	if x.job.Step != "" {
+		env["RAMET_STEP"] = x.job.Step
+	}
+	return env, nil
+}
+
+// need is what a script is told of a job that it depended on.
+type need struct {
+	Status domain.JobStatus  `json:"status"`
+	Reason domain.Reason     `json:"reason,omitzero"`
+	Result map[string]string `json:"result"`
+}
+
+// input is the text of $RAMET_INPUT: the results of what the job needed, by
+// job id.
+func (x *run) input() ([]byte, error) {
+	needs := map[string]need{}
+	keys := make([]string, len(x.job.Dependends))
+	for i, id := range x.job.Dependends {
+		keys[i] = domain.JobKey{Caller: x.key.Caller, ID: id}.String()
+	}
+	if len(keys) > 0 {
+		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, keys...)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range recs {
+			id := x.job.Dependends[i]
+			if r == nil {
+				continue // it has been cleared away since
+			}
+			j, err := layout.DecodeJob(domain.JobKey{Caller: x.key.Caller, ID: id}, r)
+			if err != nil {
+				return nil, err
+			}
+			if j.Result == nil {
+				j.Result = map[string]string{}
+			}
+			needs[strconv.FormatUint(uint64(id), 10)] = need{j.Status, j.Reason, j.Result}
+		}
+	}
+	return json.Marshal(map[string]any{"params": map[string]string{}, "needs": needs})
+}
+
+func modified(path string) time.Time {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
+// hasCheckpoint reports whether there may be one on the board.
+func (f *folder) hasCheckpoint() bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.saved.IsZero()
+}
+
+// checkpoint reads what the script saved, if it has changed since it was last
+// written to the board.
+func (f *folder) checkpoint() (data string, ok bool) {
+	if f == nil {
+		return "", false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := filepath.Join(f.dir, checkpointName)
+	at := modified(path)
+	if at.IsZero() || at.Equal(f.saved) {
+		return "", false
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|oNoFollow, 0)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, script.MaxCheckpointBytes+1))
+	if err != nil || len(b) > script.MaxCheckpointBytes {
+		return "", false
+	}
+	f.saved = at
+	return string(b), true
+}
+
+// saveCheckpoint writes a changed checkpoint to the board while the script
+// runs, so that another node finds it should this one die.
+func (x *run) saveCheckpoint(ctx context.Context) {
+	x.mu.Lock()
+	f := x.folder
+	x.mu.Unlock()
+	data, ok := f.checkpoint()
+	if !ok {
+		return
+	}
+	b := x.heldBatch()
+	b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
+	if err := x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+		x.r.log.Warn("checkpoint not saved", "job", x.claimed.Item, "err", err)
+	}
+}
+
+// close removes the folder, or leaves it for people to look at.
+func (f *folder) close(keep bool) error {
+	if f == nil || keep {
+		return nil
+	}
+	return os.RemoveAll(f.dir)
+}
+
+// ClearFolders removes what failed attempts left in dataDir longer than keep
+// ago. It looks at this machine's files only and may run at any time.
+func ClearFolders(dataDir string, keep time.Duration, now time.Time) (removed int, err error) {
+	dirs, err := filepath.Glob(filepath.Join(dataDir, "contexts", "*", "jobs", "*"))
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, dir := range dirs {
+		st, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && now.Sub(st.ModTime()) > keep {
+			err = os.RemoveAll(dir)
+			removed++
+		}
+		errs = append(errs, err)
+	}
+	return removed, errors.Join(errs...)
+}

@@ -1,0 +1,222 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const (
+	// logEvery is the longest a line waits before it is on the board.
+	logEvery = 200 * time.Millisecond
+	// logBatch is how many lines are written at once at the most.
+	logBatch = 500
+	// logBatchBytes flushes earlier where lines are long.
+	logBatchBytes = 256 << 10
+	// logLineCost is what a line counts beside its text, so that empty lines
+	// are bounded too.
+	logLineCost = 64
+)
+
+// logBook collects the lines of one attempt and writes them in batches. It is
+// the script's host. Its writer starts with the first line and ends with stop.
+type logBook struct {
+	x    *run
+	kick chan struct{} // there is something to write; capacity 1
+	end  chan struct{} // closed by stop
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	room    int // bytes left of the job's share
+	lines   []string
+	bytes   int
+	started bool
+	full    bool
+}
+
+func newLogBook(x *run, room int) *logBook {
+	return &logBook{x: x, room: room, kick: make(chan struct{}, 1), end: make(chan struct{})}
+}
+
+// Log takes one line. What goes over the job's share is dropped, with one
+// line that says so.
+func (l *logBook) Log(stream string, line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full {
+		return
+	}
+	cost := len(line) + logLineCost
+	if l.room -= cost; l.room < 0 {
+		l.full = true
+		stream, line = "ramet", []byte("log cut: the job's share of "+strconv.Itoa(l.x.r.e.cfg.LogBytes)+" bytes is used up")
+	}
+	l.lines = append(l.lines, layout.EncodeLog(domain.Log{
+		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.claimed.Token), Line: string(line),
+	}))
+	l.bytes += cost
+	if !l.started {
+		l.started = true
+		l.wg.Go(l.write)
+	}
+	if len(l.lines) == 1 || len(l.lines) >= logBatch || l.bytes >= logBatchBytes {
+		l.nudge()
+	}
+}
+
+func (l *logBook) nudge() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends the writer; what it has not written stays for the last commit.
+func (l *logBook) stop() {
+	close(l.end)
+	l.wg.Wait()
+}
+
+// take removes all lines that wait.
+func (l *logBook) take() (lines []string, bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines, bytes = l.lines, l.bytes
+	l.lines, l.bytes = nil, 0
+	return lines, bytes
+}
+
+// putBack takes lines back that could not be written. The job's share bounds
+// them.
+func (l *logBook) putBack(lines []string, bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines, l.bytes = append(lines, l.lines...), l.bytes+bytes
+	l.nudge()
+}
+
+// addTo puts the waiting lines into b.
+func (l *logBook) addTo(b *board.Batch) {
+	lines, bytes := l.take()
+	l.put(b, lines, bytes)
+}
+
+func (l *logBook) put(b *board.Batch, lines []string, bytes int) {
+	if len(lines) == 0 {
+		return
+	}
+	// The share bounds the list; the number only backs it up.
+	b.Append(layout.Logs(l.x.key), l.x.r.e.cfg.LogBytes/logLineCost+logBatch, lines...)
+	b.Add(l.x.key.String(), layout.JobLogBytes, int64(bytes))
+}
+
+// write writes batches while the script runs.
+func (l *logBook) write() {
+	for {
+		select {
+		case <-l.kick:
+		case <-l.end:
+			return
+		}
+		pause := time.NewTimer(logEvery)
+		select {
+		case <-pause.C:
+		case <-l.kick: // a full batch
+		case <-l.end:
+			pause.Stop()
+			return
+		}
+		pause.Stop()
+		l.commit(l.x.ctx)
+	}
+}
+
+// commit writes what waits. Lines of a lost lease are refused by the guard,
+// and that is right; while the board is away they wait.
+func (l *logBook) commit(ctx context.Context) {
+	lines, bytes := l.take()
+	if len(lines) == 0 {
+		return
+	}
+	b := l.x.heldBatch()
+	l.put(&b, lines, bytes)
+	if err := l.x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+		l.putBack(lines, bytes)
+	}
+}
+
+// Logs reads up to n lines of a job's log from line number from on.
+func (e *Engine) Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error) {
+	items, err := e.board.List(ctx, layout.SpaceOf(tenant), layout.Logs(key), from, n)
+	if err != nil {
+		return nil, err
+	}
+	logs := make([]domain.Log, len(items))
+	for i, it := range items {
+		logs[i] = layout.DecodeLog(it)
+	}
+	return logs, nil
+}
+
+// FollowLogs calls each with every line of the job's log from line number from
+// on, as they come, and returns the job once it has ended and all is said.
+func (e *Engine) FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) (*domain.Job, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	space := layout.SpaceOf(tenant)
+	lines, err := e.board.Watch(ctx, space, layout.Logs(key))
+	if err != nil {
+		return nil, err
+	}
+	states, err := e.board.Watch(ctx, space, key.String())
+	if err != nil {
+		return nil, err
+	}
+	poll := time.NewTicker(waitPoll)
+	defer poll.Stop()
+	for {
+		// The state is read before the lines: what a job said is there when it
+		// has ended.
+		j, err := e.Show(ctx, tenant, key)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			logs, err := e.Logs(ctx, tenant, key, from, logBatch)
+			if err != nil {
+				return nil, err
+			}
+			for _, l := range logs {
+				if err := each(l); err != nil {
+					return nil, err
+				}
+			}
+			from += len(logs)
+			if len(logs) < logBatch {
+				break
+			}
+		}
+		if j.Final() {
+			return j, nil
+		}
+		open := true
+		select {
+		case _, open = <-lines:
+		case _, open = <-states:
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !open {
+			return nil, errBoardClosed
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// How prerequisites are looked at again: soon at first, then each minute.
+const (
+	prereqMin     = time.Second
+	prereqMax     = time.Minute
+	prereqTimeout = 5 * time.Second // one look at one of them
+)
+
+// kind is how a prerequisite is checked.
+type kind string
+
+const (
+	kindFile kind = "file"
+	kindHTTP kind = "http"
+	kindTCP  kind = "tcp"
+	kindFlow kind = "flow"
+	kindJob  kind = "job"
+	kindName kind = "name" // anything else: people mark it as met
+)
+
+func prerequisiteKind(p string) kind {
+	scheme, _, found := strings.Cut(p, ":")
+	if !found {
+		return kindName
+	}
+	switch scheme {
+	case "file", "tcp", "flow", "job":
+		return kind(scheme)
+	case "http", "https":
+		return kindHTTP
+	}
+	return kindName
+}
+
+// validatePrerequisites refuses what could never be met as written.
+func validatePrerequisites(list []string) error {
+	for _, p := range list {
+		if err := validatePrerequisite(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validatePrerequisite(p string) error {
+	_, rest, _ := strings.Cut(p, ":")
+	switch prerequisiteKind(p) {
+	case kindFile:
+		if !filepath.IsLocal(rest) {
+			return domain.Invalidf("prerequisite %q: want a path inside the context's folder, for example file:data/in.csv", p)
+		}
+	case kindTCP:
+		if _, port, err := net.SplitHostPort(rest); err != nil || port == "" {
+			return domain.Invalidf("prerequisite %q: want tcp:host:port", p)
+		}
+	case kindHTTP:
+		if u, err := url.Parse(p); err != nil || u.Host == "" {
+			return domain.Invalidf("prerequisite %q: want a URL such as https://example.org/ready", p)
+		}
+	case kindJob:
+		if _, err := domain.ParseJobKey(p); err != nil {
+			return domain.Invalidf("prerequisite %q: want job:<caller>:<id>", p)
+		}
+	case kindFlow:
+		if n, err := strconv.ParseUint(rest, 10, 32); err != nil || n == 0 {
+			return domain.Invalidf("prerequisite %q: want flow:<id>", p)
+		}
+	}
+	return nil
+}
+
+// errImpossible marks a prerequisite that can never be met any more.
+var errImpossible = errors.New("prerequisite impossible")
+
+// met looks whether one prerequisite is met now.
+//
+// Errors: errImpossible; others when the board cannot be asked.
+func (e *Engine) met(ctx context.Context, space board.Space, p string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, prereqTimeout)
+	defer cancel()
+	_, rest, _ := strings.Cut(p, ":")
+	switch prerequisiteKind(p) {
+	case kindFile:
+		return e.fileThere(space, rest), nil
+	case kindHTTP:
+		return httpReady(ctx, p), nil
+	case kindTCP:
+		return tcpOpen(ctx, rest), nil
+	case kindFlow, kindJob:
+		return e.ended(ctx, space, p)
+	}
+	recs, err := e.board.Get(ctx, space, layout.Met(p))
+	return err == nil && recs[0] != nil, err
+}
+
+// fileThere looks inside the context's folder and nowhere else, whatever
+// links lie in it.
+func (e *Engine) fileThere(space board.Space, path string) bool {
+	if e.cfg.DataDir == "" {
+		return false
+	}
+	root, err := os.OpenRoot(ContextDir(e.cfg.DataDir, domain.TenantID(space)))
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Stat(path)
+	return err == nil
+}
+
+func httpReady(ctx context.Context, u string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	res.Body.Close()
+	return res.StatusCode/100 == 2
+}
+
+func tcpOpen(ctx context.Context, address string) bool {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// ended looks at a flow or job of the same context: it must have finished.
+// One that does not exist yet may still come.
+func (e *Engine) ended(ctx context.Context, space board.Space, key string) (bool, error) {
+	recs, err := e.board.Get(ctx, space, key)
+	if err != nil || recs[0] == nil {
+		return false, err
+	}
+	switch recs[0].Get(layout.JobStatus) {
+	case string(domain.JobFinished):
+		return true, nil
+	case string(domain.JobError):
+		return false, fmt.Errorf("%s ended in error: %w", key, errImpossible)
+	}
+	return false, nil
+}
+
+// checkPrerequisites handles the alarm of a job that waits for prerequisites:
+// it looks at those not met yet and lets the job go on, wait on, or end.
+func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key domain.JobKey) error {
+	j, rec, err := e.load(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
+		return e.clear(ctx, a)
+	} else if err != nil {
+		return err
+	}
+	var unmet []string
+	for _, p := range layout.Unmet(rec) {
+		ok, err := e.met(ctx, a.Space, p)
+		if errors.Is(err, errImpossible) {
+			return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
+		} else if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		if !ok {
+			unmet = append(unmet, p)
+		}
+	}
+	now := time.Now()
+	limit := time.Duration(j.PrerequisiteTimeout) * time.Second
+	if limit == 0 {
+		limit = domain.DefaultPrerequisiteTimeout * time.Second
+	}
+	waited := now.Sub(j.CreatedAt.Time())
+	if len(unmet) > 0 && waited >= limit {
+		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteTimeout,
+			fmt.Sprintf("still not met after %v: %s", limit, strings.Join(unmet, ", ")))
+	}
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At)
+	if len(unmet) > 0 {
+		b.Set(key.String(), layout.UnmetField(unmet))
+		// A tenth of the time waited so far: quick at first, cheap later.
+		b.SetAlarm(a.Name, now.Add(min(max(waited/10, prereqMin), prereqMax, limit-waited+time.Second)))
+		return e.board.Commit(ctx, b)
+	}
+	b.ClearAlarm(a.Name)
+	b.Unset(key.String(), layout.JobUnmet)
+	e.unwant(&b, j)
+	b.Countdown(key.String(), layout.JobWaits, layout.Queue(j), key.String(), ready(now))
+	return e.board.Commit(ctx, b)
+}
+
+// unwant takes the job out of the sets of those waiting for a name.
+func (e *Engine) unwant(b *board.Batch, j *domain.Job) {
+	for _, p := range j.Prerequisites {
+		if prerequisiteKind(p) == kindName {
+			b.Exclude(layout.Wanted(p), j.Key().String())
+		}
+	}
+}
+
+// MarkMet marks a prerequisite as met and lets the jobs that wait for it look
+// again at once. Marking twice is no error.
+//
+// Errors: [domain.ErrInvalid] for a prerequisite that Ramet checks itself.
+func (e *Engine) MarkMet(ctx context.Context, tenant domain.TenantID, name string) error {
+	if name == "" || len(name) > domain.MaxPrerequisiteBytes || prerequisiteKind(name) != kindName {
+		return domain.Invalidf("prerequisite %q: want a name that no program can check, not a file, URL, address, job or flow", name)
+	}
+	space := layout.SpaceOf(tenant)
+	b := board.Batch{Space: space}
+	b.Set(layout.Met(name), board.Field{Name: layout.MetAt, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)})
+	if err := e.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	after := ""
+	for {
+		page, err := e.board.Members(ctx, space, layout.Wanted(name), after, board.MaxOps/2)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if err := e.wake(ctx, space, page); err != nil {
+			return err
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// wake sets the prerequisite alarms of waiting jobs to now.
+func (e *Engine) wake(ctx context.Context, space board.Space, keys []string) error {
+	for _, k := range keys {
+		key, err := domain.ParseJobKey(k)
+		if err != nil {
+			continue
+		}
+		name := layout.Alarm(layout.AlarmPrereq, key)
+		at, set, err := e.board.AlarmOf(ctx, space, name)
+		if err != nil {
+			return err
+		}
+		if !set {
+			continue
+		}
+		b := board.Batch{Space: space}
+		b.AlarmAt(name, at).SetAlarm(name, time.Now())
+		if err := e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// MaxSubmit bounds the jobs of one Submit.
+const MaxSubmit = 10_000
+
+// submitTries bounds how often a submit is put together again because a job
+// it depends on moved under it.
+const submitTries = 20
+
+// Receipt is the answer for one submitted job.
+type Receipt struct {
+	Key domain.JobKey
+	// Existing is true when the same job was there already: nothing was done.
+	Existing bool
+	// Err is why this job was refused; the others are not touched by it.
+	Err error
+}
+
+// Submit writes jobs of one context and queues those that need not wait. When
+// it returns, what was accepted is as durable as the board is. Jobs may depend
+// on jobs of the same caller that exist, or that come in the same call, in any
+// order. Id 0 asks for the caller's next free id, which is put into the job.
+//
+// Submitting the same job again is a no-op that returns the existing one.
+//
+// Errors: [domain.ErrInvalid] for a circle or too many jobs: then nothing was
+// submitted. Each Receipt has its own: [domain.ErrInvalid],
+// [domain.ErrConflict] for an id in use with other content,
+// [domain.ErrUnavailable].
+//
+// Source: seed 000, "Message flow", steps 5 and 6.
+func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]Receipt, error) {
+	if len(jobs) > MaxSubmit {
+		return nil, domain.Invalidf("%d jobs in one submit, the limit is %d", len(jobs), MaxSubmit)
+	}
+	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(),
+		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs))}
+	for _, j := range jobs {
+		j.ContextID = tenant
+	}
+	s.check(jobs)
+	if err := s.number(ctx, jobs); err != nil {
+		return nil, err
+	}
+	ordered, err := s.order(jobs)
+	if err != nil {
+		return nil, err
+	}
+	s.commit(ctx, ordered)
+	return s.receipts, nil
+}
+
+// submission is one call of Submit.
+type submission struct {
+	e        *Engine
+	space    board.Space
+	now      time.Time
+	byKey    map[domain.JobKey]int // accepted jobs -> index in receipts
+	receipts []Receipt
+}
+
+// check validates every job; a bad one only gets its receipt.
+func (s *submission) check(jobs []*domain.Job) {
+	for i, j := range jobs {
+		err := j.Validate()
+		if err == nil && s.e.cfg.Served != nil && !s.e.cfg.Served(j.ScriptType) {
+			err = domain.Invalidf("script type %q is not known here; configure a runtime for it, or use one that `ramet runner list` shows", j.ScriptType)
+		}
+		if err == nil {
+			err = validatePrerequisites(j.Prerequisites)
+		}
+		s.receipts[i].Err = err
+	}
+}
+
+// number gives ids to jobs that ask for one.
+func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
+	wanted := map[domain.ActorID][]*domain.Job{}
+	for i, j := range jobs {
+		if j.ID == 0 && s.receipts[i].Err == nil {
+			wanted[j.CallerID] = append(wanted[j.CallerID], j)
+		}
+	}
+	for caller, list := range wanted {
+		first, err := s.e.board.Next(ctx, s.space, layout.Seq("job", caller), len(list))
+		if err != nil {
+			return err
+		}
+		if first+int64(len(list)) > 1<<32 {
+			return domain.Exhaustedf("caller %d has used up its job ids", caller)
+		}
+		for i, j := range list {
+			j.ID = domain.JobID(first + int64(i))
+		}
+	}
+	return nil
+}
+
+// order sorts the accepted jobs so that dependencies come first, and finds
+// circles and ids that are used twice.
+func (s *submission) order(jobs []*domain.Job) ([]*domain.Job, error) {
+	accepted := make([]*domain.Job, 0, len(jobs))
+	for i, j := range jobs {
+		s.receipts[i].Key = j.Key()
+		if s.receipts[i].Err != nil {
+			continue
+		}
+		if _, twice := s.byKey[j.Key()]; twice {
+			s.receipts[i].Err = domain.Conflictf("job %q is in this submit twice", j.Key())
+			continue
+		}
+		s.byKey[j.Key()] = i
+		accepted = append(accepted, j)
+	}
+	return domain.OrderJobs(accepted)
+}
+
+// commit writes the jobs, all in one go where it can. Batches whose guards
+// failed are put together again one by one.
+func (s *submission) commit(ctx context.Context, jobs []*domain.Job) {
+	batches := make([]board.Batch, 0, len(jobs))
+	owners := make([]*domain.Job, 0, len(jobs))
+	for _, j := range jobs {
+		b, err := s.batch(ctx, j, true)
+		if err != nil {
+			s.receipt(j).Err = err
+			continue
+		}
+		batches = append(batches, b)
+		owners = append(owners, j)
+	}
+	for i, err := range s.e.board.CommitEach(ctx, batches) {
+		if errors.Is(err, domain.ErrConflict) {
+			err = s.again(ctx, owners[i])
+		}
+		s.receipt(owners[i]).Err = err
+	}
+}
+
+func (s *submission) receipt(j *domain.Job) *Receipt { return &s.receipts[s.byKey[j.Key()]] }
+
+// again submits one job whose first try met a conflict: it exists, or a job
+// it depends on has moved.
+func (s *submission) again(ctx context.Context, j *domain.Job) error {
+	for range submitTries {
+		old, _, err := s.e.load(ctx, s.space, j.Key())
+		switch {
+		case err == nil || errors.Is(err, domain.ErrInvalid):
+			if !old.Same(j) {
+				return domain.Conflictf("job %q exists with other content; choose another id, or 0 for the next free one", j.Key())
+			}
+			s.receipt(j).Existing = true
+			return nil
+		case !errors.Is(err, domain.ErrNotFound):
+			return err
+		}
+		b, err := s.batch(ctx, j, false)
+		if err != nil {
+			return err
+		}
+		if err := s.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+	return domain.Conflictf("job %q: the jobs it depends on change too quickly; submit it again", j.Key())
+}
+
+// batch puts together the commit that creates j. fresh is true at the first
+// try, when jobs of the same call are taken to be unfinished.
+func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (board.Batch, error) {
+	b := board.Batch{Space: s.space}
+	key := j.Key().String()
+	b.Absent(key)
+	s.reset(j)
+	failed, err := s.follow(ctx, &b, j, fresh)
+	if err != nil {
+		return b, err
+	}
+	if failed != 0 {
+		s.stillborn(&b, j, failed)
+		return b, nil
+	}
+	s.wait(&b, j)
+	if j.Waits == 0 {
+		j.QueuedMs = s.now.UnixMilli()
+	}
+	b.Set(key, jobFields(j)...)
+	b.Live(key, s.now)
+	if j.Waits == 0 {
+		b.PushLeft(layout.Queue(j), key)
+	}
+	return b, nil
+}
+
+// jobFields are the fields of a new job, with what it still waits for.
+func jobFields(j *domain.Job) []board.Field {
+	fields := layout.EncodeJob(j)
+	if len(j.Prerequisites) > 0 && !j.Final() {
+		fields = append(fields, layout.UnmetField(j.Prerequisites))
+	}
+	return fields
+}
+
+// reset sets what a caller cannot choose.
+func (s *submission) reset(j *domain.Job) {
+	j.Status, j.Waits, j.Followers, j.QueuedMs = domain.JobDispatched, 0, 0, 0
+	j.CreatedAt, j.UpdatedAt = domain.At(s.now), domain.At(s.now)
+	j.Result, j.Reason, j.Error, j.ExitCode = nil, "", "", nil
+	j.Attempt, j.Losses, j.Failures, j.RunnerID, j.LeaseOwner, j.Cancel = 0, 0, 0, 0, "", ""
+	j.StartedMs, j.FinishedMs, j.NextRetryMs = 0, 0, 0
+}
+
+// follow registers j with every job it depends on that has not ended. It
+// returns the id of one that has ended badly.
+func (s *submission) follow(ctx context.Context, b *board.Batch, j *domain.Job, fresh bool) (failed domain.JobID, err error) {
+	if len(j.Dependends) == 0 {
+		return 0, nil
+	}
+	deps, err := s.states(ctx, j, fresh)
+	if err != nil {
+		return 0, err
+	}
+	entry := layout.Follower(j)
+	for i, id := range j.Dependends {
+		dep := domain.JobKey{Caller: j.CallerID, ID: id}
+		switch deps[i] {
+		case domain.JobFinished:
+			continue
+		case domain.JobError:
+			return id, nil
+		}
+		// FinishedMs is set once and stays: "" means that the finish, which
+		// reads the followers, is still to come.
+		b.Equal(dep.String(), layout.JobFinishedMs, "")
+		b.Add(dep.String(), layout.JobFollowers, 1)
+		b.PushRight(layout.Followers(dep), entry)
+		j.Waits++
+	}
+	if j.Waits > 0 {
+		j.Status = domain.JobWaiting
+	}
+	return 0, nil
+}
+
+// states returns the status of each job that j depends on; those of the same
+// call count as dispatched at the first try.
+func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]domain.JobStatus, error) {
+	states := make([]domain.JobStatus, len(j.Dependends))
+	var ask []string
+	var at []int
+	for i, id := range j.Dependends {
+		dep := domain.JobKey{Caller: j.CallerID, ID: id}
+		if r, here := s.byKey[dep]; here && fresh && s.receipts[r].Err == nil {
+			states[i] = domain.JobDispatched
+			continue
+		}
+		ask, at = append(ask, dep.String()), append(at, i)
+	}
+	if len(ask) == 0 {
+		return states, nil
+	}
+	recs, err := s.e.board.Get(ctx, s.space, ask...)
+	if err != nil {
+		return nil, err
+	}
+	for n, r := range recs {
+		if r == nil {
+			return nil, domain.Invalidf("job %q depends on %s, which does not exist; submit it before, or in the same call", j.Key(), ask[n])
+		}
+		states[at[n]] = domain.JobStatus(r.Get(layout.JobStatus))
+		if r.Get(layout.JobFinishedMs) == "" && states[at[n]].Final() {
+			// A foreign runner ended it and we have not settled it yet: the
+			// settling will count us down like any follower.
+			states[at[n]] = domain.JobStarted
+		}
+	}
+	return states, nil
+}
+
+// stillborn records a job that can never start.
+func (s *submission) stillborn(b *board.Batch, j *domain.Job, failed domain.JobID) {
+	// Guards on other dependencies stay, their registrations do not.
+	b.Ops = nil
+	j.Waits = 0
+	j.Status, j.Reason = domain.JobError, domain.ReasonDependencyFailed
+	j.Error = dependencyText(domain.JobKey{Caller: j.CallerID, ID: failed})
+	j.FinishedMs = s.now.UnixMilli()
+	b.Set(j.Key().String(), jobFields(j)...)
+	b.PushLeft(layout.Finished, j.Key().String())
+}
+
+func dependencyText(dep domain.JobKey) string {
+	return "it depends on " + dep.String() + ", which ended in error"
+}
+
+// wait adds what j waits for besides other jobs.
+func (s *submission) wait(b *board.Batch, j *domain.Job) {
+	if len(j.Prerequisites) > 0 {
+		j.Waits++
+		j.Status = domain.JobWaiting
+		b.SetAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()), s.now)
+		for _, p := range j.Prerequisites {
+			if prerequisiteKind(p) == kindName {
+				b.Include(layout.Wanted(p), j.Key().String())
+			}
+		}
+	}
+	if j.NotBefore > s.now.UnixMilli() {
+		j.Waits++
+		b.SetAlarm(layout.Alarm(layout.AlarmStart, j.Key()), time.UnixMilli(j.NotBefore))
+	}
+}
+
+// ready returns the fields a job gets when it becomes ready at now.
+func ready(now time.Time) board.Field {
+	return board.Field{Name: layout.JobQueuedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)}
+}
