@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -125,6 +126,26 @@ type Job struct {
 	Shard  string `json:"shard,omitzero"`
 	Pack   string `json:"pack,omitzero"`
 	Origin string `json:"origin,omitzero"`
+}
+
+// MarshalJSON writes empty lists and maps as such: readers in other languages
+// need not deal with null.
+func (j Job) MarshalJSON() ([]byte, error) {
+	type plain Job // without this method
+	p := plain(j)
+	if p.EnvVars == nil {
+		p.EnvVars = map[string]string{}
+	}
+	if p.Result == nil {
+		p.Result = map[string]string{}
+	}
+	if p.Prerequisites == nil {
+		p.Prerequisites = []string{}
+	}
+	if p.Dependends == nil {
+		p.Dependends = []JobID{}
+	}
+	return json.Marshal(p)
 }
 
 // Key names the job.

@@ -3,6 +3,7 @@ package layout
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -36,7 +37,37 @@ func encodeMap(m map[string]string) string {
 	if len(m) == 0 {
 		return "{}"
 	}
-	return mustJSON(m)
+	keys := make([]string, 0, 8)
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	b := make([]byte, 0, 64)
+	for i, k := range keys {
+		if i == 0 {
+			b = append(b, '{')
+		} else {
+			b = append(b, ',')
+		}
+		b = appendString(b, k)
+		b = append(b, ':')
+		b = appendString(b, m[k])
+	}
+	return string(append(b, '}'))
+}
+
+// appendString writes a JSON string as encoding/json does; what needs no
+// escape, nearly everything, costs a copy.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return append(b, mustJSON(s)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // encodeIDs writes a list of numbers.

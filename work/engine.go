@@ -41,7 +41,7 @@ type Engine struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	running map[place]*run // what runs in this process, for cancel at once
+	runners map[*Runner]struct{} // those in this process, for cancel at once
 }
 
 // place names a job across contexts.
@@ -60,7 +60,7 @@ func New(b board.Board, cfg Config) *Engine {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{board: b, cfg: cfg, log: cfg.Logger, running: map[place]*run{}}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, runners: map[*Runner]struct{}{}}
 }
 
 // load reads a job and its record.

@@ -49,15 +49,22 @@ type folder struct {
 
 // prepare makes the folder and what the script finds in it.
 func (x *run) prepare() (script.Task, error) {
-	task := script.Task{Name: x.claimed.Item, Script: x.job.Script, Limits: x.r.cfg.Limits, Grace: x.r.cfg.StopGrace}
-	env, err := x.environment()
-	if err != nil {
-		return task, err
+	task := script.Task{
+		Name: x.claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Grace: x.r.cfg.StopGrace,
+		Context: domain.TenantID(x.claimed.Space), Caller: x.key.Caller, Attempt: x.claimed.Token,
 	}
-	task.Env = env
+	if x.job.FlowID != 0 || !x.lane.info.InProcess {
+		env, err := x.environment()
+		if err != nil {
+			return task, err
+		}
+		task.Env = env
+	}
 	if x.lane.info.InProcess {
 		return task, nil
 	}
+	env := task.Env
+	x.addNames(env)
 	task.Dir = JobDir(x.r.e.cfg.DataDir, domain.TenantID(x.claimed.Space), x.key, x.claimed.Token)
 	task.ResultFile = filepath.Join(task.Dir, resultName)
 	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
@@ -104,7 +111,7 @@ func (x *run) makeFolder(task script.Task) error {
 	return nil
 }
 
-// environment is what the script finds: flow < job < RAMET_*.
+// environment is what the script finds of the flow and the job: flow < job.
 func (x *run) environment() (map[string]string, error) {
 	env := make(map[string]string, len(x.job.EnvVars)+8)
 	if x.job.FlowID != 0 {
@@ -122,6 +129,11 @@ func (x *run) environment() (map[string]string, error) {
 		}
 	}
 	maps.Copy(env, x.job.EnvVars)
+	return env, nil
+}
+
+// addNames adds the variables by which a process knows itself.
+func (x *run) addNames(env map[string]string) {
 	env["RAMET_JOB"] = x.claimed.Item
 	env["RAMET_CONTEXT"] = strconv.FormatUint(uint64(x.claimed.Space), 10)
 	env["RAMET_CALLER"] = strconv.FormatUint(uint64(x.key.Caller), 10)
@@ -129,7 +141,6 @@ func (x *run) environment() (map[string]string, error) {
 	if x.job.Step != "" {
 		env["RAMET_STEP"] = x.job.Step
 	}
-	return env, nil
 }
 
 // need is what a script is told of a job that it depended on.

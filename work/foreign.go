@@ -18,8 +18,8 @@ import (
 const (
 	// unwrittenTries is how often a queued key is looked at again that has no
 	// record yet: some clients push before they write.
-	unwrittenTries = 3
-	unwrittenPause = time.Second
+	unwrittenTries = 30
+	unwrittenPause = 100 * time.Millisecond
 	// foreignLook is how often a job in a foreign runner's hands is looked at.
 	foreignLook = 2 * time.Second
 )
@@ -28,16 +28,23 @@ const (
 // when there is nothing to run now: it was refused, or must wait. decodeErr is
 // what reading the record gave.
 func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err error) {
-	j := x.job
-	switch {
-	case decodeErr != nil:
-		what, err = x.end(b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: decodeErr.Error()})
-		return true, what, err
-	case j.Script == "" && j.ScriptType == "":
-		return true, x.unwritten(b), nil
-	case j.QueuedMs != 0:
+	if decodeErr == nil && x.job.QueuedMs != 0 {
 		return false, what, nil
 	}
+	if decodeErr == nil {
+		decodeErr = x.awaitRecord()
+	}
+	switch {
+	case errors.Is(decodeErr, errUnwritten):
+		x.foreignItem = decodeErr
+		return true, x.discard(b), nil
+	case errors.Is(decodeErr, domain.ErrInvalid):
+		what, err = x.end(b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: decodeErr.Error()})
+		return true, what, err
+	case decodeErr != nil:
+		return true, what, decodeErr
+	}
+	j := x.job
 	j.ContextID = domain.TenantID(x.claimed.Space)
 	verr := j.Validate()
 	if verr == nil {
@@ -53,18 +60,30 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 	return x.adoptValid()
 }
 
-// unwritten deals with a key that was queued before its record was written.
-func (x *run) unwritten(b *board.Batch) ended {
-	if x.claimed.Token > unwrittenTries {
-		x.foreignItem = domain.Invalidf("%s was queued, but nobody wrote the record", x.claimed.Item)
-		return x.discard(b)
+// awaitRecord looks again for the record of a key that was queued before it
+// was written. It holds a slot for that long; it is rare.
+func (x *run) awaitRecord() error {
+	for range unwrittenTries {
+		if x.job.Script != "" || x.job.ScriptType != "" {
+			return nil
+		}
+		pause(x.ctx, unwrittenPause)
+		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+		if err != nil {
+			return err
+		}
+		x.claimed.Record = recs[0]
+		if x.job, err = layout.DecodeJob(x.key, recs[0]); err != nil {
+			return err
+		}
 	}
-	// The status that the claim set must not look like a job in progress.
-	b.Release(x.claimed.Item)
-	b.Unset(x.claimed.Item, layout.JobStatus)
-	b.SetAlarm(layout.Alarm(layout.AlarmRetry, x.key), time.Now().Add(unwrittenPause))
-	return ended{status: domain.JobStarted, text: "queued before it was written"}
+	if x.job.Script == "" && x.job.ScriptType == "" {
+		return errUnwritten
+	}
+	return nil
 }
+
+var errUnwritten = errors.New("it was queued, but nobody wrote its record")
 
 // adoptValid writes what a submit of ours would have written, and registers
 // what the job waits for.

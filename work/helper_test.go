@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -108,6 +109,10 @@ func newRig(t *testing.T, cfg work.Config) *rig {
 }
 
 func startRig(t *testing.T, b board.Board, cfg work.Config, rc work.RunnerConfig, g *goScript) *rig {
+	contexts := board.Batch{}
+	if err := b.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
+		t.Fatal(err)
+	}
 	e := work.New(b, cfg)
 	rc.Runtimes = []script.Runtime{g}
 	runner := work.NewRunner(e, rc)

@@ -27,21 +27,18 @@ const (
 // logBook collects the lines of one attempt and writes them in batches. It is
 // the script's host. Its writer starts with the first line and ends with stop.
 type logBook struct {
-	x    *run
+	x *run
+
+	mu    sync.Mutex
+	room  int // bytes left of the job's share
+	lines []string
+	bytes int
+	full  bool
+	// The writer's: made with the first line, because most quick jobs say
+	// nothing.
 	kick chan struct{} // there is something to write; capacity 1
 	end  chan struct{} // closed by stop
 	wg   sync.WaitGroup
-
-	mu      sync.Mutex
-	room    int // bytes left of the job's share
-	lines   []string
-	bytes   int
-	started bool
-	full    bool
-}
-
-func newLogBook(x *run, room int) *logBook {
-	return &logBook{x: x, room: room, kick: make(chan struct{}, 1), end: make(chan struct{})}
 }
 
 // Log takes one line. What goes over the job's share is dropped, with one
@@ -61,8 +58,8 @@ func (l *logBook) Log(stream string, line []byte) {
 		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.claimed.Token), Line: string(line),
 	}))
 	l.bytes += cost
-	if !l.started {
-		l.started = true
+	if l.kick == nil {
+		l.kick, l.end = make(chan struct{}, 1), make(chan struct{})
 		l.wg.Go(l.write)
 	}
 	if len(l.lines) == 1 || len(l.lines) >= logBatch || l.bytes >= logBatchBytes {
@@ -79,8 +76,13 @@ func (l *logBook) nudge() {
 
 // stop ends the writer; what it has not written stays for the last commit.
 func (l *logBook) stop() {
-	close(l.end)
-	l.wg.Wait()
+	l.mu.Lock()
+	started := l.end != nil
+	l.mu.Unlock()
+	if started {
+		close(l.end)
+		l.wg.Wait()
+	}
 }
 
 // take removes all lines that wait.

@@ -52,7 +52,7 @@ func (x *run) renewed(until time.Time) {
 
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {
-	b := board.Batch{Space: x.claimed.Space}
+	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 5)}
 	b.Held(x.claimed.Item, x.r.cfg.Owner, x.claimed.Token)
 	return b
 }
@@ -94,11 +94,11 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if err != nil {
 		return ended{}, err
 	}
-	x.log = newLogBook(x, x.r.e.cfg.LogBytes-logBytesOf(x.claimed.Record))
-	ctx, stop := context.WithTimeoutCause(x.ctx, job.TimeoutOr(x.r.e.cfg.Timeout), script.ErrTimeout)
-	out, err := x.lane.rt.Run(ctx, task, x.log)
-	cause := context.Cause(ctx)
-	stop()
+	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.claimed.Record)}
+	timeout := time.AfterFunc(job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })
+	out, err := x.lane.rt.Run(x.ctx, task, x.log)
+	timeout.Stop()
+	cause := context.Cause(x.ctx)
 	x.log.stop()
 	if err != nil {
 		return ended{}, fmt.Errorf("run %s: %w", x.key, err)

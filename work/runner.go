@@ -80,6 +80,7 @@ func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 // jobs go on for Grace, gives back those that have not ended, and returns.
 func (r *Runner) Run(ctx context.Context) error {
 	// Work in hand outlives ctx: it is ended by the drain below.
+	defer r.join()()
 	hard, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var lanes, runs, aux sync.WaitGroup
@@ -136,34 +137,43 @@ func waitFor(done <-chan struct{}, d time.Duration) bool {
 }
 
 // hold and release keep the book of runs in hand.
-func (r *Runner) hold(x *run) {
+func (r *Runner) hold(runs []*run) {
 	r.mu.Lock()
-	r.held[x.place()] = x
-	r.mu.Unlock()
-	r.e.mu.Lock()
-	r.e.running[x.place()] = x
-	r.e.mu.Unlock()
+	defer r.mu.Unlock()
+	for _, x := range runs {
+		r.held[x.place()] = x
+	}
 }
 
 func (r *Runner) release(x *run) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	delete(r.held, x.place())
-	r.mu.Unlock()
+}
+
+// join makes the runner known to its engine until the returned function is
+// called.
+func (r *Runner) join() (leave func()) {
 	r.e.mu.Lock()
-	// A later attempt may have begun in this process already.
-	if r.e.running[x.place()] == x {
-		delete(r.e.running, x.place())
+	defer r.e.mu.Unlock()
+	r.e.runners[r] = struct{}{}
+	return func() {
+		r.e.mu.Lock()
+		defer r.e.mu.Unlock()
+		delete(r.e.runners, r)
 	}
-	r.e.mu.Unlock()
 }
 
 // stopHere tells a job to stop if it runs in this process.
 func (e *Engine) stopHere(space board.Space, key domain.JobKey) {
 	e.mu.Lock()
-	x := e.running[place{space, key}]
-	e.mu.Unlock()
-	if x != nil {
-		x.cancel(script.ErrCancelled)
+	defer e.mu.Unlock()
+	for r := range e.runners {
+		r.mu.Lock()
+		if x := r.held[place{space, key}]; x != nil {
+			x.cancel(script.ErrCancelled)
+		}
+		r.mu.Unlock()
 	}
 }
 
@@ -332,19 +342,17 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 	if o := l.r.cfg.Observer; o != nil {
 		o.JobsClaimed(l.typ, len(claimed))
 	}
-	for i := range claimed {
-		x := &run{r: l.r, lane: l, claimed: claimed[i]}
+	begun := time.Now()
+	list := make([]*run, len(claimed))
+	for i, c := range claimed {
+		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: c.Until, done: runs.Done}
 		x.ctx, x.cancel = context.WithCancelCause(hard)
-		x.begun = time.Now()
-		x.until = claimed[i].Until
-		x.done = runs.Done
-		key, err := domain.ParseJobKey(claimed[i].Item)
-		if err == nil {
-			x.key = key
-		}
-		x.foreignItem = err
-		l.r.hold(x)
-		runs.Add(1)
+		x.key, x.foreignItem = domain.ParseJobKey(c.Item)
+		list[i] = x
+	}
+	l.r.hold(list)
+	runs.Add(len(list))
+	for _, x := range list {
 		go x.do()
 	}
 }

@@ -234,11 +234,16 @@ func (s *submission) follow(ctx context.Context, b *board.Batch, j *domain.Job, 
 	entry := layout.Follower(j)
 	for i, id := range j.Dependends {
 		dep := domain.JobKey{Caller: j.CallerID, ID: id}
-		switch deps[i] {
+		switch deps[i].status {
 		case domain.JobFinished:
 			continue
 		case domain.JobError:
 			return id, nil
+		}
+		if deps[i].foreign {
+			// Nobody has marked it as unfinished, so the auditor would not see
+			// it end.
+			b.Live(dep.String(), s.now)
 		}
 		// FinishedMs is set once and stays: "" means that the finish, which
 		// reads the followers, is still to come.
@@ -253,16 +258,22 @@ func (s *submission) follow(ctx context.Context, b *board.Batch, j *domain.Job, 
 	return 0, nil
 }
 
-// states returns the status of each job that j depends on; those of the same
-// call count as dispatched at the first try.
-func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]domain.JobStatus, error) {
-	states := make([]domain.JobStatus, len(j.Dependends))
+// dependency is what a submit must know of a job that another depends on.
+type dependency struct {
+	status  domain.JobStatus
+	foreign bool // a foreign program wrote it and we have not taken it over
+}
+
+// states looks at each job that j depends on; those of the same call count as
+// dispatched at the first try.
+func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]dependency, error) {
+	states := make([]dependency, len(j.Dependends))
 	var ask []string
 	var at []int
 	for i, id := range j.Dependends {
 		dep := domain.JobKey{Caller: j.CallerID, ID: id}
 		if r, here := s.byKey[dep]; here && fresh && s.receipts[r].Err == nil {
-			states[i] = domain.JobDispatched
+			states[i].status = domain.JobDispatched
 			continue
 		}
 		ask, at = append(ask, dep.String()), append(at, i)
@@ -278,11 +289,13 @@ func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]d
 		if r == nil {
 			return nil, domain.Invalidf("job %q depends on %s, which does not exist; submit it before, or in the same call", j.Key(), ask[n])
 		}
-		states[at[n]] = domain.JobStatus(r.Get(layout.JobStatus))
-		if r.Get(layout.JobFinishedMs) == "" && states[at[n]].Final() {
+		d := &states[at[n]]
+		d.status = domain.JobStatus(r.Get(layout.JobStatus))
+		d.foreign = r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == "" && r.Get(layout.JobFinishedMs) == ""
+		if r.Get(layout.JobFinishedMs) == "" && d.status.Final() {
 			// A foreign runner ended it and we have not settled it yet: the
 			// settling will count us down like any follower.
-			states[at[n]] = domain.JobStarted
+			d.status = domain.JobStarted
 		}
 	}
 	return states, nil

@@ -18,7 +18,7 @@ func TestAJobRunsToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})
 		r.script.on("add", func(_ context.Context, task script.Task, h script.Host) script.Outcome {
-			h.Log("stdout", []byte("adding for "+task.Env["RAMET_JOB"]))
+			h.Log("stdout", []byte("adding for "+task.Name))
 			return ok(map[string]string{"sum": "3"})
 		})
 		r.submit(job(1, "add"))

@@ -1,0 +1,59 @@
+# The targets people and CI use. `make help` lists them.
+.DEFAULT_GOAL := help
+export CGO_ENABLED ?= 0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOTESTSUM := go tool -modfile=tools/go.mod gotestsum
+STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the binary, ./bin/ramet
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
+
+.PHONY: demo
+demo: build ## run examples/hello on a throw-away node: a Python and a shell job
+	./bin/ramet run examples/hello/jobs.yaml
+
+.PHONY: test
+test: ## everything, with real servers: installs what is missing, ends in a count
+	scripts/install-test-servers
+	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- -timeout 20m ./...
+
+.PHONY: test-quick
+test-quick: ## what needs nothing installed; servers that are missing skip their tests
+	$(GOTESTSUM) --format pkgname-and-test-fails -- -short ./...
+
+.PHONY: race
+race: ## the tests under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- -race -short -timeout 20m ./...
+
+.PHONY: check
+check: ## format, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz test for FUZZTIME (default 10s)
+	scripts/fuzz $(or $(FUZZTIME),10s)
+
+.PHONY: kill
+kill: ## 200 rounds of kill -9 under load, embedded and Redis
+	RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 60m -run Kill ./test/cluster
+
+.PHONY: bench
+bench: ## measure everything; prints JSON lines (needs redis-server)
+	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench
+
+.PHONY: cover
+cover: ## test coverage by package
+	go test -short -cover ./... | awk '{ print $$2, $$5 }' | column -t
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

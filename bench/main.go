@@ -1,0 +1,135 @@
+// Command bench measures Ramet: each measure runs in a process of its own on
+// a fresh board and prints one JSON line. See docs/performance.md.
+//
+//	go run ./bench                          everything
+//	go run ./bench -what drain -board pebble -n 100000
+//	go run ./bench -list                    the measures
+//
+// The figures of one run are comparable with each other, not with those of
+// another machine or another hour: the machine may be shared.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+var (
+	what     = flag.String("what", "", "measures, separated by commas; default all")
+	boards   = flag.String("board", "pebble,redis-everysec,redis-always", "boards: mem, pebble, redis-everysec, redis-always")
+	jobs     = flag.Int("n", 100_000, "jobs of a measure")
+	dir      = flag.String("dir", "", "folder to work under; default the system's")
+	list     = flag.Bool("list", false, "list the measures")
+	one      = flag.Bool("one", false, "internal: measure in this process")
+	cpuPath  = flag.String("cpuprofile", "", "write a CPU profile of the measure (with one -what and one -board)")
+	contexts = flag.Int("contexts", 1, "contexts that the jobs are spread over")
+)
+
+// figures are what one measure found.
+type figures map[string]any
+
+// measure is one benchmark.
+type measure struct {
+	name    string
+	summary string
+	// boards lists the boards it makes sense on; nil is all.
+	boards []string
+	run    func(r *rig) figures
+}
+
+var measures = []measure{
+	{"submit", "submits a second: one caller, 64 callers, batches of 1,000", nil, submitRates},
+	{"drain", "no-op jobs a second from a backlog until the board says that all have ended", nil, drainRate},
+	{"cycle", "no-op jobs a second with 64 callers that submit while the runner works", nil, cycleRate},
+	{"latency", "idle: from the call of submit to the start of the script, and to its result", nil, latency},
+	{"backlog", "cost of a job at backlogs of 1,000, 100,000 and 1,000,000", nil, backlogCost},
+	{"contexts", "cost of a job with 1 and with 1,000 contexts", nil, contextCost},
+	{"memory", "peak memory with a million no-op jobs queued", []string{"pebble"}, memory},
+	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
+	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
+}
+
+func main() {
+	flag.Parse()
+	if *list {
+		for _, m := range measures {
+			fmt.Printf("%-10s %s\n", m.name, m.summary)
+		}
+		return
+	}
+	if *one {
+		measureHere()
+		return
+	}
+	failed := false
+	for _, m := range measures {
+		if *what != "" && !slices.Contains(strings.Split(*what, ","), m.name) {
+			continue
+		}
+		for _, b := range strings.Split(*boards, ",") {
+			if m.boards != nil && !slices.Contains(m.boards, b) {
+				continue
+			}
+			if err := measureApart(m.name, b); err != nil {
+				fmt.Fprintf(os.Stderr, "bench: %s on %s: %v\n", m.name, b, err)
+				failed = true
+			}
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// measureApart runs one measure in a child process, so that its memory and
+// processor time are its own.
+func measureApart(name, board string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, "-one", "-what", name, "-board", board, "-n", fmt.Sprint(*jobs), "-dir", *dir,
+		"-contexts", fmt.Sprint(*contexts), "-cpuprofile", *cpuPath)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd.Run()
+}
+
+func measureHere() {
+	i := slices.IndexFunc(measures, func(m measure) bool { return m.name == *what })
+	if i < 0 {
+		fmt.Fprintf(os.Stderr, "bench: no measure %q; see -list\n", *what)
+		os.Exit(2)
+	}
+	r, err := openRig(*boards, *dir)
+	check(err)
+	if *cpuPath != "" {
+		f, err := os.Create(*cpuPath)
+		check(err)
+		check(pprof.StartCPUProfile(f))
+		defer func() { pprof.StopCPUProfile(); check(f.Close()) }()
+	}
+	before := selfCPU() + r.serverCPU()
+	f := measures[i].run(r)
+	f["measure"], f["board"] = *what, *boards
+	f["cpu_s"] = round(selfCPU() + r.serverCPU() - before)
+	r.close()
+	line, err := json.Marshal(f)
+	check(err)
+	fmt.Println(string(line))
+}
+
+// check ends the measure: a benchmark that met an error has no figures.
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/board/redisboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+
+	"log/slog"
+)
+
+// rig is a board with an engine, as a node has them.
+type rig struct {
+	board  board.Board
+	engine *work.Engine
+	dir    string
+	redis  *exec.Cmd
+
+	noop  *noop
+	ended atomic.Int64 // jobs whose end is on the board
+	stop  func()
+}
+
+// openRig opens a fresh board of the given kind.
+func openRig(kind, under string) (*rig, error) {
+	dir, err := os.MkdirTemp(under, "ramet-bench-")
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{dir: dir, noop: &noop{}, stop: func() {}}
+	switch kind {
+	case "mem":
+		r.board = memboard.Open()
+	case "pebble":
+		r.board, err = pebbleboard.Open(dir, pebbleboard.Config{})
+	case "redis-everysec", "redis-always":
+		r.board, err = r.openRedis(strings.TrimPrefix(kind, "redis-"))
+	default:
+		err = fmt.Errorf("no board %q; there are mem, pebble, redis-everysec, redis-always", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.engine = work.New(r.board, work.Config{DataDir: dir})
+	return r, nil
+}
+
+// openRedis starts a server of its own on a free port of the loopback.
+func (r *rig) openRedis(fsync string) (board.Board, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	l.Close()
+	r.redis = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", fsync, "--databases", "1100", "--loglevel", "warning")
+	r.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := r.redis.Start(); err != nil {
+		return nil, fmt.Errorf("start redis-server: %w", err)
+	}
+	for range 200 {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return redisboard.Open(context.Background(), "redis://"+addr, redisboard.Config{})
+}
+
+// run starts the runner and the routines, as a node does.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{r.noop}, Observer: r})
+	var wg sync.WaitGroup
+	wg.Go(func() { check(runner.Run(ctx)) })
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	wg.Go(func() {
+		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{
+			clockwork.Alarms(r.board, log, r.engine.HandleAlarm, nil),
+			clockwork.Leases(r.board, log, r.engine.RecoverLease),
+			clockwork.Audits(r.board, r.engine, log, nil),
+		}))
+	})
+	r.stop = func() { cancel(); wg.Wait(); r.stop = func() {} }
+}
+
+func (r *rig) close() {
+	r.stop()
+	check(r.board.Close())
+	if r.redis != nil {
+		_ = r.redis.Process.Kill()
+		_ = r.redis.Wait()
+	}
+	check(os.RemoveAll(r.dir))
+}
+
+// JobsClaimed and AttemptEnded make the rig the runner's observer.
+func (r *rig) JobsClaimed(domain.ScriptType, int) {}
+
+func (r *rig) AttemptEnded(_ domain.ScriptType, status domain.JobStatus, _ domain.Reason, _ time.Duration) {
+	if status == domain.JobFinished {
+		r.ended.Add(1)
+	}
+}
+
+// waitEnded waits until n jobs have ended.
+func (r *rig) waitEnded(n int) {
+	for r.ended.Load() < int64(n) {
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// fill makes the contexts and queues n jobs, in batches.
+func (r *rig) fill(n, tenants int) {
+	var b board.Batch
+	for t := range tenants {
+		b.Include(layout.Contexts, strconv.Itoa(t+1))
+		if len(b.Ops) == board.MaxOps || t == tenants-1 {
+			check(r.board.Commit(context.Background(), b))
+			b = board.Batch{}
+		}
+	}
+	const batch = 1000
+	for done, t := 0, 0; done < n; t++ {
+		k := min(batch, n-done, max(1, n/tenants))
+		r.submit(domain.TenantID(t%tenants+1), noopJobs(k))
+		done += k
+	}
+}
+
+func noopJobs(n int) []*domain.Job {
+	list := make([]*domain.Job, n)
+	for i := range list {
+		list[i] = &domain.Job{CallerID: 1, Script: "a payload of thirty-two bytes...", ScriptType: "noop"}
+	}
+	return list
+}
+
+func (r *rig) submit(t domain.TenantID, jobs []*domain.Job) {
+	receipts, err := r.engine.Submit(context.Background(), t, jobs)
+	check(err)
+	for _, rc := range receipts {
+		check(rc.Err)
+	}
+}
+
+// serverCPU is the processor time of the board's own process, in seconds.
+func (r *rig) serverCPU() float64 {
+	if r.redis == nil {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(r.redis.Process.Pid), "stat"))
+	check(err)
+	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
+	user, _ := strconv.ParseFloat(f[11], 64)
+	sys, _ := strconv.ParseFloat(f[12], 64)
+	return (user + sys) / 100
+}
+
+// selfCPU is this process's processor time, in seconds.
+func selfCPU() float64 {
+	var u syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// peakMB is this process's peak resident memory.
+func peakMB() float64 {
+	var u syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return round(float64(u.Maxrss) / 1024)
+}
+
+// noop is a runtime inside the process whose scripts do nothing.
+type noop struct {
+	started atomic.Pointer[chan time.Time] // told of each start, if set
+}
+
+var noopResult = map[string]string{"exit_code": "0"}
+
+func (*noop) Type() domain.ScriptType     { return "noop" }
+func (*noop) Check(context.Context) error { return nil }
+func (*noop) Close() error                { return nil }
+func (*noop) Info() script.Info {
+	return script.Info{Summary: "does nothing", Slots: script.InProcessSlots, InProcess: true}
+}
+
+func (n *noop) Run(context.Context, script.Task, script.Host) (script.Outcome, error) {
+	if c := n.started.Load(); c != nil {
+		*c <- time.Now()
+	}
+	return script.Outcome{Verdict: script.Succeeded, Result: noopResult}, nil
+}

@@ -1,0 +1,158 @@
+// Package arch holds the import map of the house as a test: arrows go only
+// downwards, a driver imports its contract and its client library, and nobody
+// imports a driver but cmd and tests.
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ramet-run/ramet/"
+
+// may lists, for each package (or folder, with a trailing slash) what of this
+// module it may import. Everything may import domain.
+var may = map[string][]string{
+	"domain":    {},
+	"board":     {},
+	"script":    {},
+	"layout":    {"board"},
+	"identity":  {"board", "layout"},
+	"work":      {"board", "layout", "script"},
+	"clockwork": {"board", "layout", "work"},
+	"telemetry": {},
+	"node":      {"board", "layout", "script", "work", "clockwork", "telemetry"},
+	"api":       {"board", "layout", "identity", "work", "clockwork"},
+	"door/http": {"api", "identity"},
+	"door/cli":  {"api", "client", "identity", "telemetry"},
+	"client":    {"api"},
+	"cmd/ramet": nil, // wiring: everything
+	"bench":     nil, // measures everything
+
+	"board/boardtest":      {"board", "board/memboard"},
+	"board/memboard":       {"board"},
+	"board/faultboard":     {"board"},
+	"board/pebbleboard":    {"board"},
+	"board/redisboard":     {"board"},
+	"script/jail":          {"script"},
+	"script/scripttest":    {"script"},
+	"script/processscript": {"script", "script/jail"},
+	"script/pythonscript":  {"script", "script/jail", "script/processscript"},
+	"internal/redistest":   {},
+	"internal/arch":        {},
+}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath  string
+	Imports     []string
+	GoFiles     []string
+	TestGoFiles []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles,TestGoFiles", "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var list []pkg
+	for d := json.NewDecoder(out); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestArrowsGoDownwards(t *testing.T) {
+	list := packages(t)
+	if len(list) < 10 {
+		t.Fatalf("go list found %d packages", len(list))
+	}
+	for _, p := range list {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed, known := may[name]
+		if !known {
+			if len(p.GoFiles) > 0 && !strings.HasPrefix(name, "test/") && !strings.HasPrefix(name, "examples/") {
+				t.Errorf("package %s is not in the import map: add it with what it may import", name)
+			}
+			continue
+		}
+		if allowed == nil {
+			continue
+		}
+		for _, imp := range p.Imports {
+			to, ours := strings.CutPrefix(imp, module)
+			if ours && to != "domain" && !slices.Contains(allowed, to) {
+				t.Errorf("%s imports %s, which the import map does not allow", name, to)
+			}
+		}
+	}
+}
+
+// TestDomainIsPure keeps input, output and clocks out of the domain.
+func TestDomainIsPure(t *testing.T) {
+	impure := []string{"os", "net", "net/http", "io", "context", "math/rand", "math/rand/v2", "crypto/rand", "sync", "log/slog"}
+	for _, p := range packages(t) {
+		if p.ImportPath != module+"domain" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if slices.Contains(impure, imp) || strings.Contains(imp, ".") {
+				t.Errorf("domain imports %s", imp)
+			}
+		}
+	}
+}
+
+// TestEveryPackageSaysWhatItIs wants a package comment on each.
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		dir := filepath.Join("..", "..", strings.TrimPrefix(p.ImportPath, module))
+		if !hasPackageComment(t, dir, p.GoFiles) {
+			t.Errorf("package %s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func hasPackageComment(t *testing.T, dir string, files []string) bool {
+	t.Helper()
+	for _, f := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, f), nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Doc != nil {
+			return true
+		}
+	}
+	return false
+}

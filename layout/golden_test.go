@@ -1,0 +1,195 @@
+package layout_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The values are chosen so that every field differs from its zero value and
+// from every other field.
+var (
+	exit    = 3
+	goldJob = domain.Job{
+		ID: 2001, CallerID: 12, ContextID: 7, Script: "print('hi')", ScriptType: domain.ScriptPython,
+		Timeout: 60, Retries: 2, EnvVars: map[string]string{"B": "2", "A": "1"}, Result: map[string]string{"sum": "3"},
+		Prerequisites: []string{"file:in.csv", "lab open"}, Dependends: []domain.JobID{1999, 2000},
+		CreatedAt: 1700000000, UpdatedAt: 1700000005, Status: domain.JobError,
+		Priority: 5, NotBefore: 1700000001000, ForRunner: 21, PrerequisiteTimeout: 90, TraceID: "t-1",
+		Reason: domain.ReasonScriptFailed, Error: "exit code 3", ExitCode: &exit, Losses: 1, Failures: 3, RunnerID: 20,
+		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
+		FinishedMs: 1700000005000, NextRetryMs: 1700000006000,
+		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org",
+	}
+	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
+	goldTenant = domain.Tenant{ID: 7, Admins: []domain.ActorID{12, 13}, Readers: []domain.ActorID{14}, Executors: []domain.ActorID{15},
+		CreatedAt: 1, UpdatedAt: 2, ExecutorsMaySubmit: true, Weight: 3, MaxRunning: 40,
+		MaxRunningByType: map[domain.ScriptType]int{"v": 2}}
+	goldFlow = domain.Flow{ID: 33, CallerID: 12, ContextID: 7, Jobs: []domain.JobID{1, 2}, EnvVars: map[string]string{"K": "v"},
+		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowStarted}
+	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
+		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, Slots: 4}}, SeenMs: 3000}
+	goldMessage = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
+		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
+		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
+		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged}
+)
+
+// TestGolden holds every record byte for byte: other programs read them.
+func TestGolden(t *testing.T) {
+	records := []struct {
+		name   string
+		key    string
+		fields []board.Field
+	}{
+		{"actor", goldActor.Key(), layout.EncodeActor(goldActor)},
+		{"context", goldTenant.Key(), layout.EncodeTenant(goldTenant)},
+		{"limits", layout.Limits, layout.EncodeLimits(goldTenant)},
+		{"flow", goldFlow.Key(), layout.EncodeFlow(goldFlow)},
+		{"message", goldMessage.Key(), layout.EncodeMessage(goldMessage)},
+		{"runner", goldRunner.Key(), layout.EncodeRunner(goldRunner)},
+		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},
+		{"job-least", "job:1:1", layout.EncodeJob(&domain.Job{ID: 1, CallerID: 1, ContextID: 1, Script: "x", ScriptType: "v", Status: domain.JobDispatched})},
+	}
+	for _, r := range records {
+		t.Run(r.name, func(t *testing.T) {
+			var b strings.Builder
+			fmt.Fprintln(&b, r.key)
+			for _, f := range r.fields {
+				fmt.Fprintf(&b, "%s=%s\n", f.Name, f.Value)
+			}
+			golden(t, r.name, b.String())
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := "testdata/" + name + ".golden"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestSeedFields holds the fields of the seeds' tables, by name and order.
+func TestSeedFields(t *testing.T) {
+	seeds := map[string]struct{ want, got string }{
+		"actor":   {"id pubkey address created_at updated_at", names(layout.EncodeActor(domain.Actor{}))},
+		"context": {"id admins readers executors created_at updated_at", names(layout.EncodeTenant(domain.Tenant{}))},
+		"flow":    {"id caller_id context_id jobs env_vars result created_at updated_at status", names(layout.EncodeFlow(domain.Flow{}))},
+		"message": {"id caller_id context_id message message_type message_format_type timeout timeout_ack timeout_result job logs created_at updated_at status",
+			names(layout.EncodeMessage(domain.Message{}))},
+		"runner": {"id pubkey address topic local created_at updated_at", names(layout.EncodeRunner(domain.Runner{}))},
+		"job": {"id caller_id context_id script script_type timeout retries env_vars result prerequisites dependends created_at updated_at status",
+			names(layout.EncodeJob(&domain.Job{}))},
+	}
+	for noun, s := range seeds {
+		if s.got != s.want {
+			t.Errorf("%s: got %s, want %s", noun, s.got, s.want)
+		}
+	}
+}
+
+func names(fields []board.Field) string {
+	var list []string
+	for _, f := range fields {
+		list = append(list, f.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestDecodeIsTheInverse(t *testing.T) {
+	check := func(noun string, want, got any, err error) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", noun, err, diff)
+		}
+	}
+	j, err := layout.DecodeJob(goldJob.Key(), layout.EncodeJob(&goldJob))
+	check("job", &goldJob, j, err)
+	a, err := layout.DecodeActor("actor:12", layout.EncodeActor(goldActor))
+	check("actor", goldActor, a, err)
+	c, err := layout.DecodeTenant("context:7", layout.EncodeTenant(goldTenant))
+	check("context", goldTenant, c, err)
+	f, err := layout.DecodeFlow("flow:33", layout.EncodeFlow(goldFlow))
+	check("flow", goldFlow, f, err)
+	r, err := layout.DecodeRunner("runner:20", layout.EncodeRunner(goldRunner))
+	check("runner", goldRunner, r, err)
+	// Embedded jobs come back with their empty lists and maps spelled out.
+	m, err := layout.DecodeMessage("message:12:101", layout.EncodeMessage(goldMessage))
+	want := goldMessage
+	want.Job = []domain.Job{m.Job[0]}
+	check("message", want, m, err)
+	if m.Job[0].Key() != goldMessage.Job[0].Key() || m.Job[0].Script != "x" {
+		t.Errorf("embedded job: got %+v", m.Job[0])
+	}
+}
+
+func TestDecodeForeignJob(t *testing.T) {
+	k := domain.JobKey{Caller: 1, ID: 2}
+	f := func(name, value string) board.Field { return board.Field{Name: name, Value: value} }
+	j, err := layout.DecodeJob(k, board.Record{f("script", "x"), f("depends", "[3]"), f("unheard_of", "1"), f("timeout", "")})
+	if err != nil || j.ID != 2 || j.CallerID != 1 || len(j.Dependends) != 1 {
+		t.Errorf("a sparse record: got %+v, %v", j, err)
+	}
+	for _, bad := range []board.Field{f("timeout", "soon"), f("retries", "256"), f("env_vars", "A=1"), f("dependends", "3"), f("status", "done")} {
+		if _, err := layout.DecodeJob(k, board.Record{bad}); err == nil || !strings.Contains(err.Error(), bad.Name) {
+			t.Errorf("%s=%s: got error %v, want one that names the field", bad.Name, bad.Value, err)
+		}
+	}
+}
+
+func TestQueues(t *testing.T) {
+	for want, j := range map[string]domain.Job{
+		"queue:python":         {ScriptType: "python"},
+		"queue:v:p7":           {ScriptType: "v", Priority: 7},
+		"queue:shell:runner20": {ScriptType: "shell", ForRunner: 20, Priority: 7},
+	} {
+		if got := layout.Queue(&j); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	q := layout.Queues("v", 3)
+	if q[0].Lists[0] != "queue:v:runner3" || q[1].Lists[0] != "queue:v:p9" || q[1].Lists[9] != "queue:v" {
+		t.Errorf("got %v", q)
+	}
+	for _, one := range q {
+		for _, l := range one.Lists {
+			if !board.IsQueue(l) || board.CapGroup(l) != "queue:v" {
+				t.Errorf("%s: queue %v, cap group %s", l, board.IsQueue(l), board.CapGroup(l))
+			}
+		}
+	}
+}
+
+func TestAlarmNames(t *testing.T) {
+	k := domain.JobKey{Caller: 12, ID: 7}
+	kind, got, ok := layout.ParseAlarm(layout.Alarm(layout.AlarmRetry, k))
+	if !ok || kind != layout.AlarmRetry || got != k {
+		t.Errorf("got %s %v %v", kind, got, ok)
+	}
+	for _, bad := range []string{"", "retry", "retry:flow:1", "retry:job:1:x", "retry:job:01:2"} {
+		if _, _, ok := layout.ParseAlarm(bad); ok {
+			t.Errorf("%q was taken for a job's alarm", bad)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Package work is the job engine: submit, claim, run, retry, finish, cancel.
+// It is the hot path of Ramet.
+//
+// # Life of a job
+//
+//	submit ──> dispatched ───────────────┐
+//	   └─────> waiting_for_prerequisites ┤ countdown of waits reaches 0: queued
+//	                                     v
+//	                    claim ──> started ──> finished
+//	                                ^  │
+//	    alarm, or lease ran out ────┘  └────> error
+//
+// A job counts what it waits for in one number: each job it depends on, its
+// prerequisites together, its not_before. What comes true counts it down; the
+// one who makes it zero queues it in the same commit. So a finish costs its
+// followers and nothing else.
+//
+// # Who writes what, and under which guard
+//
+//	Submit     creates the record                  record absent; dependencies not ended
+//	Runner     started, attempt, owner             the board's Claim
+//	finish     the end, followers, retry alarm     lease held with this token; followers as read
+//	Cancel     the end of what nobody runs         not leased; status and attempt as read
+//	           or the mark "cancel"                owner and attempt as read
+//	alarms     next attempt, waits over            alarm set at exactly this instant
+//	RecoverLease  back to the queue                lease run out, with this token
+//	Audit      repairs                             everything as read
+//
+// Every commit can be repeated: when its answer is lost, the guards refuse the
+// second one, and the record tells whether the first was applied.
+//
+// # Goroutines
+//
+// Engine has none. Runner.Run starts one claim loop for each script type, two
+// loops that commit the ends of runs (while one waits for the disk the other
+// gathers), one that renews leases, and one goroutine for each run, with one
+// more while the run writes log lines. All have ended when Run returns.
+//
+// # On failure
+//
+// A dead node's leases run out and its jobs go back before what has not begun.
+// While the board is away runs go on until shortly before their lease would
+// run out; then they are stopped, because another node may have them next.
+// Ends of runs are committed again until the board is back.
+package work

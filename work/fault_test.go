@@ -1,0 +1,271 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// deadClaim takes a job as a runner would that dies at once.
+func deadClaim(t *testing.T, b board.Board) board.Claimed {
+	t.Helper()
+	got, err := b.Claim(t.Context(), board.Ask{Queues: layout.Queues("go", 9), Max: 1, Owner: "dead/x", Lease: 30 * time.Second,
+		Mark: []board.Field{{Name: layout.JobStatus, Value: "started"}}})
+	if err != nil || len(got) != 1 {
+		t.Fatalf("claim: got %v, %v", got, err)
+	}
+	return got[0]
+}
+
+func TestLostRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		alone := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
+		alone.submit(job(1, "ok"), job(2, "ok"))
+		lost := deadClaim(t, b)
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		defer r.stop()
+		j := r.want(1, domain.JobFinished, "")
+		if j.Attempt != 2 || j.Losses != 1 || j.Failures != 0 {
+			t.Errorf("got attempt %d, losses %d, failures %d, want 2, 1, 0", j.Attempt, j.Losses, j.Failures)
+		}
+		// The dead runner comes back to life: its finish is refused.
+		late := board.Batch{Space: lost.Space}
+		late.Held(lost.Item, "dead/x", lost.Token).Set(lost.Item, board.Field{Name: layout.JobStatus, Value: "error"})
+		if err := b.Commit(t.Context(), late); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("late finish: got %v, want a conflict", err)
+		}
+	})
+}
+
+func TestAJobThatKillsItsNodeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{MaxLosses: 3})
+		r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); clockworkRun(ctx, b, e, "c/1") }()
+		defer func() { cancel(); <-done }()
+		r.submit(job(1, "ok"))
+		for range 3 {
+			deadClaim(t, b)
+			time.Sleep(31 * time.Second)
+		}
+		r.want(1, domain.JobError, domain.ReasonRunnerLost)
+	})
+}
+
+func TestDrainGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		g := newGoScript("go", 4)
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: 10 * time.Second}, g)
+		r.submit(job(1, "hang"), job(2, "ok", after(1)))
+		synctest.Wait()
+		begun := time.Now()
+		r.stop()
+		if took := time.Since(begun); took < 10*time.Second || took > 12*time.Second {
+			t.Errorf("the drain took %v, want the grace of 10s", took)
+		}
+		j := r.show(1)
+		if j.Status != domain.JobStarted || j.LeaseOwner != "" || j.Losses != 0 || j.Failures != 0 {
+			t.Errorf("after the drain: got %+v", j)
+		}
+		g.on("hang", func(context.Context, script.Task, script.Host) script.Outcome { return ok(nil) })
+		r2 := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/b"}, g)
+		defer r2.stop()
+		r2.want(2, domain.JobFinished, "")
+	})
+}
+
+func TestLongJobKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.script.on("long", func(ctx context.Context, _ script.Task, _ script.Host) script.Outcome {
+			time.Sleep(10 * time.Minute)
+			return ok(nil)
+		})
+		r.submit(job(1, "long"))
+		if j := r.want(1, domain.JobFinished, ""); j.Attempt != 1 || j.Losses != 0 {
+			t.Errorf("got attempt %d, losses %d", j.Attempt, j.Losses)
+		}
+	})
+}
+
+func TestCapsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		limits := board.Batch{Space: 1}
+		limits.Set(layout.Limits, layout.EncodeLimits(domain.Tenant{ID: 1, MaxRunningByType: map[domain.ScriptType]int{"go": 2}})...)
+		if err := r.board.Commit(t.Context(), limits); err != nil {
+			t.Fatal(err)
+		}
+		r.script.on("nap", func(context.Context, script.Task, script.Host) script.Outcome {
+			time.Sleep(time.Second)
+			return failed("again")
+		})
+		for i := range 10 {
+			r.submit(job(domain.JobID(i+1), "nap", retries(1)))
+		}
+		for i := range 10 {
+			r.want(domain.JobID(i+1), domain.JobError, domain.ReasonScriptFailed)
+		}
+		if r.script.most != 2 {
+			t.Errorf("%d ran at once, want 2", r.script.most)
+		}
+	})
+}
+
+func TestForeignSubmit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "ok"))
+		r.want(1, domain.JobFinished, "")
+		write := func(id int, fields ...board.Field) {
+			k := "job:1:" + strconv.Itoa(id)
+			b := board.Batch{Space: 1}
+			b.Set(k, fields...).PushLeft("queue:go", k)
+			if err := r.board.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := func(name, value string) board.Field { return board.Field{Name: name, Value: value} }
+		write(21, f("id", "21"), f("caller_id", "1"), f("context_id", "1"), f("script", "ok"), f("script_type", "go"),
+			f("status", "dispatched"), f("dependends", "[]"))
+		write(22, f("script", "ok"), f("script_type", "go"), f("dependends", "[21]"), f("prerequisites", `["job:1:1"]`))
+		write(23, f("script", "ok"), f("script_type", "go"), f("retries", "three"))
+		write(24, f("script", "ok"), f("script_type", "go"), f("dependends", "[99]"))
+		r.want(21, domain.JobFinished, "")
+		r.want(22, domain.JobFinished, "")
+		r.want(23, domain.JobError, domain.ReasonInvalid)
+		r.want(24, domain.JobError, domain.ReasonInvalid)
+	})
+}
+
+func TestPushedBeforeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		b := board.Batch{Space: 1}
+		b.PushLeft("queue:go", "job:1:5", "job:1:6", "rubbish")
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b = board.Batch{Space: 1}
+		b.Set("job:1:5", board.Field{Name: "script", Value: "ok"}, board.Field{Name: "script_type", Value: "go"})
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		r.want(5, domain.JobFinished, "")
+		time.Sleep(time.Minute)
+		recs, err := r.board.Get(t.Context(), 1, "job:1:6", "rubbish")
+		if err != nil || recs[0] != nil || recs[1] != nil {
+			t.Errorf("got %v, %v, want nothing left", recs, err)
+		}
+	})
+}
+
+// foreignTake pops a job as a foreign runner does: no lease.
+func foreignTake(t *testing.T, b board.Board, key string, fields ...board.Field) {
+	t.Helper()
+	c := board.Batch{Space: 1}
+	c.Drop("queue:v", key).Set(key, fields...)
+	if err := b.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForeignRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		foreign := func(j *domain.Job) { j.ScriptType = "v"; j.Timeout = 300 }
+		r.submit(job(1, "x", foreign), job(2, "ok", after(1)), job(3, "x", foreign))
+		foreignTake(t, r.board, "job:1:1", board.Field{Name: "status", Value: "started"})
+		foreignTake(t, r.board, "job:1:3", board.Field{Name: "status", Value: "started"})
+		time.Sleep(time.Minute)
+		foreignTake(t, r.board, "job:1:1", board.Field{Name: "status", Value: "finished"}, board.Field{Name: "result", Value: `{"n":"1"}`})
+		r.want(2, domain.JobFinished, "")
+		// The other one never ends: it goes back to the queue after its timeout.
+		time.Sleep(5 * time.Minute)
+		n, err := r.board.Len(t.Context(), 1, "queue:v")
+		if err != nil || n[0] != 1 {
+			t.Errorf("queue: got %v, %v, want the job back", n, err)
+		}
+		if j := r.show(3); j.Losses != 1 {
+			t.Errorf("losses: got %d, want 1", j.Losses)
+		}
+	})
+}
+
+func TestAuditRepairs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "x", func(j *domain.Job) { j.ScriptType = "v" }))
+		b := board.Batch{Space: 1}
+		b.Drop("queue:v", "job:1:1") // lost by whatever means
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		n, err := r.board.Len(t.Context(), 1, "queue:v")
+		if err != nil || n[0] != 1 {
+			t.Errorf("queue: got %v, %v, want the job back", n, err)
+		}
+	})
+}
+
+func TestPrune(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "ok"), job(2, "ok"))
+		r.want(1, domain.JobFinished, "")
+		r.want(2, domain.JobFinished, "")
+		time.Sleep(time.Hour)
+		r.submit(job(3, "fail"))
+		r.want(3, domain.JobError, domain.ReasonScriptFailed)
+		n, err := r.engine.Prune(t.Context(), tenant, time.Now().Add(-time.Minute))
+		if err != nil || n != 2 {
+			t.Errorf("pruned %d, %v, want 2", n, err)
+		}
+		if _, err := r.engine.Show(t.Context(), tenant, key(1)); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("job 1: got %v, want not found", err)
+		}
+		r.show(3)
+		if n, err := r.engine.Prune(t.Context(), tenant, time.Now().Add(time.Hour)); err != nil || n != 1 {
+			t.Errorf("pruned %d, %v, want 1", n, err)
+		}
+	})
+}
+
+func TestRetryByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "fail"))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		r.script.on("fail", func(context.Context, script.Task, script.Host) script.Outcome { return ok(nil) })
+		if _, err := r.engine.Retry(t.Context(), tenant, key(1)); err != nil {
+			t.Fatal(err)
+		}
+		j := r.want(1, domain.JobFinished, "")
+		if j.Error != "" || j.Attempt != 2 {
+			t.Errorf("got %+v", j)
+		}
+		if _, err := r.engine.Retry(t.Context(), tenant, key(1)); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("retry of a finished job: got %v", err)
+		}
+	})
+}
