@@ -33,7 +33,7 @@ func (b Batch) Check() error {
 }
 
 func (o *Op) check() error {
-	if o.Kind < OpSet || o.Kind > OpCountdown {
+	if o.Kind < OpSet || o.Kind > OpTrimRight {
 		return domain.Invalidf("unknown operation %d on %q", o.Kind, o.Key)
 	}
 	if err := checkKey("key", o.Key); err != nil {
@@ -45,7 +45,7 @@ func (o *Op) check() error {
 	switch o.Kind {
 	case OpAdd:
 		return checkKey("field", o.Field)
-	case OpAppend, OpExpire:
+	case OpAppend, OpExpire, OpTrimRight:
 		if o.N < 0 {
 			return domain.Invalidf("operation on %q with %d, want 0 or more", o.Key, o.N)
 		}

@@ -16,8 +16,12 @@ import (
 func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.Time) (removed int, err error) {
 	space := layout.SpaceOf(tenant)
 	for {
-		keys, err := e.board.List(ctx, space, layout.Finished, -listPage, listPage)
-		if err != nil || len(keys) == 0 {
+		length, err := e.board.Len(ctx, space, layout.Finished)
+		if err != nil || length[0] == 0 {
+			return removed, err
+		}
+		keys, err := e.board.List(ctx, space, layout.Finished, max(0, length[0]-listPage), listPage)
+		if err != nil {
 			return removed, err
 		}
 		n, err := e.prunePage(ctx, space, keys, before)

@@ -1,0 +1,233 @@
+package boardtest
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+var readTests = []test{
+	{"list reads from both ends", testListIndexes},
+	{"members come in order and in pages", testMembersPaging},
+	{"live items come oldest first and in pages", testLivePaging},
+	{"numbers are never given twice", testNext},
+	{"ready follows what is in the queues", testReady},
+	{"durability is one of the four", testDurability},
+	{"what was never written reads as nothing", testReadNothing},
+}
+
+func testListIndexes(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(sp).PushRight("l", "0", "1", "2", "3", "4"))
+	for _, c := range []struct {
+		from, n int
+		want    string
+	}{
+		{0, 5, "01234"}, {0, 2, "01"}, {0, 99, "01234"}, {3, 1, "3"}, {3, 9, "34"}, {5, 1, ""}, {99, 1, ""}, {0, 0, ""},
+		{-1, 1, "4"}, {-1, 9, "4"}, {-2, 1, "3"}, {-2, 2, "34"}, {-5, 2, "01"}, {-5, 5, "01234"}, {-9, 99, "01234"},
+	} {
+		got, err := r.List(r.ctx, sp, "l", c.from, c.n)
+		r.must(err)
+		var all string
+		for _, it := range got {
+			all += it
+		}
+		if all != c.want {
+			t.Errorf("list from %d, %d items: got %q, want %q", c.from, c.n, all, c.want)
+		}
+	}
+	// After turning over a few times, the ends are still the ends.
+	for i := range 50 {
+		r.commit(in(sp).Append("l", 7, name("", i)))
+	}
+	r.wantList(sp, "l", "43", "44", "45", "46", "47", "48", "49")
+	n, err := r.Len(r.ctx, sp, "none", "l", "none")
+	r.must(err)
+	if !slices.Equal(n, []int{0, 7, 0}) {
+		t.Errorf("lengths: got %v, want [0 7 0]", n)
+	}
+}
+
+func testMembersPaging(t *testing.T, f Factory) {
+	r := open(t, f)
+	var want []string
+	b := in(sp)
+	for i := range 250 {
+		want = append(want, name("m", (i*7919)%100000))
+		b.Include("s", want[i])
+	}
+	r.commit(b)
+	slices.Sort(want)
+	for _, page := range []int{1, 7, 249, 250, 1000} {
+		var all []string
+		for after := ""; ; after = all[len(all)-1] {
+			got, err := r.Members(r.ctx, sp, "s", after, page)
+			r.must(err)
+			if len(got) > page {
+				t.Fatalf("page of %d members has %d", page, len(got))
+			}
+			all = append(all, got...)
+			if len(got) < page {
+				break
+			}
+		}
+		if !slices.Equal(all, want) {
+			t.Fatalf("pages of %d: got %d members, want %d", page, len(all), len(want))
+		}
+	}
+	got, err := r.Members(r.ctx, sp, "s", "m1", 1) // m1 itself is not there
+	r.must(err)
+	i, _ := slices.BinarySearch(want, "m1")
+	if got[0] != want[i] {
+		t.Fatalf("member after m1: got %s, want %s", got[0], want[i])
+	}
+}
+
+func testLivePaging(t *testing.T, f Factory) {
+	r := open(t, f)
+	var want []board.LiveItem
+	b := in(sp)
+	for i := range 200 {
+		it := board.LiveItem{Item: name("job:", i), At: time.UnixMilli(1_700_000_000_000 + int64(i*31%17))}
+		want = append(want, it)
+		b.Live(it.Item, it.At)
+	}
+	r.commit(b)
+	r.commit(in(sp).Live("before", time.UnixMilli(1)))
+	want = append(want, board.LiveItem{Item: "before", At: time.UnixMilli(1)})
+	slices.SortFunc(want, func(a, b board.LiveItem) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		if a.Item < b.Item {
+			return -1
+		}
+		return 1
+	})
+	for _, page := range []int{1, 9, 201, 1000} {
+		var all []board.LiveItem
+		var after board.LiveItem
+		for {
+			got, err := r.Live(r.ctx, sp, after, page)
+			r.must(err)
+			if len(got) > page {
+				t.Fatalf("page of %d live items has %d", page, len(got))
+			}
+			all = append(all, got...)
+			if len(got) < page {
+				break
+			}
+			after = all[len(all)-1]
+		}
+		if !sameLive(all, want) {
+			t.Fatalf("pages of %d: got %v\nwant %v", page, all, want)
+		}
+	}
+	// The last of a page may be settled before the next page is read.
+	r.commit(in(sp).Settle(want[9].Item))
+	got, err := r.Live(r.ctx, sp, want[9], 1)
+	r.must(err)
+	if !sameLive(got, want[10:11]) {
+		t.Fatalf("after a settled item: got %v, want %v", got, want[10:11])
+	}
+}
+
+func testNext(t *testing.T, f Factory) {
+	r := open(t, f)
+	for _, c := range []struct{ n, want int64 }{{1, 1}, {1, 2}, {5, 3}, {1, 8}, {1000, 9}, {1, 1009}} {
+		got, err := r.Next(r.ctx, sp, "ramet:seq:job", int(c.n))
+		r.must(err)
+		if got != c.want {
+			t.Fatalf("next of %d: got %d, want %d", c.n, got, c.want)
+		}
+	}
+	var mu sync.Mutex
+	given := map[int64]bool{}
+	each(16, func(i int) {
+		for range 25 {
+			n := i%3 + 1
+			first, err := r.Next(r.ctx, sp, "ramet:seq:other", n)
+			if err != nil {
+				t.Errorf("next: %v", err)
+				return
+			}
+			mu.Lock()
+			for k := range n {
+				if given[first+int64(k)] {
+					t.Errorf("number %d was given twice", first+int64(k))
+				}
+				given[first+int64(k)] = true
+			}
+			mu.Unlock()
+		}
+	})
+	for i := range int64(len(given)) {
+		if !given[i+1] {
+			t.Fatalf("number %d was left out", i+1)
+		}
+	}
+}
+
+func testReady(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.wantReady("queue:v")
+	r.commit(in(3).PushLeft("queue:v", "a"))
+	r.commit(in(1).PushRight("queue:v:p7", "a"))
+	r.commit(in(2).PushLeft("queue:v:runner7", "a").PushLeft("msg_out", "m").Append("rhai_tasks:c", 5, "t"))
+	r.commit(in(4).PushLeft("other", "a").PushLeft("queue:w", "a"))
+	r.wantReady("queue:v", 1, 3)
+	r.wantReady("queue:v:runner7", 2)
+	r.wantReady("msg_out", 2)
+	r.wantReady("rhai_tasks:c", 2)
+	r.wantReady("queue:w", 4)
+	r.wantReady("other")
+	// One list of two becomes empty: something is left.
+	r.commit(in(1).PushLeft("queue:v", "b"))
+	r.commit(in(1).Drop("queue:v", "b"))
+	r.wantReady("queue:v", 1, 3)
+	r.commit(in(1).Delete("queue:v:p7"))
+	r.wantReady("queue:v", 3)
+	r.claimOne(ask(1, "me", "queue:v"), "a")
+	r.wantReady("queue:v")
+}
+
+func testDurability(t *testing.T, f Factory) {
+	r := open(t, f)
+	all := []board.Durability{board.DurableMemory, board.DurableProcess, board.DurableDisk, board.DurableQuorum}
+	if d := r.Durability(); !slices.Contains(all, d) {
+		t.Fatalf("durability: got %q, want one of %q", d, all)
+	}
+}
+
+func testReadNothing(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.wantRecord(9, "r", "-")
+	r.wantList(9, "l")
+	r.wantMembers(9, "s")
+	r.wantKeys(9, "")
+	r.wantReady("queue:none")
+	r.wantFree(9, "r")
+	if recs, err := r.Get(r.ctx, 9); err != nil || len(recs) != 0 {
+		t.Errorf("get of no keys: got %v %v", recs, err)
+	}
+	if n, err := r.Len(r.ctx, 9); err != nil || len(n) != 0 {
+		t.Errorf("lengths of no lists: got %v %v", n, err)
+	}
+	if live, err := r.Live(r.ctx, 9, board.LiveItem{}, 5); err != nil || len(live) != 0 {
+		t.Errorf("live: got %v %v", live, err)
+	}
+	if at, ok, err := r.AlarmOf(r.ctx, 9, "a"); err != nil || ok {
+		t.Errorf("alarm: got %v %v %v", at, ok, err)
+	}
+	if due, err := r.Due(r.ctx, 5, 0); err != nil || len(due) != 0 {
+		t.Errorf("due: got %v %v", due, err)
+	}
+	if ls, err := r.Expired(r.ctx, 5, 0); err != nil || len(ls) != 0 {
+		t.Errorf("expired: got %v %v", ls, err)
+	}
+	r.must(r.Void(r.ctx, "nobody"))
+	r.wantNone(ask(5, "me", "queue:none", "msg_in"))
+}

@@ -1,0 +1,190 @@
+package memboard
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Get implements [board.Board].
+func (b *Board) Get(ctx context.Context, id board.Space, keys ...string) ([]board.Record, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	out := make([]board.Record, len(keys))
+	for i, key := range keys {
+		e, err := b.spaces[id].lookup(key, kindRecord)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			out[i] = e.rec.copy()
+		}
+	}
+	return out, nil
+}
+
+// List implements [board.Board].
+func (b *Board) List(ctx context.Context, id board.Space, list string, from, n int) ([]string, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	e, err := b.spaces[id].lookup(list, kindList)
+	if e == nil {
+		return nil, err
+	}
+	if from < 0 {
+		from = max(0, e.list.n+from)
+	}
+	n = min(n, e.list.n-from)
+	if n <= 0 {
+		return nil, nil
+	}
+	return e.list.slice(from, n), nil
+}
+
+// Len implements [board.Board].
+func (b *Board) Len(ctx context.Context, id board.Space, lists ...string) ([]int, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	out := make([]int, len(lists))
+	for i, list := range lists {
+		e, err := b.spaces[id].lookup(list, kindList)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			out[i] = e.list.n
+		}
+	}
+	return out, nil
+}
+
+// Members implements [board.Board].
+func (b *Board) Members(ctx context.Context, id board.Space, set, after string, limit int) ([]string, error) {
+	if limit < 1 {
+		return nil, domain.Invalidf("page of %d members, want 1 or more", limit)
+	}
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	e, err := b.spaces[id].lookup(set, kindSet)
+	if e == nil {
+		return nil, err
+	}
+	var out []string
+	for m := range e.set.from(after) {
+		if len(out) >= limit {
+			break
+		}
+		// "" is both a possible member and the word for "from the start".
+		if m != after || after == "" {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// Keys implements [board.Board]. The cursor is the last key of the page
+// before; order is lexical.
+func (b *Board) Keys(ctx context.Context, id board.Space, prefix, cursor string, limit int) ([]string, string, error) {
+	if limit < 1 {
+		return nil, "", domain.Invalidf("page of %d keys, want 1 or more", limit)
+	}
+	if _, err := b.lock(ctx); err != nil {
+		return nil, "", err
+	}
+	defer b.mu.Unlock()
+	s := b.spaces[id]
+	if s == nil {
+		return nil, "", nil
+	}
+	var keys []string
+	for key := range s.keys.from(max(prefix, cursor)) {
+		switch {
+		case !strings.HasPrefix(key, prefix):
+			return keys, "", nil
+		case key == cursor:
+		case len(keys) == limit:
+			return keys, keys[limit-1], nil
+		default:
+			keys = append(keys, key)
+		}
+	}
+	return keys, "", nil
+}
+
+// Live implements [board.Board].
+func (b *Board) Live(ctx context.Context, id board.Space, after board.LiveItem, limit int) ([]board.LiveItem, error) {
+	if limit < 1 {
+		return nil, domain.Invalidf("page of %d live items, want 1 or more", limit)
+	}
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	s := b.spaces[id]
+	if s == nil {
+		return nil, nil
+	}
+	last := mark{at: math.MinInt64}
+	if after != (board.LiveItem{}) {
+		last = mark{after.At.UnixMilli(), after.Item}
+	}
+	var out []board.LiveItem
+	for m := range s.live.from(last) {
+		if len(out) >= limit {
+			break
+		}
+		if m != last {
+			out = append(out, board.LiveItem{Item: m.item, At: time.UnixMilli(m.at)})
+		}
+	}
+	return out, nil
+}
+
+// Ready implements [board.Board].
+func (b *Board) Ready(ctx context.Context, name string) ([]board.Space, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	var out []board.Space
+	if g := b.groups[name]; g != nil {
+		for id, t := range g.turns {
+			if len(t.lists) > 0 {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Next implements [board.Board].
+func (b *Board) Next(ctx context.Context, id board.Space, key string, n int) (int64, error) {
+	if n < 1 {
+		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
+	}
+	if err := new(board.Batch).Delete(key).Check(); err != nil { // holds the key to its limits
+		return 0, err
+	}
+	if _, err := b.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer b.mu.Unlock()
+	s := b.space(id)
+	first := s.counters[key] + 1
+	s.counters[key] += int64(n)
+	return first, nil
+}

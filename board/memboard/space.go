@@ -1,0 +1,139 @@
+package memboard
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// kind is what a key holds.
+type kind string
+
+const (
+	kindRecord kind = "record"
+	kindList   kind = "list"
+	kindSet    kind = "set"
+)
+
+// entry is what lies under one key. Only the part of its kind is used.
+type entry struct {
+	kind    kind
+	rec     record
+	list    deque
+	set     sorted[string]
+	expires int64 // Unix ms, 0: never
+}
+
+func newEntry(k kind) *entry {
+	e := &entry{kind: k}
+	if k == kindSet {
+		e.set.compare = strings.Compare
+	}
+	return e
+}
+
+// hollow reports whether nothing is left in it; then the key is gone.
+func (e *entry) hollow() bool {
+	switch e.kind {
+	case kindRecord:
+		return len(e.rec.fields) == 0
+	case kindList:
+		return e.list.n == 0
+	}
+	return e.set.empty()
+}
+
+// mark is the live mark of an item.
+type mark struct {
+	at   int64 // Unix ms
+	item string
+}
+
+func compareMarks(a, b mark) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.item, b.item))
+}
+
+// space is one context's board.
+type space struct {
+	id       board.Space
+	entries  map[string]*entry
+	keys     sorted[string]
+	alarms   map[string]int64 // name to Unix ms
+	marks    map[string]int64 // live items, to Unix ms
+	live     sorted[mark]
+	counters map[string]int64
+	watchers []*watcher
+
+	leases map[string]*lease
+	held   int            // claimed leases
+	heldBy map[string]int // claimed leases of each CapGroup
+	limits limits
+	parked map[*turn]struct{} // ready in its group, but at a cap
+}
+
+func newSpace(id board.Space) *space {
+	return &space{
+		id:       id,
+		entries:  map[string]*entry{},
+		keys:     sorted[string]{compare: strings.Compare},
+		alarms:   map[string]int64{},
+		marks:    map[string]int64{},
+		live:     sorted[mark]{compare: compareMarks},
+		counters: map[string]int64{},
+		leases:   map[string]*lease{},
+		heldBy:   map[string]int{},
+		limits:   defaultLimits,
+		parked:   map[*turn]struct{}{},
+	}
+}
+
+// lookup returns the entry under key, nil when there is none. A nil space is
+// one that nothing was ever written to.
+//
+// Errors: [domain.ErrInvalid] when the key holds something of another kind.
+func (s *space) lookup(key string, want kind) (*entry, error) {
+	if s == nil {
+		return nil, nil
+	}
+	e := s.entries[key]
+	if e != nil && e.kind != want {
+		return nil, domain.Invalidf("%q is a %s, not a %s", key, e.kind, want)
+	}
+	return e, nil
+}
+
+func (s *space) put(key string, e *entry) {
+	s.entries[key] = e
+	s.keys.insert(key)
+}
+
+func (s *space) take(key string) {
+	delete(s.entries, key)
+	s.keys.remove(key)
+}
+
+func (s *space) setMark(item string, at int64) {
+	s.dropMark(item)
+	s.marks[item] = at
+	s.live.insert(mark{at, item})
+}
+
+func (s *space) dropMark(item string) {
+	if at, ok := s.marks[item]; ok {
+		delete(s.marks, item)
+		s.live.remove(mark{at, item})
+	}
+}
+
+// moment is something of a space that comes at an instant.
+type moment struct {
+	at    int64 // Unix ms
+	space board.Space
+	name  string
+}
+
+func compareMoments(a, b moment) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.space, b.space), strings.Compare(a.name, b.name))
+}
