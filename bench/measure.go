@@ -186,7 +186,9 @@ func idleCPU(r *rig) figures {
 // pythonRate runs the same small script through the engine with both ways to
 // run Python.
 func pythonRate(r *rig) figures {
-	rate := func(rt script.Runtime, n int) float64 {
+	rate := func(cfg pythonscript.Config, n int) float64 {
+		rt, err := pythonscript.New(cfg)
+		check(err)
 		check(rt.Check(context.Background()))
 		defer rt.Close()
 		r.ended.Store(0)
@@ -206,7 +208,7 @@ func pythonRate(r *rig) figures {
 		wg.Wait()
 		return perSecond(n, took)
 	}
-	pool := rate(pythonscript.New(pythonscript.Config{}), 3000)
-	plain := rate(pythonscript.New(pythonscript.Config{NoFork: true}), 200)
+	pool := rate(pythonscript.Config{}, 3000)
+	plain := rate(pythonscript.Config{Plain: true}, 200)
 	return figures{"pool_per_s": pool, "plain_per_s": plain, "ratio": round(pool / plain)}
 }

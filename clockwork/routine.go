@@ -17,7 +17,7 @@ import (
 type Routine struct {
 	// Name is unique on the board.
 	Name string
-	// Every is the pause after a round. Zero: Round waits by itself.
+	// Every is the pause before each round. Zero: Round waits by itself.
 	Every time.Duration
 	// Round does one round. It must end soon after ctx ends.
 	Round func(ctx context.Context) error
@@ -117,14 +117,11 @@ func (k keeper) renew(ctx context.Context) {
 }
 
 func (k keeper) rounds(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := k.routine.Round(ctx)
-		if err != nil && ctx.Err() == nil {
+	for pause(ctx, k.routine.Every); ctx.Err() == nil; pause(ctx, k.routine.Every) {
+		if err := k.routine.Round(ctx); err != nil && ctx.Err() == nil {
 			k.cfg.Logger.Warn("routine round failed", "routine", k.routine.Name, "err", err)
-			pause(ctx, max(k.routine.Every, time.Second))
-			continue
+			pause(ctx, time.Second)
 		}
-		pause(ctx, k.routine.Every)
 	}
 }
 

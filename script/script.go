@@ -36,7 +36,7 @@ const (
 
 // InProcessSlots is how many scripts at once suit a runtime inside the node:
 // many, because then their ends are written together.
-const InProcessSlots = 512
+const InProcessSlots = 1024
 
 // Runtime runs the scripts of one type. It is safe for concurrent use.
 type Runtime interface {

@@ -59,7 +59,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
-	return e.tell(ctx, b, j, n.status, now)
+	return e.tell(ctx, b, j, key, n.status, now)
 }
 
 // staleFields are those of an unfinished job that its end takes away.
@@ -81,14 +81,14 @@ func staleFields(j *domain.Job, n ending) []string {
 
 // tell lets the followers of j know how it ended: those of a job that
 // finished are counted down in the same commit, where they are few; all else
-// is left to the cascade alarm.
-func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, status domain.JobStatus, now time.Time) error {
-	key := j.Key()
+// is left to the cascade alarm. item is the job's key.
+func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item string, status domain.JobStatus, now time.Time) error {
 	if j.Followers == 0 {
-		b.Equal(key.String(), layout.JobFollowers, "")
+		b.Equal(item, layout.JobFollowers, "")
 		return nil
 	}
-	b.Equal(key.String(), layout.JobFollowers, strconv.Itoa(j.Followers))
+	key := j.Key()
+	b.Equal(item, layout.JobFollowers, strconv.Itoa(j.Followers))
 	if status != domain.JobFinished || j.Followers > maxFollowersInline {
 		b.SetAlarm(layout.Alarm(layout.AlarmCascade, key), now)
 		return nil

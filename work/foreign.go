@@ -195,7 +195,7 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
-	if err := e.tell(ctx, &b, j, j.Status, now); err != nil {
+	if err := e.tell(ctx, &b, j, key, j.Status, now); err != nil {
 		return err
 	}
 	return e.board.Commit(ctx, b)

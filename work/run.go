@@ -274,7 +274,7 @@ func (x *run) rebuild(ctx context.Context, f finish) (board.Batch, error) {
 			b.Ops = append(b.Ops, op)
 		}
 	}
-	return b, x.r.e.tell(ctx, &b, j, f.what.status, time.Now())
+	return b, x.r.e.tell(ctx, &b, j, x.claimed.Item, f.what.status, time.Now())
 }
 
 // tellOp reports whether op is one that Engine.tell added.

@@ -256,6 +256,9 @@ type lane struct {
 	info  script.Info
 	ask   board.Ask
 	freed chan struct{} // a slot became free; capacity 1
+	// idle hands runs to goroutines that have ended one: their stacks have
+	// grown already. Closed by claimLoop.
+	idle chan *run
 
 	mu   sync.Mutex
 	free int
@@ -267,7 +270,7 @@ const claimWait = time.Minute
 
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
-		r: r, rt: rt, typ: rt.Type(), info: info, free: slots, freed: make(chan struct{}, 1),
+		r: r, rt: rt, typ: rt.Type(), info: info, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
 			Queues: layout.Queues(rt.Type(), r.cfg.ID),
 			Owner:  r.cfg.Owner,
@@ -315,6 +318,7 @@ const claimPause = 500 * time.Millisecond
 // claimLoop fills the lane's slots until ctx ends. What it starts runs under
 // hard.
 func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
+	defer close(l.idle)
 	for ctx.Err() == nil {
 		n := l.takeSlots()
 		if n == 0 {
@@ -353,7 +357,19 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 	l.r.hold(list)
 	runs.Add(len(list))
 	for _, x := range list {
-		go x.do()
+		select {
+		case l.idle <- x:
+		default:
+			go l.work(x)
+		}
+	}
+}
+
+// work does one run after the other, until the lane takes no more.
+func (l *lane) work(x *run) {
+	for x != nil {
+		x.do()
+		x = <-l.idle
 	}
 }
 

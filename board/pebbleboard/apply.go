@@ -1,0 +1,394 @@
+package pebbleboard
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has guards and operations of a batch. Every operation keeps what
+// it takes to be undone; what follows from a whole batch is in settle.go.
+
+// commit applies one batch, which has been checked, wholly or not at all.
+func (c *committer) commit(b *board.Batch) error {
+	c.beginBatch(b.Space)
+	if err := c.applyAll(b); err != nil {
+		c.undo()
+		return err
+	}
+	c.settle()
+	return nil
+}
+
+func (c *committer) applyAll(b *board.Batch) error {
+	for i := range b.Guards {
+		if err := c.guard(i, &b.Guards[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Ops {
+		if err := c.apply(&b.Ops[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guard checks a guard against the state before the batch.
+func (c *committer) guard(i int, g *board.Guard) error {
+	if g.Kind == board.GuardAlarm {
+		a, err := c.alarm(ident{c.space, g.Key})
+		if err != nil {
+			return err
+		}
+		return failed(i, g, a.set && a.at == g.N)
+	}
+	o, err := c.object(c.space, g.Key)
+	if err != nil {
+		return err
+	}
+	l := o.lease
+	switch g.Kind {
+	case board.GuardAbsent:
+		return failed(i, g, !o.exists())
+	case board.GuardEqual:
+		if err := o.check(kindRecord); err != nil {
+			return err
+		}
+		v, err := c.field(o, g.Field)
+		if err != nil {
+			return err
+		}
+		return failed(i, g, v == g.Value)
+	case board.GuardHeld:
+		return failed(i, g, l != nil && l.owner == g.Value && l.token == g.N)
+	case board.GuardLapsed:
+		return failed(i, g, l != nil && l.token == g.N && l.until <= c.now)
+	case board.GuardFree:
+		return failed(i, g, l == nil || l.until <= c.now)
+	}
+	return domain.Invalidf("%s", *g)
+}
+
+func failed(i int, g *board.Guard, holds bool) error {
+	if holds {
+		return nil
+	}
+	return &board.GuardError{Index: i, Guard: *g}
+}
+
+func (c *committer) apply(op *board.Op) error {
+	switch op.Kind {
+	case board.OpSetAlarm:
+		return c.putAlarm(ident{c.space, op.Key}, true, op.N)
+	case board.OpClearAlarm:
+		return c.putAlarm(ident{c.space, op.Key}, false, 0)
+	}
+	o, err := c.object(c.space, op.Key)
+	if err != nil {
+		return err
+	}
+	switch op.Kind {
+	case board.OpSet:
+		return c.setFields(o, op.Fields)
+	case board.OpUnset:
+		return c.unsetFields(o, op.Items...)
+	case board.OpDelete:
+		c.remove(o)
+	case board.OpAdd:
+		_, err = c.add(o, op.Field, op.N)
+		return err
+	case board.OpPushLeft, board.OpPushRight:
+		return c.push(o, op.Items, op.Kind == board.OpPushLeft)
+	case board.OpDrop:
+		return c.drop(o, op.Items)
+	case board.OpAppend:
+		return c.appendLog(o, op.Items, op.N)
+	case board.OpTrimRight:
+		return c.trimRight(o, op.N)
+	case board.OpInclude:
+		return c.include(o, op.Items)
+	case board.OpExclude:
+		return c.exclude(o, op.Items)
+	case board.OpRelease:
+		return c.release(o)
+	case board.OpExpire:
+		c.expire(o, op.N)
+	case board.OpLive:
+		c.setLive(o, true, op.N)
+	case board.OpSettle:
+		c.setLive(o, false, 0)
+	case board.OpCountdown:
+		return c.countdown(o, op)
+	default:
+		return domain.Invalidf("unknown operation %d on %q", op.Kind, op.Key)
+	}
+	return nil
+}
+
+func (c *committer) setFields(o *object, fields []board.Field) error {
+	if len(fields) == 0 {
+		return o.check(kindRecord)
+	}
+	if err := c.makeRecord(o); err != nil {
+		return err
+	}
+	c.change(o)
+	for i := range fields {
+		c.setField(o, fields[i])
+	}
+	return board.CheckRecord(o.id.name, o.size)
+}
+
+func (c *committer) unsetFields(o *object, names ...string) error {
+	if err := o.check(kindRecord); err != nil {
+		return err
+	}
+	if err := c.openFields(o); err != nil || !o.exists() {
+		return err
+	}
+	c.save(o)
+	for _, name := range names {
+		if c.unsetField(o, name) {
+			c.change(o)
+		}
+	}
+	if len(o.fields) == 0 {
+		c.vanish(o)
+	}
+	return nil
+}
+
+func (c *committer) add(o *object, field string, n int64) (int64, error) {
+	if err := o.check(kindRecord); err != nil {
+		return 0, err
+	}
+	if err := c.openFields(o); err != nil {
+		return 0, err
+	}
+	var old int64
+	if i := o.find(field); i >= 0 {
+		v, err := strconv.ParseInt(o.fields[i].Value, 10, 64)
+		if err != nil {
+			return 0, domain.Invalidf("field %q of %q is %.40q, want a decimal number of 64 bits", field, o.id.name, o.fields[i].Value)
+		}
+		old = v
+	}
+	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
+		return 0, domain.Invalidf("field %q of %q is %d: adding %d leaves 64 bits", field, o.id.name, old, n)
+	}
+	return old + n, c.setFields(o, []board.Field{{Name: field, Value: strconv.FormatInt(old+n, 10)}})
+}
+
+// countdown implements [board.OpCountdown].
+func (c *committer) countdown(o *object, op *board.Op) error {
+	if err := o.check(kindRecord); err != nil || !o.exists() {
+		return err
+	}
+	n, err := c.add(o, op.Field, -1)
+	if err != nil || n != 0 {
+		return err
+	}
+	if err := c.setFields(o, op.Fields); err != nil {
+		return err
+	}
+	q, err := c.object(c.space, op.List)
+	if err != nil {
+		return err
+	}
+	return c.push(q, op.Items, false)
+}
+
+// makeList turns nothing into an empty list.
+func (c *committer) makeList(o *object) error {
+	if err := o.check(kindList); err != nil {
+		return err
+	}
+	c.change(o)
+	if o.kind == kindNone {
+		o.kind, o.list = kindList, newList(c.number())
+	}
+	return nil
+}
+
+func (c *committer) push(o *object, items []string, left bool) error {
+	if len(items) == 0 {
+		return o.check(kindList)
+	}
+	if err := c.makeList(o); err != nil {
+		return err
+	}
+	if left && o.list.trimmed {
+		if err := c.renew(o); err != nil {
+			return err
+		}
+	}
+	room := c.windowRoom(o)
+	for _, it := range items {
+		if left {
+			o.list.pushLeft(it, room)
+		} else {
+			o.list.pushRight(it)
+		}
+	}
+	return nil
+}
+
+// renew writes a list anew under another id: one that was cut on the left
+// cannot grow there, because a chunk may reach over the edge.
+func (c *committer) renew(o *object) error {
+	fresh := newList(c.number())
+	if _, err := c.each(o.list, func(_ int64, item string) { fresh.pushRight(item) }); err != nil {
+		return err
+	}
+	c.gone = append(c.gone, o.list.leave())
+	o.list = fresh
+	return nil
+}
+
+// appendLog implements [board.OpAppend].
+func (c *committer) appendLog(o *object, items []string, most int64) error {
+	if err := c.push(o, items, false); err != nil || !o.exists() {
+		return err
+	}
+	extra := int64(o.list.len()) - most
+	if extra <= 0 {
+		return nil
+	}
+	c.change(o)
+	if most == 0 {
+		c.vanish(o)
+		return nil
+	}
+	o.list.cut(extra)
+	return nil
+}
+
+// trimRight implements [board.OpTrimRight].
+func (c *committer) trimRight(o *object, n int64) error {
+	if err := o.check(kindList); err != nil || !o.exists() || n <= 0 {
+		return err
+	}
+	l := o.list
+	end := max(l.left, l.right-n)
+	var starts []int64
+	err := c.b.chunks(c.b.db, l.id, max(end, l.diskLeft), l.fresh, func(ch chunk) bool {
+		if ch.first >= end {
+			starts = append(starts, ch.first)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	c.change(o)
+	l.truncate(end, starts)
+	if l.len() == 0 {
+		c.vanish(o)
+	}
+	return nil
+}
+
+// drop implements [board.OpDrop]. Only what lies right of the first item
+// dropped is written again.
+func (c *committer) drop(o *object, items []string) error {
+	if err := o.check(kindList); err != nil || !o.exists() {
+		return err
+	}
+	gone := make(map[string]struct{}, len(items))
+	for _, it := range items {
+		gone[it] = struct{}{}
+	}
+	l := o.list
+	first, stay := int64(-1), []string(nil)
+	starts, err := c.each(l, func(n int64, item string) {
+		_, drop := gone[item]
+		switch {
+		case drop && stay == nil:
+			first, stay = n, []string{}
+		case !drop && stay != nil:
+			stay = append(stay, item)
+		}
+	})
+	if err != nil || stay == nil {
+		return err
+	}
+	c.change(o)
+	for len(starts) > 0 && starts[0] < first {
+		starts = starts[1:]
+	}
+	l.truncate(first, starts)
+	for _, item := range stay {
+		l.pushRight(item)
+	}
+	if l.len() == 0 {
+		c.vanish(o)
+	}
+	return nil
+}
+
+func (c *committer) include(o *object, members []string) error {
+	if err := o.check(kindSet); err != nil || len(members) == 0 {
+		return err
+	}
+	if o.kind == kindNone {
+		c.change(o)
+		o.kind, o.set = kindSet, &set{id: c.number()}
+	}
+	for _, m := range members {
+		if err := c.putMember(o, m, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *committer) exclude(o *object, members []string) error {
+	if err := o.check(kindSet); err != nil || !o.exists() {
+		return err
+	}
+	for _, m := range members {
+		if err := c.putMember(o, m, false); err != nil {
+			return err
+		}
+	}
+	if o.set.count == 0 {
+		c.vanish(o)
+	}
+	return nil
+}
+
+// release ends the lease on an item and says so on its record.
+func (c *committer) release(o *object) error {
+	if o.lease == nil {
+		return nil
+	}
+	if err := c.openFields(o); err != nil {
+		return err
+	}
+	c.change(o)
+	o.lease = nil
+	return c.unsetFields(o, board.FieldOwner, board.FieldQueue)
+}
+
+func (c *committer) expire(o *object, after int64) {
+	if !o.exists() {
+		return
+	}
+	c.save(o)
+	c.mark(o)
+	if o.expires = 0; after > 0 {
+		o.expires = c.now + after
+	}
+}
+
+func (c *committer) setLive(o *object, live bool, at int64) {
+	if o.live == live && (!live || o.liveAt == at) {
+		return
+	}
+	c.save(o)
+	c.mark(o)
+	o.live, o.liveAt = live, at
+}

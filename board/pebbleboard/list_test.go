@@ -1,0 +1,171 @@
+package pebbleboard_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// TestLongLists does to lists of thousands of items, with many chunks on
+// disk and only a window in memory, what can be done to a list, and compares
+// them with slices. Now and then the power is cut.
+func TestLongLists(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			d := &disks{}
+			l := &lists{t: t, Rand: rand.New(rand.NewPCG(seed, 7)), want: map[string][]string{}}
+			l.b = d.open(t, vfs.NewCrashableMem())
+			for i := range 600 {
+				l.step([]string{"queue:v", "plain", "queue:w"}[l.IntN(3)])
+				if i%100 == 99 {
+					disk := d.cut(l.b, 0, nil)
+					if err := l.b.Close(); err != nil {
+						t.Fatal(err)
+					}
+					l.b = d.open(t, disk)
+				}
+				if i%10 == 9 {
+					l.compare()
+				}
+			}
+			if err := l.b.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+type lists struct {
+	*rand.Rand
+	t    *testing.T
+	b    board.Board
+	want map[string][]string
+	last int
+}
+
+// fresh makes n new items, some of which are there already.
+func (l *lists) fresh(n int) []string {
+	items := make([]string, n)
+	for i := range items {
+		l.last++
+		items[i] = fmt.Sprintf("item:%d", l.last)
+		if l.IntN(50) == 0 {
+			items[i] = fmt.Sprintf("item:%d", 1+l.IntN(l.last))
+		}
+	}
+	return items
+}
+
+func (l *lists) step(name string) {
+	l.t.Helper()
+	have := l.want[name]
+	batch := &board.Batch{Space: 1}
+	for range 1 + l.IntN(2) {
+		switch n := 1 + l.IntN(700); l.IntN(12) {
+		case 0, 1, 2, 3:
+			items := l.fresh(n)
+			batch.PushLeft(name, slices.Clone(items)...)
+			slices.Reverse(items)
+			have = slices.Concat(items, have)
+		case 4:
+			items := l.fresh(n / 10)
+			batch.PushRight(name, items...)
+			have = slices.Concat(have, items)
+		case 5:
+			batch.TrimRight(name, n)
+			have = slices.Clone(have[:max(0, len(have)-n)])
+		case 6:
+			items := l.fresh(n / 10)
+			most := max(len(have)-n/3, 0)
+			batch.Append(name, most, items...)
+			have = slices.Concat(have, items)
+			have = slices.Clone(have[max(0, len(have)-most):])
+		case 7:
+			have = l.drop(batch, name, have)
+		case 8:
+			if l.IntN(8) == 0 {
+				batch.Delete(name)
+				have = nil
+			}
+		default:
+			if name != "plain" && len(batch.Ops) == 0 {
+				have = l.claim(name, have, n)
+			}
+		}
+	}
+	l.want[name] = have
+	if err := l.b.Commit(l.t.Context(), *batch); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lists) drop(batch *board.Batch, name string, have []string) []string {
+	if len(have) == 0 {
+		return have
+	}
+	var items []string
+	for range 3 {
+		items = append(items, have[l.IntN(len(have))])
+	}
+	batch.Drop(name, items...)
+	return slices.DeleteFunc(slices.Clone(have), func(it string) bool { return slices.Contains(items, it) })
+}
+
+// claim takes n items by claims; those that come twice come once.
+func (l *lists) claim(name string, have []string, n int) []string {
+	l.t.Helper()
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{name}}}, Max: n, Owner: "me", Lease: time.Minute}
+	got, err := l.b.Claim(l.t.Context(), ask)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	batch := &board.Batch{Space: 1}
+	for i, c := range got {
+		for len(have) > 0 && have[len(have)-1] != c.Item { // a double of one leased just before
+			if !slices.ContainsFunc(got[:i], func(o board.Claimed) bool { return o.Item == have[len(have)-1] }) {
+				l.t.Fatalf("%s: claimed %s, want %s", name, c.Item, have[len(have)-1])
+			}
+			have = have[:len(have)-1]
+		}
+		if len(have) == 0 {
+			l.t.Fatalf("%s: claimed %s from an empty list", name, c.Item)
+		}
+		have = have[:len(have)-1]
+		batch.Delete(c.Item)
+	}
+	if len(got) < n { // doubles at the end are gone too
+		have = nil
+	}
+	if err := l.b.Commit(l.t.Context(), *batch); err != nil {
+		l.t.Fatal(err)
+	}
+	return slices.Clone(have)
+}
+
+func (l *lists) compare() {
+	l.t.Helper()
+	for name, want := range l.want {
+		from := 0
+		if len(want) > 0 {
+			from = l.IntN(len(want))
+		}
+		got, err := l.b.List(l.t.Context(), 1, name, from, 1<<20)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if !slices.Equal(got, want[from:]) {
+			l.t.Fatalf("%s from %d on: got %d items, want %d", name, from, len(got), len(want)-from)
+		}
+		n, err := l.b.Len(l.t.Context(), 1, name)
+		if err != nil || n[0] != len(want) {
+			l.t.Fatalf("length of %s: got %v (%v), want %d", name, n, err, len(want))
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package pebbleboard
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Open opens the board in a folder, making both if need be. One process at a
+// time may have it open. Leases of an earlier process have run out.
+//
+// Errors: [domain.ErrUnavailable] when the folder is in use, damaged or
+// cannot be written, [domain.ErrInvalid] when it holds something else.
+func Open(dir string, cfg Config) (_ *Board, err error) {
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, 32<<20)
+	b := &Board{
+		dir: filepath.Clean(dir), cfg: cfg, log: cfg.Logger, opened: time.Now().UnixMilli(),
+		queue:  queue{wake: make(chan struct{}, 1)},
+		groups: make(chan *written, 64), fetches: make(chan *fetch, fetchBacklog),
+		hot:    hot{records: map[ident]hotRecord{}},
+		alarms: newFrontier(), expiries: newFrontier(),
+		lives: frontiers{bySpace: map[board.Space]*frontier{}},
+		watch: watch{watchers: map[board.Space][]*watcher{}},
+		idle:  make(chan struct{}), closing: make(chan struct{}), down: make(chan struct{}),
+	}
+	if cfg.FS == nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, domain.Unavailablef("make data folder %q: %v", dir, err)
+		}
+		if b.owner, err = own(dir); err != nil {
+			return nil, err
+		}
+	}
+	c, err := b.start()
+	if err != nil {
+		b.owner.release()
+		return nil, err
+	}
+	b.running.Store(true)
+	b.workers.Go(c.run)
+	b.workers.Go(b.runSyncer)
+	b.workers.Go(b.runFetcher)
+	return b, nil
+}
+
+// start opens the store and reads what the committer keeps in memory. Neither
+// a panic over a damaged file nor the end of this goroutine by storeLog gets
+// beyond it.
+func (b *Board) start() (c *committer, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if r := recover(); r != nil {
+				err = damaged(b.dir, fmt.Errorf("%v", r))
+			}
+		}()
+		err = b.unavailable("open data folder %q: the store gave up", b.dir)
+		if b.db, err = pebble.Open(b.dir, b.options()); err != nil {
+			err = b.openError(err)
+			return
+		}
+		c = newCommitter(b)
+		if err = c.load(); err != nil {
+			b.db.Close()
+		}
+	}()
+	<-done
+	if b.stopped() {
+		return nil, b.failure()
+	}
+	return c, err
+}
+
+func (b *Board) openError(err error) error {
+	switch {
+	case pebble.IsCorruptionError(err) || errors.Is(err, errCorrupt):
+		return damaged(b.dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return domain.Unavailablef("open data folder %q: %s; it belongs to another user", b.dir, plain(err))
+	case errors.Is(err, fs.ErrNotExist):
+		return domain.Unavailablef("data folder %q is damaged: %s; restore it from a backup", b.dir, plain(err))
+	}
+	return domain.Unavailablef("open data folder %q: %s", b.dir, plain(err))
+}
+
+const (
+	memTable  = 64 << 20 // bytes; a flush every so many
+	memTables = 3        // at most in memory, then writes wait for a flush
+)
+
+func (b *Board) options() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          guardFS{cmp.Or(b.cfg.FS, vfs.Default), b},
+		Logger:                      storeLog{b},
+		EventListener:               b.storeEvents(),
+		FormatMajorVersion:          pebble.FormatNewest,
+		CacheSize:                   2*memTable + b.cfg.CacheBytes, // what is flushed counts as cached
+		MemTableSize:                memTable,
+		MemTableStopWritesThreshold: memTables,
+		BytesPerSync:                1 << 20,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       32,
+		MaxOpenFiles:                512,
+	}
+	for i := range o.Levels {
+		l := &o.Levels[i]
+		l.FilterPolicy = bloom.FilterPolicy(10)
+		l.BlockSize = 16 << 10
+		l.Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+	}
+	return o
+}
+
+// load checks the folder's marks and reads what the committer keeps.
+func (c *committer) load() error {
+	if err := c.checkFormat(); err != nil {
+		return err
+	}
+	v, closer, err := c.b.db.Get(markNumber)
+	if err == nil {
+		c.next, _ = binary.Uvarint(v)
+		c.reserved = c.next
+		err = closer.Close()
+	}
+	if err != nil && err != pebble.ErrNotFound {
+		return c.b.readError(err)
+	}
+	if err := c.loadQueues(); err != nil {
+		return err
+	}
+	if err := c.loadClaims(); err != nil {
+		return err
+	}
+	return c.loadExpiry()
+}
+
+// checkFormat makes a new folder ours, and refuses one that is another's.
+func (c *committer) checkFormat() error {
+	db := c.b.db
+	v, closer, err := db.Get(markFormat)
+	if err == nil {
+		defer closer.Close()
+		if string(v) != format {
+			return domain.Invalidf("data folder %q has the format %q, this program knows %q: use the version that wrote it", c.b.dir, v, format)
+		}
+		return nil
+	}
+	if err != pebble.ErrNotFound {
+		return c.b.readError(err)
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return c.b.readError(err)
+	}
+	defer it.Close()
+	if it.First() {
+		return domain.Invalidf("data folder %q holds another program's data: use another folder", c.b.dir)
+	}
+	return db.Set(markFormat, []byte(format), pebble.Sync)
+}
+
+// loadQueues finds the queues that have something.
+func (c *committer) loadQueues() error {
+	return c.b.scan(c.b.db, []byte{nsQueue}, []byte{nsQueue + 1}, func(key, v []byte) (bool, error) {
+		var h header
+		if _, err := h.decode(v); err != nil {
+			return false, err
+		}
+		if h.kind == kindList {
+			c.account(board.Space(binary.BigEndian.Uint32(key[1:])), string(key[5:]), true)
+		}
+		return true, nil
+	})
+}
+
+// loadExpiry sets the timer for the first key that is to end.
+func (c *committer) loadExpiry() error {
+	next, err := c.b.timed(nsExpiry, -1<<63, -1<<63, func(int64, ident) bool { return true })
+	if err == nil {
+		c.armExpiry(next)
+	}
+	return err
+}
+
+// loadPart is how many claims are taken up in one group.
+const loadPart = 1024
+
+// loadClaims takes up what was leased in an earlier life: it writes what only
+// the claim logs know onto the records, and makes the leases, which have run
+// out, count.
+func (c *committer) loadClaims() error {
+	type entry struct {
+		no    uint64
+		value []byte
+	}
+	var logs []entry
+	err := c.b.scan(c.b.db, []byte{nsClaims}, []byte{nsClaims + 1}, func(key, v []byte) (bool, error) {
+		logs = append(logs, entry{binary.BigEndian.Uint64(key[1:]), append([]byte(nil), v...)})
+		return true, nil
+	})
+	for len(logs) > 0 && err == nil {
+		c.begin()
+		for n := 0; n < loadPart && len(logs) > 0 && err == nil; logs = logs[1:] {
+			var more int
+			more, err = c.loadClaim(logs[0].no, logs[0].value)
+			n += more
+		}
+		if err != nil {
+			c.batch.Close()
+			return err
+		}
+		c.settle()
+		c.end()
+	}
+	return err
+}
+
+// loadClaim takes up the log of one claim and returns how many items it has.
+func (c *committer) loadClaim(no uint64, v []byte) (items int, err error) {
+	r := reader{buf: v}
+	stamp := r.uvarint()
+	owner := r.text()
+	marks, rest, err := decodeSomeFields(nil, r.buf)
+	if err != nil {
+		return 0, c.b.readError(err)
+	}
+	log := &claimLog{no: no, written: true}
+	for r.buf = rest; len(r.buf) > 0 && !r.bad; items++ {
+		id := ident{board.Space(r.uvarint()), r.text()}
+		l := &lease{owner: owner, group: r.text(), token: r.varint(), until: c.b.opened, marks: marks, at: absent}
+		if err := c.loadLease(id, l, stamp, log); err != nil {
+			return 0, err
+		}
+	}
+	if log.left == 0 {
+		c.deadLogs = append(c.deadLogs, no)
+	}
+	return items, c.b.readError(r.err())
+}
+
+// loadLease takes up one lease if it still stands.
+func (c *committer) loadLease(id ident, l *lease, stamp uint64, log *claimLog) error {
+	o, err := c.object(id.space, id.name)
+	if err != nil || o.kind != kindRecord {
+		return err // the record is gone, and the lease with it
+	}
+	switch {
+	case o.lease != nil && o.lease.asked:
+		return nil // taken up by another log
+	case o.disk.stamp < stamp: // only the log knows of it
+		l.o, o.lease, o.overlaid = o, l, true
+		c.closeFields(o)
+		c.mark(o)
+	case o.lease == nil || o.disk.occupied:
+		return nil // released, or occupied, since
+	}
+	o.lease.log = log
+	log.left++
+	c.hold(o.lease)
+	return nil
+}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package pebbleboard
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// ownerFile names the process that uses a data folder and is locked by it, so
+// that a second one is told whom to stop. The lock ends with the process.
+type ownerFile struct{ f *os.File }
+
+// own takes the folder for this process.
+//
+// Errors: [domain.ErrUnavailable] while another has it.
+func own(dir string) (*ownerFile, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "owner"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, domain.Unavailablef("open data folder %q: %v", dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, domain.Unavailablef("lock data folder %q: %v", dir, err)
+		}
+		who := "another ramet process"
+		if pid, _ := io.ReadAll(io.LimitReader(f, 20)); len(pid) > 0 {
+			who += " (pid " + strings.TrimSpace(string(pid)) + ")"
+		}
+		return nil, domain.Unavailablef("data folder %q is in use by %s: stop that one, or use another folder", dir, who)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // only for people
+	}
+	return &ownerFile{f}, nil
+}
+
+func (o *ownerFile) release() {
+	if o != nil {
+		o.f.Close()
+	}
+}

@@ -1,0 +1,161 @@
+package redisboard
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// Board is a board on a Redis or Valkey server.
+type Board struct {
+	client  rueidis.Client
+	tenancy Tenancy
+	name    string // tells this board's messages from those of others
+	addr    string // for texts that people read
+	log     *slog.Logger
+	poll    time.Duration
+	leave   bool // do not touch the server's configuration
+
+	databases atomic.Int64
+	facts     atomic.Pointer[facts]
+
+	closing context.Context // ends with Close
+	end     context.CancelFunc
+	life    sync.RWMutex // guards closed against calls.Add
+	closed  bool
+	calls   sync.WaitGroup // calls to the server in progress
+	loops   sync.WaitGroup // the board's own goroutines
+
+	flights  flights
+	line     line
+	alarmSet signal // an earlier alarm was set
+	lapsed   signal // leases were made to run out
+	listener listener
+	watches  watches
+	touches  touches
+}
+
+var _ board.Board = (*Board)(nil)
+
+// Open connects to the server at a URL: redis://[user:password@]host:port/,
+// rediss:// with TLS, or unix:///path/to/redis.sock; the parameter tenancy=db
+// or tenancy=prefix goes before cfg.Tenancy. It looks whether the server can
+// carry a board, and adds what it needs to its notify-keyspace-events.
+//
+// Errors: [domain.ErrInvalid] for a URL that is none, a server that is too
+// old, a cluster, or has too few databases for the contexts on it, and a board
+// that was made with the other tenancy; [domain.ErrUnavailable] when it cannot
+// be reached or refuses the password.
+func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
+	cfg = cfg.filled()
+	opt, err := parse(url, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{
+		tenancy: cfg.Tenancy,
+		name:    rand.Text(),
+		addr:    opt.InitAddress[0],
+		log:     cfg.Logger.With("redis", opt.InitAddress[0]),
+		poll:    cfg.Poll,
+		leave:   cfg.LeaveConfig,
+	}
+	b.facts.Store(&facts{})
+	b.closing, b.end = context.WithCancel(context.Background())
+	b.line.init()
+	b.watches.init()
+	b.touches.init()
+	if b.client, err = rueidis.NewClient(opt); err != nil {
+		b.end()
+		return nil, b.translate(err)
+	}
+	if err := b.start(ctx); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// start looks at the server, and starts the goroutines once the first
+// subscription stands.
+func (b *Board) start(ctx context.Context) error {
+	if err := b.survey(ctx); err != nil {
+		return err
+	}
+	if err := b.checkContexts(ctx); err != nil {
+		return err
+	}
+	up := make(chan error, 1)
+	b.loops.Go(func() { b.listen(up) })
+	select {
+	case err := <-up:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.loops.Go(b.reconcileLoop)
+	b.loops.Go(b.touchLoop)
+	return nil
+}
+
+// begin marks a call to the server, unless the board is closed.
+func (b *Board) begin() bool {
+	b.life.RLock()
+	defer b.life.RUnlock()
+	if b.closed {
+		return false
+	}
+	b.calls.Add(1)
+	return true
+}
+
+// Close implements [board.Board].
+func (b *Board) Close() error {
+	b.life.Lock()
+	if b.closed {
+		b.life.Unlock()
+		return nil
+	}
+	b.closed = true
+	b.life.Unlock()
+	b.calls.Wait()
+	b.end()
+	b.client.Close()
+	b.loops.Wait()
+	b.watches.endAll()
+	return nil
+}
+
+// signal tells everybody who waits that something has changed.
+type signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// wait returns a channel that the next fire closes.
+func (s *signal) wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) fire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}

@@ -1,0 +1,251 @@
+package redisboard
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// grace is how long a claim under way may still answer after its context has
+// ended: what it has leased would otherwise be held by nobody who knows.
+const grace = 250 * time.Millisecond
+
+// claim is an ask on its way.
+type claim struct {
+	ask    *board.Ask
+	packed string
+	groups []string
+}
+
+// Claim implements [board.Board].
+func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := ask.Check(); err != nil {
+		return nil, err
+	}
+	c := claim{ask: &ask, packed: packAsk(&ask)}
+	for _, q := range ask.Queues {
+		c.groups = append(c.groups, q.Group())
+	}
+	if b.line.ask(c.groups) {
+		b.touches.look()
+	}
+	got, err := b.claim(ctx, &c)
+	if len(got) > 0 || err != nil || ask.Wait <= 0 {
+		return got, err
+	}
+	return b.waitForClaim(ctx, &c)
+}
+
+// waitForClaim tries again each time it is woken. It waits through outages.
+func (b *Board) waitForClaim(ctx context.Context, c *claim) ([]board.Claimed, error) {
+	timer := time.NewTimer(c.ask.Wait)
+	defer timer.Stop()
+	for {
+		w := b.line.join(c.groups) // before the look: nothing is missed between
+		got, err := b.claim(ctx, c)
+		if err != nil && !errors.Is(err, domain.ErrUnavailable) {
+			b.line.leave(w)
+			return nil, err
+		}
+		if len(got) > 0 {
+			b.line.leave(w)
+			return got, nil
+		}
+		select {
+		case <-w.woken:
+			continue
+		case <-timer.C:
+			b.line.leave(w)
+			return nil, err
+		case <-ctx.Done():
+			b.line.leave(w)
+			return nil, ctx.Err()
+		case <-b.closing.Done():
+			b.line.leave(w)
+			return nil, errClosed()
+		}
+	}
+}
+
+// claim asks the server once, or again after a run of items to be dropped.
+func (b *Board) claim(ctx context.Context, c *claim) ([]board.Claimed, error) {
+	for {
+		sent := time.Now()
+		answer, err := b.claimOnce(ctx, c.packed)
+		if err != nil || len(answer) < 2 {
+			return nil, err
+		}
+		got, more := c.read(answer, sent.Add(c.ask.Lease))
+		if err := b.reread(ctx, got); err != nil {
+			return nil, err
+		}
+		if len(got) == 0 && more {
+			continue
+		}
+		if len(got) == c.ask.Max || more {
+			for _, name := range c.groups {
+				b.line.wake(name, 1) // there may be more than this claim could take
+			}
+		}
+		return got, nil
+	}
+}
+
+func (b *Board) claimOnce(ctx context.Context, packed string) ([]rueidis.RedisMessage, error) {
+	calm := ctx
+	if ctx.Done() != nil {
+		late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+		defer stop()
+		calm = late
+	}
+	m, isNil, err := b.run(calm, claimScript, packed)
+	if isNil || err != nil {
+		return nil, err
+	}
+	answer, err := m.ToArray()
+	return answer, b.translate(err)
+}
+
+// packAsk writes an ask as lua/claim.lua reads it.
+func packAsk(ask *board.Ask) string {
+	b := packArray(nil, 9)
+	b = packString(b, ask.Owner)
+	b = packInt(b, int(ask.Lease.Milliseconds()))
+	b = packInt(b, ask.Max)
+	marks := markFields(ask)
+	b = packArray(b, 2*len(marks))
+	for _, f := range marks {
+		b = packString(packString(b, f.Name), f.Value)
+	}
+	b = packString(b, ask.Skip.Field)
+	b = packStrings(b, ask.Skip.Values)
+	b = packArray(b, len(ask.Queues))
+	for _, q := range ask.Queues {
+		group := q.Group()
+		b = packString(packString(packArray(b, 4), group), board.CapGroup(q.Lists[0]))
+		b = packStrings(packStrings(b, q.Lists), siblings(group))
+	}
+	var ms, s []string
+	for _, name := range ask.Stamp {
+		switch {
+		case ours(name):
+		case strings.HasSuffix(name, "_ms"):
+			ms = append(ms, name)
+		default:
+			s = append(s, name)
+		}
+	}
+	return rueidis.BinaryString(packStrings(packStrings(b, ms), s))
+}
+
+// markFields are the marks without those that the lease itself sets.
+func markFields(ask *board.Ask) []board.Field {
+	var out []board.Field
+	for _, f := range ask.Mark {
+		if !ours(f.Name) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func ours(name string) bool {
+	return name == board.FieldAttempt || name == board.FieldOwner || name == board.FieldQueue
+}
+
+// read reads what the script has claimed. The records come as they were
+// before: what the claim has set on them is known here.
+func (c *claim) read(answer []rueidis.RedisMessage, until time.Time) (got []board.Claimed, more bool) {
+	num := func(i int) int64 { n, _ := answer[i].AsInt64(); return n }
+	text := func(i int) string { s, _ := answer[i].ToString(); return s }
+	got = make([]board.Claimed, 0, len(answer)/6)
+	set := c.written(num(0))
+	more = num(1) == 1
+	for answer = answer[2:]; len(answer) >= 6; answer = answer[6:] {
+		token, queue := text(2), c.ask.Queues[num(3)]
+		set[0].Value, set[1].Value = board.CapGroup(queue.Lists[0]), token
+		got = append(got, board.Claimed{
+			Space: board.Space(num(0)), Item: text(1), Token: parseInt(token), Until: until,
+			Record: joined(int(num(4)), text(5), set),
+		})
+	}
+	return got, more
+}
+
+// written are the fields that the claim sets. The first two differ from item
+// to item.
+func (c *claim) written(now int64) []board.Field {
+	set := []board.Field{{Name: board.FieldQueue}, {Name: board.FieldAttempt}, {Name: board.FieldOwner, Value: c.ask.Owner}}
+	put := func(name, value string) {
+		for i := range set {
+			if set[i].Name == name {
+				set[i].Value = value
+				return
+			}
+		}
+		set = append(set, board.Field{Name: name, Value: value})
+	}
+	for _, f := range markFields(c.ask) {
+		put(f.Name, f.Value)
+	}
+	for _, name := range c.ask.Stamp {
+		if ours(name) {
+			continue
+		}
+		if strings.HasSuffix(name, "_ms") {
+			put(name, formatInt(now))
+		} else {
+			put(name, formatInt(now/1000))
+		}
+	}
+	return set
+}
+
+// joined takes a record's n names and values apart, and lays the fields of set
+// over it. Where a value has a NUL itself they cannot be told apart: then the
+// record is nil.
+func joined(n int, text string, set []board.Field) board.Record {
+	rec := make(board.Record, 0, n/2+len(set))
+	if n > 0 && strings.Count(text, "\x00") != n-1 {
+		return nil
+	}
+next:
+	for ; n > 0; n -= 2 {
+		var f board.Field
+		f.Name, text, _ = strings.Cut(text, "\x00")
+		f.Value, text, _ = strings.Cut(text, "\x00")
+		for i := range set {
+			if set[i].Name == f.Name {
+				continue next
+			}
+		}
+		rec = append(rec, f)
+	}
+	return append(rec, set...)
+}
+
+// reread reads records that joined could not take apart.
+func (b *Board) reread(ctx context.Context, got []board.Claimed) error {
+	for i := range got {
+		if got[i].Record != nil {
+			continue
+		}
+		recs, err := b.Get(context.WithoutCancel(ctx), got[i].Space, got[i].Item)
+		if err != nil {
+			return err
+		}
+		got[i].Record = recs[0]
+	}
+	return nil
+}

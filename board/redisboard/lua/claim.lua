@@ -1,0 +1,295 @@
+-- Claims items. ARGV[3] is the ask, MessagePack
+--   {owner, lease ms, max, marks, skip field, skip values, queues, milliseconds stamps, seconds stamps}
+-- with queues {group, cap group, {lists...}, {siblings...}}: siblings are the
+-- other lists that the group may have.
+-- Returns {now ms, more, items}; items are runs of space, item,
+-- token, number of the queue, length of the record before the claim (names and
+-- values), and these joined by NULs: to put them into one string costs half of
+-- handing them over one by one. More is 1 when it stopped after dropping many items.
+
+local ask = unp(ARGV[3])
+local owner, ttl, most, marks, skipField = ask[1], ask[2], ask[3], ask[4], ask[5]
+local skips = {}
+for _, v in ipairs(ask[6]) do skips[v] = true end
+
+local now = clock()
+local till = string.format('%.0f', now + ttl) -- Redis would print the number anew for each item
+local out, leases, n, drops = { 0, 0 }, {}, 0, 0 -- n items in both
+local number = 0      -- of the queue being served
+local maxDrops = 4096 -- bounds how long one call may hold up the server
+
+-- What is set on each item; key and token differ.
+local write = { 'HSET', '', unpack(marks) }
+for _, name in ipairs(ask[8]) do write[#write + 1], write[#write + 2] = name, string.format('%.0f', now) end
+for _, name in ipairs(ask[9]) do write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / 1000)) end
+for _, v in ipairs({ 'lease_owner', owner, 'lease_queue', '', 'attempt', '' }) do write[#write + 1] = v end
+local queueAt, tokenAt = #write - 2, #write
+
+-- leased reports whether the board knows the lease a record speaks of.
+local function leased(space, member, holder)
+  if holder == owner then
+    for i = 2, 2 * n, 2 do
+      if leases[i] == member then return true end
+    end
+  end
+  at(0)
+  local known = call('ZSCORE', 'ramet:leases', member) or call('ZSCORE', 'ramet:occupied', member)
+  at(space)
+  return known
+end
+
+-- tokenAfter is the next token as text. Most are small.
+local tokens = {}
+local function tokenAfter(attempt)
+  local token = tokens[attempt]
+  if not token then
+    token = string.format('%.0f', attempt + 1)
+    tokens[attempt] = token
+  end
+  return token
+end
+
+-- lease leases one item, or returns false when it is to be dropped.
+local function lease(t, item)
+  if item == '' or #item > 255 or item:find('\0', 1, true) then return false end
+  local key, member = t.pfx .. item, t.mark .. item
+  local rec = try('HGETALL', key)
+  if rec.err then return false end
+  local attempt, value = 0, ''
+  for i = 1, #rec, 2 do
+    local name = rec[i]
+    if name == 'attempt' then
+      attempt = whole(rec[i + 1]) or 0
+    elseif name == 'lease_owner' and leased(t.space, member, rec[i + 1]) then
+      return false
+    end
+    if name == skipField then value = rec[i + 1] end
+  end
+  if skipField ~= '' and skips[value] then return false end
+  local token = tokenAfter(attempt)
+  write[2], write[tokenAt] = key, token
+  call(unpack(write))
+  local i, j = 6 * n + 2, 2 * n
+  out[i + 1], out[i + 2], out[i + 3], out[i + 4] = t.space, item, token, number
+  out[i + 5], out[i + 6] = #rec, table.concat(rec, '\0')
+  leases[j + 1], leases[j + 2] = till, member
+  n = n + 1
+  if listening() then changed(t.space, t.pfx, key) end
+  return true
+end
+
+-- take leases the next item of a space that can be leased. Items are looked
+-- at where they lie and taken off the list when the space is done.
+local function take(t, lists)
+  while t.list <= #lists do
+    local list = t.pfx .. lists[t.list]
+    if t.left == 0 then
+      local used = t.used[t.list] or 0
+      local items = try('LRANGE', list, -(used + t.chunk), -(used + 1))
+      if items.err then items = {} end
+      t.items, t.left = items, #items
+      t.chunk = math.min(256, t.chunk * 2)
+    end
+    while t.left > 0 do
+      local item = t.items[t.left]
+      t.left = t.left - 1
+      t.used[t.list] = (t.used[t.list] or 0) + 1
+      if lease(t, item) then
+        t.count = t.count + 1
+        return true
+      end
+      drops = drops + 1
+      if drops >= maxDrops then return false end
+    end
+    if #t.items == 0 then t.list = t.list + 1 end
+  end
+  t.empty = true
+  return false
+end
+
+-- limit reads a space's weight and caps.
+local function limit(t, capGroup)
+  at(t.space)
+  local f = try('HMGET', t.pfx .. 'ramet:limits', 'weight', 'max', 'max:' .. capGroup)
+  if f.err then f = {} end
+  local w = whole(f[1])
+  t.weight = w and w >= 1 and w <= 1000 and w or 1
+  t.room = math.huge
+  local all, mine = whole(f[2]), whole(f[3])
+  if all and all >= 0 then
+    local running = 0
+    for _, count in ipairs(call('HVALS', t.pfx .. 'ramet:running')) do running = running + count end
+    t.room = all - running
+  end
+  if mine and mine >= 0 then
+    t.room = math.min(t.room, mine - tonumber(call('HGET', t.pfx .. 'ramet:running', capGroup) or 0))
+  end
+end
+
+local function before(a, b)
+  if a.pass ~= b.pass then return a.pass < b.pass end
+  return a.space < b.space
+end
+
+-- A heap of the spaces that have been served, by pass.
+local function rise(heap, t)
+  local i = #heap + 1
+  while i > 1 do
+    local up = math.floor(i / 2)
+    if not before(t, heap[up]) then break end
+    heap[i] = heap[up]
+    i = up
+  end
+  heap[i] = t
+end
+
+local function sink(heap)
+  local top, t = heap[1], heap[#heap]
+  heap[#heap] = nil
+  local size, i = #heap, 1
+  if size == 0 then return top end
+  while 2 * i <= size do
+    local down = 2 * i
+    if down < size and before(heap[down + 1], heap[down]) then down = down + 1 end
+    if not before(heap[down], t) then break end
+    heap[i] = heap[down]
+    i = down
+  end
+  heap[i] = t
+  return top
+end
+
+-- The spaces of the group in order of pass, some at a time.
+local pageSize = 64
+
+-- A turn of a large claim is some items long: to go to another space for each
+-- would cost as much as the item itself. Over many claims the shares are the
+-- same, and who comes back after a while is still served first.
+local quantum = math.max(1, math.min(32, math.floor(most / 8)))
+
+local function newcomers(group)
+  return { key = 'ramet:ready:' .. group, from = 0, page = {}, at = 1 }
+end
+
+local function peek(line)
+  if line.at > #line.page and not line.done then
+    at(0)
+    line.page = call('ZRANGE', line.key, line.from, line.from + pageSize - 1, 'WITHSCORES')
+    line.from, line.at = line.from + pageSize, 1
+    line.done = #line.page < 2 * pageSize
+  end
+  if line.at > #line.page then return nil end
+  local t = line.next
+  if not t or t.at ~= line.from + line.at then
+    t = { space = tonumber(line.page[line.at]), pass = tonumber(line.page[line.at + 1]), at = line.from + line.at,
+      list = 1, left = 0, used = {}, count = 0 }
+    line.next = t
+  end
+  return t
+end
+
+local function nextTurn(heap, line)
+  local new = peek(line)
+  if heap[1] and not (new and before(new, heap[1])) then return sink(heap) end
+  if new then line.at = line.at + 2 end
+  return new
+end
+
+-- settleSpace takes off the lists what was leased or dropped, and counts.
+local function settleSpace(t, lists, capGroup, siblings)
+  at(t.space)
+  for i, used in pairs(t.used) do
+    call('LTRIM', t.pfx .. lists[i], 0, -used - 1)
+    if listening() then changed(t.space, t.pfx, t.pfx .. lists[i]) end
+  end
+  if t.count > 0 then call('HINCRBY', t.pfx .. 'ramet:running', capGroup, t.count) end
+  if t.empty and #siblings > 0 then
+    local keys = {}
+    for i, list in ipairs(siblings) do keys[i] = t.pfx .. list end
+    t.stays = filled(keys)
+  end
+end
+
+-- settleGroup writes the turns down.
+local function settleGroup(group, served, turn)
+  local ready, gone, away = {}, {}, {}
+  at(0)
+  for _, t in ipairs(served) do
+    if t.parked then
+      gone[#gone + 1] = t.space
+      call('ZADD', 'ramet:parked:' .. group, t.pass, t.space)
+      local groups = cjson.decode(call('HGET', 'ramet:capped', t.space) or '[]')
+      groups[#groups + 1] = group
+      call('HSET', 'ramet:capped', t.space, cjson.encode(groups))
+    elseif t.empty and not t.stays then
+      gone[#gone + 1] = t.space
+      away[#away + 1], away[#away + 2] = t.pass, t.space
+    elseif t.count > 0 then
+      ready[#ready + 1], ready[#ready + 2] = t.pass, t.space
+    end
+  end
+  if #gone > 0 then bulk('ZREM', 'ramet:ready:' .. group, gone) end
+  if #ready > 0 then bulk('ZADD', 'ramet:ready:' .. group, ready) end
+  if turn then call('HSET', 'ramet:turn', group, turn) end
+  if #away > 0 then
+    bulk('ZADD', 'ramet:away:' .. group, away)
+    local pass = turn or call('HGET', 'ramet:turn', group)
+    if pass then call('ZREMRANGEBYSCORE', 'ramet:away:' .. group, '-inf', pass) end
+  end
+end
+
+local function claimFrom(queue)
+  local group, capGroup, lists, siblings = queue[1], queue[2], queue[3], queue[4]
+  local heap, line, served, turn = {}, newcomers(group), {}, nil
+  local share = nil
+  write[queueAt] = capGroup
+  while n < most and drops < maxDrops do
+    local t = nextTurn(heap, line)
+    if not t then break end
+    if not t.pfx then
+      t.pfx, t.mark = prefix(t.space), t.space .. '|'
+      served[#served + 1] = t
+      limit(t, capGroup)
+      share = share or math.max(quantum, math.ceil(most * 2 / #line.page))
+      t.chunk = math.min(share, most, 256)
+    end
+    at(t.space)
+    -- The space goes on for its turn, and as long as its pass is the lowest.
+    local rival, stop = heap[1], math.min(most, n + quantum)
+    local new = peek(line)
+    if new and (not rival or before(new, rival)) then rival = new end
+    at(t.space)
+    repeat
+      if t.room <= 0 then
+        t.parked = true
+        break
+      end
+      if not take(t, lists) then break end
+      turn = t.pass
+      t.pass = t.pass + 1 / t.weight
+      t.room = t.room - 1
+    until n >= most or (n >= stop and rival and before(rival, t))
+    if not t.parked and not t.empty then rise(heap, t) end
+  end
+  for _, t in ipairs(served) do settleSpace(t, lists, capGroup, siblings) end
+  if #served > 0 then settleGroup(group, served, turn) end
+end
+
+for i, queue in ipairs(ask[7]) do
+  if n >= most or drops >= maxDrops then break end
+  number = i - 1
+  claimFrom(queue)
+end
+if n > 0 then
+  at(0)
+  if bulk('ZADD', 'ramet:leases', leases) < n then
+    -- Somebody has deleted a leased record and made it anew.
+    local seen = {}
+    for i = 3, 6 * n + 2, 6 do seen[out[i]] = true end
+    for space in pairs(seen) do recount(space) end
+  end
+end
+tell()
+if n == 0 and drops < maxDrops then return false end
+out[1], out[2] = now, drops >= maxDrops and 1 or 0
+return out

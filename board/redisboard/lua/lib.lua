@@ -1,0 +1,155 @@
+-- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of the
+-- board that asks. Members of node-wide sorted sets are "<space>|<name>".
+
+local call, try = redis.call, redis.pcall
+local pack, unp = cmsgpack.pack, cmsgpack.unpack
+local prefixed = ARGV[1] == 'prefix'
+
+-- at makes the space's database the current one. What a script selects does
+-- not outlive it.
+local db = 0
+local function at(space)
+  if db ~= space and not prefixed then
+    call('SELECT', space)
+    db = space
+  end
+end
+
+local function prefix(space)
+  if prefixed and space ~= 0 then return 'ctx:' .. space .. ':' end
+  return ''
+end
+
+-- split takes "<space>|<name>" apart.
+local function split(member)
+  local i = member:find('|', 1, true)
+  if not i then return nil end
+  return tonumber(member:sub(1, i - 1)), member:sub(i + 1)
+end
+
+local function clock()
+  local t = call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- bulk calls a command with many arguments, as many at once as Lua can pass,
+-- and sums what it returns. A chunk is even: pairs stay together.
+local function bulk(cmd, key, list)
+  local n, sum = #list, 0
+  for i = 1, n, 4000 do
+    sum = sum + call(cmd, key, unpack(list, i, math.min(i + 3999, n)))
+  end
+  return sum
+end
+
+-- filled reports whether one of the lists has something, whatever else may lie
+-- under such a name.
+local function filled(keys)
+  if call('EXISTS', unpack(keys)) == 0 then return false end
+  for _, key in ipairs(keys) do
+    local n = try('LLEN', key)
+    if type(n) == 'number' and n > 0 then return true end
+  end
+  return false
+end
+
+-- whole is a decimal number of a field, or nil.
+local function whole(text)
+  if text and text:match('^[+-]?%d+$') then return tonumber(text) end
+end
+
+-- The ready index. A space is in ramet:ready:<group> while it has something,
+-- in ramet:parked:<group> instead while a cap holds it back. Who was served
+-- and has nothing left keeps its pass in ramet:away:<group> for as long as
+-- that is ahead of the group's (ramet:turn).
+
+local capped -- whether any space is parked; nil: not asked yet
+local function anyCapped()
+  if capped == nil then capped = call('HLEN', 'ramet:capped') > 0 end
+  return capped
+end
+
+local function enterAt(group, space, own)
+  local pass = tonumber(call('HGET', 'ramet:turn', group) or 0)
+  if own and tonumber(own) > pass then pass = tonumber(own) end
+  call('ZADD', 'ramet:ready:' .. group, pass, space)
+end
+
+-- enter makes a space ready, unless it is or a cap holds it back. Database 0
+-- must be current.
+local function enter(group, space)
+  if call('ZSCORE', 'ramet:ready:' .. group, space) then return false end
+  if anyCapped() and call('ZSCORE', 'ramet:parked:' .. group, space) then return false end
+  enterAt(group, space, call('ZSCORE', 'ramet:away:' .. group, space))
+  return true
+end
+
+local woken = {} -- group -> how many claims are worth waking
+
+-- unpark gives a space its turns back; a claim parks it again if a cap still
+-- holds it. Database 0 must be current.
+local function unpark(space, slots)
+  if not anyCapped() then return end
+  local groups = call('HGET', 'ramet:capped', space)
+  if not groups then return end
+  call('HDEL', 'ramet:capped', space)
+  for _, group in ipairs(cjson.decode(groups)) do
+    local own = call('ZSCORE', 'ramet:parked:' .. group, space)
+    if own then
+      call('ZREM', 'ramet:parked:' .. group, space)
+      enterAt(group, space, own)
+      woken[group] = (woken[group] or 0) + slots
+    end
+  end
+end
+
+-- Watchers that cannot have keyspace events listen on ramet:changes. Nothing
+-- is said where nobody listens.
+local changes, listened = {}, nil
+local function listening()
+  if listened == nil then
+    listened = call('PUBSUB', 'NUMSUB', 'ramet:changes')[2] > 0
+  end
+  return listened
+end
+
+local function changed(space, pfx, key)
+  changes[space .. '|' .. key:sub(#pfx + 1)] = true
+end
+
+-- tell publishes what claims and watchers wait for, and returns the woken
+-- groups with their counts.
+local function tell()
+  local out = {}
+  for group, n in pairs(woken) do
+    out[#out + 1], out[#out + 2] = group, n
+    call('PUBLISH', 'ramet:wake', ARGV[2] .. '|' .. n .. '|' .. group)
+  end
+  for change in pairs(changes) do call('PUBLISH', 'ramet:changes', change) end
+  return out
+end
+
+-- recount counts a space's leases anew. It is needed only after somebody else
+-- has deleted or written over leased records.
+local function recount(space)
+  at(0)
+  local mine, start = {}, space .. '|'
+  for _, member in ipairs(call('ZRANGE', 'ramet:leases', 0, -1)) do
+    if member:sub(1, #start) == start then mine[#mine + 1] = member end
+  end
+  at(space)
+  local pfx, counts, stale = prefix(space), {}, {}
+  for _, member in ipairs(mine) do
+    local f = try('HMGET', pfx .. member:sub(#start + 1), 'lease_owner', 'lease_queue')
+    if f.err or not f[1] or not f[2] then
+      stale[#stale + 1] = member
+    else
+      counts[f[2]] = (counts[f[2]] or 0) + 1
+    end
+  end
+  call('DEL', pfx .. 'ramet:running')
+  for queue, n in pairs(counts) do call('HSET', pfx .. 'ramet:running', queue, n) end
+  at(0)
+  if #stale > 0 then bulk('ZREM', 'ramet:leases', stale) end
+  unpark(space, 1)
+end

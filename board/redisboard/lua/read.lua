@@ -1,0 +1,138 @@
+-- Reads, and the counters of Next. ARGV[3] says what, ARGV[4] in which space;
+-- see read.go.
+
+local what, space = ARGV[3], tonumber(ARGV[4])
+local pfx = prefix(space)
+
+local holds = { hash = 'record', list = 'list', set = 'set', zset = 'index of the board', string = 'string' }
+
+-- ask calls a command on a key that must hold a certain kind of thing.
+local function ask(want, cmd, key, ...)
+  local r = try(cmd, pfx .. key, ...)
+  if type(r) ~= 'table' or not r.err then return r end
+  local is = call('TYPE', pfx .. key).ok
+  error({ err = string.format('KIND "%s" is a %s, not a %s', key, holds[is] or is, want) })
+end
+
+-- Records, as MessagePack: one string costs less to hand over than many.
+local function get()
+  local out = {}
+  for i = 5, #ARGV do out[i - 4] = ask('record', 'HGETALL', ARGV[i]) end
+  return pack(out)
+end
+
+local function list()
+  local from, n = tonumber(ARGV[6]), tonumber(ARGV[7])
+  if from < 0 then from = math.max(0, ask('list', 'LLEN', ARGV[5]) + from) end
+  return ask('list', 'LRANGE', ARGV[5], from, from + n - 1)
+end
+
+local function len()
+  local out = {}
+  for i = 5, #ARGV do out[i - 4] = ask('list', 'LLEN', ARGV[i]) end
+  return out
+end
+
+local function members()
+  return ask('set', 'SSCAN', ARGV[5], ARGV[6], 'COUNT', 1000)
+end
+
+-- keys returns cursor, keys and kinds, so that the board's own can be left out.
+local function keys()
+  local page = call('SCAN', ARGV[5], 'MATCH', ARGV[6], 'COUNT', ARGV[7])
+  local out = {}
+  for _, key in ipairs(page[2]) do
+    local kind = call('TYPE', key).ok
+    if kind == 'hash' or kind == 'list' or kind == 'set' then out[#out + 1] = key end
+  end
+  return { page[1], out }
+end
+
+-- live pages by (instant, item): the place after the given mark is found by
+-- bisection, because the mark itself may be gone.
+local function live()
+  local key, ms, item, limit = pfx .. 'ramet:live', ARGV[5], ARGV[6], tonumber(ARGV[7])
+  local lo = 0
+  if ms ~= '' then
+    lo = call('ZCOUNT', key, '-inf', '(' .. ms)
+    local hi = lo + call('ZCOUNT', key, ms, ms)
+    while lo < hi do
+      local mid = math.floor((lo + hi) / 2)
+      if call('ZRANGE', key, mid, mid)[1] <= item then lo = mid + 1 else hi = mid end
+    end
+  end
+  return call('ZRANGE', key, lo, lo + limit - 1, 'WITHSCORES')
+end
+
+local function nextNumber() return call('HINCRBY', pfx .. 'ramet:counters', ARGV[5], ARGV[6]) end
+
+local function alarm()
+  at(0)
+  return call('ZSCORE', 'ramet:alarms', space .. '|' .. ARGV[5])
+end
+
+-- alarms: those that have come, the time, and when the next one comes.
+local function alarms()
+  local now = clock()
+  local out = call('ZRANGE', 'ramet:alarms', '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[5], 'WITHSCORES')
+  local first = call('ZRANGE', 'ramet:alarms', 0, 0, 'WITHSCORES')[2] or ''
+  return { string.format('%.0f', now), first, out }
+end
+
+-- ready returns the spaces in which one of the group's lists (ARGV[6..]) has something.
+local function ready()
+  local group, out = ARGV[5], {}
+  for _, index in ipairs({ 'ramet:ready:', 'ramet:parked:' }) do
+    at(0)
+    for _, s in ipairs(call('ZRANGE', index .. group, 0, -1)) do
+      s = tonumber(s)
+      at(s)
+      local names, p = {}, prefix(s)
+      for i = 6, #ARGV do names[#names + 1] = p .. ARGV[i] end
+      if filled(names) then out[#out + 1] = s end
+    end
+  end
+  return out
+end
+
+-- touch puts spaces in the ready index whose lists have something: ARGV[5] is
+-- the group, ARGV[6] how many of its lists follow, then spaces. Parked spaces
+-- among them get a chance, in case their limits have changed unseen. It
+-- returns how many claims are worth waking: as many as have something.
+local function touch()
+  local group, n, some = ARGV[5], tonumber(ARGV[6]), 0
+  for i = 7 + n, #ARGV do
+    local s = tonumber(ARGV[i])
+    at(s)
+    local names, p = {}, prefix(s)
+    for j = 1, n do names[j] = p .. ARGV[6 + j] end
+    if filled(names) then
+      at(0)
+      if enter(group, s) then woken[group] = (woken[group] or 0) + 1 end
+      unpark(s, 1)
+      some = some + 1
+    end
+  end
+  tell()
+  return some
+end
+
+-- databases finds out how many there are, up to ARGV[5], where CONFIG is not
+-- allowed.
+local function databases()
+  local n = 1
+  while n < tonumber(ARGV[5]) and not try('SELECT', n * 2 - 1).err do n = n * 2 end
+  local step = n / 2
+  while step >= 1 do
+    if not try('SELECT', n + step - 1).err then n = n + step end
+    step = step / 2
+  end
+  return n
+end
+
+local acts = {
+  get = get, list = list, len = len, members = members, keys = keys, live = live, next = nextNumber,
+  alarm = alarm, alarms = alarms, ready = ready, touch = touch, databases = databases,
+}
+if what ~= 'alarms' and what ~= 'databases' then at(space) end
+return acts[what]()

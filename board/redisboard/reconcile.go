@@ -1,0 +1,176 @@
+package redisboard
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// This file keeps the ready index right where foreign programs push: at once
+// by keyspace events, at the latest by a slow look through the contexts.
+
+// Pushes are gathered for a moment: settleSoon while somebody waits, which is
+// long enough for a push by a board to have woken who waits without our help.
+const (
+	settleSoon = time.Millisecond
+	settleDown = 5 * time.Millisecond
+)
+
+// maxTouched is how many spaces one call of the script looks at.
+const maxTouched = 500
+
+// touches are spaces that are to be looked at, by queue group.
+type touches struct {
+	mu     sync.Mutex
+	spaces map[string]map[board.Space]struct{}
+	urgent bool          // somebody waits
+	wake   chan struct{} // buffered 1: there is something
+	looks  chan struct{} // buffered 1: look through all contexts now
+}
+
+func (ts *touches) init() {
+	ts.spaces = map[string]map[board.Space]struct{}{}
+	ts.wake, ts.looks = make(chan struct{}, 1), make(chan struct{}, 1)
+}
+
+func (ts *touches) add(space board.Space, group string, urgent bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.spaces[group] == nil {
+		ts.spaces[group] = map[board.Space]struct{}{}
+	}
+	ts.spaces[group][space] = struct{}{}
+	ts.urgent = ts.urgent || urgent
+	poke(ts.wake)
+}
+
+// look asks for a look through all contexts.
+func (ts *touches) look() { poke(ts.looks) }
+
+func poke(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (ts *touches) isUrgent() bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.urgent
+}
+
+func (ts *touches) takeAll() map[string]map[board.Space]struct{} {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	all := ts.spaces
+	ts.spaces, ts.urgent = map[string]map[board.Space]struct{}{}, false
+	return all
+}
+
+// touchLoop looks at the spaces that were pushed to. It ends with the board.
+func (b *Board) touchLoop() {
+	for {
+		select {
+		case <-b.touches.wake:
+		case <-b.closing.Done():
+			return
+		}
+		pause := settleDown
+		if b.touches.isUrgent() {
+			pause = settleSoon
+		}
+		if b.sleep(b.closing, pause, nil) != nil {
+			return
+		}
+		for group, spaces := range b.touches.takeAll() {
+			list := make([]board.Space, 0, len(spaces))
+			for s := range spaces {
+				list = append(list, s)
+			}
+			// What fails here is found by the next look through all contexts.
+			_ = b.touch(b.closing, group, list)
+		}
+	}
+}
+
+// touch puts those of the spaces into the ready index that have something,
+// and wakes who waits for it.
+func (b *Board) touch(ctx context.Context, group string, spaces []board.Space) error {
+	lists := listsOf(group)
+	head := append([]string{group, strconv.Itoa(len(lists))}, lists...)
+	for len(spaces) > 0 {
+		part := spaces[:min(maxTouched, len(spaces))]
+		spaces = spaces[len(part):]
+		args := head[:len(head):len(head)]
+		for _, s := range part {
+			if b.checkSpace(s) == nil {
+				args = append(args, decimal(s))
+			}
+		}
+		m, err := b.read(ctx, "touch", 0, args...)
+		if err != nil {
+			return err
+		}
+		filled, err := m.AsInt64()
+		if err != nil {
+			return b.translate(err)
+		}
+		b.line.wake(group, int(filled))
+	}
+	return nil
+}
+
+// reconcileLoop looks through the contexts now and then: for pushes that no
+// message has told of. It ends with the board.
+func (b *Board) reconcileLoop() {
+	tick := time.NewTicker(b.poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-b.touches.looks:
+		case <-b.closing.Done():
+			return
+		}
+		if err := b.reconcile(b.closing); err != nil && b.closing.Err() == nil {
+			b.log.Debug("look through contexts ended early", "error", err)
+		}
+	}
+}
+
+// reconcile touches all contexts for the groups that this board claims from.
+func (b *Board) reconcile(ctx context.Context) error {
+	groups := b.line.names()
+	if len(groups) == 0 {
+		return nil
+	}
+	for cursor := "0"; ; {
+		m, err := b.read(ctx, "members", 0, "contexts", cursor)
+		if err != nil {
+			return err
+		}
+		page, err := m.AsScanEntry()
+		if err != nil {
+			return b.translate(err)
+		}
+		spaces := []board.Space{0}
+		for _, id := range page.Elements {
+			if n, err := strconv.ParseUint(id, 10, 32); err == nil {
+				spaces = append(spaces, board.Space(n))
+			}
+		}
+		for _, group := range groups {
+			if err := b.touch(ctx, group, spaces); err != nil {
+				return err
+			}
+		}
+		if page.Cursor == 0 {
+			return nil
+		}
+		cursor = strconv.FormatUint(page.Cursor, 10)
+	}
+}

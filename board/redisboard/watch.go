@@ -1,0 +1,222 @@
+package redisboard
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// watchBuffer is how many changes a watcher may be behind.
+const watchBuffer = 256
+
+// maxTopics is how many spaces are listened to one by one; with more, all are:
+// the server compares every change with every pattern.
+const maxTopics = 16
+
+// watches are the open watches, and the topics they need.
+type watches struct {
+	mu     sync.Mutex
+	open   map[board.Space][]*watcher
+	topics map[string]int // patterns in use, with their watchers
+	ended  bool
+}
+
+// watcher is one open Watch.
+type watcher struct {
+	space  board.Space
+	prefix string
+	topic  string
+	// events has room for watchBuffer changes and the word that some are
+	// missing. Only end closes it, under watches.mu.
+	events chan board.Event
+	lost   bool // the last event in the buffer says that some are missing
+}
+
+func (ws *watches) init() {
+	ws.open, ws.topics = map[board.Space][]*watcher{}, map[string]int{}
+}
+
+// Watch implements [board.Board]. Changes by foreign programs are seen where
+// the server tells of keyspace events.
+func (b *Board) Watch(ctx context.Context, space board.Space, prefix string) (<-chan board.Event, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := b.checkSpace(space); err != nil {
+		return nil, err
+	}
+	if !b.begin() {
+		return nil, errClosed()
+	}
+	defer b.calls.Done()
+	events, err := b.watchEvents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{space: space, prefix: prefix, topic: changesTopic, events: make(chan board.Event, watchBuffer+1)}
+	if events {
+		w.topic = b.watches.pick(b.topic(space))
+	}
+	if b.watches.add(w) {
+		if err := b.tune(ctx, subscription(w.topic, true)); err != nil {
+			b.watches.drop(w)
+			return nil, err
+		}
+	}
+	context.AfterFunc(ctx, func() {
+		if b.watches.drop(w) && b.begin() {
+			defer b.calls.Done()
+			_ = b.tune(b.closing, subscription(w.topic, false)) // without it, messages are ignored
+		}
+	})
+	return w.events, nil
+}
+
+// changesTopic is where scripts tell of changes for boards that cannot have
+// keyspace events.
+const changesTopic = "ramet:changes"
+
+// everywhere is the pattern of all changes in all databases.
+const everywhere = "__keyspace@*__:*"
+
+// topic is the pattern of all changes in a space.
+func (b *Board) topic(space board.Space) string {
+	if b.tenancy == TenancyDB {
+		return "__keyspace@" + decimal(space) + "__:*"
+	}
+	return "__keyspace@0__:" + escape(b.prefix(space)) + "*"
+}
+
+func subscription(topic string, on bool) func(rueidis.Builder) rueidis.Completed {
+	return func(b rueidis.Builder) rueidis.Completed {
+		switch {
+		case topic == changesTopic && on:
+			return b.Subscribe().Channel(topic).Build()
+		case topic == changesTopic:
+			return b.Unsubscribe().Channel(topic).Build()
+		case on:
+			return b.Psubscribe().Pattern(topic).Build()
+		}
+		return b.Punsubscribe().Pattern(topic).Build()
+	}
+}
+
+// pick is the topic a new watcher of a space uses.
+func (ws *watches) pick(topic string) string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.topics[topic] == 0 && len(ws.topics) >= maxTopics {
+		return everywhere
+	}
+	return topic
+}
+
+// add opens a watcher, and reports whether its topic is new.
+func (ws *watches) add(w *watcher) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.open[w.space] = append(ws.open[w.space], w)
+	ws.topics[w.topic]++
+	return ws.topics[w.topic] == 1
+}
+
+// drop ends a watcher, and reports whether its topic is no longer needed.
+func (ws *watches) drop(w *watcher) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	list := ws.open[w.space]
+	for i := range list {
+		if list[i] == w {
+			ws.open[w.space] = append(list[:i:i], list[i+1:]...)
+			close(w.events)
+			ws.topics[w.topic]--
+			if ws.topics[w.topic] == 0 {
+				delete(ws.topics, w.topic)
+				return true
+			}
+			return false
+		}
+	}
+	return false
+}
+
+// endAll ends all watchers.
+func (ws *watches) endAll() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, list := range ws.open {
+		for _, w := range list {
+			close(w.events)
+		}
+	}
+	clear(ws.open)
+	clear(ws.topics)
+}
+
+func (ws *watches) any() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return len(ws.topics) > 0
+}
+
+// list is what a new subscription needs: channels and patterns.
+func (ws *watches) list() (names, patterns []string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for t := range ws.topics {
+		if t == changesTopic {
+			names = append(names, t)
+		} else {
+			patterns = append(patterns, t)
+		}
+	}
+	return names, patterns
+}
+
+// tell reports a change to those who watch for it.
+func (ws *watches) tell(space board.Space, key string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.open[space] {
+		if strings.HasPrefix(key, w.prefix) {
+			w.tell(key)
+		}
+	}
+}
+
+// missed tells all watchers that they may have missed something.
+func (ws *watches) missed() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, list := range ws.open {
+		for _, w := range list {
+			w.miss()
+		}
+	}
+}
+
+// tell never waits. As long as the word that changes are missing has not been
+// read, later changes need no word of their own: who reads it looks at
+// everything anyway.
+func (w *watcher) tell(key string) {
+	switch n := len(w.events); {
+	case w.lost && n > 0:
+	case n < watchBuffer:
+		w.lost = false
+		w.events <- board.Event{Space: w.space, Key: key}
+	default:
+		w.miss()
+	}
+}
+
+func (w *watcher) miss() {
+	if w.lost && len(w.events) > 0 {
+		return
+	}
+	w.lost = true
+	w.events <- board.Event{Space: w.space}
+}

@@ -1,0 +1,181 @@
+// Package redistest starts private Redis servers for tests and benchmarks:
+// real ones, each in a folder of its own, gone with the test.
+package redistest
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is one private redis-server. Its methods are for one goroutine.
+type Server struct {
+	t    testing.TB
+	bin  string
+	dir  string
+	addr string // host:port, or the path of a socket
+	args []string
+	cmd  *exec.Cmd
+}
+
+// ready is how long a server may take to answer. Loading a large data set
+// after Restart counts.
+const ready = 20 * time.Second
+
+// Start starts a server on a free loopback port. Settings are lines of
+// redis.conf such as "appendfsync always"; without any, nothing is saved. The
+// test is skipped where no Redis or Valkey server is installed. The server is
+// killed when the test ends, also when the test's process dies.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	return start(t, addr, []string{"bind 127.0.0.1", "port " + port}, settings)
+}
+
+// StartSocket starts a server on a Unix socket only.
+func StartSocket(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	return start(t, "", []string{"port 0"}, settings)
+}
+
+func start(t testing.TB, addr string, where, settings []string) *Server {
+	t.Helper()
+	bin := find(t)
+	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addr == "" {
+		addr = filepath.Join(dir, "redis.sock")
+		where = append(where, "unixsocket "+addr)
+	}
+	conf := append(where, "dir "+dir, "save \"\"", "loglevel warning", "logfile redis.log")
+	conf = append(conf, settings...)
+	file := filepath.Join(dir, "redis.conf")
+	if err := os.WriteFile(file, []byte(lines(conf)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, bin: bin, dir: dir, addr: addr, args: []string{file}}
+	t.Cleanup(func() {
+		s.Kill()
+		os.RemoveAll(dir)
+	})
+	s.run()
+	return s
+}
+
+func find(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if bin, err := exec.LookPath(name); err == nil {
+			return bin
+		}
+	}
+	t.Skip("neither redis-server nor valkey-server is installed: apt-get install redis-server")
+	return ""
+}
+
+func lines(conf []string) string {
+	var b bytes.Buffer
+	for _, l := range conf {
+		b.WriteString(l + "\n")
+	}
+	return b.String()
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.bin, s.args...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("start %s: %v", s.bin, err)
+	}
+	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if s.ping() {
+			return
+		}
+	}
+	log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+	s.t.Fatalf("redis-server at %s does not answer:\n%s", s.addr, log)
+}
+
+// ping reports whether the server serves. One that asks for a password does.
+func (s *Server) ping() bool {
+	c, err := net.Dial(s.Network(), s.addr)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	c.Write([]byte("PING\r\n"))
+	b := make([]byte, 64)
+	n, _ := c.Read(b)
+	return bytes.HasPrefix(b[:n], []byte("+PONG")) || bytes.HasPrefix(b[:n], []byte("-NOAUTH"))
+}
+
+// Network is "tcp" or "unix".
+func (s *Server) Network() string {
+	if filepath.IsAbs(s.addr) {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// Addr is host:port, or the path of the socket.
+func (s *Server) Addr() string { return s.addr }
+
+// URL is redis://host:port, or unix:///path.
+func (s *Server) URL() string {
+	if s.Network() == "unix" {
+		return "unix://" + s.addr
+	}
+	return "redis://" + s.addr
+}
+
+// Pid is the server's process id.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
+// Kill ends the server as kill -9 does. A second Kill does nothing.
+func (s *Server) Kill() {
+	if s.cmd == nil || s.cmd.ProcessState != nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// Restart kills the server if it runs and starts it again at the same place
+// with the same data folder.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	s.run()
+}
+
+// Pause stops the process without ending it: connections stay open and
+// nothing answers.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Continue takes Pause back.
+func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("signal %v to redis-server %s: %v", sig, strconv.Itoa(s.Pid()), err)
+	}
+}

@@ -1,0 +1,233 @@
+// Package processscript runs scripts in any language that is a command: the
+// script becomes a file in the work folder and the command is started for it.
+// How its processes are held in and ended is package jail's affair.
+package processscript
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/script/jail"
+)
+
+// Placeholder stands for the script's path in a command.
+const Placeholder = "{script}"
+
+// versionTimeout bounds the command that tells an interpreter's version.
+const versionTimeout = 10 * time.Second
+
+// Config says how the scripts of one type are run.
+type Config struct {
+	// Type is the script type, and so the queue. Required.
+	Type domain.ScriptType
+	// Command is the program and its arguments; [Placeholder] stands for the
+	// script's path, and is added at the end where it is missing. Required.
+	Command []string
+	// Suffix is that of the script's file name: ".v". Default: none.
+	Suffix string
+	// PathOnly is for scripts that are not text but the path of a program,
+	// absolute or within the work folder. Default: the script is text.
+	PathOnly bool
+	// Version is a command that prints the interpreter's version and ends with
+	// code 0, shown to people. Default: not asked.
+	Version []string
+	// Env is given to every script; a job's own environment goes before it.
+	Env map[string]string
+	// Slots is how many scripts at once are sensible. Default: twice the
+	// number of processors, at least 4.
+	Slots int
+	// Limits are the defaults for jobs that bring none.
+	Limits script.Limits
+	// Jail starts the processes. Default: one of its own with Hide.
+	Jail *jail.Jail
+	// Hide lists folders that scripts may not read; see [jail.Config].
+	Hide []string
+}
+
+// Runtime runs the scripts of one type.
+type Runtime struct {
+	cfg  Config
+	jail jail.Lazy
+}
+
+var _ script.Runtime = (*Runtime)(nil)
+
+// New returns a runtime. It starts nothing yet.
+//
+// Errors: [domain.ErrInvalid] for a configuration that cannot work.
+func New(cfg Config) (*Runtime, error) {
+	if err := cfg.Type.Validate(); err != nil {
+		return nil, err
+	}
+	if len(cfg.Command) == 0 || cfg.Command[0] == "" {
+		return nil, domain.Invalidf("runtime %q: it has no command; set runtimes.%s.command in the config file", cfg.Type, cfg.Type)
+	}
+	if strings.ContainsAny(cfg.Suffix, "/\x00") {
+		return nil, domain.Invalidf("runtime %q: suffix %q has a slash; write it like .v", cfg.Type, cfg.Suffix)
+	}
+	if !slices.ContainsFunc(cfg.Command, func(word string) bool { return strings.Contains(word, Placeholder) }) {
+		cfg.Command = append(slices.Clone(cfg.Command), Placeholder)
+	}
+	cfg.Slots = cmp.Or(cfg.Slots, max(4, 2*runtime.GOMAXPROCS(0)))
+	return &Runtime{cfg: cfg, jail: jail.Lazy{Given: cfg.Jail, Config: jail.Config{Hide: cfg.Hide}}}, nil
+}
+
+// Shell returns the built-in runtime of shell scripts, /bin/sh.
+func Shell(cfg Config) *Runtime {
+	cfg.Type = cmp.Or(cfg.Type, domain.ScriptShell)
+	if len(cfg.Command) == 0 {
+		cfg.Command = []string{"/bin/sh", Placeholder}
+	}
+	cfg.Suffix = cmp.Or(cfg.Suffix, ".sh")
+	r, err := New(cfg)
+	if err != nil {
+		panic("BUG: shell runtime: " + err.Error())
+	}
+	return r
+}
+
+// Type is the script type it serves.
+func (r *Runtime) Type() domain.ScriptType { return r.cfg.Type }
+
+// Info describes the command, and what was seen to hold its processes in.
+func (r *Runtime) Info() script.Info {
+	info := script.Info{Summary: strings.Join(r.cfg.Command, " "), Slots: r.cfg.Slots}
+	if version, err := r.version(context.Background()); err == nil && version != "" {
+		info.Summary += ", " + version
+	}
+	if cell, err := r.jail.Get(); err == nil {
+		info.Isolation = cell.Measures()
+	}
+	return info
+}
+
+// Check reports a command that is not there or does not work.
+//
+// Errors: [domain.ErrUnavailable].
+func (r *Runtime) Check(ctx context.Context) error {
+	if _, err := r.program(); err != nil {
+		return err
+	}
+	if _, err := r.version(ctx); err != nil {
+		return domain.Unavailablef("runtime %q: the command %q does not work: %v; repair it or set runtimes.%s.command in the config file",
+			r.cfg.Type, strings.Join(r.cfg.Version, " "), err, r.cfg.Type)
+	}
+	if _, err := r.jail.Get(); err != nil {
+		return domain.Unavailablef("runtime %q: %v", r.cfg.Type, err)
+	}
+	return nil
+}
+
+// program finds the command in the node's PATH.
+func (r *Runtime) program() (string, error) {
+	name := r.cfg.Command[0]
+	if strings.Contains(name, Placeholder) {
+		return name, nil
+	}
+	path, err := exec.LookPath(name)
+	if errors.Is(err, exec.ErrDot) {
+		err = nil // what a person put into the config file is meant
+	}
+	if err != nil {
+		return "", domain.Unavailablef("runtime %q: the command %q was not found in PATH; install it or set runtimes.%s.command in the config file",
+			r.cfg.Type, name, r.cfg.Type)
+	}
+	return filepath.Abs(path) // the script's folder is another
+}
+
+func (r *Runtime) version(ctx context.Context) (string, error) {
+	if len(r.cfg.Version) == 0 {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, r.cfg.Version[0], r.cfg.Version[1:]...).CombinedOutput()
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
+	return line, nil
+}
+
+// Run runs one script; see [script.Runtime].
+func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (script.Outcome, error) {
+	task.Limits = task.Limits.WithDefaults(r.cfg.Limits)
+	if stopped := script.Stop(ctx); stopped != nil {
+		return script.NotStarted(stopped), nil
+	}
+	cell, err := r.jail.Get()
+	if err != nil {
+		return script.Outcome{}, err
+	}
+	args, err := r.prepare(task)
+	if err != nil {
+		return script.Outcome{}, err
+	}
+	return run(ctx, cell, args, script.Environ(task, r.cfg.Env), task, host)
+}
+
+// prepare fills the work folder and the command.
+func (r *Runtime) prepare(task script.Task) ([]string, error) {
+	program, err := r.program()
+	if err != nil {
+		return nil, err
+	}
+	// A child forked elsewhere while the file is open for writing would hold
+	// it open, and a program that is open for writing cannot be executed.
+	syscall.ForkLock.RLock()
+	path, err := script.WriteFiles(task, "script"+r.cfg.Suffix)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	if r.cfg.PathOnly {
+		if path = strings.TrimSpace(task.Script); !filepath.IsAbs(path) {
+			path = filepath.Join(task.Dir, path)
+		}
+	}
+	args := append([]string{program}, r.cfg.Command[1:]...)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], Placeholder, path)
+	}
+	return args, nil
+}
+
+func run(ctx context.Context, cell *jail.Jail, args, env []string, task script.Task, host script.Host) (script.Outcome, error) {
+	capture := script.NewCapture(host)
+	output, err := jail.NewOutput(capture)
+	if err != nil {
+		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
+	}
+	process, err := cell.Start(jail.Spec{
+		Args: args, Env: env, Dir: task.Dir, Limits: task.Limits,
+		Stdout: output.Stdout, Stderr: output.Stderr,
+	})
+	if err != nil {
+		output.Close()
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			err = domain.Unavailablef("%v", err)
+		}
+		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
+	}
+	output.Started()
+	exit, stopped := process.Await(ctx, task.Grace)
+	output.Wait()
+	return exit.Outcome(task, capture, host, stopped), nil
+}
+
+// Close ends what the runtime keeps.
+func (r *Runtime) Close() error {
+	return r.jail.Close()
+}

@@ -1,0 +1,202 @@
+// Package pythonscript runs Python scripts in forked interpreters: a parent
+// process has the standard library loaded and forks for every job. So each
+// job has a process of its own, without the time that an interpreter needs to
+// start.
+//
+// A forked job differs from `python3 FILE` in little: all jobs of one parent
+// share the seed of str hashes; of the interpreter's own environment variables
+// only PYTHONPATH, PYTHONUNBUFFERED and PYTHONDONTWRITEBYTECODE have an effect.
+// Where that matters, or for a virtual environment that is not the pool's,
+// Config.Plain starts an interpreter for every job.
+//
+// # When the parent dies
+//
+// It is started again at once. Its jobs go on: they become the node's own
+// children, which the jail finds by their tags. A job that had not begun is
+// given to the next parent.
+//
+// # Goroutines
+//
+//	read  one per parent, until its socket ends
+package pythonscript
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/script/processscript"
+)
+
+// Config says how Python scripts are run.
+type Config struct {
+	// Interpreter is the command. Default: python3.
+	Interpreter string
+	// Plain starts an interpreter for every job instead of forking.
+	Plain bool
+	// Parents is how many processes fork. One forks some thousand times a
+	// second. Default: one for every four processors.
+	Parents int
+	// Preload lists modules that the parents load. Default: the commonly used
+	// part of the standard library.
+	Preload []string
+	// Env is given to every script; a job's own environment goes before it.
+	Env map[string]string
+	// Slots is how many scripts at once are sensible. Default: twice the
+	// number of processors, at least 4.
+	Slots int
+	// Limits are the defaults for jobs that bring none.
+	Limits script.Limits
+	// Jail starts the processes. Default: one of its own with Hide.
+	Jail *jail.Jail
+	// Hide lists folders that scripts may not read; see [jail.Config].
+	Hide []string
+}
+
+// Runtime runs Python scripts.
+type Runtime struct {
+	cfg  Config
+	jail jail.Lazy
+	pool *pool // nil for Plain
+
+	mu       sync.Mutex             // guards what follows
+	found    interpreter            // zero until it was found
+	plain    *processscript.Runtime // for Plain, once the interpreter was found
+	measures []script.Measure
+}
+
+var _ script.Runtime = (*Runtime)(nil)
+
+// New returns a runtime. It starts nothing yet.
+//
+// Errors: [domain.ErrInvalid] for a configuration that cannot work.
+func New(cfg Config) (*Runtime, error) {
+	cfg.Interpreter = cmp.Or(cfg.Interpreter, "python3")
+	cfg.Parents = cmp.Or(cfg.Parents, (runtime.GOMAXPROCS(0)+3)/4)
+	cfg.Slots = cmp.Or(cfg.Slots, max(4, 2*runtime.GOMAXPROCS(0)))
+	if cfg.Preload == nil {
+		cfg.Preload = preload
+	}
+	for _, module := range cfg.Preload {
+		if module == "" || strings.ContainsAny(module, ", \x00") {
+			return nil, domain.Invalidf("runtime \"python\": %q is not the name of a module; write it like xml.etree", module)
+		}
+	}
+	r := &Runtime{cfg: cfg, jail: jail.Lazy{Given: cfg.Jail, Config: jail.Config{Hide: cfg.Hide}}}
+	if !cfg.Plain {
+		r.pool = newPool(cfg, &r.jail, r.interpreter)
+	}
+	return r, nil
+}
+
+// Type is the script type it serves.
+func (r *Runtime) Type() domain.ScriptType { return domain.ScriptPython }
+
+// Info describes the interpreter, and what was seen to hold its jobs in.
+func (r *Runtime) Info() script.Info {
+	info := script.Info{Slots: r.cfg.Slots, Summary: r.cfg.Interpreter}
+	if found, err := r.interpreter(context.Background()); err == nil {
+		info.Summary += " " + found.version
+	}
+	if r.pool != nil {
+		info.Summary += ", forked pool"
+		info.Isolation, _ = r.isolation()
+	} else if plain, err := r.plainRuntime(context.Background()); err == nil {
+		info.Summary += ", started for each job"
+		info.Isolation = plain.Info().Isolation
+	}
+	return info
+}
+
+// Check reports an interpreter that is not there, too old, or does not work.
+//
+// Errors: [domain.ErrUnavailable].
+func (r *Runtime) Check(ctx context.Context) error {
+	if r.pool == nil {
+		plain, err := r.plainRuntime(ctx)
+		if err != nil {
+			return err
+		}
+		return plain.Check(ctx)
+	}
+	if _, err := r.interpreter(ctx); err != nil {
+		return err
+	}
+	_, err := r.isolation()
+	return err
+}
+
+// plainRuntime is what runs the jobs for Plain.
+func (r *Runtime) plainRuntime(ctx context.Context) (*processscript.Runtime, error) {
+	found, err := r.interpreter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cell, err := r.jail.Get()
+	if err != nil {
+		return nil, domain.Unavailablef("runtime \"python\": %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.plain == nil {
+		r.plain, err = processscript.New(processscript.Config{
+			Type: domain.ScriptPython, Suffix: ".py",
+			Command: []string{found.path, "-u"}, // logs are followed live
+			Env:     r.cfg.Env, Slots: r.cfg.Slots, Limits: r.cfg.Limits, Jail: cell,
+		})
+	}
+	return r.plain, err
+}
+
+// Run runs one script; see [script.Runtime].
+func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (script.Outcome, error) {
+	if r.pool == nil {
+		plain, err := r.plainRuntime(ctx)
+		if err != nil {
+			return script.Outcome{}, err
+		}
+		return plain.Run(ctx, task, host)
+	}
+	task.Limits = task.Limits.WithDefaults(r.cfg.Limits)
+	if stopped := script.Stop(ctx); stopped != nil {
+		return script.NotStarted(stopped), nil
+	}
+	path, err := script.WriteFiles(task, "script.py")
+	if err != nil {
+		return script.Outcome{}, err
+	}
+	capture := script.NewCapture(host)
+	end, stopped, err := r.pool.run(ctx, task, path, capture)
+	if err != nil {
+		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
+	}
+	outcome := end.exit.Outcome(task, capture, host, stopped)
+	if end.unknown && outcome.Verdict != script.Stopped {
+		outcome.Verdict, outcome.Error = script.Errored, "the pool's parent process died as this job ended; how it ended is not known"
+	}
+	return outcome, nil
+}
+
+// Close ends the pool.
+func (r *Runtime) Close() error {
+	if r.pool != nil {
+		r.pool.close()
+	}
+	return r.jail.Close()
+}
+
+// preload is what most scripts import. A module more costs every fork a
+// little, so those are left out that are large and seldom used; they are still
+// there to import.
+var preload = []string{
+	"argparse", "base64", "collections", "concurrent.futures", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal",
+	"enum", "functools", "glob", "gzip", "hashlib", "io", "itertools", "json", "logging", "math", "operator", "pathlib", "queue",
+	"random", "re", "shutil", "socket", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "threading",
+	"time", "traceback", "typing", "urllib.parse", "uuid", "zlib",
+}

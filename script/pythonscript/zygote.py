@@ -1,0 +1,329 @@
+# The parent of the pool: it has the interpreter and the standard library
+# loaded, and forks once per job. It never runs anything of a job itself.
+#
+# Node to parent, on socket 3: frames of <kind u32, length u32, id u64>.
+#   kind 1, run: a body of `length` bytes, fields with a NUL behind each:
+#     number of variables, path of the script, folder, limits ("resource soft
+#     hard " ...), tag, that many KEY=value; behind them the script itself. With
+#     it come descriptors: stdout, stderr, and a Landlock ruleset if `fenced`
+#     was given at start.
+#   kind 2, signal: `length` is the signal for the job's process group.
+# Parent to node: frames of <kind u32, value i32, id u64>.
+#   kind 1, started: value is the process id.  kind 2, ended: the wait status.
+#   kind 3, ready: sent once; value is this interpreter's hex version.
+# When the socket ends, the node is gone: kill all children, and go too.
+import atexit, gc, os, resource, select, signal, socket, struct, sys
+
+fenced = sys.argv[1] == "fenced"
+for name in sys.argv[2].split(","):
+    try:
+        __import__(name)
+    except ImportError:  # distributions split the library up
+        pass
+
+import builtins, logging, random, threading, time, types
+import _random, _signal, posix
+
+setrlimit, gc_enable, collect = resource.setrlimit, gc.enable, gc.collect
+run_exit_functions, leave, Module = atexit._run_exitfuncs, posix._exit, types.ModuleType
+threads, main_thread = threading._active, threading.main_thread()
+handlers = logging._handlerList  # it always has the handler of last resort
+usual = len(handlers)
+CHILD, DEFAULT = int(signal.SIGCHLD), int(signal.SIG_DFL)
+
+try:
+    import ctypes
+    restrict = ctypes.CDLL(None, use_errno=True).syscall
+    # The plain fork of the C library, without letting go of the interpreter's
+    # lock. os.fork goes through every lock of every module, to free those that
+    # other threads might hold; there are none here, and that alone writes to
+    # some hundred pages, which is half of what a small job costs.
+    fork = ctypes.PyDLL(None).fork
+    if sys.implementation.name != "cpython" or sys.version_info >= (3, 15) or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        fork = os.fork  # not known to be safe there
+except (ImportError, OSError, AttributeError):
+    restrict, fork = None, os.fork  # no fence either; the node sees that and says so
+
+RESTRICT_SELF = 446
+FRAME = struct.Struct("<IIQ")
+REPLY = struct.Struct("<IiQ")
+SOCKET = 3
+
+# Where the kernel tells of a child's end by a descriptor, no signal handler is
+# needed, which a new process would have to remove.
+pidfds = hasattr(os, "pidfd_open")
+if pidfds:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        pidfds = False
+
+
+# What a new process does before the script begins is kept small, and in terms
+# of the C functions: each page of memory that it is the first to write to costs
+# a microsecond or two, and the wrappers of the library write to many.
+environ = os.environ._data  # bytes to bytes: the wrapper's own store
+modules, argv, path = sys.modules, sys.argv, sys.path
+stdout = sys.stdout
+stdout.reconfigure(line_buffering=True)  # logs are followed live
+seed = _random.Random.seed.__get__(random._inst)
+FIRST = 5  # index of the first variable in the fields
+
+
+def prepare(fields, descriptors, highest):
+    "Turns the new process into that of a job."
+    posix.setsid()
+    posix.dup2(descriptors[0], 1)
+    posix.dup2(descriptors[1], 2)
+    tag = int(fields[4])
+    setrlimit(15, (tag, tag))  # first: from here on the node finds it
+    if not pidfds:
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(CHILD, DEFAULT)
+    posix.chdir(fields[2])
+    if fenced and restrict and restrict(RESTRICT_SELF, descriptors[2], 0) != 0:
+        raise OSError(ctypes.get_errno(), "landlock_restrict_self")
+    posix.closerange(SOCKET, highest)
+    limits = fields[3].split()
+    for i in range(0, len(limits), 3):
+        setrlimit(int(limits[i]), (int(limits[i + 1]), int(limits[i + 2])))
+    special = False
+    for i in range(FIRST, FIRST + int(fields[0])):
+        key, _, value = fields[i].partition(b"=")
+        posix.putenv(key, value)
+        environ[key] = value
+        if key in SPECIAL:
+            special = True
+    argv[:] = [fields[1].decode("utf-8", "surrogateescape")]
+    path.insert(0, fields[2].decode("utf-8", "surrogateescape"))
+    main_thread._native_id = posix.getpid()
+    seed()
+    gc_enable()
+    if special:
+        adapt()
+
+
+SPECIAL = frozenset((b"PYTHONPATH", b"PYTHONUNBUFFERED", b"PYTHONDONTWRITEBYTECODE", b"TZ"))
+
+
+def adapt():
+    "What a new interpreter would have taken from its environment."
+    if b"PYTHONPATH" in environ:
+        path[1:1] = [p for p in os.environ["PYTHONPATH"].split(":") if p]
+    if environ.get(b"PYTHONUNBUFFERED"):
+        stdout.reconfigure(write_through=True)
+    if environ.get(b"PYTHONDONTWRITEBYTECODE"):
+        sys.dont_write_bytecode = True
+    if b"TZ" in environ:
+        time.tzset()
+
+
+def run(script, source):
+    "Runs the script as __main__ and returns the exit code."
+    module = Module("__main__")
+    names = module.__dict__
+    names["__file__"] = script
+    names["__builtins__"] = builtins
+    modules["__main__"] = module
+    try:
+        exec(compile(source, script, "exec", 0, True), names)
+        code = 0
+    except SystemExit as error:
+        code = exit_code(error.code)
+    except BaseException as error:
+        code = report(error)
+    return finish(names, code)
+
+
+def exit_code(value):
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value & 0xFF
+    print(value, file=sys.stderr)
+    return 1
+
+
+def report(error):
+    "Prints a traceback that begins in the script."
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals is globals():
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    try:
+        sys.excepthook(type(error), error, trace)
+    except BaseException:
+        sys.__excepthook__(type(error), error, trace)
+    if isinstance(error, KeyboardInterrupt):
+        sys.stdout.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return 1
+
+
+def finish(names, code):
+    "Does what an interpreter does at its end, as far as it can be seen from outside."
+    try:
+        if len(threads) > 1:
+            threading._shutdown()
+        run_exit_functions()
+        if len(handlers) > usual:
+            logging.shutdown()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    # Files that were left open are written out when nothing refers to them. The
+    # first collection is an interpreter's too: it decides the order in the second.
+    collect()
+    for name in list(names):
+        if name != "__builtins__":
+            names[name] = None
+    collect()
+    for stream in (sys.stdout, sys.stderr) if sys.stdout is stdout else (sys.stdout, stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except BaseException:
+            code = code or 120
+    return code
+
+
+def job(body, descriptors, highest):
+    "Is the whole life of a forked process."
+    code = 255
+    try:
+        fields = body.split(b"\0", FIRST + int(body[:body.index(b"\0")]))
+        prepare(fields, descriptors, highest)
+        code = run(argv[0], fields[-1])
+    except BaseException as error:
+        posix.write(2, ("the job could not be started: %r\n" % error).encode())
+    finally:
+        leave(code)
+
+
+class Parent:
+    def __init__(self):
+        self.control = socket.socket(fileno=SOCKET)
+        self.data = b""
+        self.descriptors = []
+        self.children = {}  # process id -> job id
+        self.running = {}  # job id -> process id
+        self.watched = {}  # descriptor -> process id
+        self.highest = 16  # descriptors of this process lie below
+        self.room = socket.CMSG_SPACE(16 * 4)
+        self.poll = select.poll()
+
+    def serve(self):
+        woken = -1
+        if not pidfds:
+            woken, wake = os.pipe()
+            os.set_blocking(woken, False)
+            os.set_blocking(wake, False)
+            signal.signal(signal.SIGCHLD, lambda number, frame: None)
+            signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+            self.poll.register(woken, select.POLLIN)
+        self.poll.register(SOCKET, select.POLLIN)
+        self.control.sendall(REPLY.pack(3, sys.hexversion, 0))
+        poll, watched = self.poll.poll, self.watched
+        while True:
+            for ready, _ in poll():
+                if ready in watched:
+                    self.collect(ready)
+                elif ready == woken:
+                    os.read(woken, 4096)
+                    self.reap()
+                elif not self.receive():
+                    return
+
+    def receive(self):
+        data, ancillary, _, _ = self.control.recvmsg(1 << 16, self.room)
+        if not data:
+            return False
+        for _, _, packed in ancillary:
+            self.descriptors += struct.unpack("%di" % (len(packed) // 4), packed)
+            self.highest = max(self.highest, self.descriptors[-1] + 4)
+        self.data += data
+        while len(self.data) >= FRAME.size:
+            kind, length, number = FRAME.unpack_from(self.data)
+            if kind == 2:
+                self.data = self.data[FRAME.size:]
+                if number in self.running:
+                    self.signal(self.running[number], length)
+                continue
+            end = FRAME.size + length
+            if len(self.data) < end:
+                break
+            body, self.data = self.data[FRAME.size:end], self.data[end:]
+            self.start(number, body)
+        return True
+
+    def signal(self, process, number):
+        try:
+            os.killpg(process, number)
+        except OSError:  # it has not made its group yet
+            try:
+                os.kill(process, number)
+            except OSError:
+                pass
+
+    def start(self, number, body):
+        count = 3 if fenced else 2
+        mine, self.descriptors = self.descriptors[:count], self.descriptors[count:]
+        try:
+            process = fork()
+        except OSError:
+            process = -1
+        if process == 0:
+            job(body, mine, self.highest)
+        if process > 0:
+            self.children[process] = number
+            self.running[number] = process
+            if pidfds:
+                descriptor = os.pidfd_open(process)
+                self.highest = max(self.highest, descriptor + 4)
+                self.watched[descriptor] = process
+                self.poll.register(descriptor, 1)  # POLLIN
+        self.control.sendall(REPLY.pack(1, process, number))
+        for descriptor in mine:
+            posix.close(descriptor)
+
+    def collect(self, descriptor):
+        "Takes the end of the child that the descriptor stands for."
+        process = self.watched.pop(descriptor)
+        self.poll.unregister(descriptor)
+        posix.close(descriptor)
+        self.ended(*posix.waitpid(process, 0))
+
+    def reap(self):
+        "Takes the ends of all children that have ended."
+        while self.children:
+            process, status = posix.waitpid(-1, os.WNOHANG)
+            if process == 0:
+                return
+            self.ended(process, status)
+
+    def ended(self, process, status):
+        number = self.children.pop(process)
+        del self.running[number]
+        self.control.sendall(REPLY.pack(2, status, number))
+
+
+def main():
+    os.environ.clear()
+    sys.path[:] = [p for p in sys.path if p]
+    atexit.unregister(logging.shutdown)  # finish sees to it where it is needed
+    parent = Parent()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for every job; jobs have limits of their own
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    try:
+        parent.serve()
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    for process in parent.children:
+        parent.signal(process, signal.SIGKILL)
+    os._exit(0)
+
+
+main()
