@@ -41,7 +41,7 @@ type Board struct {
 
 	queue   queue
 	groups  chan *written // from the committer, which closes it, to the syncer
-	fetches chan *fetch   // from the committer to the fetcher; Close closes it
+	fetches chan *fetch   // from the committer, which closes it, to the fetcher
 	applied atomic.Uint64 // number of the last group in the store
 
 	hot      hot
@@ -93,10 +93,10 @@ func (b *Board) Close() (err error) {
 		}
 		<-b.idle
 		b.queue.close()
-		close(b.fetches)
 		b.watch.endAll()
-		err = b.closeStore()
-		b.owner.release()
+		if err = b.closeStore(); !b.stopped() {
+			b.owner.release()
+		}
 	})
 	return err
 }

@@ -97,6 +97,7 @@ func (c *committer) fatal(err error) {
 // run works off the requests until the queue is closed.
 func (c *committer) run() {
 	defer close(c.b.groups)
+	defer close(c.b.fetches)
 	defer c.recover()
 	var spare []*request
 	for {
@@ -133,7 +134,7 @@ func (c *committer) recover() {
 }
 
 // groupBytes is about how much is written at a time.
-const groupBytes = 128 << 10
+const groupBytes = 256 << 10
 
 // work makes a group of the first requests, and returns how many are done.
 func (c *committer) work(reqs []*request) (n int) {

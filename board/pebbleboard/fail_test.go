@@ -152,7 +152,12 @@ func openFails(t *testing.T, dir string, kind error, wants ...string) {
 func TestFolderInUse(t *testing.T) {
 	dir := t.TempDir()
 	b := openDir(t, dir)
-	openFails(t, dir, domain.ErrUnavailable, "is in use by another ramet process (pid "+strconv.Itoa(os.Getpid())+")")
+	openFails(t, dir, domain.ErrUnavailable, "is open in this process already")
+	owner := filepath.Join(dir, "owner")
+	if err := os.WriteFile(owner, []byte("4711\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	openFails(t, dir, domain.ErrUnavailable, "is in use by another ramet process (pid 4711): stop that one")
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}

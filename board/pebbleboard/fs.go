@@ -12,9 +12,10 @@ type guardFS struct {
 	b *Board
 }
 
-// check lets nobody pass who brings an error, once the board is open.
+// check lets nobody pass who brings an error, once the board is open or has
+// stopped.
 func (fs guardFS) check(err error) error {
-	if err != nil && fs.b.running.Load() {
+	if err != nil && (fs.b.running.Load() || fs.b.stopped()) {
 		fs.b.fail(err)
 		select {}
 	}

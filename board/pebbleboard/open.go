@@ -59,32 +59,47 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 }
 
 // start opens the store and reads what the committer keeps in memory. Neither
-// a panic over a damaged file nor the end of this goroutine by storeLog gets
-// beyond it.
-func (b *Board) start() (c *committer, err error) {
-	done := make(chan struct{})
+// a panic over a damaged file nor the end of that goroutine by storeLog gets
+// beyond it; and a full disk, on which the store would try for ever, ends it.
+func (b *Board) start() (*committer, error) {
+	type result struct {
+		c   *committer
+		err error
+	}
+	done := make(chan result, 1)
 	go func() {
-		defer close(done)
+		r := result{err: b.unavailable("open data folder %q: the store gave up", b.dir)}
 		defer func() {
-			if r := recover(); r != nil {
-				err = damaged(b.dir, fmt.Errorf("%v", r))
+			if p := recover(); p != nil {
+				r = result{err: damaged(b.dir, fmt.Errorf("%v", p))}
 			}
+			done <- r
 		}()
-		err = b.unavailable("open data folder %q: the store gave up", b.dir)
-		if b.db, err = pebble.Open(b.dir, b.options()); err != nil {
-			err = b.openError(err)
-			return
-		}
-		c = newCommitter(b)
-		if err = c.load(); err != nil {
-			b.db.Close()
-		}
+		r.c, r.err = b.load()
 	}()
-	<-done
-	if b.stopped() {
+	select {
+	case r := <-done:
+		if b.stopped() {
+			return nil, b.failure()
+		}
+		return r.c, r.err
+	case <-b.down:
 		return nil, b.failure()
 	}
-	return c, err
+}
+
+func (b *Board) load() (*committer, error) {
+	db, err := pebble.Open(b.dir, b.options())
+	if err != nil {
+		return nil, b.openError(err)
+	}
+	b.db = db
+	c := newCommitter(b)
+	if err := c.load(); err != nil {
+		_ = db.Close() // the first error says more
+		return nil, err
+	}
+	return c, nil
 }
 
 func (b *Board) openError(err error) error {

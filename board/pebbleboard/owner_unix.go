@@ -31,16 +31,25 @@ func own(dir string) (*ownerFile, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, domain.Unavailablef("lock data folder %q: %v", dir, err)
 		}
-		who := "another ramet process"
-		if pid, _ := io.ReadAll(io.LimitReader(f, 20)); len(pid) > 0 {
-			who += " (pid " + strings.TrimSpace(string(pid)) + ")"
-		}
-		return nil, domain.Unavailablef("data folder %q is in use by %s: stop that one, or use another folder", dir, who)
+		return nil, inUse(dir, f)
 	}
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // only for people
 	}
 	return &ownerFile{f}, nil
+}
+
+// inUse says who has the folder.
+func inUse(dir string, f *os.File) error {
+	text, _ := io.ReadAll(io.LimitReader(f, 20))
+	pid := strings.TrimSpace(string(text))
+	switch pid {
+	case "":
+		return domain.Unavailablef("data folder %q is in use by another ramet process: stop that one, or use another folder", dir)
+	case strconv.Itoa(os.Getpid()):
+		return domain.Unavailablef("data folder %q is open in this process already; after a disk error, start the process again", dir)
+	}
+	return domain.Unavailablef("data folder %q is in use by another ramet process (pid %s): stop that one, or use another folder", dir, pid)
 }
 
 func (o *ownerFile) release() {

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// CreateActorParams are those of actor.create: the actor's fields. Id 0 is the
+// next free one; its times are the board's.
+type CreateActorParams struct {
+	domain.Actor
+}
+
+// CreatedActor is the answer to actor.create.
+type CreatedActor struct {
+	domain.Actor
+	// Existing is true when the same actor was there already.
+	Existing bool `json:"existing"`
+}
+
+// CreateActor registers an actor.
+func (c Caller) CreateActor(ctx context.Context, p CreateActorParams) (CreatedActor, error) {
+	if err := c.mayHere(ctx, identity.Administrate, "actor"); err != nil {
+		return CreatedActor{}, err
+	}
+	a, existing, err := c.api.parts.Directory.CreateActor(ctx, p.Actor)
+	return CreatedActor{viewActor(a), existing}, err
+}
+
+// viewActor writes an empty list as such.
+func viewActor(a domain.Actor) domain.Actor {
+	if a.Address == nil {
+		a.Address = []domain.Address{}
+	}
+	return a
+}
+
+// ActorParams name an actor.
+type ActorParams struct {
+	Actor domain.ActorID `json:"-" path:"actor"`
+}
+
+// ShowActor reads an actor.
+func (c Caller) ShowActor(ctx context.Context, p ActorParams) (domain.Actor, error) {
+	if err := c.mayHere(ctx, identity.Know, domain.Actor{ID: p.Actor}.Key()); err != nil {
+		return domain.Actor{}, err
+	}
+	a, err := c.api.parts.Directory.Actor(ctx, p.Actor)
+	return viewActor(a), err
+}
+
+// ListActorsParams are those of actor.list.
+type ListActorsParams struct {
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+}
+
+// ListActors lists all actors.
+func (c Caller) ListActors(ctx context.Context, p ListActorsParams) (ActorList, error) {
+	if err := c.mayHere(ctx, identity.Administrate, "actors"); err != nil {
+		return ActorList{}, err
+	}
+	actors, next, err := c.api.parts.Directory.Actors(ctx, p.Cursor)
+	for i := range actors {
+		actors[i] = viewActor(actors[i])
+	}
+	return ActorList{actors, next}, err
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Jobs is what the operations need of the job engine.
+type Jobs interface {
+	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
+	Show(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
+	List(ctx context.Context, tenant domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, string, error)
+	Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
+	Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey, by domain.ActorID) (*domain.Job, error)
+	Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
+	Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (work.Explanation, error)
+	Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error)
+	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) (*domain.Job, error)
+	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error
+	Audit(ctx context.Context, tenant domain.TenantID) (work.Audit, error)
+}
+
+// Directory is what the operations need of the registry.
+type Directory interface {
+	CreateActor(ctx context.Context, a domain.Actor) (made domain.Actor, existing bool, err error)
+	Actor(ctx context.Context, id domain.ActorID) (domain.Actor, error)
+	Actors(ctx context.Context, cursor string) (actors []domain.Actor, next string, err error)
+	CreateTenant(ctx context.Context, t domain.Tenant) (made domain.Tenant, existing bool, err error)
+	Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
+	Tenants(ctx context.Context, after domain.TenantID) ([]domain.TenantID, error)
+}
+
+// Access decides who may do what.
+type Access interface {
+	CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, error)
+	Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error)
+}
+
+// Records is what the operations read from the board directly.
+type Records interface {
+	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
+	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
+}
+
+// Parts are what the operations stand on. All but Logger are required.
+type Parts struct {
+	Jobs      Jobs
+	Directory Directory
+	Access    Access
+	Records   Records
+	// Info says what node this is; it is asked with each call.
+	Info func() Info
+	// Logger takes errors that callers do not get to see. Default: none.
+	Logger *slog.Logger
+}
+
+// API is the operations of one node. It is safe for concurrent use.
+type API struct {
+	parts Parts
+	log   *slog.Logger
+}
+
+// New returns the operations on these parts.
+func New(p Parts) *API {
+	log := p.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &API{parts: p, log: log}
+}
+
+// As returns the operations as they are for one actor, whom the door has
+// authenticated.
+func (a *API) As(actor domain.ActorID) Caller { return Caller{api: a, actor: actor} }
+
+// Info says what node this is. Everybody may know: a caller must know the
+// node's name before it can make a token for it.
+func (a *API) Info() Info { return a.parts.Info() }
+
+// Caller is an actor at the table of operations.
+type Caller struct {
+	api   *API
+	actor domain.ActorID
+}
+
+// may asks for a right in a context and returns the context.
+func (c Caller) may(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
+	return c.api.parts.Access.CheckIn(ctx, identity.Ask{Actor: c.actor, Verb: verb, Tenant: tenant, Object: object})
+}
+
+// mayHere asks for a right that concerns no context.
+func (c Caller) mayHere(ctx context.Context, verb identity.Verb, object string) error {
+	_, err := c.may(ctx, verb, 0, object)
+	return err
+}

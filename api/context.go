@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// CreateContextParams are those of context.create: the context's fields. Id 0
+// is the next free one; its times are the board's.
+type CreateContextParams struct {
+	domain.Tenant
+}
+
+// CreatedContext is the answer to context.create.
+type CreatedContext struct {
+	domain.Tenant
+	// Existing is true when the same context was there already.
+	Existing bool `json:"existing"`
+}
+
+// CreateContext makes a context.
+func (c Caller) CreateContext(ctx context.Context, p CreateContextParams) (CreatedContext, error) {
+	if err := c.mayHere(ctx, identity.Administrate, "context"); err != nil {
+		return CreatedContext{}, err
+	}
+	t, existing, err := c.api.parts.Directory.CreateTenant(ctx, p.Tenant)
+	return CreatedContext{viewTenant(t), existing}, err
+}
+
+// viewTenant writes empty lists as such.
+func viewTenant(t domain.Tenant) domain.Tenant {
+	for _, list := range []*[]domain.ActorID{&t.Admins, &t.Readers, &t.Executors} {
+		if *list == nil {
+			*list = []domain.ActorID{}
+		}
+	}
+	return t
+}
+
+// ContextParams name a context.
+type ContextParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+}
+
+// ShowContext reads a context. The operator may read the lists of any: it made
+// them.
+func (c Caller) ShowContext(ctx context.Context, p ContextParams) (domain.Tenant, error) {
+	if err := c.mayShow(ctx, p.Context); err != nil {
+		return domain.Tenant{}, err
+	}
+	t, err := c.api.parts.Directory.Tenant(ctx, p.Context)
+	return viewTenant(t), err
+}
+
+func (c Caller) mayShow(ctx context.Context, tenant domain.TenantID) error {
+	if c.actor == domain.Operator {
+		return c.mayHere(ctx, identity.Administrate, domain.Tenant{ID: tenant}.Key())
+	}
+	_, err := c.may(ctx, identity.Read, tenant, "context")
+	return err
+}
+
+// ListContextsParams are those of context.list.
+type ListContextsParams struct {
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+}
+
+// ListContexts lists the contexts that the caller may know of: those it has a
+// role in; all for the operator.
+func (c Caller) ListContexts(ctx context.Context, p ListContextsParams) (ContextList, error) {
+	if err := c.mayHere(ctx, identity.Know, "contexts"); err != nil {
+		return ContextList{}, err
+	}
+	after := uint64(0)
+	if p.Cursor != "" {
+		n, err := strconv.ParseUint(p.Cursor, 10, 32)
+		if err != nil {
+			return ContextList{}, domain.Invalidf("cursor %q: want the next of the page before", p.Cursor)
+		}
+		after = n
+	}
+	ids, err := c.api.parts.Directory.Tenants(ctx, domain.TenantID(after))
+	if err != nil {
+		return ContextList{}, err
+	}
+	list := ContextList{Contexts: []domain.Tenant{}}
+	for _, id := range ids {
+		list.Next = strconv.FormatUint(uint64(id), 10)
+		if err := c.addContext(ctx, &list, id); err != nil {
+			return ContextList{}, err
+		}
+	}
+	return list, nil
+}
+
+func (c Caller) addContext(ctx context.Context, list *ContextList, id domain.TenantID) error {
+	if c.actor != domain.Operator {
+		if sees, err := c.api.parts.Access.Sees(ctx, c.actor, id); err != nil || !sees {
+			return err
+		}
+	}
+	t, err := c.api.parts.Directory.Tenant(ctx, id)
+	switch {
+	case errors.Is(err, domain.ErrNotFound):
+		return nil // a creation that is under way
+	case errors.Is(err, domain.ErrInvalid): // a foreign record: what could be read is shown
+	case err != nil:
+		return err
+	}
+	list.Contexts = append(list.Contexts, viewTenant(t))
+	return nil
+}

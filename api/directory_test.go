@@ -1,0 +1,58 @@
+package api_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+func TestContextsAreListedToThoseInThem(t *testing.T) {
+	r := newRig(t)
+	made, err := r.api.As(operator).CreateContext(t.Context(), api.CreateContextParams{Tenant: domain.Tenant{Admins: []domain.ActorID{stranger}}})
+	if err != nil || made.ID == 0 || made.Existing || made.Readers == nil {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	for actor, want := range map[domain.ActorID][]domain.TenantID{operator: {made.ID, house}, reader: {house}, stranger: {made.ID}} {
+		list, err := r.api.As(actor).ListContexts(t.Context(), api.ListContextsParams{})
+		if err != nil || len(list.Contexts) != len(want) {
+			t.Errorf("actor %d: got %+v, %v, want %v", actor, list, err, want)
+		}
+		if next, err := r.api.As(actor).ListContexts(t.Context(), api.ListContextsParams{Cursor: list.Next}); err != nil || len(next.Contexts) != 0 || next.Next != "" {
+			t.Errorf("actor %d, the page after: got %+v, %v", actor, next, err)
+		}
+	}
+	if _, err := r.api.As(reader).ListContexts(t.Context(), api.ListContextsParams{Cursor: "x"}); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("a bad cursor: got %v", err)
+	}
+}
+
+func TestRunnersOfNodesAndOfAContext(t *testing.T) {
+	r := newRig(t)
+	for _, at := range []struct {
+		space board.Space
+		id    domain.RunnerID
+	}{{0, 2}, {0, 10}, {board.Space(house), 5}} {
+		b := board.Batch{Space: at.space}
+		if err := r.board.Commit(t.Context(), *b.Set(layout.Runner(at.id), layout.EncodeRunner(domain.Runner{ID: at.id})...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant, want := range map[domain.TenantID][]domain.RunnerID{0: {2, 10}, house: {2, 10, 5}} {
+		list, err := r.api.As(reader).ListRunners(t.Context(), api.ListRunnersParams{Context: tenant})
+		if err != nil || len(list.Runners) != len(want) {
+			t.Fatalf("got %+v, %v", list, err)
+		}
+		for i, id := range want {
+			if list.Runners[i].ID != id {
+				t.Errorf("got runner %d at %d, want %d", list.Runners[i].ID, i, id)
+			}
+		}
+	}
+	if _, err := r.api.As(stranger).ListRunners(t.Context(), api.ListRunnersParams{Context: house}); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("a stranger: got %v", err)
+	}
+}

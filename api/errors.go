@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// Failure is what doors show of an error's kind.
+type Failure struct {
+	// Word is the stable code, in problem documents and receipts.
+	Word string
+	// Status is the HTTP status.
+	Status int
+	// Exit is the exit code of commands. 1 is left for scripts that failed.
+	Exit int
+}
+
+// failures is the one table from kinds to what is shown. The first that fits
+// counts, so narrower kinds come first.
+var failures = []struct {
+	kind error
+	Failure
+}{
+	{identity.ErrUnauthenticated, Failure{"unauthenticated", http.StatusUnauthorized, 3}},
+	{domain.ErrInvalid, Failure{"invalid", http.StatusBadRequest, 2}},
+	{domain.ErrNotFound, Failure{"not_found", http.StatusNotFound, 4}},
+	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5}},
+	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3}},
+	{domain.ErrUnavailable, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
+	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6}},
+	{context.DeadlineExceeded, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
+	{context.Canceled, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
+}
+
+// internal is what is shown of everything else.
+var internal = Failure{"internal", http.StatusInternalServerError, 70}
+
+// FailureOf finds what to show of an error. listed is false for errors whose
+// text is not for callers.
+func FailureOf(err error) (f Failure, listed bool) {
+	for _, row := range failures {
+		if errors.Is(err, row.kind) {
+			return row.Failure, true
+		}
+	}
+	return internal, false
+}
+
+// ExitCode is the exit code of commands for a code word; 70 for words it does
+// not know.
+func ExitCode(word string) int {
+	for _, row := range failures {
+		if row.Word == word {
+			return row.Exit
+		}
+	}
+	return internal.Exit
+}
+
+// KindOf finds the kind that a word stands for; nil for "internal" and words
+// it does not know.
+func KindOf(word string) error {
+	for _, row := range failures {
+		if row.Word == word {
+			return row.kind
+		}
+	}
+	return nil
+}
+
+// ProblemOf turns an error into what its caller gets. Its type is
+// "about:blank": the code says more than a URL would. What is not for callers
+// goes to the log, with the request's id.
+//
+// Source: RFC 9457.
+func (a *API) ProblemOf(ctx context.Context, err error) Problem {
+	f, listed := FailureOf(err)
+	p := Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Detail: err.Error(),
+		Code: f.Word, RequestID: RequestID(ctx)}
+	if !listed {
+		a.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", p.RequestID), slog.Any("err", err))
+		p.Detail = "internal error; the node's log has the details under request id " + p.RequestID
+	}
+	return p
+}
+
+// requestIDKey is the context key of a request's id.
+type requestIDKey struct{}
+
+// WithRequestID names the request, for the log and for problems.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the request's name, "" where it has none.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}

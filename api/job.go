@@ -1,0 +1,283 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Redacted stands for the values of environment variables that the caller may
+// not read.
+const Redacted = "***"
+
+// job is the job that is asked for, in a caller's name: only what a caller may
+// choose. What became of a job, and where it belongs, is not taken over.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrForbidden].
+func (in *JobInput) job(caller domain.ActorID, tenant domain.TenantID) (*domain.Job, error) {
+	if in.CallerID != 0 && in.CallerID != caller {
+		return nil, domain.Forbiddenf("job %d: caller_id %d is not you: jobs are submitted in one's own name; leave it out, or write %d", in.ID, in.CallerID, caller)
+	}
+	if in.ContextID != 0 && in.ContextID != tenant {
+		return nil, domain.Invalidf("job %d: context_id %d, but it is submitted to context %d; leave it out", in.ID, in.ContextID, tenant)
+	}
+	needs := in.Dependends
+	if len(needs) == 0 {
+		needs = in.Depends
+	} else if len(in.Depends) > 0 && !slices.Equal(needs, in.Depends) {
+		return nil, domain.Invalidf("job %d: dependends and depends are two spellings of one field; give one", in.ID)
+	}
+	return &domain.Job{
+		ID: in.ID, CallerID: caller, ContextID: tenant, Script: in.Script, ScriptType: in.ScriptType, Timeout: in.Timeout,
+		Retries: in.Retries, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
+		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID,
+	}, nil
+}
+
+// SubmitParams are those of job.submit: a list of up to [work.MaxSubmit] jobs,
+// or the fields of one.
+type SubmitParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	JobSubmit
+	JobInput
+}
+
+// SubmitJobs submits in the caller's own name. Of a list each job gets its own
+// answer; a single job that is refused is an error.
+func (c Caller) SubmitJobs(ctx context.Context, p SubmitParams) (JobSubmitted, error) {
+	if _, err := c.may(ctx, identity.Create, p.Context, "job"); err != nil {
+		return JobSubmitted{}, err
+	}
+	single := p.Jobs == nil
+	if single {
+		p.Jobs = []JobInput{p.JobInput}
+	} else if p.Script != "" || p.ScriptType != "" || p.ID != 0 {
+		return JobSubmitted{}, domain.Invalidf("the body has jobs and the fields of one job; give either")
+	}
+	jobs := make([]*domain.Job, len(p.Jobs))
+	for i := range p.Jobs {
+		j, err := p.Jobs[i].job(c.actor, p.Context)
+		if err != nil {
+			return JobSubmitted{}, err
+		}
+		jobs[i] = j
+	}
+	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
+	if err != nil {
+		return JobSubmitted{}, err
+	}
+	if single && receipts[0].Err != nil {
+		return JobSubmitted{}, receipts[0].Err
+	}
+	return JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.Info().Durability}, nil
+}
+
+func (c Caller) receipts(ctx context.Context, list []work.Receipt) []Submitted {
+	out := make([]Submitted, len(list))
+	for i, r := range list {
+		out[i] = Submitted{Existing: r.Existing}
+		if r.Key.ID != 0 { // 0: refused before it got a number
+			out[i].Key = r.Key.String()
+		}
+		if r.Err != nil {
+			p := c.api.ProblemOf(ctx, r.Err)
+			out[i].Error = &p
+		}
+	}
+	return out
+}
+
+// JobParams name a job.
+type JobParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	Caller  domain.ActorID  `json:"-" path:"caller"`
+	ID      domain.JobID    `json:"-" path:"id"`
+}
+
+// Key names the job within its context.
+func (p JobParams) Key() domain.JobKey { return domain.JobKey{Caller: p.Caller, ID: p.ID} }
+
+// mayJob asks for a right on a job.
+func (c Caller) mayJob(ctx context.Context, verb identity.Verb, p JobParams) (domain.Tenant, error) {
+	return c.may(ctx, verb, p.Context, p.Key().String())
+}
+
+// view is the job as the caller may see it.
+func (c Caller) view(t domain.Tenant, j *domain.Job) *domain.Job {
+	if len(j.EnvVars) == 0 || identity.Permit(t, c.actor, identity.ReadEnv, identity.Holds(c.actor, j.LeaseOwner)) {
+		return j
+	}
+	seen := *j
+	seen.EnvVars = make(map[string]string, len(j.EnvVars))
+	for name := range j.EnvVars {
+		seen.EnvVars[name] = Redacted
+	}
+	return &seen
+}
+
+// ShowJob reads one job.
+func (c Caller) ShowJob(ctx context.Context, p JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, identity.Read, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// ListJobsParams are those of job.list. Empty filters do not filter.
+type ListJobsParams struct {
+	Context domain.TenantID   `json:"-" path:"context"`
+	Status  domain.JobStatus  `json:"-" query:"status"`
+	Type    domain.ScriptType `json:"-" query:"type"`
+	Caller  domain.ActorID    `json:"-" query:"caller"`
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+	// Limit is how many a page has at the most. 0: as many as the board gives
+	// at once, about 500.
+	Limit int `json:"-" query:"limit"`
+}
+
+// listRounds bounds how many pages without a match one call looks through.
+const listRounds = 20
+
+// ListJobs lists a page. It looks on where nothing matches, but not for ever:
+// a page may be empty while more is to come.
+func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error) {
+	if _, err := c.may(ctx, identity.Read, p.Context, "jobs"); err != nil {
+		return JobList{}, err
+	}
+	if p.Status != "" && !p.Status.Known() {
+		return JobList{}, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished", p.Status)
+	}
+	if p.Limit < 0 {
+		return JobList{}, domain.Invalidf("limit %d: want 1 or more, or 0 for the board's own", p.Limit)
+	}
+	after, cursor := cutCursor(p.Cursor)
+	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller}
+	for range listRounds {
+		jobs, next, err := c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
+		if err != nil {
+			return JobList{}, err
+		}
+		jobs = behind(jobs, after)
+		if p.Limit > 0 && len(jobs) > p.Limit {
+			jobs = jobs[:p.Limit]
+			return listed(jobs, jobs[p.Limit-1].Key().String()+cursorCut+cursor), nil
+		}
+		if len(jobs) > 0 || next == "" {
+			return listed(jobs, next), nil
+		}
+		after, cursor = "", next
+	}
+	return listed(nil, cursor), nil
+}
+
+// listed is a page; a cursor of the board's own has no key before it.
+func listed(jobs []*domain.Job, next string) JobList {
+	list := JobList{Jobs: append([]*domain.Job{}, jobs...), Next: next}
+	if next != "" && !strings.HasPrefix(next, layout.JobPrefix) || !strings.Contains(next, cursorCut) {
+		list.Next = next
+	}
+	for _, j := range jobs {
+		j.Script, j.EnvVars, j.Result = "", nil, nil
+	}
+	return list
+}
+
+// waitMost bounds job.wait without a stream.
+const waitMost = time.Minute
+
+// WaitParams are those of job.wait.
+type WaitParams struct {
+	JobParams
+	// TimeoutMs is how long to wait, up to 60,000. 0: that. A stream waits as
+	// long as it takes.
+	TimeoutMs int64 `json:"-" query:"timeout_ms"`
+}
+
+// WaitJob waits for a job's end for a while, and returns it as it stands then.
+func (c Caller) WaitJob(ctx context.Context, p WaitParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, identity.Read, p.JobParams)
+	if err != nil {
+		return nil, err
+	}
+	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
+	if most < 0 || most > waitMost {
+		return nil, domain.Invalidf("timeout_ms %d: want 0 to %d; ask for a stream to wait longer", p.TimeoutMs, waitMost.Milliseconds())
+	}
+	waiting, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	j, err := c.api.parts.Jobs.Wait(waiting, p.Context, p.Key())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		j, err = c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// WatchJob is the stream of job.wait: the job as it stands, and the job once
+// it has ended. params are *[WaitParams].
+func (c Caller) WatchJob(ctx context.Context, params any, emit func(Event) error) error {
+	p := params.(*WaitParams).JobParams
+	t, err := c.mayJob(ctx, identity.Read, p)
+	if err != nil {
+		return err
+	}
+	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+	if err != nil {
+		return err
+	}
+	if err := emit(Event{Name: EventJob, Data: c.view(t, j)}); err != nil {
+		return err
+	}
+	if j, err = c.api.parts.Jobs.Wait(ctx, p.Context, p.Key()); err != nil {
+		return err
+	}
+	return emit(Event{Name: EventEnd, Data: c.view(t, j)})
+}
+
+// CancelJob ends a job that waits, or tells one that runs to stop.
+func (c Caller) CancelJob(ctx context.Context, p JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, identity.Cancel, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Cancel(ctx, p.Context, p.Key(), c.actor)
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// RetryJob starts a job again that ended in error.
+func (c Caller) RetryJob(ctx context.Context, p JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, identity.Retry, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Retry(ctx, p.Context, p.Key())
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// ExplainJob says why a job is where it is.
+func (c Caller) ExplainJob(ctx context.Context, p JobParams) (work.Explanation, error) {
+	if _, err := c.mayJob(ctx, identity.Read, p); err != nil {
+		return work.Explanation{}, err
+	}
+	return c.api.parts.Jobs.Explain(ctx, p.Context, p.Key())
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// ListRunnersParams are those of runner.list.
+type ListRunnersParams struct {
+	// Context, if given, adds the runners that foreign programs registered in
+	// that context; it needs the right to read there.
+	Context domain.TenantID `json:"-" query:"context"`
+}
+
+// runnerPage is how many runners are read at once; runnersMost bounds the list.
+const (
+	runnerPage  = 500
+	runnersMost = 10_000
+)
+
+// ListRunners lists the runners of the nodes, then those of one context.
+func (c Caller) ListRunners(ctx context.Context, p ListRunnersParams) (RunnerList, error) {
+	if err := c.mayHere(ctx, identity.Know, "runners"); err != nil {
+		return RunnerList{}, err
+	}
+	list := RunnerList{Runners: []domain.Runner{}}
+	if err := c.addRunners(ctx, &list, 0); err != nil || p.Context == 0 {
+		return list, err
+	}
+	if _, err := c.may(ctx, identity.Read, p.Context, "runners"); err != nil {
+		return RunnerList{}, err
+	}
+	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context))
+}
+
+// addRunners adds those of one space, by id.
+func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Space) error {
+	cursor := ""
+	seen := map[string]bool{} // a key may come twice in a listing
+	begin := len(list.Runners)
+	for len(list.Runners) < runnersMost {
+		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, runnerPage)
+		if err != nil {
+			return err
+		}
+		recs, err := c.api.parts.Records.Get(ctx, space, keys...)
+		if err != nil {
+			return err
+		}
+		for i, rec := range recs {
+			if rec == nil || seen[keys[i]] {
+				continue
+			}
+			seen[keys[i]] = true
+			// A foreign record that cannot be read wholly is listed all the same.
+			r, _ := layout.DecodeRunner(keys[i], rec)
+			list.Runners = append(list.Runners, r)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	slices.SortFunc(list.Runners[begin:], func(a, b domain.Runner) int { return cmp.Compare(a.ID, b.ID) })
+	return nil
+}

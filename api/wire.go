@@ -1,0 +1,135 @@
+package api
+
+import (
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+// This file has the shapes that go over the wire, the same at every door.
+
+// JobSubmit asks for jobs of one context to be submitted.
+//
+//	POST /v1/contexts/{context}/jobs
+type JobSubmit struct {
+	// Jobs have the seeds' fields; "depends" is accepted for "dependends". id 0
+	// asks for the next free one; caller_id may be left out.
+	Jobs []JobInput `json:"jobs"`
+}
+
+// JobInput is a job as callers write it.
+type JobInput struct {
+	domain.Job
+	// Depends is accepted for Dependends.
+	Depends []domain.JobID `json:"depends,omitzero"`
+}
+
+// JobSubmitted answers for each job in order.
+type JobSubmitted struct {
+	Jobs []Submitted `json:"jobs"`
+	// Durability is what the acknowledged jobs survive: memory, process, disk, quorum.
+	Durability string `json:"durability"`
+}
+
+// Submitted is the answer for one job: its key, or why it was refused.
+type Submitted struct {
+	Key      string   `json:"key,omitzero"` // job:<caller>:<id>
+	Existing bool     `json:"existing,omitzero"`
+	Error    *Problem `json:"error,omitzero"`
+}
+
+// Problem is an error as people and programs see it (RFC 9457).
+type Problem struct {
+	Type      string `json:"type,omitzero"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"` // not_found conflict invalid forbidden unauthenticated unavailable exhausted internal
+	RequestID string `json:"request_id,omitzero"`
+}
+
+// JobList is a page of jobs. Scripts, environment and results are left out: a
+// page of large ones would be hundreds of megabytes.
+//
+//	GET /v1/contexts/{context}/jobs?status=&type=&caller=&cursor=
+type JobList struct {
+	Jobs []*domain.Job `json:"jobs"`
+	// Next is the cursor of the next page; "" is the end. A page may be empty
+	// while more is to come.
+	Next string `json:"next,omitzero"`
+}
+
+// JobLogs is a part of a job's log.
+//
+//	GET /v1/contexts/{context}/jobs/{caller}/{id}/logs?from=&limit=
+//	with Accept: text/event-stream it follows: events "log" (domain.Log, with
+//	id = line number), then "end" (domain.Job).
+type JobLogs struct {
+	From int          `json:"from"`
+	Logs []domain.Log `json:"logs"`
+}
+
+// Other job operations; {job} is contexts/{context}/jobs/{caller}/{id}:
+//
+//	GET  /v1/{job}            domain.Job
+//	GET  /v1/{job}/wait       domain.Job, once it has ended, or as it stands after ?timeout_ms= (default 60,000);
+//	                          as a stream without a limit: events "job", then "end" (domain.Job)
+//	POST /v1/{job}/cancel     domain.Job
+//	POST /v1/{job}/retry      domain.Job
+//	GET  /v1/{job}/explain    work.Explanation
+
+// PrerequisiteMeet marks a prerequisite as met.
+//
+//	POST /v1/contexts/{context}/prerequisites/meet
+type PrerequisiteMeet struct {
+	Name string `json:"name"`
+}
+
+// ContextList lists the contexts that the caller may read.
+//
+//	GET  /v1/contexts             ContextList
+//	POST /v1/contexts             domain.Tenant -> domain.Tenant (id 0: the next free)
+//	GET  /v1/contexts/{context}   domain.Tenant
+type ContextList struct {
+	Contexts []domain.Tenant `json:"contexts"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
+}
+
+// ActorList lists actors.
+//
+//	GET  /v1/actors          ActorList
+//	POST /v1/actors          domain.Actor -> domain.Actor (id 0: the next free)
+//	GET  /v1/actors/{actor}  domain.Actor
+type ActorList struct {
+	Actors []domain.Actor `json:"actors"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
+}
+
+// RunnerList lists runners, of the nodes and of one context's own.
+//
+//	GET /v1/runners?context=
+type RunnerList struct {
+	Runners []domain.Runner `json:"runners"`
+}
+
+// AuditReport is what an audit by hand found, by context.
+//
+//	POST /v1/contexts/{context}/audit
+type AuditReport struct {
+	Context domain.TenantID `json:"context"`
+	work.Audit
+}
+
+// Info says what node this is.
+//
+//	GET /info
+type Info struct {
+	Name       string          `json:"name"`
+	Version    string          `json:"version"`
+	RunnerID   domain.RunnerID `json:"runner_id"`
+	Board      string          `json:"board"`      // embedded, redis, memory
+	Durability string          `json:"durability"` // of acknowledged writes
+	Ready      bool            `json:"ready"`
+	StartedMs  int64           `json:"started_ms"`
+}

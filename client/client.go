@@ -1,0 +1,183 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// maxAnswer bounds an answer: a page of jobs whose scripts are large.
+	maxAnswer = 256 << 20 // bytes
+	// dialTimeout bounds the making of a connection, not the answer: waiting
+	// for a job takes as long as the job.
+	dialTimeout = 10 * time.Second
+)
+
+// Config says which node, and as whom.
+type Config struct {
+	// URL is the node's address over TCP: http://host:port or https://.
+	URL string
+	// Socket is the path of the node's unix socket. One of URL and Socket is
+	// required.
+	Socket string
+	// Token gives the token sent with a request; it is called for each, so it
+	// should remember. Default: no token, as is right on the socket.
+	Token func(ctx context.Context) (string, error)
+	// HTTP makes the requests. Default: a client of its own without a
+	// timeout; with Socket it cannot be set.
+	HTTP *http.Client
+}
+
+// Client talks to one node.
+type Client struct {
+	base  string // without a slash at the end
+	where string // for people
+	token func(ctx context.Context) (string, error)
+	http  *http.Client
+}
+
+// New prepares a client; it connects to nothing yet.
+//
+// Errors: [domain.ErrInvalid].
+func New(cfg Config) (*Client, error) {
+	c := &Client{token: cfg.Token, http: cfg.HTTP}
+	switch {
+	case (cfg.URL == "") == (cfg.Socket == ""):
+		return nil, domain.Invalidf("client: want either a URL or a socket")
+	case cfg.Socket != "" && cfg.HTTP != nil:
+		return nil, domain.Invalidf("client: HTTP cannot be set together with Socket")
+	case cfg.Socket != "":
+		c.base, c.where = "http://localhost", cfg.Socket
+		c.http = socketHTTP(cfg.Socket)
+		return c, nil
+	}
+	u, err := url.Parse(cfg.URL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, domain.Invalidf("node %q: want an address such as http://localhost:7480", cfg.URL)
+	}
+	c.base = strings.TrimRight(u.String(), "/")
+	c.where = c.base
+	if c.http == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+		c.http = &http.Client{Transport: t, CheckRedirect: stay}
+	}
+	return c, nil
+}
+
+// socketHTTP reaches one unix socket, whatever the host.
+func socketHTTP(path string) *http.Client {
+	d := net.Dialer{Timeout: dialTimeout}
+	return &http.Client{CheckRedirect: stay, Transport: &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", path) },
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     time.Minute,
+	}}
+}
+
+// stay refuses redirects: a token goes to the node it was made for only.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close lets go of idle connections. The client can still be used.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call is one request with a JSON answer. in and out may be nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	body, err := encode(in)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(ctx, method, path, query, body, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return c.unreachable(ctx, err)
+	case len(text) > maxAnswer:
+		return domain.Exhaustedf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%s %s: the answer of %s cannot be read, is it a Ramet node of this version?: %w", method, path, c.where, err)
+	}
+	return nil
+}
+
+// encode writes a request's body; HTML's characters stay as they are.
+func encode(in any) ([]byte, error) {
+	if in == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(in); err != nil {
+		return nil, domain.Invalidf("write the request: %v", err)
+	}
+	return b.Bytes(), nil
+}
+
+// send makes a request; what is no success becomes an error and is closed.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+	to := c.base + path
+	if len(query) > 0 {
+		to += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, domain.Invalidf("%s: %v", to, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if c.token != nil {
+		token, err := c.token(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("make a token: %w", err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		defer resp.Body.Close()
+		return nil, readProblem(resp, c.where)
+	}
+	return resp, nil
+}
+
+// unreachable says that the node did not answer. A context that ended is
+// handed back as such: nothing is wrong with the node.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	// The client's own text repeats the method and the URL.
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return domain.Unavailablef("no answer from %s (%v): is the node running?", c.where, err)
+}

@@ -1,0 +1,63 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// exampleNode stands in for a node on which one job has run.
+func exampleNode() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			answer(w, 200, api.JobSubmitted{Jobs: []api.Submitted{{Key: "job:1:1"}}, Durability: "disk"})
+		case r.Header.Get("Accept") == "text/event-stream":
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "event: log\nid: 0\ndata: {\"stream\":\"stdout\",\"line\":\"hello\"}\n\nevent: end\ndata: {\"status\":\"finished\"}\n\n")
+		default:
+			answer(w, 404, api.Problem{Code: "not_found", Detail: "job:1:2: not found"})
+		}
+	}))
+}
+
+func Example() {
+	node := exampleNode()
+	defer node.Close()
+	ctx := context.Background()
+
+	c, err := client.New(client.Config{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := c.Submit(ctx, 1, []api.JobInput{{Job: domain.Job{Script: "echo hello", ScriptType: domain.ScriptShell}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	key, err := domain.ParseJobKey(done.Jobs[0].Key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	job, err := c.FollowLogs(ctx, 1, key, 0, func(l domain.Log) error {
+		fmt.Println(l.Stream+":", l.Line)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(job.Status)
+
+	_, err = c.Job(ctx, 1, domain.JobKey{Caller: 1, ID: 2})
+	fmt.Println(errors.Is(err, domain.ErrNotFound), err)
+	// Output:
+	// stdout: hello
+	// finished
+	// true job:1:2: not found
+}

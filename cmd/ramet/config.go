@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+)
+
+// config is the config file. Every field may be left out.
+type config struct {
+	// Runtimes adds script types, or changes those built in.
+	Runtimes map[domain.ScriptType]runtimeConfig `yaml:"runtimes"`
+	// Slots is how many scripts of a type run at once.
+	Slots map[domain.ScriptType]int `yaml:"slots"`
+	// Limits bound every script.
+	Limits limitsConfig `yaml:"limits"`
+	// The rest is as in node.Config; durations are written like 30s or 24h.
+	Lease           time.Duration `yaml:"lease"`
+	Grace           time.Duration `yaml:"grace"`
+	MaxLosses       int           `yaml:"max_losses"`
+	Timeout         time.Duration `yaml:"timeout"`
+	LogBytes        int           `yaml:"log_bytes"`
+	KeepFailedFiles time.Duration `yaml:"keep_failed_files"`
+	Retention       time.Duration `yaml:"retention"`
+}
+
+// runtimeConfig is one block under runtimes.
+type runtimeConfig struct {
+	// Command runs a script; {script} stands for the script's path.
+	Command []string `yaml:"command"`
+	// Suffix is that of the script's file name.
+	Suffix string `yaml:"suffix"`
+	// Version is a command that prints the interpreter's version.
+	Version []string `yaml:"version"`
+	// Env is given to every script of the type.
+	Env map[string]string `yaml:"env"`
+	// Interpreter and Fork are for python: another interpreter, and whether
+	// jobs are forked from a loaded one (the default) or started anew.
+	Interpreter string `yaml:"interpreter"`
+	Fork        *bool  `yaml:"fork"`
+	// Off takes a built-in type away.
+	Off bool `yaml:"off"`
+}
+
+// limitsConfig bounds every script; zero is the runtime's default.
+type limitsConfig struct {
+	CPU         time.Duration `yaml:"cpu"`
+	MemoryBytes int64         `yaml:"memory_bytes"`
+	FileBytes   int64         `yaml:"file_bytes"`
+	Files       int           `yaml:"files"`
+	Processes   int           `yaml:"processes"`
+}
+
+func (l limitsConfig) limits() script.Limits {
+	return script.Limits{CPU: l.CPU, MemoryBytes: l.MemoryBytes, FileBytes: l.FileBytes, Files: l.Files, Processes: l.Processes}
+}
+
+// loadConfig reads a config file; "" is the empty one.
+//
+// Errors: [domain.ErrInvalid] naming the file, the line and the field.
+func loadConfig(path string) (config, error) {
+	var c config
+	if path == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, domain.Invalidf("config file: %v", err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return c, domain.Invalidf("config file %s: %v", path, err)
+	}
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("config file %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func (c config) check() error {
+	for t := range c.Runtimes {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+	}
+	for t, n := range c.Slots {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		if n < 1 || n > 100_000 {
+			return domain.Invalidf("slots.%s is %d, want 1 to 100000", t, n)
+		}
+	}
+	for name, d := range map[string]time.Duration{"lease": c.Lease, "grace": c.Grace, "timeout": c.Timeout,
+		"keep_failed_files": c.KeepFailedFiles, "retention": c.Retention} {
+		if d < 0 {
+			return domain.Invalidf("%s is %v, want a positive duration such as 30s", name, d)
+		}
+	}
+	if c.Lease != 0 && (c.Lease < 3*time.Second || c.Lease > time.Hour) {
+		return domain.Invalidf("lease is %v, want 3s to 1h", c.Lease)
+	}
+	return nil
+}

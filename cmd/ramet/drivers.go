@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/board/redisboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/script/processscript"
+	"github.com/ramet-run/ramet/script/pythonscript"
+)
+
+// This file lists every driver by hand.
+
+// openBoard opens the board that a URL names; "" is the embedded one in the
+// data folder.
+func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (board.Board, error) {
+	scheme, _, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "", "pebble":
+		return pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log})
+	case "redis", "rediss", "unix":
+		b, err := redisboard.Open(ctx, url, redisboard.Config{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		for _, note := range b.Notes() {
+			log.Warn(note)
+		}
+		return b, nil
+	case "mem":
+		log.Warn("the board is in memory: everything is gone when this process ends")
+		return memboard.Open(), nil
+	}
+	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path or mem:", url)
+}
+
+// boardKind names the kind of board that a URL opens, for people.
+func boardKind(url string) string {
+	scheme, _, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "", "pebble":
+		return "embedded"
+	case "mem":
+		return "memory"
+	}
+	return "redis"
+}
+
+// builtin are the runtimes that need no configuration.
+var builtin = map[domain.ScriptType]runtimeConfig{
+	domain.ScriptShell:  {},
+	domain.ScriptPython: {},
+	domain.ScriptV:      {Command: []string{"v", "run", processscript.Placeholder}, Suffix: ".v", Version: []string{"v", "version"}},
+	domain.ScriptNode:   {Command: []string{"node", processscript.Placeholder}, Suffix: ".mjs", Version: []string{"node", "--version"}},
+}
+
+// openRuntimes makes the runtimes, built in and configured, whose processes j
+// holds in.
+func openRuntimes(c config, j *jail.Jail) ([]script.Runtime, error) {
+	all := maps.Clone(builtin)
+	maps.Copy(all, c.Runtimes)
+	var list []script.Runtime
+	for _, t := range slices.Sorted(maps.Keys(all)) {
+		if all[t].Off {
+			continue
+		}
+		rt, err := openRuntime(t, all[t], c, j)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rt)
+	}
+	return list, nil
+}
+
+func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail) (script.Runtime, error) {
+	process := processscript.Config{Type: t, Command: rc.Command, Suffix: rc.Suffix, Version: rc.Version, Env: rc.Env,
+		Limits: c.Limits.limits(), Jail: j}
+	switch {
+	case t == domain.ScriptPython && len(rc.Command) == 0:
+		plain := rc.Fork != nil && !*rc.Fork
+		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Plain: plain, Env: rc.Env, Limits: c.Limits.limits(), Jail: j})
+	case t == domain.ScriptShell && len(rc.Command) == 0:
+		return processscript.Shell(process), nil
+	}
+	return processscript.New(process)
+}

@@ -1,0 +1,24 @@
+// Command ramet runs scripts and workflows that must not be lost. This
+// package is wiring only: flags and file -> parts -> run.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ramet-run/ramet/door/cli"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := cli.Main(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
+		Version: version, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token,
+	})
+	stop()
+	os.Exit(code)
+}

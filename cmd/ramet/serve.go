@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/node"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/script/jail"
+)
+
+// serve runs a node until ctx ends.
+func serve(ctx context.Context, o cli.ServeOptions) error {
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, configFile: o.ConfigFile, name: o.Name,
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, run: true, hide: true, log: o.Logger})
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	local, err := http.ListenSocket(o.Socket)
+	if err != nil {
+		return err
+	}
+	listeners := []net.Listener{local}
+	if o.Listen != "" {
+		tcp, err := http.ListenTCP(o.Listen, o.TLSCert, o.TLSKey)
+		if err != nil {
+			return errors.Join(err, local.Close())
+		}
+		listeners = append(listeners, tcp)
+	}
+	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()),
+		"listen", o.Listen, "pid", os.Getpid())
+	err = p.run(ctx, listeners...)
+	p.log.Info("node stopped", "node", p.node.Name())
+	return err
+}
+
+// embedded starts a node in this process for the time of a command.
+func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
+	// Jobs of a command end with it: there is nobody to go on for.
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, configFile: o.ConfigFile,
+		grace: time.Millisecond, run: o.Run, log: o.Logger})
+	if err != nil {
+		return cli.Embedded{}, err
+	}
+	local, err := http.ListenSocket(o.Socket)
+	if err != nil {
+		p.close()
+		return cli.Embedded{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		defer p.close()
+		done <- p.run(ctx, local)
+	}()
+	stop := sync.OnceValue(func() error { cancel(); return <-done })
+	return cli.Embedded{Socket: o.Socket, Stop: stop}, nil
+}
+
+// options are what serve and embedded have in common.
+type options struct {
+	dataDir, boardURL, configFile string
+	name                          string
+	runnerID                      domain.RunnerID
+	grace, lease                  time.Duration
+	run                           bool // with a runner
+	hide                          bool // the data folder from scripts, which are other people's
+	log                           *slog.Logger
+}
+
+// parts are a node with its board and door, put together but not started.
+type parts struct {
+	kind     string // of the board
+	board    board.Board
+	jail     *jail.Jail
+	runtimes []script.Runtime
+	node     *node.Node
+	door     *http.Door
+	log      *slog.Logger
+}
+
+// assemble opens the board and builds a node with its door on it.
+func assemble(ctx context.Context, o options) (_ *parts, err error) {
+	cfg, err := loadConfig(o.configFile)
+	if err != nil {
+		return nil, err
+	}
+	// Absolute, because jobs work in folders below it.
+	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
+		return nil, err
+	}
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	p := &parts{kind: boardKind(o.boardURL), log: o.log}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.log); err != nil {
+		return nil, err
+	}
+	if o.run {
+		if err = p.openRuntimes(cfg, o); err != nil {
+			return nil, err
+		}
+	}
+	if p.node, err = node.New(ctx, p.board, nodeConfig(o, cfg, p.runtimes)); err != nil {
+		return nil, err
+	}
+	return p, p.openDoor(ctx, o.dataDir)
+}
+
+// openRuntimes opens the runtimes in one jail.
+func (p *parts) openRuntimes(cfg config, o options) (err error) {
+	var hide []string
+	if o.hide {
+		hide = []string{o.dataDir}
+	}
+	if p.jail, err = jail.Open(jail.Config{Hide: hide}); err != nil {
+		return err
+	}
+	p.runtimes, err = openRuntimes(cfg, p.jail)
+	return err
+}
+
+func nodeConfig(o options, c config, runtimes []script.Runtime) node.Config {
+	return node.Config{
+		Name: o.name, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
+		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
+		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention, Logger: o.log,
+	}
+}
+
+// openDoor makes the operator where there is none, and the door.
+func (p *parts) openDoor(ctx context.Context, dataDir string) error {
+	registry := identity.NewRegistry(p.board)
+	op, err := registry.EnsureOperator(ctx, dataDir)
+	if err != nil {
+		return err
+	}
+	if op.Made {
+		p.log.Info("operator made: actor 1, admin of context 1", "key", op.KeyFile)
+	}
+	began := time.Now()
+	a := api.New(api.Parts{
+		Jobs: p.node.Work, Directory: registry, Records: p.board, Logger: p.log,
+		Access: identity.NewAccess(registry, p.log.With("log", "audit")),
+		Info: func() api.Info {
+			return api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
+				Durability: string(p.board.Durability()), Ready: p.node.Ready(), StartedMs: began.UnixMilli()}
+		},
+	})
+	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: registry.KnownActor, Ready: p.node.Ready,
+		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.log.With("log", "audit")})
+	return nil
+}
+
+// run runs the node with its door at every listener until ctx ends.
+func (p *parts) run(ctx context.Context, listeners ...net.Listener) error {
+	services := make([]node.Service, len(listeners))
+	for i, l := range listeners {
+		services[i] = func(ctx context.Context) error { return p.door.Serve(ctx, l) }
+	}
+	return p.node.Run(ctx, services...)
+}
+
+// close closes what assemble opened, as far as it came.
+func (p *parts) close() {
+	for _, rt := range p.runtimes {
+		if err := rt.Close(); err != nil {
+			p.log.Warn("runtime not closed cleanly", "script_type", string(rt.Type()), "err", err)
+		}
+	}
+	if p.jail != nil {
+		if err := p.jail.Close(); err != nil {
+			p.log.Warn("jail not closed cleanly", "err", err)
+		}
+	}
+	if p.board != nil {
+		if err := p.board.Close(); err != nil {
+			p.log.Warn("board not closed cleanly", "err", err)
+		}
+	}
+}
+
+// newKey makes a key file for the actor that register says the key is for.
+// The file comes first: a registered key that cannot be written is lost.
+func newKey(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error) {
+	key, err := identity.NewKey()
+	if err != nil {
+		return "", "", err
+	}
+	if mycelium, err = identity.X25519Pubkey(key.Pubkey()); err != nil {
+		return "", "", err
+	}
+	if err := identity.SaveKey(path, key); err != nil {
+		return "", "", err
+	}
+	id, err := register(key.Pubkey())
+	if err != nil {
+		return "", "", errors.Join(err, os.Remove(path))
+	}
+	return key.Pubkey(), mycelium, identity.NameKey(path, id)
+}
+
+// token signs a token with a key file.
+func token(keyFile, audience string, ttl time.Duration) (string, error) {
+	key, err := identity.LoadKey(keyFile)
+	if err != nil {
+		return "", err
+	}
+	return identity.Mint(key, audience, time.Now(), ttl)
+}

@@ -1,0 +1,281 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/work"
+)
+
+// fakeNode speaks the wire's shapes. A job's script is its behaviour: each
+// line "out X" or "err X" is logged, "key=value" is a result, "fail" ends it in
+// error and "hang" keeps it running until it is cancelled.
+type fakeNode struct {
+	mu      sync.Mutex
+	jobs    map[domain.JobKey]*domain.Job
+	next    domain.JobID
+	begun   chan struct{} // gets a value when a log is followed
+	changed *sync.Cond
+	seen    []string // requests
+	tokens  []string
+	options []cli.EmbeddedOptions
+	stopped int
+}
+
+func newFakeNode() *fakeNode {
+	f := &fakeNode{jobs: map[domain.JobKey]*domain.Job{}, begun: make(chan struct{}, 100)}
+	f.changed = sync.NewCond(&f.mu)
+	return f
+}
+
+func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.seen = append(f.seen, r.Method+" "+r.URL.RequestURI())
+	if t := r.Header.Get("Authorization"); t != "" {
+		f.tokens = append(f.tokens, t)
+	}
+	f.mu.Unlock()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Info{Name: "fake", Version: "v0", RunnerID: 3, Board: "memory", Durability: "process", Ready: true})
+	})
+	mux.HandleFunc("POST /v1/contexts/{context}/jobs", f.submit)
+	mux.HandleFunc("GET /v1/contexts/{context}/jobs", f.list)
+	mux.HandleFunc("GET /v1/contexts/{context}/jobs/{caller}/{id}/logs", f.logs)
+	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}", f.job)
+	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}/{verb}", f.job)
+	mux.HandleFunc("POST /v1/contexts/{context}/prerequisites/meet", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /v1/contexts/{context}/audit", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.AuditReport{Context: 1, Audit: work.Audit{Looked: 2, Stuck: []work.Finding{{Key: "job:1:9", Text: "odd"}}}})
+	})
+	mux.HandleFunc("POST /v1/contexts", func(w http.ResponseWriter, r *http.Request) {
+		var t domain.Tenant
+		json.NewDecoder(r.Body).Decode(&t)
+		if t.ID == 0 {
+			t.ID = 2
+		}
+		answer(w, 200, t)
+	})
+	mux.HandleFunc("POST /v1/actors", func(w http.ResponseWriter, r *http.Request) {
+		var a domain.Actor
+		json.NewDecoder(r.Body).Decode(&a)
+		a.ID = 12
+		answer(w, 200, a)
+	})
+	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.RunnerList{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
+			{ScriptType: "shell", Served: true, Slots: 4, Isolation: []string{"own process group"}, NotInForce: []string{"cgroup: not delegated"}},
+			{ScriptType: "v", Why: "v is not installed"},
+		}}}})
+	})
+	mux.ServeHTTP(w, r)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(body)
+}
+
+func (f *fakeNode) submit(w http.ResponseWriter, r *http.Request) {
+	var in api.JobSubmit
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		answer(w, 400, api.Problem{Code: "invalid", Detail: err.Error()})
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := api.JobSubmitted{Durability: "disk"}
+	for _, i := range in.Jobs {
+		j := i.Job
+		if j.CallerID == 0 {
+			j.CallerID = 1
+		}
+		if j.ID == 0 {
+			for f.next++; f.jobs[domain.JobKey{Caller: j.CallerID, ID: f.next}] != nil; f.next++ {
+			}
+			j.ID = f.next
+		}
+		if j.ScriptType == "cobol" {
+			out.Jobs = append(out.Jobs, api.Submitted{Error: &api.Problem{Code: "invalid", Detail: "nobody serves cobol"}})
+			continue
+		}
+		_, existing := f.jobs[j.Key()]
+		if !existing {
+			f.jobs[j.Key()] = f.play(j)
+		}
+		out.Jobs = append(out.Jobs, api.Submitted{Key: j.Key().String(), Existing: existing})
+	}
+	answer(w, 200, out)
+}
+
+// play gives a job the state that its script says.
+func (f *fakeNode) play(j domain.Job) *domain.Job {
+	j.Status, j.StartedMs, j.FinishedMs, j.Attempt = domain.JobFinished, 1_000, 2_500, 1
+	j.Result = map[string]string{"exit_code": "0", "stdout": "hidden"}
+	for line := range strings.Lines(j.Script) {
+		line = strings.TrimSpace(line)
+		if name, value, ok := strings.Cut(line, "="); ok {
+			j.Result[name] = value
+		}
+		switch line {
+		case "fail":
+			j.Status, j.Reason, j.Error = domain.JobError, domain.ReasonScriptFailed, "exit code 3"
+		case "hang":
+			j.Status = domain.JobStarted
+		}
+	}
+	return &j
+}
+
+// find is the job of a request; it answers itself where there is none.
+func (f *fakeNode) find(w http.ResponseWriter, r *http.Request) *domain.Job {
+	key, _ := domain.ParseJobKey(r.PathValue("caller") + ":" + r.PathValue("id"))
+	j := f.jobs[key]
+	if j == nil {
+		answer(w, 404, api.Problem{Code: "not_found", Detail: key.String() + ": not found"})
+	}
+	return j
+}
+
+func (f *fakeNode) job(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.find(w, r)
+	if j == nil {
+		return
+	}
+	switch r.PathValue("verb") {
+	case "explain":
+		answer(w, 200, work.Explanation{Key: j.Key().String(), Status: j.Status, Standing: work.StandingQueued, Text: "3 are before it", Ahead: 3})
+		return
+	case "cancel":
+		if j.Final() {
+			answer(w, 409, api.Problem{Code: "conflict", Detail: "it has ended"})
+			return
+		}
+		j.Status, j.Reason = domain.JobError, domain.ReasonCancelled
+		f.changed.Broadcast()
+	case "wait":
+		for !j.Final() {
+			f.changed.Wait()
+		}
+	}
+	answer(w, 200, j)
+}
+
+func (f *fakeNode) list(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := api.JobList{Jobs: []*domain.Job{}}
+	if r.URL.Query().Get("cursor") == "" {
+		list.Next = "more" // an empty page first: it is allowed
+		answer(w, 200, list)
+		return
+	}
+	for id := domain.JobID(0); id < 100; id++ {
+		if j := f.jobs[domain.JobKey{Caller: 1, ID: id}]; j != nil {
+			list.Jobs = append(list.Jobs, j)
+		}
+	}
+	answer(w, 200, list)
+}
+
+func (f *fakeNode) logs(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.find(w, r)
+	if j == nil {
+		return
+	}
+	logs := []domain.Log{}
+	for line := range strings.Lines(j.Script) {
+		word, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "out" || word == "err" {
+			logs = append(logs, domain.Log{Stream: "std" + word, Attempt: 1, Line: text})
+		}
+	}
+	if r.Header.Get("Accept") != "text/event-stream" {
+		part := api.JobLogs{Logs: logs}
+		if r.URL.Query().Get("from") != "0" {
+			part.From, part.Logs = len(logs), []domain.Log{}
+		}
+		answer(w, 200, part)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i, l := range logs {
+		text, _ := json.Marshal(l)
+		fmt.Fprintf(w, "event: log\nid: %d\ndata: %s\n\n", i, text)
+	}
+	w.(http.Flusher).Flush()
+	f.begun <- struct{}{}
+	gone := context.AfterFunc(r.Context(), f.changed.Broadcast)
+	defer gone()
+	for !j.Final() && r.Context().Err() == nil {
+		f.changed.Wait()
+	}
+	text, _ := json.Marshal(j)
+	fmt.Fprintf(w, "event: end\ndata: %s\n\n", text)
+}
+
+// hooks make commands reach f as an embedded node.
+func (f *fakeNode) hooks() cli.Hooks {
+	return cli.Hooks{
+		Version: "v1.2.3",
+		Embedded: func(_ context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.options = append(f.options, o)
+			l, err := net.Listen("unix", o.Socket)
+			if err != nil {
+				return cli.Embedded{}, err
+			}
+			s := &http.Server{Handler: f}
+			go s.Serve(l)
+			return cli.Embedded{Socket: o.Socket, Stop: func() error {
+				f.mu.Lock()
+				f.stopped++
+				f.mu.Unlock()
+				return s.Close()
+			}}, nil
+		},
+		NewKey: func(path string, register func(string) (domain.ActorID, error)) (string, string, error) {
+			pubkey := strings.Repeat("ab", 32)
+			_, err := register(pubkey)
+			return pubkey, "myc", err
+		},
+		Token: func(key, audience string, ttl time.Duration) (string, error) {
+			return fmt.Sprintf("%s for %s", "signed", audience), nil
+		},
+	}
+}
+
+// result is what a command line did.
+type result struct {
+	code     int
+	out, err string
+}
+
+// ramet runs a command line.
+func ramet(t *testing.T, hooks cli.Hooks, stdin string, args ...string) result {
+	t.Helper()
+	return rametIn(t.Context(), hooks, stdin, args...)
+}
+
+func rametIn(ctx context.Context, hooks cli.Hooks, stdin string, args ...string) result {
+	var out, errs bytes.Buffer
+	code := cli.Main(ctx, args, cli.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, hooks)
+	return result{code, out.String(), errs.String()}
+}

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (a *app) jobCommand() *cobra.Command {
+	c := noun("job", "Submit, show, follow and end jobs", a.jobSubmit(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobWait(),
+		a.jobCancel(), a.jobRetry(), a.jobExplain())
+	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of caller 1."
+	return c
+}
+
+func (a *app) jobSubmit() *cobra.Command {
+	var flags jobFlags
+	c := &cobra.Command{
+		Use:   "submit FILE|-",
+		Short: "Hand in a script, or the jobs of a file, and return once they are safe",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			jobs, err := a.jobs(c, args[0], &flags)
+			if err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return a.submit(c.Context(), n, jobs) })
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+func (a *app) submit(ctx context.Context, c *client.Client, jobs []api.JobInput) error {
+	out, err := c.Submit(ctx, a.tenant(), jobs)
+	if err != nil {
+		return err
+	}
+	err = a.print(out, func(t *table) {
+		for _, s := range out.Jobs {
+			if s.Error == nil {
+				t.row(s.Key)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	_, refused := a.accepted(out)
+	return refused
+}
+
+// onJob is a verb about one job.
+func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Client, key domain.JobKey) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " KEY", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			key, err := parseKey(args[0])
+			if err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return do(c.Context(), n, key) })
+		},
+	}
+}
+
+// asking is a verb that answers with the job.
+func (a *app) asking(use, short string, ask func(c *client.Client, ctx context.Context, t domain.TenantID, k domain.JobKey) (*domain.Job, error)) *cobra.Command {
+	return a.onJob(use, short, func(ctx context.Context, c *client.Client, key domain.JobKey) error {
+		j, err := ask(c, ctx, a.tenant(), key)
+		if err != nil {
+			return err
+		}
+		return a.print(j, func(t *table) { jobTable(t, j) })
+	})
+}
+
+func (a *app) jobShow() *cobra.Command {
+	return a.asking("show", "Show a job and its result", (*client.Client).Job)
+}
+
+func (a *app) jobCancel() *cobra.Command {
+	return a.asking("cancel", "End a job: at once where it waits, by telling it to stop where it runs", (*client.Client).Cancel)
+}
+
+func (a *app) jobRetry() *cobra.Command {
+	return a.asking("retry", "Bring a job that ended in error back to its queue", (*client.Client).Retry)
+}
+
+func (a *app) jobWait() *cobra.Command {
+	c := a.onJob("wait", "Wait until a job has ended, and show it", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
+		j, err := c.Wait(ctx, a.tenant(), key)
+		if err != nil {
+			return err
+		}
+		if err := a.print(j, func(t *table) { jobTable(t, j) }); err != nil {
+			return err
+		}
+		return failure(j)
+	})
+	c.Long = c.Short + ". Exit code: 0 it finished, 1 it failed."
+	return c
+}
+
+// failure is the exit code of a command that waited for a job.
+func failure(j *domain.Job) error {
+	if j.Final() && j.Status != domain.JobFinished {
+		return &exitError{code: exitFailed, text: j.Key().String() + " " + ending(j)}
+	}
+	return nil
+}
+
+func jobTable(t *table, j *domain.Job) {
+	t.field("job", j.Key())
+	t.field("context", j.ContextID)
+	t.field("status", j.Status)
+	t.field("reason", j.Reason)
+	t.field("error", j.Error)
+	t.field("cancelled by", j.Cancel)
+	t.field("script type", j.ScriptType)
+	t.field("attempts", j.Attempt)
+	t.field("failures", fmt.Sprintf("%d of %d", j.Failures, int(j.Retries)+1))
+	t.field("losses", j.Losses)
+	t.field("runner", j.RunnerID)
+	t.field("held by", j.LeaseOwner)
+	t.field("needs", j.Dependends)
+	t.field("prerequisites", strings.Join(j.Prerequisites, ", "))
+	t.field("priority", j.Priority)
+	t.field("not before", clock(j.NotBefore))
+	t.field("queued", clock(j.QueuedMs))
+	t.field("started", clock(j.StartedMs))
+	t.field("finished", clock(j.FinishedMs))
+	t.field("took", took(j))
+	t.field("next try", clock(j.NextRetryMs))
+	for _, name := range slices.Sorted(maps.Keys(j.Result)) {
+		t.field("result "+visible(name), j.Result[name])
+	}
+}
+
+func (a *app) jobList() *cobra.Command {
+	var f client.JobFilter
+	var status, typ string
+	var caller uint32
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List the jobs of a context", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.Status, f.Type, f.Caller = domain.JobStatus(status), domain.ScriptType(typ), domain.ActorID(caller)
+			if status != "" && !f.Status.Known() {
+				return domain.Invalidf("--status %q: want dispatched, waiting_for_prerequisites, started, error or finished", status)
+			}
+			if limit < 1 {
+				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return a.list(c.Context(), n, f, limit) })
+		},
+	}
+	c.Flags().StringVar(&status, "status", "", "only jobs of that `status`")
+	c.Flags().StringVar(&typ, "type", "", "only scripts of that `type`")
+	c.Flags().Uint32Var(&caller, "caller", 0, "only jobs of that `actor`")
+	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	return c
+}
+
+// list collects pages up to limit jobs. Next tells that there are more.
+func (a *app) list(ctx context.Context, c *client.Client, f client.JobFilter, limit int) error {
+	all := api.JobList{Jobs: []*domain.Job{}}
+	for {
+		f.Limit = min(limit-len(all.Jobs), 500)
+		page, err := c.Jobs(ctx, a.tenant(), f, all.Next)
+		if err != nil {
+			return err
+		}
+		all.Jobs, all.Next = append(all.Jobs, page.Jobs...), page.Next
+		if all.Next == "" || len(all.Jobs) >= limit {
+			break
+		}
+	}
+	all.Jobs = all.Jobs[:min(limit, len(all.Jobs))]
+	if all.Next != "" && a.output == outTable {
+		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
+	}
+	return a.print(all, func(t *table) {
+		t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
+		for _, j := range all.Jobs {
+			t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
+		}
+	})
+}
+
+func (a *app) jobLogs() *cobra.Command {
+	var follow bool
+	c := a.onJob("logs", "Show what a job said", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
+		if follow {
+			return a.followLogs(ctx, c, key)
+		}
+		return a.logs(ctx, c, key)
+	})
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
+	return c
+}
+
+// logs shows a log as far as it goes.
+func (a *app) logs(ctx context.Context, c *client.Client, key domain.JobKey) error {
+	all := api.JobLogs{Logs: []domain.Log{}}
+	for next := 0; ; {
+		part, err := c.Logs(ctx, a.tenant(), key, next, 0)
+		if err != nil {
+			return err
+		}
+		if len(part.Logs) == 0 {
+			break
+		}
+		next = max(part.From, next) + len(part.Logs)
+		if a.output == outTable {
+			for _, l := range part.Logs {
+				a.logLine(l)
+			}
+			continue
+		}
+		all.Logs = append(all.Logs, part.Logs...)
+	}
+	if a.output == outTable {
+		return nil
+	}
+	return a.print(all, nil)
+}
+
+// followLogs shows a log until the job has ended; as JSON or YAML, a document
+// for each line.
+func (a *app) followLogs(ctx context.Context, c *client.Client, key domain.JobKey) error {
+	j, err := c.FollowLogs(ctx, a.tenant(), key, 0, func(l domain.Log) error {
+		if a.output == outTable {
+			a.logLine(l)
+			return nil
+		}
+		if a.output == outYAML {
+			fmt.Fprintln(a.std.Out, "---")
+		}
+		return a.print(l, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return failure(j)
+}
+
+// logLine writes a line where the script wrote it.
+func (a *app) logLine(l domain.Log) {
+	switch l.Stream {
+	case "stdout":
+		fmt.Fprintln(a.std.Out, l.Line)
+	case "ramet":
+		fmt.Fprintln(a.std.Err, "ramet: "+l.Line)
+	default:
+		fmt.Fprintln(a.std.Err, l.Line)
+	}
+}
+
+func (a *app) jobExplain() *cobra.Command {
+	return a.onJob("explain", "Say why a job is where it is, and what will move it", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
+		x, err := c.Explain(ctx, a.tenant(), key)
+		if err != nil {
+			return err
+		}
+		return a.print(x, func(t *table) {
+			t.field("job", x.Key)
+			t.field("status", x.Status)
+			t.field("standing", x.Standing)
+			t.field("why", x.Text)
+			t.field("since", clock(x.SinceMs))
+			t.field("held by", x.Holder)
+			t.field("waits for", strings.Join(x.WaitsFor, ", "))
+			t.field("looked at by", clock(x.NextMs))
+			t.field("queue", x.Queue)
+			if x.Ahead < 0 {
+				t.field("ahead of it", "too many to count")
+			} else {
+				t.field("ahead of it", x.Ahead)
+			}
+		})
+	})
+}

@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// maxJobsFile bounds a jobs file; its scripts can be files of their own.
+	maxJobsFile = 64 << 20 // bytes
+	// maxJobs bounds how many jobs one file has.
+	maxJobs = 10_000
+)
+
+// fileJob is one job of a jobs file: what a caller may ask for, with the
+// names that [domain.Job] has in JSON.
+type fileJob struct {
+	ID                  domain.JobID      `yaml:"id"`
+	CallerID            domain.ActorID    `yaml:"caller_id"`
+	ContextID           domain.TenantID   `yaml:"context_id"`
+	Script              string            `yaml:"script"`
+	ScriptType          domain.ScriptType `yaml:"script_type"`
+	Timeout             uint32            `yaml:"timeout"`
+	Retries             uint8             `yaml:"retries"`
+	EnvVars             map[string]string `yaml:"env_vars"`
+	Prerequisites       []string          `yaml:"prerequisites"`
+	Dependends          []domain.JobID    `yaml:"dependends"`
+	Depends             []domain.JobID    `yaml:"depends"` // another spelling of Dependends
+	Priority            int               `yaml:"priority"`
+	NotBefore           int64             `yaml:"not_before"`
+	ForRunner           domain.RunnerID   `yaml:"for_runner"`
+	PrerequisiteTimeout uint32            `yaml:"prerequisite_timeout"`
+	TraceID             string            `yaml:"trace_id"`
+	// File is read into Script; its path is relative to the jobs file.
+	File string `yaml:"file"`
+}
+
+// fileJobFields are the names above.
+var fileJobFields = []string{
+	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "env_vars", "prerequisites", "dependends", "depends",
+	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "file",
+}
+
+// rametFields are fields of a job's record that nobody hands in.
+var rametFields = []string{
+	"result", "created_at", "updated_at", "status", "reason", "error", "exit_code", "attempt", "runner_id", "flow_id",
+}
+
+// parseJobs reads a jobs file: YAML or JSON with a list "jobs". name is the
+// file's, for errors; dir is what the paths in it are relative to.
+//
+// Errors: [domain.ErrInvalid] with file and line.
+func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
+	p := jobsParser{name: name, dir: dir, seen: map[domain.JobKey]int{}}
+	if json.Valid(text) { // the YAML parser does not know all of JSON's escapes
+		root, err := jsonNode(text)
+		if err != nil {
+			return nil, domain.Invalidf("%s: %v", name, err)
+		}
+		return p.document(root)
+	}
+	var doc yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, domain.Invalidf("%s is empty; want a list of jobs under `jobs:`", name)
+	} else if err != nil {
+		return nil, domain.Invalidf("%s: %s", name, yamlText(err))
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, domain.Invalidf("%s: has more than one document; want one", name)
+	}
+	return p.document(doc.Content[0])
+}
+
+// jobsParser goes through one jobs file.
+type jobsParser struct {
+	name, dir string
+	seen      map[domain.JobKey]int // the line of each job with an id
+}
+
+func (p *jobsParser) invalid(n *yaml.Node, format string, args ...any) error {
+	return domain.Invalidf("%s:%d: %s", p.name, n.Line, fmt.Sprintf(format, args...))
+}
+
+func (p *jobsParser) document(root *yaml.Node) ([]api.JobInput, error) {
+	if root.Kind != yaml.MappingNode {
+		return nil, p.invalid(root, "want a list of jobs under `jobs:`")
+	}
+	if err := p.fields(root, []string{"jobs"}, nil); err != nil {
+		return nil, err
+	}
+	if len(root.Content) == 0 || root.Content[1].Kind != yaml.SequenceNode || len(root.Content[1].Content) == 0 {
+		return nil, p.invalid(root, "want a list of at least one job under `jobs:`")
+	}
+	items := root.Content[1].Content
+	if len(items) > maxJobs {
+		return nil, p.invalid(root, "%d jobs, the limit is %d", len(items), maxJobs)
+	}
+	jobs := make([]api.JobInput, 0, len(items))
+	for _, item := range items {
+		j, err := p.job(item)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// fields refuses names that are not known, and those that stand twice.
+func (p *jobsParser) fields(n *yaml.Node, known, ours []string) error {
+	var names []string
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch name := key.Value; {
+		case slices.Contains(ours, name):
+			return p.invalid(key, "field %q is set by ramet; leave it out", name)
+		case !slices.Contains(known, name):
+			return p.invalid(key, "unknown field %q%s", name, guess(name, known))
+		case slices.Contains(names, name):
+			return p.invalid(key, "field %q stands twice", name)
+		}
+		names = append(names, key.Value)
+	}
+	return nil
+}
+
+func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return api.JobInput{}, p.invalid(n, "want a job with fields such as `script_type:` and `file:`")
+	}
+	if err := p.fields(n, fileJobFields, rametFields); err != nil {
+		return api.JobInput{}, err
+	}
+	var f fileJob
+	if err := n.Decode(&f); err != nil {
+		return api.JobInput{}, domain.Invalidf("%s: %s", p.name, yamlText(err))
+	}
+	if err := p.fill(n, &f); err != nil {
+		return api.JobInput{}, err
+	}
+	j := api.JobInput{Job: domain.Job{
+		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: f.Timeout,
+		Retries: f.Retries, EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
+		NotBefore: f.NotBefore, ForRunner: f.ForRunner, PrerequisiteTimeout: f.PrerequisiteTimeout, TraceID: f.TraceID,
+	}}
+	// What the node would refuse is refused here, where the line is known. A
+	// job without a caller is its submitter's.
+	check := j.Job
+	check.CallerID = cmp.Or(check.CallerID, domain.Operator)
+	if err := check.Validate(); err != nil {
+		return api.JobInput{}, p.invalid(n, "%v", err)
+	}
+	return j, nil
+}
+
+// fill brings in what a job's file says, and resolves the two spellings.
+func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
+	switch {
+	case f.File != "" && f.Script != "":
+		return p.invalid(n, "script and file: want one of them")
+	case f.Depends != nil && f.Dependends != nil:
+		return p.invalid(n, "dependends and depends are the same field; want one of them")
+	case f.Depends != nil:
+		f.Dependends = f.Depends
+	}
+	if key := (domain.JobKey{Caller: f.CallerID, ID: f.ID}); f.ID != 0 {
+		if line, twice := p.seen[key]; twice {
+			return p.invalid(n, "job %d stands at line %d already", f.ID, line)
+		}
+		p.seen[key] = n.Line
+	}
+	if f.File != "" {
+		file := f.File
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(p.dir, file)
+		}
+		text, err := readScript(file)
+		if err != nil {
+			return p.invalid(n, "%v", err)
+		}
+		f.Script = text
+		f.ScriptType = cmp.Or(f.ScriptType, scriptType(file, text))
+	}
+	if f.ScriptType == "" {
+		return p.invalid(n, "want script_type, for example shell or python")
+	}
+	return nil
+}
+
+// guess is a hint at the known name that is nearest to a wrong one.
+func guess(name string, known []string) string {
+	plain := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
+	others := map[string]string{"env": "env_vars", "type": "script_type", "depends_on": "dependends", "needs": "dependends", "caller": "caller_id", "path": "file"}
+	best, near := others[name], ""
+	for _, k := range known {
+		switch p, q := plain(name), plain(k); {
+		case p == q:
+			best = k
+		case len(p) > 2 && len(q) > 2 && (strings.HasPrefix(q, p) || strings.HasPrefix(p, q)):
+			near = cmp.Or(near, k)
+		}
+	}
+	best = cmp.Or(best, near)
+	if best == "" || !slices.Contains(known, best) {
+		return "; known are " + strings.Join(known, ", ")
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// yamlText is a parser's error on one line, without words of its own.
+func yamlText(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
+	text, _, _ = strings.Cut(text, "\n")
+	for was, is := range map[string]string{"!!str ": "", "!!int ": "", "!!float ": "", "!!bool ": "", "!!seq into": "a list into", "!!map into": "fields into",
+		"domain.JobID": "a job's id", "domain.ActorID": "an actor's id", "domain.RunnerID": "a runner's id", "domain.TenantID": "a context's id",
+		"domain.ScriptType": "a script type", "uint32": "a number from 0 to 4294967295", "uint8": "a number from 0 to 255"} {
+		text = strings.ReplaceAll(text, was, is)
+	}
+	return text
+}
+
+// readScript reads a script's file.
+//
+// Errors: [domain.ErrNotFound], [domain.ErrInvalid].
+func readScript(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fileError(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, domain.MaxScriptBytes+1))
+	if err != nil {
+		return "", fileError(err)
+	}
+	return string(text), checkSize(file, len(text))
+}
+
+func checkSize(name string, n int) error {
+	if n > domain.MaxScriptBytes {
+		return domain.Invalidf("%s is longer than a script may be, %d bytes", name, domain.MaxScriptBytes)
+	}
+	return nil
+}
+
+// extensions are those that say a script's type.
+var extensions = map[string]domain.ScriptType{
+	".sh": domain.ScriptShell, ".py": domain.ScriptPython, ".v": domain.ScriptV, ".js": domain.ScriptNode, ".mjs": domain.ScriptNode,
+	".rhai": domain.ScriptRhai,
+}
+
+// interpreters are the programs that a script's #! line may name.
+var interpreters = map[string]domain.ScriptType{
+	"sh": domain.ScriptShell, "bash": domain.ScriptShell, "dash": domain.ScriptShell, "ash": domain.ScriptShell,
+	"python": domain.ScriptPython, "v": domain.ScriptV, "node": domain.ScriptNode, "rhai": domain.ScriptRhai, "rhai-run": domain.ScriptRhai,
+}
+
+// scriptType tells a script's type by its file's name or its #! line; "" where
+// neither does.
+func scriptType(file, text string) domain.ScriptType {
+	if t := extensions[strings.ToLower(filepath.Ext(file))]; t != "" {
+		return t
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	line, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return ""
+	}
+	words := strings.Fields(line)
+	if len(words) > 0 && path.Base(words[0]) == "env" {
+		// env's own flags and settings come before the program.
+		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	// python3, python3.12
+	return interpreters[strings.TrimRight(path.Base(words[0]), "0123456789.")]
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// jobFlags are those by which a job is made of a script's file.
+type jobFlags struct {
+	scriptType string
+	env        []string
+	timeout    time.Duration
+	retries    uint8
+	priority   int
+}
+
+func (f *jobFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.scriptType, "type", "", "the script's `type`: shell, python, node, v, ... (default: by extension or #! line)")
+	c.Flags().StringArrayVar(&f.env, "env", nil, "an environment variable, `NAME=VALUE`; may be repeated")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long the script may run, in whole seconds (default: the node's, 1h)")
+	c.Flags().Uint8Var(&f.retries, "retries", 0, "how often it is tried again after it failed")
+	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 9, tried highest first; 0 is the plain queue")
+}
+
+// jobs reads the file that a command names: a script, or a list of jobs.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrNotFound].
+func (a *app) jobs(c *cobra.Command, file string, f *jobFlags) ([]api.JobInput, error) {
+	env, err := f.environment()
+	if err != nil {
+		return nil, err
+	}
+	text, err := a.readInput(file, maxJobsFile)
+	if err != nil {
+		return nil, err
+	}
+	if !f.isList(file, text) {
+		return f.script(file, text, env)
+	}
+	for _, name := range []string{"timeout", "retries", "priority"} {
+		if c.Flags().Changed(name) {
+			return nil, domain.Invalidf("--%s is for a single script; write %q into %s", name, name, file)
+		}
+	}
+	jobs, err := parseJobs(file, filepath.Dir(file), text)
+	for i := range jobs {
+		if len(env) > 0 {
+			all := maps.Clone(env)
+			for name, value := range jobs[i].EnvVars {
+				if _, given := all[name]; !given {
+					all[name] = value
+				}
+			}
+			jobs[i].EnvVars = all
+		}
+	}
+	return jobs, err
+}
+
+// isList reports whether a file has jobs, not a script.
+func (f *jobFlags) isList(file string, text []byte) bool {
+	if f.scriptType != "" {
+		return false
+	}
+	if file == "-" {
+		return !strings.HasPrefix(string(text), "#!")
+	}
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(file)))
+}
+
+func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]api.JobInput, error) {
+	t := domain.ScriptType(f.scriptType)
+	if t == "" {
+		t = scriptType(file, string(text))
+	}
+	if t == "" {
+		return nil, domain.Invalidf("%s: neither its extension nor a #! line says what script this is; give --type, for example --type shell", file)
+	}
+	if err := checkSize(file, len(text)); err != nil {
+		return nil, err
+	}
+	if f.timeout < 0 || f.timeout%time.Second != 0 || f.timeout > domain.MaxTimeout*time.Second {
+		return nil, domain.Invalidf("--timeout %v: want whole seconds up to 30 days, for example 90s", f.timeout)
+	}
+	j := domain.Job{Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
+		Retries: f.retries, Priority: f.priority}
+	check := j
+	check.CallerID = domain.Operator
+	if err := check.Validate(); err != nil {
+		return nil, domain.Invalidf("%s: %v", file, err)
+	}
+	return []api.JobInput{{Job: j}}, nil
+}
+
+func (f *jobFlags) environment() (map[string]string, error) {
+	env := make(map[string]string, len(f.env))
+	for _, e := range f.env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, domain.Invalidf("--env %q: want NAME=VALUE", e)
+		}
+		env[name] = value
+	}
+	return env, domain.ValidateEnv(env)
+}
+
+// parseKey reads a job's key as people type it: job:1:7, 1:7, or 7 for a job
+// of the operator.
+//
+// Errors: [domain.ErrInvalid].
+func parseKey(s string) (domain.JobKey, error) {
+	if !strings.Contains(s, ":") {
+		if key, err := domain.ParseJobKey("1:" + s); err == nil {
+			return key, nil
+		}
+		return domain.JobKey{}, domain.Invalidf("job %q: want job:<caller>:<id>, <caller>:<id> or <id>, for example 1:7", s)
+	}
+	return domain.ParseJobKey(s)
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Streams are the process's own. What is a terminal is drawn on as such.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// Hooks are what the command line does not do itself; cmd/ramet gives them.
+type Hooks struct {
+	// Version is printed by `ramet version`. Default: "dev".
+	Version string
+	// Serve runs a node until ctx ends.
+	Serve func(ctx context.Context, o ServeOptions) error
+	// Embedded starts a node in this process; it has stopped when Stop returns.
+	Embedded func(ctx context.Context, o EmbeddedOptions) (Embedded, error)
+	// NewKey makes a key, asks register whose it is, and writes it to a file
+	// that must not be there before; mycelium is the key as the Mycelium network
+	// knows it. It looks for the file first: a registered key that cannot be
+	// written is lost.
+	NewKey func(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error)
+	// Token signs a token for the node named audience.
+	Token func(keyFile, audience string, ttl time.Duration) (string, error)
+	// ExitCode is the process's exit code for an error's code word. Default:
+	// invalid 2, unauthenticated and forbidden 3, not_found 4, conflict 5,
+	// exhausted 6, unavailable 7, others 70.
+	ExitCode func(code string) int
+}
+
+// ServeOptions are the flags of `ramet serve`; zero is the node's default.
+type ServeOptions struct {
+	DataDir    string
+	Socket     string // where to listen besides Listen: [SocketPath] of DataDir
+	BoardURL   string
+	Listen     string // host:port, or ""
+	TLSCert    string // PEM files for Listen; both or none
+	TLSKey     string
+	Name       string
+	RunnerID   domain.RunnerID
+	ConfigFile string
+	Grace      time.Duration
+	Lease      time.Duration
+	Logger     *slog.Logger
+}
+
+// EmbeddedOptions say what node to start in this process.
+type EmbeddedOptions struct {
+	DataDir    string
+	Socket     string // where to listen: [SocketPath] of DataDir
+	BoardURL   string
+	ConfigFile string
+	Run        bool // with a runner
+	Logger     *slog.Logger
+}
+
+// Embedded is a node in this process.
+type Embedded struct {
+	Socket string
+	Stop   func() error
+}
+
+const (
+	exitFailed      = 1
+	exitInterrupted = 130
+)
+
+// defaultExitCode is [Hooks.ExitCode] where none is given.
+func defaultExitCode(code string) int {
+	switch code {
+	case "invalid":
+		return 2
+	case "unauthenticated", "forbidden":
+		return 3
+	case "not_found":
+		return 4
+	case "conflict":
+		return 5
+	case "exhausted":
+		return 6
+	case "unavailable":
+		return 7
+	}
+	return 70
+}
+
+// exitError ends the process with a code. Text may be "", where all has been
+// said.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// Main runs one command line and returns the exit code. ctx ends with Ctrl-C.
+func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
+	hooks.Version = cmp.Or(hooks.Version, "dev")
+	if hooks.ExitCode == nil {
+		hooks.ExitCode = defaultExitCode
+	}
+	a := &app{std: std, hooks: hooks}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	return a.exit(ctx, root.ExecuteContext(ctx))
+}
+
+// exit says what went wrong, if anything, and turns it into the exit code.
+func (a *app) exit(ctx context.Context, err error) int {
+	own := (*exitError)(nil)
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &own):
+		if own.text != "" {
+			a.complain(own.text)
+		}
+		return own.code
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return exitInterrupted
+	}
+	a.complain(err.Error())
+	return a.hooks.ExitCode(codeOf(err))
+}
+
+// complain writes a line to people.
+func (a *app) complain(text string) {
+	fmt.Fprintln(a.std.Err, "ramet: "+strings.TrimSpace(text))
+}
+
+// codeOf is the code word of an error.
+func codeOf(err error) string {
+	if e := (*client.Error)(nil); errors.As(err, &e) {
+		return e.Problem.Code
+	}
+	for code, kind := range map[string]error{
+		"invalid": domain.ErrInvalid, "forbidden": domain.ErrForbidden, "not_found": domain.ErrNotFound,
+		"conflict": domain.ErrConflict, "exhausted": domain.ErrExhausted, "unavailable": domain.ErrUnavailable,
+	} {
+		if errors.Is(err, kind) {
+			return code
+		}
+	}
+	return "internal"
+}
+
+// app is one command line.
+type app struct {
+	std   Streams
+	hooks Hooks
+
+	// The global flags.
+	data    string
+	node    string
+	key     string
+	board   string
+	config  string
+	context uint32
+	output  string
+
+	dataGiven, nodeGiven bool // as flags, not by the environment
+}
+
+func (a *app) tenant() domain.TenantID { return domain.TenantID(a.context) }
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ramet",
+		Short:         "Run scripts that must not be lost",
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "the node's data `folder` ($RAMET_DATA)")
+	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere ($RAMET_NODE)")
+	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
+	f.StringVar(&a.board, "board", os.Getenv("RAMET_BOARD"), "`URL` of the board for a node in this process; none is the embedded one ($RAMET_BOARD)")
+	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
+	f.Uint32Var(&a.context, "context", 1, "`number` of the context to work in")
+	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
+	root.PersistentPreRunE = a.checkFlags
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return domain.Invalidf("%v; see `%s --help`", err, c.CommandPath())
+	})
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
+		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.versionCommand())
+	typed(root)
+	return root
+}
+
+// typed makes what cobra says of arguments and commands an error of a kind:
+// the person typed something wrong.
+func typed(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if c.HasSubCommands() && len(args) > 0 {
+			return unknown(c, args[0])
+		}
+		if err := check(c, args); err != nil {
+			return domain.Invalidf("%v; want `%s`", err, c.UseLine())
+		}
+		return nil
+	}
+	for _, sub := range c.Commands() {
+		typed(sub)
+	}
+}
+
+// unknown is the error for a word that is no command, with what may be meant.
+func unknown(c *cobra.Command, word string) error {
+	text := fmt.Sprintf("unknown command %q for %q", word, c.CommandPath())
+	if c.SuggestionsMinimumDistance <= 0 {
+		c.SuggestionsMinimumDistance = 2
+	}
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		return domain.Invalidf("%s; did you mean %s?", text, strings.Join(near, " or "))
+	}
+	return domain.Invalidf("%s; see `%s --help`", text, c.CommandPath())
+}
+
+func (a *app) checkFlags(c *cobra.Command, _ []string) error {
+	a.dataGiven, a.nodeGiven = c.Flags().Changed("data"), c.Flags().Changed("node")
+	switch {
+	case a.output != outTable && a.output != outJSON && a.output != outYAML:
+		return domain.Invalidf("-o %q: want table, json or yaml", a.output)
+	case a.context == 0:
+		return domain.Invalidf("--context 0 is the node's own space; want 1 or more")
+	case a.dataGiven && a.nodeGiven:
+		return domain.Invalidf("--data and --node: want one of them")
+	case a.dataGiven:
+		a.node = "" // what was typed goes before the environment
+	}
+	return nil
+}
+
+// noun is a command that only has others.
+func noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(verbs...)
+	return c
+}
+
+// defaultData is where a person's own node keeps its data.
+func defaultData() string {
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ramet")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "ramet-data"
+	}
+	return filepath.Join(home, ".local", "share", "ramet")
+}
+
+// readInput reads a file, or what is piped in for "-", up to limit bytes.
+//
+// Errors: [domain.ErrNotFound], [domain.ErrInvalid].
+func (a *app) readInput(path string, limit int64) ([]byte, error) {
+	in := a.std.In
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fileError(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	var text bytes.Buffer
+	if n, err := io.Copy(&text, io.LimitReader(in, limit+1)); err != nil {
+		return nil, fileError(err)
+	} else if n > limit {
+		return nil, domain.Invalidf("%s is longer than %d bytes", path, limit)
+	}
+	return text.Bytes(), nil
+}
+
+// fileError gives an error of the file system a kind.
+func fileError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return domain.NotFoundf("%v", err)
+	case errors.Is(err, os.ErrPermission):
+		return domain.Forbiddenf("%v", err)
+	}
+	return domain.Invalidf("%v", err)
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The formats of -o.
+const (
+	outTable = "table"
+	outJSON  = "json"
+	outYAML  = "yaml"
+)
+
+// maxCell bounds a cell of a table, so that a row stays one.
+const maxCell = 60 // characters
+
+// print writes v, a shape of the API, as -o says; rows writes it as a table.
+func (a *app) print(v any, rows func(t *table)) error {
+	switch a.output {
+	case outJSON:
+		return writeJSON(a.std.Out, v)
+	case outYAML:
+		return writeYAML(a.std.Out, v)
+	}
+	t := newTable(a.std.Out)
+	rows(t)
+	return t.flush()
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// writeYAML writes v with the keys, and their order, that its JSON has.
+func writeYAML(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	n, err := jsonNode(text)
+	if err != nil {
+		return err
+	}
+	e := yaml.NewEncoder(w)
+	e.SetIndent(2)
+	if err := e.Encode(n); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// jsonNode reads a JSON text as the YAML that it is, with the lines where
+// things stand.
+func jsonNode(text []byte) (*yaml.Node, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	r := jsonReader{text: text, d: d, line: 1}
+	return r.node()
+}
+
+type jsonReader struct {
+	text []byte
+	d    *json.Decoder
+	at   int64 // up to where lines are counted
+	line int
+}
+
+func (r *jsonReader) node() (*yaml.Node, error) {
+	t, err := r.d.Token()
+	if err != nil {
+		return nil, err
+	}
+	r.line += bytes.Count(r.text[r.at:r.d.InputOffset()], []byte("\n"))
+	r.at = r.d.InputOffset()
+	n := &yaml.Node{Line: r.line}
+	switch v := t.(type) {
+	case json.Number:
+		n.Kind, n.Value = yaml.ScalarNode, v.String()
+		return n, nil
+	case json.Delim:
+		n.Kind = yaml.SequenceNode
+		if v == '{' {
+			n.Kind = yaml.MappingNode
+		}
+		return n, r.items(n)
+	}
+	err = n.Encode(t)
+	n.Line = r.line
+	return n, err
+}
+
+// items reads a list, or a mapping's keys and values in turn, which is how a
+// node holds them too.
+func (r *jsonReader) items(n *yaml.Node) error {
+	for r.d.More() {
+		item, err := r.node()
+		if err != nil {
+			return err
+		}
+		n.Content = append(n.Content, item)
+	}
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	_, err := r.d.Token() // the end
+	return err
+}
+
+// table writes columns.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(w io.Writer) *table { return &table{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
+
+// row writes cells, each cut to what a row can hold; wide leaves them whole.
+func (t *table) row(cells ...any)  { t.write(cell, cells) }
+func (t *table) wide(cells ...any) { t.write(visible, cells) }
+
+func (t *table) write(fit func(string) string, cells []any) {
+	for i, c := range cells {
+		if i > 0 {
+			fmt.Fprint(t.w, "\t")
+		}
+		fmt.Fprint(t.w, fit(fmt.Sprint(c)))
+	}
+	fmt.Fprintln(t.w)
+}
+
+// field is a row of a name and a value, left out where there is none.
+func (t *table) field(name string, value any) {
+	if text := fmt.Sprint(value); text != "" && text != "0" && text != "[]" {
+		fmt.Fprintf(t.w, "%s\t%s\n", name, visible(text))
+	}
+}
+
+func (t *table) flush() error { return t.w.Flush() }
+
+// cell cuts a text to one short line.
+func cell(s string) string {
+	s = visible(s)
+	if r := []rune(s); len(r) > maxCell {
+		s = string(r[:maxCell-1]) + "…"
+	}
+	return s
+}
+
+// visible makes a text one line that cannot move a terminal's cursor: scripts
+// write results, and people read them here.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimRight(s, "\n"))
+}
+
+// clock shows a time in Unix milliseconds; 0 is none.
+func clock(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05")
+}
+
+// span shows how long something took.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

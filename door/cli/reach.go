@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// tokenTTL is how long a token of the command line lives; it is made anew
+	// at half of that.
+	tokenTTL = 10 * time.Minute
+	// busyFor is how long a data folder that another command has open is
+	// waited for.
+	busyFor   = 5 * time.Second
+	busyPause = 50 * time.Millisecond
+)
+
+// link is a node that answers, and how to let go of it.
+type link struct {
+	*client.Client
+	close func() error
+	// own is set where the node lives in this process only for this command.
+	own bool
+}
+
+// with calls do with a client of the node that the flags name.
+func (a *app) with(ctx context.Context, do func(c *client.Client) error) error {
+	l, err := a.reach(ctx, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(l.Client), l.close())
+}
+
+// reach finds the node that the flags name. Where none listens it starts one
+// on the data folder, with a runner if run says so.
+func (a *app) reach(ctx context.Context, run bool) (*link, error) {
+	if a.node != "" {
+		c, err := a.dial(client.Config{URL: a.node})
+		if err != nil {
+			return nil, err
+		}
+		return &link{Client: c, close: func() error { c.Close(); return nil }}, nil
+	}
+	until := time.Now().Add(busyFor)
+	for {
+		l, err := a.reachData(ctx, run)
+		// Another command may be just opening or leaving the folder.
+		busy := errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrConflict)
+		if err == nil || !busy || time.Now().After(until) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(busyPause):
+		}
+	}
+}
+
+func (a *app) reachData(ctx context.Context, run bool) (*link, error) {
+	socket := SocketPath(a.data)
+	listening, err := listens(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	if !listening {
+		return a.embed(ctx, EmbeddedOptions{DataDir: a.data, Run: run})
+	}
+	c, err := a.dial(client.Config{Socket: socket})
+	if err != nil {
+		return nil, err
+	}
+	return &link{Client: c, close: func() error { c.Close(); return nil }}, nil
+}
+
+// embed starts a node in this process. It outlives ctx until closed, so that
+// an interrupted command can still put things in order.
+func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
+	if a.hooks.Embedded == nil {
+		return nil, domain.Unavailablef("no node listens on %s; start one with `ramet serve`", o.DataDir)
+	}
+	o.Socket, o.BoardURL, o.ConfigFile = SocketPath(o.DataDir), a.board, a.config
+	// Errors only: which script types are not served here is no news to
+	// somebody who lists jobs.
+	o.Logger = slog.New(slog.NewTextHandler(a.std.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	if err := makeDirs(o.DataDir, o.Socket); err != nil {
+		return nil, err
+	}
+	node, err := a.hooks.Embedded(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.dial(client.Config{Socket: node.Socket})
+	if err != nil {
+		return nil, errors.Join(err, node.Stop())
+	}
+	return &link{Client: c, own: true, close: func() error { c.Close(); return node.Stop() }}, nil
+}
+
+// makeDirs makes the folders of a node's data and of its socket.
+func makeDirs(data, socket string) error {
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return fileError(err)
+	}
+	if filepath.Base(socket) == socketFile {
+		return nil // it lies in data
+	}
+	return makeSocketDir(socket)
+}
+
+// listens reports whether a node answers on a socket. Where the socket lies
+// outside of the data folder, its folder must be ours.
+func listens(ctx context.Context, socket string) (bool, error) {
+	if filepath.Base(socket) != socketFile {
+		if _, err := os.Lstat(filepath.Dir(socket)); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err := ownDir(filepath.Dir(socket)); err != nil {
+			return false, err
+		}
+	}
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", socket)
+	switch {
+	case err == nil:
+		return true, conn.Close()
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return false, nil
+	case errors.Is(err, fs.ErrPermission):
+		return false, domain.Forbiddenf("%s belongs to another user; name a node with --node and --key", socket)
+	}
+	return false, domain.Unavailablef("%v", err)
+}
+
+// dial makes a client, with tokens where there is a key.
+func (a *app) dial(cfg client.Config) (*client.Client, error) {
+	if a.key == "" {
+		return client.New(cfg)
+	}
+	if a.hooks.Token == nil {
+		return nil, domain.Invalidf("--key: this program cannot make tokens")
+	}
+	if _, err := os.Stat(a.key); err != nil {
+		return nil, fileError(err)
+	}
+	bare, err := client.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t := &tokens{sign: a.hooks.Token, key: a.key, node: bare}
+	cfg.Token = t.token
+	return client.New(cfg)
+}
+
+// tokens makes tokens from a key, for whatever name the node has.
+type tokens struct {
+	sign func(keyFile, audience string, ttl time.Duration) (string, error)
+	key  string
+	node *client.Client // without tokens, to ask the node's name
+
+	mu       sync.Mutex
+	audience string
+	last     string
+	renewAt  time.Time
+}
+
+func (t *tokens) token(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Now().Before(t.renewAt) {
+		return t.last, nil
+	}
+	if t.audience == "" {
+		info, err := t.node.Info(ctx)
+		if err != nil {
+			return "", err
+		}
+		t.audience = info.Name
+	}
+	made, err := t.sign(t.key, t.audience, tokenTTL)
+	if err != nil {
+		return "", err
+	}
+	t.last, t.renewAt = made, time.Now().Add(tokenTTL/2)
+	return made, nil
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var flags jobFlags
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a script, or the jobs of a file, and show what happens",
+		Long: `Run a script, or the jobs of a .yaml or .json file, show their output as it comes and their results at the end.
+
+They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA and $RAMET_NODE do not
+count here). There, jobs of a file that are known already are shown, not run again.
+
+Ctrl-C cancels the jobs. Exit codes: 0 all finished, 1 a job failed, 130 interrupted.`,
+		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			jobs, err := a.jobs(c, args[0], &flags)
+			if err != nil {
+				return err
+			}
+			l, err := a.reachRun(c.Context())
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.run(c.Context(), l.Client, jobs), l.close())
+		},
+	}
+	flags.add(c)
+	return c
+}
+
+// reachRun finds the node to run on, or starts a throw-away one.
+func (a *app) reachRun(ctx context.Context) (*link, error) {
+	if a.nodeGiven {
+		return a.reach(ctx, false)
+	}
+	a.node = ""
+	if a.dataGiven {
+		return a.reach(ctx, true)
+	}
+	dir, err := os.MkdirTemp("", "ramet-run-")
+	if err != nil {
+		return nil, domain.Unavailablef("%v", err)
+	}
+	l, err := a.embed(ctx, EmbeddedOptions{DataDir: dir, Run: true})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop := l.close
+	l.close = func() error { return errors.Join(stop(), os.RemoveAll(dir)) }
+	if a.context != 1 {
+		// Only the first context is there at the start.
+		if _, err := l.CreateContext(ctx, domain.Tenant{ID: a.tenant(), Admins: []domain.ActorID{domain.Operator}}); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	return l, nil
+}
+
+// run submits jobs and shows them to their end.
+func (a *app) run(ctx context.Context, c *client.Client, jobs []api.JobInput) error {
+	out, err := c.Submit(ctx, a.tenant(), jobs)
+	if err != nil {
+		return err
+	}
+	keys, refused := a.accepted(out)
+	if len(keys) == 0 {
+		return refused
+	}
+	var logs io.Writer = a.std.Out
+	if a.output != outTable {
+		logs = a.std.Err // what a program reads is not to be mixed with logs
+	}
+	w := newWatch(c, a.tenant(), newScreen(logs, a.std.Err), keys)
+	if err := w.follow(ctx); err != nil {
+		if ctx.Err() == nil {
+			return err
+		}
+		if err := w.cancel(ctx); err != nil {
+			a.complain(err.Error())
+		}
+		return &exitError{code: exitInterrupted, text: "cancelled: " + strings.Join(w.labelsOf(domain.ReasonCancelled), ", ")}
+	}
+	if err := a.print(api.JobList{Jobs: w.ended()}, w.results); err != nil {
+		return err
+	}
+	if refused != nil {
+		return refused
+	}
+	return w.verdict()
+}
+
+// accepted gives the keys of the jobs that were taken, and says which were
+// there already or refused. The error has the code of the first refusal.
+func (a *app) accepted(out api.JobSubmitted) (keys []domain.JobKey, refused error) {
+	for i, s := range out.Jobs {
+		if s.Error != nil {
+			err := &client.Error{Problem: *s.Error}
+			if refused == nil {
+				refused = &exitError{code: a.hooks.ExitCode(codeOf(err))}
+			}
+			a.complain(fmt.Sprintf("job %d of %d refused: %v", i+1, len(out.Jobs), err))
+			continue
+		}
+		key, err := domain.ParseJobKey(s.Key)
+		if err != nil {
+			return keys, err
+		}
+		if s.Existing {
+			a.complain(s.Key + " is known already with the same content: it is not run again")
+		}
+		keys = append(keys, key)
+	}
+	return keys, refused
+}
+
+// hidden are the results that were seen as they came.
+var hidden = []string{"stdout", "stderr", "exit_code"}
+
+// results writes what the scripts left as results.
+func (w *watch) results(t *table) {
+	for i, j := range w.jobs {
+		if j == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(j.Result)) {
+			switch {
+			case slices.Contains(hidden, name):
+			case w.single:
+				t.row(name, j.Result[name])
+			default:
+				t.row(w.labels[i], name, j.Result[name])
+			}
+		}
+	}
+}
+
+// verdict is nil where all jobs finished.
+func (w *watch) verdict() error {
+	failed := 0
+	for _, j := range w.jobs {
+		if j.Status != domain.JobFinished {
+			failed++
+		}
+	}
+	switch {
+	case failed == 0:
+		return nil
+	case w.single:
+		return &exitError{code: exitFailed, text: w.keys[0].String() + " " + ending(w.jobs[0])}
+	}
+	return &exitError{code: exitFailed, text: fmt.Sprintf("%d of %d jobs failed", failed, len(w.jobs))}
+}
+
+// labelsOf names the jobs that ended for a reason.
+func (w *watch) labelsOf(r domain.Reason) (labels []string) {
+	for i, j := range w.jobs {
+		if j != nil && j.Reason == r {
+			labels = append(labels, w.labels[i])
+		}
+	}
+	if labels == nil {
+		labels = []string{"none"}
+	}
+	return labels
+}

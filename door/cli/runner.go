@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (a *app) runnerCommand() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "List runners, what they serve and how they isolate it", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				list, err := n.Runners(c.Context(), a.tenant())
+				if err != nil {
+					return err
+				}
+				return a.print(list, func(t *table) {
+					for _, r := range list.Runners {
+						runnerTable(t, r)
+					}
+				})
+			})
+		},
+	}
+	return noun("runner", "Show who executes jobs", list)
+}
+
+// runnerTable writes a block for a runner: what it is, then a line for each
+// script type, with the measures below it. Nothing is cut: why something is not
+// served or not in force is what people come here for.
+func runnerTable(t *table, r domain.Runner) {
+	where := cmp.Or(r.Node, r.Address, "elsewhere")
+	t.wide("runner "+numbers([]domain.RunnerID{r.ID}), where, "topic "+cmp.Or(r.Topic, r.ID.DefaultTopic()), "seen "+cmp.Or(clock(r.SeenMs), "never"))
+	for _, s := range r.Serves {
+		if !s.Served {
+			t.wide("  "+string(s.ScriptType), "not served", s.Why)
+			continue
+		}
+		t.wide("  "+string(s.ScriptType), "served", numbers([]uint32{uint32(s.Slots)})+" slots", s.Summary)
+		if len(s.Isolation) > 0 {
+			t.wide("", "in force", strings.Join(s.Isolation, ", "))
+		}
+		for _, m := range s.NotInForce {
+			t.wide("", "not in force", m)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// binder fills an operation's parameters from a request.
+type binder struct {
+	op    *api.Operation
+	path  map[string][]int // parameter -> field
+	query map[string][]int
+	body  bool // there are fields of a body
+}
+
+func newBinder(o *api.Operation) *binder {
+	b := &binder{op: o, path: map[string][]int{}, query: map[string][]int{}}
+	t := reflect.TypeOf(o.NewParams()).Elem()
+	for _, f := range reflect.VisibleFields(t) {
+		switch {
+		case f.Tag.Get("path") != "":
+			b.path[f.Tag.Get("path")] = f.Index
+		case f.Tag.Get("query") != "":
+			b.query[f.Tag.Get("query")] = f.Index
+		case f.IsExported() && !f.Anonymous && f.Tag.Get("json") != "-":
+			b.body = true
+		}
+	}
+	return b
+}
+
+// bind reads the parameters.
+//
+// Errors: [domain.ErrInvalid] naming the parameter or field.
+func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request) (any, error) {
+	params := b.op.NewParams()
+	if err := b.readBody(w, r, params); err != nil {
+		return nil, err
+	}
+	v := reflect.ValueOf(params).Elem()
+	for name, field := range b.path {
+		if err := setField(v.FieldByIndex(field), name, r.PathValue(name)); err != nil {
+			return nil, err
+		}
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, domain.Invalidf("query %q: %v", r.URL.RawQuery, err)
+	}
+	if id := r.Header.Get("Last-Event-ID"); id != "" && b.query["from"] != nil {
+		query.Set("from", id)
+	}
+	for name, values := range query {
+		field, known := b.query[name]
+		if !known {
+			return nil, domain.Invalidf("query parameter %q is not known to %s%s", name, b.op.Name, knownNames(b.query))
+		}
+		if len(values) > 1 {
+			return nil, domain.Invalidf("query parameter %q is there %d times", name, len(values))
+		}
+		if err := setField(v.FieldByIndex(field), name, values[0]); err != nil {
+			return nil, err
+		}
+	}
+	return params, nil
+}
+
+func knownNames(fields map[string][]int) string {
+	if len(fields) == 0 {
+		return ", which has none"
+	}
+	names := make([]string, 0, len(fields))
+	for n := range fields {
+		names = append(names, n)
+	}
+	return "; it has " + strings.Join(names, ", ")
+}
+
+// setField reads a text into a field that is a string or a number.
+func setField(f reflect.Value, name, text string) error {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString(text)
+		return nil
+	case reflect.Uint32:
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || strconv.FormatUint(n, 10) != text {
+			return domain.Invalidf("%s %q: want a number from 0 to 4294967295", name, text)
+		}
+		f.SetUint(n)
+		return nil
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return domain.Invalidf("%s %q: want a number", name, text)
+		}
+		f.SetInt(n)
+		return nil
+	}
+	panic(fmt.Sprintf("BUG: parameter %s is a %s", name, f.Kind()))
+}
+
+// readBody reads a strict JSON object into params.
+func (b *binder) readBody(w nethttp.ResponseWriter, r *nethttp.Request, params any) error {
+	body, err := io.ReadAll(nethttp.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		return readError(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		if b.body {
+			return domain.Invalidf("the body is empty; %s wants a JSON object", b.op.Name)
+		}
+		return nil
+	}
+	if !b.body {
+		// An empty object is what many clients send with any POST.
+		params = &struct{}{}
+	}
+	return decodeStrict(body, params)
+}
+
+// bodyTooLarge is an ErrInvalid whose status is 413.
+type bodyTooLarge struct{ cause error }
+
+func (e *bodyTooLarge) Error() string {
+	return fmt.Sprintf("the body has more than %d bytes; send fewer jobs at once", MaxBody)
+}
+func (e *bodyTooLarge) Unwrap() []error { return []error{domain.ErrInvalid, e.cause} }
+
+func readError(err error) error {
+	if tooLarge := (*nethttp.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return &bodyTooLarge{err}
+	}
+	return domain.Invalidf("read the body: %v", err)
+}
+
+// decodeStrict reads one JSON object and nothing else.
+func decodeStrict(body []byte, into any) error {
+	if !utf8.Valid(body) {
+		return domain.Invalidf("the body is not UTF-8; encode binary data, as base64 for example")
+	}
+	if depth(body) > MaxDepth {
+		return domain.Invalidf("the body is nested more than %d deep", MaxDepth)
+	}
+	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
+		return domain.Invalidf("the body is not a JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return decodeError(err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return domain.Invalidf("there is more behind the JSON object, at byte %d", dec.InputOffset())
+	}
+	return nil
+}
+
+func decodeError(err error) error {
+	var typ *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &typ):
+		return domain.Invalidf("field %q: got a %s, want %s", fieldName(typ.Field), typ.Value, wanted(typ.Type))
+	case errors.As(err, &syntax):
+		return domain.Invalidf("the body is no JSON at byte %d: %v", syntax.Offset, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return domain.Invalidf("the body is cut off: the JSON object is not complete")
+	}
+	// encoding/json has no type for this one.
+	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		return domain.Invalidf("unknown field %s", name)
+	}
+	return domain.Invalidf("the body: %v", err)
+}
+
+// fieldName drops the names of embedded Go structs from a path of fields.
+func fieldName(path string) string {
+	var names []string
+	for n := range strings.SplitSeq(path, ".") {
+		if n != "" && (n[0] < 'A' || n[0] > 'Z') {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ".")
+}
+
+// wanted says what a Go type is in JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("a whole number from 0 to %d", ^uint64(0)>>(64-t.Bits()))
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "an object"
+}
+
+// depth is how deep brackets are nested outside of strings.
+func depth(body []byte) int {
+	now, most, inString := 0, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}

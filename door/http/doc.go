@@ -1,0 +1,35 @@
+// Package http is the HTTP door: it translates between net/http and the table
+// of operations in api, and has no rules of its own.
+//
+//	GET  /health /ready /info     for everybody: no secrets there
+//	GET  /metrics                 Prometheus; with a token over TCP unless configured open
+//	     /v1/...                  the operations, with a token over TCP
+//
+// # Who calls
+//
+// Over TCP a caller sends a bearer token (identity.Mint). Over the local
+// socket the kernel says whose process it is: the node's own user and root are
+// the operator; others are refused, whatever the file's mode. A token sent
+// over the socket counts before that, so one can act as another actor there.
+//
+// # What comes in
+//
+// Bodies are strict JSON: at most [MaxBody] bytes and [MaxDepth] deep, valid
+// UTF-8, no field that the operation does not know, nothing behind the end.
+// Query parameters that nobody knows are refused too: a misspelt filter must
+// not look like one that matched everything.
+//
+// # What goes out
+//
+// JSON; errors as problem documents (RFC 9457) with a stable code. Every
+// answer has X-Request-Id. With "Accept: text/event-stream" the operations that
+// can be followed answer with server-sent events: comments keep the line open,
+// Last-Event-ID goes on where a stream broke, the event "end" is the last.
+//
+// # Goroutines
+//
+// Serve has those of net/http, and one for each stream, which keeps the line
+// open and writes what has gathered. All have ended when it returns.
+//
+// On a panic the caller gets a problem with the request's id, the log the stack.
+package http

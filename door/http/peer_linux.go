@@ -1,0 +1,34 @@
+package http
+
+import (
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func ownUID() int { return os.Geteuid() }
+
+// peerOf asks the kernel whose process is at the other end.
+func peerOf(c *net.UnixConn) peer {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return peer{err: err}
+	}
+	var cred *unix.Ucred
+	var asked error
+	err = raw.Control(func(fd uintptr) {
+		cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err != nil || asked != nil {
+		return peer{err: firstError(err, asked)}
+	}
+	return peer{uid: int(cred.Uid)}
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,100 @@
+package identity_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+func TestKeyFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "me.key")
+	key, err := identity.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := identity.LoadKey(path); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("no file: got %v", err)
+	}
+	if err := identity.SaveKey(path, key); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want mode 0600", info.Mode(), err)
+	}
+	if err := identity.SaveKey(path, key); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("a second save: got %v", err)
+	}
+	if err := identity.NameKey(path, 12); err != nil {
+		t.Fatal(err)
+	}
+	got, err := identity.LoadKey(path)
+	if err != nil || got.Actor != 12 || got.Pubkey() != key.Pubkey() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("after naming: got %v, %v, want mode 0600", info.Mode(), err)
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o660} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := identity.LoadKey(path); !errors.Is(err, domain.ErrForbidden) || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("mode %o: got %v", mode, err)
+		}
+	}
+}
+
+func TestDamagedKeyFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "me.key")
+	seed := strings.Repeat("11", 32)
+	for _, text := range []string{"", "{", "[]", `{"private_key":"zz"}`, `{"private_key":"` + seed + `"}`,
+		`{"pubkey":"` + seed + `","private_key":"` + seed + `"}`, strings.Repeat(" ", 5000) + "{}"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := identity.LoadKey(path); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%.40q: got %v", text, err)
+		}
+	}
+}
+
+// TestX25519 compares the key derived from the public half with that derived
+// from the private one.
+func TestX25519(t *testing.T) {
+	for range 50 {
+		key, err := identity.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		private, err := key.X25519()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := identity.X25519Pubkey(key.Pubkey())
+		if want := hex.EncodeToString(private.PublicKey().Bytes()); err != nil || got != want {
+			t.Fatalf("got %s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+func TestWeakKeysAreRefused(t *testing.T) {
+	for _, bad := range []string{
+		"",
+		strings.Repeat("AA", 32),
+		"01" + strings.Repeat("00", 31),        // the neutral point
+		strings.Repeat("00", 32),               // order 4
+		"ec" + strings.Repeat("ff", 30) + "7f", // order 2
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", // order 8
+		strings.Repeat("ff", 32), // y over the prime
+	} {
+		if _, err := identity.X25519Pubkey(bad); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%q: got %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// CreateTenant makes a context: its record and what the board must know of it
+// in its own space, then its entry in the list of contexts. Id 0 asks for the
+// next free one. Creating the same context again is a no-op that returns the
+// existing one, and finishes a creation that was cut off in the middle.
+//
+// Errors: [domain.ErrInvalid], also for members who do not exist;
+// [domain.ErrConflict] for an id in use with other content.
+func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
+	numbered := t.ID != 0
+	if !numbered {
+		t.ID = 1 // for validation; the real number costs a step of the counter
+	}
+	if err := t.Validate(); err != nil {
+		return domain.Tenant{}, false, err
+	}
+	if err := r.checkMembers(ctx, t); err != nil {
+		return domain.Tenant{}, false, err
+	}
+	if numbered {
+		return r.createTenant(ctx, t)
+	}
+	for {
+		n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 1)
+		if err != nil {
+			return domain.Tenant{}, false, err
+		}
+		if n >= 1<<32 {
+			return domain.Tenant{}, false, domain.Exhaustedf("no free context id was found; name one")
+		}
+		t.ID = domain.TenantID(n)
+		// One by one: on Redis each context is a numbered database, and those
+		// are few.
+		made, existing, err := r.createTenant(ctx, t)
+		if existing || errors.Is(err, domain.ErrConflict) {
+			continue // somebody chose that id by hand
+		}
+		return made, false, err
+	}
+}
+
+// checkMembers refuses actors who do not exist: whoever got that number later
+// would find himself with rights that were meant for somebody else.
+func (r *Registry) checkMembers(ctx context.Context, t domain.Tenant) error {
+	ids := slices.Concat(t.Admins, t.Executors, t.Readers)
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = layout.Actor(id)
+	}
+	recs, err := r.board.Get(ctx, 0, keys...)
+	if err != nil {
+		return err
+	}
+	for i, rec := range recs {
+		if rec == nil {
+			return domain.Invalidf("actor %d does not exist; register it first with `ramet actor new`", ids[i])
+		}
+	}
+	return nil
+}
+
+func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
+	t.CreatedAt = 0
+	t = t.Touched(time.Now())
+	b := board.Batch{Space: layout.SpaceOf(t.ID)}
+	b.Absent(t.Key()).Set(t.Key(), layout.EncodeTenant(t)...)
+	if limits := layout.EncodeLimits(t); len(limits) > 0 {
+		b.Set(layout.Limits, limits...)
+	}
+	switch err := r.board.Commit(ctx, b); {
+	case errors.Is(err, domain.ErrConflict):
+		old, err := r.Tenant(ctx, t.ID)
+		if err != nil {
+			return domain.Tenant{}, false, err
+		}
+		if !sameTenant(old, t) {
+			return domain.Tenant{}, false, domain.Conflictf("context %d exists with other content; choose another id, or 0 for the next free one", t.ID)
+		}
+		t, existing = old, true
+	case err != nil:
+		return domain.Tenant{}, false, err
+	}
+	r.tenants.forget(t.ID)
+	return t, existing, r.include(ctx, t.ID)
+}
+
+func (r *Registry) include(ctx context.Context, id domain.TenantID) error {
+	var b board.Batch
+	b.Include(layout.Contexts, strconv.FormatUint(uint64(id), 10))
+	return r.board.Commit(ctx, b)
+}
+
+func sameTenant(a, b domain.Tenant) bool {
+	return slices.Equal(a.Admins, b.Admins) && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Executors, b.Executors) &&
+		a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
+		maps.Equal(a.MaxRunningByType, b.MaxRunningByType)
+}
+
+// Tenant reads one context.
+//
+// Errors: [domain.ErrNotFound].
+func (r *Registry) Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
+	key := layout.Tenant(id)
+	recs, err := r.board.Get(ctx, layout.SpaceOf(id), key)
+	if err != nil {
+		return domain.Tenant{}, err
+	}
+	if recs[0] == nil || id == 0 {
+		return domain.Tenant{}, domain.NotFoundf("context %d does not exist", id)
+	}
+	t, err := layout.DecodeTenant(key, recs[0])
+	t.ID = id // the key is the identity, whatever a foreign program wrote
+	return t, err
+}
+
+// Tenants returns the ids of up to a page of contexts that come after the
+// given one in the board's order, which is that of their decimal texts. Pass 0
+// first; an empty page is the end.
+func (r *Registry) Tenants(ctx context.Context, after domain.TenantID) ([]domain.TenantID, error) {
+	from := ""
+	if after != 0 {
+		from = strconv.FormatUint(uint64(after), 10)
+	}
+	page, err := r.board.Members(ctx, 0, layout.Contexts, from, listPage)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]domain.TenantID, 0, len(page))
+	for _, m := range page {
+		if n, err := strconv.ParseUint(m, 10, 32); err == nil && n != 0 {
+			ids = append(ids, domain.TenantID(n))
+		}
+	}
+	return ids, nil
+}
