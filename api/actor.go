@@ -62,9 +62,18 @@ func (c Caller) ListActors(ctx context.Context, p ListActorsParams) (ActorList, 
 	if err := c.mayHere(ctx, identity.Administrate, "actors"); err != nil {
 		return ActorList{}, err
 	}
-	actors, next, err := c.api.parts.Directory.Actors(ctx, p.Cursor)
-	for i := range actors {
-		actors[i] = viewActor(actors[i])
+	list := ActorList{Actors: []domain.Actor{}, Next: p.Cursor}
+	for len(list.Actors) < directoryMost {
+		actors, next, err := c.api.parts.Directory.Actors(ctx, list.Next)
+		if err != nil {
+			return ActorList{}, err
+		}
+		for _, a := range actors {
+			list.Actors = append(list.Actors, viewActor(a))
+		}
+		if list.Next = next; next == "" {
+			break
+		}
 	}
-	return ActorList{actors, next}, err
+	return list, nil
 }

@@ -70,6 +70,10 @@ type ListContextsParams struct {
 	Cursor string `json:"-" query:"cursor"`
 }
 
+// directoryMost is how many contexts or actors a page has at the least, where
+// there are so many: most boards fit on one.
+const directoryMost = 10_000
+
 // ListContexts lists the contexts that the caller may know of: those it has a
 // role in; all for the operator.
 func (c Caller) ListContexts(ctx context.Context, p ListContextsParams) (ContextList, error) {
@@ -84,17 +88,23 @@ func (c Caller) ListContexts(ctx context.Context, p ListContextsParams) (Context
 		}
 		after = n
 	}
-	ids, err := c.api.parts.Directory.Tenants(ctx, domain.TenantID(after))
-	if err != nil {
-		return ContextList{}, err
-	}
 	list := ContextList{Contexts: []domain.Tenant{}}
-	for _, id := range ids {
-		list.Next = strconv.FormatUint(uint64(id), 10)
-		if err := c.addContext(ctx, &list, id); err != nil {
+	for len(list.Contexts) < directoryMost {
+		ids, err := c.api.parts.Directory.Tenants(ctx, domain.TenantID(after))
+		if err != nil {
 			return ContextList{}, err
 		}
+		if len(ids) == 0 {
+			return list, nil
+		}
+		for _, id := range ids {
+			if err := c.addContext(ctx, &list, id); err != nil {
+				return ContextList{}, err
+			}
+		}
+		after = uint64(ids[len(ids)-1])
 	}
+	list.Next = strconv.FormatUint(after, 10)
 	return list, nil
 }
 

@@ -21,8 +21,8 @@ func TestContextsAreListedToThoseInThem(t *testing.T) {
 		if err != nil || len(list.Contexts) != len(want) {
 			t.Errorf("actor %d: got %+v, %v, want %v", actor, list, err, want)
 		}
-		if next, err := r.api.As(actor).ListContexts(t.Context(), api.ListContextsParams{Cursor: list.Next}); err != nil || len(next.Contexts) != 0 || next.Next != "" {
-			t.Errorf("actor %d, the page after: got %+v, %v", actor, next, err)
+		if list.Next != "" {
+			t.Errorf("actor %d: got next %q behind the last page", actor, list.Next)
 		}
 	}
 	if _, err := r.api.As(reader).ListContexts(t.Context(), api.ListContextsParams{Cursor: "x"}); !errors.Is(err, domain.ErrInvalid) {

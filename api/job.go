@@ -151,7 +151,8 @@ type ListJobsParams struct {
 const listRounds = 20
 
 // ListJobs lists a page. It looks on where nothing matches, but not for ever:
-// a page may be empty while more is to come.
+// a page may be empty while more is to come. A job that is there all the time
+// comes at least once over all pages.
 func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error) {
 	if _, err := c.may(ctx, identity.Read, p.Context, "jobs"); err != nil {
 		return JobList{}, err
@@ -162,36 +163,34 @@ func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error)
 	if p.Limit < 0 {
 		return JobList{}, domain.Invalidf("limit %d: want 1 or more, or 0 for the board's own", p.Limit)
 	}
-	after, cursor := cutCursor(p.Cursor)
+	at, err := parseCursor(p.Cursor)
+	if err != nil {
+		return JobList{}, err
+	}
 	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller}
 	for range listRounds {
-		jobs, next, err := c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
+		jobs, next, err := c.api.parts.Jobs.List(ctx, p.Context, filter, at.page)
 		if err != nil {
 			return JobList{}, err
 		}
-		jobs = behind(jobs, after)
+		jobs = at.rest(jobs)
 		if p.Limit > 0 && len(jobs) > p.Limit {
-			jobs = jobs[:p.Limit]
-			return listed(jobs, jobs[p.Limit-1].Key().String()+cursorCut+cursor), nil
+			at.after = jobs[p.Limit-1].Key().String()
+			return JobList{lines(jobs[:p.Limit]), at.String()}, nil
 		}
-		if len(jobs) > 0 || next == "" {
-			return listed(jobs, next), nil
+		if at = (cursor{page: next}); next == "" || len(jobs) > 0 {
+			return JobList{lines(jobs), at.String()}, nil
 		}
-		after, cursor = "", next
 	}
-	return listed(nil, cursor), nil
+	return JobList{lines(nil), at.String()}, nil
 }
 
-// listed is a page; a cursor of the board's own has no key before it.
-func listed(jobs []*domain.Job, next string) JobList {
-	list := JobList{Jobs: append([]*domain.Job{}, jobs...), Next: next}
-	if next != "" && !strings.HasPrefix(next, layout.JobPrefix) || !strings.Contains(next, cursorCut) {
-		list.Next = next
-	}
+// lines leaves out what makes a list large.
+func lines(jobs []*domain.Job) []*domain.Job {
 	for _, j := range jobs {
 		j.Script, j.EnvVars, j.Result = "", nil, nil
 	}
-	return list
+	return append([]*domain.Job{}, jobs...)
 }
 
 // waitMost bounds job.wait without a stream.

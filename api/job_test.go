@@ -140,3 +140,38 @@ func TestBoundsOfReading(t *testing.T) {
 		t.Errorf("logs of no job: got %v", err)
 	}
 }
+
+func TestPagesOfAnyLength(t *testing.T) {
+	r := newRig(t)
+	for id := range domain.JobID(25) {
+		r.submit(id+1, nil)
+	}
+	for _, limit := range []int{0, 1, 7, 25, 100} {
+		seen, p := map[string]int{}, api.ListJobsParams{Context: house, Limit: limit}
+		for pages := 0; ; pages++ {
+			l, err := r.api.As(reader).ListJobs(t.Context(), p)
+			if err != nil || limit > 0 && len(l.Jobs) > limit || pages > 30 {
+				t.Fatalf("limit %d: got %d jobs, %v on page %d", limit, len(l.Jobs), err, pages)
+			}
+			for _, j := range l.Jobs {
+				seen[j.Key().String()]++
+			}
+			if p.Cursor = l.Next; l.Next == "" {
+				break
+			}
+		}
+		for key, n := range seen {
+			if n != 1 {
+				t.Errorf("limit %d: %s came %d times", limit, key, n)
+			}
+		}
+		if len(seen) != 25 {
+			t.Errorf("limit %d: got %d jobs", limit, len(seen))
+		}
+	}
+	for _, bad := range []string{"x", "job:1:x~", "x~y"} {
+		if _, err := r.api.As(reader).ListJobs(t.Context(), api.ListJobsParams{Context: house, Cursor: bad}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("cursor %q: got %v", bad, err)
+		}
+	}
+}

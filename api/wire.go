@@ -75,7 +75,7 @@ type JobLogs struct {
 //	                          as a stream without a limit: events "job", then "end" (domain.Job)
 //	POST /v1/{job}/cancel     domain.Job
 //	POST /v1/{job}/retry      domain.Job
-//	GET  /v1/{job}/explain    work.Explanation
+//	GET  /v1/{job}/explain    Explanation
 
 // PrerequisiteMeet marks a prerequisite as met.
 //
@@ -133,3 +133,6 @@ type Info struct {
 	Ready      bool            `json:"ready"`
 	StartedMs  int64           `json:"started_ms"`
 }
+
+// Explanation answers what an unfinished job waits for.
+type Explanation = work.Explanation

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/work"
 )
 
 // JobFilter narrows a list of jobs; zero fields do not.
@@ -119,8 +118,8 @@ func (c *Client) Retry(ctx context.Context, tenant domain.TenantID, key domain.J
 // Explain says why a job is where it is.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (work.Explanation, error) {
-	var out work.Explanation
+func (c *Client) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (api.Explanation, error) {
+	var out api.Explanation
 	err := c.call(ctx, http.MethodGet, jobPath(tenant, key)+"/explain", nil, nil, &out)
 	return out, err
 }

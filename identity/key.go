@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -8,12 +9,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -60,6 +63,21 @@ func (k Key) public() ed25519.PublicKey { return k.private.Public().(ed25519.Pub
 func (k Key) X25519() (*ecdh.PrivateKey, error) {
 	h := sha512.Sum512(k.private.Seed())
 	return ecdh.X25519().NewPrivateKey(h[:32]) // it clamps the scalar itself
+}
+
+// Mycelium is the public half of X25519 in hex: the key by which a Mycelium
+// network knows the actor.
+func (k Key) Mycelium() string {
+	u, err := X25519Pubkey(k.Pubkey())
+	if err != nil {
+		panic("BUG: a key of our own making is weak: " + err.Error())
+	}
+	return u
+}
+
+// Token is [Mint] from now on.
+func (k Key) Token(audience string, life time.Duration) (string, error) {
+	return Mint(k, audience, time.Now(), life)
 }
 
 // fieldPrime is 2^255 - 19.
@@ -213,4 +231,29 @@ func writeKey(f *os.File, k Key) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// CreateKey makes a key, asks register whose it is, and keeps it in a new
+// file. The file comes first: the key of a registered actor is never lost, not
+// even in a crash between the two. Where register refuses, no file stays; where
+// its answer got lost, the file does.
+//
+// Errors: those of [SaveKey] and of register.
+func CreateKey(path string, register func(pubkey string) (domain.ActorID, error)) (Key, error) {
+	k, err := NewKey()
+	if err != nil {
+		return Key{}, err
+	}
+	if err := SaveKey(path, k); err != nil {
+		return Key{}, err
+	}
+	k.Actor, err = register(k.Pubkey())
+	switch {
+	case err == nil:
+		return k, NameKey(path, k.Actor)
+	case errors.Is(err, domain.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Key{}, fmt.Errorf("register the key (it stays in %q, for it may have been registered): %w", path, err)
+	}
+	os.Remove(path)
+	return Key{}, err
 }

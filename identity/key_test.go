@@ -98,3 +98,31 @@ func TestWeakKeysAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestCreateKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "me.key")
+	refused := errors.New("refused")
+	if _, err := identity.CreateKey(path, func(string) (domain.ActorID, error) { return 0, refused }); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the key of nobody stayed")
+	}
+	key, err := identity.CreateKey(path, func(string) (domain.ActorID, error) {
+		if _, err := identity.LoadKey(path); err != nil {
+			t.Errorf("registered before it was saved: %v", err)
+		}
+		return 12, nil
+	})
+	if err != nil || key.Actor != 12 || len(key.Mycelium()) != 64 {
+		t.Errorf("got %+v, %v", key, err)
+	}
+	if got, err := identity.LoadKey(path); err != nil || got.Actor != 12 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	asked := false
+	_, err = identity.CreateKey(path, func(string) (domain.ActorID, error) { asked = true; return 13, nil })
+	if !errors.Is(err, domain.ErrConflict) || asked {
+		t.Errorf("over a file: got %v, asked %v", err, asked)
+	}
+}

@@ -1,7 +1,6 @@
 package pebbleboard
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"math"
 	"runtime/debug"
@@ -256,112 +255,6 @@ func (c *committer) end() {
 	c.tidy()
 }
 
-// write puts into the Pebble batch what the group has changed.
-func (c *committer) write() {
-	for _, g := range c.gone {
-		c.collect(g)
-	}
-	clear(c.gone)
-	c.gone, c.goneMark = c.gone[:0], 0
-	for _, o := range c.dirty {
-		c.writeObject(o)
-	}
-	c.writeAlarms()
-	c.writeLogs()
-	c.writeCounters()
-	if c.reserve {
-		c.set(markNumber, binary.AppendUvarint(nil, c.reserved))
-		c.reserve = false
-	}
-}
-
-func (c *committer) writeObject(o *object) {
-	c.writes[c.slot(o.id)] = c.no
-	if o.overlaid {
-		if o.kind == kindRecord {
-			c.fatal(c.openFields(o))
-		}
-		o.overlaid = false
-		c.colder = append(c.colder, o.id)
-	}
-	h := header{kind: o.kind, live: o.live, liveAt: o.liveAt, expires: o.expires, stamp: c.no}
-	if o.lease != nil {
-		h.leased, h.occupied = true, o.lease.group == ""
-	}
-	c.writeIndexes(o, &h)
-	c.keyBuf = appendKey(c.keyBuf[:0], o.id)
-	if o.kind == kindNone && !o.live {
-		if o.onDisk {
-			c.fatal(c.batch.Delete(c.keyBuf, nil))
-		}
-		o.disk, o.onDisk = header{}, false
-		return
-	}
-	c.valBuf = h.append(c.valBuf[:0])
-	c.writeBody(o)
-	c.keyBuf = appendKey(c.keyBuf[:0], o.id)
-	c.set(c.keyBuf, c.valBuf)
-	o.disk, o.onDisk = h, true
-}
-
-// writeBody appends to valBuf what is under the key.
-func (c *committer) writeBody(o *object) {
-	switch o.kind {
-	case kindRecord:
-		if !o.open {
-			c.valBuf = append(c.valBuf, o.body...)
-			return
-		}
-		start := len(c.valBuf)
-		c.valBuf = appendFields(c.valBuf, o.fields)
-		o.body = c.keep(c.valBuf[start:])
-	case kindList:
-		head := append([]byte(nil), c.valBuf...)
-		c.writeList(o.list)
-		c.valBuf = o.list.append(append(c.valBuf[:0], head...))
-	case kindSet:
-		c.writeSet(o.set)
-		c.valBuf = o.set.append(c.valBuf)
-	}
-}
-
-// writeIndexes brings the indexes by instant up to date.
-func (c *committer) writeIndexes(o *object, h *header) {
-	if d := &o.disk; d.expires != h.expires {
-		if d.expires != 0 {
-			c.keyBuf = appendTimed(c.keyBuf[:0], nsExpiry, d.expires, o.id)
-			c.fatal(c.batch.SingleDelete(c.keyBuf, nil))
-		}
-		if h.expires != 0 {
-			c.keyBuf = appendTimed(c.keyBuf[:0], nsExpiry, h.expires, o.id)
-			c.set(c.keyBuf, nil)
-			c.ends = min(c.ends, h.expires)
-		}
-	}
-	if d := &o.disk; d.live != h.live || d.liveAt != h.liveAt {
-		if d.live {
-			c.keyBuf = appendLive(c.keyBuf[:0], o.id.space, d.liveAt, o.id.name)
-			c.fatal(c.batch.SingleDelete(c.keyBuf, nil))
-		}
-		if h.live {
-			c.keyBuf = appendLive(c.keyBuf[:0], o.id.space, h.liveAt, o.id.name)
-			c.set(c.keyBuf, nil)
-			if at, ok := c.lived[o.id.space]; !ok || h.liveAt < at {
-				c.lived[o.id.space] = h.liveAt
-			}
-		}
-	}
-}
-
-func (c *committer) writeCounters() {
-	for id, n := range c.counters {
-		c.keyBuf = appendNamed(c.keyBuf[:0], nsCounter, id)
-		c.valBuf = binary.AppendVarint(c.valBuf[:0], n)
-		c.set(c.keyBuf, c.valBuf)
-	}
-	clear(c.counters)
-}
-
 // keep copies bytes that are used as long as some object lives.
 func (c *committer) keep(v []byte) []byte {
 	var kept []byte
@@ -388,74 +281,5 @@ func (c *committer) publish() {
 		b.expiries.add(c.ends)
 		c.armExpiry(c.ends)
 		c.ends = math.MaxInt64
-	}
-}
-
-// Bounds of what is kept in memory without being leased.
-const (
-	lineObjects = 8 << 10
-	lineMax     = 32 << 20 // bytes
-)
-
-// tidy gives back what the group does not need any more.
-func (c *committer) tidy() {
-	for _, o := range c.touched {
-		c.closeFields(o)
-		if o.list != nil {
-			o.shrink(c.windowRoom(o))
-		}
-		switch {
-		case o.lease != nil && o.lease.asked || o.line:
-		case o.cool == c.no || !o.onDisk:
-			c.evict(o)
-		default:
-			o.line, o.used, o.cost = true, false, o.weight()
-			c.line.pushRight(o)
-			c.lineBytes += o.cost
-		}
-	}
-	clear(c.touched)
-	clear(c.dirty)
-	c.touched, c.dirty = c.touched[:0], c.dirty[:0]
-	for c.line.n > 0 && (c.line.n > lineObjects || c.lineBytes > lineMax) {
-		c.shorten()
-	}
-}
-
-func (o *object) weight() int {
-	n := 300 + len(o.body) + 100*len(o.fields)
-	if o.list != nil {
-		n += 64 * o.list.window.n
-	}
-	return n
-}
-
-// shorten takes the object at the head of the line out of memory, unless it
-// was used since it stands there.
-func (c *committer) shorten() {
-	o := c.line.at(0)
-	*c.line.slot(0) = nil
-	c.line.skipLeft(1)
-	c.lineBytes -= o.cost
-	o.line = false
-	switch {
-	case c.objects[o.id] != o || o.lease != nil && o.lease.asked:
-	case o.used:
-		o.line, o.used, o.cost = true, false, o.weight()
-		c.line.pushRight(o)
-		c.lineBytes += o.cost
-	default:
-		c.evict(o)
-	}
-}
-
-func (c *committer) evict(o *object) {
-	delete(c.objects, o.id)
-	if o.line {
-		o.body, o.list, o.set, o.fields = nil, nil, nil, nil
-		return
-	}
-	if len(c.spare) < 4096 {
-		c.spare = append(c.spare, o)
 	}
 }

@@ -130,6 +130,25 @@ func failDisk(t *testing.T, f *failing, want string) {
 	}
 }
 
+// TestOpenOnFullDisk opens a folder whose log cannot be worked off: the store
+// would try for ever.
+func TestOpenOnFullDisk(t *testing.T) {
+	d := &disks{}
+	b := d.open(t, vfs.NewCrashableMem())
+	if err := b.Commit(t.Context(), *(&board.Batch{}).Set("n", board.Field{Name: "n", Value: "1"})); err != nil {
+		t.Fatal(err)
+	}
+	full := &failing{err: syscall.ENOSPC, hits: writesTo(".sst", errorfs.OpCreate)}
+	full.on.Store(true)
+	_, err := pebbleboard.Open("board", pebbleboard.Config{FS: errorfs.Wrap(d.cut(b, 0, nil), full)})
+	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "is full: free some space") {
+		t.Errorf("open: got %v, want it to say that the disk is full", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func openFails(t *testing.T, dir string, kind error, wants ...string) {
 	t.Helper()
 	b, err := pebbleboard.Open(dir, pebbleboard.Config{})

@@ -16,7 +16,7 @@ import (
 const (
 	writeSlots   = 1 << 18  // of the table of last writes, by hash: 2 MiB
 	fetchBytes   = 2 << 20  // of records read ahead at a time
-	maxAhead     = 16 << 10 // records read ahead and not claimed yet
+	maxAhead     = 48 << 10 // records read ahead and not claimed yet
 	maxWindow    = 4 << 10  // items in one window
 	allWindows   = 64 << 10 // items in all windows, about
 	minWindow    = 64

@@ -50,54 +50,66 @@ func (b *Board) waitForClaim(ctx context.Context, c *claim) ([]board.Claimed, er
 	timer := time.NewTimer(c.ask.Wait)
 	defer timer.Stop()
 	for {
-		w := b.line.join(c.groups) // before the look: nothing is missed between
+		w := b.line.join(c.groups, c.packed) // before the look: nothing is missed between
 		got, err := b.claim(ctx, c)
-		if err != nil && !errors.Is(err, domain.ErrUnavailable) {
+		if len(got) > 0 || err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			b.line.leave(w)
-			return nil, err
+			return got, err
 		}
-		if len(got) > 0 {
-			b.line.leave(w)
-			return got, nil
-		}
+		b.line.rest(w)
+		var s served
 		select {
 		case <-w.woken:
 			continue
+		case s = <-w.served:
+			if got, _, err := b.take(ctx, c, s); len(got) > 0 || err != nil {
+				return got, err
+			}
+			continue
 		case <-timer.C:
-			b.line.leave(w)
-			return nil, err
 		case <-ctx.Done():
-			b.line.leave(w)
-			return nil, ctx.Err()
+			err = ctx.Err()
 		case <-b.closing.Done():
-			b.line.leave(w)
-			return nil, errClosed()
+			err = errClosed()
 		}
+		if got, _, _ := b.take(ctx, c, b.line.leave(w)); len(got) > 0 {
+			return got, nil // claimed for it in the last moment
+		}
+		return nil, err
 	}
 }
 
 // claim asks the server once, or again after a run of items to be dropped.
 func (b *Board) claim(ctx context.Context, c *claim) ([]board.Claimed, error) {
 	for {
-		sent := time.Now()
-		answer, err := b.claimOnce(ctx, c.packed)
-		if err != nil || len(answer) < 2 {
+		s := served{sent: time.Now()}
+		var err error
+		if s.answer, err = b.claimOnce(ctx, c.packed); err != nil {
 			return nil, err
 		}
-		got, more := c.read(answer, sent.Add(c.ask.Lease))
-		if err := b.reread(ctx, got); err != nil {
-			return nil, err
-		}
-		if len(got) == 0 && more {
+		got, more, err := b.take(ctx, c, s)
+		if len(got) == 0 && more && err == nil {
 			continue
 		}
-		if len(got) == c.ask.Max || more {
-			for _, name := range c.groups {
-				b.line.wake(name, 1) // there may be more than this claim could take
-			}
-		}
-		return got, nil
+		return got, err
 	}
+}
+
+// take reads an answer of the script. More: it has stopped early.
+func (b *Board) take(ctx context.Context, c *claim, s served) (got []board.Claimed, more bool, err error) {
+	if len(s.answer) < 2 {
+		return nil, false, nil
+	}
+	got, more = c.read(s.answer, s.sent.Add(c.ask.Lease))
+	if err := b.reread(ctx, got); err != nil {
+		return nil, false, err
+	}
+	if len(got) == c.ask.Max || more {
+		for _, name := range c.groups {
+			b.line.wake(name, 1) // there may be more than this claim could take
+		}
+	}
+	return got, more, nil
 }
 
 func (b *Board) claimOnce(ctx context.Context, packed string) ([]rueidis.RedisMessage, error) {
@@ -119,34 +131,46 @@ func (b *Board) claimOnce(ctx context.Context, packed string) ([]rueidis.RedisMe
 
 // packAsk writes an ask as lua/claim.lua reads it.
 func packAsk(ask *board.Ask) string {
-	b := packArray(nil, 9)
-	b = packString(b, ask.Owner)
-	b = packInt(b, int(ask.Lease.Milliseconds()))
-	b = packInt(b, ask.Max)
+	var s segment
+	s.text(ask.Owner)
+	s.num(int(ask.Lease.Milliseconds()), ask.Max)
+	s.text(ask.Skip.Field)
+	run := func(list []string) {
+		s.num(len(list))
+		s.texts(list)
+	}
+	run(ask.Skip.Values)
 	marks := markFields(ask)
-	b = packArray(b, 2*len(marks))
+	s.num(2 * len(marks))
 	for _, f := range marks {
-		b = packString(packString(b, f.Name), f.Value)
+		s.text(f.Name)
+		s.text(f.Value)
 	}
-	b = packString(b, ask.Skip.Field)
-	b = packStrings(b, ask.Skip.Values)
-	b = packArray(b, len(ask.Queues))
+	ms, seconds := stamps(ask)
+	run(ms)
+	run(seconds)
+	s.num(len(ask.Queues))
 	for _, q := range ask.Queues {
-		group := q.Group()
-		b = packString(packString(packArray(b, 4), group), board.CapGroup(q.Lists[0]))
-		b = packStrings(packStrings(b, q.Lists), siblings(group))
+		s.text(q.Group())
+		s.text(board.CapGroup(q.Lists[0]))
+		run(q.Lists)
+		run(siblings(q.Group()))
 	}
-	var ms, s []string
+	return rueidis.BinaryString(append(packArray(nil, s.n), s.b...))
+}
+
+// stamps are the names to be set to milliseconds and to seconds.
+func stamps(ask *board.Ask) (ms, seconds []string) {
 	for _, name := range ask.Stamp {
 		switch {
 		case ours(name):
 		case strings.HasSuffix(name, "_ms"):
 			ms = append(ms, name)
 		default:
-			s = append(s, name)
+			seconds = append(seconds, name)
 		}
 	}
-	return rueidis.BinaryString(packStrings(packStrings(b, ms), s))
+	return ms, seconds
 }
 
 // markFields are the marks without those that the lease itself sets.
@@ -199,15 +223,12 @@ func (c *claim) written(now int64) []board.Field {
 	for _, f := range markFields(c.ask) {
 		put(f.Name, f.Value)
 	}
-	for _, name := range c.ask.Stamp {
-		if ours(name) {
-			continue
-		}
-		if strings.HasSuffix(name, "_ms") {
-			put(name, formatInt(now))
-		} else {
-			put(name, formatInt(now/1000))
-		}
+	ms, seconds := stamps(c.ask)
+	for _, name := range ms {
+		put(name, formatInt(now))
+	}
+	for _, name := range seconds {
+		put(name, formatInt(now/1000))
 	}
 	return set
 }

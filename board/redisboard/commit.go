@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -26,6 +27,7 @@ type unit struct {
 	args    []string
 	batches []*board.Batch
 	bytes   int
+	groups  []string // queue groups that are pushed to
 	errs    []error
 	done    chan struct{} // closed when errs is filled
 	left    atomic.Bool   // the caller is gone: do not send it any more
@@ -80,6 +82,7 @@ func (u *unit) add(enc *encoder, batch *board.Batch) {
 	u.args = append(u.args, rueidis.BinaryString(enc.out))
 	u.batches = append(u.batches, batch)
 	u.bytes += len(enc.out)
+	u.groups = append(u.groups, enc.groups...)
 	enc.out = nil
 }
 
@@ -185,7 +188,8 @@ func (f *flights) board() []*unit {
 
 // fly makes one call for some units and fills in their errors.
 func (b *Board) fly(ctx context.Context, group []*unit) {
-	args := []string{string(b.tenancy), b.name}
+	args := b.args()
+	var groups []string
 	var batches []*board.Batch
 	var aboard []*unit
 	for _, u := range group {
@@ -193,10 +197,10 @@ func (b *Board) fly(ctx context.Context, group []*unit) {
 			continue
 		}
 		aboard = append(aboard, u)
-		args, batches = append(args, u.args...), append(batches, u.batches...)
+		args, batches, groups = append(args, u.args...), append(batches, u.batches...), append(groups, u.groups...)
 	}
 	errs := make([]error, len(batches))
-	err := b.exec(ctx, args, batches, errs)
+	err := b.exec(ctx, args, batches, errs, b.line.escort(groups))
 	if len(batches) > 1 && errors.Is(err, domain.ErrExhausted) {
 		b.oneByOne(ctx, args, batches, errs)
 		err = nil
@@ -218,18 +222,27 @@ func (b *Board) fly(ctx context.Context, group []*unit) {
 // frees memory among the batches must not fail with what needs it.
 func (b *Board) oneByOne(ctx context.Context, args []string, batches []*board.Batch, errs []error) {
 	for i := range batches {
-		if err := b.exec(ctx, []string{args[0], args[1], args[2+i]}, batches[i:i+1], errs[i:i+1]); err != nil {
+		if err := b.exec(ctx, []string{args[0], args[1], args[2+i]}, batches[i:i+1], errs[i:i+1], nil); err != nil {
 			errs[i] = err
 		}
 	}
 }
 
-// exec runs the script and reads what it says about each batch.
-func (b *Board) exec(ctx context.Context, args []string, batches []*board.Batch, errs []error) error {
+// exec runs the script and reads what it says about each batch. A claim that
+// waits for what the batches push goes with it: so it has its answer with the
+// commit's, and not one more way to the server and back later.
+func (b *Board) exec(ctx context.Context, args []string, batches []*board.Batch, errs []error, w *waiter) error {
 	if len(batches) == 0 {
+		w.serve(nil, time.Time{})
 		return nil
 	}
-	answer, err := commitScript.Exec(ctx, b.client, nil, args).ToString()
+	var result rueidis.RedisResult
+	if w == nil {
+		result = commitScript.exec(ctx, b.client, args)
+	} else {
+		result = b.execBoth(ctx, args, w)
+	}
+	answer, err := result.ToString()
 	if rueidis.IsRedisNil(err) {
 		return nil
 	}
@@ -257,6 +270,20 @@ func (b *Board) exec(ctx context.Context, args []string, batches []*board.Batch,
 		return domain.Unavailablef("redis at %s: %v", b.addr, u.err)
 	}
 	return nil
+}
+
+// execBoth has a commit and a claim executed, one after the other.
+func (b *Board) execBoth(ctx context.Context, args []string, w *waiter) rueidis.RedisResult {
+	sent := time.Now()
+	// The claim is not its caller's to interrupt any more: what it leases must reach somebody.
+	rs := b.client.DoMulti(context.WithoutCancel(ctx), commitScript.byHash(b.client.B(), args),
+		claimScript.byHash(b.client.B(), b.args(w.packed)))
+	if isUnknown(rs[0]) {
+		rs[0] = b.client.Do(ctx, commitScript.whole(b.client.B(), args))
+	}
+	answer, _ := rs[1].ToArray() // after an error the waiter asks for itself
+	w.serve(answer, sent)
+	return rs[0]
 }
 
 // verdict is the error of a refused batch: a text, or the number of a guard.

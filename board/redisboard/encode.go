@@ -93,6 +93,7 @@ type encoder struct {
 	mark    string         // of members: "<space>|"
 	careful bool
 	limits  bool
+	groups  []string // queue groups that are pushed to
 	out     []byte
 	last    int // bytes of the batch before
 }
@@ -242,7 +243,7 @@ func (e *encoder) finalChecks() {
 func (e *encoder) encodeOps(batch *board.Batch) {
 	e.ops.reset()
 	e.checks.reset()
-	e.nops, e.nchecks, e.limits = 0, 0, false
+	e.nops, e.nchecks, e.limits, e.groups = 0, 0, false, e.groups[:0]
 	e.keys, e.index = e.keys[:0], nil
 	if len(batch.Ops) > 24 {
 		e.index = make(map[string]int, len(batch.Ops))
@@ -434,7 +435,7 @@ func (e *encoder) push(name, list string, items []string) {
 	}
 	for part := range slices.Chunk(items, most) {
 		e.begin(2)
-		e.ops.text(groupOf(list))
+		e.group(list)
 		e.ops.num(len(part))
 		e.ops.text(name)
 		e.key(&e.ops, list)
@@ -442,12 +443,17 @@ func (e *encoder) push(name, list string, items []string) {
 	}
 }
 
-// groupOf is the queue group of a list, "" of one that is no queue.
-func groupOf(list string) string {
+// group adds the queue group of a list that is pushed to, "" of one that is no
+// queue.
+func (e *encoder) group(list string) {
+	group := ""
 	if board.IsQueue(list) {
-		return board.Group(list)
+		group = board.Group(list)
+		if !slices.Contains(e.groups, group) {
+			e.groups = append(e.groups, group)
+		}
 	}
-	return ""
+	e.ops.text(group)
 }
 
 func (e *encoder) append(o *board.Op) {
@@ -459,7 +465,7 @@ func (e *encoder) append(o *board.Op) {
 	}
 	e.use(o.Key, kindList)
 	e.begin(12)
-	e.ops.text(groupOf(o.Key))
+	e.group(o.Key)
 	e.key(&e.ops, o.Key)
 	e.ops.num(int(min(o.N, 1<<31)), len(items))
 	e.ops.texts(items)
@@ -491,7 +497,7 @@ func (e *encoder) countdown(o *board.Op) {
 	e.begin(9)
 	e.key(&e.ops, o.Key)
 	e.ops.text(o.Field)
-	e.ops.text(groupOf(o.List))
+	e.group(o.List)
 	e.key(&e.ops, o.List)
 	e.ops.text(o.Items[0])
 	if len(o.Fields) == 0 {

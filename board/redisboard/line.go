@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"sync"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // line is where this board's claims wait, first come, first served, for each
@@ -25,8 +27,24 @@ const forget = 30 * time.Second
 // waiter is one waiting Claim. It stands in the line of each of its groups.
 type waiter struct {
 	woken  chan string // buffered 1: the group that has something
+	served chan served // buffered 1: the answer to a claim made for it
+	packed string      // the ask
 	groups []string
-	places []*list.Element
+	places []*list.Element // nil when it is out of line
+	rests  bool            // it has found nothing itself and waits
+	escort bool            // a claim is being made for it: served will come
+}
+
+// served is an answer of the claim script.
+type served struct {
+	answer []rueidis.RedisMessage
+	sent   time.Time
+}
+
+func (w *waiter) serve(answer []rueidis.RedisMessage, sent time.Time) {
+	if w != nil {
+		w.served <- served{answer, sent}
+	}
 }
 
 func (l *line) init() { l.groups = map[string]*group{} }
@@ -74,8 +92,11 @@ func (l *line) names() []string {
 }
 
 // join lets a waiter stand in line.
-func (l *line) join(groups []string) *waiter {
-	w := &waiter{woken: make(chan string, 1), groups: groups, places: make([]*list.Element, len(groups))}
+func (l *line) join(groups []string, packed string) *waiter {
+	w := &waiter{
+		woken: make(chan string, 1), served: make(chan served, 1), packed: packed,
+		groups: groups, places: make([]*list.Element, len(groups)),
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, name := range groups {
@@ -89,16 +110,51 @@ func (l *line) join(groups []string) *waiter {
 	return w
 }
 
-// leave takes the waiter out of line. A call it has not answered goes to the next.
-func (l *line) leave(w *waiter) {
+// rest notes that a waiter has found nothing for itself.
+func (l *line) rest(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.rests = true
+}
+
+// leave takes the waiter out of line, and returns the answer to a claim that
+// is being made for it. A call it has not answered goes to the next.
+func (l *line) leave(w *waiter) served {
 	l.mu.Lock()
 	l.remove(w)
+	escort := w.escort
 	l.mu.Unlock()
 	select {
 	case name := <-w.woken:
 		l.wake(name, 1)
 	default:
 	}
+	if escort {
+		return <-w.served
+	}
+	return served{}
+}
+
+// escort takes out of line who waits for one of the groups, for a claim to be
+// made for it. Nil: nobody.
+func (l *line) escort(groups []string) *waiter {
+	if len(groups) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range groups {
+		g := l.groups[name]
+		if g == nil || g.waiters.Len() == 0 {
+			continue
+		}
+		if w := g.waiters.Front().Value.(*waiter); w.rests {
+			l.remove(w)
+			w.escort = true
+			return w
+		}
+	}
+	return nil
 }
 
 func (l *line) remove(w *waiter) {

@@ -47,15 +47,6 @@ func packInt(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, 0xce), uint32(n))
 }
 
-// packStrings packs an array of strings.
-func packStrings(b []byte, list []string) []byte {
-	b = packArray(b, len(list))
-	for _, s := range list {
-		b = packString(b, s)
-	}
-	return b
-}
-
 // unpacker reads MessagePack. Strings it returns share the input's memory.
 // After the first mistake everything it returns is empty, and err says why.
 type unpacker struct {

@@ -2,13 +2,13 @@ package redisboard
 
 import (
 	"context"
+	"crypto/sha1"
 	_ "embed"
+	"encoding/hex"
 
 	"github.com/redis/rueidis"
 )
 
-// The scripts. Each is EVALSHA with a fallback to EVAL, so that a server that
-// has lost them (a restart, SCRIPT FLUSH) learns them again by itself.
 var (
 	//go:embed lua/lib.lua
 	libLua string
@@ -20,17 +20,55 @@ var (
 	leaseLua string
 	//go:embed lua/read.lua
 	readLua string
-
-	commitScript = rueidis.NewLuaScript(libLua + commitLua)
-	claimScript  = rueidis.NewLuaScript(libLua + claimLua)
-	leaseScript  = rueidis.NewLuaScript(libLua + leaseLua)
-	readScript   = rueidis.NewLuaScript(libLua + readLua)
 )
+
+// script is a Lua script that a server knows by its hash. It is called so, and
+// sent whole to a server that has lost it (a restart, SCRIPT FLUSH).
+type script struct{ source, hash string }
+
+func newScript(source string) script {
+	sum := sha1.Sum([]byte(libLua + source)) // Redis names scripts by SHA-1; nothing hangs on its strength
+	return script{libLua + source, hex.EncodeToString(sum[:])}
+}
+
+var (
+	commitScript = newScript(commitLua)
+	claimScript  = newScript(claimLua)
+	leaseScript  = newScript(leaseLua)
+	readScript   = newScript(readLua)
+)
+
+func (s script) byHash(b rueidis.Builder, args []string) rueidis.Completed {
+	return b.Evalsha().Sha1(s.hash).Numkeys(0).Arg(args...).Build()
+}
+
+func (s script) whole(b rueidis.Builder, args []string) rueidis.Completed {
+	return b.Eval().Script(s.source).Numkeys(0).Arg(args...).Build()
+}
+
+// isUnknown reports whether the server did not know the script.
+func isUnknown(r rueidis.RedisResult) bool {
+	err, ok := rueidis.IsRedisErr(r.Error())
+	return ok && err.IsNoScript()
+}
+
+func (s script) exec(ctx context.Context, c rueidis.Client, args []string) rueidis.RedisResult {
+	r := c.Do(ctx, s.byHash(c.B(), args))
+	if isUnknown(r) {
+		r = c.Do(ctx, s.whole(c.B(), args))
+	}
+	return r
+}
+
+// args are the arguments that every script gets, and others.
+func (b *Board) args(more ...string) []string {
+	return append(append(make([]string, 0, 2+len(more)), string(b.tenancy), b.name), more...)
+}
 
 // run calls a script. A nil answer is the zero message with isNil.
 //
 // Errors: translated; [domain.ErrUnavailable] once closed.
-func (b *Board) run(ctx context.Context, script *rueidis.Lua, args ...string) (m rueidis.RedisMessage, isNil bool, err error) {
+func (b *Board) run(ctx context.Context, s script, args ...string) (m rueidis.RedisMessage, isNil bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return m, false, err
 	}
@@ -38,6 +76,6 @@ func (b *Board) run(ctx context.Context, script *rueidis.Lua, args ...string) (m
 		return m, false, errClosed()
 	}
 	defer b.calls.Done()
-	m, err = script.Exec(ctx, b.client, nil, append([]string{string(b.tenancy), b.name}, args...)).ToMessage()
+	m, err = s.exec(ctx, b.client, b.args(args...)).ToMessage()
 	return m, rueidis.IsRedisNil(err), b.translate(err)
 }

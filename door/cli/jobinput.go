@@ -2,6 +2,7 @@ package cli
 
 import (
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,16 @@ type jobFlags struct {
 	timeout    time.Duration
 	retries    uint8
 	priority   int
+	id         uint32
+	depends    []uint
+	needs      []string
+	notBefore  string
+	runner     uint32
 }
+
+// single are the flags that only make sense for one script: a jobs file says
+// the same for each of its jobs.
+var single = []string{"timeout", "retries", "priority", "id", "depends", "prerequisite", "not-before", "for-runner"}
 
 func (f *jobFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scriptType, "type", "", "the script's `type`: shell, python, node, v, ... (default: by extension or #! line)")
@@ -28,6 +38,11 @@ func (f *jobFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long the script may run, in whole seconds (default: the node's, 1h)")
 	c.Flags().Uint8Var(&f.retries, "retries", 0, "how often it is tried again after it failed")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 9, tried highest first; 0 is the plain queue")
+	c.Flags().Uint32Var(&f.id, "id", 0, "the job's `number`; 0 is the next free one")
+	c.Flags().UintSliceVar(&f.depends, "depends", nil, "`ids` of the caller's jobs that must finish before it")
+	c.Flags().StringArrayVar(&f.needs, "prerequisite", nil, "`what` must be met before: file:PATH, a URL, tcp:HOST:PORT, job:1:7, or a name; may be repeated")
+	c.Flags().StringVar(&f.notBefore, "not-before", "", "`when` it may begin: 2026-12-24T18:00:00Z, or 90s from now")
+	c.Flags().Uint32Var(&f.runner, "for-runner", 0, "the `number` of the only runner that may take it")
 }
 
 // jobs reads the file that a command names: a script, or a list of jobs.
@@ -45,7 +60,7 @@ func (a *app) jobs(c *cobra.Command, file string, f *jobFlags) ([]api.JobInput, 
 	if !f.isList(file, text) {
 		return f.script(file, text, env)
 	}
-	for _, name := range []string{"timeout", "retries", "priority"} {
+	for _, name := range single {
 		if c.Flags().Changed(name) {
 			return nil, domain.Invalidf("--%s is for a single script; write %q into %s", name, name, file)
 		}
@@ -90,14 +105,39 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 	if f.timeout < 0 || f.timeout%time.Second != 0 || f.timeout > domain.MaxTimeout*time.Second {
 		return nil, domain.Invalidf("--timeout %v: want whole seconds up to 30 days, for example 90s", f.timeout)
 	}
-	j := domain.Job{Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
-		Retries: f.retries, Priority: f.priority}
+	notBefore, err := f.begin(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	j := domain.Job{ID: domain.JobID(f.id), Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
+		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner)}
+	for _, id := range f.depends {
+		if id > math.MaxUint32 {
+			return nil, domain.Invalidf("--depends %d: want ids of jobs", id)
+		}
+		j.Dependends = append(j.Dependends, domain.JobID(id))
+	}
 	check := j
 	check.CallerID = domain.Operator
 	if err := check.Validate(); err != nil {
 		return nil, domain.Invalidf("%s: %v", file, err)
 	}
 	return []api.JobInput{{Job: j}}, nil
+}
+
+// begin reads --not-before, in Unix milliseconds; 0 is at once.
+func (f *jobFlags) begin(now time.Time) (int64, error) {
+	if f.notBefore == "" {
+		return 0, nil
+	}
+	if d, err := time.ParseDuration(f.notBefore); err == nil && d >= 0 {
+		return now.Add(d).UnixMilli(), nil
+	}
+	at, err := time.Parse(time.RFC3339, f.notBefore)
+	if err != nil || at.UnixMilli() < 0 {
+		return 0, domain.Invalidf("--not-before %q: want a time such as 2026-12-24T18:00:00Z, or a duration such as 90s", f.notBefore)
+	}
+	return at.UnixMilli(), nil
 }
 
 func (f *jobFlags) environment() (map[string]string, error) {

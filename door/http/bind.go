@@ -60,7 +60,11 @@ func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request) (any, error)
 		return nil, domain.Invalidf("query %q: %v", r.URL.RawQuery, err)
 	}
 	if id := r.Header.Get("Last-Event-ID"); id != "" && b.query["from"] != nil {
-		query.Set("from", id)
+		n, err := strconv.ParseUint(id, 10, 31)
+		if err != nil {
+			return nil, domain.Invalidf("Last-Event-ID %q: want the number of a line", id)
+		}
+		query.Set("from", strconv.FormatUint(n+1, 10)) // a stream that broke goes on behind it
 	}
 	for name, values := range query {
 		field, known := b.query[name]
@@ -155,7 +159,7 @@ func decodeStrict(body []byte, into any) error {
 		return domain.Invalidf("the body is nested more than %d deep", MaxDepth)
 	}
 	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
-		return domain.Invalidf("the body is not a JSON object")
+		return domain.Invalidf("the body is no JSON object")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()

@@ -33,7 +33,7 @@ var may = map[string][]string{
 	"node":      {"board", "layout", "script", "work", "clockwork", "telemetry"},
 	"api":       {"board", "layout", "identity", "work", "clockwork"},
 	"door/http": {"api", "identity"},
-	"door/cli":  {"api", "client", "work"},
+	"door/cli":  {"api", "client"},
 	"client":    {"api"},
 	"cmd/ramet": nil, // wiring: everything
 	"bench":     nil, // measures everything

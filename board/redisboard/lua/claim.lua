@@ -1,29 +1,42 @@
--- Claims items. ARGV[3] is the ask, MessagePack
---   {owner, lease ms, max, marks, skip field, skip values, queues, milliseconds stamps, seconds stamps}
--- with queues {group, cap group, {lists...}, {siblings...}}: siblings are the
--- other lists that the group may have.
--- Returns {now ms, more, items}; items are runs of space, item,
--- token, number of the queue, length of the record before the claim (names and
--- values), and these joined by NULs: to put them into one string costs half of
--- handing them over one by one. More is 1 when it stopped after dropping many items.
+-- Claims items. ARGV[3] is the ask, a flat MessagePack array:
+--   owner, lease ms, max, skip field, then five times a number and as many:
+--   skip values, marks (names and values), milliseconds stamps, seconds stamps,
+--   queues. A queue is its group, cap group, and two times a number and as
+--   many: lists, siblings (the other lists that the group may have).
+-- Returns {now ms, more, items}; items are runs of space, item, token, number
+-- of the queue, length of the record before the claim (names and values), and
+-- these joined by NULs: to put them into one string costs half of handing them
+-- over one by one. More is 1 when it stopped after dropping many items.
 
 local ask = unp(ARGV[3])
-local owner, ttl, most, marks, skipField = ask[1], ask[2], ask[3], ask[4], ask[5]
-local skips = {}
-for _, v in ipairs(ask[6]) do skips[v] = true end
+local owner, ttl, most, skipField = ask[1], ask[2], ask[3], ask[4]
+local place = 5
 
+-- run reads a number and as many values.
+local function run()
+  local first, last = place + 1, place + ask[place]
+  place = last + 1
+  return { unpack(ask, first, last) }
+end
+
+local skips = run()
 local now = clock()
 local till = string.format('%.0f', now + ttl) -- Redis would print the number anew for each item
 local out, leases, n, drops = { 0, 0 }, {}, 0, 0 -- n items in both
 local number = 0      -- of the queue being served
 local maxDrops = 4096 -- bounds how long one call may hold up the server
 
--- What is set on each item; key and token differ.
-local write = { 'HSET', '', unpack(marks) }
-for _, name in ipairs(ask[8]) do write[#write + 1], write[#write + 2] = name, string.format('%.0f', now) end
-for _, name in ipairs(ask[9]) do write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / 1000)) end
-for _, v in ipairs({ 'lease_owner', owner, 'lease_queue', '', 'attempt', '' }) do write[#write + 1] = v end
-local queueAt, tokenAt = #write - 2, #write
+-- What is set on each item; key, queue and token differ.
+local write = { 'HSET', '', unpack(run()) }
+for divisor = 1, 1000, 999 do
+  for _, name in ipairs(run()) do
+    write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / divisor))
+  end
+end
+local tokenAt = #write + 6
+local queueAt = tokenAt - 2
+write[tokenAt - 5], write[tokenAt - 4], write[tokenAt - 3], write[queueAt] = 'lease_owner', owner, 'lease_queue', ''
+write[tokenAt - 1], write[tokenAt] = 'attempt', ''
 
 -- leased reports whether the board knows the lease a record speaks of.
 local function leased(space, member, holder)
@@ -65,7 +78,11 @@ local function lease(t, item)
     end
     if name == skipField then value = rec[i + 1] end
   end
-  if skipField ~= '' and skips[value] then return false end
+  if skipField ~= '' then
+    for i = 1, #skips do
+      if skips[i] == value then return false end
+    end
+  end
   local token = tokenAfter(attempt)
   write[2], write[tokenAt] = key, token
   call(unpack(write))
@@ -238,8 +255,7 @@ local function settleGroup(group, served, turn)
   end
 end
 
-local function claimFrom(queue)
-  local group, capGroup, lists, siblings = queue[1], queue[2], queue[3], queue[4]
+local function claimFrom(group, capGroup, lists, siblings)
   local heap, line, served, turn = {}, newcomers(group), {}, nil
   local share = nil
   write[queueAt] = capGroup
@@ -275,10 +291,15 @@ local function claimFrom(queue)
   if #served > 0 then settleGroup(group, served, turn) end
 end
 
-for i, queue in ipairs(ask[7]) do
+local queues = ask[place]
+place = place + 1
+for i = 1, queues do
   if n >= most or drops >= maxDrops then break end
   number = i - 1
-  claimFrom(queue)
+  local group, capGroup = ask[place], ask[place + 1]
+  place = place + 2
+  local lists = run()
+  claimFrom(group, capGroup, lists, run())
 end
 if n > 0 then
   at(0)

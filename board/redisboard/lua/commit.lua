@@ -133,19 +133,11 @@ local function finish()
   nreleased = 0
 end
 
--- score is when a lease runs out.
-local function score(member, queue)
-  at(0)
-  local s = call('ZSCORE', queue and 'ramet:leases' or 'ramet:occupied', member)
-  at(space)
-  return s and tonumber(s)
-end
+local now -- ms, asked when first needed
 
-local now
-local function due(ms)
-  now = now or clock()
-  return ms <= now
-end
+-- Guards, checks and operations are branches of one function each: to make a
+-- function for each of them, in every call, would take longer than a small
+-- batch itself. What is rare is made when it is first needed.
 
 local function leaseOf(key)
   local f = try('HMGET', key, 'lease_owner', 'attempt', 'lease_queue')
@@ -153,26 +145,28 @@ local function leaseOf(key)
   return f[1], f[2], f[3]
 end
 
--- Guards. They are given the place after their code, and return the place
--- after themselves and nil, the number of the guard that fails, or a text.
-local guards = {
-  -- 1 absent: number, key
-  function(p)
-    local key = b[p + 1]
+-- lapse is when a lease runs out, and whether it has.
+local function lapse(member, queue)
+  at(0)
+  local ms = call('ZSCORE', queue and 'ramet:leases' or 'ramet:occupied', member)
+  at(space)
+  now = now or clock()
+  if ms then return true, tonumber(ms) <= now end
+end
+
+-- guard is given the place of a guard, and returns the place after it and nil,
+-- the number of the guard that fails, or a text.
+local function guard(p)
+  local code = b[p]
+  if code == 2 then
+    -- Equal and held, side by side on one key: mismatch, number of values, of
+    -- fields, HMGET, key, fields, then value and guard's number of each. A
+    -- field without a value is lease_queue. The value 0 is what no field has.
+    local values, fields, key = b[p + 2], b[p + 3], b[p + 5]
+    local q = p + 6 + fields
     put(key)
-    if call('EXISTS', key) == 1 then return p + 2, b[p] end
-    kinds[key] = nil
-    return p + 2
-  end,
-  -- 2 equal and held, side by side on one key: mismatch, number of values, of
-  -- fields, HMGET, key, fields, then value and guard's number of each. A field
-  -- without a value is lease_queue. The value 0 is what no field has.
-  function(p)
-    local values, fields, key = b[p + 1], b[p + 2], b[p + 4]
-    local q = p + 5 + fields
-    put(key)
-    local f = try(unpack(b, p + 3, q - 1))
-    if f.err then return q, b[p] end
+    local f = try(unpack(b, p + 4, q - 1))
+    if f.err then return q, b[p + 1] end
     for i = 1, values do
       if (f[i] or '') ~= b[q] then return q, b[q + 1] end
       q = q + 2
@@ -180,49 +174,34 @@ local guards = {
     known = key
     if fields > values then heldKey, heldQueue = key, f[fields] end
     return q
-  end,
-  -- 3 lapsed: number, key, token, member
-  function(p)
-    local owner, token, queue = leaseOf(b[p + 1])
-    local ms = owner and token == b[p + 2] and score(b[p + 3], queue)
-    return p + 4, not (ms and due(ms)) and b[p] or nil
-  end,
-  -- 4 alarm: number, member, ms
-  function(p)
-    local ms = alarms[b[p + 1]]
+  elseif code == 1 then
+    -- Absent: number, key.
+    local key = b[p + 2]
+    put(key)
+    if call('EXISTS', key) == 1 then return p + 3, b[p + 1] end
+    kinds[key] = nil
+    return p + 3
+  elseif code == 3 then
+    -- Lapsed: number, key, token, member.
+    local owner, token, queue = leaseOf(b[p + 2])
+    local there, over
+    if owner and token == b[p + 3] then there, over = lapse(b[p + 4], queue) end
+    return p + 5, not (there and over) and b[p + 1] or nil
+  elseif code == 4 then
+    -- Alarm: number, member, ms.
+    local ms = alarms[b[p + 2]]
     if ms == nil then
       at(0)
-      ms = call('ZSCORE', 'ramet:alarms', b[p + 1])
+      ms = call('ZSCORE', 'ramet:alarms', b[p + 2])
       at(space)
     end
-    return p + 3, ms ~= b[p + 2] and b[p] or nil
-  end,
-  -- 5 free: number, key, member
-  function(p)
-    local owner, _, queue = leaseOf(b[p + 1])
-    local ms = owner and score(b[p + 2], queue)
-    return p + 3, ms and not due(ms) and b[p] or nil
-  end,
-}
-
-local wrong = { HLEN = 'record', LLEN = 'list', SCARD = 'set' }
-local holds = { hash = 'record', list = 'list', set = 'set', zset = 'index of the board', string = 'string' }
-
-local function wrongKind(key, cmd)
-  local is = call('TYPE', key).ok
-  return string.format('"%s" is a %s, not a %s', key:sub(#pfx + 1), holds[is] or is, wrong[cmd])
-end
-
--- prove returns a text when the key holds something of another kind.
-local function prove(cmd, key)
-  if kinds[key] == cmd or known == key and cmd == 'HLEN' then return end
-  put(key)
-  if type(try(cmd, key)) == 'table' then return wrongKind(key, cmd) end
-  if cmd ~= 'HLEN' then
-    kinds[key] = cmd
-  elseif kinds[key] then
-    kinds[key] = nil
+    return p + 4, ms ~= b[p + 3] and b[p + 1] or nil
   end
+  -- 5, free: number, key, member.
+  local owner, _, queue = leaseOf(b[p + 2])
+  local there, over
+  if owner then there, over = lapse(b[p + 3], queue) end
+  return p + 4, there and not over and b[p + 1] or nil
 end
 
 -- The sizes of records. Counting every field would cost more than the change
@@ -233,95 +212,142 @@ local function staysSmall(key, bytes)
   return bytes < smallChange and (call('MEMORY', 'USAGE', key) or 0) < smallRecord
 end
 
--- tooLarge returns a text when the record would be larger than one may be with
--- these fields set: pairs of each list.
-local function tooLarge(key, bytes, lists)
-  local n = call('HLEN', key)
-  local use = (call('MEMORY', 'USAGE', key, 'SAMPLES', n < 128 and 0 or 100) or 0) + bytes
-  if use <= (n < 128 and maxRecord or maxRecord / 2) then return end
-  local all, sum, f = {}, 0, call('HGETALL', key)
-  lists[0] = f
-  for j = 0, #lists do
-    for i = 1, #lists[j], 2 do all[lists[j][i]] = #lists[j][i + 1] end
+local made
+local function rare()
+  if made then return made end
+  made = {}
+  local wrong = { HLEN = 'record', LLEN = 'list', SCARD = 'set' }
+  local holds = { hash = 'record', zset = 'index of the board' }
+
+  function made.wrongKind(key, cmd)
+    local is = call('TYPE', key).ok
+    return string.format('"%s" is a %s, not a %s', key:sub(#pfx + 1), holds[is] or is, wrong[cmd])
   end
-  for name, len in pairs(all) do sum = sum + #name + len end
-  if sum > maxRecord then
-    return string.format('record "%s" would have %d bytes, the limit is %d', key:sub(#pfx + 1), sum, maxRecord)
+
+  -- tooLarge returns a text when the record would be larger than one may be
+  -- with these fields set: pairs of each list.
+  function made.tooLarge(key, bytes, lists)
+    local n = call('HLEN', key)
+    local use = (call('MEMORY', 'USAGE', key, 'SAMPLES', n < 128 and 0 or 100) or 0) + bytes
+    if use <= (n < 128 and maxRecord or maxRecord / 2) then return end
+    local all, sum = {}, 0
+    lists[0] = call('HGETALL', key)
+    for j = 0, #lists do
+      for i = 1, #lists[j], 2 do all[lists[j][i]] = #lists[j][i + 1] end
+    end
+    for name, len in pairs(all) do sum = sum + #name + len end
+    if sum > maxRecord then
+      return string.format('record "%s" would have %d bytes, the limit is %d', key:sub(#pfx + 1), sum, maxRecord)
+    end
+  end
+
+  -- plain is a decimal number as Redis itself would write it, or nil.
+  local function plain(text)
+    local sign, digits = text:match('^([+-]?)0*(%d+)$')
+    return digits and (sign == '-' and digits ~= '0' and '-' or '') .. digits
+  end
+
+  -- addable returns a text when n cannot be added to a field. Large numbers
+  -- are tried out: Lua would lose digits.
+  function made.addable(key, field, text, n)
+    local name, old = key:sub(#pfx + 1), plain(text)
+    if not old then
+      return string.format('field "%s" of "%s" is "%s", want a decimal number of 64 bits', field, name, text:sub(1, 40))
+    end
+    if #old <= 15 and #n <= 15 then return end
+    call('HSET', key, field, old)
+    local r = try('HINCRBY', key, field, n)
+    call('HSET', key, field, text)
+    if type(r) == 'table' then
+      return string.format('field "%s" of "%s" is %s: with %s added it leaves 64 bits', field, name, old, n)
+    end
+  end
+
+  -- rewrite makes a field a number that Redis can add to.
+  function made.rewrite(key, field) call('HSET', key, field, plain(call('HGET', key, field))) end
+
+  function made.copies(p, n)
+    local out = {}
+    for i = 1, n do
+      local key = b[p + i - 1]
+      local dump = call('DUMP', key)
+      out[i] = { key, dump, dump and call('PEXPIRETIME', key) }
+    end
+    return out
+  end
+
+  function made.restore(saved)
+    for _, c in ipairs(saved) do
+      call('UNLINK', c[1])
+      if c[2] then call('RESTORE', c[1], math.max(c[3], 0), c[2], 'ABSTTL') end
+    end
+  end
+
+  return made
+end
+
+-- prove returns a text when the key holds something of another kind.
+local function prove(cmd, key)
+  if kinds[key] == cmd or known == key and cmd == 'HLEN' then return end
+  put(key)
+  if type(try(cmd, key)) == 'table' then return rare().wrongKind(key, cmd) end
+  if cmd ~= 'HLEN' then
+    kinds[key] = cmd
+  elseif kinds[key] then
+    kinds[key] = nil
   end
 end
 
--- plain is a decimal number as Redis itself would write it, or nil.
-local function plain(text)
-  local sign, digits = text:match('^([+-]?)0*(%d+)$')
-  return digits and (sign == '-' and digits ~= '0' and '-' or '') .. digits
-end
-
--- addable returns a text when n cannot be added to a field. Large numbers are
--- tried out: Lua would lose digits.
-local function addable(key, field, text, n)
-  if not text then
-    if staysSmall(key, #field + #n) then return end
-    return tooLarge(key, #field + #n, { { field, n } })
-  end
-  local name, old = key:sub(#pfx + 1), plain(text)
-  if not old then
-    return string.format('field "%s" of "%s" is "%s", want a decimal number of 64 bits', field, name, text:sub(1, 40))
-  end
-  if #old <= 15 and #n <= 15 then return end
-  call('HSET', key, field, old)
-  local r = try('HINCRBY', key, field, n)
-  call('HSET', key, field, text)
-  if type(r) == 'table' then
-    return string.format('field "%s" of "%s" is %s: with %s added it leaves 64 bits', field, name, old, n)
-  end
-end
-
--- add adds n to a number that addable has let through. It returns the sum.
-local function add(key, field, n)
-  local r = try('HINCRBY', key, field, n)
-  if type(r) ~= 'table' then return r end
-  call('HSET', key, field, plain(call('HGET', key, field)))
-  return call('HINCRBY', key, field, n)
-end
-
+-- checkNumber returns a text when n cannot be added to a field, and the
+-- field's text.
 local function checkNumber(key, field, n)
   put(key)
   local text = try('HGET', key, field)
-  if type(text) == 'table' then return wrongKind(key, 'HLEN') end
-  return addable(key, field, text, n), text
+  if type(text) == 'table' then return rare().wrongKind(key, 'HLEN') end
+  if text then
+    if #text < 15 and #n < 15 and text:match('^%d+$') then return nil, text end
+    return rare().addable(key, field, text, n), text
+  end
+  if not staysSmall(key, #field + #n) then return rare().tooLarge(key, #field + #n, { { field, n } }) end
 end
 
--- Checks before the first write. They are given the place after their code
--- and that of the first operation, and return the place after themselves and
--- nil or a text.
-local checks = {
-  -- 1 record: key, bytes to be set, number of commands that set, for each
-  -- where its length stands, counted from the first operation
-  function(p, ops)
-    local key, bytes, n = b[p], b[p + 1], b[p + 2]
-    local q = p + 3 + n
+-- add adds n to a number that checkNumber has let through. It returns the sum.
+local function add(key, field, n)
+  local r = try('HINCRBY', key, field, n)
+  if type(r) ~= 'table' then return r end
+  rare().rewrite(key, field)
+  return call('HINCRBY', key, field, n)
+end
+
+-- check is given the places of a check before the first write and of the first
+-- operation. It returns the place after the check and nil or a text.
+local function check(p, ops)
+  local code, key = b[p], b[p + 1]
+  if code == 1 then
+    -- Record: key, bytes to be set, number of commands that set, for each
+    -- where its length stands, counted from the first operation.
+    local bytes, n = b[p + 2], b[p + 3]
+    local q = p + 4 + n
     local bad = prove('HLEN', key)
     if bad or n == 0 or staysSmall(key, bytes) then return q, bad end
     local lists = {}
     for i = 1, n do
-      local from = ops + b[p + 2 + i]
+      local from = ops + b[p + 3 + i]
       lists[i] = { unpack(b, from + 3, from + b[from]) }
     end
-    return q, tooLarge(key, bytes, lists)
-  end,
-  -- 2 list: key
-  function(p) return p + 1, prove('LLEN', b[p]) end,
-  -- 3 set: key
-  function(p) return p + 1, prove('SCARD', b[p]) end,
-  -- 4 add: key, field, n
-  function(p) return p + 3, (checkNumber(b[p], b[p + 1], b[p + 2])) end,
-  -- 5 countdown: key, field, list
-  function(p)
-    local bad, text = checkNumber(b[p], b[p + 1], '-1')
-    if not bad and whole(text) == 1 then bad = prove('LLEN', b[p + 2]) end
-    return p + 3, bad
-  end,
-}
+    return q, rare().tooLarge(key, bytes, lists)
+  elseif code == 2 then -- list: key
+    return p + 2, prove('LLEN', key)
+  elseif code == 3 then -- set: key
+    return p + 2, prove('SCARD', key)
+  elseif code == 4 then -- add: key, field, n
+    return p + 4, (checkNumber(key, b[p + 2], b[p + 3]))
+  end
+  -- 5, countdown: key, field, list.
+  local bad, text = checkNumber(key, b[p + 2], '-1')
+  if not bad and whole(text) == 1 then bad = prove('LLEN', b[p + 3]) end
+  return p + 4, bad
+end
 
 -- endLease forgets the lease on an item whose record goes.
 local function endLease(key, member)
@@ -330,92 +356,70 @@ local function endLease(key, member)
   if heldKey == key then heldKey = nil end
 end
 
--- Operations. They are given the place after their code and return the place
--- after themselves.
-local acts = {
-  -- 1 on a record or set: length, command
-  function(p)
-    local last = p + b[p]
-    call(unpack(b, p + 1, last))
+-- act is given the place of an operation and returns the place after it.
+local function act(p)
+  local code = b[p]
+  if code == 1 then -- on a record or set: length, command
+    local last = p + 1 + b[p + 1]
+    call(unpack(b, p + 2, last))
     return last + 1
-  end,
-  -- 2 push: group, number of items, command, list, items
-  function(p)
-    local last = p + 3 + b[p + 1]
-    push(b[p], b[p + 2], b[p + 3], p + 4, last)
+  elseif code == 2 then -- push: group, number of items, command, list, items
+    local last = p + 4 + b[p + 2]
+    push(b[p + 1], b[p + 3], b[p + 4], p + 5, last)
     return last + 1
-  end,
-  -- 3 release: key, member
-  function(p)
-    local key, owner, queue = b[p], true, heldQueue
+  elseif code == 3 then -- release: key, member
+    local key, owner, queue = b[p + 1], true, heldQueue
     if heldKey ~= key then
       local _
       owner, _, queue = leaseOf(key)
     end
     heldKey = nil
     if owner then
-      unlease(b[p + 1], queue)
+      unlease(b[p + 2], queue)
       call('HDEL', key, 'lease_owner', 'lease_queue')
     end
-    return p + 2
-  end,
-  -- 4 settle: item
-  function(p)
-    lives[b[p]] = false
-    return p + 1
-  end,
-  -- 5 live: item, ms
-  function(p)
-    lives[b[p]] = b[p + 1]
-    return p + 2
-  end,
-  -- 6 set alarm: member, ms
-  function(p)
-    alarms[b[p]] = b[p + 1]
-    return p + 2
-  end,
-  -- 7 clear alarm: member
-  function(p)
-    alarms[b[p]] = false
-    return p + 1
-  end,
-  -- 8 add: key, field, n
-  function(p)
-    add(b[p], b[p + 1], b[p + 2])
     return p + 3
-  end,
-  -- 9 countdown: key, field, group, list, item, length or 0, HSET
-  function(p)
-    local last = p + 5 + b[p + 5]
-    if call('EXISTS', b[p]) == 1 and add(b[p], b[p + 1], -1) == 0 then
-      if b[p + 5] > 0 then call(unpack(b, p + 6, last)) end
-      push(b[p + 2], 'RPUSH', b[p + 3], p + 4, p + 4)
+  elseif code == 4 then -- settle: item
+    lives[b[p + 1]] = false
+    return p + 2
+  elseif code == 5 then -- live: item, ms
+    lives[b[p + 1]] = b[p + 2]
+    return p + 3
+  elseif code == 6 then -- set alarm: member, ms
+    alarms[b[p + 1]] = b[p + 2]
+    return p + 3
+  elseif code == 7 then -- clear alarm: member
+    alarms[b[p + 1]] = false
+    return p + 2
+  elseif code == 8 then -- add: key, field, n
+    add(b[p + 1], b[p + 2], b[p + 3])
+    return p + 4
+  elseif code == 9 then -- countdown: key, field, group, list, item, length or 0, HSET
+    local last = p + 6 + b[p + 6]
+    if call('EXISTS', b[p + 1]) == 1 and add(b[p + 1], b[p + 2], -1) == 0 then
+      if b[p + 6] > 0 then call(unpack(b, p + 7, last)) end
+      push(b[p + 3], 'RPUSH', b[p + 4], p + 5, p + 5)
     end
     return last + 1
-  end,
-  -- 10 delete: key, item, member
-  function(p)
-    put(b[p])
-    endLease(b[p], b[p + 2])
-    call('UNLINK', b[p])
-    lives[b[p + 1]], kinds[b[p]] = false, nil
-    return p + 3
-  end,
-  -- 11 unset: key, member, length, HDEL
-  function(p)
-    local last = p + 2 + b[p + 2]
-    local owner, _, queue = leaseOf(b[p])
-    call(unpack(b, p + 3, last))
-    if owner and call('EXISTS', b[p]) == 0 then
-      unlease(b[p + 1], queue)
-      if heldKey == b[p] then heldKey = nil end
+  elseif code == 10 then -- delete: key, item, member
+    local key = b[p + 1]
+    put(key)
+    endLease(key, b[p + 3])
+    call('UNLINK', key)
+    lives[b[p + 2]], kinds[key] = false, nil
+    return p + 4
+  elseif code == 11 then -- unset: key, member, length, HDEL
+    local key, last = b[p + 1], p + 3 + b[p + 3]
+    local owner, _, queue = leaseOf(key)
+    call(unpack(b, p + 4, last))
+    if owner and call('EXISTS', key) == 0 then
+      unlease(b[p + 2], queue)
+      if heldKey == key then heldKey = nil end
     end
     return last + 1
-  end,
-  -- 12 append: group, list, how many stay, number of items, items
-  function(p)
-    local list, most, last = b[p + 1], b[p + 2], p + 3 + b[p + 3]
-    if b[p + 3] > 0 then push(b[p], 'RPUSH', list, p + 4, last) end
+  elseif code == 12 then -- append: group, list, how many stay, number of items, items
+    local list, most, last = b[p + 2], b[p + 3], p + 4 + b[p + 4]
+    if b[p + 4] > 0 then push(b[p + 1], 'RPUSH', list, p + 5, last) end
     put(list)
     if most == 0 then
       call('UNLINK', list)
@@ -423,39 +427,34 @@ local acts = {
       call('LTRIM', list, -most, -1)
     end
     return last + 1
-  end,
-  -- 13 drop: list, number of items, items
-  function(p)
+  elseif code == 13 then -- drop: list, number of items, items
+    local last = p + 2 + b[p + 2]
+    put(b[p + 1])
+    for i = p + 3, last do call('LREM', b[p + 1], 0, b[i]) end
+    return last + 1
+  elseif code == 14 or code == 17 then -- expire, trim: length, command
     local last = p + 1 + b[p + 1]
-    put(b[p])
-    for i = p + 2, last do call('LREM', b[p], 0, b[i]) end
+    put(b[p + 3])
+    call(unpack(b, p + 2, last))
     return last + 1
-  end,
-  -- 14 expire: length, command
-  function(p)
-    local last = p + b[p]
-    put(b[p + 2])
-    call(unpack(b, p + 1, last))
-    return last + 1
-  end,
-  -- 15: the space's limits have changed
-  function(p)
+  elseif code == 15 then -- the space's limits have changed
     unparks[space] = (unparks[space] or 0) + 1024
-    return p
-  end,
-  -- 16: nothing; it carries a check
-  function(p) return p end,
-}
-acts[17] = acts[14] -- trim: length, command
+  end
+  return p + 1 -- 16: nothing; it carries a check
+end
 
--- keyOf is where an operation names the key that it changes, from its code on.
-local keyOf = { 3, 4, 1, [8] = 1, [9] = 1, [10] = 1, [11] = 1, [12] = 2, [13] = 1, [17] = 3 }
-
+-- note tells watchers of the key that an operation changes.
 local function note(p)
   local code = b[p]
-  local i = keyOf[code]
-  if not i then return end
-  changed(space, pfx, b[p + i])
+  if code == 1 or code == 17 then
+    changed(space, pfx, b[p + 3])
+  elseif code == 2 then
+    changed(space, pfx, b[p + 4])
+  elseif code == 12 then
+    changed(space, pfx, b[p + 2])
+  elseif code == 3 or (code >= 8 and code <= 13) then
+    changed(space, pfx, b[p + 1])
+  end
   if code == 9 then changed(space, pfx, b[p + 4]) end
 end
 
@@ -463,44 +462,24 @@ end
 -- be judged beforehand, each is checked when its turn comes (its checks stand
 -- before it, after their number), and copies of all keys take everything back.
 
-local function copies(p, n)
-  local out = {}
-  for i = 1, n do
-    local key = b[p + i - 1]
-    local dump = call('DUMP', key)
-    out[i] = { key, dump, dump and call('PEXPIRETIME', key) }
-  end
-  return out
-end
-
-local function restore(saved)
-  for _, c in ipairs(saved) do
-    call('UNLINK', c[1])
-    if c[2] then call('RESTORE', c[1], math.max(c[3], 0), c[2], 'ABSTTL') end
-  end
-end
-
 local function step(p)
-  local bad
-  for _ = 1, b[p] do
-    p, bad = checks[b[p + 1]](p + 2, 0)
-    if bad then return p, bad end
-    p = p - 1
-  end
+  local n, bad = b[p], nil
   p = p + 1
-  local code = b[p]
-  local key = (code == 1 or code == 8 or code == 9) and b[p + keyOf[code]]
-  local after = acts[code](p + 1)
-  if key and code ~= 1 or code == 1 and b[p + 2] == 'HSET' then
-    if not staysSmall(key, 0) then bad = tooLarge(key, 0, {}) end
+  for _ = 1, n do
+    p, bad = check(p, 0)
+    if bad then return p, bad end
   end
+  local after, code, key = act(p), b[p], nil
+  if code == 1 and b[p + 2] == 'HSET' then key = b[p + 3] end
+  if code == 8 or code == 9 then key = b[p + 1] end
+  if key and not staysSmall(key, 0) then bad = rare().tooLarge(key, 0, {}) end
   return after, bad
 end
 
 local function careful(p, n, ncopies)
   finish()
   at(space)
-  local saved = copies(p, ncopies)
+  local saved = rare().copies(p, ncopies)
   local bad
   p = p + ncopies
   for _ = 1, n do
@@ -508,7 +487,7 @@ local function careful(p, n, ncopies)
     if bad then break end
   end
   if not bad then return end
-  restore(saved)
+  rare().restore(saved)
   kinds, pushes, lives, freed = {}, {}, {}, {}
   released, vacated, alarms, pushed, unparks = {}, {}, {}, {}, {}
   nreleased = 0
@@ -524,7 +503,7 @@ local function commit()
   known, heldKey = nil, nil
   local p, bad = 7, nil
   for _ = 1, b[3] do
-    p, bad = guards[b[p]](p + 1)
+    p, bad = guard(p)
     if bad then return bad end
   end
   if b[6] > 0 then
@@ -536,13 +515,13 @@ local function commit()
   end
   local first = p + b[4]
   while p < first do
-    p, bad = checks[b[p]](p + 1, first)
+    p, bad = check(p, first)
     if bad then return bad end
   end
   local watched = listening()
   for _ = 1, b[5] do
     if watched then note(p) end
-    p = acts[b[p]](p + 1)
+    p = act(p)
   end
 end
 

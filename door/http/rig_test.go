@@ -1,0 +1,250 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	nethttp "net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+const (
+	admin    = domain.ActorID(10)
+	reader   = domain.ActorID(30)
+	stranger = domain.ActorID(40)
+)
+
+// rig is the door on a real engine with a memory board and a runner whose
+// scripts are lines of words: see lineScript.
+type rig struct {
+	testing.TB
+	door     *http.Door
+	server   *httptest.Server
+	engine   *work.Engine
+	registry *identity.Registry
+	keys     map[domain.ActorID]identity.Key
+	log      *lockedBuffer
+	script   *lineScript
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// lineScript is a runtime inside the process: "say X" logs, "fail" fails,
+// "key=value" is a result, "gate" waits until the test opens it, "hang" until
+// it is stopped.
+type lineScript struct {
+	gate chan struct{}
+}
+
+func (s *lineScript) Type() domain.ScriptType { return "lines" }
+func (s *lineScript) Info() script.Info {
+	return script.Info{Summary: "lines of words", Slots: 8, InProcess: true}
+}
+func (s *lineScript) Check(context.Context) error { return nil }
+func (s *lineScript) Close() error                { return nil }
+
+func (s *lineScript) Run(ctx context.Context, t script.Task, h script.Host) (script.Outcome, error) {
+	out := script.Outcome{Verdict: script.Succeeded, Result: map[string]string{"exit_code": "0"}}
+	for line := range strings.Lines(t.Script) {
+		line = strings.TrimSpace(line)
+		if name, value, ok := strings.Cut(line, "="); ok {
+			out.Result[name] = value
+		}
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "say":
+			h.Log("stdout", []byte(rest))
+		case "fail":
+			return script.Outcome{Verdict: script.Failed, ExitCode: 3, Error: "exit code 3"}, nil
+		case "gate":
+			select {
+			case <-s.gate:
+			case <-ctx.Done():
+				return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
+			}
+		case "hang":
+			<-ctx.Done()
+			return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
+		}
+	}
+	return out, nil
+}
+
+func newRig(t testing.TB, change ...func(*http.Config)) *rig {
+	t.Helper()
+	b := memboard.Open()
+	r := &rig{TB: t, registry: identity.NewRegistry(b), keys: map[domain.ActorID]identity.Key{}, log: &lockedBuffer{},
+		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
+	if _, err := r.registry.EnsureOperator(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []domain.ActorID{admin, reader, stranger} {
+		r.newActor(id)
+	}
+	_, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Readers: []domain.ActorID{reader}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	a := api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: identity.NewAccess(r.registry, logger), Records: b, Logger: logger,
+		Info: func() api.Info {
+			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
+		}})
+	cfg := http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger, Audit: logger}
+	for _, c := range change {
+		c(&cfg)
+	}
+	r.door = http.New(a, cfg)
+	r.server = httptest.NewServer(r.door)
+	t.Cleanup(func() { b.Close() })
+	t.Cleanup(r.server.Close)
+	r.startRunner()
+	return r
+}
+
+func (r *rig) newActor(id domain.ActorID) {
+	r.Helper()
+	key, err := identity.NewKey()
+	if err != nil {
+		r.Fatal(err)
+	}
+	key.Actor = id
+	r.keys[id] = key
+	if _, _, err := r.registry.CreateActor(r.Context(), domain.Actor{ID: id, Pubkey: key.Pubkey()}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) startRunner() {
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{r.script}, Grace: time.Millisecond})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = runner.Run(ctx) })
+	r.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// token is one of an actor for the node.
+func (r *rig) token(id domain.ActorID) string {
+	r.Helper()
+	t, err := r.keys[id].Token("n1", time.Hour)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return t
+}
+
+// request sends one as an actor (0: without a token).
+func (r *rig) request(as domain.ActorID, method, path, body string, header ...string) *nethttp.Response {
+	r.Helper()
+	req, err := nethttp.NewRequestWithContext(r.Context(), method, r.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if as != 0 {
+		req.Header.Set("Authorization", "Bearer "+r.token(as))
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := r.server.Client().Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// want sends a request, checks the status and returns the body.
+func (r *rig) want(status int, as domain.ActorID, method, path, body string, header ...string) string {
+	r.Helper()
+	resp := r.request(as, method, path, body, header...)
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if resp.StatusCode != status {
+		r.Errorf("%s %s %.80s: got %d %.300s, want %d", method, path, body, resp.StatusCode, text, status)
+	}
+	if resp.StatusCode >= 400 {
+		var p api.Problem
+		if err := json.Unmarshal(text, &p); err != nil || p.Code == "" || p.Detail == "" || p.Title == "" || p.Status != resp.StatusCode ||
+			p.RequestID == "" || p.RequestID != resp.Header.Get("X-Request-Id") || resp.Header.Get("Content-Type") != "application/problem+json" {
+			r.Errorf("%s %s: got no whole problem: %s %v", method, path, text, resp.Header)
+		}
+	}
+	return string(text)
+}
+
+func (r *rig) submit(id int, script string) {
+	r.Helper()
+	r.want(200, admin, "POST", "/v1/contexts/7/jobs", fmt.Sprintf(`{"id":%d,"script":%q,"script_type":"lines"}`, id, script))
+}
+
+func (r *rig) wait(id domain.JobID) *domain.Job {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	j, err := r.engine.Wait(ctx, 7, domain.JobKey{Caller: admin, ID: id})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return j
+}
+
+// listenSocket serves the door on a local socket and returns its path.
+func (r *rig) listenSocket() string {
+	r.Helper()
+	path := filepath.Join(r.TempDir(), "s")
+	ln, err := http.ListenSocket(path)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.serve(ln)
+	return path
+}
+
+// serve serves the door until stop is called or the test ends.
+func (r *rig) serve(ln net.Listener) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := r.door.Serve(ctx, ln); err != nil {
+			r.Error(err)
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	r.Cleanup(stop)
+	return stop
+}

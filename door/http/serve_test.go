@@ -1,0 +1,92 @@
+package http_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
+)
+
+func TestTheSocketActsAsTheOperator(t *testing.T) {
+	r := newRig(t)
+	path := r.listenSocket()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want mode 0600", info.Mode(), err)
+	}
+	c, err := client.New(client.Config{Socket: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	made, err := c.CreateContext(t.Context(), domain.Tenant{Admins: []domain.ActorID{domain.Operator}})
+	if err != nil || made.ID == 0 {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	// It has no right in a context that names somebody else.
+	if _, err := c.Jobs(t.Context(), 7, client.JobFilter{}, ""); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASecondNodeOnTheSameSocket(t *testing.T) {
+	r := newRig(t)
+	path := r.listenSocket()
+	if _, err := http.ListenSocket(path); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
+		t.Errorf("got %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ListenSocket(file); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("a file in the way: got %v", err)
+	}
+	// What a dead node left is no hindrance.
+	dead := filepath.Join(t.TempDir(), "dead")
+	ln, err := net.Listen("unix", dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false)
+	ln.Close()
+	ln, err = http.ListenSocket(dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	r := newRig(t)
+	ln, err := http.ListenTCP("127.0.0.1:0", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(ln)
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /info HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("a", 64<<10)+"\r\n\r\n")
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, "431") {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+func TestTLSFilesMustBeAPair(t *testing.T) {
+	for _, c := range [][2]string{{"cert.pem", ""}, {"", "key.pem"}, {"none.pem", "none.key"}} {
+		if _, err := http.ListenTCP("127.0.0.1:0", c[0], c[1]); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%v: got %v", c, err)
+		}
+	}
+}

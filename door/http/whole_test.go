@@ -1,0 +1,171 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// These tests are of the whole way: command line and client, this door, the
+// real engine, and a runner.
+
+func TestTheGoClient(t *testing.T) {
+	r := newRig(t)
+	c, err := client.New(client.Config{URL: r.server.URL, Token: func(context.Context) (string, error) { return r.token(admin), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := t.Context()
+	out, err := c.Submit(ctx, 7, []api.JobInput{
+		{Job: domain.Job{ID: 1, Script: "say one\nsay two\nsum=3", ScriptType: "lines"}},
+		{Job: domain.Job{ID: 2, Script: "fail", ScriptType: "lines"}, Depends: []domain.JobID{1}},
+		{Job: domain.Job{ID: 3, Script: "hang", ScriptType: "lines"}},
+	})
+	if err != nil || len(out.Jobs) != 3 || out.Jobs[1].Error != nil {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	key := func(id domain.JobID) domain.JobKey { return domain.JobKey{Caller: admin, ID: id} }
+	var lines []string
+	j, err := c.FollowLogs(ctx, 7, key(1), 0, func(l domain.Log) error { lines = append(lines, l.Line); return nil })
+	if err != nil || j.Result["sum"] != "3" || !slices.Equal(lines, []string{"one", "two"}) {
+		t.Errorf("follow: got %+v, %q, %v", j, lines, err)
+	}
+	if j, err := c.Wait(ctx, 7, key(2)); err != nil || j.Reason != domain.ReasonScriptFailed {
+		t.Errorf("wait: got %+v, %v", j, err)
+	}
+	if _, err := c.Cancel(ctx, 7, key(3)); err != nil {
+		t.Error(err)
+	}
+	if j, err := c.Wait(ctx, 7, key(3)); err != nil || j.Reason != domain.ReasonCancelled {
+		t.Errorf("cancel: got %+v, %v", j, err)
+	}
+	if j, err := c.Retry(ctx, 7, key(2)); err != nil || j.Final() && j.Status != domain.JobError {
+		t.Errorf("retry: got %+v, %v", j, err)
+	}
+	if x, err := c.Explain(ctx, 7, key(1)); err != nil || x.Standing != "ended" {
+		t.Errorf("explain: got %+v, %v", x, err)
+	}
+	if l, err := c.Logs(ctx, 7, key(1), 1, 5); err != nil || len(l.Logs) != 1 || l.From != 1 {
+		t.Errorf("logs: got %+v, %v", l, err)
+	}
+	page, err := c.Jobs(ctx, 7, client.JobFilter{Limit: 2}, "")
+	if err != nil || len(page.Jobs) != 2 || page.Next == "" {
+		t.Fatalf("list: got %+v, %v", page, err)
+	}
+	if rest, err := c.Jobs(ctx, 7, client.JobFilter{Limit: 2}, page.Next); err != nil || len(rest.Jobs) != 1 || rest.Next != "" {
+		t.Errorf("the rest of the list: got %+v, %v", rest, err)
+	}
+	if err := c.MeetPrerequisite(ctx, 7, "coffee"); err != nil {
+		t.Error(err)
+	}
+	if a, err := c.Audit(ctx, 7); err != nil || a.Context != 7 {
+		t.Errorf("audit: got %+v, %v", a, err)
+	}
+	if tenant, err := c.Context(ctx, 7); err != nil || tenant.ID != 7 {
+		t.Errorf("context: got %+v, %v", tenant, err)
+	}
+	if list, err := c.Contexts(ctx); err != nil || len(list.Contexts) != 1 {
+		t.Errorf("contexts: got %+v, %v", list, err)
+	}
+	if _, err := c.Actors(ctx); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("actors: got %v", err)
+	}
+	if a, err := c.Actor(ctx, reader); err != nil || a.Pubkey != r.keys[reader].Pubkey() {
+		t.Errorf("actor: got %+v, %v", a, err)
+	}
+	if _, err := c.Runners(ctx, 7); err != nil {
+		t.Error(err)
+	}
+	if i, err := c.Info(ctx); err != nil || i.Name != "n1" {
+		t.Errorf("info: got %+v, %v", i, err)
+	}
+	if _, err := c.Job(ctx, 7, key(9)); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("no job: got %v", err)
+	}
+}
+
+// command runs one command line whose embedded node is this rig's.
+func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs string) {
+	r.Helper()
+	var o, e bytes.Buffer
+	socket := r.listenSocket()
+	hooks := cli.Hooks{
+		Version:  "v1",
+		ExitCode: api.ExitCode,
+		Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
+			return cli.Embedded{Socket: socket, Stop: func() error { return nil }}, nil
+		},
+		NewKey: func(path string, register func(string) (domain.ActorID, error)) (string, string, error) {
+			k, err := identity.CreateKey(path, register)
+			if err != nil {
+				return "", "", err
+			}
+			return k.Pubkey(), k.Mycelium(), nil
+		},
+		Token: func(file, audience string, ttl time.Duration) (string, error) {
+			k, err := identity.LoadKey(file)
+			if err != nil {
+				return "", err
+			}
+			return k.Token(audience, ttl)
+		},
+	}
+	code = cli.Main(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, hooks)
+	return code, o.String(), e.String()
+}
+
+func TestTheCommandLine(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	t.Setenv("RAMET_DATA", "")
+	t.Setenv("RAMET_NODE", "")
+	file := filepath.Join(dir, "jobs.yaml")
+	text := "jobs:\n  - {id: 1, script_type: lines, script: \"say hello\\nsum=3\"}\n  - {id: 2, script_type: lines, script: fail, dependends: [1]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "me.key")
+	data := []string{"--data", dir}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string // in stdout and stderr together
+	}{
+		{"a jobs file whose second job fails", append([]string{"run", file}, data...), 1, "hello"},
+		{"its result", append([]string{"job", "show", "job:1:1", "-o", "json"}, data...), 0, `"sum": "3"`},
+		{"a job that is not there", append([]string{"job", "show", "job:1:9"}, data...), 4, "does not exist"},
+		{"the list", append([]string{"job", "list"}, data...), 0, "job:1:2"},
+		{"logs", append([]string{"job", "logs", "job:1:1"}, data...), 0, "hello"},
+		{"why", append([]string{"job", "explain", "job:1:1"}, data...), 0, "ended"},
+		{"a new actor", append([]string{"actor", "new", "--file", key}, data...), 0, "mycelium"},
+		{"never over a key", append([]string{"actor", "new", "--file", key}, data...), 5, "not overwritten"},
+		{"a new context", append([]string{"context", "create", "--admin", "1"}, data...), 0, ""},
+		{"a context with a member nobody knows", append([]string{"context", "create", "--admin", "99"}, data...), 2, "actor 99 does not exist"},
+		{"a context of others", append([]string{"job", "list", "--context", "7"}, data...), 3, "may not read in context 7"},
+		{"runners", append([]string{"runner", "list"}, data...), 0, ""},
+		{"an audit", append([]string{"audit"}, data...), 0, ""},
+		{"the new actor over TCP, with its key", []string{"context", "list", "--node", r.server.URL, "--key", key}, 0, ""},
+		{"no right over TCP", []string{"actor", "list", "--node", r.server.URL, "--key", key}, 3, "operator"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, errs := r.command(t.Context(), c.args...)
+			if code != c.code || !strings.Contains(out+errs, c.want) {
+				t.Errorf("ramet %s: got %d\n%s%s\nwant %d and %q", strings.Join(c.args, " "), code, out, errs, c.code, c.want)
+			}
+		})
+	}
+}
