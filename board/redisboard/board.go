@@ -73,8 +73,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	b.watches.init()
 	b.touches.init()
 	if b.client, err = rueidis.NewClient(opt); err != nil {
+		err = b.translate(err)
 		b.end()
-		return nil, b.translate(err)
+		return nil, err
 	}
 	if err := b.start(ctx); err != nil {
 		b.Close()

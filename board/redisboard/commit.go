@@ -188,7 +188,7 @@ func (f *flights) board() []*unit {
 
 // fly makes one call for some units and fills in their errors.
 func (b *Board) fly(ctx context.Context, group []*unit) {
-	args := b.args()
+	args := b.args(b.name)
 	var groups []string
 	var batches []*board.Batch
 	var aboard []*unit
@@ -277,7 +277,7 @@ func (b *Board) execBoth(ctx context.Context, args []string, w *waiter) rueidis.
 	sent := time.Now()
 	// The claim is not its caller's to interrupt any more: what it leases must reach somebody.
 	rs := b.client.DoMulti(context.WithoutCancel(ctx), commitScript.byHash(b.client.B(), args),
-		claimScript.byHash(b.client.B(), b.args(w.packed)))
+		claimScript.byHash(b.client.B(), b.args("", w.packed)))
 	if isUnknown(rs[0]) {
 		rs[0] = b.client.Do(ctx, commitScript.whole(b.client.B(), args))
 	}

@@ -60,9 +60,10 @@ func (s script) exec(ctx context.Context, c rueidis.Client, args []string) rueid
 	return r
 }
 
-// args are the arguments that every script gets, and others.
-func (b *Board) args(more ...string) []string {
-	return append(append(make([]string, 0, 2+len(more)), string(b.tenancy), b.name), more...)
+// args are the arguments that every script gets, and others. Whom they call is
+// told to all boards but the named one, which has it with the answer.
+func (b *Board) args(name string, more ...string) []string {
+	return append(append(make([]string, 0, 2+len(more)), string(b.tenancy), name), more...)
 }
 
 // run calls a script. A nil answer is the zero message with isNil.
@@ -76,6 +77,6 @@ func (b *Board) run(ctx context.Context, s script, args ...string) (m rueidis.Re
 		return m, false, errClosed()
 	}
 	defer b.calls.Done()
-	m, err = s.exec(ctx, b.client, b.args(args...)).ToMessage()
+	m, err = s.exec(ctx, b.client, b.args("", args...)).ToMessage()
 	return m, rueidis.IsRedisNil(err), b.translate(err)
 }

@@ -158,7 +158,7 @@ func decodeStrict(body []byte, into any) error {
 	if depth(body) > MaxDepth {
 		return domain.Invalidf("the body is nested more than %d deep", MaxDepth)
 	}
-	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return domain.Invalidf("the body is no JSON object")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -166,8 +167,10 @@ func (d *Door) mount(o *api.Operation) {
 
 // writeJSON writes a result.
 func (d *Door) writeJSON(w nethttp.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // people read it, and no browser takes it for a page
+	if err := enc.Encode(v); err != nil {
 		panic("BUG: a result cannot be written as JSON: " + err.Error())
 	}
 	if w.Header().Get("Content-Type") == "" {
@@ -175,7 +178,7 @@ func (d *Door) writeJSON(w nethttp.ResponseWriter, status int, v any) {
 	}
 	w.WriteHeader(status)
 	// The caller may be gone; nothing is to be done about it.
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(body.Bytes())
 }
 
 // fail writes an error as a problem.

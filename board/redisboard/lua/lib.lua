@@ -1,5 +1,5 @@
--- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of the
--- board that asks. Members of node-wide sorted sets are "<space>|<name>".
+-- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of a board
+-- that needs no message about what the script returns anyway. Members of node-wide sorted sets are "<space>|<name>".
 
 local call, try = redis.call, redis.pcall
 local pack, unp = cmsgpack.pack, cmsgpack.unpack

@@ -1,0 +1,271 @@
+package redisboard_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/rueidis"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/redisboard"
+	"github.com/ramet-run/ramet/internal/redistest"
+)
+
+// plain is a client that knows nothing of boards.
+type plain struct {
+	t testing.TB
+	c rueidis.Client
+}
+
+func dial(t testing.TB, s *redistest.Server, db int) plain {
+	t.Helper()
+	opt := rueidis.MustParseURL(s.URL())
+	opt.SelectDB, opt.DisableCache, opt.ForceSingleClient = db, true, true
+	c, err := rueidis.NewClient(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return plain{t, c}
+}
+
+func (p plain) do(words ...string) rueidis.RedisResult {
+	p.t.Helper()
+	r := p.c.Do(context.Background(), p.c.B().Arbitrary(words...).Build())
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		p.t.Fatalf("%v: %v", words, err)
+	}
+	return r
+}
+
+func (p plain) list(words ...string) []string {
+	p.t.Helper()
+	out, _ := p.do(words...).AsStrSlice()
+	return out
+}
+
+// The two ways to lay out spaces: where a plain client finds space 3.
+var layouts = []struct {
+	tenancy redisboard.Tenancy
+	db      int
+	prefix  string
+}{
+	{redisboard.TenancyDB, 3, ""},
+	{redisboard.TenancyPrefix, 0, "ctx:3:"},
+}
+
+func each3(t *testing.T, f func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string)) {
+	for _, l := range layouts {
+		t.Run(string(l.tenancy), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			f(t, s, l.tenancy, dial(t, s, l.db), l.prefix)
+		})
+	}
+}
+
+// within is a bound that only a broken driver reaches.
+const within = 20 * time.Second
+
+func waitingAsk(lists ...string) board.Ask {
+	ask := board.Ask{Max: 10, Owner: "me", Lease: time.Minute, Wait: within}
+	for _, l := range lists {
+		ask.Queues = append(ask.Queues, board.Queue{Lists: []string{l}})
+	}
+	return ask
+}
+
+// waits starts a claim and returns once it stands in line.
+func waits(t *testing.T, b *redisboard.Board, ask board.Ask) <-chan []board.Claimed {
+	t.Helper()
+	out := make(chan []board.Claimed, 1)
+	go func() {
+		got, err := b.Claim(t.Context(), ask)
+		if err != nil {
+			t.Errorf("claim: %v", err)
+		}
+		out <- got
+	}()
+	b.AwaitWaiter(ask.Queues[0].Group())
+	return out
+}
+
+func TestForeignPushIsSeenAtOnce(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		// Without the slow look: it is the message that must wake.
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: time.Hour})
+		for i := range 3 {
+			item := "job:12:" + strconv.Itoa(i)
+			got := waits(t, b, waitingAsk("queue:v", "queue:python"))
+			p.do("HSET", prefix+item, "script", "1+1", "status", "dispatched")
+			p.do("LPUSH", prefix+"queue:python", item)
+			c := <-got
+			if len(c) != 1 || c[0].Item != item || c[0].Space != 3 || c[0].Record.Get("script") != "1+1" {
+				t.Fatalf("claimed %v", c)
+			}
+		}
+	})
+}
+
+func TestForeignPushIsFoundWithoutMessages(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: 20 * time.Millisecond, LeaveConfig: true})
+		dial(t, s, 0).do("SADD", "contexts", "3", "4")
+		got := waits(t, b, waitingAsk("queue:python"))
+		p.do("LPUSH", prefix+"queue:python", "job:12:1")
+		if c := <-got; len(c) != 1 || c[0].Item != "job:12:1" {
+			t.Fatalf("claimed %v", c)
+		}
+	})
+}
+
+func TestForeignPushBeforeAnybodyListens(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		dial(t, s, 0).do("SADD", "contexts", "3")
+		p.do("LPUSH", prefix+"queue:python", "job:12:1")
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: time.Hour})
+		got, err := b.Claim(t.Context(), waitingAsk("queue:python"))
+		if err != nil || len(got) != 1 {
+			t.Fatalf("claimed %v, %v", got, err)
+		}
+	})
+}
+
+func TestForeignChangeIsWatched(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy})
+		events, err := b.Watch(t.Context(), 3, "job:12:")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.do("HSET", prefix+"job:13:1", "status", "finished")
+		p.do("HSET", prefix+"job:12:1", "status", "finished")
+		if e := <-events; e.Space != 3 || e.Key != "job:12:1" {
+			t.Fatalf("got %v, want job:12:1", e)
+		}
+	})
+}
+
+// Where CONFIG may not be used the scripts tell of what they change.
+func TestOwnChangesAreWatchedWithoutKeyspaceEvents(t *testing.T) {
+	s := redistest.Start(t)
+	b, other := open(t, s, redisboard.Config{LeaveConfig: true}), open(t, s, redisboard.Config{LeaveConfig: true})
+	events, err := b.Watch(t.Context(), 3, "job:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := (&board.Batch{Space: 3}).Set("job:1", board.Field{Name: "a", Value: "1"}).Set("other", board.Field{Name: "a", Value: "1"})
+	if err := other.Commit(t.Context(), *batch); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-events; e.Key != "job:1" {
+		t.Fatalf("got %v, want job:1", e)
+	}
+}
+
+// A foreign runner pops a job and finishes it; what it leaves behind in the
+// ready index does no harm.
+func TestForeignRunner(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: time.Hour})
+		commit(t, b, (&board.Batch{Space: 3}).Set("job:1", board.Field{Name: "status", Value: "dispatched"}).PushLeft("queue:v", "job:1"))
+		if got := p.list("BRPOP", prefix+"queue:v", "1"); len(got) != 2 || got[1] != "job:1" {
+			t.Fatalf("popped %q", got)
+		}
+		got := waits(t, b, waitingAsk("queue:v"))
+		if ready, err := b.Ready(t.Context(), "queue:v"); err != nil || len(ready) != 0 {
+			t.Fatalf("ready: %v, %v", ready, err)
+		}
+		commit(t, b, (&board.Batch{Space: 3}).PushLeft("queue:v", "job:2"))
+		if c := <-got; len(c) != 1 || c[0].Item != "job:2" {
+			t.Fatalf("claimed %v", c)
+		}
+	})
+}
+
+// Somebody deletes a leased record: the slot it held under the cap comes free
+// when the lease would have run out.
+func TestForeignDeleteOfLeasedRecord(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy})
+		commit(t, b, (&board.Batch{Space: 3}).Set(board.LimitsKey, board.Field{Name: "max", Value: "1"}).PushLeft("queue:v", "job:1", "job:2"))
+		ask := waitingAsk("queue:v")
+		ask.Max, ask.Lease = 1, board.MinLease
+		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 || got[0].Item != "job:1" {
+			t.Fatalf("claimed %v, %v", got, err)
+		}
+		p.do("DEL", prefix+"job:1")
+		second := waits(t, b, ask)
+		if got, err := b.Expired(t.Context(), 10, 2*board.MinLease); err != nil || len(got) != 0 {
+			t.Fatalf("expired: %v, %v", got, err)
+		}
+		if got := <-second; len(got) != 1 || got[0].Item != "job:2" {
+			t.Fatalf("claimed %v", got)
+		}
+	})
+}
+
+func commit(t testing.TB, b board.Board, batch *board.Batch) {
+	t.Helper()
+	if err := b.Commit(t.Context(), *batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLayout is the contract with every other Redis client.
+func TestLayout(t *testing.T) {
+	each3(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy})
+		at := time.UnixMilli(1 << 41)
+		commit(t, b, (&board.Batch{Space: 3}).
+			Set("job:12:1", board.Field{Name: "status", Value: "dispatched"}).Live("job:12:1", at).SetAlarm("timeout:1", at).
+			PushLeft("queue:v", "job:12:1", "job:12:2").Include("contexts", "7"))
+		if _, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "me", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{"queue:v"}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Next(t.Context(), 3, "ramet:seq:job:12", 5); err != nil {
+			t.Fatal(err)
+		}
+		root := dial(t, s, 0)
+		record, _ := p.do("HGETALL", prefix+"job:12:1").AsStrMap()
+		for _, c := range []struct {
+			what      string
+			got, want any
+		}{
+			{"record", record, map[string]string{"status": "dispatched", "attempt": "1", "lease_owner": "me", "lease_queue": "queue:v"}},
+			{"list", p.list("LRANGE", prefix+"queue:v", "0", "-1"), []string{"job:12:2"}},
+			{"set", p.list("SMEMBERS", prefix+"contexts"), []string{"7"}},
+			{"live", p.list("ZRANGE", prefix+"ramet:live", "0", "-1"), []string{"job:12:1"}},
+			{"running", p.list("HGETALL", prefix+"ramet:running"), []string{"queue:v", "1"}},
+			{"counters", p.list("HGETALL", prefix+"ramet:counters"), []string{"ramet:seq:job:12", "5"}},
+			{"leases", root.list("ZRANGE", "ramet:leases", "0", "-1"), []string{"3|job:12:1"}},
+			{"alarms", root.list("ZRANGE", "ramet:alarms", "0", "-1"), []string{"3|timeout:1"}},
+			{"ready", root.list("ZRANGE", "ramet:ready:queue:v", "0", "-1"), []string{"3"}},
+			{"board", root.list("HGETALL", "ramet:board"), []string{"tenancy", string(tenancy)}},
+		} {
+			if c.what == "running" || c.what == "counters" || c.what == "board" {
+				c.got = pairs(c.got.([]string), p, root, prefix, c.what)
+			}
+			if diff := cmp.Diff(c.want, c.got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.what, diff)
+			}
+		}
+	})
+}
+
+// pairs is a hash as a list: the client hands out maps otherwise.
+func pairs(_ []string, p, root plain, prefix, what string) []string {
+	c, key := p, prefix+"ramet:"+what
+	if what == "board" {
+		c, key = root, "ramet:board"
+	}
+	m, _ := c.do("HGETALL", key).AsStrMap()
+	var out []string
+	for k, v := range m {
+		out = append(out, k, v)
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package redisboard_test
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/redisboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/redistest"
+)
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	locked := redistest.Start(t, "requirepass secret")
+	small := redistest.Start(t, "databases 4")
+	dial(t, small, 0).do("SADD", "contexts", "1", "20")
+	made := redistest.Start(t)
+	open(t, made, redisboard.Config{Tenancy: redisboard.TenancyPrefix})
+	for _, c := range []struct {
+		name, url, words string
+		kind             error
+	}{
+		{"no URL", "localhost:6379", "want redis://", domain.ErrInvalid},
+		{"another scheme", "http://localhost", "want redis://", domain.ErrInvalid},
+		{"a database", "redis://localhost/3", "names database", domain.ErrInvalid},
+		{"an unknown parameter", "redis://localhost/?tenant=db", "tenant", domain.ErrInvalid},
+		{"an unknown tenancy", "redis://localhost/?tenancy=both", "want db or prefix", domain.ErrInvalid},
+		{"nobody there", "redis://127.0.0.1:1", "cannot be reached", domain.ErrUnavailable},
+		{"no password", locked.URL(), "wants a password", domain.ErrUnavailable},
+		{"a wrong password", "redis://:wrong@" + locked.Addr(), "refuses the user name or password", domain.ErrUnavailable},
+		{"too few databases", small.URL(), `redis has 4 databases, context 20 needs "databases 21" in redis.conf, or use tenancy=prefix`, domain.ErrInvalid},
+		{"the other tenancy", made.URL(), "was made with tenancy=prefix", domain.ErrInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := redisboard.Open(t.Context(), c.url, redisboard.Config{})
+			if err == nil {
+				b.Close()
+			}
+			wantKind(t, "open", err, c.kind, c.words)
+		})
+	}
+	b, err := redisboard.Open(t.Context(), "redis://:secret@"+locked.Addr(), redisboard.Config{})
+	if err != nil {
+		t.Fatalf("open with the right password: %v", err)
+	}
+	b.Close()
+}
+
+func TestSpaceWithoutDatabase(t *testing.T) {
+	s := redistest.Start(t, "databases 16")
+	b := open(t, s, redisboard.Config{})
+	words := `redis has 16 databases, context 20 needs "databases 21" in redis.conf, or use tenancy=prefix`
+	wantKind(t, "commit", b.Commit(t.Context(), board.Batch{Space: 20}), domain.ErrInvalid, words)
+	_, err := b.Get(t.Context(), 20, "r")
+	wantKind(t, "get", err, domain.ErrInvalid, words)
+	commit(t, b, &board.Batch{Space: 15})
+}
+
+// A user who may not use CONFIG: databases are counted by trying, and what
+// that costs is said.
+func TestWithoutConfig(t *testing.T) {
+	s := redistest.Start(t, "databases 21", `user worker on >secret ~* &* +@all -config`)
+	b, err := redisboard.Open(t.Context(), "redis://worker:secret@"+s.Addr(), redisboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	commit(t, b, &board.Batch{Space: 20})
+	wantKind(t, "commit", b.Commit(t.Context(), board.Batch{Space: 21}), domain.ErrInvalid, "21 databases")
+	if len(b.Notes()) == 0 {
+		t.Error("got no note about CONFIG")
+	}
+	if _, err := b.Watch(t.Context(), 1, ""); err != nil {
+		t.Errorf("watch: %v", err)
+	}
+}
+
+func TestDurability(t *testing.T) {
+	t.Parallel()
+	for want, settings := range map[board.Durability][][]string{
+		board.DurableMemory:  {nil, {"save 60 1"}},
+		board.DurableProcess: {{"appendonly yes"}, {"appendonly yes", "appendfsync no"}},
+		board.DurableDisk:    {{"appendonly yes", "appendfsync always"}},
+	} {
+		for i, conf := range settings {
+			t.Run(string(want)+strconv.Itoa(i), func(t *testing.T) {
+				b := open(t, redistest.Start(t, conf...), redisboard.Config{})
+				if got := b.Durability(); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				if quiet := len(b.Notes()) == 0; quiet != (want == board.DurableDisk) {
+					t.Errorf("notes: %q", b.Notes())
+				}
+			})
+		}
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	s := redistest.StartSocket(t)
+	b := open(t, s, redisboard.Config{})
+	commit(t, b, set("r", "a", "1"))
+}
+
+// Two boards on one server, as two nodes have them: no job twice, none lost,
+// and each is woken by the other.
+func TestTwoBoards(t *testing.T) {
+	s := redistest.Start(t)
+	boards := []*redisboard.Board{open(t, s, redisboard.Config{}), open(t, s, redisboard.Config{})}
+	const jobs = 2000
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var all sync.WaitGroup
+	for i := range 8 {
+		b := boards[i%2]
+		all.Go(func() {
+			for {
+				got, err := b.Claim(t.Context(), waitingAsk("queue:v"))
+				if err != nil {
+					t.Errorf("claim: %v", err)
+					return
+				}
+				mu.Lock()
+				for _, c := range got {
+					seen[c.Item]++
+				}
+				done := len(seen) >= jobs
+				mu.Unlock()
+				if done {
+					// Whoever still waits is let go by one item each.
+					commit(t, b, (&board.Batch{Space: 1}).PushLeft("queue:v", "end"+got[0].Item))
+					return
+				}
+			}
+		})
+	}
+	for i := range jobs {
+		commit(t, boards[i%2], (&board.Batch{Space: board.Space(1 + i%5)}).PushLeft("queue:v", "job:"+strconv.Itoa(i)))
+	}
+	all.Wait()
+	for item, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was claimed %d times", item, n)
+		}
+	}
+}

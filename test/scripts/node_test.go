@@ -1,0 +1,114 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// node is a `ramet serve` of a script.
+type node struct {
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+
+	mu      sync.Mutex
+	logged  strings.Builder
+	started chan struct{} // closed when it says that it has
+	is      bool
+}
+
+// Write takes what the node logs.
+func (n *node) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.logged.Write(b)
+	if !n.is && strings.Contains(n.logged.String(), `msg="node started"`) {
+		n.is = true
+		close(n.started)
+	}
+	return len(b), nil
+}
+
+func (n *node) text() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.logged.String()
+}
+
+func (r *rig) serve(ts *testscript.TestScript, args []string) {
+	name := args[0]
+	if r.nodes[name] != nil {
+		ts.Fatalf("node %s is there already", name)
+	}
+	n := &node{gone: make(chan struct{}), started: make(chan struct{})}
+	n.cmd = command(context.Background(), ts, append([]string{"serve"}, args[1:]...))
+	n.cmd.Stdout, n.cmd.Stderr = n, n
+	n.cmd.WaitDelay = time.Second // a script it left behind may hold its output
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ts.Check(n.cmd.Start())
+	r.nodes[name] = n
+	go func() {
+		_ = n.cmd.Wait() // the state says it
+		close(n.gone)
+	}()
+	select {
+	case <-n.started:
+	case <-n.gone:
+		ts.Fatalf("node %s ended at once: %v\n%s", name, n.cmd.ProcessState, n.text())
+	case <-time.After(patience):
+		ts.Fatalf("node %s did not start within %v\n%s", name, patience, n.text())
+	}
+}
+
+// node finds a node and forgets it: its name is free again.
+func (r *rig) take(ts *testscript.TestScript, args []string) *node {
+	n := r.nodes[args[0]]
+	if n == nil {
+		ts.Fatalf("there is no node %s", args[0])
+	}
+	delete(r.nodes, args[0])
+	return n
+}
+
+func (r *rig) kill(ts *testscript.TestScript, args []string) {
+	n := r.take(ts, args)
+	ts.Check(n.cmd.Process.Kill())
+	<-n.gone
+}
+
+func (r *rig) stop(ts *testscript.TestScript, args []string) {
+	n := r.take(ts, args)
+	ts.Check(n.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-n.gone:
+	case <-time.After(patience):
+		_ = n.cmd.Process.Kill()
+		ts.Fatalf("node %s did not stop within %v\n%s", args[0], patience, n.text())
+	}
+	fmt.Fprint(ts.Stdout(), n.text())
+	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
+		ts.Fatalf("node %s ended with %d, want 0\n%s", args[0], code, n.text())
+	}
+}
+
+func (r *rig) log(ts *testscript.TestScript, args []string) {
+	n := r.nodes[args[0]]
+	if n == nil {
+		ts.Fatalf("there is no node %s", args[0])
+	}
+	fmt.Fprint(ts.Stdout(), n.text())
+}
+
+// killAll ends what a script has left running.
+func (r *rig) killAll() {
+	for _, n := range r.nodes {
+		_ = n.cmd.Process.Kill() // gone already, at worst
+		<-n.gone
+	}
+}

@@ -1,0 +1,94 @@
+package scripts
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// bin is the folder with the binary under test.
+var bin string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "ramet-bin")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir, "./cmd/ramet")
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build ramet: %v\n%s", err, out)
+	}
+	bin = dir
+	return m.Run(), nil
+}
+
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got scripts %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			testscript.RunT(script{t}, params(t, file))
+		})
+	}
+}
+
+func params(t *testing.T, file string) testscript.Params {
+	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+	root, err := os.MkdirTemp("", "ramet-scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	r := &rig{t: t, nodes: map[string]*node{}}
+	return testscript.Params{
+		Files: []string{file}, WorkdirRoot: root, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("DATA", filepath.Join(env.WorkDir, "home", ".local", "share", "ramet"))
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Defer(r.killAll)
+			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ramet": positive(r.ramet), "fails": positive(r.fails), "waitfor": positive(r.waitFor),
+			"serve": positive(r.serve), "kill": positive(r.kill), "stop": positive(r.stop), "log": positive(r.log),
+			"json": positive(lookInto), "redis": positive(r.redis), "fill": positive(fill), "rubbish": positive(rubbish),
+		},
+	}
+}
+
+// positive refuses a `!` before a command that has no opposite.
+func positive(do func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("! makes no sense here")
+		}
+		do(ts, args)
+	}
+}
+
+// script runs in the goroutine of its test, so that servers for tests can
+// skip and fail it.
+type script struct{ *testing.T }
+
+func (s script) Run(_ string, f func(testscript.T)) { f(s) }
+func (s script) Parallel()                          {} // it is already
+func (s script) Verbose() bool                      { return testing.Verbose() }
