@@ -49,6 +49,12 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
+// CountDenials shows a counter of refused requests that is kept elsewhere.
+func (m *Metrics) CountDenials(count func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramet_denials_total",
+		Help: "Requests that were refused because the actor lacks the right."}, func() float64 { return float64(count()) }))
+}
+
 // JobsClaimed counts leased jobs.
 func (m *Metrics) JobsClaimed(t domain.ScriptType, n int) {
 	m.claimed.WithLabelValues(string(t)).Add(float64(n))

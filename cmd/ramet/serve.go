@@ -158,10 +158,12 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	if op.Made {
 		p.log.Info("operator made: actor 1, admin of context 1", "key", op.KeyFile)
 	}
+	access := identity.NewAccess(registry, p.log.With("log", "audit"))
+	p.node.Metrics.CountDenials(access.Denials)
 	began := time.Now()
 	a := api.New(api.Parts{
 		Jobs: p.node.Work, Directory: registry, Records: p.board, Logger: p.log,
-		Access: identity.NewAccess(registry, p.log.With("log", "audit")),
+		Access: access,
 		Info: func() api.Info {
 			return api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Ready: p.node.Ready(), StartedMs: began.UnixMilli()}
