@@ -67,5 +67,7 @@
 // Commit returns when the batch is as durable as [Board.Durability] says.
 // Claim, Extend and Next need not wait for the disk: losing them in a power
 // cut repeats work, it never loses any. They are ordered before every later
-// commit, so a durable finish implies a durable claim.
+// commit, so a durable finish implies a durable claim. They may also see what
+// is committed but not yet answered: after a power cut something may have
+// begun whose submit was never acknowledged.
 package board

@@ -115,7 +115,7 @@ func (b *Board) openError(err error) error {
 }
 
 const (
-	memTable  = 16 << 20 // bytes; a flush every so many
+	memTable  = 32 << 20 // bytes; a flush every so many
 	memTables = 3        // at most in memory, then writes wait for a flush
 )
 

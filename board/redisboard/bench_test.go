@@ -27,11 +27,7 @@ import (
 var fsyncs = []string{"everysec", "always"}
 
 func serve(b *testing.B, fsync string, cfg redisboard.Config) (*redistest.Server, *redisboard.Board) {
-	aof := "yes"
-	if fsync == "no" {
-		aof = "no"
-	}
-	s := redistest.Start(b, "databases 1024", "appendonly "+aof, "appendfsync "+fsync, "auto-aof-rewrite-percentage 0")
+	s := redistest.Start(b, "databases 1024", "appendonly yes", "appendfsync "+fsync, "auto-aof-rewrite-percentage 0")
 	return s, open(b, s, cfg)
 }
 
