@@ -1,7 +1,6 @@
 package redisboard
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -35,7 +34,6 @@ type touched struct {
 	deleted  bool
 	unset    bool
 	numbers  []string // fields that are added to
-	fields   []string // fields that are set, when numbers matter
 	existing bool     // something was done to what it holds
 	maybe    bool     // a countdown may push to it
 }

@@ -28,7 +28,7 @@ local maxDrops = 4096 -- bounds how long one call may hold up the server
 
 -- What is set on each item; key, queue and token differ.
 local write = { 'HSET', '', unpack(run()) }
-for divisor = 1, 1000, 999 do
+for divisor = 1, 1000, 999 do -- milliseconds, then seconds
   for _, name in ipairs(run()) do
     write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / divisor))
   end
