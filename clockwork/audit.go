@@ -2,6 +2,8 @@ package clockwork
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -15,9 +17,10 @@ import (
 const (
 	// auditEvery is the pause between audits of a board with little on it.
 	auditEvery = 5 * time.Second
-	// auditShare bounds the auditor's share of the time: after a long round it
-	// rests this many times as long.
-	auditShare = 50
+	// auditRest is how many times as long as it worked the auditor rests after
+	// each page: it may take one part in twenty of a processor, however much
+	// there is to look at.
+	auditRest = 20
 	// tenantPage is how many contexts are read at once.
 	tenantPage = 500
 )
@@ -37,9 +40,8 @@ type audits struct {
 }
 
 func (a audits) round(ctx context.Context) error {
-	begun := time.Now()
-	err := EachTenant(ctx, a.board, func(t domain.TenantID) error {
-		found, err := a.engine.Audit(ctx, t)
+	return EachTenant(ctx, a.board, func(t domain.TenantID) error {
+		found, err := a.engine.AuditSlowly(ctx, t, auditRest)
 		if err != nil {
 			return err
 		}
@@ -54,25 +56,30 @@ func (a audits) round(ctx context.Context) error {
 		}
 		return nil
 	})
-	pause(ctx, time.Since(begun)*auditShare-auditEvery)
-	return err
 }
 
-// EachTenant calls do with every context of the board.
+// EachTenant calls do with every context of the board. What goes wrong in one
+// keeps none of the others from its turn, unless the board is away.
 func EachTenant(ctx context.Context, b board.Board, do func(domain.TenantID) error) error {
 	after := ""
+	var errs []error
 	for {
 		page, err := b.Members(ctx, 0, layout.Contexts, after, tenantPage)
 		if err != nil || len(page) == 0 {
-			return err
+			return errors.Join(append(errs, err)...)
 		}
 		for _, m := range page {
 			id, err := strconv.ParseUint(m, 10, 32)
 			if err != nil {
 				continue
 			}
-			if err := do(domain.TenantID(id)); err != nil {
-				return err
+			err = do(domain.TenantID(id))
+			switch {
+			case err == nil:
+			case ctx.Err() != nil || errors.Is(err, domain.ErrUnavailable):
+				return errors.Join(append(errs, err)...)
+			default:
+				errs = append(errs, fmt.Errorf("context %d: %w", id, err))
 			}
 		}
 		after = page[len(page)-1]

@@ -12,9 +12,9 @@
 //
 // # Goroutines
 //
-// Run starts one goroutine a routine, and each routine with an endless round
-// (alarms, leases) a bounded number of handlers beside it. All have ended when
-// Run returns.
+// Run starts one goroutine a routine and one that renews its lease while it is
+// held; the sweeps (alarms, leases) have a bounded number of handlers beside
+// them. All have ended when Run returns.
 //
 // Handlers are commits guarded by the alarm's instant or the lease's token. A
 // routine that is done twice for a moment, by a node that was paused, does no

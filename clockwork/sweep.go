@@ -2,87 +2,124 @@ package clockwork
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 )
 
 const (
-	// sweepPage is how many alarms or leases are handled in one round.
+	// sweepPage is how many alarms or leases are fetched at once.
 	sweepPage = 256
-	// sweepHandlers is how many at once: looking at a prerequisite may take
-	// seconds, and must not hold up the others.
-	sweepHandlers = 32
+	// sweepHandlers is how many are handled at once: looking at a prerequisite
+	// may take seconds, and must not hold up the others.
+	sweepHandlers = 128
 	// sweepWait bounds one wait for something to come due.
 	sweepWait = 30 * time.Second
+	// unknownLater is when an alarm that nobody knows is looked at again.
+	unknownLater = time.Hour
 )
 
 // Alarms is the routine that hands due alarms to handle. An alarm that handle
-// fails on stays set and comes again; one that nobody knows is logged and
-// moved by an hour, so that it does not hide the others.
+// fails on stays set and comes again, after a pause that grows; one that
+// nobody knows is logged and moved by an hour.
 func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration)) Routine {
-	s := alarmSweep{board: b, log: log, handle: handle, late: late}
+	s := sweeper[board.Alarm]{log: log, due: b.Due,
+		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
+		handle: func(ctx context.Context, a board.Alarm) error {
+			if late != nil {
+				late(time.Since(a.At))
+			}
+			known, err := handle(ctx, a)
+			if known || err != nil {
+				return err
+			}
+			log.Error("alarm of an unknown kind; is this node too old for the board?", "alarm", a.Name, "context", uint32(a.Space))
+			later := board.Batch{Space: a.Space}
+			later.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(unknownLater))
+			return unlessChanged(b.Commit(ctx, later))
+		}}
 	return Routine{Name: "alarms", Round: s.round}
 }
 
-type alarmSweep struct {
-	board  board.Board
-	log    *slog.Logger
-	handle func(context.Context, board.Alarm) (bool, error)
-	late   func(time.Duration)
-}
-
-func (s alarmSweep) round(ctx context.Context) error {
-	due, err := s.board.Due(ctx, sweepPage, sweepWait)
-	if err != nil {
-		return err
-	}
-	var g errgroup.Group
-	g.SetLimit(sweepHandlers)
-	for _, a := range due {
-		if s.late != nil {
-			s.late(time.Since(a.At))
-		}
-		g.Go(func() error { return s.one(ctx, a) })
-	}
-	return g.Wait()
-}
-
-func (s alarmSweep) one(ctx context.Context, a board.Alarm) error {
-	known, err := s.handle(ctx, a)
-	if known || err != nil {
-		return err
-	}
-	s.log.Error("alarm of an unknown kind", "alarm", a.Name, "context", uint32(a.Space))
-	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(time.Hour))
-	return s.board.Commit(ctx, b)
-}
-
 // Leases is the routine that hands leases whose time has run out to recover.
+// What nobody knows is logged and released.
 func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board.Lease) (known bool, err error)) Routine {
-	return Routine{Name: "leases", Round: func(ctx context.Context) error {
-		lapsed, err := b.Expired(ctx, sweepPage, sweepWait)
+	s := sweeper[board.Lease]{log: log, due: b.Expired,
+		name: func(l board.Lease) point { return point{l.Space, l.Item, l.Token} },
+		handle: func(ctx context.Context, l board.Lease) error {
+			known, err := recover(ctx, l)
+			if known || err != nil {
+				return err
+			}
+			log.Error("lapsed lease on an unknown kind of item released", "item", l.Item, "context", uint32(l.Space))
+			release := board.Batch{Space: l.Space}
+			release.Lapsed(l.Item, l.Token).Release(l.Item)
+			return unlessChanged(b.Commit(ctx, release))
+		}}
+	return Routine{Name: "leases", Round: s.round}
+}
+
+// unlessChanged takes a conflict for what it is here: another node was first.
+func unlessChanged(err error) error {
+	if errors.Is(err, domain.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// point names one thing that has come due: an alarm at its instant, a lease
+// with its token. What is handled well is due no more under this name.
+type point struct {
+	space board.Space
+	name  string
+	n     int64
+}
+
+// sweeper hands what comes due to its handler, each thing to one handler at a
+// time.
+type sweeper[T any] struct {
+	log    *slog.Logger
+	due    func(ctx context.Context, limit int, wait time.Duration) ([]T, error)
+	name   func(T) point
+	handle func(context.Context, T) error
+}
+
+// round sweeps until ctx ends or the board cannot be asked.
+func (s sweeper[T]) round(ctx context.Context) error {
+	book := newBook()
+	defer book.wait()
+	skipped := 0
+	for ctx.Err() == nil {
+		// What is in hand or rests is still due and comes first: the page is
+		// larger by that, so that it hides nothing.
+		due, err := s.due(ctx, sweepPage+skipped, sweepWait)
 		if err != nil {
 			return err
 		}
-		var g errgroup.Group
-		g.SetLimit(sweepHandlers)
-		for _, l := range lapsed {
-			g.Go(func() error {
-				known, err := recover(ctx, l)
-				if !known && err == nil {
-					log.Error("lapsed lease on an unknown kind of item released", "item", l.Item, "context", uint32(l.Space))
-					rel := board.Batch{Space: l.Space}
-					rel.Lapsed(l.Item, l.Token).Release(l.Item)
-					err = b.Commit(ctx, rel)
-				}
-				return err
-			})
+		begun := 0
+		for _, it := range due {
+			if !book.begin(s.name(it), time.Now()) {
+				continue
+			}
+			begun++
+			book.handlers.Go(func() error { s.one(ctx, book, it); return nil })
 		}
-		return g.Wait()
-	}}
+		skipped = len(due) - begun
+		if begun == 0 && skipped > 0 {
+			pause(ctx, sweepRest)
+		}
+	}
+	return nil
+}
+
+func (s sweeper[T]) one(ctx context.Context, book *book, it T) {
+	p := s.name(it)
+	err := s.handle(ctx, it)
+	rest := book.end(p, err, time.Now())
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("handling what came due failed; it comes again", "item", p.name, "context", uint32(p.space), "in", rest, "err", err)
+	}
 }

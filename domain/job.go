@@ -65,11 +65,13 @@ const (
 	MaxEnvBytes          = 256 << 10 // all names and values together
 	MaxPrerequisites     = 64
 	MaxPrerequisiteBytes = 200 // it is part of a key
-	// MaxDependends keeps a submit within one batch: each costs three
-	// operations of the board's 1,024.
-	MaxDependends = 300
+	// MaxDependends keeps a submit within one batch: each costs up to five
+	// guards and operations of the board's 1,024.
+	MaxDependends = 180
 	MaxPriority   = 9
 	MaxTimeout    = 30 * 24 * 3600 // seconds
+	// MaxNotBefore is the end of the year 9999, in Unix milliseconds.
+	MaxNotBefore = 253_402_300_799_999
 
 	DefaultTimeout = 3600 // seconds, where a job says 0
 	DefaultLosses  = 5    // leases that may run out before the job ends as runner_lost
@@ -192,8 +194,8 @@ func (j *Job) Validate() error {
 		return Invalidf("timeout of %d s, the limit is %d (30 days)", j.Timeout, MaxTimeout)
 	case j.Priority < 0 || j.Priority > MaxPriority:
 		return Invalidf("priority %d: want 0 to %d", j.Priority, MaxPriority)
-	case j.NotBefore < 0:
-		return Invalidf("not_before %d: want Unix milliseconds", j.NotBefore)
+	case j.NotBefore < 0 || j.NotBefore > MaxNotBefore:
+		return Invalidf("not_before %d: want Unix milliseconds, up to the year 9999", j.NotBefore)
 	case len(j.TraceID) > 64:
 		return Invalidf("trace_id has %d bytes, the limit is 64", len(j.TraceID))
 	}

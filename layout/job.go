@@ -13,8 +13,8 @@ const (
 	jobID            = "id"
 	jobCaller        = "caller_id"
 	jobContext       = "context_id"
-	jobScript        = "script"
-	jobScriptType    = "script_type"
+	JobScript        = "script"
+	JobScriptType    = "script_type"
 	jobTimeout       = "timeout"
 	jobRetries       = "retries"
 	jobEnvVars       = "env_vars"
@@ -47,6 +47,7 @@ const (
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"
 	JobNextRetryMs   = "next_retry_ms"
+	JobRetried       = "retried" // retries by hand whose earlier end still stands on Finished
 	jobFlowID        = "flow_id"
 	jobStep          = "step"
 	jobShard         = "shard"
@@ -61,8 +62,8 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.num(jobID, int64(j.ID))
 	e.num(jobCaller, int64(j.CallerID))
 	e.num(jobContext, int64(j.ContextID))
-	e.str(jobScript, j.Script)
-	e.str(jobScriptType, string(j.ScriptType))
+	e.str(JobScript, j.Script)
+	e.str(JobScriptType, string(j.ScriptType))
 	e.num(jobTimeout, int64(j.Timeout))
 	e.num(jobRetries, int64(j.Retries))
 	e.str(jobEnvVars, encodeMap(j.EnvVars))
@@ -119,9 +120,9 @@ func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
 	switch f.Name {
 	case jobContext:
 		j.ContextID = domain.TenantID(d.u32(f))
-	case jobScript:
+	case JobScript:
 		j.Script = f.Value
-	case jobScriptType:
+	case JobScriptType:
 		j.ScriptType = domain.ScriptType(f.Value)
 	case jobTimeout:
 		j.Timeout = d.u32(f)
@@ -214,6 +215,14 @@ func ResultField(result map[string]string) board.Field {
 // FinishedField is the instant a job ended.
 func FinishedField(ms int64) board.Field {
 	return board.Field{Name: JobFinishedMs, Value: strconv.FormatInt(ms, 10)}
+}
+
+// RestartedFields are what a job that begins anew differs in from its record.
+func RestartedFields(j *domain.Job) []board.Field {
+	var e encoder = AdoptedFields(j, j.Status)
+	e.num(JobUpdatedAt, int64(j.UpdatedAt))
+	e.str(JobResult, "{}")
+	return e
 }
 
 // AdoptedFields are what a job of a foreign program lacks beside its own

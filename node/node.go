@@ -167,6 +167,9 @@ func (n *Node) Board() board.Board { return n.board }
 // RunnerID is the id of its runner.
 func (n *Node) RunnerID() domain.RunnerID { return n.self.RunnerID }
 
+// Services are the script types that its runner knows, served or not.
+func (n *Node) Services() []domain.Service { return n.services }
+
 // Ready reports whether the node takes new work.
 func (n *Node) Ready() bool { return !n.draining.Load() }
 
@@ -228,7 +231,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 		}
 		if now.Sub(cleared) > time.Hour {
 			cleared = now
-			if _, err := work.ClearFolders(n.cfg.DataDir, n.cfg.KeepFailedFiles, now); err != nil {
+			if _, err := n.Work.ClearFolders(n.cfg.KeepFailedFiles, now); err != nil {
 				n.cfg.Logger.Warn("old job folders not removed", "err", err)
 			}
 		}

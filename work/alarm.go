@@ -47,8 +47,8 @@ func (e *Engine) clear(ctx context.Context, a board.Alarm) error {
 
 // startDelayed lets a job go on whose not_before has come.
 func (e *Engine) startDelayed(ctx context.Context, a board.Alarm, key domain.JobKey) error {
-	j, _, err := e.load(ctx, a.Space, key)
-	if errors.Is(err, domain.ErrNotFound) {
+	j, err := e.loadAny(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
 		return e.clear(ctx, a)
 	} else if err != nil {
 		return err
@@ -61,22 +61,31 @@ func (e *Engine) startDelayed(ctx context.Context, a board.Alarm, key domain.Job
 
 // startRetry queues a job for its next attempt, before what has not begun.
 func (e *Engine) startRetry(ctx context.Context, a board.Alarm, key domain.JobKey) error {
-	j, _, err := e.load(ctx, a.Space, key)
+	j, err := e.loadAny(ctx, a.Space, key)
 	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
 		return e.clear(ctx, a)
 	} else if err != nil {
 		return err
 	}
 	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At).Free(key.String()).ClearAlarm(a.Name)
-	e.requeue(&b, j, time.Now())
+	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+	b.Equal(key.String(), layout.JobLeaseOwner, j.LeaseOwner)
+	if j.LeaseOwner == "" {
+		e.requeue(&b, j, time.Now())
+	}
+	// Else a doubled entry in the queue let it begin before its time: the end
+	// of that attempt, or of its lease, decides what comes next.
 	return e.board.Commit(ctx, b)
 }
 
 // requeue puts a job that has begun before what has not.
 func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
 	key := j.Key().String()
-	b.Set(key, ready(now))
+	if j.QueuedMs != 0 {
+		// A foreign program's job that we have not taken over yet stays
+		// without: it would pass for one that has nothing to wait for.
+		b.Set(key, ready(now))
+	}
 	if j.NextRetryMs != 0 {
 		b.Unset(key, layout.JobNextRetryMs)
 	}
@@ -89,8 +98,6 @@ func (e *Engine) giveUp(ctx context.Context, a board.Alarm, j *domain.Job, reaso
 	b.AlarmAt(a.Name, a.At).Free(j.Key().String())
 	b.Equal(j.Key().String(), layout.JobStatus, string(j.Status))
 	e.clearWaits(&b, j)
-	if err := e.end(ctx, &b, j, ending{status: domain.JobError, reason: reason, text: text}, time.Now()); err != nil {
-		return err
-	}
+	e.end(ctx, &b, j, ending{status: domain.JobError, reason: reason, text: text}, time.Now())
 	return e.board.Commit(ctx, b)
 }

@@ -40,9 +40,16 @@ type Finding struct {
 //
 // Source: the promise "every unfinished thing has one reason to be alive".
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, error) {
+	return e.AuditSlowly(ctx, tenant, 0)
+}
+
+// AuditSlowly is Audit that rests after each page, rest times as long as the
+// page took, so that it does not keep the board from work.
+func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (Audit, error) {
 	a := auditor{e: e, space: layout.SpaceOf(tenant), before: time.Now().Add(-auditAge), doubts: map[string]map[string]*domain.Job{}}
 	var after board.LiveItem
 	for {
+		begun := time.Now()
 		page, err := e.board.Live(ctx, a.space, after, listPage)
 		if err != nil || len(page) == 0 {
 			if err == nil {
@@ -54,6 +61,9 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, erro
 			return a.report, err
 		}
 		after = page[len(page)-1]
+		if rest > 0 {
+			pause(ctx, time.Since(begun)*time.Duration(rest))
+		}
 	}
 }
 
@@ -85,13 +95,15 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 }
 
 func (a *auditor) look(ctx context.Context, item string, rec board.Record) error {
-	key, err := domain.ParseJobKey(item)
+	key, err := jobItem(item)
 	if err != nil {
 		return nil // not a job: another capability's
 	}
 	a.report.Looked++
 	if rec == nil {
-		return a.settleGone(ctx, item)
+		b := board.Batch{Space: a.space}
+		b.Absent(item).Settle(item)
+		return a.repair(ctx, b, nil)
 	}
 	// A record that cannot be read wholly is judged by what could be read.
 	j, _ := layout.DecodeJob(key, rec)
@@ -102,22 +114,18 @@ func (a *auditor) look(ctx context.Context, item string, rec board.Record) error
 	switch {
 	case err != nil:
 		return err
+	case x.Standing == "" && j.Final():
+		return a.notQueued(ctx, j)
 	case x.Standing == "":
 		a.doubt(j)
 	case x.Standing == StandingStuck:
 		return a.stuck(ctx, j, x)
 	case x.Standing == StandingEnded:
-		return a.settleGone(ctx, item)
+		b := board.Batch{Space: a.space}
+		b.Equal(item, layout.JobFinishedMs, millisText(j.FinishedMs)).Settle(item)
+		return a.repair(ctx, b, nil)
 	}
 	return nil
-}
-
-// settleGone takes the mark of the unfinished from what is not there or has
-// ended.
-func (a *auditor) settleGone(ctx context.Context, item string) error {
-	b := board.Batch{Space: a.space}
-	b.Settle(item)
-	return a.e.board.Commit(ctx, b)
 }
 
 func (a *auditor) doubt(j *domain.Job) {
@@ -129,14 +137,16 @@ func (a *auditor) doubt(j *domain.Job) {
 	if a.doubts[q] == nil {
 		a.doubts[q] = map[string]*domain.Job{}
 	}
-	a.doubts[q][j.Key().String()] = j
+	// Not the job itself: its script may be large, and there are many.
+	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
+		ForRunner: j.ForRunner, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
 }
 
 // searchQueues looks for the doubtful jobs in their queues, each queue once,
 // and repairs those that are not there.
 func (a *auditor) searchQueues(ctx context.Context) error {
 	for q, jobs := range a.doubts {
-		err := a.e.scanQueue(ctx, a.space, q, func(_ int, item string) bool {
+		err := a.e.scanQueue(ctx, a.space, q, func(item string) bool {
 			delete(jobs, item)
 			return len(jobs) > 0
 		})
@@ -157,6 +167,9 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 // alone.
 func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	key := j.Key().String()
+	if x, err := a.e.foreign(ctx, a.space, j, Explanation{}); err != nil || x.Standing != "" {
+		return err
+	}
 	b := board.Batch{Space: a.space}
 	b.Free(key)
 	b.Equal(key, layout.JobStatus, string(j.Status))
@@ -173,10 +186,18 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 
 // stuck repairs what there is a rule for.
 func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error {
+	now, err := a.e.loadAny(ctx, a.space, j.Key())
+	if errors.Is(err, domain.ErrNotFound) || err == nil && moved(j, now) {
+		return nil // it only looked so, between two looks
+	} else if err != nil {
+		return err
+	}
 	b := board.Batch{Space: a.space}
 	switch {
 	case j.LeaseOwner == "" && j.NextRetryMs != 0:
 		b.Equal(x.Key, layout.JobNextRetryMs, millisText(j.NextRetryMs))
+		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
+		b.Free(x.Key)
 		b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
 		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; the alarm was set"})
 	case j.LeaseOwner != "":

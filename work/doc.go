@@ -24,17 +24,28 @@
 //	           or the mark "cancel"                owner and attempt as read
 //	alarms     next attempt, waits over            alarm set at exactly this instant
 //	RecoverLease  back to the queue                lease run out, with this token
+//	Retry      a new life after an error           the end as read; dependencies as read
+//	Prune      removes ended jobs                  the end as read; trims as counted
 //	Audit      repairs                             everything as read
 //
 // Every commit can be repeated: when its answer is lost, the guards refuse the
 // second one, and the record tells whether the first was applied.
+//
+// A cancel and the end of a run may meet: a commit that would let a job go on
+// (a retry, a return to the queue) is guarded by "not cancelled".
+//
+// The field "followers" counts every change of the list of followers, and is a
+// guard of each commit that tells them. So nobody can register with a job that
+// has ended, and nobody is counted down by an entry of an earlier life.
 //
 // # Goroutines
 //
 // Engine has none. Runner.Run starts one claim loop for each script type, two
 // loops that commit the ends of runs (while one waits for the disk the other
 // gathers), one that renews leases, and one goroutine for each run, with one
-// more while the run writes log lines. All have ended when Run returns.
+// more while the run writes log lines, and one while its end must be tried
+// again. All have ended when Run returns, unless a script inside the process
+// does not stop when it is told: then Run says so in the log and leaves it.
 //
 // # On failure
 //

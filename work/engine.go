@@ -3,7 +3,9 @@ package work
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +65,18 @@ func New(b board.Board, cfg Config) *Engine {
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, runners: map[*Runner]struct{}{}}
 }
 
+// jobItem reads an item of a queue, a list or a lease as a job's key, in the
+// one spelling that the board has: "1:7" is good enough for people, but here
+// it would make two items of one job.
+//
+// Errors: [domain.ErrInvalid].
+func jobItem(item string) (domain.JobKey, error) {
+	if !strings.HasPrefix(item, layout.JobPrefix) {
+		return domain.JobKey{}, domain.Invalidf("item %q is no job: want job:<caller>:<id>", item)
+	}
+	return domain.ParseJobKey(item)
+}
+
 // load reads a job and its record.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrInvalid] for a record that a
@@ -77,4 +91,16 @@ func (e *Engine) load(ctx context.Context, space board.Space, key domain.JobKey)
 	}
 	j, err := layout.DecodeJob(key, recs[0])
 	return j, recs[0], err
+}
+
+// loadAny reads a job as far as it can be read: one that a foreign program
+// has made unreadable must still be ended, told of and cleared away.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) loadAny(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, error) {
+	j, _, err := e.load(ctx, space, key)
+	if errors.Is(err, domain.ErrInvalid) {
+		err = nil
+	}
+	return j, err
 }

@@ -58,11 +58,43 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 	if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return Explanation{}, err
 	}
+	for range explainTries {
+		x, err := e.explain(ctx, space, j, rec)
+		if err != nil || x.Standing != StandingStuck {
+			return x, err
+		}
+		now, rec2, err := e.load(ctx, space, key)
+		if err != nil && !errors.Is(err, domain.ErrInvalid) {
+			return Explanation{}, err
+		}
+		if !moved(j, now) {
+			return x, nil
+		}
+		j, rec = now, rec2
+	}
+	return Explanation{Key: key.String(), Status: j.Status, Standing: StandingQueued, Text: "it moves too quickly to tell"}, nil
+}
+
+// explainTries bounds how often a job is looked at again that moved between
+// two looks.
+const explainTries = 5
+
+func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (Explanation, error) {
 	x, err := e.standing(ctx, space, j, rec)
+	if err == nil && x.Standing == "" {
+		x, err = e.foreign(ctx, space, j, x)
+	}
 	if err != nil || x.Standing != "" {
 		return x, err
 	}
 	return e.explainQueued(ctx, space, j, x)
+}
+
+// moved reports whether a job has gone on between two looks: what was found
+// besides the record in that time says nothing.
+func moved(was, is *domain.Job) bool {
+	return was.Status != is.Status || was.Attempt != is.Attempt || was.LeaseOwner != is.LeaseOwner || was.Waits != is.Waits ||
+		was.QueuedMs != is.QueuedMs || was.NextRetryMs != is.NextRetryMs || was.FinishedMs != is.FinishedMs
 }
 
 // standing finds all reasons but the queue, which is looked at last because
@@ -76,6 +108,8 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		return x, nil
 	case j.LeaseOwner != "":
 		return e.explainLeased(ctx, space, j, x)
+	case j.Final():
+		return x, nil // a foreign runner ended it
 	case j.Waits > 0:
 		return e.explainWaiting(ctx, space, j, rec, x)
 	case j.NextRetryMs != 0:
@@ -91,6 +125,12 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		}
 		return x, nil
 	}
+	return x, nil
+}
+
+// foreign says whether an alarm looks after the job because a runner without
+// a lease has it. It leaves Standing empty where not.
+func (e *Engine) foreign(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
 	at, set, err := e.board.AlarmOf(ctx, space, layout.Alarm(layout.AlarmForeign, j.Key()))
 	if err != nil {
 		return x, err
@@ -206,14 +246,16 @@ const queueLook = 100_000
 func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
 	queue := layout.Queue(j)
 	x.Queue, x.SinceMs = queue, j.QueuedMs
-	found, whole := -1, true
-	err := e.scanQueue(ctx, space, queue, func(ahead int, item string) bool {
-		if item == x.Key {
-			found = ahead
-		}
-		whole = ahead < queueLook
-		return found < 0 && whole
-	})
+	found, whole, err := e.aheadInQueue(ctx, space, queue, x.Key)
+	if err == nil && found < 0 && whole {
+		// What was taken between two pages moved others past the look.
+		err = e.scanQueue(ctx, space, queue, func(item string) bool {
+			if item == x.Key {
+				found = 0
+			}
+			return found < 0
+		})
+	}
 	switch {
 	case err != nil:
 		return x, err
@@ -233,26 +275,49 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 	return x, nil
 }
 
-// scanQueue calls each with the items of a queue in the order in which they
-// will be taken, until it returns false.
-func (e *Engine) scanQueue(ctx context.Context, space board.Space, queue string, each func(ahead int, item string) bool) error {
+// aheadInQueue counts what will be taken from a queue before key; -1 if it was
+// not found. whole is false where the queue was too long to look at.
+func (e *Engine) aheadInQueue(ctx context.Context, space board.Space, queue, key string) (ahead int, whole bool, err error) {
 	n, err := e.board.Len(ctx, space, queue)
 	if err != nil {
-		return err
+		return -1, false, err
 	}
-	ahead := 0
 	for end := n[0]; end > 0; end -= listPage {
 		from := max(0, end-listPage)
 		items, err := e.board.List(ctx, space, queue, from, end-from)
 		if err != nil {
-			return err
+			return -1, false, err
 		}
 		for _, it := range slices.Backward(items) {
-			if !each(ahead, it) {
-				return nil
+			if it == key {
+				return ahead, true, nil
 			}
 			ahead++
 		}
+		if ahead >= queueLook {
+			return -1, false, nil
+		}
 	}
-	return nil
+	return -1, true, nil
+}
+
+// scanQueue calls each with the items of a queue, newest first, until it
+// returns false. It goes from where producers push, against the direction in
+// which their pushes move the rest: no item that is there all the time is
+// missed, some may come twice.
+func (e *Engine) scanQueue(ctx context.Context, space board.Space, queue string, each func(item string) bool) error {
+	for from := 0; ; from += listPage {
+		items, err := e.board.List(ctx, space, queue, from, listPage)
+		if err != nil {
+			return err
+		}
+		for _, it := range items {
+			if !each(it) {
+				return nil
+			}
+		}
+		if len(items) < listPage {
+			return nil
+		}
+	}
 }

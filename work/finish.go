@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -15,6 +16,9 @@ import (
 // maxFollowersInline bounds the followers that one finishing commit counts
 // down itself; more are told in pages by an alarm.
 const maxFollowersInline = 200
+
+// maxErrorText bounds what a record says of an error, in bytes.
+const maxErrorText = 4 << 10
 
 // ending is what a job becomes at its end.
 type ending struct {
@@ -42,16 +46,24 @@ func (n ending) fields(now time.Time) []board.Field {
 		set(layout.JobReason, string(n.reason))
 	}
 	if n.text != "" {
-		set(layout.JobErrorText, n.text)
+		set(layout.JobErrorText, cutText(n.text))
 	}
 	return fields
+}
+
+// cutText bounds a text for people, at a whole character.
+func cutText(s string) string {
+	if len(s) <= maxErrorText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxErrorText], "") + "…"
 }
 
 // end adds to b all that the end of job j means, in this order of cost: the
 // record, the index of unfinished work, the list for the archive, and what
 // the followers must be told. The caller adds guards that make it the only
 // one; end adds the guard that no follower has come since j was read.
-func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) error {
+func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) {
 	key := j.Key().String()
 	b.Set(key, n.fields(now)...)
 	if stale := staleFields(j, n); len(stale) > 0 {
@@ -59,7 +71,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
-	return e.tell(ctx, b, j, key, n.status, now)
+	e.tell(ctx, b, j, key, n.status, now)
 }
 
 // staleFields are those of an unfinished job that its end takes away.
@@ -82,24 +94,24 @@ func staleFields(j *domain.Job, n ending) []string {
 // tell lets the followers of j know how it ended: those of a job that
 // finished are counted down in the same commit, where they are few; all else
 // is left to the cascade alarm. item is the job's key.
-func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item string, status domain.JobStatus, now time.Time) error {
+func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item string, status domain.JobStatus, now time.Time) {
 	if j.Followers == 0 {
 		b.Equal(item, layout.JobFollowers, "")
-		return nil
+		return
 	}
 	key := j.Key()
 	b.Equal(item, layout.JobFollowers, strconv.Itoa(j.Followers))
-	if status != domain.JobFinished || j.Followers > maxFollowersInline {
-		b.SetAlarm(layout.Alarm(layout.AlarmCascade, key), now)
-		return nil
+	if status == domain.JobFinished && j.Followers <= maxFollowersInline {
+		entries, err := e.board.List(ctx, b.Space, layout.Followers(key), 0, maxFollowersInline)
+		if err == nil {
+			countDown(b, entries, now)
+			b.Delete(layout.Followers(key))
+			return
+		}
+		// What the job has done is not thrown away because its followers
+		// cannot be read now: the alarm does that later.
 	}
-	entries, err := e.board.List(ctx, b.Space, layout.Followers(key), 0, maxFollowersInline)
-	if err != nil {
-		return err
-	}
-	countDown(b, entries, now)
-	b.Delete(layout.Followers(key))
-	return nil
+	b.SetAlarm(layout.Alarm(layout.AlarmCascade, key), now)
 }
 
 func countDown(b *board.Batch, entries []string, now time.Time) {
@@ -112,9 +124,9 @@ func countDown(b *board.Batch, entries []string, now time.Time) {
 // cascade handles the alarm of an ended job whose followers were not told in
 // its own commit: one page of them, and the alarm stays for the next page.
 func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) error {
-	j, _, err := e.load(ctx, a.Space, key)
-	if errors.Is(err, domain.ErrNotFound) {
-		return e.clear(ctx, a)
+	j, err := e.loadAny(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && j.FinishedMs == 0 {
+		return e.clear(ctx, a) // its next end tells them
 	} else if err != nil {
 		return err
 	}
@@ -137,6 +149,8 @@ func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) 
 	now := time.Now()
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At)
+	// A follower that is started again by hand takes itself off the list.
+	b.Equal(key.String(), layout.JobFollowers, strconv.Itoa(j.Followers))
 	if len(entries) == 0 {
 		b.ClearAlarm(a.Name)
 		return e.board.Commit(ctx, b)
@@ -161,12 +175,12 @@ func laterThan(a, now time.Time) time.Time {
 // failFollower ends one follower of a job that ended in error.
 func (e *Engine) failFollower(ctx context.Context, space board.Space, entry string, dep domain.JobKey) error {
 	follower, _ := layout.ParseFollower(entry)
-	key, err := domain.ParseJobKey(follower)
-	if err != nil {
-		return nil
-	}
 	drop := board.Batch{Space: space}
 	drop.Drop(layout.Followers(dep), entry)
+	key, err := jobItem(follower)
+	if err != nil {
+		return e.board.Commit(ctx, drop) // nobody can be told
+	}
 	err = e.endUnheld(ctx, space, key, ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: dependencyText(dep)})
 	if err != nil && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, errEnded) {
 		return err
@@ -189,9 +203,9 @@ const unheldTries = 50
 // Errors: errEnded, errHeld, [domain.ErrNotFound].
 func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.JobKey, n ending) error {
 	for range unheldTries {
-		j, _, err := e.load(ctx, space, key)
+		j, err := e.loadAny(ctx, space, key)
 		switch {
-		case err != nil && !errors.Is(err, domain.ErrInvalid):
+		case err != nil:
 			return err
 		case j.Final():
 			return errEnded
@@ -203,9 +217,7 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 		b.Equal(key.String(), layout.JobStatus, string(j.Status))
 		b.Equal(key.String(), layout.JobAttempt, attemptText(j))
 		e.clearWaits(&b, j)
-		if err := e.end(ctx, &b, j, n, time.Now()); err != nil {
-			return err
-		}
+		e.end(ctx, &b, j, n, time.Now())
 		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return err
 		}

@@ -45,6 +45,7 @@ type folder struct {
 
 	mu    sync.Mutex
 	saved time.Time // modification time of the checkpoint that is on the board
+	tried bool      // one may be on the board
 }
 
 // prepare makes the folder and what the script finds in it.
@@ -107,7 +108,7 @@ func (x *run) makeFolder(task script.Task) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.saved = modified(task.CheckpointFile)
+	f.saved, f.tried = modified(task.CheckpointFile), true
 	return nil
 }
 
@@ -196,33 +197,40 @@ func (f *folder) hasCheckpoint() bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.saved.IsZero()
+	return f.tried
 }
 
-// checkpoint reads what the script saved, if it has changed since it was last
-// written to the board.
-func (f *folder) checkpoint() (data string, ok bool) {
+// checkpoint reads what the script saved, and when, if it has changed since it
+// was last written to the board.
+func (f *folder) checkpoint() (data string, at time.Time, ok bool) {
 	if f == nil {
-		return "", false
+		return "", at, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	path := filepath.Join(f.dir, checkpointName)
-	at := modified(path)
+	at = modified(path)
 	if at.IsZero() || at.Equal(f.saved) {
-		return "", false
+		return "", at, false
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|oNoFollow, 0)
 	if err != nil {
-		return "", false
+		return "", at, false
 	}
 	defer file.Close()
 	b, err := io.ReadAll(io.LimitReader(file, script.MaxCheckpointBytes+1))
 	if err != nil || len(b) > script.MaxCheckpointBytes {
-		return "", false
+		return "", at, false
 	}
+	f.tried = true
+	return string(b), at, true
+}
+
+// checkpointSaved notes that the checkpoint of that time is on the board.
+func (f *folder) checkpointSaved(at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.saved = at
-	return string(b), true
 }
 
 // saveCheckpoint writes a changed checkpoint to the board while the script
@@ -231,14 +239,17 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 	x.mu.Lock()
 	f := x.folder
 	x.mu.Unlock()
-	data, ok := f.checkpoint()
+	data, at, ok := f.checkpoint()
 	if !ok {
 		return
 	}
 	b := x.heldBatch()
 	b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
-	if err := x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
-		x.r.log.Warn("checkpoint not saved", "job", x.claimed.Item, "err", err)
+	switch err := x.r.e.board.Commit(ctx, b); {
+	case err == nil:
+		f.checkpointSaved(at)
+	case !errors.Is(err, domain.ErrConflict):
+		x.r.log.Warn("checkpoint not saved; it is tried again with the next renewal of the lease", "job", x.claimed.Item, "err", err)
 	}
 }
 
@@ -250,10 +261,11 @@ func (f *folder) close(keep bool) error {
 	return os.RemoveAll(f.dir)
 }
 
-// ClearFolders removes what failed attempts left in dataDir longer than keep
-// ago. It looks at this machine's files only and may run at any time.
-func ClearFolders(dataDir string, keep time.Duration, now time.Time) (removed int, err error) {
-	dirs, err := filepath.Glob(filepath.Join(dataDir, "contexts", "*", "jobs", "*"))
+// ClearFolders removes what failed attempts left in the data folder longer
+// than keep ago. It looks at this machine's files only, leaves the folders of
+// what runs here alone however old they are, and may run at any time.
+func (e *Engine) ClearFolders(keep time.Duration, now time.Time) (removed int, err error) {
+	dirs, err := filepath.Glob(filepath.Join(e.cfg.DataDir, "contexts", "*", "jobs", "*"))
 	if err != nil {
 		return 0, err
 	}
@@ -263,11 +275,37 @@ func ClearFolders(dataDir string, keep time.Duration, now time.Time) (removed in
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil && now.Sub(st.ModTime()) > keep {
+		if err == nil && now.Sub(st.ModTime()) > keep && !e.worksIn(dir) {
 			err = os.RemoveAll(dir)
 			removed++
 		}
 		errs = append(errs, err)
 	}
 	return removed, errors.Join(errs...)
+}
+
+// worksIn reports whether a run in this process has the folder.
+func (e *Engine) worksIn(dir string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r := range e.runners {
+		if r.hasFolder(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Runner) hasFolder(dir string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.held {
+		x.mu.Lock()
+		f := x.folder
+		x.mu.Unlock()
+		if f != nil && f.dir == dir {
+			return true
+		}
+	}
+	return false
 }

@@ -28,10 +28,12 @@ const (
 // when there is nothing to run now: it was refused, or must wait. decodeErr is
 // what reading the record gave.
 func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err error) {
-	if decodeErr == nil && x.job.QueuedMs != 0 {
+	switch {
+	case decodeErr == nil && x.job.QueuedMs != 0:
 		return false, what, nil
-	}
-	if decodeErr == nil {
+	case decodeErr == nil && x.job.Waits > 0:
+		return x.letWait()
+	case decodeErr == nil:
 		decodeErr = x.awaitRecord()
 	}
 	switch {
@@ -39,8 +41,7 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 		x.foreignItem = decodeErr
 		return true, x.discard(b), nil
 	case errors.Is(decodeErr, domain.ErrInvalid):
-		what, err = x.end(b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: decodeErr.Error()})
-		return true, what, err
+		return true, x.end(b, invalid(decodeErr)), nil
 	case decodeErr != nil:
 		return true, what, decodeErr
 	}
@@ -54,10 +55,51 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 		verr = domain.Invalidf("it is of type %s but was queued for %s", j.ScriptType, x.lane.typ)
 	}
 	if verr != nil {
-		what, err = x.end(b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: verr.Error()})
-		return true, what, err
+		return true, x.end(b, invalid(verr)), nil
 	}
-	return x.adoptValid()
+	return x.adoptValid(b)
+}
+
+func invalid(err error) ending {
+	return ending{status: domain.JobError, reason: domain.ReasonInvalid, text: err.Error()}
+}
+
+// letWait lets go of a job that was queued although it still waits: a foreign
+// program has pushed its key again. If it becomes ready meanwhile it runs,
+// because that entry in the queue was dropped while we held the lease.
+func (x *run) letWait() (done bool, what ended, err error) {
+	for {
+		b := x.heldBatch()
+		b.Equal(x.claimed.Item, layout.JobQueuedMs, "")
+		b.Equal(x.claimed.Item, layout.JobCancel, "")
+		b.Release(x.claimed.Item)
+		status := domain.JobDispatched
+		if len(x.job.Dependends)+len(x.job.Prerequisites) > 0 {
+			status = domain.JobWaiting
+		}
+		b.Set(x.claimed.Item, board.Field{Name: layout.JobStatus, Value: string(status)})
+		b.Unset(x.claimed.Item, layout.JobStartedMs, layout.JobRunnerID)
+		err = x.r.e.board.Commit(x.ctx, b)
+		switch {
+		case err == nil:
+			return true, ended{status: domain.JobStarted, text: "it still waits", written: true}, nil
+		case x.settled(err):
+			return true, ended{reason: reasonLost}, nil
+		case !errors.Is(err, domain.ErrConflict):
+			return true, what, err
+		}
+		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+		if err != nil {
+			return true, what, err
+		}
+		x.claimed.Record = recs[0]
+		if x.job, err = layout.DecodeJob(x.key, recs[0]); err != nil {
+			return true, what, err
+		}
+		if x.job.QueuedMs != 0 || x.job.Cancel != "" {
+			return false, what, nil
+		}
+	}
 }
 
 // awaitRecord looks again for the record of a key that was queued before it
@@ -87,41 +129,43 @@ var errUnwritten = errors.New("it was queued, but nobody wrote its record")
 
 // adoptValid writes what a submit of ours would have written, and registers
 // what the job waits for.
-func (x *run) adoptValid() (done bool, what ended, err error) {
+func (x *run) adoptValid(b *board.Batch) (done bool, what ended, err error) {
 	for range submitTries {
 		done, err = x.adoptOnce()
-		var g *board.GuardError
-		if errors.As(err, &g) && g.Guard.Kind == board.GuardHeld {
+		var failed *dependencyError
+		switch {
+		case errors.As(err, &failed):
+			n := ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: err.Error()}
+			return true, x.end(b, n), nil
+		case errors.Is(err, domain.ErrInvalid):
+			return true, x.end(b, invalid(err)), nil
+		case err != nil && x.settled(err):
 			return true, ended{reason: reasonLost}, nil
-		}
-		if errors.Is(err, domain.ErrInvalid) {
-			b := x.heldBatch()
-			what, eerr := x.end(&b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: err.Error()})
-			if eerr == nil {
-				eerr = x.r.e.board.Commit(x.ctx, b)
-			}
-			what.written = true
-			return true, what, eerr
-		}
-		if !errors.Is(err, domain.ErrConflict) {
-			break
+		case !errors.Is(err, domain.ErrConflict):
+			return done, ended{status: domain.JobStarted, text: "adopted", written: done}, err
 		}
 	}
-	return done, ended{status: domain.JobStarted, text: "adopted", written: done}, err
+	return done, what, err
 }
+
+// dependencyError says that a job can never start.
+type dependencyError struct{ dep domain.JobKey }
+
+func (e *dependencyError) Error() string { return dependencyText(e.dep) }
+func (e *dependencyError) Unwrap() error { return domain.ErrConflict }
 
 func (x *run) adoptOnce() (waits bool, err error) {
 	now := time.Now()
 	s := submission{e: x.r.e, space: x.claimed.Space, now: now}
 	b := x.heldBatch()
 	j := x.job
-	j.Waits = 0
+	j.Waits, j.QueuedMs = 0, 0
 	failed, err := s.follow(x.ctx, &b, j, false)
 	if err != nil {
 		return false, err
 	}
 	if failed != 0 {
-		return false, domain.Invalidf("%s", dependencyText(domain.JobKey{Caller: j.CallerID, ID: failed}))
+		return false, &dependencyError{domain.JobKey{Caller: j.CallerID, ID: failed}}
 	}
 	s.wait(&b, j)
 	if j.CreatedAt == 0 {
@@ -148,10 +192,10 @@ func (x *run) adoptOnce() (waits bool, err error) {
 // its status has turned final, what follows is done; when its time has run
 // out, it goes back to the queue as a lost one.
 func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.JobKey) error {
-	j, _, err := e.load(ctx, a.Space, key)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "") {
-		return e.clear(ctx, a)
-	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
+	j, err := e.loadAny(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "" || j.NextRetryMs != 0) {
+		return e.clear(ctx, a) // it has ended, or one of our runners has it
+	} else if err != nil {
 		return err
 	}
 	if j.Final() {
@@ -168,13 +212,10 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		return e.board.Commit(ctx, b)
 	}
 	b.ClearAlarm(a.Name)
-	b.Add(key.String(), layout.JobLosses, 1)
+	b.Set(key.String(), lossesField(j.Losses+1))
 	if j.Losses+1 >= e.cfg.MaxLosses {
-		err := e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
+		e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("a foreign runner took it %d times and never ended it", j.Losses+1)}, now)
-		if err != nil {
-			return err
-		}
 	} else {
 		e.requeue(&b, j, now)
 	}
@@ -195,8 +236,6 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
-	if err := e.tell(ctx, &b, j, key, j.Status, now); err != nil {
-		return err
-	}
+	e.tell(ctx, &b, j, key, j.Status, now)
 	return e.board.Commit(ctx, b)
 }

@@ -1,10 +1,12 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -17,7 +19,7 @@ import (
 // ends as runner_lost once it has lost too many. It reports whether the lease
 // is one of a job.
 func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, err error) {
-	key, err := domain.ParseJobKey(l.Item)
+	key, err := jobItem(l.Item)
 	if err != nil {
 		return false, nil
 	}
@@ -29,32 +31,32 @@ func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, er
 }
 
 func (e *Engine) recoverJob(ctx context.Context, l board.Lease, key domain.JobKey) error {
-	j, _, err := e.load(ctx, l.Space, key)
-	if err != nil && !errors.Is(err, domain.ErrInvalid) {
-		if errors.Is(err, domain.ErrNotFound) {
-			return e.dropLease(ctx, l)
-		}
+	j, rec, err := e.load(ctx, l.Space, key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return e.dropLease(ctx, l)
+	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return err
 	}
+	// A key that was queued but not written has no type of its own.
+	j.ScriptType = cmp.Or(j.ScriptType, domain.ScriptType(strings.TrimPrefix(rec.Get(board.FieldQueue), "queue:")))
 	now := time.Now()
 	b := board.Batch{Space: l.Space}
 	b.Lapsed(l.Item, l.Token)
+	b.Equal(l.Item, layout.JobStatus, string(j.Status))
+	b.Equal(l.Item, layout.JobCancel, j.Cancel)
 	b.Release(l.Item)
 	switch {
 	case j.Final():
 		return e.board.Commit(ctx, b)
 	case j.Cancel != "":
-		err = e.end(ctx, &b, j, cancelled(j.Cancel), now)
+		e.end(ctx, &b, j, cancelled(j.Cancel), now)
 	case j.Losses+1 >= e.cfg.MaxLosses:
-		b.Add(l.Item, layout.JobLosses, 1)
-		err = e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
+		b.Set(l.Item, lossesField(j.Losses+1))
+		e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("its runner was lost %d times, last %s; does the job kill its node?", j.Losses+1, l.Owner)}, now)
 	default:
-		b.Add(l.Item, layout.JobLosses, 1)
+		b.Set(l.Item, lossesField(j.Losses+1))
 		e.requeue(&b, j, now)
-	}
-	if err != nil {
-		return err
 	}
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
@@ -70,6 +72,12 @@ func (e *Engine) dropLease(ctx context.Context, l board.Lease) error {
 	return e.board.Commit(ctx, b)
 }
 
+// lossesField is set, not added to: whoever writes it holds the lease, or ends
+// it, and a number that a foreign program has spoilt must not refuse a batch.
+func lossesField(n int) board.Field {
+	return board.Field{Name: layout.JobLosses, Value: strconv.Itoa(n)}
+}
+
 func cancelled(by string) ending {
 	return ending{status: domain.JobError, reason: domain.ReasonCancelled, text: "cancelled by actor " + by}
 }
@@ -78,7 +86,8 @@ func cancelled(by string) ending {
 // stop, at once on this node, elsewhere with its next renewal. Cancelling
 // twice is no error.
 //
-// Errors: [domain.ErrNotFound]; [domain.ErrConflict] when the job has ended.
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] when the job has ended
+// otherwise.
 func (e *Engine) Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey, by domain.ActorID) (*domain.Job, error) {
 	space := layout.SpaceOf(tenant)
 	who := strconv.FormatUint(uint64(by), 10)
@@ -89,23 +98,35 @@ func (e *Engine) Cancel(ctx context.Context, tenant domain.TenantID, key domain.
 		}
 		switch {
 		case errors.Is(err, errEnded):
-			return nil, domain.Conflictf("job %q has ended already", key)
+			return e.cancelledBefore(ctx, space, key)
 		case errors.Is(err, domain.ErrConflict):
 			continue // it was taken or let go between
 		case err != nil:
 			return nil, err
 		}
-		j, _, err := e.load(ctx, space, key)
-		return j, err
+		return e.loadAny(ctx, space, key)
 	}
 	return nil, domain.Unavailablef("job %q changes too quickly; try again", key)
 }
 
+// cancelledBefore returns a job that has ended, if that was by a cancel: the
+// answer to the first one may have been lost.
+func (e *Engine) cancelledBefore(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, error) {
+	j, err := e.loadAny(ctx, space, key)
+	if err != nil || j.Reason == domain.ReasonCancelled {
+		return j, err
+	}
+	return nil, domain.Conflictf("job %q has ended already: it is %s", key, j.Status)
+}
+
 // askToStop marks a running job as cancelled; its holder learns of it.
 func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.JobKey, who string) error {
-	j, _, err := e.load(ctx, space, key)
+	j, err := e.loadAny(ctx, space, key)
 	if err != nil {
 		return err
+	}
+	if j.LeaseOwner == "" || j.Final() {
+		return errHeld // it was let go between
 	}
 	b := board.Batch{Space: space}
 	b.Equal(key.String(), layout.JobLeaseOwner, j.LeaseOwner)
@@ -117,42 +138,6 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	}
 	e.stopHere(space, key)
 	return nil
-}
-
-// Retry starts a job again that ended in error, with all its retries anew.
-// Jobs that ended because of it are not started again.
-//
-// Errors: [domain.ErrNotFound]; [domain.ErrConflict] when it has not ended in
-// error.
-func (e *Engine) Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	space := layout.SpaceOf(tenant)
-	j, _, err := e.load(ctx, space, key)
-	if err != nil {
-		return nil, err
-	}
-	if j.Status != domain.JobError {
-		return nil, domain.Conflictf("job %q is %s; only a job that ended in error can be retried", key, j.Status)
-	}
-	now := time.Now()
-	k := key.String()
-	b := board.Batch{Space: space}
-	b.Equal(k, layout.JobStatus, string(domain.JobError))
-	b.Equal(k, layout.JobFinishedMs, millisText(j.FinishedMs))
-	b.Free(k)
-	b.Set(k, board.Field{Name: layout.JobStatus, Value: string(domain.JobDispatched)},
-		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)}, ready(now))
-	b.Unset(k, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
-		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet)
-	b.Live(k, now)
-	b.PushLeft(layout.Queue(j), k)
-	if err := e.board.Commit(ctx, b); err != nil {
-		if errors.Is(err, domain.ErrConflict) {
-			return nil, domain.Conflictf("job %q was changed by somebody else; look at it again", key)
-		}
-		return nil, err
-	}
-	j, _, err = e.load(ctx, space, key)
-	return j, err
 }
 
 // millisText is an instant as a record has it: "" where it is not set.

@@ -33,7 +33,7 @@ type logBook struct {
 	room  int // bytes left of the job's share
 	lines []string
 	bytes int
-	full  bool
+	full  bool // nothing is taken any more
 	// The writer's: made with the first line, because most quick jobs say
 	// nothing.
 	kick chan struct{} // there is something to write; capacity 1
@@ -78,6 +78,7 @@ func (l *logBook) nudge() {
 func (l *logBook) stop() {
 	l.mu.Lock()
 	started := l.end != nil
+	l.full = true // a runtime that goes on speaking after its end is not heard
 	l.mu.Unlock()
 	if started {
 		close(l.end)
@@ -105,17 +106,20 @@ func (l *logBook) putBack(lines []string, bytes int) {
 
 // addTo puts the waiting lines into b.
 func (l *logBook) addTo(b *board.Batch) {
-	lines, bytes := l.take()
-	l.put(b, lines, bytes)
+	lines, _ := l.take()
+	l.put(b, lines)
 }
 
-func (l *logBook) put(b *board.Batch, lines []string, bytes int) {
+func (l *logBook) put(b *board.Batch, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
 	// The share bounds the list; the number only backs it up.
 	b.Append(layout.Logs(l.x.key), l.x.r.e.cfg.LogBytes/logLineCost+logBatch, lines...)
-	b.Add(l.x.key.String(), layout.JobLogBytes, int64(bytes))
+	l.mu.Lock()
+	used := l.x.r.e.cfg.LogBytes - l.room
+	l.mu.Unlock()
+	b.Set(l.x.key.String(), board.Field{Name: layout.JobLogBytes, Value: strconv.Itoa(used)})
 }
 
 // write writes batches while the script runs.
@@ -147,7 +151,7 @@ func (l *logBook) commit(ctx context.Context) {
 		return
 	}
 	b := l.x.heldBatch()
-	l.put(&b, lines, bytes)
+	l.put(&b, lines)
 	if err := l.x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
 		l.putBack(lines, bytes)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -23,6 +25,7 @@ const (
 	prereqMin     = time.Second
 	prereqMax     = time.Minute
 	prereqTimeout = 5 * time.Second // one look at one of them
+	prereqAtOnce  = 16              // looks at those of one job
 )
 
 // kind is how a prerequisite is checked.
@@ -172,27 +175,25 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 	j, rec, err := e.load(ctx, a.Space, key)
 	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
 		return e.clear(ctx, a)
+	} else if errors.Is(err, domain.ErrInvalid) {
+		return e.giveUp(ctx, a, j, domain.ReasonInvalid, err.Error())
 	} else if err != nil {
 		return err
 	}
-	var unmet []string
-	for _, p := range layout.Unmet(rec) {
-		ok, err := e.met(ctx, a.Space, p)
-		if errors.Is(err, errImpossible) {
-			return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
-		} else if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		if !ok {
-			unmet = append(unmet, p)
-		}
+	unmet, err := e.unmet(ctx, a.Space, layout.Unmet(rec))
+	if errors.Is(err, errImpossible) {
+		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
+	} else if err != nil {
+		return err
 	}
 	now := time.Now()
 	limit := time.Duration(j.PrerequisiteTimeout) * time.Second
 	if limit == 0 {
 		limit = domain.DefaultPrerequisiteTimeout * time.Second
 	}
-	waited := now.Sub(j.CreatedAt.Time())
+	// It was last touched when it began to wait: by a submit, when it was taken
+	// over from a foreign program, or by a retry by hand.
+	waited := now.Sub(j.UpdatedAt.Time())
 	if len(unmet) > 0 && waited >= limit {
 		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteTimeout,
 			fmt.Sprintf("still not met after %v: %s", limit, strings.Join(unmet, ", ")))
@@ -210,6 +211,35 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 	e.unwant(&b, j)
 	b.Countdown(key.String(), layout.JobWaits, layout.Queue(j), key.String(), ready(now))
 	return e.board.Commit(ctx, b)
+}
+
+// unmet looks at prerequisites side by side, because each may take as long as
+// prereqTimeout, and returns those that are not met, in order.
+//
+// Errors: as met.
+func (e *Engine) unmet(ctx context.Context, space board.Space, list []string) ([]string, error) {
+	ok := make([]bool, len(list))
+	var g errgroup.Group
+	g.SetLimit(prereqAtOnce)
+	for i, p := range list {
+		g.Go(func() (err error) {
+			ok[i], err = e.met(ctx, space, p)
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var unmet []string
+	for i, p := range list {
+		if !ok[i] {
+			unmet = append(unmet, p)
+		}
+	}
+	return unmet, nil
 }
 
 // unwant takes the job out of the sets of those waiting for a name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -41,24 +42,27 @@ func (e *Engine) prunePage(ctx context.Context, space board.Space, keys []string
 	if err != nil {
 		return 0, err
 	}
-	trimmed := recs[len(keys)].Get(layout.TrimmedCount)
-	b := board.Batch{Space: space}
-	b.Equal(layout.Trimmed, layout.TrimmedCount, trimmed)
+	p := pruning{before: before, stale: map[string]int{}}
+	if p.telling, err = e.telling(ctx, space, keys, recs); err != nil {
+		return 0, err
+	}
+	p.b.Space = space
+	p.b.Equal(layout.Trimmed, layout.TrimmedCount, recs[len(keys)].Get(layout.TrimmedCount))
 	for i, key := range slices.Backward(keys) {
-		if young := e.pruneOne(&b, key, recs[i], before); young {
+		if !p.entry(key, recs[i]) {
 			break
 		}
 		removed++
-		if len(b.Ops)+len(b.Guards) > board.MaxOps-16 {
+		if len(p.b.Ops)+len(p.b.Guards) > board.MaxOps-16 {
 			break
 		}
 	}
 	if removed == 0 {
 		return 0, nil
 	}
-	b.TrimRight(layout.Finished, removed)
-	b.Add(layout.Trimmed, layout.TrimmedCount, int64(removed))
-	if err := e.board.Commit(ctx, b); err != nil {
+	p.b.TrimRight(layout.Finished, removed)
+	p.b.Add(layout.Trimmed, layout.TrimmedCount, int64(removed))
+	if err := e.board.Commit(ctx, p.b); err != nil {
 		if errors.Is(err, domain.ErrConflict) {
 			err = nil // a job was started again, or another node prunes: the next round
 		}
@@ -67,21 +71,61 @@ func (e *Engine) prunePage(ctx context.Context, space board.Space, keys []string
 	return removed, nil
 }
 
-// pruneOne adds the removal of one entry's job. young is true when the job
-// ended too recently.
-func (e *Engine) pruneOne(b *board.Batch, key string, rec board.Record, before time.Time) (young bool) {
-	id, err := domain.ParseJobKey(key)
+// telling finds the ended jobs whose followers have not all been told: they
+// are still needed, however old they are.
+func (e *Engine) telling(ctx context.Context, space board.Space, keys []string, recs []board.Record) (map[string]bool, error) {
+	var lists, of []string
+	for i, key := range keys {
+		id, err := jobItem(key)
+		if err != nil || recs[i].Get(layout.JobFollowers) == "" {
+			continue
+		}
+		lists, of = append(lists, layout.Followers(id)), append(of, key)
+	}
+	if len(lists) == 0 {
+		return nil, nil
+	}
+	lengths, err := e.board.Len(ctx, space, lists...)
+	if err != nil {
+		return nil, err
+	}
+	telling := map[string]bool{}
+	for i, n := range lengths {
+		telling[of[i]] = n > 0
+	}
+	return telling, nil
+}
+
+// pruning is the batch that removes a page.
+type pruning struct {
+	b       board.Batch
+	before  time.Time
+	telling map[string]bool
+	stale   map[string]int // by key: entries of earlier ends seen in this page
+}
+
+// entry adds the removal of one entry with its job. It returns false when the
+// job has to stay: it ended too recently, or is needed.
+func (p *pruning) entry(key string, rec board.Record) bool {
+	id, err := jobItem(key)
 	if rec == nil || err != nil {
-		return false
-	}
-	j, _ := layout.DecodeJob(id, rec)
-	if !j.Final() || j.FinishedMs == 0 {
-		return false // it was started again; its next end puts it back on the list
-	}
-	if j.FinishedMs >= before.UnixMilli() {
 		return true
 	}
-	b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
-	b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
-	return false
+	if n, _ := strconv.Atoi(rec.Get(layout.JobRetried)); p.stale[key] < n {
+		// It was started again by hand: its newest end has an entry of its own.
+		p.stale[key]++
+		p.b.Equal(key, layout.JobRetried, rec.Get(layout.JobRetried))
+		p.b.Add(key, layout.JobRetried, -1)
+		return true
+	}
+	j, _ := layout.DecodeJob(id, rec)
+	switch {
+	case !j.Final() || j.FinishedMs == 0:
+		return true // its next end puts it on the list again
+	case j.FinishedMs >= p.before.UnixMilli() || p.telling[key]:
+		return false
+	}
+	p.b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
+	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
+	return true
 }

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -14,11 +13,7 @@ import (
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	j, _, err := e.load(ctx, layout.SpaceOf(tenant), key)
-	if errors.Is(err, domain.ErrInvalid) {
-		err = nil // a foreign record: what could be read is shown
-	}
-	return j, err
+	return e.loadAny(ctx, layout.SpaceOf(tenant), key)
 }
 
 // Filter says which jobs to list. Zero fields do not filter.

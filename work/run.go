@@ -1,10 +1,12 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -67,8 +69,8 @@ func (x *run) do() {
 		what = x.unable(&b, err)
 	}
 	if what.reason == reasonLost || what.written {
-		x.close(what, nil)
 		x.lane.giveSlots(1)
+		x.close(what, nil)
 		return
 	}
 	x.r.finishes <- finish{x, b, what}
@@ -88,7 +90,8 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		return what, aerr
 	}
 	if job.Cancel != "" {
-		return x.end(b, cancelled(job.Cancel))
+		x.r.e.clearWaits(b, job)
+		return x.end(b, cancelled(job.Cancel)), nil
 	}
 	task, err := x.prepare()
 	if err != nil {
@@ -96,14 +99,28 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	}
 	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.claimed.Record)}
 	timeout := time.AfterFunc(job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })
-	out, err := x.lane.rt.Run(x.ctx, task, x.log)
+	out, err := x.runScript(task)
 	timeout.Stop()
 	cause := context.Cause(x.ctx)
 	x.log.stop()
 	if err != nil {
 		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
 	}
-	return x.judge(b, out, cause)
+	return x.judge(b, out, cause), nil
+}
+
+// runScript runs the script. A runtime inside the process that panics costs
+// the job, not the node.
+func (x *run) runScript(task script.Task) (out script.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.r.log.Error("runtime panicked", "job", x.claimed.Item, "context", uint32(x.claimed.Space),
+				"script_type", string(x.lane.typ), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			out, err = script.Outcome{Verdict: script.Errored, ExitCode: 1,
+				Error: fmt.Sprintf("the %s runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", x.lane.typ, p)}, nil
+		}
+	}()
+	return x.lane.rt.Run(x.ctx, task, x.log)
 }
 
 func logBytesOf(r board.Record) int {
@@ -112,17 +129,10 @@ func logBytesOf(r board.Record) int {
 }
 
 // judge decides what the outcome of the script means for the job.
-func (x *run) judge(b *board.Batch, out script.Outcome, cause error) (ended, error) {
+func (x *run) judge(b *board.Batch, out script.Outcome, cause error) ended {
 	if out.Verdict == script.Stopped {
-		switch {
-		case errors.Is(cause, script.ErrLost):
-			return ended{reason: reasonLost}, nil
-		case errors.Is(cause, script.ErrDraining):
-			return x.giveBack(b), nil
-		case errors.Is(cause, script.ErrCancelled):
-			n := cancelled(x.canceller())
-			n.result, n.exitCode = out.Result, &out.ExitCode
-			return x.end(b, n)
+		if what, stopped := x.stopped(b, out, cause); stopped {
+			return what
 		}
 	}
 	n := ending{status: domain.JobFinished, result: out.Result, exitCode: &out.ExitCode}
@@ -136,10 +146,28 @@ func (x *run) judge(b *board.Batch, out script.Outcome, cause error) (ended, err
 			n.reason = domain.ReasonInvalid
 		}
 		if x.job.Failures < int(x.job.Retries) {
-			return x.tryLater(b, n), nil
+			return x.tryLater(b, n)
 		}
 	}
 	return x.end(b, n)
+}
+
+// stopped deals with a run that was told to stop for no fault of its own.
+func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what ended, yes bool) {
+	switch {
+	case errors.Is(cause, script.ErrLost):
+		return ended{reason: reasonLost}, true
+	case errors.Is(cause, script.ErrDraining):
+		return x.giveBack(b), true
+	case errors.Is(cause, script.ErrCancelled):
+		n := cancelled(x.canceller())
+		n.result = out.Result
+		if out.Verdict != "" {
+			n.exitCode = &out.ExitCode
+		}
+		return x.end(b, n), true
+	}
+	return what, false
 }
 
 // canceller is who asked for the cancel: known only when it was read.
@@ -152,17 +180,32 @@ func (x *run) canceller() string {
 }
 
 // end puts the end of the job into b.
-func (x *run) end(b *board.Batch, n ending) (ended, error) {
+func (x *run) end(b *board.Batch, n ending) ended {
 	b.Release(x.claimed.Item)
 	x.addLogs(b)
-	if n.status == domain.JobError && n.reason != domain.ReasonCancelled {
-		b.Add(x.claimed.Item, layout.JobFailures, 1)
-	}
-	if x.claimed.Token > 1 || x.folder.hasCheckpoint() {
+	if n.status == domain.JobError {
+		// Whoever retries it by hand goes on from its checkpoint.
+		x.addCheckpoint(b)
+		if n.reason != domain.ReasonCancelled {
+			b.Set(x.claimed.Item, x.failuresField())
+		}
+	} else if x.claimed.Token > 1 || x.folder.hasCheckpoint() {
 		b.Delete(layout.Checkpoint(x.key))
 	}
-	err := x.r.e.end(context.WithoutCancel(x.ctx), b, x.job, n, time.Now())
-	return ended{status: n.status, reason: n.reason, text: n.text}, err
+	x.r.e.end(context.WithoutCancel(x.ctx), b, x.job, n, time.Now())
+	return ended{status: n.status, reason: n.reason, text: n.text}
+}
+
+// failuresField counts one more; see lossesField.
+func (x *run) failuresField() board.Field {
+	return board.Field{Name: layout.JobFailures, Value: strconv.Itoa(x.job.Failures + 1)}
+}
+
+// addCheckpoint puts a changed checkpoint into the commit that ends the run.
+func (x *run) addCheckpoint(b *board.Batch) {
+	if data, _, ok := x.folder.checkpoint(); ok {
+		b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
+	}
 }
 
 // addLogs puts the last lines of the log into the commit that ends the run.
@@ -176,33 +219,32 @@ func (x *run) addLogs(b *board.Batch) {
 func (x *run) tryLater(b *board.Batch, n ending) ended {
 	now := time.Now()
 	next := now.Add(x.r.e.backoff(x.job.Failures + 1))
-	b.Add(x.claimed.Item, layout.JobFailures, 1)
+	b.Set(x.claimed.Item, x.failuresField())
 	x.later(b, now, next, n.text)
 	return ended{status: domain.JobStarted, reason: n.reason, text: n.text}
 }
 
-// later lets go of the job until next.
+// later lets go of the job until next, unless it was cancelled meanwhile.
 func (x *run) later(b *board.Batch, now, next time.Time, text string) {
+	b.Equal(x.claimed.Item, layout.JobCancel, "")
 	b.Release(x.claimed.Item)
 	x.addLogs(b)
 	b.Set(x.claimed.Item,
 		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
 		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)},
-		board.Field{Name: layout.JobErrorText, Value: text})
-	if data, ok := x.folder.checkpoint(); ok {
-		b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
-	}
+		board.Field{Name: layout.JobErrorText, Value: cutText(text)})
+	x.addCheckpoint(b)
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, x.key), next)
 }
 
 // giveBack puts the job back where it goes first: the node is going away, and
 // that is not the job's fault.
 func (x *run) giveBack(b *board.Batch) ended {
+	b.Equal(x.claimed.Item, layout.JobCancel, "")
 	b.Release(x.claimed.Item)
 	x.addLogs(b)
-	if data, ok := x.folder.checkpoint(); ok {
-		b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
-	}
+	x.addCheckpoint(b)
+	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.lane.typ)
 	x.r.e.requeue(b, x.job, time.Now())
 	return ended{status: domain.JobStarted, text: "given back: the node is going away"}
 }
@@ -211,85 +253,39 @@ func (x *run) giveBack(b *board.Batch) ended {
 // no process, no disk. It counts as a loss, so that it does not go on for
 // ever, and is tried again, perhaps elsewhere.
 func (x *run) unable(b *board.Batch, err error) ended {
+	if what, yes := x.stopped(b, script.Outcome{}, context.Cause(x.ctx)); yes {
+		return what
+	}
+	if x.job.ScriptType == "" {
+		// Queued but not written yet: there is nothing to keep an alarm for.
+		pause(x.ctx, claimPause)
+		return x.giveBack(b)
+	}
 	x.r.log.Warn("job not run", "job", x.claimed.Item, "context", uint32(x.claimed.Space), "err", err)
 	text := "the runner could not run it: " + err.Error()
+	b.Set(x.claimed.Item, lossesField(x.job.Losses+1))
 	if x.job.Losses+1 >= x.r.e.cfg.MaxLosses {
-		b.Add(x.claimed.Item, layout.JobLosses, 1)
-		what, err := x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost, text: text})
-		if err == nil {
-			return what
-		}
-		// The followers could not be read: let the lease run out instead.
-		return ended{reason: reasonLost, text: text}
+		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost, text: text})
 	}
 	now := time.Now()
-	b.Add(x.claimed.Item, layout.JobLosses, 1)
 	x.later(b, now, now.Add(x.r.e.backoff(x.job.Losses+1)), text)
 	return ended{status: domain.JobStarted, reason: domain.ReasonRunnerLost, text: text}
 }
 
-// discard removes what is no job at all: the claim made a record of it.
+// discard lets go of what is no job, and takes back what the claim has
+// written: if that is all there is, nothing is left. Whatever else stands
+// there is not ours to delete.
 func (x *run) discard(b *board.Batch) ended {
 	x.r.log.Warn("queued item is no job", "item", x.claimed.Item, "context", uint32(x.claimed.Space), "err", x.foreignItem)
-	x.job = &domain.Job{}
-	b.Delete(x.claimed.Item)
+	if x.job == nil {
+		x.job = &domain.Job{}
+	} else {
+		// Its writer may be slow, rather than none.
+		b.Equal(x.claimed.Item, layout.JobScript, "").Equal(x.claimed.Item, layout.JobScriptType, "")
+	}
+	b.Release(x.claimed.Item)
+	b.Unset(x.claimed.Item, layout.JobStatus, layout.JobRunnerID, layout.JobStartedMs, layout.JobUpdatedAt, layout.JobAttempt, layout.JobLosses)
 	return ended{status: domain.JobError, reason: domain.ReasonInvalid, text: x.foreignItem.Error()}
-}
-
-// finishAgain ends a run whose first commit failed: a follower came, or the
-// board was away. It tries until it is done or the lease is no longer ours.
-func (x *run) finishAgain(ctx context.Context, f finish, err error) {
-	defer x.lane.giveSlots(1)
-	for try := 0; ; try++ {
-		switch {
-		case err == nil || x.settled(err) || ctx.Err() != nil:
-			x.close(f.what, err)
-			return
-		case errors.Is(err, domain.ErrConflict):
-			f.batch, err = x.rebuild(ctx, f)
-		case errors.Is(err, domain.ErrUnavailable):
-			pause(ctx, min(100*time.Millisecond<<min(try, 6), 5*time.Second))
-			err = nil
-		default:
-			// A batch the board refuses for good: the job must not vanish.
-			f.batch, f.what, err = x.refused(err)
-		}
-		if err == nil {
-			err = x.r.e.board.Commit(ctx, f.batch)
-		}
-	}
-}
-
-// rebuild puts the batch together again with the followers as they are now.
-func (x *run) rebuild(ctx context.Context, f finish) (board.Batch, error) {
-	j, _, err := x.r.e.load(ctx, x.claimed.Space, x.key)
-	if err != nil {
-		return f.batch, err
-	}
-	b := f.batch
-	b.Guards = []board.Guard{f.batch.Guards[0]}
-	b.Ops = nil
-	for _, op := range f.batch.Ops {
-		if !tellOp(op, x.key) {
-			b.Ops = append(b.Ops, op)
-		}
-	}
-	return b, x.r.e.tell(ctx, &b, j, x.claimed.Item, f.what.status, time.Now())
-}
-
-// tellOp reports whether op is one that Engine.tell added.
-func tellOp(op board.Op, key domain.JobKey) bool {
-	return op.Kind == board.OpCountdown || op.Kind == board.OpDelete && op.Key == layout.Followers(key) ||
-		op.Kind == board.OpSetAlarm && op.Key == layout.Alarm(layout.AlarmCascade, key)
-}
-
-// refused ends the job with the board's refusal as its error: a result over
-// the limit, say.
-func (x *run) refused(cause error) (board.Batch, ended, error) {
-	b := x.heldBatch()
-	x.log = nil
-	what, err := x.end(&b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: "its end could not be written: " + cause.Error()})
-	return b, what, err
 }
 
 // close ends the run on this side.

@@ -54,8 +54,8 @@ type Runner struct {
 	cfg   RunnerConfig
 	log   *slog.Logger
 	lanes []*lane
-	// finishes carries the batches that end runs. Closed by Run when the last
-	// run has ended.
+	// finishes carries the batches that end runs. Closed when the last run has
+	// ended.
 	finishes chan finish
 
 	mu   sync.Mutex
@@ -77,27 +77,34 @@ func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 }
 
 // Run leases and runs jobs until ctx ends; then it takes no more, lets running
-// jobs go on for Grace, gives back those that have not ended, and returns.
+// jobs go on for Grace, gives back those that have not ended, and returns. It
+// is called once.
 func (r *Runner) Run(ctx context.Context) error {
 	// Work in hand outlives ctx: it is ended by the drain below.
 	defer r.join()()
 	hard, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	var lanes, runs, aux sync.WaitGroup
+	var lanes, runs, ends, beats sync.WaitGroup
 	for _, l := range r.lanes {
 		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
 	}
 	for range finishers {
-		aux.Go(func() { r.finishLoop(hard) })
+		ends.Go(func() { r.finishLoop(hard) })
 	}
 	beat, stopBeat := context.WithCancel(hard)
-	aux.Go(func() { r.heartbeat(beat) })
+	beats.Go(func() { r.heartbeat(beat) })
 
 	lanes.Wait()
-	r.drain(&runs, stop)
-	close(r.finishes)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runs.Wait()
+		close(r.finishes)
+		ends.Wait()
+	}()
+	r.drain(ended, stop)
 	stopBeat()
-	aux.Wait()
+	beats.Wait()
 	return nil
 }
 
@@ -105,10 +112,14 @@ func (r *Runner) Run(ctx context.Context) error {
 // everything was stopped: when the board is away, the leases run out instead.
 const unwritten = 10 * time.Second
 
-// drain waits for runs to end, and ends those that take longer than Grace.
-func (r *Runner) drain(runs *sync.WaitGroup, stop context.CancelFunc) {
-	done := make(chan struct{})
-	go func() { runs.Wait(); close(done) }()
+// stuckWait is how long a drain waits after that. What still runs then is a
+// script inside the process that does not listen: nothing ends it but the end
+// of the process.
+const stuckWait = time.Second
+
+// drain waits until all runs have ended, and ends those that take longer than
+// Grace.
+func (r *Runner) drain(done <-chan struct{}, stop context.CancelFunc) {
 	if waitFor(done, r.cfg.Grace) {
 		return
 	}
@@ -121,7 +132,15 @@ func (r *Runner) drain(runs *sync.WaitGroup, stop context.CancelFunc) {
 		return
 	}
 	stop()
-	<-done
+	if waitFor(done, stuckWait) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.held {
+		r.log.Error("script does not stop; another node may run it when its lease has run out", "job", x.claimed.Item,
+			"context", uint32(x.claimed.Space), "script_type", string(x.lane.typ))
+	}
 }
 
 // waitFor waits until done is closed, or d is over: then it returns false.
@@ -349,9 +368,12 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 	begun := time.Now()
 	list := make([]*run, len(claimed))
 	for i, c := range claimed {
-		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: c.Until, done: runs.Done}
+		// The rest of the lease is measured from now, not read off the clock,
+		// which somebody may set.
+		until := begun.Add(min(c.Until.Sub(begun), l.r.cfg.Lease))
+		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: until, done: runs.Done}
 		x.ctx, x.cancel = context.WithCancelCause(hard)
-		x.key, x.foreignItem = domain.ParseJobKey(c.Item)
+		x.key, x.foreignItem = jobItem(c.Item)
 		list[i] = x
 	}
 	l.r.hold(list)

@@ -189,7 +189,7 @@ func (s *sim) audited(_ domain.TenantID, a work.Audit) {
 // step does one thing that people or misfortune do.
 func (s *sim) step() {
 	n := s.rand.IntN(simNodes)
-	switch s.rand.IntN(12) {
+	switch s.rand.IntN(14) {
 	case 0: // kill -9, and a new life
 		s.nodes[n].faults.Cut()
 		s.nodes[n].kill()
@@ -221,6 +221,8 @@ func (s *sim) step() {
 		if s.prunes {
 			_, _ = s.hand.Prune(context.Background(), tenant, time.Now().Add(-20*time.Second))
 		}
+	case 10:
+		s.foreignRun()
 	default:
 		s.submit()
 	}
@@ -262,6 +264,7 @@ var simTexts = []string{"ok", "ok", "ok", "fail", "flaky", "slow", "long", "stub
 
 func (s *sim) randomJob(id domain.JobID) *domain.Job {
 	j := job(id, simTexts[s.rand.IntN(len(simTexts))], retries(uint8(s.rand.IntN(3))))
+	j.Timeout = 120
 	for range s.rand.IntN(4) {
 		dep := domain.JobID(1 + s.rand.IntN(int(id)))
 		if dep != id && !slices.Contains(j.Dependends, dep) {
@@ -339,6 +342,38 @@ func (s *sim) submitForeign() {
 	s.acked = append(s.acked, domain.JobID(s.ids))
 }
 
+// foreignRun takes a job without a lease, as a foreign runner does that pops a
+// queue, and ends it some time later.
+func (s *sim) foreignRun() {
+	ctx := context.Background()
+	items, err := s.board.List(ctx, 1, "queue:go", -1, 1)
+	if err != nil || len(items) == 0 {
+		return
+	}
+	recs, err := s.board.Get(ctx, 1, items[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	k, _ := domain.ParseJobKey(items[0])
+	j, _ := layout.DecodeJob(k, recs[0])
+	if j.QueuedMs == 0 || j.Waits > 0 || j.Final() || j.LeaseOwner != "" || j.NextRetryMs != 0 {
+		return // a doubled entry
+	}
+	b := board.Batch{Space: 1}
+	b.Free(items[0]).TrimRight("queue:go", 1).Drop("queue:go", items[0])
+	s.commit(*b.Set(items[0], board.Field{Name: layout.JobStatus, Value: "started"}))
+	ends := []string{"finished", "error"}[s.rand.IntN(2)]
+	time.AfterFunc(time.Duration(s.rand.Int64N(int64(30*time.Second))), func() {
+		recs, err := s.board.Get(ctx, 1, items[0])
+		if err != nil || recs[0].Get(layout.JobStatus) != "started" || recs[0].Get(layout.JobLeaseOwner) != "" {
+			return // cancelled, or pushed again by somebody
+		}
+		b := board.Batch{Space: 1}
+		b.Set(items[0], board.Field{Name: layout.JobStatus, Value: ends}, layout.ResultField(map[string]string{"attempt": "foreign"}))
+		s.commit(b)
+	})
+}
+
 // heal ends every fault.
 func (s *sim) heal() {
 	s.faults.Calm()
@@ -401,8 +436,8 @@ func (s *sim) judge() {
 		if err != nil || !j.Final() || j.FinishedMs == 0 || j.LeaseOwner != "" || j.NextRetryMs != 0 {
 			s.t.Errorf("%s ended as %+v, %v", k, j, err)
 		}
-		if j.Status == domain.JobFinished && j.Result["attempt"] != strconv.FormatInt(j.Attempt, 10) {
-			s.t.Errorf("%s: attempt %d finished with the result of attempt %s", k, j.Attempt, j.Result["attempt"])
+		if a := j.Result["attempt"]; j.Status == domain.JobFinished && a != "foreign" && a != strconv.FormatInt(j.Attempt, 10) {
+			s.t.Errorf("%s: attempt %d finished with the result of attempt %s", k, j.Attempt, a)
 		}
 	}
 	for k, n := range s.board.ends {

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -44,7 +45,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 	if len(jobs) > MaxSubmit {
 		return nil, domain.Invalidf("%d jobs in one submit, the limit is %d", len(jobs), MaxSubmit)
 	}
-	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(),
+	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), jobs: jobs,
 		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs))}
 	for _, j := range jobs {
 		j.ContextID = tenant
@@ -66,7 +67,8 @@ type submission struct {
 	e        *Engine
 	space    board.Space
 	now      time.Time
-	byKey    map[domain.JobKey]int // accepted jobs -> index in receipts
+	jobs     []*domain.Job
+	byKey    map[domain.JobKey]int // accepted jobs -> index in jobs and receipts
 	receipts []Receipt
 }
 
@@ -232,24 +234,15 @@ func (s *submission) follow(ctx context.Context, b *board.Batch, j *domain.Job, 
 		return 0, err
 	}
 	entry := layout.Follower(j)
-	for i, id := range j.Dependends {
-		dep := domain.JobKey{Caller: j.CallerID, ID: id}
-		switch deps[i].status {
+	for _, d := range deps {
+		switch d.status {
 		case domain.JobFinished:
 			continue
 		case domain.JobError:
-			return id, nil
+			return d.key.ID, nil
 		}
-		if deps[i].foreign {
-			// Nobody has marked it as unfinished, so the auditor would not see
-			// it end.
-			b.Live(dep.String(), s.now)
-		}
-		// FinishedMs is set once and stays: "" means that the finish, which
-		// reads the followers, is still to come.
-		b.Equal(dep.String(), layout.JobFinishedMs, "")
-		b.Add(dep.String(), layout.JobFollowers, 1)
-		b.PushRight(layout.Followers(dep), entry)
+		d.guard(b)
+		d.register(b, entry, s.now)
 		j.Waits++
 	}
 	if j.Waits > 0 {
@@ -260,8 +253,34 @@ func (s *submission) follow(ctx context.Context, b *board.Batch, j *domain.Job, 
 
 // dependency is what a submit must know of a job that another depends on.
 type dependency struct {
-	status  domain.JobStatus
-	foreign bool // a foreign program wrote it and we have not taken it over
+	key        domain.JobKey
+	status     domain.JobStatus
+	scriptType string
+	finishedMs string // as the record has it
+	foreign    bool   // a foreign program wrote it and we have not taken it over
+}
+
+// guard holds the batch to the dependency as it was read. Its instant of
+// finishing is set by the commit that also tells the followers: "" means that
+// this is still to come. But "" is also what a record has that is not there:
+// a job always has a type.
+func (d *dependency) guard(b *board.Batch) {
+	key := d.key.String()
+	b.Equal(key, layout.JobScriptType, d.scriptType)
+	b.Equal(key, layout.JobFinishedMs, d.finishedMs)
+}
+
+// register puts a follower's entry on the dependency's list. The number of
+// followers counts every change of that list, so that the one who tells them
+// can guard what it has read.
+func (d *dependency) register(b *board.Batch, entry string, now time.Time) {
+	if d.foreign {
+		// Nobody has marked it as unfinished, so the auditor would not see it
+		// end.
+		b.Live(d.key.String(), now)
+	}
+	b.Add(d.key.String(), layout.JobFollowers, 1)
+	b.PushRight(layout.Followers(d.key), entry)
 }
 
 // states looks at each job that j depends on; those of the same call count as
@@ -272,8 +291,9 @@ func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]d
 	var at []int
 	for i, id := range j.Dependends {
 		dep := domain.JobKey{Caller: j.CallerID, ID: id}
+		states[i].key = dep
 		if r, here := s.byKey[dep]; here && fresh && s.receipts[r].Err == nil {
-			states[i].status = domain.JobDispatched
+			states[i].status, states[i].scriptType = domain.JobDispatched, string(s.jobs[r].ScriptType)
 			continue
 		}
 		ask, at = append(ask, dep.String()), append(at, i)
@@ -286,19 +306,35 @@ func (s *submission) states(ctx context.Context, j *domain.Job, fresh bool) ([]d
 		return nil, err
 	}
 	for n, r := range recs {
-		if r == nil {
-			return nil, domain.Invalidf("job %q depends on %s, which does not exist; submit it before, or in the same call", j.Key(), ask[n])
-		}
 		d := &states[at[n]]
-		d.status = domain.JobStatus(r.Get(layout.JobStatus))
-		d.foreign = r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == "" && r.Get(layout.JobFinishedMs) == ""
-		if r.Get(layout.JobFinishedMs) == "" && d.status.Final() {
-			// A foreign runner ended it and we have not settled it yet: the
-			// settling will count us down like any follower.
-			d.status = domain.JobStarted
+		// A key that was queued but not written has the fields of its claim.
+		if r.Get(layout.JobScriptType) == "" {
+			return nil, s.missing(j, d.key)
 		}
+		d.read(r)
 	}
 	return states, nil
+}
+
+// read takes from the dependency's record what a follower must know.
+func (d *dependency) read(r board.Record) {
+	d.status = domain.JobStatus(r.Get(layout.JobStatus))
+	d.scriptType, d.finishedMs = r.Get(layout.JobScriptType), r.Get(layout.JobFinishedMs)
+	d.foreign = d.finishedMs == "" && r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == ""
+	if d.finishedMs == "" && d.status.Final() {
+		// A foreign runner ended it and we have not settled it yet: the
+		// settling will count us down like any follower.
+		d.status = domain.JobStarted
+	}
+}
+
+// missing says that a job which j depends on is not there, and why if it was
+// to come with the same call.
+func (s *submission) missing(j *domain.Job, dep domain.JobKey) error {
+	if r, here := s.byKey[dep]; here && s.receipts[r].Err != nil {
+		return fmt.Errorf("job %q depends on %s, which was not accepted: %w", j.Key(), dep, s.receipts[r].Err)
+	}
+	return domain.Invalidf("job %q depends on %s, which does not exist; submit it before, or in the same call", j.Key(), dep)
 }
 
 // stillborn records a job that can never start.

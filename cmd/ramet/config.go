@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -78,12 +80,28 @@ func loadConfig(path string) (config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return c, domain.Invalidf("config file %s: %v", path, err)
+		return c, domain.Invalidf("config file %s: %s", path, plain(err))
 	}
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("config file %s: %w", path, err)
 	}
 	return c, nil
+}
+
+// goType is how the YAML library names where an unknown field stands.
+var goType = regexp.MustCompile(`field (\S+) not found in type main\.\w+`)
+
+// plain says in one line, without words of Go, what the YAML library found.
+func plain(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n")
+	text = goType.ReplaceAllString(text, `unknown field "$1"`)
+	text = strings.ReplaceAll(text, "time.Duration", "a duration such as 30s")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (c config) check() error {

@@ -27,7 +27,11 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 	scheme, _, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "", "pebble":
-		return pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log})
+		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log})
+		if err != nil {
+			return nil, err // not b: a nil *Board is no nil board.Board
+		}
+		return b, nil
 	case "redis", "rediss", "unix":
 		b, err := redisboard.Open(ctx, url, redisboard.Config{Logger: log})
 		if err != nil {

@@ -34,16 +34,16 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	listeners := []net.Listener{local}
+	listeners, address := []net.Listener{local}, ""
 	if o.Listen != "" {
 		tcp, err := http.ListenTCP(o.Listen, o.TLSCert, o.TLSKey)
 		if err != nil {
 			return errors.Join(err, local.Close())
 		}
-		listeners = append(listeners, tcp)
+		listeners, address = append(listeners, tcp), tcp.Addr().String() // port 0 has become one
 	}
 	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()),
-		"listen", o.Listen, "pid", os.Getpid())
+		"listen", address, "pid", os.Getpid())
 	err = p.run(ctx, listeners...)
 	p.log.Info("node stopped", "node", p.node.Name())
 	return err
@@ -69,7 +69,7 @@ func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) 
 		done <- p.run(ctx, local)
 	}()
 	stop := sync.OnceValue(func() error { cancel(); return <-done })
-	return cli.Embedded{Socket: o.Socket, Stop: stop}, nil
+	return cli.Embedded{Socket: o.Socket, Services: p.node.Services(), Stop: stop}, nil
 }
 
 // options are what serve and embedded have in common.

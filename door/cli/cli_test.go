@@ -205,7 +205,7 @@ func TestOtherCommands(t *testing.T) {
 		{args: []string{"info", "--node", "localhost"}, code: 2, want: "--data and --node: want one of them"},
 		{args: []string{"completion", "bash"}, want: "bash completion"},
 		{args: []string{"--help"}, want: "Run scripts that must not be lost"},
-		{args: []string{"info", "--key", filepath.Join(dir, "none")}, code: 4, want: "no such file"},
+		{args: []string{"info", "--key", filepath.Join(dir, "none")}, code: 4, want: "does not exist"},
 	}
 	for _, tt := range tests {
 		got := ramet(t, f.hooks(), "", append(tt.args, "--data", dir)...)

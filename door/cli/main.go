@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -76,7 +77,9 @@ type EmbeddedOptions struct {
 // Embedded is a node in this process.
 type Embedded struct {
 	Socket string
-	Stop   func() error
+	// Services are the script types that its runner knows, served or not.
+	Services []domain.Service
+	Stop     func() error
 }
 
 const (
@@ -121,9 +124,6 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(std.In)
-	root.SetOut(std.Out)
-	root.SetErr(std.Err)
 	return a.exit(ctx, root.ExecuteContext(ctx))
 }
 
@@ -204,17 +204,30 @@ func (a *app) root() *cobra.Command {
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return domain.Invalidf("%v; see `%s --help`", err, c.CommandPath())
+		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
 		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.versionCommand())
+	root.SetIn(a.std.In)
+	root.SetOut(a.std.Out)
+	root.SetErr(a.std.Err)
+	// Here, not by cobra at the end, so that a shell that it does not know is
+	// refused by typed too. It takes the streams as they are now.
+	root.InitDefaultCompletionCmd()
 	typed(root)
 	return root
 }
 
+// parserNoise is what the parsers of Go's library say before what is wrong;
+// the value is quoted already.
+var parserNoise = regexp.MustCompile(`strconv\.\w+: parsing ".*": |slog: level string ".*": |time: `)
+
 // typed makes what cobra says of arguments and commands an error of a kind:
 // the person typed something wrong.
 func typed(c *cobra.Command) {
+	if c.HasSubCommands() && !c.Runnable() {
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // else cobra asks no Args
+	}
 	check := c.Args
 	if check == nil {
 		check = cobra.ArbitraryArgs

@@ -20,7 +20,7 @@ func (a *app) auditCommand() *cobra.Command {
 					return err
 				}
 				err = a.print(r, func(t *table) {
-					t.row(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck", r.Looked, r.Context, len(r.Repaired), len(r.Stuck)))
+					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck", r.Looked, r.Context, len(r.Repaired), len(r.Stuck)))
 					for _, f := range r.Repaired {
 						t.wide("repaired", f.Key, f.Text)
 					}

@@ -30,8 +30,10 @@ const (
 type link struct {
 	*client.Client
 	close func() error
-	// own is set where the node lives in this process only for this command.
-	own bool
+	// own is set where the node lives in this process only for this command;
+	// services are what it runs.
+	own      bool
+	services []domain.Service
 }
 
 // with calls do with a client of the node that the flags name.
@@ -106,13 +108,13 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 	if err != nil {
 		return nil, errors.Join(err, node.Stop())
 	}
-	return &link{Client: c, own: true, close: func() error { c.Close(); return node.Stop() }}, nil
+	return &link{Client: c, own: true, services: node.Services, close: func() error { c.Close(); return node.Stop() }}, nil
 }
 
 // makeDirs makes the folders of a node's data and of its socket.
 func makeDirs(data, socket string) error {
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return fileError(err)
+		return domain.Unavailablef("make the data folder: %v; choose another with --data", err)
 	}
 	if filepath.Base(socket) == socketFile {
 		return nil // it lies in data
@@ -137,6 +139,8 @@ func listens(ctx context.Context, socket string) (bool, error) {
 		return true, conn.Close()
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
 		return false, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, domain.Invalidf("data folder: %s is not in a folder; choose another with --data", socket)
 	case errors.Is(err, fs.ErrPermission):
 		return false, domain.Forbiddenf("%s belongs to another user; name a node with --node and --key", socket)
 	}
@@ -151,7 +155,9 @@ func (a *app) dial(cfg client.Config) (*client.Client, error) {
 	if a.hooks.Token == nil {
 		return nil, domain.Invalidf("--key: this program cannot make tokens")
 	}
-	if _, err := os.Stat(a.key); err != nil {
+	if _, err := os.Stat(a.key); errors.Is(err, fs.ErrNotExist) {
+		return nil, domain.NotFoundf("key file %q does not exist; make one with `ramet actor new`", a.key)
+	} else if err != nil {
 		return nil, fileError(err)
 	}
 	bare, err := client.New(cfg)

@@ -39,6 +39,12 @@ Ctrl-C cancels the jobs. Exit codes: 0 all finished, 1 a job failed, 130 interru
 			if err != nil {
 				return err
 			}
+			if err := a.runnable(l, jobs); err != nil {
+				return errors.Join(err, l.close())
+			}
+			if !l.own {
+				a.noteUnserved(c.Context(), l.Client, jobs)
+			}
 			return errors.Join(a.run(c.Context(), l.Client, jobs), l.close())
 		},
 	}
@@ -72,6 +78,44 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 		}
 	}
 	return l, nil
+}
+
+// runnable refuses jobs that would wait for ever: those of a type that this
+// process cannot run, on a board that nobody else has open.
+//
+// Errors: [domain.ErrUnavailable].
+func (a *app) runnable(l *link, jobs []api.JobInput) error {
+	if !l.own || a.board != "" {
+		return nil
+	}
+	for _, s := range l.services {
+		if !s.Served && slices.ContainsFunc(jobs, func(j api.JobInput) bool { return j.ScriptType == s.ScriptType }) {
+			return domain.Unavailablef("script type %q cannot run here: %s", s.ScriptType, s.Why)
+		}
+	}
+	return nil
+}
+
+// noteUnserved says which jobs will wait, because the runners that are there
+// do not serve their type. Another may come, so it is no error.
+func (a *app) noteUnserved(ctx context.Context, c *client.Client, jobs []api.JobInput) {
+	list, err := c.Runners(ctx, a.tenant())
+	if err != nil {
+		return // who may submit need not be one who may look
+	}
+	served, why := map[domain.ScriptType]bool{}, map[domain.ScriptType]string{}
+	for _, r := range list.Runners {
+		for _, s := range r.Serves {
+			served[s.ScriptType] = served[s.ScriptType] || s.Served
+			why[s.ScriptType] = s.Why
+		}
+	}
+	for _, j := range jobs {
+		if t := j.ScriptType; why[t] != "" && !served[t] {
+			served[t] = true // said once
+			a.complain(fmt.Sprintf("no runner serves script type %q now (%s): its jobs wait for one", t, why[t]))
+		}
+	}
 }
 
 // run submits jobs and shows them to their end.

@@ -26,8 +26,8 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 			if a.nodeGiven {
 				return domain.Invalidf("--node is for commands that talk to a node; serve wants --data")
 			}
-			if _, _, err := net.SplitHostPort(o.Listen); o.Listen != "" && err != nil {
-				return domain.Invalidf("--listen %q: want host:port or :port, for example :7480", o.Listen)
+			if err := o.checkListen(); err != nil {
+				return err
 			}
 			if o.Grace < 0 || o.Lease < 0 {
 				return domain.Invalidf("--grace and --lease: want a positive duration such as 30s")
@@ -55,6 +55,26 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	f.StringVar(&format, "log-format", format, "text or json")
 	f.TextVar(&level, "log-level", level, "debug, info, warn or error")
 	return c
+}
+
+// checkListen checks the flags about TCP before anything is opened.
+//
+// Errors: [domain.ErrInvalid].
+func (o ServeOptions) checkListen() error {
+	if o.Listen == "" {
+		if o.TLSCert != "" || o.TLSKey != "" {
+			return domain.Invalidf("--tls-cert and --tls-key are for --listen, which is missing")
+		}
+		return nil
+	}
+	_, port, err := net.SplitHostPort(o.Listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480", o.Listen)
+	}
+	return nil
 }
 
 // logger writes what happens to the standard error.

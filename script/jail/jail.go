@@ -12,10 +12,10 @@ import (
 // Config says what every process of a jail may do.
 type Config struct {
 	// Hide lists folders that scripts may not read, the node's data folder for
-	// one. Landlock can only allow, so everything beside them is allowed
-	// as it is found when the jail is opened: a folder made later beside
-	// a hidden one, or beside one of its parents, cannot be read either; and
-	// the root folder and those parents cannot be listed.
+	// one. Landlock can only allow, so everything beside them is allowed, as
+	// it is found at a start: what is made or mounted there later can be read
+	// by the scripts that start after it, not by those that run. The root
+	// folder and the parents of hidden ones cannot be listed.
 	// Default: nothing is hidden.
 	Hide []string
 	// Write lists folders that scripts may write to beside their work folder.

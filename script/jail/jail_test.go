@@ -280,21 +280,3 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestBeside(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a/b", "a/c", "d"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open := beside([]string{filepath.Join(dir, "a/b")})
-	for path, want := range map[string]bool{"a/b": false, "a/c": true, "d": true, "a": false} {
-		if got := slices.Contains(open, filepath.Join(dir, path)); got != want {
-			t.Errorf("%s: got %v, want %v", path, got, want)
-		}
-	}
-	if !slices.Contains(open, "/usr") || slices.Contains(open, "/") {
-		t.Errorf("got %v", open)
-	}
-}

@@ -2,9 +2,8 @@ package jail
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,18 +26,18 @@ const (
 // devices may be written by every script.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
-// fence is a Landlock ruleset in the making: all rules but that for the work
-// folder, as open descriptors.
+// fence is a Landlock ruleset in the making: all but the rule for the work
+// folder. It is safe for concurrent use.
 type fence struct {
 	abi     int
 	handled uint64 // rights that are denied unless a rule gives them
 	scoped  uint64
-	rules   []rule
-}
+	hide    []string
+	write   []string
+	mounts  int // the kernel's list of mounts, to be told of new ones; -1 where nobody needs it
 
-type rule struct {
-	fd     int
-	rights uint64
+	mu   sync.Mutex // guards what follows, and the users of every view
+	view *view      // what scripts may reach now; nil when it is not known
 }
 
 // newFence opens what scripts may reach.
@@ -49,7 +48,7 @@ func newFence(hide, write []string) (*fence, error) {
 	if errno != 0 {
 		return nil, domain.Unavailablef("this kernel has no Landlock, or it is not switched on: %v", errno)
 	}
-	f := &fence{abi: int(abi), handled: writeRights}
+	f := &fence{abi: int(abi), handled: writeRights, hide: hide, write: write, mounts: -1}
 	if abi >= 2 {
 		f.handled |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
@@ -61,27 +60,15 @@ func newFence(hide, write []string) (*fence, error) {
 	}
 	if len(hide) > 0 {
 		f.handled |= readRights
-		for _, path := range beside(hide) {
-			f.add(path, readRights)
-		}
+		f.mounts = openMounts()
 	}
-	for _, path := range slices.Concat(devices, write) {
-		f.add(path, f.handled)
-	}
-	return f, nil
-}
-
-// add makes a rule; a path that is not there needs none.
-func (f *fence) add(path string, rights uint64) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	v, err := f.current()
 	if err != nil {
-		return
+		f.close()
+		return nil, err
 	}
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= fileRights
-	}
-	f.rules = append(f.rules, rule{fd, rights & f.handled})
+	f.release(v)
+	return f, nil
 }
 
 // enter puts the fence on this thread, with dir as the work folder.
@@ -99,6 +86,11 @@ func (f *fence) enter(dir string) error {
 
 // ruleset makes a descriptor of the fence for the work folder dir.
 func (f *fence) ruleset(dir string) (fd int, err error) {
+	v, err := f.current()
+	if err != nil {
+		return -1, err
+	}
+	defer f.release(v)
 	// Older kernels know a shorter struct; they take a longer one whose rest is zero.
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: f.handled, Scoped: f.scoped}
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
@@ -115,7 +107,7 @@ func (f *fence) ruleset(dir string) (fd int, err error) {
 		return -1, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(work)
-	for _, r := range append(slices.Clip(f.rules), rule{work, f.handled}) {
+	for _, r := range append(slices.Clip(v.rules), rule{work, f.handled}) {
 		beneath := unix.LandlockPathBeneathAttr{Allowed_access: r.rights, Parent_fd: int32(r.fd)}
 		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH,
 			uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); errno != 0 {
@@ -125,43 +117,52 @@ func (f *fence) ruleset(dir string) (fd int, err error) {
 	return int(ruleset), nil
 }
 
-func (f *fence) close() {
-	for _, r := range f.rules {
-		unix.Close(r.fd)
+// current is what scripts may reach now: it looks again if anything was added
+// since. The caller releases it.
+//
+// Errors: [domain.ErrUnavailable] when no more descriptors can be opened.
+func (f *fence) current() (*view, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// The mounts are asked always, for they tell only what is new since the last time.
+	mounted := mountsChanged(f.mounts)
+	if f.view != nil && (mounted || f.view.outdated()) {
+		f.drop()
+	}
+	if f.view == nil {
+		v, err := look(f.hide, f.write, f.handled)
+		if err != nil {
+			return nil, err
+		}
+		f.view = v
+	}
+	f.view.users++
+	return f.view, nil
+}
+
+// release gives back what current gave.
+func (f *fence) release(v *view) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v.users--; v.users == 0 && v != f.view {
+		v.close()
 	}
 }
 
-// beside lists the largest trees that hold everything but the hidden ones:
-// for /a/b, all of / but /a, and all of /a but /a/b.
-func beside(hide []string) []string {
-	var hidden []string
-	for _, path := range hide {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
-		hidden = append(hidden, path)
+// drop forgets the view; its last user closes it. f.mu is held.
+func (f *fence) drop() {
+	if f.view != nil && f.view.users == 0 {
+		f.view.close()
 	}
-	var open []string
-	var walk func(dir string)
-	walk = func(dir string) {
-		entries, _ := os.ReadDir(dir)
-		for _, entry := range entries {
-			path := filepath.Join(dir, entry.Name())
-			above := slices.ContainsFunc(hidden, func(h string) bool { return strings.HasPrefix(h, path+"/") })
-			switch {
-			case slices.Contains(hidden, path):
-			case above:
-				walk(path)
-			case entry.Type()&os.ModeSymlink != 0: // its target is listed where it is
-			default:
-				open = append(open, path)
-			}
-		}
+	f.view = nil
+}
+
+func (f *fence) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop()
+	if f.mounts >= 0 {
+		unix.Close(f.mounts)
+		f.mounts = -1
 	}
-	walk("/")
-	return open
 }

@@ -276,6 +276,40 @@ func TestJobsCannotReachTheirParent(t *testing.T) {
 	}
 }
 
+func TestWhatIsMadeBesideAHiddenFolderCanBeRead(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := pythonscript.New(pythonscript.Config{Hide: []string{data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.Close()
+	for _, m := range runtime.Info().Isolation { // the pool runs from here on
+		if m.Name == "landlock" && !m.InForce {
+			t.Skip("landlock is not in force on this machine")
+		}
+	}
+	file := filepath.Join(dir, "project/file")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := scripttest.NewTask(t, fmt.Sprintf(`import os
+print(open(%q).read())
+try: os.listdir(%q)
+except PermissionError: print("hidden")
+`, file, data))
+	outcome, err := runtime.Run(t.Context(), task, scripttest.NewHost())
+	if got, want := outcome.Result["stdout"], "hello\nhidden\n"; err != nil || got != want {
+		t.Errorf("got %q, want %q (%+v, %v)", got, want, outcome, err)
+	}
+}
+
 func TestManyJobsWhileParentsDie(t *testing.T) {
 	pool := open(t, pythonscript.Config{Parents: 2})
 	defer pool.Close()

@@ -1,0 +1,128 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file ends runs whose first commit failed: a follower or a cancel came
+// between, the board was away, or refused what the script left.
+
+const (
+	// againMin and againMax bound the pause between two tries.
+	againMin = 100 * time.Millisecond
+	againMax = 5 * time.Second
+	// quickTries is how often a conflict is answered at once.
+	quickTries = 5
+)
+
+// finishAgain tries until the end of the run is written or the lease is no
+// longer ours.
+func (x *run) finishAgain(ctx context.Context, f finish, err error) {
+	unsure := false // an answer was lost
+	for try := 0; ; try++ {
+		switch {
+		case err == nil || x.settled(err) || ctx.Err() != nil:
+			if unsure && err != nil && x.applied(ctx) {
+				err = nil
+			}
+			x.lane.giveSlots(1)
+			x.close(f.what, err)
+			return
+		case errors.Is(err, domain.ErrConflict):
+			if try >= quickTries {
+				pause(ctx, againPause(try-quickTries))
+			}
+			f, err = x.rebuild(ctx, f)
+		case errors.Is(err, domain.ErrInvalid):
+			// The board refuses it for good: the job must not vanish.
+			if try > 0 {
+				pause(ctx, againPause(try))
+			}
+			f, err = x.refused(f, err), nil
+		default:
+			unsure = true
+			pause(ctx, againPause(try))
+			err = nil
+		}
+		if err == nil {
+			err = x.r.e.board.Commit(ctx, f.batch)
+		}
+	}
+}
+
+func againPause(try int) time.Duration { return min(againMin<<min(try, 6), againMax) }
+
+// applied tells whether the commit whose answer was lost is what ended our
+// lease: then nobody has begun another attempt, or counted a loss.
+func (x *run) applied(ctx context.Context) bool {
+	j, err := x.r.e.loadAny(ctx, x.claimed.Space, x.key)
+	return err == nil && j.Attempt == x.claimed.Token && j.LeaseOwner == "" && (j.Final() || j.Losses == x.job.Losses)
+}
+
+// rebuild puts the batch together again for the job as it is now.
+func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
+	j, err := x.r.e.loadAny(ctx, x.claimed.Space, x.key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return f, nil // the lease has gone with it: the commit will say so
+	} else if err != nil {
+		return f, err
+	}
+	now := time.Now()
+	switch {
+	case x.foreignItem != nil: // it was written at last
+		x.job = j
+		f.batch = x.heldBatch()
+		f.what = x.giveBack(&f.batch)
+	case f.what.status != domain.JobStarted:
+		b := x.heldBatch()
+		b.Ops = keepOps(f.batch.Ops, func(op board.Op) bool { return !tellOp(op, x.key) })
+		x.r.e.tell(ctx, &b, j, x.claimed.Item, f.what.status, now)
+		f.batch = b
+	case j.Cancel != "":
+		n := cancelled(j.Cancel)
+		b := x.heldBatch()
+		b.Release(x.claimed.Item)
+		b.Ops = append(b.Ops, keepOps(f.batch.Ops, x.logOp)...)
+		x.r.e.end(ctx, &b, j, n, now)
+		f.batch, f.what = b, ended{status: n.status, reason: n.reason, text: n.text}
+	}
+	return f, nil
+}
+
+// keepOps returns a new list: a board that was interrupted may still be
+// looking at the old one.
+func keepOps(ops []board.Op, keep func(board.Op) bool) []board.Op {
+	kept := make([]board.Op, 0, len(ops))
+	for _, op := range ops {
+		if keep(op) {
+			kept = append(kept, op)
+		}
+	}
+	return kept
+}
+
+// tellOp reports whether op is one that Engine.tell added.
+func tellOp(op board.Op, key domain.JobKey) bool {
+	return op.Kind == board.OpCountdown || op.Kind == board.OpDelete && op.Key == layout.Followers(key) ||
+		op.Kind == board.OpSetAlarm && op.Key == layout.Alarm(layout.AlarmCascade, key)
+}
+
+// logOp reports whether op writes the log.
+func (x *run) logOp(op board.Op) bool {
+	return op.Key == layout.Logs(x.key) || op.Kind == board.OpSet && len(op.Fields) == 1 && op.Fields[0].Name == layout.JobLogBytes
+}
+
+// refused ends the job with the board's refusal as its error: a result over
+// the limit, say.
+func (x *run) refused(f finish, cause error) finish {
+	x.log = nil
+	b := x.heldBatch()
+	what := x.end(&b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: "its end could not be written: " + cause.Error()})
+	return finish{x, b, what}
+}
