@@ -2,13 +2,17 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,9 +28,14 @@ import (
 // The test binary starts itself again as a node that also submits jobs; these
 // variables tell the child what to do.
 const (
-	envBoard = "RAMET_CHILD_BOARD" // a data folder, or redis://…
-	envData  = "RAMET_CHILD_DATA"  // the node's data folder
-	envFirst = "RAMET_CHILD_FIRST" // the first job id of this life; absent: submit nothing
+	envBoard  = "RAMET_CHILD_BOARD"  // a data folder, or redis://…
+	envData   = "RAMET_CHILD_DATA"   // the node's data folder
+	envFirst  = "RAMET_CHILD_FIRST"  // the first job id of this life; absent: submit nothing
+	envName   = "RAMET_CHILD_NAME"   // the node's name; absent: victim
+	envLease  = "RAMET_CHILD_LEASE"  // absent: 5s
+	envGrace  = "RAMET_CHILD_GRACE"  // absent: the node's default
+	envAnswer = "RAMET_CHILD_ANSWER" // how long Redis is waited for; absent: the board's default
+	envFile   = "RAMET_CHILD_FILE"   // how large files may grow, in bytes; absent: without limit
 )
 
 func TestMain(m *testing.M) {
@@ -39,18 +48,32 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// openBoard opens what the child and, at the end, the test stand on.
-func openBoard(ctx context.Context, where string) (board.Board, error) {
-	if strings.HasPrefix(where, "redis://") {
-		return redisboard.Open(ctx, where, redisboard.Config{})
-	}
-	return pebbleboard.Open(where, pebbleboard.Config{})
+// length reads a variable that is a length of time, or 0.
+func length(name string) time.Duration {
+	d, _ := time.ParseDuration(os.Getenv(name))
+	return d
 }
 
-// child is a node that works and submits until it is killed.
+// openBoard opens what the child and, at the end, the test stand on. stop is
+// told why the board has stopped.
+func openBoard(ctx context.Context, where string, stop func(error)) (board.Board, error) {
+	if strings.HasPrefix(where, "redis://") {
+		return redisboard.Open(ctx, where, redisboard.Config{Answer: length(envAnswer)})
+	}
+	return pebbleboard.Open(where, pebbleboard.Config{Fatal: stop})
+}
+
+// child is a node that works and submits until it is killed, told to stop, or
+// its board has stopped.
 func child() error {
-	ctx := context.Background()
-	b, err := openBoard(ctx, os.Getenv(envBoard))
+	if err := limitFiles(); err != nil {
+		return err
+	}
+	told, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	b, err := openBoard(ctx, os.Getenv(envBoard), stop)
 	if err != nil {
 		return err
 	}
@@ -63,38 +86,72 @@ func child() error {
 		return err
 	}
 	fmt.Println("ready")
+	var submits sync.WaitGroup
 	if first, err := strconv.Atoi(os.Getenv(envFirst)); err == nil {
-		go submit(ctx, n, first)
+		submit(ctx, n, first, &submits)
 	}
-	return n.Run(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(n.Run(told), b.Close()) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done(): // there is no board to drain to
+		submits.Wait()
+		return context.Cause(ctx)
+	}
+}
+
+// limitFiles lets no file grow beyond envFile: a write beyond is an error, as
+// on a full disk.
+func limitFiles() error {
+	n, err := strconv.ParseUint(os.Getenv(envFile), 10, 64)
+	if err != nil {
+		return nil
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
 }
 
 func newNode(ctx context.Context, b board.Board, data string) (*node.Node, error) {
 	// Many losses are right here: this node dies again and again.
-	return node.New(ctx, b, node.Config{Name: "victim", DataDir: data, Lease: 5 * time.Second, MaxLosses: 1000,
-		Runtimes: []script.Runtime{flaky{}}, Logger: slog.New(slog.DiscardHandler)})
+	return node.New(ctx, b, node.Config{Name: cmp.Or(os.Getenv(envName), "victim"), DataDir: data,
+		Lease: cmp.Or(length(envLease), 5*time.Second), Grace: length(envGrace), MaxLosses: 1000,
+		Runtimes: []script.Runtime{flaky{}, nap{}}, Logger: slog.New(slog.NewTextHandler(warnings{}, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+}
+
+// warnings is where a child's log goes: to its stdout, behind the word warn. The
+// node that lives in the test has none.
+type warnings struct{}
+
+func (warnings) Write(line []byte) (int, error) {
+	if os.Getenv(envBoard) == "" {
+		return len(line), nil
+	}
+	return os.Stdout.Write(append([]byte("warn "), line...))
 }
 
 // submitters is how many goroutines submit in a child.
 const submitters = 8
 
-// submit submits jobs without end, alone, in pairs that depend on each other,
-// and in batches, and says which were acknowledged.
-func submit(ctx context.Context, n *node.Node, first int) {
+// submit submits jobs until ctx ends, alone, in pairs that depend on each other,
+// and in batches, and says which were acknowledged and why others were not.
+func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGroup) {
 	var mu sync.Mutex
 	out := bufio.NewWriter(os.Stdout)
 	for g := range submitters {
-		go func() {
-			for id := first + g*100_000; ; {
+		submits.Go(func() {
+			for id := first + g*100_000; ctx.Err() == nil; {
 				jobs := jobsFrom(id)
 				id += len(jobs)
-				receipts, err := n.Work.Submit(ctx, 1, jobs)
+				receipts, err := n.Work.Submit(context.Background(), 1, jobs)
 				if err != nil {
 					continue
 				}
 				mu.Lock()
 				for _, r := range receipts {
-					if r.Err == nil {
+					if r.Err != nil {
+						fmt.Fprintln(out, "refused", r.Err)
+					} else {
 						fmt.Fprintln(out, "ack", r.Key)
 					}
 				}
@@ -103,7 +160,7 @@ func submit(ctx context.Context, n *node.Node, first int) {
 				_ = out.Flush()
 				mu.Unlock()
 			}
-		}()
+		})
 	}
 }
 
@@ -153,5 +210,42 @@ func (flaky) Run(ctx context.Context, t script.Task, h script.Host) (script.Outc
 	if key.ID%11 == 0 && t.Attempt == 1 {
 		return script.Outcome{Verdict: script.Failed, ExitCode: 1, Error: "the first attempt fails"}, nil
 	}
+	return script.Outcome{Verdict: script.Succeeded, Result: map[string]string{"exit_code": "0"}}, nil
+}
+
+// nap is a runtime inside the process whose scripts say how long they take, and
+// which tells when they begin and end. A script is a length of time, behind
+// "first" when only the first attempt takes it, behind "deaf" when it does not
+// hear that it is to stop.
+type nap struct{}
+
+func (nap) Type() domain.ScriptType     { return "nap" }
+func (nap) Check(context.Context) error { return nil }
+func (nap) Close() error                { return nil }
+func (nap) Info() script.Info {
+	return script.Info{Summary: "waits", Slots: 64, InProcess: true}
+}
+
+func (nap) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
+	fmt.Println("run", t.Name)
+	word, rest, _ := strings.Cut(t.Script, " ")
+	d, err := time.ParseDuration(cmp.Or(rest, word))
+	if err != nil {
+		return script.Outcome{}, err
+	}
+	stop := ctx.Done()
+	switch {
+	case word == "first" && t.Attempt > 1:
+		d = 0
+	case word == "deaf":
+		stop = nil
+	}
+	select {
+	case <-time.After(d):
+	case <-stop:
+		fmt.Println("stopped", t.Name, context.Cause(ctx))
+		return script.Outcome{Verdict: script.Stopped, ExitCode: 143}, nil
+	}
+	fmt.Println("end", t.Name)
 	return script.Outcome{Verdict: script.Succeeded, Result: map[string]string{"exit_code": "0"}}, nil
 }

@@ -173,7 +173,7 @@ func (k *killer) waitSettled(b board.Board) {
 
 func (k *killer) open() board.Board {
 	k.Helper()
-	b, err := openBoard(k.Context(), k.where)
+	b, err := openBoard(k.Context(), k.where, nil)
 	if err != nil {
 		k.Fatal(err)
 	}

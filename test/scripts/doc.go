@@ -8,12 +8,13 @@
 //	ramet ARGS...              must succeed (stdout and stderr can be looked at next)
 //	fails CODE ARGS...         must end with that exit code and say why in one line;
 //	                           1 may have the script's own output beside it
-//	serve NAME ARGS...         starts a node and waits until it listens
-//	kill NAME                  kills it with SIGKILL; it has gone when this returns
+//	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
+//	                           $URL is where
+//	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	stop NAME                  tells it to stop with SIGTERM; it must end with 0
 //	log NAME                   puts what it has logged on stdout
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
-//	json PATH WANT             looks into stdout: jobs.0.key; ~PATTERN matches
+//	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches
 //	redis VAR SETTINGS...      starts a private Redis; its address is $VAR
 //	fill FILE SIZE             makes a file of that many letters
 //	rubbish PATTERN            overwrites the files with what they cannot hold

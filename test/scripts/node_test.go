@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,9 @@ func (n *node) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// listening finds the address where a node listens over TCP.
+var listening = regexp.MustCompile(`msg="node started".* listen=([0-9.:]+)`)
+
 func (n *node) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,6 +63,9 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 	}()
 	select {
 	case <-n.started:
+		if m := listening.FindStringSubmatch(n.text()); m != nil {
+			ts.Setenv("URL", "http://"+m[1])
+		}
 	case <-n.gone:
 		ts.Fatalf("node %s ended at once: %v\n%s", name, n.cmd.ProcessState, n.text())
 	case <-time.After(patience):
@@ -76,7 +83,7 @@ func (r *rig) take(ts *testscript.TestScript, args []string) *node {
 	return n
 }
 
-func (r *rig) kill(ts *testscript.TestScript, args []string) {
+func (r *rig) crash(ts *testscript.TestScript, args []string) {
 	n := r.take(ts, args)
 	ts.Check(n.cmd.Process.Kill())
 	<-n.gone

@@ -162,7 +162,7 @@ func at(v any, step string) any {
 	case map[string]any:
 		return v[step]
 	case []any:
-		if step == "#" {
+		if step == "len" {
 			return json.Number(strconv.Itoa(len(v)))
 		}
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(v) {

@@ -69,7 +69,7 @@ func params(t *testing.T, file string) testscript.Params {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ramet": positive(r.ramet), "fails": positive(r.fails), "waitfor": positive(r.waitFor),
-			"serve": positive(r.serve), "kill": positive(r.kill), "stop": positive(r.stop), "log": positive(r.log),
+			"serve": positive(r.serve), "crash": positive(r.crash), "stop": positive(r.stop), "log": positive(r.log),
 			"json": positive(lookInto), "redis": positive(r.redis), "fill": positive(fill), "rubbish": positive(rubbish),
 		},
 	}

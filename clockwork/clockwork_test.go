@@ -1,0 +1,326 @@
+package clockwork_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// bubble runs a test in virtual time on a board in memory.
+func bubble(t *testing.T, test func(t *testing.T, b *memboard.Board)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		test(t, b)
+	})
+}
+
+// run runs routines as one node until stop is called.
+func run(t *testing.T, b board.Board, owner string, routines ...clockwork.Routine) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, routines); err != nil {
+			t.Error(err)
+		}
+	}()
+	return sync.OnceFunc(func() { cancel(); <-done })
+}
+
+func setAlarm(t *testing.T, b board.Board, name string, at time.Time) {
+	t.Helper()
+	batch := board.Batch{Space: 1}
+	if err := b.Commit(t.Context(), *batch.SetAlarm(name, at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ticks counts the rounds that each node does of a routine.
+type ticks struct{ n [3]atomic.Int64 }
+
+func (c *ticks) routine(node int) clockwork.Routine {
+	return clockwork.Routine{Name: "tick", Every: time.Second, Round: func(context.Context) error {
+		c.n[node].Add(1)
+		return nil
+	}}
+}
+
+func TestARoutineIsDoneByOneNode(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		var c ticks
+		for i := range c.n {
+			defer run(t, b, fmt.Sprintf("n%d/a", i), c.routine(i))()
+		}
+		time.Sleep(time.Minute)
+		busy := 0
+		for i := range c.n {
+			if n := c.n[i].Load(); n > 0 {
+				busy++
+				if n < 55 || n > 60 {
+					t.Errorf("node %d did %d rounds in a minute, want one each second", i, n)
+				}
+			}
+		}
+		if busy != 1 {
+			t.Errorf("%d nodes did the routine, want 1", busy)
+		}
+	})
+}
+
+func TestARoutineGoesOnElsewhere(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		dies bool
+		most time.Duration
+	}{
+		{name: "a node that stops hands over when the next looks", most: 2600 * time.Millisecond},
+		{name: "a node that dies hands over when its lease has run out", dies: true, most: 7600 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *memboard.Board) {
+				var c ticks
+				f := faultboard.New(b, faultboard.Config{})
+				stop := run(t, f, "n0/a", c.routine(0))
+				time.Sleep(2 * time.Second)
+				defer run(t, b, "n1/a", c.routine(1))()
+				time.Sleep(10 * time.Second)
+				if c.n[1].Load() != 0 {
+					t.Fatal("both nodes did the routine")
+				}
+				if tc.dies {
+					f.Cut()
+				}
+				stop()
+				time.Sleep(tc.most + time.Second) // the routine's own pause
+				if c.n[1].Load() == 0 {
+					t.Errorf("the other node did not take over within %v", tc.most)
+				}
+			})
+		})
+	}
+}
+
+func TestARoutineThatWasTakenAwayStops(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		var c ticks
+		f := faultboard.New(b, faultboard.Config{})
+		defer run(t, f, "n0/a", c.routine(0))()
+		time.Sleep(3 * time.Second)
+		f.Cut() // it goes on, but can renew nothing
+		defer run(t, b, "n1/a", c.routine(1))()
+		time.Sleep(20 * time.Second)
+		f.Heal()
+		before := c.n[0].Load()
+		time.Sleep(20 * time.Second)
+		if n := c.n[0].Load(); n != before || before > 10 {
+			t.Errorf("the node that was cut off did %d rounds, then %d more", before, n-before)
+		}
+	})
+}
+
+// alarms collects what is handled.
+type alarms struct {
+	mu    sync.Mutex
+	at    map[string][]time.Time
+	fails map[string]error
+	slow  map[string]time.Duration
+	board board.Board
+}
+
+func (a *alarms) handle(ctx context.Context, al board.Alarm) (bool, error) {
+	a.mu.Lock()
+	a.at[al.Name] = append(a.at[al.Name], time.Now())
+	err, slow := a.fails[al.Name], a.slow[al.Name]
+	a.mu.Unlock()
+	time.Sleep(slow)
+	switch {
+	case err != nil:
+		return true, err
+	case al.Name == "stays":
+		return true, nil
+	case al.Name == "unknown":
+		return false, nil
+	}
+	b := board.Batch{Space: al.Space}
+	return true, a.board.Commit(ctx, *b.AlarmAt(al.Name, al.At).ClearAlarm(al.Name))
+}
+
+func (a *alarms) times(name string) []time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]time.Time(nil), a.at[name]...)
+}
+
+func newAlarms(b board.Board) *alarms {
+	return &alarms{at: map[string][]time.Time{}, fails: map[string]error{}, slow: map[string]time.Duration{}, board: b}
+}
+
+func TestAlarmsAreNeverEarlyAndHardlyLate(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		a := newAlarms(b)
+		var worst atomic.Int64
+		late := func(d time.Duration) { worst.Store(max(worst.Load(), int64(d))) }
+		for _, node := range []string{"n0/a", "n1/a"} {
+			defer run(t, b, node, clockwork.Alarms(b, discard(), a.handle, late))()
+		}
+		begun := time.Now()
+		for i := range 100 {
+			setAlarm(t, b, fmt.Sprint("a", i), begun.Add(time.Duration(i)*77*time.Millisecond))
+		}
+		time.Sleep(time.Minute)
+		for i := range 100 {
+			want := begun.Add(time.Duration(i) * 77 * time.Millisecond).Truncate(time.Millisecond)
+			got := a.times(fmt.Sprint("a", i))
+			if len(got) != 1 {
+				t.Fatalf("alarm %d came %d times, want once", i, len(got))
+			}
+			if d := got[0].Sub(want); d < 0 || d > 10*time.Millisecond {
+				t.Errorf("alarm %d came %v after its time", i, d)
+			}
+		}
+		if d := time.Duration(worst.Load()); d > 10*time.Millisecond {
+			t.Errorf("the lateness told is %v", d)
+		}
+	})
+}
+
+func TestBadAlarmsHoldUpNoOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		a := newAlarms(b)
+		begun := time.Now()
+		for i := range 300 { // more than a page of them, all before the others
+			name := fmt.Sprint("bad", i)
+			a.fails[name] = errors.New("no")
+			setAlarm(t, b, name, begun.Add(-time.Hour))
+		}
+		for i := range 100 {
+			name := fmt.Sprint("slow", i)
+			a.slow[name] = 5 * time.Second
+			setAlarm(t, b, name, begun.Add(-time.Hour))
+		}
+		setAlarm(t, b, "stays", begun.Add(-time.Hour))
+		setAlarm(t, b, "unknown", begun.Add(-time.Hour))
+		defer run(t, b, "n/a", clockwork.Alarms(b, discard(), a.handle, nil))()
+		for i := range 20 {
+			setAlarm(t, b, fmt.Sprint("good", i), begun.Add(time.Duration(i)*100*time.Millisecond))
+		}
+		time.Sleep(time.Minute)
+		for i := range 20 {
+			want := begun.Add(time.Duration(i) * 100 * time.Millisecond)
+			got := a.times(fmt.Sprint("good", i))
+			if len(got) != 1 || got[0].Sub(want) > 200*time.Millisecond {
+				t.Errorf("good alarm %d came at %v, want %v", i, got, want)
+			}
+		}
+		if n := len(a.times("bad7")); n < 5 || n > 9 {
+			t.Errorf("a failing alarm was tried %d times in a minute, want 1s, 2s, 4s … 15s between", n)
+		}
+		if n := len(a.times("stays")); n < 30 || n > 61 {
+			t.Errorf("an alarm that was handled but stays came %d times in a minute, want about one each second", n)
+		}
+		if n := len(a.times("unknown")); n != 1 {
+			t.Errorf("the unknown alarm came %d times", n)
+		}
+		at, set, err := b.AlarmOf(t.Context(), 1, "unknown")
+		if err != nil || !set || at.Before(begun.Add(50*time.Minute)) {
+			t.Errorf("the unknown alarm is set to %v, %v, %v, want in an hour", at, set, err)
+		}
+	})
+}
+
+func TestLeasesOfUnknownItemsAreReleased(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		push := board.Batch{Space: 1}
+		if err := b.Commit(t.Context(), *push.PushLeft("queue:x", "thing:1")); err != nil {
+			t.Fatal(err)
+		}
+		ask := board.Ask{Queues: []board.Queue{{Lists: []string{"queue:x"}}}, Max: 1, Owner: "dead/1", Lease: 10 * time.Second}
+		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 {
+			t.Fatalf("claim: %v, %v", got, err)
+		}
+		asked := atomic.Int64{}
+		defer run(t, b, "n/a", clockwork.Leases(b, discard(), func(context.Context, board.Lease) (bool, error) {
+			asked.Add(1)
+			return false, nil
+		}))()
+		time.Sleep(9 * time.Second)
+		if asked.Load() != 0 {
+			t.Error("a lease was recovered before its time")
+		}
+		time.Sleep(2 * time.Second)
+		if _, held, err := b.LeaseOf(t.Context(), 1, "thing:1"); held || err != nil || asked.Load() != 1 {
+			t.Errorf("held %v, %v, asked %d times", held, err, asked.Load())
+		}
+	})
+}
+
+func addTenants(t *testing.T, b board.Board, ids ...string) {
+	t.Helper()
+	var batch board.Batch
+	if err := b.Commit(t.Context(), *batch.Include(layout.Contexts, ids...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEachTenantHasItsTurn(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		addTenants(t, b, "1", "2", "3", "rubbish")
+		seen := 0
+		broken := domain.Invalidf("damaged")
+		err := clockwork.EachTenant(t.Context(), b, func(id domain.TenantID) error {
+			seen++
+			if id == 2 {
+				return broken
+			}
+			return nil
+		})
+		if seen != 3 || !errors.Is(err, broken) {
+			t.Errorf("saw %d contexts, %v, want 3 and the error of context 2", seen, err)
+		}
+		seen = 0
+		err = clockwork.EachTenant(t.Context(), b, func(domain.TenantID) error { seen++; return domain.Unavailablef("away") })
+		if seen != 1 || !errors.Is(err, domain.ErrUnavailable) {
+			t.Errorf("board away: saw %d contexts, %v, want to stop at the first", seen, err)
+		}
+	})
+}
+
+func TestPrunes(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		addTenants(t, b, "1")
+		e := work.New(b, work.Config{})
+		defer run(t, b, "n/a", clockwork.Prunes(b, e, time.Hour))()
+		receipts, err := e.Submit(t.Context(), 1, []*domain.Job{{ID: 1, CallerID: 1, Script: "x", ScriptType: "go"}})
+		if err != nil || receipts[0].Err != nil {
+			t.Fatal(err, receipts)
+		}
+		if _, err := e.Cancel(t.Context(), 1, receipts[0].Key, 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour - time.Minute)
+		if _, err := e.Show(t.Context(), 1, receipts[0].Key); err != nil {
+			t.Errorf("before its time: %v", err)
+		}
+		time.Sleep(3 * time.Minute)
+		if _, err := e.Show(t.Context(), 1, receipts[0].Key); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("after its time: got %v, want not found", err)
+		}
+	})
+}

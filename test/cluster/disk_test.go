@@ -1,0 +1,247 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// newFolder prepares a data folder with an embedded board in dir.
+func newFolder(t *testing.T, dir string) *killer {
+	t.Helper()
+	k := newKiller(t, filepath.Join(dir, "board"))
+	k.data = dir
+	return k
+}
+
+// fill lets a node submit and work until it has acknowledged n jobs, and kills
+// it.
+func (k *killer) fill(n int) {
+	k.Helper()
+	p := spawn(k.T, k.where, "victim", k.data, envFirst+"=1")
+	p.await("ack", n)
+	p.kill()
+	k.book(p)
+}
+
+func (k *killer) book(p *process) {
+	for _, key := range p.lines("ack") {
+		k.acked[key] = true
+	}
+}
+
+// wantRefusal waits for a node's end, which must be one line that says all of
+// words.
+func wantRefusal(t *testing.T, p *process, words ...string) {
+	t.Helper()
+	code, text := p.exit()
+	if code != 1 || strings.Count(text, "\n") != 1 {
+		t.Errorf("the node ended with %d: %s; want 1 and one line", code, text)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("the node said %q, want %q in it", text, w)
+		}
+	}
+}
+
+// The disk fills up under load: submits are refused in words that help, the
+// node ends, and when there is room again nothing acknowledged is lost.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if !ownMounts(t) {
+		return
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=6m"); err != nil {
+		t.Skipf("mount a small disk: %v", err)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	k := newFolder(t, dir)
+	p := spawn(t, k.where, "victim", k.data, envFirst+"=1")
+	if text := p.await("refused", 1)[0]; !strings.Contains(text, "free some space") {
+		t.Errorf("a submit on a full disk is refused with %q", text)
+	}
+	wantRefusal(t, p, "is full: free some space", "nothing acknowledged was lost")
+	k.book(p)
+	wantRefusal(t, spawn(t, k.where, "victim", k.data), "free some space")
+	if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=1g"); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d jobs acknowledged", len(k.acked))
+	k.drain()
+	k.verify()
+}
+
+// inNamespace makes this test program a child with mounts of its own.
+const inNamespace = "RAMET_TEST_IN_NAMESPACE"
+
+// ownMounts tells whether this process has mounts of its own. If not, it has
+// run the test in one that does.
+func ownMounts(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(inNamespace) != "" {
+		return true
+	}
+	if os.Getuid() != 0 {
+		t.Skip("a disk that is small can be mounted by root only: run it as root; TestFilesCannotGrow is the same for others")
+	}
+	self := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	self.Env = append(os.Environ(), inNamespace+"=1")
+	self.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	out, err := self.CombinedOutput()
+	switch {
+	case err != nil && self.ProcessState == nil:
+		t.Skipf("mounts of its own cannot be had here: %v", err)
+	case err != nil:
+		t.Errorf("%v:\n%s", err, out)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skip(string(out))
+	default:
+		t.Log(string(out))
+	}
+	return false
+}
+
+// A limit on the size of files stands in for a full disk where nothing can be
+// mounted.
+func TestFilesCannotGrow(t *testing.T) {
+	t.Parallel()
+	k := newFolder(t, t.TempDir())
+	p := spawn(t, k.where, "victim", k.data, envFirst+"=1", envFile+"="+strconv.Itoa(2<<20))
+	if text := p.await("refused", 1)[0]; !strings.Contains(text, "file too large") {
+		t.Errorf("a submit is refused with %q", text)
+	}
+	wantRefusal(t, p, "cannot be written", "file too large", "nothing acknowledged was lost")
+	k.book(p)
+	t.Logf("%d jobs acknowledged", len(k.acked))
+	k.drain()
+	k.verify()
+}
+
+func TestFolderBelongsToOneProcess(t *testing.T) {
+	t.Parallel()
+	k := newFolder(t, t.TempDir())
+	first := spawn(t, k.where, "victim", k.data)
+	first.await("ready", 1)
+	wantRefusal(t, spawn(t, k.where, "other", t.TempDir()), "is in use by another ramet process (pid "+strconv.Itoa(first.cmd.Process.Pid)+")")
+	first.alive()
+	first.kill()
+	spawn(t, k.where, "victim", k.data).await("ready", 1)
+}
+
+// What a node left when it was killed is damaged before the next life.
+func TestDamagedFolder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, board string)
+		words  string // of the refusal; "": it opens, and nothing is lost
+		either bool   // it may open and lack something
+	}{
+		{name: "rubbish behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), rubbish(5000)) }},
+		{name: "zeros behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), make([]byte, 100_000)) }},
+		{name: "half a record behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), rubbish(3)) }},
+		{name: "a log cut short", damage: func(t *testing.T, board string) { cut(t, newest(t, board, "*.log"), 1000) }, words: "is damaged", either: true},
+		{name: "rubbish within the log", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "*.log")) }, words: "is damaged", either: true},
+		{name: "rubbish within the manifest", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "MANIFEST-*")) }, words: "is damaged"},
+		{name: "no manifest", damage: func(t *testing.T, board string) { remove(t, newest(t, board, "MANIFEST-*")) }, words: "is damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newFolder(t, t.TempDir())
+			k.fill(2000)
+			c.damage(t, k.where)
+			if c.words == "" {
+				k.drain()
+				k.verify()
+				return
+			}
+			p := spawn(t, k.where, "victim", k.data)
+			if c.either && p.opens() {
+				t.Log("it opens")
+				return
+			}
+			wantRefusal(t, p, c.words)
+		})
+	}
+}
+
+// opens tells whether the node gets ready.
+func (p *process) opens() bool {
+	for {
+		ready, changed := p.sofar("ready")
+		if len(ready) > 0 {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-p.ended:
+			return len(p.lines("ready")) > 0
+		}
+	}
+}
+
+// newest is the file that was made last: their names are numbers.
+func newest(t *testing.T, board, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(board, pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no %s in %s: %v", pattern, board, err)
+	}
+	return files[len(files)-1]
+}
+
+func rubbish(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return b
+}
+
+func size(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func write(t *testing.T, file string, at int64, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func extend(t *testing.T, file string, b []byte) { write(t, file, size(t, file), b) }
+
+// overwrite puts rubbish into the middle of a file.
+func overwrite(t *testing.T, file string) {
+	write(t, file, size(t, file)/2, rubbish(int(min(64, size(t, file)/4))))
+}
+
+func cut(t *testing.T, file string, n int64) {
+	t.Helper()
+	if err := os.Truncate(file, max(0, size(t, file)-n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, file string) {
+	t.Helper()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+}
