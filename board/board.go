@@ -14,6 +14,7 @@ const (
 	MaxOps    = 1024    // guards and operations of one batch together
 	MaxKey    = 255     // bytes of a key, field name or alarm name; at least 1, no NUL
 	MaxClaim  = 1024    // items of one Claim
+	MaxMark   = 100     // fields that a Claim sets, and values that it skips
 	MinLease  = time.Second
 	MaxLease  = time.Hour
 )

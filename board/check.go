@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -104,12 +105,15 @@ func (a Ask) Check() error {
 	switch {
 	case a.Max < 1 || a.Max > MaxClaim:
 		return domain.Invalidf("claim of %d items, want 1 to %d", a.Max, MaxClaim)
-	case a.Lease < MinLease || a.Lease > MaxLease:
-		return domain.Invalidf("lease of %v, want %v to %v", a.Lease, MinLease, MaxLease)
+	case len(a.Mark)+len(a.Stamp) > MaxMark || len(a.Skip.Values) > MaxMark:
+		return domain.Invalidf("claim with %d marks and %d values to skip, the limit is %d each", len(a.Mark)+len(a.Stamp), len(a.Skip.Values), MaxMark)
 	case a.Owner == "":
 		return domain.Invalidf("claim without an owner")
 	case len(a.Queues) == 0:
 		return domain.Invalidf("claim from no queue")
+	}
+	if err := CheckLease(a.Lease); err != nil {
+		return err
 	}
 	for _, q := range a.Queues {
 		if err := q.check(); err != nil {
@@ -122,6 +126,16 @@ func (a Ask) Check() error {
 		}
 	}
 	return checkFields("claim", a.Mark)
+}
+
+// CheckLease holds the length of a lease to its limits.
+//
+// Errors: [domain.ErrInvalid].
+func CheckLease(ttl time.Duration) error {
+	if ttl < MinLease || ttl > MaxLease {
+		return domain.Invalidf("lease of %v, want %v to %v", ttl, MinLease, MaxLease)
+	}
+	return nil
 }
 
 func (q Queue) check() error {

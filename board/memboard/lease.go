@@ -82,16 +82,9 @@ func (b *Board) grant(s *space, item string, e *entry, owner, group string, unti
 	return l
 }
 
-func checkTTL(ttl time.Duration) error {
-	if ttl < board.MinLease || ttl > board.MaxLease {
-		return domain.Invalidf("lease of %v, want %v to %v", ttl, board.MinLease, board.MaxLease)
-	}
-	return nil
-}
-
 // Extend implements [board.Board].
 func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, held []board.Held) ([]board.Answer, error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return nil, err
 	}
 	now, err := b.lock(ctx)
@@ -124,7 +117,7 @@ func (b *Board) extend(h board.Held, owner string, until int64) board.Answer {
 
 // Occupy implements [board.Board].
 func (b *Board) Occupy(ctx context.Context, id board.Space, item, owner string, ttl time.Duration) (int64, error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return 0, err
 	}
 	if owner == "" {

@@ -198,16 +198,9 @@ func (p *placeHeap) Pop() any {
 	return i
 }
 
-func checkTTL(ttl time.Duration) error {
-	if ttl < board.MinLease || ttl > board.MaxLease {
-		return domain.Invalidf("lease of %v, want %v to %v", ttl, board.MinLease, board.MaxLease)
-	}
-	return nil
-}
-
 // Extend implements [board.Board].
 func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, held []board.Held) ([]board.Answer, error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return nil, err
 	}
 	answers := make([]board.Answer, len(held))
@@ -244,7 +237,7 @@ func (c *committer) extend(h board.Held, owner string, until int64) (board.Answe
 
 // Occupy implements [board.Board].
 func (b *Board) Occupy(ctx context.Context, space board.Space, item, owner string, ttl time.Duration) (token int64, err error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return 0, err
 	}
 	if owner == "" {

@@ -153,6 +153,9 @@ func (b *Board) CommitEach(ctx context.Context, batches []board.Batch) []error {
 		return errs
 	}
 	if err := b.commitAll(ctx, batches, errs); err != nil {
+		// A new list: a committer that was at it when the board stopped may
+		// still write into the other, and that it applied a batch is no answer.
+		errs = make([]error, len(batches))
 		for i := range errs {
 			errs[i] = err
 		}

@@ -25,16 +25,9 @@ func instant(score string) time.Time {
 	return time.UnixMilli(int64(f))
 }
 
-func checkTTL(ttl time.Duration) error {
-	if ttl < board.MinLease || ttl > board.MaxLease {
-		return domain.Invalidf("lease of %v, want %v to %v", ttl, board.MinLease, board.MaxLease)
-	}
-	return nil
-}
-
 // Extend implements [board.Board].
 func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, held []board.Held) ([]board.Answer, error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return nil, err
 	}
 	answers := make([]board.Answer, 0, len(held))
@@ -84,7 +77,7 @@ func (b *Board) extend(ctx context.Context, owner string, ttl time.Duration, hel
 
 // Occupy implements [board.Board].
 func (b *Board) Occupy(ctx context.Context, space board.Space, item, owner string, ttl time.Duration) (int64, error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := board.CheckLease(ttl); err != nil {
 		return 0, err
 	}
 	if owner == "" {
