@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -147,7 +148,12 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	if p.Dependends == nil {
 		p.Dependends = []JobID{}
 	}
-	return json.Marshal(p)
+	// Not json.Marshal: scripts are full of what it would escape for HTML.
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(p)
+	return b.Bytes(), err
 }
 
 // Key names the job.

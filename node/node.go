@@ -78,23 +78,36 @@ type Node struct {
 	runner   *work.Runner // nil where it serves nothing
 	services []domain.Service
 	draining atomic.Bool
+	lock     *os.File // on the data folder, until Run returns
 }
 
 var _ work.Observer = (*telemetry.Metrics)(nil)
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and
 // fences its earlier life. It starts nothing; the board stays the caller's to
-// close.
-func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
+// close. The data folder is the node's alone until Run returns.
+//
+// Errors: [domain.ErrConflict] when another process has the data folder, or
+// another node the name; [domain.ErrUnavailable].
+func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	cfg = cfg.withDefaults()
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, domain.Unavailablef("make the data folder: %v", err)
 	}
+	lock, err := lockFolder(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
 	who, err := loadSelf(ctx, b, cfg.DataDir, cfg.Name, cfg.RunnerID)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), owner: who.Name + "/" + rand.Text()[:8]}
+	n := &Node{cfg: cfg, board: b, self: who, lock: lock, Metrics: telemetry.NewMetrics(), owner: who.Name + "/" + rand.Text()[:8]}
 	served := n.look(ctx)
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
@@ -176,6 +189,7 @@ func (n *Node) Ready() bool { return !n.draining.Load() }
 // Run runs the node with its services until ctx ends or a service fails, then
 // drains and returns.
 func (n *Node) Run(ctx context.Context, services ...Service) error {
+	defer n.lock.Close()
 	// The rest outlives ctx: it ends when the runner has drained.
 	rest, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -238,12 +252,25 @@ func (n *Node) keepRecord(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			n.sayGoodbye(context.WithoutCancel(ctx))
 			return
 		}
 	}
 }
 
+// sayGoodbye lets others have the name at once.
+func (n *Node) sayGoodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := n.self.sign(ctx, n.board, n.self.ID, 0); err != nil {
+		n.cfg.Logger.Debug("name not given back; it is free after a while", "err", err)
+	}
+}
+
 func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
+	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli()); err != nil {
+		return err
+	}
 	key := layout.Runner(n.self.RunnerID)
 	recs, err := n.board.Get(ctx, 0, key)
 	if err != nil {

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -23,35 +28,59 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // self is who a node is, over all its lives.
 type self struct {
+	// ID tells its data folder from all others: a name may be given twice.
+	ID       string          `json:"id"`
 	Name     string          `json:"name"`
 	RunnerID domain.RunnerID `json:"runner_id"`
 }
 
 // loadSelf reads who the node is, or decides it at the first start: the given
-// name or the host's, and a runner id that nobody else on the board has.
+// name or the host's, and a runner id that nobody else on the board has. Where
+// another node has the host's name, it chooses one of its own.
+//
+// Errors: [domain.ErrConflict] when another node has the given name;
+// [domain.ErrInvalid] for a name that cannot be one, or a damaged file.
 func loadSelf(ctx context.Context, b board.Board, dataDir, name string, id domain.RunnerID) (self, error) {
-	var s self
 	path := filepath.Join(dataDir, selfFile)
+	was, err := readSelf(path)
+	if err != nil {
+		return was, err
+	}
+	s, err := was.with(ctx, b, name, id)
+	if err != nil {
+		return s, err
+	}
+	err = s.takeName(ctx, b, time.Now())
+	if errors.Is(err, domain.ErrConflict) && name == "" && was.Name == "" {
+		s.Name += "-" + strings.ToLower(rand.Text()[:6])
+		err = s.takeName(ctx, b, time.Now())
+	}
+	if err != nil || s == was {
+		return s, err
+	}
+	return s, writeSelf(path, s)
+}
+
+// readSelf reads the file; the zero self where there is none yet.
+func readSelf(path string) (s self, err error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
 	case err != nil:
 		return s, domain.Unavailablef("read the node's name: %v", err)
-	default:
-		if err := json.Unmarshal(text, &s); err != nil {
-			return s, domain.Invalidf("%s is damaged (%v); remove it to let the node choose a new name and runner id", path, err)
-		}
 	}
-	was := s
-	if name != "" {
-		s.Name = name
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, domain.Invalidf("%s is damaged (%v); remove it to let the node choose a new name and runner id", path, err)
 	}
-	if id != 0 {
-		s.RunnerID = id
-	}
-	if s.Name == "" {
-		s.Name = hostName()
-	}
+	return s, nil
+}
+
+// with fills in what was given or is missing.
+func (s self) with(ctx context.Context, b board.Board, name string, id domain.RunnerID) (self, error) {
+	s.ID = cmp.Or(s.ID, rand.Text())
+	s.Name = cmp.Or(name, s.Name, hostName())
+	s.RunnerID = cmp.Or(id, s.RunnerID)
 	if !namePattern.MatchString(s.Name) {
 		return s, domain.Invalidf("node name %q: want letters, digits, '.', '_' and '-', at most 64", s.Name)
 	}
@@ -62,21 +91,66 @@ func loadSelf(ctx context.Context, b board.Board, dataDir, name string, id domai
 		}
 		s.RunnerID = domain.RunnerID(n)
 	}
-	if s == was {
-		return s, nil
-	}
-	return s, writeSelf(path, s)
+	return s, nil
 }
 
+// writeSelf writes the file whole or not at all.
 func writeSelf(path string, s self) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+	part := path + ".part"
+	err = os.WriteFile(part, append(text, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
 		return domain.Unavailablef("write the node's name: %v", err)
 	}
 	return nil
+}
+
+// Fields of a node's record on the board.
+const (
+	nodeID   = "id"
+	nodeSeen = "seen_ms" // when it last said that it is alive; 0 when it stopped
+)
+
+// nameKept is how long a node that says nothing keeps its name from others.
+const nameKept = 3 * recordEvery
+
+// takeName makes the name the node's own on the board, and says that it is
+// alive: a node that starts fences every earlier life under its name, so two
+// that share one would take each other's jobs away.
+//
+// Errors: [domain.ErrConflict] while another node has the name.
+func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error {
+	key := layout.Node(s.Name)
+	recs, err := b.Get(ctx, 0, key)
+	if err != nil {
+		return err
+	}
+	holder := recs[0].Get(nodeID)
+	seen, _ := strconv.ParseInt(recs[0].Get(nodeSeen), 10, 64)
+	if age := now.Sub(time.UnixMilli(seen)); holder != "" && holder != s.ID && age < nameKept {
+		return domain.Conflictf("another node has the name %q on this board and was there %v ago; give this one another name, or wait until that one has been gone for %v",
+			s.Name, age.Round(time.Second), nameKept)
+	}
+	return s.sign(ctx, b, holder, now.UnixMilli())
+}
+
+// sign writes the node's record, if it still is holder's.
+func (s self) sign(ctx context.Context, b board.Board, holder string, seenMs int64) error {
+	key := layout.Node(s.Name)
+	var batch board.Batch
+	batch.Equal(key, nodeID, holder)
+	batch.Set(key, board.Field{Name: nodeID, Value: s.ID}, board.Field{Name: nodeSeen, Value: strconv.FormatInt(seenMs, 10)})
+	err := b.Commit(ctx, batch)
+	if errors.Is(err, domain.ErrConflict) {
+		return domain.Conflictf("another node has taken the name %q on this board; give one of them another name", s.Name)
+	}
+	return err
 }
 
 func hostName() string {

@@ -271,6 +271,13 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
 		}
+		served, err := e.servedNow(ctx, j.ScriptType, j.ForRunner)
+		if err != nil {
+			return x, err
+		}
+		if !served {
+			x.Text += "; no node that is alive serves it: see `ramet runner list`"
+		}
 	}
 	return x, nil
 }

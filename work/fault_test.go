@@ -143,7 +143,6 @@ func TestForeignSubmit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f := func(name, value string) board.Field { return board.Field{Name: name, Value: value} }
 		write(21, f("id", "21"), f("caller_id", "1"), f("context_id", "1"), f("script", "ok"), f("script_type", "go"),
 			f("status", "dispatched"), f("dependends", "[]"))
 		write(22, f("script", "ok"), f("script_type", "go"), f("dependends", "[21]"), f("prerequisites", `["job:1:1"]`))
@@ -266,6 +265,28 @@ func TestRetryByHand(t *testing.T) {
 		}
 		if _, err := r.engine.Retry(t.Context(), tenant, key(1)); !errors.Is(err, domain.ErrConflict) {
 			t.Errorf("retry of a finished job: got %v", err)
+		}
+	})
+}
+
+func TestDrawnIDsPassThoseChosenByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		for id := range domain.JobID(50) {
+			r.submit(job(id+1, "ok"))
+		}
+		receipts, err := r.engine.Submit(t.Context(), tenant, []*domain.Job{job(0, "ok"), job(0, "ok")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rc := range receipts {
+			if rc.Err != nil || rc.Existing || rc.Key.ID <= 50 {
+				t.Errorf("got %+v, want a fresh id over 50", rc)
+			}
+			r.want(rc.Key.ID, domain.JobFinished, "")
+		}
+		if receipts[0].Key == receipts[1].Key {
+			t.Errorf("both got %v", receipts[0].Key)
 		}
 	})
 }

@@ -109,18 +109,24 @@ func newRig(t *testing.T, cfg work.Config) *rig {
 }
 
 func startRig(t *testing.T, b board.Board, cfg work.Config, rc work.RunnerConfig, g *goScript) *rig {
+	rc.Runtimes = []script.Runtime{g}
+	r := startRunner(t, b, work.New(b, cfg), rc)
+	r.script = g
+	return r
+}
+
+// startRunner starts a runner with the routines.
+func startRunner(t *testing.T, b board.Board, e *work.Engine, rc work.RunnerConfig) *rig {
 	contexts := board.Batch{}
 	if err := b.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
 		t.Fatal(err)
 	}
-	e := work.New(b, cfg)
-	rc.Runtimes = []script.Runtime{g}
 	runner := work.NewRunner(e, rc)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = runner.Run(ctx) })
 	wg.Go(func() { clockworkRun(ctx, b, e, rc.Owner) })
-	return &rig{T: t, board: b, engine: e, script: g, ctx: t.Context(), stop: sync.OnceFunc(func() { cancel(); wg.Wait() })}
+	return &rig{T: t, board: b, engine: e, ctx: t.Context(), stop: sync.OnceFunc(func() { cancel(); wg.Wait() })}
 }
 
 func clockworkRun(ctx context.Context, b board.Board, e *work.Engine, owner string) {

@@ -46,7 +46,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 		return nil, domain.Invalidf("%d jobs in one submit, the limit is %d", len(jobs), MaxSubmit)
 	}
 	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), jobs: jobs,
-		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs))}
+		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs)), drawn: map[*domain.Job]bool{}}
 	for _, j := range jobs {
 		j.ContextID = tenant
 	}
@@ -70,6 +70,7 @@ type submission struct {
 	jobs     []*domain.Job
 	byKey    map[domain.JobKey]int // accepted jobs -> index in jobs and receipts
 	receipts []Receipt
+	drawn    map[*domain.Job]bool // their ids were chosen here, not by the caller
 }
 
 // check validates every job; a bad one only gets its receipt.
@@ -89,9 +90,12 @@ func (s *submission) check(jobs []*domain.Job) {
 // number gives ids to jobs that ask for one.
 func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 	wanted := map[domain.ActorID][]*domain.Job{}
+	chosen := map[domain.JobKey]bool{} // by hand, in this call
 	for i, j := range jobs {
 		if j.ID == 0 && s.receipts[i].Err == nil {
 			wanted[j.CallerID] = append(wanted[j.CallerID], j)
+		} else if j.ID != 0 {
+			chosen[j.Key()] = true
 		}
 	}
 	for caller, list := range wanted {
@@ -104,8 +108,35 @@ func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 		}
 		for i, j := range list {
 			j.ID = domain.JobID(first + int64(i))
+			s.drawn[j] = true
+			for chosen[j.Key()] {
+				if first, err := s.e.board.Next(ctx, s.space, layout.Seq("job", caller), 1); err != nil {
+					return err
+				} else if j.ID = domain.JobID(first); first >= 1<<32 {
+					return domain.Exhaustedf("caller %d has used up its job ids", caller)
+				}
+			}
 		}
 	}
+	return nil
+}
+
+// redraw gives a job another id, because somebody chose the drawn one by hand.
+// Each try goes twice as far, so that a long run of such ids is soon left
+// behind.
+func (s *submission) redraw(ctx context.Context, j *domain.Job, try int) error {
+	step := int64(1) << min(try, 16)
+	first, err := s.e.board.Next(ctx, s.space, layout.Seq("job", j.CallerID), int(step))
+	if err != nil {
+		return err
+	}
+	if first+step > 1<<32 {
+		return domain.Exhaustedf("caller %d has used up its job ids", j.CallerID)
+	}
+	i := s.byKey[j.Key()]
+	delete(s.byKey, j.Key())
+	j.ID = domain.JobID(first + step - 1)
+	s.byKey[j.Key()], s.receipts[i].Key = i, j.Key()
 	return nil
 }
 
@@ -155,9 +186,13 @@ func (s *submission) receipt(j *domain.Job) *Receipt { return &s.receipts[s.byKe
 // again submits one job whose first try met a conflict: it exists, or a job
 // it depends on has moved.
 func (s *submission) again(ctx context.Context, j *domain.Job) error {
-	for range submitTries {
+	for try := range submitTries {
 		old, _, err := s.e.load(ctx, s.space, j.Key())
 		switch {
+		case (err == nil || errors.Is(err, domain.ErrInvalid)) && s.drawn[j]:
+			if err := s.redraw(ctx, j, try); err != nil {
+				return err
+			}
 		case err == nil || errors.Is(err, domain.ErrInvalid):
 			if !old.Same(j) {
 				return domain.Conflictf("job %q exists with other content; choose another id, or 0 for the next free one", j.Key())

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -128,6 +129,40 @@ func failDisk(t *testing.T, f *failing, want string) {
 	if n, _ := strconv.Atoi(recs[0].Get("n")); n < acked || acked < 3 {
 		t.Errorf("number %d is there, %d were acknowledged", n, acked)
 	}
+}
+
+// TestDiskFailsWithinACall fails while the committer is at calls of many
+// batches: those are refused as a whole, also by what the committer still does.
+func TestDiskFailsWithinACall(t *testing.T) {
+	f := &failing{err: syscall.ENOSPC, hits: writesTo(".log", errorfs.OpFileWrite)}
+	b, err := pebbleboard.Open("board", pebbleboard.Config{FS: errorfs.Wrap(vfs.NewMem(), f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches := make([]board.Batch, 400)
+	for i := range batches {
+		batches[i].Set(strconv.Itoa(i), board.Field{Name: "big", Value: strings.Repeat("x", 100)})
+	}
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for {
+				errs := b.CommitEach(t.Context(), batches)
+				f.on.Store(true)
+				if errs[0] == nil {
+					continue
+				}
+				for i, err := range errs {
+					if !errors.Is(err, domain.ErrUnavailable) {
+						t.Errorf("batch %d: got %v, want it refused", i, err)
+					}
+				}
+				return
+			}
+		})
+	}
+	callers.Wait()
+	_ = b.Close()
 }
 
 // TestOpenOnFullDisk opens a folder whose log cannot be worked off: the store

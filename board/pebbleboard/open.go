@@ -89,6 +89,9 @@ func (b *Board) start() (*committer, error) {
 }
 
 func (b *Board) load() (*committer, error) {
+	if err := checkLogs(cmp.Or(b.cfg.FS, vfs.Default), b.dir); err != nil {
+		return nil, b.openError(err)
+	}
 	db, err := pebble.Open(b.dir, b.options())
 	if err != nil {
 		return nil, b.openError(err)

@@ -84,7 +84,11 @@ func find(t testing.TB) string {
 			return bin
 		}
 	}
-	t.Skip("neither redis-server nor valkey-server is installed: apt-get install redis-server")
+	const missing = "neither redis-server nor valkey-server is installed: apt-get install redis-server"
+	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
 	return ""
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
 )
 
 // The test binary starts itself again as a node that also submits jobs; these
@@ -133,32 +134,38 @@ func (warnings) Write(line []byte) (int, error) {
 // submitters is how many goroutines submit in a child.
 const submitters = 8
 
-// submit submits jobs until ctx ends, alone, in pairs that depend on each other,
-// and in batches, and says which were acknowledged and why others were not.
+// submit submits jobs alone, in pairs that depend on each other, and in batches,
+// and says which were acknowledged and why others were not. When ctx has ended
+// it goes on until it is refused: the board has stopped.
 func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGroup) {
 	var mu sync.Mutex
 	out := bufio.NewWriter(os.Stdout)
+	// One write for all: what is printed is acknowledged, and the other way
+	// round nearly so.
+	say := func(receipts []work.Receipt) (refused bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range receipts {
+			if r.Err != nil {
+				refused = true
+				fmt.Fprintln(out, "refused", r.Err)
+			} else {
+				fmt.Fprintln(out, "ack", r.Key)
+			}
+		}
+		_ = out.Flush()
+		return refused
+	}
 	for g := range submitters {
 		submits.Go(func() {
-			for id := first + g*100_000; ctx.Err() == nil; {
+			for id, refused := first+g*100_000, false; !refused || ctx.Err() == nil; {
 				jobs := jobsFrom(id)
 				id += len(jobs)
 				receipts, err := n.Work.Submit(context.Background(), 1, jobs)
 				if err != nil {
-					continue
+					receipts = []work.Receipt{{Err: err}}
 				}
-				mu.Lock()
-				for _, r := range receipts {
-					if r.Err != nil {
-						fmt.Fprintln(out, "refused", r.Err)
-					} else {
-						fmt.Fprintln(out, "ack", r.Key)
-					}
-				}
-				// One write for all: what is printed is acknowledged, and the
-				// other way round nearly so.
-				_ = out.Flush()
-				mu.Unlock()
+				refused = say(receipts)
 			}
 		})
 	}

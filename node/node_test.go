@@ -1,0 +1,240 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/node"
+	"github.com/ramet-run/ramet/script"
+)
+
+// echo is a runtime whose scripts succeed, or wait for their end.
+type echo struct {
+	typ    domain.ScriptType
+	broken error
+}
+
+func (e echo) Type() domain.ScriptType     { return e.typ }
+func (e echo) Check(context.Context) error { return e.broken }
+func (e echo) Close() error                { return nil }
+func (e echo) Info() script.Info {
+	return script.Info{Summary: "echo", Slots: 3, InProcess: true, Isolation: []script.Measure{
+		{Name: "memory", InForce: true}, {Name: "landlock", Detail: "no kernel for it"}}}
+}
+
+func (e echo) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
+	if t.Script == "hang" {
+		<-ctx.Done()
+		return script.Outcome{Verdict: script.Stopped}, nil
+	}
+	return script.Outcome{Verdict: script.Succeeded}, nil
+}
+
+// life is one life of a node.
+type life struct {
+	*node.Node
+	stop func() error
+}
+
+func start(t *testing.T, b board.Board, cfg node.Config, services ...node.Service) life {
+	t.Helper()
+	cfg.Runtimes = []script.Runtime{echo{typ: "go"}, echo{typ: "old", broken: errors.New("install it")}}
+	n, err := node.New(t.Context(), b, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx, services...) }()
+	return life{n, func() error { cancel(); return <-done }}
+}
+
+func bubble(t *testing.T, test func(t *testing.T, b board.Board)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		var batch board.Batch
+		if err := b.Commit(t.Context(), *batch.Include(layout.Contexts, "1")); err != nil {
+			t.Fatal(err)
+		}
+		test(t, b)
+	})
+}
+
+func submit(t *testing.T, n *node.Node, id domain.JobID, text string) domain.JobKey {
+	t.Helper()
+	receipts, err := n.Work.Submit(t.Context(), 1, []*domain.Job{{ID: id, CallerID: 1, Script: text, ScriptType: "go"}})
+	if err != nil || receipts[0].Err != nil {
+		t.Fatal(err, receipts)
+	}
+	return receipts[0].Key
+}
+
+func TestANodeRunsJobsAndSaysWhatItServes(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		n := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir()})
+		j, err := n.Work.Wait(t.Context(), 1, submit(t, n.Node, 1, "ok"))
+		if err != nil || j.Status != domain.JobFinished || j.RunnerID != n.RunnerID() {
+			t.Errorf("got %+v, %v", j, err)
+		}
+		recs, err := b.Get(t.Context(), 0, layout.Runner(n.RunnerID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := layout.DecodeRunner("runner:1", recs[0])
+		if err != nil || r.Node != "n1" || len(r.Serves) != 2 || !r.Serves[0].Served || r.Serves[1].Served || r.Serves[1].Why != "install it" {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		if s := r.Serves[0]; len(s.Isolation) != 1 || s.NotInForce[0] != "landlock: no kernel for it" {
+			t.Errorf("got %+v", s)
+		}
+		if !n.Ready() {
+			t.Error("not ready while it runs")
+		}
+		if err := n.stop(); err != nil || n.Ready() {
+			t.Errorf("stopped: %v, ready %v", err, n.Ready())
+		}
+	})
+}
+
+func TestANodeStaysWhoItIs(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		dir := t.TempDir()
+		first := start(t, b, node.Config{DataDir: dir})
+		name, id := first.Name(), first.RunnerID()
+		if err := first.stop(); err != nil {
+			t.Fatal(err)
+		}
+		again := start(t, b, node.Config{DataDir: dir})
+		if again.Name() != name || again.RunnerID() != id {
+			t.Errorf("was %s %d, is %s %d", name, id, again.Name(), again.RunnerID())
+		}
+		if err := again.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "node.json"), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := node.New(t.Context(), b, node.Config{DataDir: dir}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("damaged file: got %v", err)
+		}
+	})
+}
+
+func TestTwoNodesDoNotShareAName(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		dir := t.TempDir()
+		n1 := start(t, b, node.Config{Name: "same", DataDir: dir})
+		if _, err := node.New(t.Context(), b, node.Config{Name: "same", DataDir: t.TempDir()}); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("the same name: got %v, want a conflict", err)
+		}
+		if _, err := node.New(t.Context(), b, node.Config{Name: "other", DataDir: dir}); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("the same data folder: got %v, want a conflict", err)
+		}
+		if _, err := node.New(t.Context(), b, node.Config{Name: "a/b", DataDir: t.TempDir()}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("a bad name: got %v", err)
+		}
+		// Without names they find some: the host's is taken by the first.
+		n2 := start(t, b, node.Config{DataDir: t.TempDir()})
+		n3 := start(t, b, node.Config{DataDir: t.TempDir()})
+		if n2.Name() == n3.Name() || !strings.HasPrefix(n3.Name(), n2.Name()+"-") {
+			t.Errorf("named %q and %q", n2.Name(), n3.Name())
+		}
+		for _, n := range []life{n1, n2, n3} {
+			if err := n.stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Given back, it may be had at once.
+		n4 := start(t, b, node.Config{Name: "same", DataDir: t.TempDir()})
+		if err := n4.stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestANodeFencesItsEarlierLife(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		n1 := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir(), Grace: time.Second})
+		defer n1.stop()
+		// An earlier life of n2 has taken a job and died.
+		ask := board.Ask{Queues: layout.Queues("late", 9), Max: 1, Owner: "n2/dead", Lease: time.Hour, Mark: []board.Field{{Name: "status", Value: "started"}}}
+		var batch board.Batch
+		batch.Space = 1
+		batch.Set("job:1:5", layout.EncodeJob(&domain.Job{ID: 5, CallerID: 1, ContextID: 1, Script: "ok", ScriptType: "late", QueuedMs: 1, Status: "dispatched"})...)
+		if err := b.Commit(t.Context(), *batch.Live("job:1:5", time.Now()).PushLeft("queue:late", "job:1:5")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		begun := time.Now()
+		n2 := start(t, b, node.Config{Name: "n2", DataDir: t.TempDir()})
+		defer n2.stop()
+		for {
+			synctest.Wait()
+			if n, err := b.Len(t.Context(), 1, "queue:late"); err != nil || n[0] == 1 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("the job was back after %v, want 2s at most", took)
+		}
+	})
+}
+
+func TestAServiceThatFailsEndsTheNode(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		broken := errors.New("the port is gone")
+		fail := make(chan struct{})
+		n := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir(), Grace: time.Second}, func(ctx context.Context) error {
+			<-fail
+			return broken
+		})
+		k := submit(t, n.Node, 1, "hang")
+		synctest.Wait()
+		close(fail)
+		synctest.Wait()
+		if n.Ready() {
+			t.Error("still ready")
+		}
+		time.Sleep(10 * time.Second)
+		if err := n.stop(); !errors.Is(err, broken) {
+			t.Errorf("got %v, want the service's error", err)
+		}
+		if j, err := n.Work.Show(t.Context(), 1, k); err != nil || j.LeaseOwner != "" || j.Final() {
+			t.Errorf("the job was not given back: %+v, %v", j, err)
+		}
+	})
+}
+
+func TestServicesOutliveTheDrain(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		var ended time.Time
+		n := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir(), Grace: 10 * time.Second}, func(ctx context.Context) error {
+			<-ctx.Done()
+			ended = time.Now()
+			return nil
+		})
+		submit(t, n.Node, 1, "hang")
+		synctest.Wait()
+		begun := time.Now()
+		if err := n.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if d := ended.Sub(begun); d < 10*time.Second {
+			t.Errorf("the door was closed %v after the drain began, want the grace of 10s", d)
+		}
+	})
+}
