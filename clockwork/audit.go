@@ -28,7 +28,7 @@ const (
 // Audits is the routine that audits all contexts. told, if not nil, gets each
 // context's result, for metrics.
 func Audits(b board.Board, e *work.Engine, log *slog.Logger, told func(domain.TenantID, work.Audit)) Routine {
-	a := audits{board: b, engine: e, log: log, told: told}
+	a := audits{board: b, engine: e, log: log, told: told, known: map[domain.TenantID]map[work.Finding]bool{}}
 	return Routine{Name: "auditor", Every: auditEvery, Round: a.round}
 }
 
@@ -37,6 +37,7 @@ type audits struct {
 	engine *work.Engine
 	log    *slog.Logger
 	told   func(domain.TenantID, work.Audit)
+	known  map[domain.TenantID]map[work.Finding]bool // what was stuck in the last round
 }
 
 func (a audits) round(ctx context.Context) error {
@@ -48,14 +49,29 @@ func (a audits) round(ctx context.Context) error {
 		for _, f := range found.Repaired {
 			a.log.Warn("audit repaired", "context", uint32(t), "item", f.Key, "finding", f.Text)
 		}
-		for _, f := range found.Stuck {
-			a.log.Error("audit found something stuck", "context", uint32(t), "item", f.Key, "finding", f.Text)
-		}
+		a.tellStuck(t, found.Stuck)
 		if a.told != nil {
 			a.told(t, found)
 		}
 		return nil
 	})
+}
+
+// tellStuck writes what is stuck to the log once, not each few seconds; the
+// metric and `ramet audit` go on telling.
+func (a audits) tellStuck(t domain.TenantID, stuck []work.Finding) {
+	known := a.known[t]
+	delete(a.known, t)
+	if len(stuck) == 0 {
+		return
+	}
+	a.known[t] = make(map[work.Finding]bool, len(stuck))
+	for _, f := range stuck {
+		a.known[t][f] = true
+		if !known[f] {
+			a.log.Error("audit found something stuck", "context", uint32(t), "item", f.Key, "finding", f.Text)
+		}
+	}
 }
 
 // EachTenant calls do with every context of the board. What goes wrong in one

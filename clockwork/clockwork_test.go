@@ -324,3 +324,37 @@ func TestPrunes(t *testing.T) {
 		}
 	})
 }
+
+// lines counts what is logged.
+type lines struct {
+	slog.Handler
+	n *atomic.Int64
+}
+
+func (l lines) Enabled(context.Context, slog.Level) bool  { return true }
+func (l lines) Handle(context.Context, slog.Record) error { l.n.Add(1); return nil }
+func (l lines) WithAttrs([]slog.Attr) slog.Handler        { return l }
+func (l lines) WithGroup(string) slog.Handler             { return l }
+
+func TestWhatIsStuckIsLoggedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		addTenants(t, b, "1")
+		e := work.New(b, work.Config{})
+		receipts, err := e.Submit(t.Context(), 1, []*domain.Job{{ID: 1, CallerID: 1, Script: "x", ScriptType: "go", NotBefore: domain.MaxNotBefore}})
+		if err != nil || receipts[0].Err != nil {
+			t.Fatal(err, receipts)
+		}
+		lost := board.Batch{Space: 1}
+		if err := b.Commit(t.Context(), *lost.ClearAlarm("start:job:1:1")); err != nil {
+			t.Fatal(err)
+		}
+		var logged, told atomic.Int64
+		defer run(t, b, "n/a", clockwork.Audits(b, e, slog.New(lines{n: &logged}), func(_ domain.TenantID, a work.Audit) {
+			told.Add(int64(len(a.Stuck)))
+		}))()
+		time.Sleep(5 * time.Minute)
+		if logged.Load() != 1 || told.Load() < 20 {
+			t.Errorf("logged %d times, told %d times, want 1 and each round", logged.Load(), told.Load())
+		}
+	})
+}

@@ -95,12 +95,11 @@ func staleFields(j *domain.Job, n ending) []string {
 // finished are counted down in the same commit, where they are few; all else
 // is left to the cascade alarm. item is the job's key.
 func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item string, status domain.JobStatus, now time.Time) {
+	b.Equal(item, layout.JobFollowers, countText(j.Followers))
 	if j.Followers == 0 {
-		b.Equal(item, layout.JobFollowers, "")
 		return
 	}
 	key := j.Key()
-	b.Equal(item, layout.JobFollowers, strconv.Itoa(j.Followers))
 	if status == domain.JobFinished && j.Followers <= maxFollowersInline {
 		entries, err := e.board.List(ctx, b.Space, layout.Followers(key), 0, maxFollowersInline)
 		if err == nil {
@@ -150,7 +149,7 @@ func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) 
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At)
 	// A follower that is started again by hand takes itself off the list.
-	b.Equal(key.String(), layout.JobFollowers, strconv.Itoa(j.Followers))
+	b.Equal(key.String(), layout.JobFollowers, countText(j.Followers))
 	if len(entries) == 0 {
 		b.ClearAlarm(a.Name)
 		return e.board.Commit(ctx, b)
@@ -226,11 +225,14 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 }
 
 // attemptText is the attempt as the record has it.
-func attemptText(j *domain.Job) string {
-	if j.Attempt == 0 {
+func attemptText(j *domain.Job) string { return countText(int(j.Attempt)) }
+
+// countText is a number as a record has it: "" where it is not set.
+func countText(n int) string {
+	if n == 0 {
 		return ""
 	}
-	return strconv.FormatInt(j.Attempt, 10)
+	return strconv.Itoa(n)
 }
 
 // clearWaits takes away what an unfinished job may still wait for.

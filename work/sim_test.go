@@ -30,7 +30,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	simSeeds = flag.Int("seeds", 40, "how many seeds to simulate")
+	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate")
 )
 
 const (
@@ -157,8 +157,8 @@ func (s *sim) start(i int) *simNode {
 	n.faults = faultboard.New(s.board, faultboard.Config{Seed: s.rand.Uint64(), Refuse: 0.03, Lose: 0.05,
 		Delay: 50 * time.Millisecond, Before: n.gate.pass})
 	owner := fmt.Sprintf("n%d/%d", i, s.lives)
-	// The node has read its board before, so this succeeds at last.
-	for s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)) != nil {
+	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
+		s.t.Fatal(err)
 	}
 	e := work.New(n.faults, work.Config{MaxLosses: 1000})
 	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: 2 * time.Second,

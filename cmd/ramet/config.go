@@ -124,6 +124,9 @@ func (c config) check() error {
 			return domain.Invalidf("%s is %v, want a positive duration such as 30s", name, d)
 		}
 	}
+	if c.MaxLosses < 0 || c.LogBytes < 0 {
+		return domain.Invalidf("max_losses and log_bytes: want 0 (the default) or more")
+	}
 	if c.Lease != 0 && (c.Lease < 3*time.Second || c.Lease > time.Hour) {
 		return domain.Invalidf("lease is %v, want 3s to 1h", c.Lease)
 	}

@@ -16,6 +16,8 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// From the first signal on the next one kills at once, as people expect.
+	context.AfterFunc(ctx, stop)
 	code := cli.Main(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
 		Version: version, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token,
 	})

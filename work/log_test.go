@@ -1,0 +1,179 @@
+package work_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+func TestFollowLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.script.on("count", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+			for i := range 5 {
+				h.Log("stdout", []byte(fmt.Sprint(i)))
+				time.Sleep(time.Second)
+			}
+			return ok(nil)
+		})
+		r.submit(job(1, "count"))
+		var got []string
+		var late time.Duration
+		j, err := r.engine.FollowLogs(t.Context(), tenant, key(1), 1, func(l domain.Log) error {
+			got = append(got, l.Line)
+			late = max(late, time.Since(time.UnixMilli(l.AtMs)))
+			return nil
+		})
+		if err != nil || !j.Final() || strings.Join(got, "") != "1234" {
+			t.Errorf("got %v, %+v, %v", got, j, err)
+		}
+		if late > time.Second {
+			t.Errorf("a line came %v late", late)
+		}
+	})
+}
+
+func TestLogsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{LogBytes: 10_000})
+		r.script.on("chatter", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+			for range 1000 {
+				h.Log("stdout", []byte(strings.Repeat("x", 100)))
+			}
+			return failed("no")
+		})
+		r.submit(job(1, "chatter", retries(2)))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10_000)
+		if err != nil || len(logs) != 10_000/164+3 || !strings.HasPrefix(logs[len(logs)-1].Line, "log cut") {
+			t.Errorf("got %d lines, %v; want the share and one remark each attempt", len(logs), err)
+		}
+	})
+}
+
+func TestLogsWaitForTheBoard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memboard.Open()
+		defer m.Close()
+		b := faultboard.New(m, faultboard.Config{})
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
+		defer r.stop()
+		r.script.on("talk", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+			h.Log("stdout", []byte("before"))
+			time.Sleep(time.Second)
+			b.Cut()
+			h.Log("stdout", []byte("meanwhile"))
+			time.Sleep(5 * time.Second)
+			b.Heal()
+			time.Sleep(5 * time.Second)
+			h.Log("stdout", []byte("after"))
+			return ok(nil)
+		})
+		r.submit(job(1, "talk"))
+		time.Sleep(time.Minute)
+		r.want(1, domain.JobFinished, "")
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10)
+		if err != nil || len(logs) != 3 || logs[1].Line != "meanwhile" {
+			t.Errorf("got %v, %v", logs, err)
+		}
+	})
+}
+
+func TestAResultTheBoardRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.script.on("huge", func(context.Context, script.Task, script.Host) script.Outcome {
+			return ok(map[string]string{"k": strings.Repeat("x", board.MaxField+1)})
+		})
+		r.submit(job(1, "huge"), job(2, "ok", after(1)))
+		j := r.want(1, domain.JobError, domain.ReasonInvalid)
+		if !strings.Contains(j.Error, "could not be written") || len(j.Error) > 5000 {
+			t.Errorf("got error %.200q", j.Error)
+		}
+		r.want(2, domain.JobError, domain.ReasonDependencyFailed)
+	})
+}
+
+func TestWhatAScriptFinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		g := newGoScript("go", 4)
+		var env map[string]string
+		var input struct {
+			Needs map[string]struct {
+				Status string
+				Result map[string]string
+			}
+		}
+		g.on("look", func(_ context.Context, task script.Task, _ script.Host) script.Outcome {
+			env = task.Env
+			text, err := os.ReadFile(task.InputFile)
+			if err == nil {
+				err = json.Unmarshal(text, &input)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return ok(nil)
+		})
+		g.on("seven", func(context.Context, script.Task, script.Host) script.Outcome { return ok(map[string]string{"n": "7"}) })
+		r := startRunner(t, b, work.New(b, work.Config{DataDir: t.TempDir()}), work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{dirScript{g}}})
+		defer r.stop()
+		r.commit(new(board.Batch).Set("flow:9", layout.EncodeFlow(domain.Flow{ID: 9, EnvVars: map[string]string{"A": "flow", "B": "flow"}})...))
+		r.submit(job(1, "seven"), job(2, "look", after(1), func(j *domain.Job) {
+			j.FlowID, j.EnvVars = 9, map[string]string{"B": "job"}
+		}))
+		r.want(2, domain.JobFinished, "")
+		synctest.Wait()
+		if env["A"] != "flow" || env["B"] != "job" || env["RAMET_JOB"] != "job:1:2" || env["RAMET_ATTEMPT"] != "1" {
+			t.Errorf("environment: %v", env)
+		}
+		if n := input.Needs["1"]; n.Status != "finished" || n.Result["n"] != "7" {
+			t.Errorf("input: %+v", input)
+		}
+	})
+}
+
+func TestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		for i := range 1200 {
+			r.submit(job(domain.JobID(i+1), []string{"ok", "hang"}[i%2], func(j *domain.Job) { j.CallerID = domain.ActorID(1 + i%3) }))
+		}
+		time.Sleep(time.Second)
+		count := func(f work.Filter) (n int) {
+			for cursor := ""; ; {
+				jobs, next, err := r.engine.List(t.Context(), tenant, f, cursor)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n += len(jobs); next == "" {
+					return n
+				}
+				cursor = next
+			}
+		}
+		for _, tc := range []struct {
+			filter work.Filter
+			want   int
+		}{{work.Filter{}, 1200}, {work.Filter{Caller: 2}, 400}, {work.Filter{Type: "v"}, 0}, {work.Filter{Status: domain.JobStarted}, 8}} {
+			if n := count(tc.filter); n != tc.want {
+				t.Errorf("%+v: got %d jobs, want %d", tc.filter, n, tc.want)
+			}
+		}
+	})
+}
