@@ -130,47 +130,6 @@ func failDisk(t *testing.T, f *failing, want string) {
 	}
 }
 
-// TestDiskFailsWithinACall fails while the committer is at a call of many
-// batches: it is refused as a whole, whatever the committer still does.
-func TestDiskFailsWithinACall(t *testing.T) {
-	release := make(chan struct{})
-	log := writesTo(".log", errorfs.OpFileWrite)
-	f := &failing{err: syscall.ENOSPC, hits: func(op errorfs.Op) bool {
-		if !log(op) {
-			return false
-		}
-		<-release
-		return true
-	}}
-	b, err := pebbleboard.Open("board", pebbleboard.Config{FS: errorfs.Wrap(vfs.NewMem(), f)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	batches := make([]board.Batch, 50_000)
-	for i := range batches {
-		batches[i].Set(strconv.Itoa(i), board.Field{Name: "big", Value: strings.Repeat("x", 50)})
-	}
-	f.on.Store(true)
-	refused := make(chan []error)
-	go func() { refused <- b.CommitEach(t.Context(), batches) }()
-	// The first part of the call can be read before it is durable.
-	for begun := false; !begun; {
-		recs, err := b.Get(t.Context(), 0, "0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		begun = recs[0] != nil
-	}
-	close(release)
-	errs := <-refused
-	_ = b.Close()
-	for i, err := range errs {
-		if !errors.Is(err, domain.ErrUnavailable) {
-			t.Fatalf("batch %d: got %v, want it refused", i, err)
-		}
-	}
-}
-
 // TestOpenOnFullDisk opens a folder whose log cannot be worked off: the store
 // would try for ever.
 func TestOpenOnFullDisk(t *testing.T) {

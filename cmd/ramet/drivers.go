@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +29,7 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 	scheme, _, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "", "pebble":
-		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log})
+		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed})
 		if err != nil {
 			return nil, err // not b: a nil *Board is no nil board.Board
 		}
@@ -46,6 +48,14 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 		return memboard.Open(), nil
 	}
 	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path or mem:", url)
+}
+
+// boardFailed ends the process when the embedded board can no longer be
+// written: a node that only refuses must not look alive. Nothing acknowledged
+// is lost, and running jobs go on from the queue at the next start.
+func boardFailed(err error) {
+	fmt.Fprintln(os.Stderr, "ramet:", err)
+	os.Exit(7) // unavailable
 }
 
 // boardKind names the kind of board that a URL opens, for people.
