@@ -1,0 +1,151 @@
+package work
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+)
+
+// lane serves one script type: a number of slots and a loop that fills them.
+type lane struct {
+	r     *Runner
+	rt    script.Runtime
+	typ   domain.ScriptType
+	info  script.Info
+	ask   board.Ask
+	freed chan struct{} // a slot became free; capacity 1
+	// idle hands runs to goroutines that have ended one: their stacks have
+	// grown already. Closed by claimLoop.
+	idle chan *run
+
+	mu   sync.Mutex
+	free int
+}
+
+// claimWait is how long one Claim waits. It only bounds the wait: a push wakes
+// it at once.
+const claimWait = time.Minute
+
+func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
+	return &lane{
+		r: r, rt: rt, typ: rt.Type(), info: info, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
+		ask: board.Ask{
+			Queues: layout.Queues(rt.Type(), r.cfg.ID),
+			Owner:  r.cfg.Owner,
+			Lease:  r.cfg.Lease,
+			Wait:   claimWait,
+			Mark: []board.Field{
+				{Name: layout.JobStatus, Value: string(domain.JobStarted)},
+				{Name: layout.JobRunnerID, Value: strconv.FormatUint(uint64(r.cfg.ID), 10)},
+			},
+			Stamp: []string{layout.JobStartedMs, layout.JobUpdatedAt},
+			Skip:  board.Match{Field: layout.JobStatus, Values: []string{string(domain.JobFinished), string(domain.JobError)}},
+		},
+	}
+}
+
+// takeSlots takes all free slots, up to what one claim may bring.
+func (l *lane) takeSlots() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(l.free, maxClaim)
+	l.free -= n
+	return n
+}
+
+func (l *lane) giveSlots(n int) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	l.free += n
+	l.mu.Unlock()
+	select {
+	case l.freed <- struct{}{}:
+	default:
+	}
+}
+
+// maxClaim is how many jobs one claim takes at the most: enough to make its
+// cost small, few enough that other nodes get their share.
+const maxClaim = 256
+
+// claimPause is how long a lane rests after the board could not be asked.
+const claimPause = 500 * time.Millisecond
+
+// claimLoop fills the lane's slots until ctx ends. What it starts runs under
+// hard.
+func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
+	defer close(l.idle)
+	for ctx.Err() == nil {
+		n := l.takeSlots()
+		if n == 0 {
+			select {
+			case <-l.freed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		ask := l.ask
+		ask.Max = n
+		claimed, err := l.r.e.board.Claim(ctx, ask)
+		l.giveSlots(n - len(claimed))
+		if len(claimed) > 0 {
+			l.start(hard, claimed, runs)
+		}
+		if err != nil && ctx.Err() == nil {
+			l.r.log.Warn("no work taken", "script_type", string(l.typ), "err", err)
+			pause(ctx, claimPause)
+		}
+	}
+}
+
+func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.WaitGroup) {
+	if o := l.r.cfg.Observer; o != nil {
+		o.JobsClaimed(l.typ, len(claimed))
+	}
+	begun := time.Now()
+	list := make([]*run, len(claimed))
+	for i, c := range claimed {
+		// The rest of the lease is measured from now, not read off the clock,
+		// which somebody may set.
+		until := begun.Add(min(c.Until.Sub(begun), l.r.cfg.Lease))
+		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: until, done: runs.Done}
+		x.ctx, x.cancel = context.WithCancelCause(hard)
+		x.key, x.foreignItem = jobItem(c.Item)
+		list[i] = x
+	}
+	l.r.hold(list)
+	runs.Add(len(list))
+	for _, x := range list {
+		select {
+		case l.idle <- x:
+		default:
+			go l.work(x)
+		}
+	}
+}
+
+// work does one run after the other, until the lane takes no more.
+func (l *lane) work(x *run) {
+	for x != nil {
+		x.do()
+		x = <-l.idle
+	}
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
