@@ -22,10 +22,8 @@ func (b *Board) prefix(space board.Space) string {
 
 func decimal(space board.Space) string { return strconv.FormatUint(uint64(space), 10) }
 
-// member names an item or alarm of a space in a node-wide sorted set.
-func member(space board.Space, name string) string { return decimal(space) + "|" + name }
-
-// cutMember takes it apart.
+// cutMember takes apart how a node-wide sorted set names an item or alarm of a
+// space: "<space>|<name>".
 func cutMember(m string) (board.Space, string, bool) {
 	head, name, ok := strings.Cut(m, "|")
 	n, err := strconv.ParseUint(head, 10, 32)

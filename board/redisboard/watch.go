@@ -22,7 +22,6 @@ type watches struct {
 	mu     sync.Mutex
 	open   map[board.Space][]*watcher
 	topics map[string]int // patterns in use, with their watchers
-	ended  bool
 }
 
 // watcher is one open Watch.
