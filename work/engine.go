@@ -44,6 +44,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once
+	stops   map[place]stopMark   // cancels that came before their run was known
 }
 
 // place names a job across contexts.
@@ -62,7 +63,7 @@ func New(b board.Board, cfg Config) *Engine {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{board: b, cfg: cfg, log: cfg.Logger, runners: map[*Runner]struct{}{}}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, runners: map[*Runner]struct{}{}, stops: map[place]stopMark{}}
 }
 
 // jobItem reads an item of a queue, a list or a lease as a job's key, in the

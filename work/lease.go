@@ -136,7 +136,7 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
-	e.stopHere(space, key)
+	e.stopHere(space, key, j.Attempt)
 	return nil
 }
 

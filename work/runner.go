@@ -155,10 +155,11 @@ func waitFor(done <-chan struct{}, d time.Duration) bool {
 // hold and release keep the book of runs in hand.
 func (r *Runner) hold(runs []*run) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, x := range runs {
 		r.held[x.place()] = x
 	}
+	r.mu.Unlock()
+	r.e.stopLate(runs)
 }
 
 func (r *Runner) release(x *run) {
@@ -180,15 +181,54 @@ func (r *Runner) join() (leave func()) {
 	}
 }
 
-// stopHere tells a job to stop if it runs in this process.
-func (e *Engine) stopHere(space board.Space, key domain.JobKey) {
+// stopMemory is how long a cancel is remembered that met no run in this
+// process: far longer than it takes from a claim to its run.
+const stopMemory = time.Minute
+
+// stopHere tells a job to stop if it runs in this process. One that was leased
+// a moment ago may not be in the book yet; then stopLate does it.
+func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	where := place{space, key}
 	for r := range e.runners {
 		r.mu.Lock()
-		if x := r.held[place{space, key}]; x != nil {
+		x := r.held[where]
+		r.mu.Unlock()
+		if x != nil {
+			x.cancel(script.ErrCancelled)
+			return
+		}
+	}
+	if len(e.runners) == 0 {
+		return
+	}
+	now := time.Now()
+	for old, mark := range e.stops {
+		if now.Sub(mark.at) > stopMemory {
+			delete(e.stops, old)
+		}
+	}
+	e.stops[where] = stopMark{attempt, now}
+}
+
+// stopMark is a cancel that met no run in this process.
+type stopMark struct {
+	attempt int64
+	at      time.Time
+}
+
+// stopLate stops those of the runs, now in the book, whose cancel came before.
+func (e *Engine) stopLate(runs []*run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.stops) == 0 {
+		return
+	}
+	for _, x := range runs {
+		if mark, ok := e.stops[x.place()]; ok && mark.attempt == x.claimed.Token {
+			delete(e.stops, x.place())
 			x.cancel(script.ErrCancelled)
 		}
-		r.mu.Unlock()
 	}
 }
