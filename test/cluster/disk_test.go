@@ -157,6 +157,11 @@ func TestDamagedFolder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newFolder(t, t.TempDir())
 			k.fill(2000)
+			if c.words == "" && size(t, newest(t, k.where, "*.log")) == 0 {
+				// Then the damage is all that the log has, and it may be
+				// taken for one that was overwritten.
+				c.words, c.either = "is damaged", true
+			}
 			c.damage(t, k.where)
 			if c.words == "" {
 				k.drain()
