@@ -1,3 +1,3 @@
-// Package telemetry sets up what a node says of itself: logs by slog and
-// metrics for Prometheus. Metric names end in their unit.
+// Package telemetry is what a node counts of itself: metrics for Prometheus.
+// Metric names end in their unit.
 package telemetry
