@@ -87,6 +87,7 @@ func TestANodeRunsJobsAndSaysWhatItServes(t *testing.T) {
 		if err != nil || j.Status != domain.JobFinished || j.RunnerID != n.RunnerID() {
 			t.Errorf("got %+v, %v", j, err)
 		}
+		synctest.Wait() // the record is written beside the first job, not before it
 		recs, err := b.Get(t.Context(), 0, layout.Runner(n.RunnerID()))
 		if err != nil {
 			t.Fatal(err)
