@@ -1,0 +1,111 @@
+package rhai
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/ramet-run/ramet/rhai/syntax"
+	"github.com/ramet-run/ramet/rhai/value"
+)
+
+// This file compiles code that runs among the variables of other code: the
+// text given to eval, and functions called as f!().
+
+// eval compiles eval(text).
+func (c *fnc) eval(n *syntax.Call) node {
+	x, here := c.node(n.Args[0], borrow), c.here()
+	c.evals++
+	argPos := n.Args[0].Start()
+	u := c.unit
+	return func(fr *frame) Value {
+		v := x(fr)
+		if v.IsNone() {
+			return v
+		}
+		if !v.Is(value.StringKind) {
+			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(v), Want: "string", Pos: argPos})
+		}
+		out := fr.evalText(u, here, v.AsString())
+		if r := fr.run; out.IsNone() && r.ctl == ctlError && r.err.Kind.Wrapped() {
+			r.err = &value.Error{Kind: value.ErrorInFunctionCall, Name: "eval", Inner: r.err, Pos: argPos}
+		}
+		return out
+	}
+}
+
+func (fr *frame) evalText(u *unit, here *site, text string) Value {
+	r := fr.run
+	opts := u.engine.parseOptions(nil)
+	opts.Vars, opts.Strict = nil, false
+	if text = strings.TrimSpace(text); text == "" {
+		return value.Unit
+	}
+	p, err := syntax.Parse(text, "", opts)
+	if err == nil && p.HasFuncs {
+		const why = "Function definitions must be at global level and cannot be inside a block or another function"
+		err = &syntax.Error{Kind: "WrongFnDefinition", Text: why}
+	}
+	if err != nil {
+		return fr.fail(parsing(err))
+	}
+	// Each run of an eval deepens the site by one, so that eval in eval in a
+	// loop is bounded like calls are.
+	if r.calls >= r.engine.maxCalls() {
+		return fr.overflow(Pos{})
+	}
+	inner := &unit{engine: u.engine, prog: p, fns: u.fns, methods: u.methods, names: u.names}
+	c := &fnc{unit: inner, site: here, allCells: true, captured: capturedNames(p.Body)}
+	body := c.statements(p.Body, own)
+	callee := r.enter(c.max)
+	callee.env, callee.outer, callee.this, callee.thisConst = fr.env, fr, fr.this, fr.thisConst
+	if !fr.spend(c.cost, Pos{}) {
+		r.leave(callee)
+		return Value{}
+	}
+	v := body(callee)
+	r.leave(callee)
+	return v
+}
+
+// capturingCall compiles f!(args): the function's body runs among the caller's variables.
+func (c *fnc) capturingCall(n *syntax.Call) node {
+	f := c.unit.fns[fnKey{n.Name, len(n.Args)}]
+	if f == nil {
+		return c.nativeCall(n)
+	}
+	args, here, pos := c.nodes(n.Args, own), c.here(), n.Pos
+	limit := c.unit.engine.maxCalls()
+	var body node
+	var slots int
+	// Compiled when first called: a function may call itself in this way.
+	var once sync.Once
+
+	compile := func() {
+		in := &fnc{unit: c.unit, site: here, block: 1, allCells: true, captured: map[string]bool{}}
+		for _, p := range f.def.Params {
+			in.declareNew(p.Name, false)
+		}
+		b := in.statements(f.def.Body.Body, own)
+		slots = in.max
+		body = b
+	}
+	return func(fr *frame) Value {
+		once.Do(compile)
+		r := fr.run
+		vals := r.scratch(len(args))
+		defer r.release(vals)
+		for i, a := range args {
+			if vals[i] = a(fr); vals[i].IsNone() {
+				return Value{}
+			}
+		}
+		if r.calls >= limit {
+			return fr.overflow(pos)
+		}
+		callee := r.enter(slots)
+		callee.env, callee.outer = fr.env, fr
+		copy(callee.slots, vals)
+		r.fuel -= f.cost
+		return fr.finish(f, callee, body(callee), pos)
+	}
+}

@@ -1,0 +1,125 @@
+package lib
+
+import (
+	"strings"
+
+	"github.com/ramet-run/ramet/rhai/value"
+)
+
+// This file does assignments with an operator in place.
+
+// Assign does *target op= b. Not done means that the language has no form of
+// its own for these types: then it is target = target op b. When ok is false,
+// c.Err tells why. A number keeps its tag.
+func Assign(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (done, ok bool) {
+	switch pairOf(target.Kind(), b.Kind()) {
+	case pairOf(intKind, intKind):
+		n, ok, defined := intOp(op, target.AsInt(), b.AsInt())
+		if !ok {
+			c.Fail(IntError(op, target.AsInt(), b.AsInt()))
+			return true, false
+		}
+		if defined {
+			replace(target, value.Int(n))
+		}
+		return defined, true
+	case pairOf(floatKind, floatKind):
+		return assignFloat(op, target, b.AsFloat()), true
+	case pairOf(floatKind, intKind):
+		return assignFloat(op, target, float64(b.AsInt())), true
+	case pairOf(boolKind, boolKind):
+		switch op {
+		case value.BitAnd, value.BitOr, value.BitXor:
+			v, _ := binaryBool(op, *target, b)
+			replace(target, v)
+			return true, true
+		}
+		return false, true
+	case pairOf(charKind, charKind), pairOf(charKind, stringKind):
+		return false, true // a string takes the char's place: nothing to gain here
+	}
+	switch kind := target.Kind(); {
+	case kind == stringKind:
+		return assignText(c, op, target, b)
+	case op != value.Add:
+		return false, true
+	case kind == arrayKind && b.Is(arrayKind):
+		return true, !arrayAppend(c, target, []value.Value{b}).IsNone()
+	case kind == arrayKind:
+		return true, !arrayPush(c, target, []value.Value{b}).IsNone()
+	case kind == mapKind && b.Is(mapKind):
+		return true, !mapMixin(c, target, []value.Value{b}).IsNone()
+	case kind == blobKind:
+		return assignBlob(c, target, b)
+	}
+	return false, true
+}
+
+// replace puts a new value in the place of an old one, whose tag stays.
+func replace(target *value.Value, v value.Value) {
+	if tag := target.Tag(); tag != 0 {
+		v = v.WithTag(tag)
+	}
+	*target = v
+}
+
+func assignFloat(op value.Op, target *value.Value, y float64) bool {
+	f, ok := floatArithmetic(op, target.AsFloat(), y)
+	if ok {
+		replace(target, value.Float(f))
+	}
+	return ok
+}
+
+func assignText(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (done, ok bool) {
+	switch op {
+	case value.Add:
+		return true, appendText(c, target, textOf(b))
+	case value.Sub:
+		if b.Is(stringKind) || b.Is(charKind) {
+			replace(target, value.Str(strings.ReplaceAll(target.AsString(), textOf(b), "")))
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// textOf is what adding b to a string adds.
+func textOf(b value.Value) string {
+	switch b.Kind() {
+	case stringKind:
+		return b.AsString()
+	case blobKind:
+		return lossy(b.AsBlob().Bytes)
+	}
+	return b.Display()
+}
+
+// appendText adds text to the string at p, within the limits.
+func appendText(c *value.Ctx, p *value.Value, text string) bool {
+	if text == "" {
+		return true
+	}
+	if !roomForText(c, len(p.AsString()), len(text)) {
+		return false
+	}
+	value.AppendString(p, text)
+	return true
+}
+
+func assignBlob(c *value.Ctx, target *value.Value, b value.Value) (done, ok bool) {
+	var add value.Func
+	switch b.Kind() {
+	case intKind:
+		add = blobPush
+	case charKind:
+		add = blobAppendChar
+	case stringKind:
+		add = blobAppendString
+	case blobKind:
+		add = blobAppendBlob
+	default:
+		return false, true
+	}
+	return true, !add(c, target, []value.Value{b}).IsNone()
+}

@@ -1,0 +1,66 @@
+package lib
+
+// This file holds the constants of exact.go, each as the sum of floats.
+
+// pi32 is pi/32, ln32 is ln(2)/32.
+var (
+	pi32 = [3]float64{0x1.921fb54442d18p-4, 0x1.1a62633145c07p-58, -0x1.f1976b7ed8fbcp-114}
+	ln32 = [3]float64{0x1.62e42fefa39efp-6, 0x1.abc9e3b39803fp-61, 0x1.7b57a079a1934p-116}
+)
+
+// sines are sin(i*pi/32).
+var sines = [17]sum{
+	{0, 0},
+	{0x1.917a6bc29b42cp-4, -0x1.e2718d26ed688p-60},
+	{0x1.8f8b83c69a60bp-3, -0x1.26d19b9ff8d82p-57},
+	{0x1.294062ed59f06p-2, -0x1.5d28da2c4612dp-56},
+	{0x1.87de2a6aea963p-2, -0x1.72cedd3d5a61p-57},
+	{0x1.e2b5d3806f63bp-2, 0x1.e0d891d3c6841p-58},
+	{0x1.1c73b39ae68c8p-1, 0x1.b25dd267f66p-55},
+	{0x1.44cf325091dd6p-1, 0x1.8076a2cfdc6b3p-57},
+	{0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55},
+	{0x1.8bc806b151741p-1, -0x1.2c5e12ed1336dp-55},
+	{0x1.a9b66290ea1a3p-1, 0x1.9f630e8b6dac8p-60},
+	{0x1.c38b2f180bdb1p-1, -0x1.6e0b1757c8d07p-56},
+	{0x1.d906bcf328d46p-1, 0x1.457e610231ac2p-56},
+	{0x1.e9f4156c62ddap-1, 0x1.760b1e2e3f81ep-55},
+	{0x1.f6297cff75cbp-1, 0x1.562172a361fd3p-56},
+	{0x1.fd88da3d12526p-1, -0x1.87df6378811c7p-55},
+	{0x1p0, 0},
+}
+
+// powers are 2**(i/32).
+var powers = [32]sum{
+	{0x1p0, 0},
+	{0x1.059b0d3158574p0, 0x1.d73e2a475b465p-55},
+	{0x1.0b5586cf9890fp0, 0x1.8a62e4adc610bp-54},
+	{0x1.11301d0125b51p0, -0x1.6c51039449b3ap-54},
+	{0x1.172b83c7d517bp0, -0x1.19041b9d78a76p-55},
+	{0x1.1d4873168b9aap0, 0x1.e016e00a2643cp-54},
+	{0x1.2387a6e756238p0, 0x1.9b07eb6c70573p-54},
+	{0x1.29e9df51fdee1p0, 0x1.612e8afad1255p-55},
+	{0x1.306fe0a31b715p0, 0x1.6f46ad23182e4p-55},
+	{0x1.371a7373aa9cbp0, -0x1.63aeabf42eae2p-54},
+	{0x1.3dea64c123422p0, 0x1.ada0911f09ebcp-55},
+	{0x1.44e086061892dp0, 0x1.89b7a04ef80dp-59},
+	{0x1.4bfdad5362a27p0, 0x1.d4397afec42e2p-56},
+	{0x1.5342b569d4f82p0, -0x1.07abe1db13cadp-55},
+	{0x1.5ab07dd485429p0, 0x1.6324c054647adp-54},
+	{0x1.6247eb03a5585p0, -0x1.383c17e40b497p-54},
+	{0x1.6a09e667f3bcdp0, -0x1.bdd3413b26456p-54},
+	{0x1.71f75e8ec5f74p0, -0x1.16e4786887a99p-55},
+	{0x1.7a11473eb0187p0, -0x1.41577ee04992fp-55},
+	{0x1.82589994cce13p0, -0x1.d4c1dd41532d8p-54},
+	{0x1.8ace5422aa0dbp0, 0x1.6e9f156864b27p-54},
+	{0x1.93737b0cdc5e5p0, -0x1.75fc781b57ebcp-57},
+	{0x1.9c49182a3f09p0, 0x1.c7c46b071f2bep-56},
+	{0x1.a5503b23e255dp0, -0x1.d2f6edb8d41e1p-54},
+	{0x1.ae89f995ad3adp0, 0x1.7a1cd345dcc81p-54},
+	{0x1.b7f76f2fb5e47p0, -0x1.5584f7e54ac3bp-56},
+	{0x1.c199bdd85529cp0, 0x1.11065895048ddp-55},
+	{0x1.cb720dcef9069p0, 0x1.503cbd1e949dbp-56},
+	{0x1.d5818dcfba487p0, 0x1.2ed02d75b3707p-55},
+	{0x1.dfc97337b9b5fp0, -0x1.1a5cd4f184b5cp-54},
+	{0x1.ea4afa2a490dap0, -0x1.e9c23179c2893p-54},
+	{0x1.f50765b6e454p0, 0x1.9d3e12dd8a18bp-54},
+}

@@ -1,0 +1,260 @@
+package value
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ramet-run/ramet/rhai/syntax"
+)
+
+// Error is what went wrong in a running script. Which fields count depends on
+// the kind; texts are made when they are asked for.
+type Error struct {
+	Kind ErrorKind
+	// Name is the variable, property, function signature, module or type
+	// concerned; for arithmetic, dot and system errors the whole text.
+	Name string
+	// Got and Want are the types of a mismatch, or of an indexer and its index.
+	Got, Want string
+	// Index and Len tell of bounds.
+	Index int64
+	Len   int
+	// Value is what was thrown, or the index that does not exist.
+	Value Value
+	// Parse is the cause of ErrorParsing.
+	Parse *syntax.Error
+	// Inner is what happened inside a function call or a module.
+	Inner *Error
+	// Cause is the Go error behind ErrorSystem or a native function's failure.
+	Cause error
+	Pos   syntax.Pos
+	// Source names the script in which the called function stands.
+	Source string
+}
+
+// ErrorKind tells what went wrong.
+type ErrorKind uint8
+
+// The kinds, named as the reference names them.
+const (
+	ErrorSystem ErrorKind = iota
+	ErrorParsing
+	ErrorVariableExists
+	ErrorForbiddenVariable
+	ErrorVariableNotFound
+	ErrorPropertyNotFound
+	ErrorIndexNotFound
+	ErrorFunctionNotFound
+	ErrorModuleNotFound
+	ErrorInFunctionCall
+	ErrorInModule
+	ErrorUnboundThis
+	ErrorMismatchDataType
+	ErrorMismatchOutputType
+	ErrorIndexingType
+	ErrorArrayBounds
+	ErrorStringBounds
+	ErrorBitFieldBounds
+	ErrorFor
+	ErrorDataRace
+	ErrorNonPureMethodCallOnConstant
+	ErrorAssignmentToConstant
+	ErrorDotExpr
+	ErrorArithmetic
+	ErrorTooManyOperations
+	ErrorTooManyVariables
+	ErrorTooManyModules
+	ErrorStackOverflow
+	ErrorDataTooLarge
+	ErrorTerminated
+	ErrorCustomSyntax
+	ErrorRuntime
+)
+
+var errorNames = [...]string{
+	"ErrorSystem", "ErrorParsing", "ErrorVariableExists", "ErrorForbiddenVariable", "ErrorVariableNotFound",
+	"ErrorPropertyNotFound", "ErrorIndexNotFound", "ErrorFunctionNotFound", "ErrorModuleNotFound",
+	"ErrorInFunctionCall", "ErrorInModule", "ErrorUnboundThis", "ErrorMismatchDataType",
+	"ErrorMismatchOutputType", "ErrorIndexingType", "ErrorArrayBounds", "ErrorStringBounds",
+	"ErrorBitFieldBounds", "ErrorFor", "ErrorDataRace", "ErrorNonPureMethodCallOnConstant",
+	"ErrorAssignmentToConstant", "ErrorDotExpr", "ErrorArithmetic", "ErrorTooManyOperations",
+	"ErrorTooManyVariables", "ErrorTooManyModules", "ErrorStackOverflow", "ErrorDataTooLarge",
+	"ErrorTerminated", "ErrorCustomSyntax", "ErrorRuntime",
+}
+
+// String gives the kind's name.
+func (k ErrorKind) String() string { return errorNames[k] }
+
+// Catchable reports whether a script may catch the error: limits, parse errors
+// and termination end the script whatever it says.
+func (k ErrorKind) Catchable() bool {
+	switch k {
+	case ErrorParsing, ErrorTooManyOperations, ErrorTooManyVariables, ErrorTooManyModules,
+		ErrorStackOverflow, ErrorDataTooLarge, ErrorTerminated, ErrorCustomSyntax:
+		return false
+	}
+	return true
+}
+
+// Wrapped reports whether the call of a function adds itself to the error.
+func (k ErrorKind) Wrapped() bool {
+	return k.Catchable() || k == ErrorParsing || k == ErrorCustomSyntax
+}
+
+// Innermost gives the error at the bottom of calls and modules.
+func (e *Error) Innermost() *Error {
+	for e.Inner != nil {
+		e = e.Inner
+	}
+	return e
+}
+
+// Unwrap gives the Go error that caused this one, or the inner error.
+func (e *Error) Unwrap() error {
+	if e.Cause != nil {
+		return e.Cause
+	}
+	if e.Inner != nil {
+		return e.Inner
+	}
+	if e.Parse != nil {
+		return e.Parse
+	}
+	return nil
+}
+
+// Error gives the whole text: the cause first, then each call that led there.
+func (e *Error) Error() string {
+	var b strings.Builder
+	e.write(&b, "")
+	return b.String()
+}
+
+// write renders the error; source names the script of the function that it happened in.
+func (e *Error) write(b *strings.Builder, source string) {
+	switch e.Kind {
+	case ErrorInFunctionCall:
+		e.Inner.write(b, e.Source)
+		b.WriteByte('\n')
+	case ErrorInModule:
+		e.Inner.write(b, "")
+		b.WriteByte('\n')
+	}
+	b.WriteString(e.Text())
+	if source != "" {
+		b.WriteString(" @ '" + source + "'")
+	}
+	if pos := e.Position(); !pos.IsZero() {
+		fmt.Fprintf(b, " (line %d, position %d)", pos.Line, pos.Col)
+	}
+}
+
+// Position is where it happened: of a syntax error, in the text that was parsed.
+func (e *Error) Position() syntax.Pos {
+	if e.Kind == ErrorParsing && e.Parse != nil {
+		return e.Parse.Pos
+	}
+	return e.Pos
+}
+
+// Text gives the error's own text, without calls around it and its position.
+func (e *Error) Text() string {
+	switch e.Kind {
+	case ErrorParsing:
+		if e.Parse != nil {
+			return "Syntax error: " + e.Parse.Text
+		}
+		return "Syntax error: " + e.Name
+	case ErrorVariableExists:
+		return "Variable already defined: " + e.Name
+	case ErrorForbiddenVariable:
+		return "Forbidden variable name: " + e.Name
+	case ErrorVariableNotFound:
+		return "Variable not found: " + e.Name
+	case ErrorPropertyNotFound:
+		return "Property not found: " + e.Name
+	case ErrorIndexNotFound:
+		return "Invalid index: " + e.Value.Display()
+	case ErrorFunctionNotFound:
+		return "Function not found: " + e.Name
+	case ErrorModuleNotFound:
+		return "Module not found: " + e.Name
+	case ErrorInFunctionCall:
+		text := "in call to function '" + e.Name + "'"
+		if strings.HasPrefix(e.Name, "anon$") {
+			text = "in closure call"
+		}
+		if e.Source != "" {
+			text += " (from '" + e.Source + "')"
+		}
+		return text
+	case ErrorInModule:
+		if e.Name == "" {
+			return "in module"
+		}
+		return "in module '" + e.Name + "'"
+	case ErrorUnboundThis:
+		return "'this' not bound"
+	case ErrorMismatchDataType:
+		return mismatch("Data type incorrect", e.Got, e.Want)
+	case ErrorMismatchOutputType:
+		return mismatch("Output type incorrect", e.Got, e.Want)
+	case ErrorIndexingType:
+		return "Indexer unavailable: " + e.Name
+	case ErrorArrayBounds:
+		return fmt.Sprintf("Array index %d out of bounds: %s", e.Index, count(e.Len, "array", "element"))
+	case ErrorStringBounds:
+		return fmt.Sprintf("String index %d out of bounds: %s", e.Index, count(e.Len, "string", "character"))
+	case ErrorBitFieldBounds:
+		return fmt.Sprintf("Bit-field index %d out of bounds: %s", e.Index, count(e.Len, "bit-field", "bit"))
+	case ErrorFor:
+		return "For loop expects iterable type"
+	case ErrorDataRace:
+		if e.Name == "" {
+			return "Data race detected"
+		}
+		return "Data race detected on variable '" + e.Name + "'"
+	case ErrorNonPureMethodCallOnConstant:
+		return "Non-pure method '" + e.Name + "' cannot be called on constant"
+	case ErrorAssignmentToConstant:
+		return "Cannot modify constant " + e.Name
+	case ErrorTooManyOperations:
+		return "Too many operations"
+	case ErrorTooManyVariables:
+		return "Too many variables defined"
+	case ErrorTooManyModules:
+		return "Too many modules imported"
+	case ErrorStackOverflow:
+		return "Stack overflow"
+	case ErrorDataTooLarge:
+		return e.Name + " too large"
+	case ErrorTerminated:
+		return "Script terminated"
+	case ErrorRuntime:
+		if e.Value.IsNone() || e.Value.IsUnit() || e.Value.Is(StringKind) && e.Value.AsString() == "" {
+			return "Runtime error"
+		}
+		return "Runtime error: " + e.Value.Display()
+	}
+	return e.Name
+}
+
+func mismatch(what, got, want string) string {
+	switch {
+	case got == "":
+		return what + ", expecting " + want
+	case want == "":
+		return what + ": " + got
+	}
+	return what + ": " + got + " (expecting " + want + ")"
+}
+
+func count(n int, what, item string) string {
+	switch n {
+	case 0:
+		return what + " is empty"
+	case 1:
+		return "only 1 " + item + " in " + what
+	}
+	return fmt.Sprintf("only %d %ss in %s", n, item, what)
+}

@@ -1,0 +1,105 @@
+package value
+
+import (
+	"unicode/utf8"
+	"unsafe"
+)
+
+// String is a text. Texts never change, but a String that only one place holds
+// may grow at its end.
+type String struct {
+	header
+	s string
+	// buf, when not nil, is the memory behind s with room to grow.
+	buf []byte
+	// chars is the number of characters of the first counted bytes of s.
+	chars, counted int
+}
+
+// Str makes a string.
+func Str(s string) Value {
+	return Value{&(&String{header: header{kind: StringKind}, s: s}).header, 0}
+}
+
+// Constant makes a string that is never changed in place: a literal of a script.
+func Constant(s string) Value {
+	return Value{&(&String{header: header{kind: StringKind, shared: true}, s: s, chars: utf8.RuneCountInString(s), counted: len(s)}).header, 0}
+}
+
+// Chars counts the characters of a string. The count is remembered, so that it
+// costs only what has been added since the last time.
+func (v Value) Chars() int {
+	s := v.str()
+	if s.counted == len(s.s) {
+		return s.chars
+	}
+	n := s.chars + utf8.RuneCountInString(s.s[s.counted:])
+	// A shared text may be a literal that other goroutines read too: its count
+	// was taken when it was made, so that nothing is written here for those.
+	s.chars, s.counted = n, len(s.s)
+	return n
+}
+
+// IsASCII reports that every character of the string is one byte.
+func (v Value) IsASCII() bool { return v.Chars() == len(v.str().s) }
+
+// AppendString adds text to the string at p, in place where only p holds it.
+func AppendString(p *Value, text string) {
+	s := p.str()
+	if len(text) == 0 {
+		return
+	}
+	if s.shared {
+		grown := &String{header: header{kind: StringKind}, chars: s.chars, counted: s.counted}
+		grown.buf = make([]byte, 0, (len(s.s)+len(text))*2)
+		grown.buf = append(append(grown.buf, s.s...), text...)
+		grown.s = unsafe.String(unsafe.SliceData(grown.buf), len(grown.buf))
+		*p = Value{&grown.header, p.n}
+		return
+	}
+	if s.buf == nil || len(s.buf) != len(s.s) {
+		s.buf = append(make([]byte, 0, (len(s.s)+len(text))*2), s.s...)
+	}
+	// Bytes up to len(s.s) are never written again, so texts taken from here stay true.
+	s.buf = append(s.buf, text...)
+	s.s = unsafe.String(unsafe.SliceData(s.buf), len(s.buf))
+}
+
+// Concat makes the string a + b.
+func Concat(a, b string) Value { return Str(a + b) }
+
+// CharAt gives the character at index i (0..Chars-1).
+func (v Value) CharAt(i int) rune {
+	s := v.str().s
+	if v.IsASCII() {
+		return rune(s[i])
+	}
+	for _, r := range s {
+		if i == 0 {
+			return r
+		}
+		i--
+	}
+	return utf8.RuneError
+}
+
+// Substring gives the characters from index i up to j (0 <= i <= j <= Chars).
+func (v Value) Substring(i, j int) string {
+	s := v.str().s
+	if v.IsASCII() {
+		return s[i:j]
+	}
+	from := ByteOffset(s, i)
+	return s[from : from+ByteOffset(s[from:], j-i)]
+}
+
+// ByteOffset gives the offset of character n in s, len(s) when it has fewer.
+func ByteOffset(s string, n int) int {
+	for at := range s {
+		if n == 0 {
+			return at
+		}
+		n--
+	}
+	return len(s)
+}
