@@ -713,14 +713,19 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 			} else {
 				temp = fr.index(s, *p, vals)
 			}
-			if temp.IsNone() {
+			switch {
+			case !temp.IsNone():
+				temp.Keep()
+				if out := fr.operate(&temp, op, opName, v, pos); out.IsNone() {
+					return out
+				}
+				v = temp
+			case fr.run.ctl != ctlError || fr.run.err.Kind != value.ErrorIndexingType:
 				return temp
+			default:
+				// What cannot be read by index is set all the same; the lack of a setter is the error then.
+				fr.run.ctl, fr.run.err = ctlNone, nil
 			}
-			temp.Keep()
-			if out := fr.operate(&temp, op, opName, v, pos); out.IsNone() {
-				return out
-			}
-			v = temp
 			opName = ""
 		}
 	}
@@ -743,6 +748,9 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 	grown := p
 	if s.kind == syntax.IndexStep {
 		grown = &v
+		if p.Is(value.MapKind) && fr.run.sizes && !fr.within(sizes{maps: p.AsMap().Len()}, pos) {
+			return Value{}
+		}
 	}
 	if !fr.fits(*grown, pos) || !fr.charge(16, pos) {
 		return Value{}

@@ -79,6 +79,12 @@ func keyOf(v Value) (switchKey, bool) {
 		return switchKey{kind: value.CharKind, n: uint64(v.AsChar())}, true
 	case value.StringKind:
 		return switchKey{kind: value.StringKind, s: v.AsString()}, true
+	case value.RangeKind, value.RangeInclKind:
+		return switchKey{kind: v.Kind(), s: v.Display()}, true
+	case value.FnKind:
+		if f := v.AsFn(); len(f.Curry) == 0 {
+			return switchKey{kind: value.FnKind, s: f.Name}, true
+		}
 	}
 	return switchKey{}, false
 }
@@ -103,6 +109,13 @@ func (c *fnc) switchNode(n *syntax.Switch, m mode) node {
 		for _, v := range k.Values {
 			if v.Range {
 				ranges = append(ranges, switchRange{v.From, v.To, v.Inclusive, i})
+				// A range that is switched on matches the same range.
+				whole := value.NewRange(v.From, v.To)
+				if v.Inclusive {
+					whole = value.NewRangeIncl(v.From, v.To)
+				}
+				key, _ := keyOf(whole)
+				table[key] = append(table[key], i)
 				continue
 			}
 			lit := literalValue(v.Value)
@@ -227,6 +240,12 @@ func literalValue(n syntax.Node) Value {
 		if len(n.Body) == 1 {
 			return literalValue(n.Body[0])
 		}
+	case *syntax.Call: // Fn("name")
+		if l, ok := n.Args[0].(*syntax.Literal); ok && n.Name == "Fn" {
+			return value.NewFn(l.Str, nil, nil, nil)
+		}
+	case *syntax.Closure:
+		return value.NewFn(n.Fn.Name, nil, nil, nil)
 	}
 	return value.Unit
 }

@@ -50,61 +50,73 @@ func (fr *frame) globalFunction(name string, arity int) *moduleFunction {
 	return nil
 }
 
+// sizes sums what a value holds as the reference does: items of arrays and
+// blobs, entries of maps, bytes of strings, nested ones included.
+type sizes struct{ arrays, maps, texts int }
+
+func (s *sizes) add(t sizes) {
+	s.arrays, s.maps, s.texts = s.arrays+t.arrays, s.maps+t.maps, s.texts+t.texts
+}
+
 // fits checks the sizes of a value that has grown.
 func (fr *frame) fits(v Value, pos Pos) bool {
-	r := fr.run
-	if !r.sizes {
-		return true
-	}
-	r.ctx.Pos = pos
-	l := r.ctx.Limits
-	arrays, maps, texts := sizesOf(v, 0)
-	if l.MaxString > 0 && texts > l.MaxString {
-		r.ctx.FitsString(texts)
-	} else if l.MaxArray > 0 && arrays > l.MaxArray {
-		r.ctx.FitsArray(arrays)
-	} else if l.MaxMap > 0 && maps > l.MaxMap {
-		r.ctx.FitsMap(maps)
-	} else {
+	return !fr.run.sizes || fr.within(sizesOf(v, 0), pos)
+}
+
+// fitsItem checks what a list that is being made holds with one more item.
+func (fr *frame) fitsItem(total *sizes, item Value, pos Pos) bool {
+	total.add(sizesOf(item, 0))
+	total.arrays++
+	return fr.within(*total, pos)
+}
+
+// fitsEntry is fitsItem for a map.
+func (fr *frame) fitsEntry(total *sizes, item Value, pos Pos) bool {
+	total.add(sizesOf(item, 0))
+	total.maps++
+	return fr.within(*total, pos)
+}
+
+func (fr *frame) within(s sizes, pos Pos) bool {
+	c := &fr.run.ctx
+	c.Pos = pos
+	if c.FitsString(s.texts) && c.FitsArray(s.arrays) && c.FitsMap(s.maps) {
 		return true
 	}
 	fr.failed(pos)
 	return false
 }
 
-// sizesOf sums sizes as the reference does: items of arrays and blobs, entries
-// of maps, nested ones included, and the texts string.
-func sizesOf(v Value, depth int) (arrays, maps, texts int) {
+// sizesOf measures a value. Deeper than any script nests it looks no further.
+func sizesOf(v Value, depth int) (s sizes) {
 	if depth > 64 {
-		return 0, 0, 0
+		return s
 	}
 	switch v.Kind() {
 	case value.ArrayKind:
 		for _, x := range v.AsArray().Items {
-			a, m, s := sizesOf(x, depth+1)
-			arrays, maps, texts = arrays+a, maps+m, texts+s
-			arrays++
+			s.arrays++
 			if x.Is(value.BlobKind) {
-				arrays++
+				s.arrays++
 			}
+			s.add(sizesOf(x, depth+1))
 		}
 	case value.BlobKind:
-		arrays = len(v.AsBlob().Bytes)
+		s.arrays = len(v.AsBlob().Bytes)
 	case value.MapKind:
 		for _, e := range v.AsMap().Entries() {
-			a, m, s := sizesOf(e.Value, depth+1)
-			arrays, maps, texts = arrays+a, maps+m, texts+s
-			maps++
+			s.maps++
 			if e.Value.Is(value.BlobKind) {
-				arrays++
+				s.arrays++
 			}
+			s.add(sizesOf(e.Value, depth+1))
 		}
 	case value.StringKind:
-		texts = len(v.AsString())
+		s.texts = len(v.AsString())
 	case value.CellKind:
 		return sizesOf(v.AsCell().V, depth+1)
 	}
-	return arrays, maps, texts
+	return s
 }
 
 // charge counts bytes that have been used; now and then what is alive is measured.

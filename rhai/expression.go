@@ -143,13 +143,14 @@ func (c *fnc) array(n *syntax.ArrayLit) node {
 	pos := n.Pos
 	return func(fr *frame) Value {
 		list := make([]Value, len(items))
+		var total sizes
 		for i, item := range items {
 			v := item(fr)
 			if v.IsNone() {
 				return v
 			}
 			list[i] = v
-			if fr.run.sizes && !fr.fits(value.NewArray(list[:i+1]), n.Items[i].Start()) {
+			if fr.run.sizes && !fr.fitsItem(&total, v, n.Items[i].Start()) {
 				return Value{}
 			}
 		}
@@ -171,13 +172,14 @@ func (c *fnc) mapLit(n *syntax.MapLit) node {
 	return func(fr *frame) Value {
 		v := value.NewMap(len(keys))
 		m := v.AsMap()
+		var total sizes
 		for i, key := range keys {
 			item := values[i](fr)
 			if item.IsNone() {
 				return item
 			}
 			m.Set(key, item)
-			if fr.run.sizes && !fr.fits(v, n.Values[i].Start()) {
+			if fr.run.sizes && !fr.fitsEntry(&total, item, n.Values[i].Start()) {
 				return Value{}
 			}
 		}
@@ -262,8 +264,11 @@ func (c *fnc) throw(n *syntax.Throw) node {
 // position is where the reference says an expression is when its value does
 // not fit: at its operator, or at the first dot or bracket of a chain.
 func position(n syntax.Node) Pos {
-	if ch, ok := n.(*syntax.Chain); ok {
-		return ch.Steps[0].OpPos
+	switch n := n.(type) {
+	case *syntax.Chain:
+		return n.Steps[0].OpPos
+	case *syntax.Binary:
+		return n.Pos
 	}
 	return n.Start()
 }

@@ -208,6 +208,8 @@ type callback struct {
 	env   *environ
 	pos   Pos
 	konst bool
+	// where the name led the last time, as a method and as a function
+	asThis, asArg target
 }
 
 // Callback prepares fn for repeated calls: see value.Host.
@@ -215,6 +217,7 @@ func (r *run) Callback(c *value.Ctx, fn Value) value.Callback {
 	fr := r.current()
 	cb := &callback{r: r, fr: fr, f: fn.AsFn(), fn: fn, pos: c.Pos, konst: c.Const}
 	cb.env = fr.envOf(cb.f)
+	cb.asThis.name, cb.asArg.name = cb.f.Name, cb.f.Name
 	if def, ok := cb.f.Def.(*function); ok {
 		cb.def = def
 	}
@@ -282,59 +285,68 @@ func (cb *callback) direct(el *Value, fixed []Value, at int, extra []Value) Valu
 	return fr.finish(def, callee, def.body(callee), cb.pos)
 }
 
-// named calls a pointer that is known by name: each form is tried until one exists.
+// named calls a pointer that is known by name, in the first form that exists
+// for these values.
 func (cb *callback) named(el *Value, fixed []Value, at int, extra []Value) Value {
-	fr, name := cb.fr, cb.f.Name
-	build := func(withEl, withExtra bool) []Value {
-		args := append([]Value{}, cb.f.Curry...)
+	fr, r := cb.fr, cb.r
+	args := r.scratch(len(cb.f.Curry) + len(fixed) + len(extra) + 1)
+	defer r.release(args)
+	forms := [...]form{{this: true}, {el: true}, {el: true, extra: true}}
+	n := 3
+	if el == nil || at < 0 {
+		forms[1], n = form{this: true, extra: true}, 2
+	}
+	var last []Value
+	for _, f := range forms[:n] {
+		var this *Value
+		if f.this {
+			this = el
+		}
+		k := copy(args, cb.f.Curry)
 		for i, a := range fixed {
-			if withEl && i == at {
-				args = append(args, el.Keep())
+			if f.el && i == at {
+				args[k] = el.Keep()
+				k++
 			}
-			args = append(args, a)
+			args[k] = a
+			k++
 		}
-		if withEl && at >= len(fixed) {
-			args = append(args, el.Keep())
+		if f.el && at >= len(fixed) {
+			args[k] = el.Keep()
+			k++
 		}
-		if withExtra {
-			args = append(args, extra...)
+		if f.extra {
+			k += copy(args[k:], extra)
 		}
-		return args
-	}
-	exists := func(this *Value, args []Value) bool {
-		if fr.namedFunction(name, cb.env, this, len(args)) != nil {
-			return true
-		}
-		t := target{name: name}
-		if this != nil {
-			return t.native(fr, this, args) != nil
-		}
-		if len(args) == 0 {
-			return t.native(fr, nil, nil) != nil
-		}
-		if t.native(fr, &args[0], args[1:]) != nil {
-			return true
-		}
-		op := value.OpOf(name)
-		return len(args) == 2 && op != value.NoOp
-	}
-	type form struct {
-		this *Value
-		args []Value
-	}
-	forms := []form{{el, build(false, false)}}
-	if el != nil && at >= 0 {
-		forms = append(forms, form{nil, build(true, false)}, form{nil, build(true, true)})
-	} else {
-		forms = append(forms, form{el, build(false, true)})
-	}
-	for _, f := range forms {
-		if exists(f.this, f.args) {
-			return fr.callNamed(name, cb.env, f.this, cb.konst, f.args, cb.pos)
+		last = args[:k]
+		if cb.exists(this, last) {
+			return fr.callNamed(cb.f.Name, cb.env, this, cb.konst, last, cb.pos)
 		}
 	}
-	last := forms[len(forms)-1]
-	return fr.notFoundFn(name, last.this, last.args, cb.pos)
+	var this *Value
+	if forms[n-1].this {
+		this = el
+	}
+	return fr.notFoundFn(cb.f.Name, this, last, cb.pos)
+}
+
+// form is a way to hand an element to a callback.
+type form struct{ this, el, extra bool }
+
+// exists reports whether the name leads to something for these arguments.
+func (cb *callback) exists(this *Value, args []Value) bool {
+	fr, name := cb.fr, cb.f.Name
+	switch {
+	case fr.namedFunction(name, cb.env, this, len(args)) != nil:
+		return true
+	case this != nil:
+		return cb.asThis.native(fr, this, args) != nil
+	case len(args) == 0:
+		return cb.asArg.native(fr, nil, nil) != nil
+	case cb.asArg.native(fr, &args[0], args[1:]) != nil:
+		return true
+	}
+	return len(args) == 2 && value.OpOf(name) != value.NoOp
 }
 
 // noForm reports a function whose parameters fit no form, with the last form tried.

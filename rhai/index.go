@@ -227,14 +227,14 @@ func (fr *frame) setByte(p *Value, s *step, i, v Value, pos Pos) bool {
 		fr.wrongIndex(i, "i64", s)
 		return false
 	}
-	if !v.Is(value.IntKind) {
-		return fr.wrongType(v, "INT", pos)
-	}
 	b := value.MutBlob(p).Bytes
 	n, ok := at(i.AsInt(), len(b))
 	if !ok {
 		fr.fail(&value.Error{Kind: value.ErrorArrayBounds, Index: i.AsInt(), Len: len(b), Pos: s.indexPos})
 		return false
+	}
+	if !v.Is(value.IntKind) {
+		return fr.wrongType(v, "INT", pos)
 	}
 	b[n] = byte(v.AsInt())
 	return true
@@ -245,13 +245,13 @@ func (fr *frame) setChar(p *Value, s *step, i, v Value, pos Pos) bool {
 	text := p.AsString()
 	switch i.Kind() {
 	case value.IntKind:
-		if !v.Is(value.CharKind) {
-			return fr.wrongType(v, "char", pos)
-		}
 		k, ok := at(i.AsInt(), n)
 		if !ok {
 			fr.fail(&value.Error{Kind: value.ErrorStringBounds, Index: i.AsInt(), Len: n, Pos: s.indexPos})
 			return false
+		}
+		if !v.Is(value.CharKind) {
+			return fr.wrongType(v, "char", pos)
 		}
 		// The reference writes at the absolute value of a negative index. So do
 		// we: it is what scripts that run there rely on.
@@ -283,25 +283,25 @@ func (fr *frame) setBits(p *Value, s *step, i, v Value, pos Pos) bool {
 	n := uint64(p.AsInt())
 	switch i.Kind() {
 	case value.IntKind:
-		if !v.Is(value.BoolKind) {
-			return fr.wrongType(v, "bool", pos)
-		}
 		k, ok := at(i.AsInt(), 64)
 		if !ok {
 			fr.fail(&value.Error{Kind: value.ErrorBitFieldBounds, Index: i.AsInt(), Len: 64, Pos: s.indexPos})
 			return false
+		}
+		if !v.Is(value.BoolKind) {
+			return fr.wrongType(v, "bool", pos)
 		}
 		n &^= 1 << k
 		if v.AsBool() {
 			n |= 1 << k
 		}
 	case value.RangeKind, value.RangeInclKind:
-		if !v.Is(value.IntKind) {
-			return fr.wrongType(v, "integer", pos)
-		}
 		from, bits, ok := fr.bitSpan(s, i.AsRange())
 		if !ok {
 			return false
+		}
+		if !v.Is(value.IntKind) {
+			return fr.wrongType(v, "integer", pos)
 		}
 		mask := bitMask(from, bits)
 		n = n&^mask | uint64(v.AsInt())<<from&mask

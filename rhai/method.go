@@ -66,8 +66,12 @@ func (w *walker) call(i int, s *step) Value {
 // takesCallback reports a function that calls back with elements of its first
 // argument, which the callback may change.
 func takesCallback(f *value.Native) bool {
-	for _, p := range f.Params {
-		if p.Kinds != value.AnyKind && p.Kinds.Has(value.FnKind) {
+	if r := f.Params[0].Kinds; !r.Has(value.ArrayKind) && !r.Has(value.MapKind) {
+		return false
+	}
+	for _, p := range f.Params[1:] {
+		// A callback may be given by its name too.
+		if p.Kinds.Has(value.FnKind) || p.Kinds.Has(value.StringKind) {
 			return true
 		}
 	}

@@ -243,13 +243,17 @@ func (c *fnc) binary(n *syntax.Binary, m mode) node {
 			return c.comparison(n, op)
 		}
 	}
-	x, y := s.x, s.y
+	x, y, open := s.x, s.y, n.Open
 	return func(fr *frame) Value {
 		v := x(fr)
 		if v.IsNone() {
 			return v
 		}
-		return s.slow(fr, v, y(fr))
+		w := y(fr)
+		if open && !v.Is(value.IntKind) {
+			w = value.Unit // the end that is not written: there is none but for ints
+		}
+		return s.slow(fr, v, w)
 	}
 }
 

@@ -85,7 +85,7 @@ func arraySet(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 // settledUnit is what a function returns that has put item into the array at
 // this, which had before items.
 func settledUnit(c *value.Ctx, this *value.Value, before int, item value.Value) value.Value {
-	if nests(item) && !settled(c, *this, before, len(this.AsArray().Items)) {
+	if !settledWith(c, item, *this, before, len(this.AsArray().Items)) {
 		return value.Value{}
 	}
 	return value.Unit

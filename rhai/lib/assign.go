@@ -1,16 +1,12 @@
 package lib
 
-import (
-	"strings"
-
-	"github.com/ramet-run/ramet/rhai/value"
-)
+import "github.com/ramet-run/ramet/rhai/value"
 
 // This file does assignments with an operator in place.
 
 // Assign does *target op= b. Not done means that the language has no form of
 // its own for these types: then it is target = target op b. When ok is false,
-// c.Err tells why. A number keeps its tag.
+// c.Err tells why. What is changed keeps its tag.
 func Assign(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (done, ok bool) {
 	switch pairOf(target.Kind(), b.Kind()) {
 	case pairOf(intKind, intKind):
@@ -19,7 +15,10 @@ func Assign(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (done
 			c.Fail(IntError(op, target.AsInt(), b.AsInt()))
 			return true, false
 		}
-		if defined {
+		switch {
+		case defined && op >= value.Shl: // shifts and operators of bits make a new int, as in the reference
+			target.SetInt(n)
+		case defined:
 			replace(target, value.Int(n))
 		}
 		return defined, true
@@ -77,7 +76,7 @@ func assignText(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (
 		return true, appendText(c, target, textOf(b))
 	case value.Sub:
 		if b.Is(stringKind) || b.Is(charKind) {
-			replace(target, value.Str(strings.ReplaceAll(target.AsString(), textOf(b), "")))
+			replace(target, value.Str(without(target.AsString(), b)))
 			return true, true
 		}
 	}

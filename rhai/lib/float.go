@@ -9,14 +9,21 @@ import (
 
 // This file computes with floats. They are compared with a tolerance: the
 // difference counts relative to the larger one, or as it is next to zero. With
-// NaN, and between infinities, no comparison holds.
+// NaN (but see gap), and between infinities, no comparison holds.
 
 const epsilon = 0x1p-52
 
 // gap gives (y - x) / m, where m is 1 next to zero, else the larger of |x|, |y|.
+// The reference takes the larger one without NaN, and nought as no gap: so
+// zero equals NaN, which nothing else does.
 func gap(x, y float64) float64 {
 	if x*y == 0 {
 		return y - x
+	}
+	if x == 0 || y == 0 { // and the other is NaN or infinite, or the product were 0
+		if x != x || y != y {
+			return 0
+		}
 	}
 	return (y - x) / max(math.Abs(x), math.Abs(y))
 }

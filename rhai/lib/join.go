@@ -2,6 +2,7 @@ package lib
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/ramet-run/ramet/rhai/value"
 )
@@ -38,12 +39,21 @@ func join(c *value.Ctx, a, b string) value.Value {
 func concat(c *value.Ctx, a value.Value, text string, full value.Value) value.Value {
 	switch s := a.AsString(); {
 	case text == "":
-		return a.Keep()
+		return a.Keep().WithTag(0)
 	case s == "" && !full.IsNone():
-		return full.Keep()
+		return full.Keep().WithTag(0)
 	default:
 		return join(c, s, text)
 	}
+}
+
+// without is s - part, where every occurrence of a string or char is taken
+// out. As in the reference, the empty string less another is that other.
+func without(s string, part value.Value) string {
+	if s == "" && part.Is(stringKind) {
+		return part.AsString()
+	}
+	return strings.ReplaceAll(s, short(part), "")
 }
 
 func appendBytes(c *value.Ctx, b []byte, text string) value.Value {

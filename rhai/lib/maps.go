@@ -56,7 +56,7 @@ func mapSet(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	if !add(c, m, args[0].AsString(), v) {
 		return value.Value{}
 	}
-	if nests(v) && !settled(c, *this, before, m.Len()) {
+	if !settledWith(c, v, *this, before, m.Len()) {
 		return value.Value{}
 	}
 	return value.Unit

@@ -21,6 +21,8 @@ const (
 	// glance is how many nested values are counted where counting all of them
 	// again and again would cost too much.
 	glance = 256
+	// few items can always be looked through.
+	few = 16
 )
 
 // room reports whether an array (or blob) of n items of size bytes each may be
@@ -81,11 +83,23 @@ func settled(c *value.Ctx, v value.Value, before, after int) bool {
 		return true
 	}
 	t := tally{left: glance}
-	if stride := 1 << max(bits.Len(uint(after))-3, 0); before/stride != after/stride {
+	if quarter(before, after) {
 		t.left = math.MaxInt
 	}
 	t.add(v)
 	return c.FitsArray(t.items) && c.FitsMap(t.entries)
+}
+
+// settledWith is settled after one item has been put into v.
+func settledWith(c *value.Ctx, item, v value.Value, before, after int) bool {
+	// An item with nothing in it adds so little that no glance is needed.
+	return after > few && !nests(item) && !quarter(before, after) || settled(c, v, before, after)
+}
+
+// quarter reports that growing from before to after has passed about a quarter.
+func quarter(before, after int) bool {
+	stride := 1 << max(bits.Len(uint(after))-3, 0)
+	return before/stride != after/stride
 }
 
 // tally counts the items of arrays and blobs and the entries of maps.

@@ -323,9 +323,15 @@ func (n *Name) Start() Pos {
 	}
 	return n.Pos
 }
-func (n *This) Start() Pos   { return n.Pos }
-func (n *Unary) Start() Pos  { return n.Pos }
-func (n *Binary) Start() Pos { return n.Pos }
+func (n *This) Start() Pos  { return n.Pos }
+func (n *Unary) Start() Pos { return n.Pos }
+func (n *Binary) Start() Pos {
+	switch n.Op {
+	case "&&", "||", "??":
+		return n.X.Start()
+	}
+	return n.Pos
+}
 func (n *Call) Start() Pos {
 	if len(n.Path) > 0 {
 		return n.Path[0].Pos
