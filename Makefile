@@ -4,8 +4,8 @@ export CGO_ENABLED ?= 0
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GOTESTSUM := go tool -modfile=tools/go.mod gotestsum
-STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
+STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
 
 .PHONY: help
 help: ## this list
@@ -50,6 +50,25 @@ kill: ## 200 rounds of kill -9 under load, embedded and Redis
 .PHONY: bench
 bench: ## measure everything; prints JSON lines (needs redis-server)
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench
+
+.PHONY: bench-check
+bench-check: ## compare speed, as ratios, with bench/recorded.json; fails when one is 10 % worse (minutes)
+	scripts/install-test-servers
+	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench -check
+
+.PHONY: bench-record
+bench-record: ## measure those ratios anew and write bench/recorded.json
+	scripts/install-test-servers
+	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench -record
+
+.PHONY: bench-beside
+bench-beside: ## ours and the programs whose commands are in the file BESIDE, in turn; see docs/performance.md
+	@test -n "$(BESIDE)" || { echo "say which: make bench-beside BESIDE=FILE, with a command on each line"; exit 2; }
+	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench -beside $(BESIDE) $(ARGS)
+
+.PHONY: rhai-compare
+rhai-compare: build ## our Rhai against the Rust reference (needs cargo): answers, FUZZTIME of random programs, speed
+	go run ./tools/rhaicompare -fuzz $(or $(FUZZTIME),60s) $(ARGS)
 
 .PHONY: cover
 cover: ## test coverage by package

@@ -26,15 +26,7 @@ func (c Caller) CreateActor(ctx context.Context, p CreateActorParams) (CreatedAc
 		return CreatedActor{}, err
 	}
 	a, existing, err := c.api.parts.Directory.CreateActor(ctx, p.Actor)
-	return CreatedActor{viewActor(a), existing}, err
-}
-
-// viewActor writes an empty list as such.
-func viewActor(a domain.Actor) domain.Actor {
-	if a.Address == nil {
-		a.Address = []domain.Address{}
-	}
-	return a
+	return CreatedActor{a, existing}, err
 }
 
 // ActorParams name an actor.
@@ -47,8 +39,7 @@ func (c Caller) ShowActor(ctx context.Context, p ActorParams) (domain.Actor, err
 	if err := c.mayHere(ctx, identity.Know, domain.Actor{ID: p.Actor}.Key()); err != nil {
 		return domain.Actor{}, err
 	}
-	a, err := c.api.parts.Directory.Actor(ctx, p.Actor)
-	return viewActor(a), err
+	return c.api.parts.Directory.Actor(ctx, p.Actor)
 }
 
 // ListActorsParams are those of actor.list.
@@ -68,9 +59,7 @@ func (c Caller) ListActors(ctx context.Context, p ListActorsParams) (ActorList, 
 		if err != nil {
 			return ActorList{}, err
 		}
-		for _, a := range actors {
-			list.Actors = append(list.Actors, viewActor(a))
-		}
+		list.Actors = append(list.Actors, actors...)
 		if list.Next = next; next == "" {
 			break
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/work"
 )
 
 // AuditParams are those of audit.run.
@@ -19,11 +18,5 @@ func (c Caller) RunAudit(ctx context.Context, p AuditParams) (AuditReport, error
 		return AuditReport{}, err
 	}
 	a, err := c.api.parts.Jobs.Audit(ctx, p.Context)
-	if a.Repaired == nil {
-		a.Repaired = []work.Finding{}
-	}
-	if a.Stuck == nil {
-		a.Stuck = []work.Finding{}
-	}
 	return AuditReport{p.Context, a}, err
 }

@@ -28,17 +28,7 @@ func (c Caller) CreateContext(ctx context.Context, p CreateContextParams) (Creat
 		return CreatedContext{}, err
 	}
 	t, existing, err := c.api.parts.Directory.CreateTenant(ctx, p.Tenant)
-	return CreatedContext{viewTenant(t), existing}, err
-}
-
-// viewTenant writes empty lists as such.
-func viewTenant(t domain.Tenant) domain.Tenant {
-	for _, list := range []*[]domain.ActorID{&t.Admins, &t.Readers, &t.Executors} {
-		if *list == nil {
-			*list = []domain.ActorID{}
-		}
-	}
-	return t
+	return CreatedContext{t, existing}, err
 }
 
 // ContextParams name a context.
@@ -52,8 +42,7 @@ func (c Caller) ShowContext(ctx context.Context, p ContextParams) (domain.Tenant
 	if err := c.mayShow(ctx, p.Context); err != nil {
 		return domain.Tenant{}, err
 	}
-	t, err := c.api.parts.Directory.Tenant(ctx, p.Context)
-	return viewTenant(t), err
+	return c.api.parts.Directory.Tenant(ctx, p.Context)
 }
 
 func (c Caller) mayShow(ctx context.Context, tenant domain.TenantID) error {
@@ -122,6 +111,6 @@ func (c Caller) addContext(ctx context.Context, list *ContextList, id domain.Ten
 	case err != nil:
 		return err
 	}
-	list.Contexts = append(list.Contexts, viewTenant(t))
+	list.Contexts = append(list.Contexts, t)
 	return nil
 }

@@ -176,21 +176,13 @@ func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error)
 		jobs = at.rest(jobs)
 		if p.Limit > 0 && len(jobs) > p.Limit {
 			at.after = jobs[p.Limit-1].Key().String()
-			return JobList{lines(jobs[:p.Limit]), at.String()}, nil
+			return JobList{jobs[:p.Limit], at.String()}, nil
 		}
 		if at = (cursor{page: next}); next == "" || len(jobs) > 0 {
-			return JobList{lines(jobs), at.String()}, nil
+			return JobList{jobs, at.String()}, nil
 		}
 	}
-	return JobList{lines(nil), at.String()}, nil
-}
-
-// lines leaves out what makes a list large.
-func lines(jobs []*domain.Job) []*domain.Job {
-	for _, j := range jobs {
-		j.Script, j.EnvVars, j.Result = "", nil, nil
-	}
-	return append([]*domain.Job{}, jobs...)
+	return JobList{[]*domain.Job{}, at.String()}, nil
 }
 
 // waitMost bounds job.wait without a stream.

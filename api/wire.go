@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -21,6 +24,17 @@ type JobInput struct {
 	domain.Job
 	// Depends is accepted for Dependends.
 	Depends []domain.JobID `json:"depends,omitzero"`
+}
+
+// MarshalJSON writes both: the method of the job in it would leave Depends out.
+func (in JobInput) MarshalJSON() ([]byte, error) {
+	b, err := in.Job.MarshalJSON()
+	if err != nil || in.Depends == nil {
+		return b, err
+	}
+	ids, err := json.Marshal(in.Depends)
+	b = append(bytes.TrimSuffix(bytes.TrimSpace(b), []byte("}")), `,"depends":`...)
+	return append(append(b, ids...), '}'), err
 }
 
 // JobSubmitted answers for each job in order.

@@ -4,15 +4,20 @@
 //	go run ./bench                          everything
 //	go run ./bench -what drain -board pebble -n 100000
 //	go run ./bench -list                    the measures
+//	go run ./bench -check                   compare ratios with the recorded ones
+//	go run ./bench -record                  record the ratios anew
+//	go run ./bench -beside FILE             measure in turn with other programs
 //
 // The figures of one run are comparable with each other, not with those of
 // another machine or another hour: the machine may be shared.
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime/pprof"
@@ -30,6 +35,10 @@ var (
 	one      = flag.Bool("one", false, "internal: measure in this process")
 	cpuPath  = flag.String("cpuprofile", "", "write a CPU profile of the measure (with one -what and one -board)")
 	contexts = flag.Int("contexts", 1, "contexts that the jobs are spread over")
+	compare  = flag.Bool("check", false, "measure the ratios and compare them with "+recordedPath)
+	others   = flag.String("beside", "", "file of commands of other programs, to measure in turn with ours; see docs/performance.md")
+	rounds   = flag.Int("rounds", 3, "how often, with -beside")
+	anew     = flag.Bool("record", false, "measure the ratios and write them to "+recordedPath)
 )
 
 // figures are what one measure found.
@@ -46,6 +55,7 @@ type measure struct {
 
 var measures = []measure{
 	{"submit", "submits a second: one caller, 64 callers, batches of 1,000", nil, submitRates},
+	{"batches", "the submits in batches alone", nil, batchRate},
 	{"drain", "no-op jobs a second from a backlog until the board says that all have ended", nil, drainRate},
 	{"cycle", "no-op jobs a second with 64 callers that submit while the runner works", nil, cycleRate},
 	{"latency", "idle: from the call of submit to the start of the script, and to its result", nil, latency},
@@ -53,6 +63,7 @@ var measures = []measure{
 	{"contexts", "cost of a job with 1 and with 1,000 contexts", nil, contextCost},
 	{"memory", "peak memory with a million no-op jobs queued", []string{"pebble"}, memory},
 	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
+	{"bare", "processor time of the bare store for the writes of a no-op job", []string{"pebble", "redis-everysec", "redis-always"}, bareCost},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 }
 
@@ -68,6 +79,13 @@ func main() {
 		measureHere()
 		return
 	}
+	if do := comparison(); do != nil {
+		if err := do(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	failed := false
 	for _, m := range measures {
 		if *what != "" && !slices.Contains(strings.Split(*what, ","), m.name) {
@@ -77,7 +95,7 @@ func main() {
 			if m.boards != nil && !slices.Contains(m.boards, b) {
 				continue
 			}
-			if err := measureApart(m.name, b); err != nil {
+			if err := measureApart(trial{m.name, b, *jobs}, os.Stdout); err != nil {
 				fmt.Fprintf(os.Stderr, "bench: %s on %s: %v\n", m.name, b, err)
 				failed = true
 			}
@@ -88,16 +106,40 @@ func main() {
 	}
 }
 
+// comparison is what is to be done instead of measuring, if anything.
+func comparison() func() error {
+	switch {
+	case *compare:
+		return func() error { return checkRecorded(recordedPath, os.Stdout) }
+	case *anew:
+		return func() error { return record(recordedPath) }
+	case *others != "":
+		return func() error {
+			file, err := os.Open(*others)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			theirs, err := readSides(file)
+			if err != nil {
+				return err
+			}
+			return beside(append(ownSides(cmp.Or(*what, besideMeasures), *boards), theirs...), *rounds, os.Stdout)
+		}
+	}
+	return nil
+}
+
 // measureApart runs one measure in a child process, so that its memory and
 // processor time are its own.
-func measureApart(name, board string) error {
+func measureApart(t trial, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-one", "-what", name, "-board", board, "-n", fmt.Sprint(*jobs), "-dir", *dir,
+	cmd := exec.Command(self, "-one", "-what", t.measure, "-board", t.board, "-n", fmt.Sprint(t.jobs), "-dir", *dir,
 		"-contexts", fmt.Sprint(*contexts), "-cpuprofile", *cpuPath)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd.Run()
 }

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,22 +48,32 @@ func callers(r *rig, goroutines, n, k int) time.Duration {
 
 func submitRates(r *rig) figures {
 	n := *jobs
-	return figures{
-		"one_caller_per_s": perSecond(n/10, callers(r, 1, n/10, 1)),
-		"callers_64_per_s": perSecond(n, callers(r, 64, n, 1)),
-		"batches_per_s":    perSecond(n, callers(r, 4, n, 1000)),
-	}
+	f := batchRate(r)
+	f["one_caller_per_s"] = perSecond(n/10, callers(r, 1, n/10, 1))
+	f["callers_64_per_s"] = perSecond(n, callers(r, 64, n, 1))
+	return f
+}
+
+func batchRate(r *rig) figures {
+	cpu := selfCPU() + r.serverCPU()
+	took := callers(r, 4, *jobs, 1000)
+	cpu = selfCPU() + r.serverCPU() - cpu
+	return figures{"batches_per_s": perSecond(*jobs, took), "batches_cpu_us_per_job": round(cpu * 1e6 / float64(*jobs))}
 }
 
 func drainRate(r *rig) figures {
+	before := selfCPU() + r.serverCPU()
 	r.fill(*jobs, *contexts)
-	cpu := selfCPU() + r.serverCPU()
+	cpu, server := selfCPU(), r.serverCPU()
+	submit := cpu + server - before
 	begun := time.Now()
 	r.run()
 	r.waitEnded(*jobs)
 	took := time.Since(begun)
-	cpu = selfCPU() + r.serverCPU() - cpu
-	return figures{"jobs": *jobs, "jobs_per_s": perSecond(*jobs, took), "cpu_us_per_job": round(cpu * 1e6 / float64(*jobs)), "peak_mb": peakMB()}
+	cpu, server = selfCPU()-cpu, r.serverCPU()-server
+	each := func(s float64) float64 { return round(s * 1e6 / float64(*jobs)) }
+	return figures{"jobs": *jobs, "jobs_per_s": perSecond(*jobs, took), "cpu_us_per_job": each(cpu + server),
+		"server_cpu_us_per_job": each(server), "submit_cpu_us_per_job": each(submit), "peak_mb": peakMB()}
 }
 
 func cycleRate(r *rig) figures {
@@ -183,32 +197,62 @@ func idleCPU(r *rig) figures {
 		"server_cpu_pct": round((r.serverCPU() - server) / quiet.Seconds() * 100)}
 }
 
-// pythonRate runs the same small script through the engine with both ways to
-// run Python.
+// pythonScript is a small job that does something.
+const pythonScript = "import json, os\nprint(json.dumps({'job': os.environ['RAMET_JOB']}))\n"
+
+// pythonRate runs the same small script through the engine in the pool, and
+// with an interpreter that is started for each, with nothing around it.
 func pythonRate(r *rig) figures {
-	rate := func(cfg pythonscript.Config, n int) float64 {
-		rt, err := pythonscript.New(cfg)
-		check(err)
-		check(rt.Check(context.Background()))
-		defer rt.Close()
-		r.ended.Store(0)
-		jobs := make([]*domain.Job, n)
-		for i := range jobs {
-			jobs[i] = &domain.Job{CallerID: 1, ScriptType: domain.ScriptPython, Script: "import json, os\nprint(json.dumps({'job': os.environ['RAMET_JOB']}))\n"}
-		}
-		runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt}, Observer: r})
-		ctx, cancel := context.WithCancel(context.Background())
-		var wg sync.WaitGroup
-		r.submit(1, jobs)
-		begun := time.Now()
-		wg.Go(func() { check(runner.Run(ctx)) })
-		r.waitEnded(n)
-		took := time.Since(begun)
-		cancel()
-		wg.Wait()
-		return perSecond(n, took)
+	n := min(*jobs, 3000)
+	pool, poolCPU := r.pythonPool(n)
+	plain, plainCPU := r.pythonPlain(n / 15)
+	return figures{"pool_per_s": pool, "plain_per_s": plain, "ratio": round(pool / plain),
+		"pool_cpu_us_per_job": poolCPU, "plain_cpu_us_per_job": plainCPU}
+}
+
+func (r *rig) pythonPool(n int) (perS, cpuUs float64) {
+	rt, err := pythonscript.New(pythonscript.Config{})
+	check(err)
+	check(rt.Check(context.Background()))
+	list := make([]*domain.Job, n)
+	for i := range list {
+		list[i] = &domain.Job{CallerID: 1, ScriptType: domain.ScriptPython, Script: pythonScript}
 	}
-	pool := rate(pythonscript.Config{}, 3000)
-	plain := rate(pythonscript.Config{Plain: true}, 200)
-	return figures{"pool_per_s": pool, "plain_per_s": plain, "ratio": round(pool / plain)}
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt}, Observer: r})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	r.submit(1, list)
+	cpu := selfCPU() + childrenCPU()
+	begun := time.Now()
+	wg.Go(func() { check(runner.Run(ctx)) })
+	r.waitEnded(n)
+	took := time.Since(begun)
+	cancel()
+	wg.Wait()
+	check(rt.Close()) // only then are its processes counted
+	return perSecond(n, took), round((selfCPU() + childrenCPU() - cpu) * 1e6 / float64(n))
+}
+
+func (r *rig) pythonPlain(n int) (perS, cpuUs float64) {
+	// Not what may stand before the interpreter in PATH, as a shim of pyenv's.
+	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable, end='')").Output()
+	check(err)
+	path := filepath.Join(r.dir, "script.py")
+	check(os.WriteFile(path, []byte(pythonScript), 0o600))
+	cpu := selfCPU() + childrenCPU()
+	begun := time.Now()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var wg sync.WaitGroup
+	for range 2 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				cmd := exec.Command(string(python), path)
+				cmd.Env = []string{"RAMET_JOB=job:1:1"}
+				check(cmd.Run())
+			}
+		})
+	}
+	wg.Wait()
+	return perSecond(n, time.Since(begun)), round((selfCPU() + childrenCPU() - cpu) * 1e6 / float64(n))
 }

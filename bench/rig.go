@@ -33,9 +33,13 @@ type rig struct {
 	engine *work.Engine
 	dir    string
 	redis  *exec.Cmd
+	// redisAddr is where redis listens.
+	redisAddr string
 
 	noop  *noop
-	ended atomic.Int64 // jobs whose end is on the board
+	ended atomic.Int64  // jobs whose end is on the board
+	want  atomic.Int64  // how many waitEnded waits for
+	there chan struct{} // told when they are; capacity 1
 	stop  func()
 }
 
@@ -45,7 +49,7 @@ func openRig(kind, under string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{dir: dir, noop: &noop{}, stop: func() {}}
+	r := &rig{dir: dir, noop: &noop{}, stop: func() {}, there: make(chan struct{}, 1)}
 	switch kind {
 	case "mem":
 		r.board = memboard.Open()
@@ -70,6 +74,7 @@ func (r *rig) openRedis(fsync string) (board.Board, error) {
 		return nil, err
 	}
 	addr := l.Addr().String()
+	r.redisAddr = addr
 	_, port, _ := net.SplitHostPort(addr)
 	l.Close()
 	r.redis = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "",
@@ -119,15 +124,19 @@ func (r *rig) close() {
 func (r *rig) JobsClaimed(domain.ScriptType, int) {}
 
 func (r *rig) AttemptEnded(_ domain.ScriptType, status domain.JobStatus, _ domain.Reason, _ time.Duration) {
-	if status == domain.JobFinished {
-		r.ended.Add(1)
+	if status == domain.JobFinished && r.ended.Add(1) == r.want.Load() {
+		select {
+		case r.there <- struct{}{}:
+		default:
+		}
 	}
 }
 
 // waitEnded waits until n jobs have ended.
 func (r *rig) waitEnded(n int) {
+	r.want.Store(int64(n))
 	for r.ended.Load() < int64(n) {
-		time.Sleep(200 * time.Microsecond)
+		<-r.there // it may be an old word
 	}
 }
 
@@ -179,9 +188,14 @@ func (r *rig) serverCPU() float64 {
 }
 
 // selfCPU is this process's processor time, in seconds.
-func selfCPU() float64 {
+func selfCPU() float64 { return usedCPU(syscall.RUSAGE_SELF) }
+
+// childrenCPU is that of the children, and of theirs, that have been waited for.
+func childrenCPU() float64 { return usedCPU(syscall.RUSAGE_CHILDREN) }
+
+func usedCPU(who int) float64 {
 	var u syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	check(syscall.Getrusage(who, &u))
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 

@@ -153,6 +153,11 @@ type Board interface {
 	// Get reads records; one that does not exist is nil.
 	Get(ctx context.Context, space Space, keys ...string) ([]Record, error)
 
+	// GetFields reads only the named fields of records, so that a page of large
+	// ones costs little. One that does not exist is nil; one that has none of
+	// the fields is empty.
+	GetFields(ctx context.Context, space Space, fields []string, keys ...string) ([]Record, error)
+
 	// List reads up to n items from index from on, counted from the left.
 	// Negative from counts from the right end: -1 is the last.
 	List(ctx context.Context, space Space, list string, from, n int) ([]string, error)

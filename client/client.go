@@ -63,7 +63,7 @@ func New(cfg Config) (*Client, error) {
 		return c, nil
 	}
 	u, err := url.Parse(cfg.URL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, domain.Invalidf("node %q: want an address such as http://localhost:7480", cfg.URL)
 	}
 	c.base = strings.TrimRight(u.String(), "/")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,11 +99,34 @@ func TestSubmitSendsDependsAndReadsEachAnswer(t *testing.T) {
 	if err != nil || out.Durability != "disk" || out.Jobs[1].Error.Code != "invalid" {
 		t.Fatalf("got %+v, %v", out, err)
 	}
-	if diff := cmp.Diff([]domain.JobID{2, 1}, got.Jobs[1].Dependends); diff != "" {
-		t.Error(diff)
+	if in := got.Jobs[1]; !slices.Equal(in.Dependends, []domain.JobID{2}) || !slices.Equal(in.Depends, []domain.JobID{1}) {
+		t.Errorf("the node got dependends %v and depends %v, want 2 and 1", in.Dependends, in.Depends)
 	}
 	if _, err := c.Submit(context.Background(), 1, make([]api.JobInput, 1)); err == nil {
 		t.Error("an answer for two jobs was taken for one")
+	}
+}
+
+func TestListsFollowTheirPages(t *testing.T) {
+	pages := map[string]string{ // by cursor
+		"":  `{"contexts":[{"id":1}],"actors":[{"id":1}],"next":"a"}`,
+		"a": `{"contexts":[],"actors":[],"next":"b"}`,
+		"b": `{"contexts":[{"id":2}],"actors":[{"id":2}]}`,
+	}
+	c := open(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, pages[r.URL.Query().Get("cursor")])
+	})
+	contexts, err := c.Contexts(t.Context())
+	if err != nil || len(contexts.Contexts) != 2 || contexts.Contexts[1].ID != 2 || contexts.Next != "" {
+		t.Errorf("contexts: got %+v, %v", contexts, err)
+	}
+	actors, err := c.Actors(t.Context())
+	if err != nil || len(actors.Actors) != 2 || actors.Actors[1].ID != 2 || actors.Next != "" {
+		t.Errorf("actors: got %+v, %v", actors, err)
+	}
+	stuck := open(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"next":"a"}`) })
+	if _, err := stuck.Actors(t.Context()); err == nil {
+		t.Error("a node whose pages never end was believed")
 	}
 }
 
@@ -173,7 +197,7 @@ func TestSocket(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, cfg := range []client.Config{
-		{}, {URL: "http://a", Socket: "b"}, {Socket: "b", HTTP: http.DefaultClient}, {URL: "localhost:1"}, {URL: "ftp://a"}, {URL: "http://"}, {URL: "http://me:pw@a"},
+		{}, {URL: "http://a", Socket: "b"}, {Socket: "b", HTTP: http.DefaultClient}, {URL: "localhost:1"}, {URL: "ftp://a"}, {URL: "http://"}, {URL: "http://me:pw@a"}, {URL: "http://a#b"},
 	} {
 		if _, err := client.New(cfg); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%+v: got %v", cfg, err)

@@ -28,17 +28,8 @@ type JobFilter struct {
 //
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden], [domain.ErrUnavailable].
 func (c *Client) Submit(ctx context.Context, tenant domain.TenantID, jobs []api.JobInput) (api.JobSubmitted, error) {
-	in := api.JobSubmit{Jobs: make([]api.JobInput, len(jobs))}
-	for i, j := range jobs {
-		// Depends would be lost: a JobInput is written as the Job in it is.
-		if j.Depends != nil {
-			j.Dependends = append(append([]domain.JobID(nil), j.Dependends...), j.Depends...)
-			j.Depends = nil
-		}
-		in.Jobs[i] = j
-	}
 	var out api.JobSubmitted
-	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/jobs", nil, in, &out)
+	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/jobs", nil, api.JobSubmit{Jobs: jobs}, &out)
 	if err == nil && len(out.Jobs) != len(jobs) {
 		err = fmt.Errorf("submit %d jobs: %s answered for %d", len(jobs), c.where, len(out.Jobs))
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -37,11 +38,32 @@ func (c *Client) Context(ctx context.Context, tenant domain.TenantID) (domain.Te
 	return out, err
 }
 
-// Contexts lists those that the caller may read.
+// Contexts lists all that the caller may read.
 func (c *Client) Contexts(ctx context.Context) (api.ContextList, error) {
-	var out api.ContextList
-	err := c.call(ctx, http.MethodGet, "/v1/contexts", nil, nil, &out)
-	return out, err
+	all := api.ContextList{Contexts: []domain.Tenant{}}
+	err := c.pages(ctx, "/v1/contexts", func(get func(page any) error) (next string, err error) {
+		var page api.ContextList
+		err = get(&page)
+		all.Contexts = append(all.Contexts, page.Contexts...)
+		return page.Next, err
+	})
+	return all, err
+}
+
+// pages follows a list from page to page. take reads one with get, keeps what
+// is on it and returns the cursor of the next; "" is the end.
+func (c *Client) pages(ctx context.Context, path string, take func(get func(page any) error) (next string, err error)) error {
+	q := url.Values{}
+	for {
+		next, err := take(func(page any) error { return c.call(ctx, http.MethodGet, path, q, nil, page) })
+		if err != nil || next == "" {
+			return err
+		}
+		if next == q.Get("cursor") {
+			return fmt.Errorf("%s: %s answers page %q for ever", path, c.where, next)
+		}
+		q.Set("cursor", next)
+	}
 }
 
 // CreateActor makes an actor known; id 0 asks for the next free one.
@@ -64,9 +86,14 @@ func (c *Client) Actor(ctx context.Context, actor domain.ActorID) (domain.Actor,
 
 // Actors lists all actors.
 func (c *Client) Actors(ctx context.Context) (api.ActorList, error) {
-	var out api.ActorList
-	err := c.call(ctx, http.MethodGet, "/v1/actors", nil, nil, &out)
-	return out, err
+	all := api.ActorList{Actors: []domain.Actor{}}
+	err := c.pages(ctx, "/v1/actors", func(get func(page any) error) (next string, err error) {
+		var page api.ActorList
+		err = get(&page)
+		all.Actors = append(all.Actors, page.Actors...)
+		return page.Next, err
+	})
+	return all, err
 }
 
 // Runners lists the nodes' runners and those of a context's own; 0 leaves the

@@ -19,9 +19,9 @@ type Actor struct {
 	// Pubkey is an Ed25519 public key, 64 lower-case hex digits.
 	Pubkey string `json:"pubkey"`
 	// Address lists where the actor can be reached: Mycelium keys, bus nodes.
-	Address   []Address `json:"address"`
-	CreatedAt UnixTime  `json:"created_at"`
-	UpdatedAt UnixTime  `json:"updated_at"`
+	Address   List[Address] `json:"address"`
+	CreatedAt UnixTime      `json:"created_at"`
+	UpdatedAt UnixTime      `json:"updated_at"`
 }
 
 // Address is a place where an actor can be reached.

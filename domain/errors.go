@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // The kinds of error. Layers wrap them, callers ask with errors.Is, and one
@@ -54,4 +55,19 @@ func Exhaustedf(format string, args ...any) error {
 // Forbiddenf returns an error of kind [ErrForbidden] that reads exactly as given.
 func Forbiddenf(format string, args ...any) error {
 	return &kindError{ErrForbidden, fmt.Sprintf(format, args...)}
+}
+
+// FileErrorf returns an error that reads exactly as given, of the kind that
+// fits err, which came of a file that somebody named: one that is not there is
+// [ErrNotFound], one that may not be read [ErrForbidden]; what else cannot be
+// read as a file is [ErrInvalid].
+func FileErrorf(err error, format string, args ...any) error {
+	kind := ErrInvalid
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kind = ErrNotFound
+	case errors.Is(err, fs.ErrPermission):
+		kind = ErrForbidden
+	}
+	return &kindError{kind, fmt.Sprintf(format, args...)}
 }

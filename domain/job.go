@@ -1,8 +1,6 @@
 package domain
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -148,12 +146,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	if p.Dependends == nil {
 		p.Dependends = []JobID{}
 	}
-	// Not json.Marshal: scripts are full of what it would escape for HTML.
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(p)
-	return b.Bytes(), err
+	return plainJSON(p)
 }
 
 // Key names the job.

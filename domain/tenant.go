@@ -16,12 +16,12 @@ const (
 //
 // Source: seeds 000 and 002, "Context".
 type Tenant struct {
-	ID        TenantID  `json:"id"`
-	Admins    []ActorID `json:"admins"`
-	Readers   []ActorID `json:"readers"`
-	Executors []ActorID `json:"executors"`
-	CreatedAt UnixTime  `json:"created_at"`
-	UpdatedAt UnixTime  `json:"updated_at"`
+	ID        TenantID      `json:"id"`
+	Admins    List[ActorID] `json:"admins"`
+	Readers   List[ActorID] `json:"readers"`
+	Executors List[ActorID] `json:"executors"`
+	CreatedAt UnixTime      `json:"created_at"`
+	UpdatedAt UnixTime      `json:"updated_at"`
 
 	// ExecutorsMaySubmit lets executors create and cancel jobs as well.
 	ExecutorsMaySubmit bool `json:"executors_may_submit,omitzero"`

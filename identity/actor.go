@@ -14,9 +14,12 @@ import (
 const (
 	// listPage is how many records are read for one page of a list.
 	listPage = 500
-	// numberTries bounds the search for a free actor id: each try skips twice
-	// as many as the one before, so any block of taken ids is passed.
-	numberTries = 24
+	// numberTries bounds the search for a free actor id. After the first
+	// nearTries, which go one by one so that the operator's own number costs no
+	// other, each skips twice as many as the one before: any block of taken ids
+	// is passed.
+	numberTries = nearTries + 24
+	nearTries   = 4
 )
 
 // CreateActor registers an actor. Id 0 asks for the next free one. Creating
@@ -35,7 +38,7 @@ func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 		return r.createActor(ctx, a)
 	}
 	for try := range numberTries {
-		step := 1 << try
+		step := 1 << max(0, try-nearTries)
 		first, err := r.board.Next(ctx, 0, layout.Seq("actor", 0), step)
 		if err != nil {
 			return domain.Actor{}, false, err

@@ -65,6 +65,18 @@ func TestActors(t *testing.T) {
 	}
 }
 
+func TestTheFirstActorsAfterTheOperatorAreNumberedOneByOne(t *testing.T) {
+	r := identity.NewRegistry(newBoard(t))
+	if _, err := r.EnsureOperator(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []domain.ActorID{2, 3, 4} {
+		if got := newActor(t, r, 0).ID; got != want {
+			t.Errorf("got actor %d, want %d", got, want)
+		}
+	}
+}
+
 func TestContexts(t *testing.T) {
 	b := newBoard(t)
 	r := identity.NewRegistry(b)

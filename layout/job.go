@@ -21,6 +21,7 @@ const (
 	JobResult        = "result"
 	jobPrerequisites = "prerequisites"
 	jobDependends    = "dependends"
+	jobDependsToo    = "depends" // accepted as input
 	jobCreatedAt     = "created_at"
 	JobUpdatedAt     = "updated_at"
 	JobStatus        = "status"
@@ -54,6 +55,15 @@ const (
 	jobPack          = "pack"
 	jobOrigin        = "origin"
 )
+
+// JobLine are the fields of a job but those that may be large: the script, its
+// environment, its result. It is what a page of many jobs is read by.
+var JobLine = []string{
+	jobContext, JobScriptType, jobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, jobCreatedAt, JobUpdatedAt, JobStatus,
+	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
+	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
+	JobNextRetryMs, jobFlowID, jobStep, jobShard, jobPack, jobOrigin,
+}
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
 // The fields that the board keeps itself (attempt, lease) are left out.
@@ -134,7 +144,7 @@ func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Result = d.strMap(f)
 	case jobPrerequisites:
 		d.json(f, &j.Prerequisites, "a JSON list of strings")
-	case jobDependends, "depends": // "depends" is accepted as input
+	case jobDependends, jobDependsToo:
 		d.json(f, &j.Dependends, "a JSON list of job ids")
 	case jobCreatedAt:
 		j.CreatedAt = domain.UnixTime(d.u32(f))

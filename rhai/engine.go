@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"time"
 
@@ -60,6 +61,7 @@ type Engine struct {
 	modules map[string]*Module // static: used as name::f without import
 	customs map[string]*customSyntax
 	global  []*Module
+	types   map[reflect.Type]*value.Type
 }
 
 // fnKey names functions of one arity.
@@ -120,6 +122,9 @@ func (e *Engine) RegisterModule(name string, m *Module) {
 	}
 	e.modules[name] = m
 }
+
+// RegisterGlobal makes the functions of m callable without its name.
+func (e *Engine) RegisterGlobal(m *Module) { e.global = append(e.global, m) }
 
 // find picks the overload for arguments: exact types first, then those that
 // take any type, the later parameters given up first as the reference does.

@@ -146,7 +146,8 @@ func (fr *frame) binary(op value.Op, name string, a, b Value, pos Pos) Value {
 	if op == value.In || op == value.NotIn {
 		return fr.in(op, a, b, pos)
 	}
-	if r.engine.SlowOperators {
+	// What the host has for its own types comes before what holds of any two types.
+	if r.engine.SlowOperators || a.Is(value.CustomKind) || b.Is(value.CustomKind) {
 		if v, ok := fr.registered(name, pos, a, b); ok {
 			return v
 		}

@@ -66,7 +66,7 @@ func ParseResult(text []byte) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result, checkSize(result)
+	return result, checkSize("result file", result)
 }
 
 func parseLines(text []byte) (map[string]string, error) {
@@ -82,7 +82,7 @@ func parseLines(text []byte) (map[string]string, error) {
 		if !found {
 			return nil, domain.Invalidf("result file line %d: %q has no '='; write key=value, or make the whole file one JSON object", number, clip(key))
 		}
-		if err := add(result, strings.TrimSpace(key), value, number); err != nil {
+		if err := add(result, fmt.Sprintf("result file line %d", number), strings.TrimSpace(key), value); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func parseObject(text []byte) (map[string]string, error) {
 	}
 	result := make(map[string]string, len(object))
 	for key, raw := range object {
-		if err := add(result, key, jsonValue(raw), 0); err != nil {
+		if err := add(result, "result file", key, jsonValue(raw)); err != nil {
 			return nil, err
 		}
 	}
@@ -120,13 +120,22 @@ func jsonValue(raw json.RawMessage) string {
 	return compact.String()
 }
 
-// add puts one pair into the result. Line 0 means that there are no lines to
-// speak of.
-func add(result map[string]string, key, value string, line int) error {
-	where := "result file"
-	if line > 0 {
-		where = fmt.Sprintf("result file line %d", line)
+// CheckResult checks what a script inside the process gives as its result, as
+// [ReadResult] does what one leaves in a file.
+//
+// Errors: [domain.ErrInvalid].
+func CheckResult(result map[string]string) error {
+	checked := make(map[string]string, len(result))
+	for key, value := range result {
+		if err := add(checked, "result", key, value); err != nil {
+			return err
+		}
 	}
+	return checkSize("result", result)
+}
+
+// add puts one pair into the result; where is the place that an error names.
+func add(result map[string]string, where, key, value string) error {
 	switch {
 	case key == "":
 		return domain.Invalidf("%s: the key is empty; write key=value", where)
@@ -148,13 +157,13 @@ func add(result map[string]string, key, value string, line int) error {
 
 // checkSize measures the result as the JSON text it becomes on a record:
 // control characters take six times their size there.
-func checkSize(result map[string]string) error {
+func checkSize(where string, result map[string]string) error {
 	text, err := json.Marshal(result)
 	if err != nil {
-		return domain.Invalidf("result file: %v", err)
+		return domain.Invalidf("%s: %v", where, err)
 	}
 	if len(text) > MaxResultBytes {
-		return domain.Invalidf("result file: its keys and values take %d bytes as JSON; at most %d are allowed", len(text), MaxResultBytes)
+		return domain.Invalidf("%s: its keys and values take %d bytes as JSON; at most %d are allowed", where, len(text), MaxResultBytes)
 	}
 	return nil
 }

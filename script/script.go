@@ -117,6 +117,12 @@ type Task struct {
 	ResultFile     string
 	CheckpointFile string
 	InputFile      string
+	// Input is what InputFile would hold, for runtimes inside the process; nil
+	// where the job needed no other.
+	Input []byte
+	// Checkpoint is what such a runtime has in the place of CheckpointFile. Nil
+	// where nobody would keep it.
+	Checkpoint *Checkpoint
 	// Limits bound the run.
 	Limits Limits
 	// Grace is the time between being told to stop and being killed.

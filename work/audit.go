@@ -24,9 +24,9 @@ type Audit struct {
 	// Looked is how many unfinished jobs it looked at.
 	Looked int `json:"looked"`
 	// Repaired lists what was brought back, with the reason.
-	Repaired []Finding `json:"repaired"`
+	Repaired domain.List[Finding] `json:"repaired"`
 	// Stuck lists what nothing would ever move and no rule is known for.
-	Stuck []Finding `json:"stuck"`
+	Stuck domain.List[Finding] `json:"stuck"`
 }
 
 // Finding is one unfinished job that had no reason to be alive.
@@ -82,7 +82,7 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	for i, it := range page {
 		keys[i] = it.Item
 	}
-	recs, err := a.e.board.Get(ctx, a.space, keys...)
+	recs, err := a.e.board.GetFields(ctx, a.space, layout.JobLine, keys...)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *auditor) doubt(j *domain.Job) {
 	if a.doubts[q] == nil {
 		a.doubts[q] = map[string]*domain.Job{}
 	}
-	// Not the job itself: its script may be large, and there are many.
+	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
 		ForRunner: j.ForRunner, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -65,6 +67,63 @@ func TestAJobThatKillsItsNodeEnds(t *testing.T) {
 			time.Sleep(31 * time.Second)
 		}
 		r.want(1, domain.JobError, domain.ReasonRunnerLost)
+	})
+}
+
+func TestADrainWithoutABoardIsShort(t *testing.T) {
+	for _, text := range []string{"hang", "deaf"} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := faultboard.New(memboard.Open(), faultboard.Config{})
+				g := newGoScript("go", 4)
+				deaf := make(chan struct{})
+				g.on("deaf", func(context.Context, script.Task, script.Host) script.Outcome { <-deaf; return ok(nil) })
+				e := work.New(b, work.Config{})
+				runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{g}})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- runner.Run(ctx) }()
+				r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+				r.submit(job(1, text))
+				synctest.Wait()
+				begun := time.Now()
+				b.Cut()
+				cancel()
+				err := <-done
+				if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "1 job(s) in hand were not given back") {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(begun); took > 11*time.Second {
+					t.Errorf("it took %v, want about 10s", took)
+				}
+				close(deaf)
+				b.Heal()
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestADrainBearsWithABoardThatIsAwayForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := faultboard.New(memboard.Open(), faultboard.Config{})
+		defer b.Close()
+		g := newGoScript("go", 4)
+		g.on("slow", func(context.Context, script.Task, script.Host) script.Outcome {
+			time.Sleep(8 * time.Second)
+			return ok(nil)
+		})
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, g)
+		r.submit(job(1, "slow"))
+		synctest.Wait()
+		b.Cut()
+		time.AfterFunc(3*time.Second, b.Heal)
+		r.stop()
+		if j := r.show(1); j.Status != domain.JobFinished || j.Attempt != 1 {
+			t.Errorf("got %s after attempt %d, want finished after 1", j.Status, j.Attempt)
+		}
 	})
 }
 

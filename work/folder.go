@@ -38,14 +38,16 @@ func JobDir(dataDir string, t domain.TenantID, key domain.JobKey, attempt int64)
 	return filepath.Join(ContextDir(dataDir, t), "jobs", fmt.Sprintf("%d-%d-%d", key.Caller, key.ID, attempt))
 }
 
-// folder is the work folder of a run. A nil folder is that of a runtime that
-// needs none.
+// folder is the work folder of a run: of a runtime inside the process, which
+// needs none, the checkpoint alone. A nil folder is that of a run that has not
+// come so far.
 type folder struct {
-	dir string
+	dir  string             // "": inside the process
+	cell *script.Checkpoint // then
 
 	mu    sync.Mutex
-	saved time.Time // modification time of the checkpoint that is on the board
-	tried bool      // one may be on the board
+	saved int64 // version of the checkpoint that is on the board; see checkpoint
+	tried bool  // one may be on the board
 }
 
 // prepare makes the folder and what the script finds in it.
@@ -62,7 +64,7 @@ func (x *run) prepare() (script.Task, error) {
 		task.Env = env
 	}
 	if x.lane.info.InProcess {
-		return task, nil
+		return task, x.prepareInside(&task)
 	}
 	env := task.Env
 	x.addNames(env)
@@ -85,10 +87,7 @@ func (x *run) makeFolder(task script.Task) error {
 	if err := os.MkdirAll(task.Dir, 0o700); err != nil {
 		return err
 	}
-	f := &folder{dir: task.Dir}
-	x.mu.Lock()
-	x.folder = f
-	x.mu.Unlock()
+	f := x.newFolder(task.Dir, nil)
 	input, err := x.input()
 	if err != nil {
 		return err
@@ -96,20 +95,55 @@ func (x *run) makeFolder(task script.Task) error {
 	if err := os.WriteFile(task.InputFile, input, 0o600); err != nil {
 		return err
 	}
-	if x.claimed.Token == 1 {
-		return nil
-	}
-	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.Checkpoint(x.key))
-	if err != nil || recs[0] == nil {
+	data, found, err := x.earlierCheckpoint()
+	if err != nil || !found {
 		return err
 	}
-	if err := os.WriteFile(task.CheckpointFile, []byte(recs[0].Get(layout.CheckpointData)), 0o600); err != nil {
+	if err := os.WriteFile(task.CheckpointFile, []byte(data), 0o600); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.saved, f.tried = modified(task.CheckpointFile), true
 	return nil
+}
+
+// prepareInside gives a script inside the process what others find in files.
+func (x *run) prepareInside(task *script.Task) error {
+	if len(x.job.Dependends) > 0 {
+		input, err := x.input()
+		if err != nil {
+			return err
+		}
+		task.Input = input
+	}
+	data, found, err := x.earlierCheckpoint()
+	if err != nil {
+		return err
+	}
+	task.Checkpoint = script.NewCheckpoint(data)
+	x.newFolder("", task.Checkpoint).tried = found
+	return nil
+}
+
+func (x *run) newFolder(dir string, cell *script.Checkpoint) *folder {
+	f := &folder{dir: dir, cell: cell}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.folder = f
+	return f
+}
+
+// earlierCheckpoint reads what an earlier attempt has saved.
+func (x *run) earlierCheckpoint() (data string, found bool, err error) {
+	if x.claimed.Token == 1 {
+		return "", false, nil
+	}
+	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.Checkpoint(x.key))
+	if err != nil || recs[0] == nil {
+		return "", false, err
+	}
+	return recs[0].Get(layout.CheckpointData), true, nil
 }
 
 // environment is what the script finds of the flow and the job: flow < job.
@@ -182,12 +216,13 @@ func (x *run) input() ([]byte, error) {
 	return json.Marshal(map[string]any{"params": map[string]string{}, "needs": needs})
 }
 
-func modified(path string) time.Time {
+// modified is when a plain file was changed, in Unix nanoseconds; 0: there is none.
+func modified(path string) int64 {
 	st, err := os.Lstat(path)
 	if err != nil || !st.Mode().IsRegular() {
-		return time.Time{}
+		return 0
 	}
-	return st.ModTime()
+	return st.ModTime().UnixNano()
 }
 
 // hasCheckpoint reports whether there may be one on the board.
@@ -200,37 +235,43 @@ func (f *folder) hasCheckpoint() bool {
 	return f.tried
 }
 
-// checkpoint reads what the script saved, and when, if it has changed since it
-// was last written to the board.
-func (f *folder) checkpoint() (data string, at time.Time, ok bool) {
+// checkpoint reads what the script saved, and a version of it that is not 0,
+// if it has changed since it was last written to the board.
+func (f *folder) checkpoint() (data string, version int64, ok bool) {
 	if f == nil {
-		return "", at, false
+		return "", 0, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.cell != nil {
+		data, version = f.cell.Saved()
+		ok = version != f.saved
+		f.tried = f.tried || ok
+		return data, version, ok
+	}
 	path := filepath.Join(f.dir, checkpointName)
-	at = modified(path)
-	if at.IsZero() || at.Equal(f.saved) {
-		return "", at, false
+	version = modified(path)
+	if version == 0 || version == f.saved {
+		return "", 0, false
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|oNoFollow, 0)
 	if err != nil {
-		return "", at, false
+		return "", 0, false
 	}
 	defer file.Close()
 	b, err := io.ReadAll(io.LimitReader(file, script.MaxCheckpointBytes+1))
 	if err != nil || len(b) > script.MaxCheckpointBytes {
-		return "", at, false
+		return "", 0, false
 	}
 	f.tried = true
-	return string(b), at, true
+	return string(b), version, true
 }
 
-// checkpointSaved notes that the checkpoint of that time is on the board.
-func (f *folder) checkpointSaved(at time.Time) {
+// checkpointSaved notes that the checkpoint of that version is on the board.
+func (f *folder) checkpointSaved(version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.saved = at
+	f.saved = version
 }
 
 // saveCheckpoint writes a changed checkpoint to the board while the script
@@ -239,7 +280,7 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 	x.mu.Lock()
 	f := x.folder
 	x.mu.Unlock()
-	data, at, ok := f.checkpoint()
+	data, version, ok := f.checkpoint()
 	if !ok {
 		return
 	}
@@ -247,7 +288,7 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 	b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
 	switch err := x.r.e.board.Commit(ctx, b); {
 	case err == nil:
-		f.checkpointSaved(at)
+		f.checkpointSaved(version)
 	case !errors.Is(err, domain.ErrConflict):
 		x.r.log.Warn("checkpoint not saved; it is tried again with the next renewal of the lease", "job", x.claimed.Item, "err", err)
 	}
@@ -255,7 +296,7 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 
 // close removes the folder, or leaves it for people to look at.
 func (f *folder) close(keep bool) error {
-	if f == nil || keep {
+	if f == nil || keep || f.dir == "" {
 		return nil
 	}
 	return os.RemoveAll(f.dir)

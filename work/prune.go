@@ -33,12 +33,15 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 	}
 }
 
+// pruneFields are what Prune looks at of a job, and of the record [layout.Trimmed].
+var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount}
+
 // prunePage goes through the right end of the list of ended jobs, oldest
 // first, and stops at the first that is too young. Entries are trimmed in the
 // commit that removes their jobs, guarded by the count of all trims so far:
 // two nodes that prune at once cannot trim what the other has not looked at.
 func (e *Engine) prunePage(ctx context.Context, space board.Space, keys []string, before time.Time) (removed int, err error) {
-	recs, err := e.board.Get(ctx, space, append(slices.Clone(keys), layout.Trimmed)...)
+	recs, err := e.board.GetFields(ctx, space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...)
 	if err != nil {
 		return 0, err
 	}

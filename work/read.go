@@ -32,14 +32,15 @@ const listPage = 500
 
 // List pages through a context's jobs, in the board's own order. Pass "" as
 // cursor first, then what came back, until that is "". A page may be empty
-// while more is to come.
+// while more is to come. The jobs lack their scripts, environments and
+// results: a page of large ones would be hundreds of megabytes.
 func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Job, string, error) {
 	space := layout.SpaceOf(tenant)
 	keys, next, err := e.board.Keys(ctx, space, layout.JobPrefix, cursor, listPage)
 	if err != nil {
 		return nil, "", err
 	}
-	recs, err := e.board.Get(ctx, space, keys...)
+	recs, err := e.board.GetFields(ctx, space, layout.JobLine, keys...)
 	if err != nil {
 		return nil, "", err
 	}

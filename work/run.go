@@ -32,7 +32,7 @@ type run struct {
 	foreignItem error
 
 	log    *logBook
-	folder *folder // nil for runtimes inside the process
+	folder *folder // nil until it is made
 
 	mu    sync.Mutex
 	until time.Time // when the lease runs out

@@ -76,6 +76,9 @@ func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 // Run leases and runs jobs until ctx ends; then it takes no more, lets running
 // jobs go on for Grace, gives back those that have not ended, and returns. It
 // is called once.
+//
+// Errors: [domain.ErrUnavailable] when the board did not answer, so that jobs
+// in hand could not be given back.
 func (r *Runner) Run(ctx context.Context) error {
 	// Work in hand outlives ctx: it is ended by the drain below.
 	defer r.join()()
@@ -99,57 +102,10 @@ func (r *Runner) Run(ctx context.Context) error {
 		close(r.finishes)
 		ends.Wait()
 	}()
-	r.drain(ended, stop)
+	err := r.drain(ended, stop)
 	stopBeat()
 	beats.Wait()
-	return nil
-}
-
-// unwritten is how long a drain waits for ends of runs to be written after
-// everything was stopped: when the board is away, the leases run out instead.
-const unwritten = 10 * time.Second
-
-// stuckWait is how long a drain waits after that. What still runs then is a
-// script inside the process that does not listen: nothing ends it but the end
-// of the process.
-const stuckWait = time.Second
-
-// drain waits until all runs have ended, and ends those that take longer than
-// Grace.
-func (r *Runner) drain(done <-chan struct{}, stop context.CancelFunc) {
-	if waitFor(done, r.cfg.Grace) {
-		return
-	}
-	r.mu.Lock()
-	for _, x := range r.held {
-		x.cancel(script.ErrDraining)
-	}
-	r.mu.Unlock()
-	if waitFor(done, r.cfg.StopGrace+unwritten) {
-		return
-	}
-	stop()
-	if waitFor(done, stuckWait) {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, x := range r.held {
-		r.log.Error("script does not stop; another node may run it when its lease has run out", "job", x.claimed.Item,
-			"context", uint32(x.claimed.Space), "script_type", string(x.lane.typ))
-	}
-}
-
-// waitFor waits until done is closed, or d is over: then it returns false.
-func waitFor(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
+	return err
 }
 
 // hold and release keep the book of runs in hand.

@@ -435,7 +435,11 @@ func dumpKey(ctx context.Context, r *rig, space board.Space, key string) string 
 	if err == nil {
 		rec = fields(recs[0])
 	}
+	some, err4 := r.GetFields(ctx, space, modelFields[1:], key)
+	if err4 == nil {
+		rec += ", of them " + fields(some[0])
+	}
 	list, err2 := r.List(ctx, space, key, 0, 1000)
 	members, err3 := r.Members(ctx, space, key, "", 1000)
-	return fmt.Sprintf("%s %s, %.50q %s, %.50q %s", rec, outcome(err), list, outcome(err2), members, outcome(err3))
+	return fmt.Sprintf("%s %s %s, %.50q %s, %.50q %s", rec, outcome(err), outcome(err4), list, outcome(err2), members, outcome(err3))
 }

@@ -2,6 +2,7 @@ package boardtest
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ var readTests = []test{
 	{"live items come oldest first and in pages", testLivePaging},
 	{"numbers are never given twice", testNext},
 	{"ready follows what is in the queues", testReady},
+	{"some fields of records are read without the others", testGetFields},
 	{"durability is one of the four", testDurability},
 	{"what was never written reads as nothing", testReadNothing},
 }
@@ -192,6 +194,41 @@ func testReady(t *testing.T, f Factory) {
 	r.wantReady("queue:v", 3)
 	r.claimOne(ask(1, "me", "queue:v"), "a")
 	r.wantReady("queue:v")
+}
+
+func testGetFields(t *testing.T, f Factory) {
+	r := open(t, f)
+	big := strings.Repeat("x", board.MaxField)
+	r.commit(in(sp).Set("r", set("a", "1"), set("b", ""), set("big", big), set("c", "3")).Set("job:1", set("a", "5"), set("big", big)).PushLeft("l", "x"))
+	read := func(want string, names []string, keys ...string) {
+		t.Helper()
+		recs, err := r.GetFields(r.ctx, sp, names, keys...)
+		r.must(err)
+		var got []string
+		for _, rec := range recs {
+			got = append(got, fields(rec))
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("fields %q of %q: got %q, want %q", names, keys, text, want)
+		}
+	}
+	read("a=1 b= c=3, -, a=5", []string{"c", "none", "b", "a"}, "r", "none", "job:1")
+	read(", -, ", []string{"none"}, "r", "none", "job:1")
+	read(", -", nil, "r", "none")
+	read("", []string{"a"})
+	// Many at a time, and more than one call may read of some drivers.
+	read(strings.Repeat("c=3, ", 599)+"c=3", []string{"c"}, slices.Repeat([]string{"r"}, 600)...)
+	// What a claim writes is there at once, also where it is kept elsewhere.
+	r.commit(in(sp).PushLeft("queue:v", "job:1"))
+	a := ask(1, "me", "queue:v")
+	a.Mark = []board.Field{set("status", "started")}
+	r.claimOne(a, "job:1")
+	read("a=5 attempt=1 lease_owner=me status=started", []string{"a", "status", board.FieldOwner, board.FieldAttempt}, "job:1")
+	if _, err := r.GetFields(r.ctx, sp, []string{"a"}, "r", "l"); err == nil {
+		t.Error("the fields of a list were read")
+	} else {
+		r.invalid(err)
+	}
 }
 
 func testDurability(t *testing.T, f Factory) {

@@ -92,6 +92,13 @@ func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]b
 	return read(ctx, b, func(ctx context.Context) ([]board.Record, error) { return b.Board.Get(ctx, space, keys...) })
 }
 
+// GetFields implements [board.Board].
+func (b *Board) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	return read(ctx, b, func(ctx context.Context) ([]board.Record, error) {
+		return b.Board.GetFields(ctx, space, fields, keys...)
+	})
+}
+
 // List implements [board.Board].
 func (b *Board) List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error) {
 	return read(ctx, b, func(ctx context.Context) ([]string, error) { return b.Board.List(ctx, space, list, from, n) })

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/watch"
 	"github.com/ramet-run/ramet/domain"
 )
 
 // Board is a board in memory.
 type Board struct {
-	done chan struct{} // closed by Close
+	done     chan struct{} // closed by Close
+	watchers watch.Watchers
 
 	mu       sync.Mutex
 	closed   bool
@@ -56,12 +58,7 @@ func (b *Board) Close() error {
 	if b.expiry != nil {
 		b.expiry.Stop()
 	}
-	for _, s := range b.spaces {
-		for _, w := range s.watchers {
-			w.end()
-		}
-		s.watchers = nil
-	}
+	b.watchers.End()
 	return nil
 }
 

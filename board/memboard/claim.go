@@ -1,13 +1,13 @@
 package memboard
 
 import (
-	"container/heap"
 	"container/list"
 	"context"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/turn"
 )
 
 // Claim implements [board.Board].
@@ -63,44 +63,26 @@ func (b *Board) claim(ask *board.Ask, now int64) []board.Claimed {
 
 // takeTurns takes item by item from the space whose turn it is.
 func (b *Board) takeTurns(g *group, q board.Queue, ask *board.Ask, now int64, out []board.Claimed) []board.Claimed {
-	var passed []*turn // ready, but with nothing in the lists asked for
-	for len(out) < ask.Max && len(g.heap) > 0 {
-		t := g.heap[0]
-		if t.s.full(g.capGroup) {
-			t.park()
-			continue
-		}
+	_ = g.Take(ask.Max-len(out), 1, func(t *turn.Turn, _ int) (int, error) { // take has no errors
 		c, ok := b.takeOne(t, q, ask, now)
-		switch {
-		case ok:
-			out = append(out, c)
-			g.clock = t.pass
-			t.pass += 1 / t.s.limits.weight
-			if t.at != absent {
-				heap.Fix(&g.heap, t.at)
-			}
-		case t.at != absent:
-			heap.Remove(&g.heap, t.at)
-			passed = append(passed, t)
+		if !ok {
+			return 0, nil
 		}
-	}
-	for _, t := range passed {
-		heap.Push(&g.heap, t)
-	}
+		out = append(out, c)
+		return 1, nil
+	})
 	return out
 }
 
 // takeOne leases the next item of a space that can be leased, and drops what
 // cannot.
-func (b *Board) takeOne(t *turn, q board.Queue, ask *board.Ask, now int64) (board.Claimed, bool) {
+func (b *Board) takeOne(t *turn.Turn, q board.Queue, ask *board.Ask, now int64) (board.Claimed, bool) {
+	s := b.spaces[t.Space.ID]
 	for _, name := range q.Lists {
-		for {
-			if _, filled := t.lists[name]; !filled {
-				break
-			}
-			item := b.pop(t.s, name)
-			if e := claimable(t.s, item, ask.Skip); e != nil {
-				return b.lease(t, item, e, ask, now), true
+		for t.Has(name) {
+			item := b.pop(s, name)
+			if e := claimable(s, item, ask.Skip); e != nil {
+				return b.lease(s, t.CapGroup(), item, e, ask, now), true
 			}
 		}
 	}
@@ -116,7 +98,7 @@ func (b *Board) pop(s *space, list string) string {
 		s.take(list)
 		b.account(s, list)
 	}
-	s.tell(list)
+	b.watchers.Tell(s.id, list)
 	return item
 }
 
@@ -137,8 +119,7 @@ func claimable(s *space, item string, skip board.Match) *entry {
 	return e
 }
 
-func (b *Board) lease(t *turn, item string, e *entry, ask *board.Ask, now int64) board.Claimed {
-	s := t.s
+func (b *Board) lease(s *space, capGroup, item string, e *entry, ask *board.Ask, now int64) board.Claimed {
 	if s.entries[item] == nil {
 		s.put(item, e)
 	}
@@ -148,8 +129,8 @@ func (b *Board) lease(t *turn, item string, e *entry, ask *board.Ask, now int64)
 	for _, f := range ask.Stamped(now) {
 		e.rec.set(f.Name, f.Value)
 	}
-	l := b.grant(s, item, e, ask.Owner, t.g.capGroup, now+ask.Lease.Milliseconds())
-	s.tell(item)
+	l := b.grant(s, item, e, ask.Owner, capGroup, now+ask.Lease.Milliseconds())
+	b.watchers.Tell(s.id, item)
 	return board.Claimed{Space: s.id, Item: item, Token: l.token, Until: time.UnixMilli(l.until), Record: e.rec.copy()}
 }
 
@@ -202,7 +183,7 @@ func (b *Board) serve(g *group, now int64) {
 	if g == nil {
 		return
 	}
-	for el := g.waiters.Front(); el != nil && len(g.heap) > 0; {
+	for el := g.waiters.Front(); el != nil && g.Any(); {
 		w := el.Value.(*waiter)
 		el = el.Next()
 		got := b.claim(w.ask, now)

@@ -88,12 +88,12 @@ func (t *tx) undo() {
 // the ready index, takes up new limits, and serves those who wait.
 func (t *tx) settle() {
 	for _, key := range t.changed {
-		t.s.tell(key)
+		t.b.watchers.Tell(t.s.id, key)
 		if board.IsQueue(key) {
 			t.b.account(t.s, key)
 		}
 		if key == board.LimitsKey {
-			t.s.limits = readLimits(t.s.entries[key])
+			t.s.turns.Limits = readLimits(t.s.entries[key])
 			t.freed = true
 		}
 	}

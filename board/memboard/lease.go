@@ -30,8 +30,7 @@ func (l *lease) public() board.Lease {
 func (b *Board) putLease(l *lease) {
 	l.s.leases[l.item] = l
 	if l.group != "" {
-		l.s.held++
-		l.s.heldBy[l.group]++
+		l.s.turns.Hold(l.group)
 		b.putLapse(l)
 	}
 }
@@ -41,10 +40,7 @@ func (b *Board) dropLease(l *lease) {
 	if l.group == "" {
 		return
 	}
-	l.s.held--
-	if l.s.heldBy[l.group]--; l.s.heldBy[l.group] == 0 {
-		delete(l.s.heldBy, l.group)
-	}
+	l.s.turns.Release(l.group)
 	b.lapses.remove(l.moment())
 }
 

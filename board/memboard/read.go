@@ -3,7 +3,6 @@ package memboard
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +24,25 @@ func (b *Board) Get(ctx context.Context, id board.Space, keys ...string) ([]boar
 		}
 		if e != nil {
 			out[i] = e.rec.copy()
+		}
+	}
+	return out, nil
+}
+
+// GetFields implements [board.Board].
+func (b *Board) GetFields(ctx context.Context, id board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	out := make([]board.Record, len(keys))
+	for i, key := range keys {
+		e, err := b.spaces[id].lookup(key, kindRecord)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			out[i] = e.rec.some(fields)
 		}
 	}
 	return out, nil
@@ -161,13 +179,8 @@ func (b *Board) Ready(ctx context.Context, name string) ([]board.Space, error) {
 	defer b.mu.Unlock()
 	var out []board.Space
 	if g := b.groups[name]; g != nil {
-		for id, t := range g.turns {
-			if len(t.lists) > 0 {
-				out = append(out, id)
-			}
-		}
+		out = g.Spaces()
 	}
-	slices.Sort(out)
 	return out, nil
 }
 

@@ -97,4 +97,15 @@ func (r *record) number(key, name string) (int64, error) {
 	return n, nil
 }
 
+// some copies those of the named fields that are there.
+func (r *record) some(names []string) board.Record {
+	out := make(board.Record, 0, len(names))
+	for _, name := range names {
+		if i := r.find(name); i >= 0 {
+			out = append(out, r.fields[i])
+		}
+	}
+	return out
+}
+
 func (r *record) copy() board.Record { return slices.Clone(board.Record(r.fields)) }

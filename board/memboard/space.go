@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/turn"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -64,13 +65,9 @@ type space struct {
 	marks    map[string]int64 // live items, to Unix ms
 	live     sorted[mark]
 	counters map[string]int64
-	watchers []*watcher
 
 	leases map[string]*lease
-	held   int            // claimed leases
-	heldBy map[string]int // claimed leases of each CapGroup
-	limits limits
-	parked map[*turn]struct{} // ready in its group, but at a cap
+	turns  *turn.Space
 }
 
 func newSpace(id board.Space) *space {
@@ -83,9 +80,7 @@ func newSpace(id board.Space) *space {
 		live:     sorted[mark]{compare: compareMarks},
 		counters: map[string]int64{},
 		leases:   map[string]*lease{},
-		heldBy:   map[string]int{},
-		limits:   defaultLimits,
-		parked:   map[*turn]struct{}{},
+		turns:    turn.NewSpace(id),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/watch"
 )
 
 // Config of a board. The zero Config is ready to use.
@@ -44,11 +45,12 @@ type Board struct {
 	fetches chan *fetch   // from the committer, which closes it, to the fetcher
 	applied atomic.Uint64 // number of the last group in the store
 
+	counters counters
 	hot      hot
 	alarms   *frontier
 	expiries *frontier
 	lives    frontiers
-	watch    watch
+	watchers watch.Watchers
 
 	users    atomic.Int64
 	idleOnce sync.Once
@@ -93,7 +95,7 @@ func (b *Board) Close() (err error) {
 		}
 		<-b.idle
 		b.queue.close()
-		b.watch.endAll()
+		b.watchers.End()
 		if err = b.closeStore(); !b.stopped() {
 			b.owner.release()
 		}

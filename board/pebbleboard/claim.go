@@ -1,7 +1,6 @@
 package pebbleboard
 
 import (
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/turn"
 )
 
 // claimer is one Claim, which may be waiting in the lines of its groups.
@@ -150,46 +150,24 @@ func (c *committer) claim(ask *board.Ask) ([]board.Claimed, error) {
 func turnItems(n int) int { return max(1, n/16) }
 
 // takeTurns takes items from the spaces whose turn it is.
-func (c *committer) takeTurns(k *claiming, g *group, q board.Queue) (err error) {
-	var passed []*turn // ready, but with nothing in the lists asked for
-	for len(k.out) < k.ask.Max && len(g.heap) > 0 && err == nil {
-		t := g.heap[0]
-		n := t.s.free(g.capGroup, min(turnItems(k.ask.Max), k.ask.Max-len(k.out)))
-		if n == 0 {
-			t.park()
-			continue
-		}
-		var got int
-		got, err = c.takeFrom(k, t, q, n)
-		if got > 0 {
-			g.clock = t.pass
-			t.pass += float64(got) / t.s.limits.weight
-			if t.at != absent {
-				heap.Fix(&g.heap, t.at)
-			}
-		} else if t.at != absent {
-			heap.Remove(&g.heap, t.at)
-			passed = append(passed, t)
-		}
-	}
-	for _, t := range passed {
-		heap.Push(&g.heap, t)
-	}
-	return err
+func (c *committer) takeTurns(k *claiming, g *group, q board.Queue) error {
+	return g.Take(k.ask.Max-len(k.out), turnItems(k.ask.Max), func(t *turn.Turn, n int) (int, error) {
+		return c.takeFrom(k, t, q, n)
+	})
 }
 
 // takeFrom leases up to n items of one space, and drops what cannot be leased.
-func (c *committer) takeFrom(k *claiming, t *turn, q board.Queue, n int) (got int, err error) {
+func (c *committer) takeFrom(k *claiming, t *turn.Turn, q board.Queue, n int) (got int, err error) {
 	for _, name := range q.Lists {
-		if !slices.Contains(t.lists, name) {
+		if !t.Has(name) {
 			continue
 		}
-		o, err := c.settled(t.s.id, name)
+		o, err := c.settled(t.Space.ID, name)
 		if err != nil {
 			return got, err
 		}
 		if o.kind != kindList { // its time has just run out
-			c.account(t.s.id, name, false)
+			c.account(t.Space.ID, name, false)
 			continue
 		}
 		more, err := c.takeFromList(k, t, o, n-got)
@@ -200,7 +178,7 @@ func (c *committer) takeFrom(k *claiming, t *turn, q board.Queue, n int) (got in
 	return got, nil
 }
 
-func (c *committer) takeFromList(k *claiming, t *turn, o *object, n int) (got int, err error) {
+func (c *committer) takeFromList(k *claiming, t *turn.Turn, o *object, n int) (got int, err error) {
 	l, before := o.list, o.list.len()
 	for got < n && l.len() > 0 && err == nil {
 		var leased bool
@@ -216,7 +194,7 @@ func (c *committer) takeFromList(k *claiming, t *turn, o *object, n int) (got in
 	if l.len() == 0 {
 		c.gone = append(c.gone, l.leave())
 		o.kind, o.list, o.expires = kindNone, nil, 0
-		c.account(t.s.id, o.id.name, false)
+		c.account(t.Space.ID, o.id.name, false)
 		return got, err
 	}
 	c.fetchAhead(o)
@@ -224,11 +202,11 @@ func (c *committer) takeFromList(k *claiming, t *turn, o *object, n int) (got in
 }
 
 // takeItem takes the next item off a queue, and leases it if it can be leased.
-func (c *committer) takeItem(k *claiming, t *turn, l *list) (leased bool, err error) {
+func (c *committer) takeItem(k *claiming, t *turn.Turn, l *list) (leased bool, err error) {
 	if err := c.fill(l); err != nil {
 		return false, err
 	}
-	o, err := c.claimable(t.s.id, l.window.at(l.window.n-1), k.ask.Skip)
+	o, err := c.claimable(t.Space.ID, l.window.at(l.window.n-1), k.ask.Skip)
 	if err != nil {
 		return false, err
 	}
@@ -263,7 +241,7 @@ func (c *committer) claimable(s board.Space, item string, skip board.Match) (*ob
 
 // lease leases a record. It is not written: the claim log says it all, unless
 // the group writes the record anyway or there is none yet.
-func (c *committer) lease(k *claiming, t *turn, o *object) error {
+func (c *committer) lease(k *claiming, t *turn.Turn, o *object) error {
 	fresh := o.kind == kindNone
 	rec, err := c.copyRecord(k, o)
 	if err != nil {
@@ -272,7 +250,7 @@ func (c *committer) lease(k *claiming, t *turn, o *object) error {
 	token, _ := strconv.ParseInt(rec.Get(board.FieldAttempt), 10, 64)
 	l := &lease{
 		o: o, owner: k.ask.Owner, token: token + 1, until: c.now + k.ask.Lease.Milliseconds(),
-		group: t.g.capGroup, marks: k.marks, at: absent,
+		group: t.CapGroup(), marks: k.marks, at: absent,
 	}
 	rec = l.overlay(rec)
 	o.kind, o.lease, o.overlaid = kindRecord, l, true

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/turn"
 )
 
 // committer is the one goroutine that changes the board. It works in groups:
@@ -42,10 +43,9 @@ type committer struct {
 	gone       []garbage
 	goneMark   int // of gone, where the batch began
 
-	alarms   map[ident]*alarm
-	counters map[ident]int64
+	alarms map[ident]*alarm
 
-	spaces    map[board.Space]*space
+	spaces    map[board.Space]*turn.Space
 	groups    map[string]*group
 	filled    int      // queues that are not empty
 	readied   []*group // to be served after the batch
@@ -80,7 +80,7 @@ type committer struct {
 func newCommitter(b *Board) *committer {
 	return &committer{
 		b: b, objects: map[ident]*object{}, aheads: map[ident]aheadRecord{}, alarms: map[ident]*alarm{},
-		counters: map[ident]int64{}, spaces: map[board.Space]*space{}, groups: map[string]*group{},
+		spaces: map[board.Space]*turn.Space{}, groups: map[string]*group{},
 		lived: map[board.Space]int64{}, writes: make([]uint64, writeSlots), seed: maphash.MakeSeed(), ends: math.MaxInt64, batchNo: 1,
 	}
 }
@@ -114,6 +114,10 @@ func (c *committer) run() {
 		}
 		clear(reqs)
 		spare = reqs
+	}
+	if !c.b.stopped() {
+		c.begin() // for numbers that were given out since
+		c.end()
 	}
 	if c.expiry != nil {
 		c.expiry.Stop()
@@ -210,7 +214,7 @@ func (c *committer) answerSoon(r *request) { c.soon = append(c.soon, r) }
 
 // tell notes for watchers that a key has changed.
 func (c *committer) tell(id ident) {
-	if c.b.watch.open.Load() > 0 {
+	if c.b.watchers.Any() {
 		c.told = append(c.told, id)
 	}
 }

@@ -16,10 +16,11 @@
 //	Pebble <----------- batch, fetcher
 //
 // Commits and watchers are answered by the syncer, in order, once their group
-// is on the disk. Claim, Extend, Occupy, Void, Next and the questions about
-// leases are answered by the committer as soon as the group is in the store:
-// they are in the log before every later commit. Reads go to the store past
-// the committer.
+// is on the disk. Claim, Extend, Occupy, Void and the questions about leases
+// are answered by the committer as soon as the group is in the store: they are
+// in the log before every later commit. Next does not wait for the committer:
+// the number is in memory, and is written with the next group, which is before
+// or with whatever uses it. Reads go to the store past the committer.
 //
 // What a group needs is in memory as an object: the encoded record, or where
 // a list lies, or a set's size. Objects stay while they are leased and for

@@ -176,7 +176,7 @@ func TestFolderInUse(t *testing.T) {
 	if err := os.WriteFile(owner, []byte("4711\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	openFails(t, dir, domain.ErrUnavailable, "is in use by another ramet process (pid 4711): stop that one")
+	openFails(t, dir, domain.ErrConflict, "is in use by another ramet process (pid 4711): stop that one")
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -78,9 +78,7 @@ func (c *committer) hold(l *lease) {
 	if l.group == "" {
 		return
 	}
-	s := c.spaceOf(l.o.id.space)
-	s.held++
-	s.heldBy[l.group]++
+	c.spaceOf(l.o.id.space).Hold(l.group)
 	heap.Push(&c.lapses, l)
 	c.lapseMoved(l.until)
 }
@@ -95,11 +93,7 @@ func (c *committer) dropLease(l *lease) {
 	if l.group == "" {
 		return
 	}
-	s := c.spaceOf(l.o.id.space)
-	s.held--
-	if s.heldBy[l.group]--; s.heldBy[l.group] == 0 {
-		delete(s.heldBy, l.group)
-	}
+	c.spaceOf(l.o.id.space).Release(l.group)
 	heap.Remove(&c.lapses, l.at)
 	if g := l.log; g != nil {
 		if g.left--; g.left == 0 && g.written {

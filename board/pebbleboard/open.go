@@ -23,8 +23,9 @@ import (
 // Open opens the board in a folder, making both if need be. One process at a
 // time may have it open. Leases of an earlier process have run out.
 //
-// Errors: [domain.ErrUnavailable] when the folder is in use, damaged or
-// cannot be written, [domain.ErrInvalid] when it holds something else.
+// Errors: [domain.ErrConflict] when another process has the folder,
+// [domain.ErrUnavailable] when it is damaged or cannot be written,
+// [domain.ErrInvalid] when it holds something else.
 func Open(dir string, cfg Config) (_ *Board, err error) {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, 32<<20)
@@ -32,10 +33,10 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 		dir: filepath.Clean(dir), cfg: cfg, log: cfg.Logger, opened: time.Now().UnixMilli(),
 		queue:  queue{wake: make(chan struct{}, 1)},
 		groups: make(chan *written, 64), fetches: make(chan *fetch, fetchBacklog),
-		hot:    hot{records: map[ident]hotRecord{}},
-		alarms: newFrontier(), expiries: newFrontier(),
+		counters: counters{last: map[ident]int64{}, fresh: map[ident]struct{}{}},
+		hot:      hot{records: map[ident]hotRecord{}},
+		alarms:   newFrontier(), expiries: newFrontier(),
 		lives: frontiers{bySpace: map[board.Space]*frontier{}},
-		watch: watch{watchers: map[board.Space][]*watcher{}},
 		idle:  make(chan struct{}), closing: make(chan struct{}), down: make(chan struct{}),
 	}
 	if cfg.FS == nil {
@@ -136,6 +137,8 @@ func (b *Board) options() *pebble.Options {
 		L0StopWritesThreshold:       32,
 		MaxOpenFiles:                512,
 	}
+	// Nothing is read often enough to be worth a compaction of its own.
+	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {
 		l := &o.Levels[i]
 		l.FilterPolicy = bloom.FilterPolicy(10)

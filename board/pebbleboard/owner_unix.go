@@ -20,7 +20,7 @@ type ownerFile struct{ f *os.File }
 
 // own takes the folder for this process.
 //
-// Errors: [domain.ErrUnavailable] while another has it.
+// Errors: [domain.ErrConflict] while another has it; [domain.ErrUnavailable].
 func own(dir string) (*ownerFile, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "owner"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -45,11 +45,11 @@ func inUse(dir string, f *os.File) error {
 	pid := strings.TrimSpace(string(text))
 	switch pid {
 	case "":
-		return domain.Unavailablef("data folder %q is in use by another ramet process: stop that one, or use another folder", dir)
+		return domain.Conflictf("data folder %q is in use by another ramet process: stop that one, or use another folder", dir)
 	case strconv.Itoa(os.Getpid()):
 		return domain.Unavailablef("data folder %q is open in this process already; after a disk error, start the process again", dir)
 	}
-	return domain.Unavailablef("data folder %q is in use by another ramet process (pid %s): stop that one, or use another folder", dir, pid)
+	return domain.Conflictf("data folder %q is in use by another ramet process (pid %s): stop that one, or use another folder", dir, pid)
 }
 
 func (o *ownerFile) release() {

@@ -2,9 +2,10 @@ package pebbleboard
 
 import (
 	"context"
-	"encoding/binary"
+	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,24 +20,36 @@ import (
 // value reads what lies under a key; a header of kindNone when nothing does.
 // The body is the caller's.
 func (b *Board) value(src pebble.Reader, id ident, want kind) (h header, body []byte, err error) {
+	h, body, closer, err := b.borrow(src, id, want)
+	if closer != nil {
+		body = slices.Clone(body)
+		closer.Close()
+	}
+	return h, body, err
+}
+
+// borrow is value without a copy of the body, which is the store's and good
+// until closer is closed; nil: there is none.
+func (b *Board) borrow(src pebble.Reader, id ident, want kind) (h header, body []byte, closer io.Closer, err error) {
 	v, closer, err := src.Get(appendKey(nil, id))
 	if err == pebble.ErrNotFound {
-		return header{}, nil, nil
+		return header{}, nil, nil, nil
 	}
 	if err != nil {
-		return header{}, nil, b.readError(err)
+		return header{}, nil, nil, b.readError(err)
 	}
-	defer closer.Close()
-	if body, err = h.decode(v); err != nil {
-		return header{}, nil, b.readError(err)
+	body, err = h.decode(v)
+	switch {
+	case err != nil:
+		err = b.readError(err)
+	case h.kind == kindNone || h.gone(time.Now().UnixMilli()):
+	case h.kind != want:
+		err = domain.Invalidf("%q is a %s, not a %s", id.name, h.kind, want)
+	default:
+		return h, body, closer, nil
 	}
-	if h.kind == kindNone || h.gone(time.Now().UnixMilli()) {
-		return header{}, nil, nil
-	}
-	if h.kind != want {
-		return header{}, nil, domain.Invalidf("%q is a %s, not a %s", id.name, h.kind, want)
-	}
-	return h, slices.Clone(body), nil
+	closer.Close()
+	return header{}, nil, nil, err
 }
 
 // Get implements [board.Board].
@@ -67,6 +80,54 @@ func (b *Board) get(id ident) (board.Record, error) {
 	}
 	fields, err := decodeFields(nil, body)
 	return fields, b.readError(err)
+}
+
+// GetFields implements [board.Board]. Records lie in one piece, so all of each
+// is read, but only what is asked for is copied.
+func (b *Board) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	if err := b.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	out := make([]board.Record, len(keys))
+	var whole []board.Field // room for one record at a time
+	for i, key := range keys {
+		var err error
+		if whole, out[i], err = b.getFields(ident{space, key}, whole[:0], fields); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *Board) getFields(id ident, room []board.Field, names []string) (whole []board.Field, some board.Record, err error) {
+	hot, isHot := b.hot.get(id)
+	body := hot.body
+	if !isHot {
+		var closer io.Closer
+		if _, body, closer, err = b.borrow(b.db, id, kindRecord); closer == nil {
+			return room, nil, err
+		}
+		defer closer.Close()
+	}
+	if whole, err = decodeFields(room, body); err != nil {
+		return room, nil, b.readError(err)
+	}
+	if isHot {
+		whole = hot.lease.overlay(whole)
+	}
+	return whole, pickFields(whole, names), nil
+}
+
+// pickFields copies those of the named fields that are there.
+func pickFields(whole []board.Field, names []string) board.Record {
+	some := make(board.Record, 0, len(names))
+	for i := range whole {
+		if n := slices.Index(names, whole[i].Name); n >= 0 {
+			some = append(some, board.Field{Name: names[n], Value: strings.Clone(whole[i].Value)})
+		}
+	}
+	return some
 }
 
 // listAt reads where a list lies; nil: there is none.
@@ -256,57 +317,11 @@ func (b *Board) Live(ctx context.Context, space board.Space, after board.LiveIte
 func (b *Board) Ready(ctx context.Context, name string) (out []board.Space, err error) {
 	err = b.call(ctx, func(c *committer) error {
 		if g := c.groups[name]; g != nil {
-			for id, t := range g.turns {
-				if len(t.lists) > 0 {
-					out = append(out, id)
-				}
-			}
+			out = g.Spaces()
 		}
-		slices.Sort(out)
 		return nil
 	})
 	return out, err
-}
-
-// Next implements [board.Board].
-func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) (first int64, err error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
-	}
-	if err := new(board.Batch).Delete(key).Check(); err != nil { // holds the key to its limits
-		return 0, err
-	}
-	err = b.call(ctx, func(c *committer) error {
-		id := ident{space, key}
-		last, err := c.counter(id)
-		if err != nil {
-			return err
-		}
-		first = last + 1
-		c.counters[id] = last + int64(n)
-		return nil
-	})
-	return first, err
-}
-
-func (c *committer) counter(id ident) (int64, error) {
-	if n, ok := c.counters[id]; ok {
-		return n, nil
-	}
-	c.keyBuf = appendNamed(c.keyBuf[:0], nsCounter, id)
-	v, closer, err := c.b.db.Get(c.keyBuf)
-	if err == pebble.ErrNotFound {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, c.b.readError(err)
-	}
-	defer closer.Close()
-	n, size := binary.Varint(v)
-	if size <= 0 {
-		return 0, c.b.readError(errCorrupt)
-	}
-	return n, nil
 }
 
 // afterAll returns the first key behind all that begin with prefix.

@@ -79,14 +79,14 @@ func (c *committer) changed(o *object, freed []board.Space) []board.Space {
 	}
 	if s := c.spaces[o.id.space]; s != nil {
 		c.loadLimits(s)
-		freed = append(freed, s.id)
+		freed = append(freed, s.ID)
 	}
 	return freed
 }
 
 // serveGroup gives what there is to those who wait for it.
 func (c *committer) serveGroup(g *group) {
-	for i := 0; i < len(g.waiters) && len(g.heap) > 0; {
+	for i := 0; i < len(g.waiters) && g.Any(); {
 		w := g.waiters[i]
 		got, err := c.claim(&w.ask)
 		if len(got) == 0 && err == nil {

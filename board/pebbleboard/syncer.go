@@ -26,7 +26,9 @@ func (b *Board) runSyncer() {
 		for _, r := range g.answers {
 			r.answer()
 		}
-		b.watch.tell(g.told)
+		for _, id := range g.told {
+			b.watchers.Tell(id.space, id.name)
+		}
 	}
 	for range b.groups { // failed: who waits has been told
 	}

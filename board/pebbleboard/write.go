@@ -100,12 +100,3 @@ func (c *committer) writeIndexes(o *object, h *header) {
 		}
 	}
 }
-
-func (c *committer) writeCounters() {
-	for id, n := range c.counters {
-		c.keyBuf = appendNamed(c.keyBuf[:0], nsCounter, id)
-		c.valBuf = binary.AppendVarint(c.valBuf[:0], n)
-		c.set(c.keyBuf, c.valBuf)
-	}
-	clear(c.counters)
-}

@@ -21,7 +21,8 @@ type Board struct {
 	addr    string // for texts that people read
 	log     *slog.Logger
 	poll    time.Duration
-	leave   bool // do not touch the server's configuration
+	answer  time.Duration // how long a server is waited for
+	leave   bool          // do not touch the server's configuration
 
 	databases atomic.Int64
 	facts     atomic.Pointer[facts]
@@ -33,7 +34,9 @@ type Board struct {
 	calls   sync.WaitGroup // calls to the server in progress
 	loops   sync.WaitGroup // the board's own goroutines
 
+	events   sync.Mutex // held while the server is told which events we want
 	flights  flights
+	draws    draws
 	line     line
 	alarmSet signal // an earlier alarm was set
 	lapsed   signal // leases were made to run out
@@ -65,10 +68,12 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		addr:    opt.InitAddress[0],
 		log:     cfg.Logger.With("redis", opt.InitAddress[0]),
 		poll:    cfg.Poll,
+		answer:  cfg.Answer,
 		leave:   cfg.LeaveConfig,
 	}
 	b.facts.Store(&facts{})
 	b.closing, b.end = context.WithCancel(context.Background())
+	b.draws.init()
 	b.line.init()
 	b.watches.init()
 	b.touches.init()

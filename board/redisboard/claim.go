@@ -192,19 +192,34 @@ func ours(name string) bool {
 // before: what the claim has set on them is known here.
 func (c *claim) read(answer []rueidis.RedisMessage, until time.Time) (got []board.Claimed, more bool) {
 	num := func(i int) int64 { n, _ := answer[i].AsInt64(); return n }
-	text := func(i int) string { s, _ := answer[i].ToString(); return s }
-	got = make([]board.Claimed, 0, len(answer)/6)
+	got = make([]board.Claimed, 0, len(answer))
 	set := c.written(num(0))
 	more = num(1) == 1
-	for answer = answer[2:]; len(answer) >= 6; answer = answer[6:] {
-		token, queue := text(2), c.ask.Queues[num(3)]
-		set[0].Value, set[1].Value = board.CapGroup(queue.Lists[0]), token
+	var space board.Space
+	for answer = answer[2:]; len(answer) > 0; {
+		if answer[0].IsInt64() {
+			space = board.Space(num(0))
+			set[0].Value = board.CapGroup(c.ask.Queues[num(1)].Lists[0])
+			answer = answer[2:]
+		}
+		rest, _ := answer[0].ToString()
+		answer = answer[1:]
+		rest, fields := cutLast(rest)
+		rest, token := cutLast(rest)
+		rest, item := cutLast(rest)
+		set[1].Value = token
 		got = append(got, board.Claimed{
-			Space: board.Space(num(0)), Item: text(1), Token: parseInt(token), Until: until,
-			Record: joined(int(num(4)), text(5), set),
+			Space: space, Item: item, Token: parseInt(token), Until: until,
+			Record: joined(int(parseInt(fields)), rest, set),
 		})
 	}
 	return got, more
+}
+
+// cutLast takes off what stands behind the last NUL.
+func cutLast(s string) (rest, last string) {
+	i := strings.LastIndexByte(s, 0)
+	return s[:max(i, 0)], s[i+1:]
 }
 
 // written are the fields that the claim sets. The first two differ from item

@@ -24,7 +24,7 @@ const (
 
 // unit is batches of one caller that go to the server together.
 type unit struct {
-	args    []string
+	packed  []string // the batches encoded
 	batches []*board.Batch
 	bytes   int
 	groups  []string // queue groups that are pushed to
@@ -79,7 +79,7 @@ func (b *Board) encoder() *encoder {
 func (u *unit) add(enc *encoder, batch *board.Batch) {
 	enc.out = make([]byte, 0, enc.guess())
 	enc.batch(batch)
-	u.args = append(u.args, rueidis.BinaryString(enc.out))
+	u.packed = append(u.packed, rueidis.BinaryString(enc.out))
 	u.batches = append(u.batches, batch)
 	u.bytes += len(enc.out)
 	u.groups = append(u.groups, enc.groups...)
@@ -188,8 +188,7 @@ func (f *flights) board() []*unit {
 
 // fly makes one call for some units and fills in their errors.
 func (b *Board) fly(ctx context.Context, group []*unit) {
-	args := b.args(b.name)
-	var groups []string
+	var packed, groups []string
 	var batches []*board.Batch
 	var aboard []*unit
 	for _, u := range group {
@@ -197,12 +196,12 @@ func (b *Board) fly(ctx context.Context, group []*unit) {
 			continue
 		}
 		aboard = append(aboard, u)
-		args, batches, groups = append(args, u.args...), append(batches, u.batches...), append(groups, u.groups...)
+		packed, batches, groups = append(packed, u.packed...), append(batches, u.batches...), append(groups, u.groups...)
 	}
 	errs := make([]error, len(batches))
-	err := b.exec(ctx, args, batches, errs, b.line.escort(groups))
+	err := b.exec(ctx, packed, batches, errs, b.line.escort(groups))
 	if len(batches) > 1 && errors.Is(err, domain.ErrExhausted) {
-		b.oneByOne(ctx, args, batches, errs)
+		b.oneByOne(ctx, packed, batches, errs)
 		err = nil
 	}
 	for _, u := range aboard {
@@ -220,9 +219,9 @@ func (b *Board) fly(ctx context.Context, group []*unit) {
 
 // oneByOne is for a server that has refused a call for want of memory: what
 // frees memory among the batches must not fail with what needs it.
-func (b *Board) oneByOne(ctx context.Context, args []string, batches []*board.Batch, errs []error) {
+func (b *Board) oneByOne(ctx context.Context, packed []string, batches []*board.Batch, errs []error) {
 	for i := range batches {
-		if err := b.exec(ctx, []string{args[0], args[1], args[2+i]}, batches[i:i+1], errs[i:i+1], nil); err != nil {
+		if err := b.exec(ctx, packed[i:i+1], batches[i:i+1], errs[i:i+1], nil); err != nil {
 			errs[i] = err
 		}
 	}
@@ -231,11 +230,12 @@ func (b *Board) oneByOne(ctx context.Context, args []string, batches []*board.Ba
 // exec runs the script and reads what it says about each batch. A claim that
 // waits for what the batches push goes with it: so it has its answer with the
 // commit's, and not one more way to the server and back later.
-func (b *Board) exec(ctx context.Context, args []string, batches []*board.Batch, errs []error, w *waiter) error {
+func (b *Board) exec(ctx context.Context, packed []string, batches []*board.Batch, errs []error, w *waiter) error {
 	if len(batches) == 0 {
 		w.serve(nil, time.Time{})
 		return nil
 	}
+	args := b.args(b.name, patched(packed)...)
 	var result rueidis.RedisResult
 	if w == nil {
 		result = commitScript.exec(ctx, b.client, args)

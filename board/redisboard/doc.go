@@ -53,7 +53,10 @@
 // batch, a number is set and added to), the encoder marks the batch careful:
 // the script copies its keys (DUMP), applies step by step, and restores them
 // if a step is refused. Changes of the same sorted set or list by many batches
-// are gathered into one command.
+// are gathered into one command. Batches that are much like the one before them
+// in a call are sent as what differs (patch.go): the script has less to read.
+//
+// Callers that take numbers from one counter at once share calls (draw.go).
 //
 // claim.lua takes items over spaces by stride scheduling from the ready index.
 // It looks only at spaces that have something and are not at a cap. A space at

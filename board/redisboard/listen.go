@@ -2,6 +2,7 @@ package redisboard
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +22,9 @@ const pushPattern = "__keyevent@*__:[lr]push"
 
 // listener is the connection on which messages come.
 type listener struct {
-	mu   sync.Mutex
-	conn rueidis.DedicatedClient // nil while there is none
+	mu     sync.Mutex
+	conn   rueidis.DedicatedClient // nil while there is none
+	stands signal                  // fired when there is one again
 }
 
 // listen keeps a subscription until the board is closed. The first outcome
@@ -68,6 +70,7 @@ func (b *Board) session(up func()) error {
 	b.listener.mu.Lock()
 	b.listener.conn = conn
 	b.listener.mu.Unlock()
+	b.listener.stands.fire()
 	defer func() {
 		b.listener.mu.Lock()
 		b.listener.conn = nil
@@ -109,6 +112,30 @@ func (b *Board) subscribe(conn rueidis.DedicatedClient) error {
 	}
 	// The answer to a ping comes after the subscriptions are in force.
 	return b.translate(conn.Do(ctx, conn.B().Ping().Build()).Error())
+}
+
+// tuneSoon is tune, but waits where there is no subscription just now: after a
+// lost connection calls are answered again before messages come again. It
+// waits as long as for any answer.
+func (b *Board) tuneSoon(ctx context.Context, build func(rueidis.Builder) rueidis.Completed) error {
+	for end := time.Now().Add(b.answer); ; {
+		again := b.listener.stands.wait()
+		err := b.tune(ctx, build)
+		if !errors.Is(err, domain.ErrUnavailable) || b.closing.Err() != nil {
+			return err
+		}
+		late := time.NewTimer(time.Until(end))
+		defer late.Stop()
+		select {
+		case <-again:
+		case <-late.C:
+			return err
+		case <-b.closing.Done():
+			return errClosed()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // tune adds or removes a topic of the standing subscription.

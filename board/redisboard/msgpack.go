@@ -137,12 +137,17 @@ func (u *unpacker) value() (string, int64) {
 func (u *unpacker) string() string { s, _ := u.value(); return s }
 func (u *unpacker) int() int64     { _, n := u.value(); return n }
 
-// record reads a record: an array of names and values. An empty one is nil.
+// record reads a record: an array of names and values. An empty one is nil;
+// one that is there without any of the fields asked for is an array of one.
 func (u *unpacker) record() board.Record {
-	n := u.array() / 2
+	n := u.array()
 	if n == 0 {
 		return nil
 	}
+	if n == 1 {
+		u.value()
+	}
+	n /= 2
 	rec := make(board.Record, n)
 	for i := range rec {
 		rec[i] = board.Field{Name: u.string(), Value: u.string()}

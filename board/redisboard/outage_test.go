@@ -109,6 +109,41 @@ func TestMessagesMissedInAnOutage(t *testing.T) {
 	}
 }
 
+// Calls are answered again before messages come again; a watch that is opened
+// in between waits for them.
+func TestWatchRightAfterAnOutage(t *testing.T) {
+	s := redistest.Start(t, "appendonly yes", "appendfsync always")
+	b := open(t, s, redisboard.Config{})
+	for i := range 3 {
+		s.Restart()
+		for end := time.Now().Add(within); ; {
+			if err := b.Commit(t.Context(), *set("r", "a", "1")); err == nil {
+				break
+			} else if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+		// A topic of its own each time: none is left over from before.
+		events, err := b.Watch(t.Context(), board.Space(1+i), "job:")
+		if err != nil {
+			t.Fatalf("outage %d: watch: %v", i, err)
+		}
+		commit(t, b, (&board.Batch{Space: board.Space(1 + i)}).Set("job:1", board.Field{Name: "a", Value: fmt.Sprint(i)}))
+		if e := <-events; e.Key != "job:1" && e.Key != "" { // "": look at everything
+			t.Errorf("got event %v", e)
+		}
+	}
+}
+
+// A server that stays away is waited for no longer than for any answer.
+func TestWatchOfALostServerEnds(t *testing.T) {
+	s := redistest.Start(t)
+	b := open(t, s, redisboard.Config{Answer: 200 * time.Millisecond})
+	s.Kill()
+	_, err := b.Watch(t.Context(), 1, "job:")
+	wantKind(t, "watch", err, domain.ErrUnavailable, "cannot be reached")
+}
+
 func TestStoppedServer(t *testing.T) {
 	s := redistest.Start(t)
 	b := open(t, s, redisboard.Config{Answer: 300 * time.Millisecond})

@@ -26,11 +26,20 @@ const maxKeys = 256
 
 // Get implements [board.Board].
 func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	return b.records(ctx, "get", space, nil, keys)
+}
+
+// GetFields implements [board.Board].
+func (b *Board) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	return b.records(ctx, "fields", space, append([]string{strconv.Itoa(len(fields))}, fields...), keys)
+}
+
+// records reads records, as many at a time as one call may; what to read of
+// each stands before the keys.
+func (b *Board) records(ctx context.Context, call string, space board.Space, what, keys []string) ([]board.Record, error) {
 	out := make([]board.Record, 0, len(keys))
-	for len(keys) > 0 {
-		part := keys[:min(maxKeys, len(keys))]
-		keys = keys[len(part):]
-		m, err := b.read(ctx, "get", space, part...)
+	for part := range slices.Chunk(keys, maxKeys) {
+		m, err := b.read(ctx, call, space, slices.Concat(what, part)...)
 		if err != nil {
 			return nil, err
 		}
@@ -195,20 +204,4 @@ func (b *Board) Ready(ctx context.Context, group string) ([]board.Space, error) 
 	}
 	slices.Sort(out)
 	return slices.Compact(out), err
-}
-
-// Next implements [board.Board].
-func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) (int64, error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
-	}
-	if err := b.checkKey(ctx, space, key); err != nil {
-		return 0, err
-	}
-	m, err := b.read(ctx, "next", space, key, strconv.Itoa(n))
-	if err != nil {
-		return 0, err
-	}
-	last, err := m.AsInt64()
-	return last - int64(n) + 1, b.translate(err)
 }

@@ -41,7 +41,7 @@ func (b *Board) survey(ctx context.Context) error {
 	}
 	f := &facts{}
 	cfg, err := b.client.Do(ctx, b.client.B().ConfigGet().Parameter("databases", "appendonly", "appendfsync", "save",
-		"notify-keyspace-events", "maxmemory", "maxmemory-policy", "no-appendfsync-on-rewrite").Build()).AsStrMap()
+		"maxmemory", "maxmemory-policy", "no-appendfsync-on-rewrite").Build()).AsStrMap()
 	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 		return b.translate(err)
 	}
@@ -53,7 +53,7 @@ func (b *Board) survey(ctx context.Context) error {
 	if err := b.count(ctx, cfg); err != nil {
 		return err
 	}
-	b.askEvents(ctx, f, cfg)
+	b.askEvents(ctx, f)
 	b.facts.Store(f)
 	return nil
 }
@@ -184,7 +184,7 @@ const (
 )
 
 // askEvents adds what pushes need to the server's notify-keyspace-events.
-func (b *Board) askEvents(ctx context.Context, f *facts, cfg map[string]string) {
+func (b *Board) askEvents(ctx context.Context, f *facts) {
 	f.events = true
 	if !f.config {
 		return
@@ -193,15 +193,26 @@ func (b *Board) askEvents(ctx context.Context, f *facts, cfg map[string]string) 
 	if b.watches.any() {
 		want += keyEvents
 	}
-	if err := b.addEvents(ctx, cfg["notify-keyspace-events"], want); err != nil {
+	if err := b.addEvents(ctx, want); err != nil {
 		f.events = false
 		f.config = false
 		f.note("notify-keyspace-events cannot be set (%v): set it to at least %q, or pushes by foreign programs are seen up to some seconds late", err, listEvents)
 	}
 }
 
-// addEvents adds flags to those there.
-func (b *Board) addEvents(ctx context.Context, have, want string) error {
+// addEvents adds flags to the server's notify-keyspace-events. One at a time: a
+// Watch and the survey of a new connection would undo each other.
+func (b *Board) addEvents(ctx context.Context, want string) error {
+	if b.leave {
+		return nil
+	}
+	b.events.Lock()
+	defer b.events.Unlock()
+	cfg, err := b.client.Do(ctx, b.client.B().ConfigGet().Parameter("notify-keyspace-events").Build()).AsStrMap()
+	if err != nil {
+		return err
+	}
+	have := cfg["notify-keyspace-events"]
 	flags := have
 	all := strings.ReplaceAll(have, "A", "g$lshzxetd")
 	for _, f := range want {
@@ -210,7 +221,7 @@ func (b *Board) addEvents(ctx context.Context, have, want string) error {
 			all += string(f)
 		}
 	}
-	if flags == have || b.leave {
+	if flags == have {
 		return nil
 	}
 	return b.client.Do(ctx, b.client.B().ConfigSet().ParameterValue().ParameterValue("notify-keyspace-events", flags).Build()).Error()
@@ -222,9 +233,5 @@ func (b *Board) watchEvents(ctx context.Context) (bool, error) {
 	if !b.facts.Load().config || b.leave {
 		return false, nil
 	}
-	cfg, err := b.client.Do(ctx, b.client.B().ConfigGet().Parameter("notify-keyspace-events").Build()).AsStrMap()
-	if err != nil {
-		return false, b.translate(err)
-	}
-	return true, b.translate(b.addEvents(ctx, cfg["notify-keyspace-events"], keyEvents))
+	return true, b.translate(b.addEvents(ctx, keyEvents))
 }

@@ -2,16 +2,13 @@ package redisboard
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/redis/rueidis"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/watch"
 )
-
-// watchBuffer is how many changes a watcher may be behind.
-const watchBuffer = 256
 
 // maxTopics is how many spaces are listened to one by one; with more, all are:
 // the server compares every change with every pattern.
@@ -24,15 +21,10 @@ type watches struct {
 	topics map[string]int // patterns in use, with their watchers
 }
 
-// watcher is one open Watch.
+// watcher is one open Watch; it is told and closed under watches.mu.
 type watcher struct {
-	space  board.Space
-	prefix string
-	topic  string
-	// events has room for watchBuffer changes and the word that some are
-	// missing. Only end closes it, under watches.mu.
-	events chan board.Event
-	lost   bool // the last event in the buffer says that some are missing
+	*watch.Watcher
+	topic string
 }
 
 func (ws *watches) init() {
@@ -56,12 +48,12 @@ func (b *Board) Watch(ctx context.Context, space board.Space, prefix string) (<-
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{space: space, prefix: prefix, topic: changesTopic, events: make(chan board.Event, watchBuffer+1)}
+	w := &watcher{watch.New(space, prefix), changesTopic}
 	if events {
 		w.topic = b.watches.pick(b.topic(space))
 	}
 	if b.watches.add(w) {
-		if err := b.tune(ctx, subscription(w.topic, true)); err != nil {
+		if err := b.tuneSoon(ctx, subscription(w.topic, true)); err != nil {
 			b.watches.drop(w)
 			return nil, err
 		}
@@ -72,7 +64,7 @@ func (b *Board) Watch(ctx context.Context, space board.Space, prefix string) (<-
 			_ = b.tune(b.closing, subscription(w.topic, false)) // without it, messages are ignored
 		}
 	})
-	return w.events, nil
+	return w.Events(), nil
 }
 
 // changesTopic is where scripts tell of changes for boards that cannot have
@@ -118,7 +110,7 @@ func (ws *watches) pick(topic string) string {
 func (ws *watches) add(w *watcher) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.open[w.space] = append(ws.open[w.space], w)
+	ws.open[w.Space] = append(ws.open[w.Space], w)
 	ws.topics[w.topic]++
 	return ws.topics[w.topic] == 1
 }
@@ -127,11 +119,11 @@ func (ws *watches) add(w *watcher) bool {
 func (ws *watches) drop(w *watcher) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	list := ws.open[w.space]
+	list := ws.open[w.Space]
 	for i := range list {
 		if list[i] == w {
-			ws.open[w.space] = append(list[:i:i], list[i+1:]...)
-			close(w.events)
+			ws.open[w.Space] = append(list[:i:i], list[i+1:]...)
+			w.Close()
 			ws.topics[w.topic]--
 			if ws.topics[w.topic] == 0 {
 				delete(ws.topics, w.topic)
@@ -149,7 +141,7 @@ func (ws *watches) endAll() {
 	defer ws.mu.Unlock()
 	for _, list := range ws.open {
 		for _, w := range list {
-			close(w.events)
+			w.Close()
 		}
 	}
 	clear(ws.open)
@@ -181,9 +173,7 @@ func (ws *watches) tell(space board.Space, key string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for _, w := range ws.open[space] {
-		if strings.HasPrefix(key, w.prefix) {
-			w.tell(key)
-		}
+		w.Tell(key)
 	}
 }
 
@@ -193,29 +183,7 @@ func (ws *watches) missed() {
 	defer ws.mu.Unlock()
 	for _, list := range ws.open {
 		for _, w := range list {
-			w.miss()
+			w.Miss()
 		}
 	}
-}
-
-// tell never waits. As long as the word that changes are missing has not been
-// read, later changes need no word of their own: who reads it looks at
-// everything anyway.
-func (w *watcher) tell(key string) {
-	switch n := len(w.events); {
-	case w.lost && n > 0:
-	case n < watchBuffer:
-		w.lost = false
-		w.events <- board.Event{Space: w.space, Key: key}
-	default:
-		w.miss()
-	}
-}
-
-func (w *watcher) miss() {
-	if w.lost && len(w.events) > 0 {
-		return
-	}
-	w.lost = true
-	w.events <- board.Event{Space: w.space}
 }

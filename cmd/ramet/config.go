@@ -67,7 +67,8 @@ func (l limitsConfig) limits() script.Limits {
 
 // loadConfig reads a config file; "" is the empty one.
 //
-// Errors: [domain.ErrInvalid] naming the file, the line and the field.
+// Errors: those of [domain.FileErrorf]; [domain.ErrInvalid] naming the file,
+// the line and the field.
 func loadConfig(path string) (config, error) {
 	var c config
 	if path == "" {
@@ -75,7 +76,7 @@ func loadConfig(path string) (config, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return c, domain.Invalidf("config file: %v", err)
+		return c, domain.FileErrorf(err, "config file: %v", err)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
@@ -88,15 +89,21 @@ func loadConfig(path string) (config, error) {
 	return c, nil
 }
 
-// goType is how the YAML library names where an unknown field stands.
-var goType = regexp.MustCompile(`field (\S+) not found in type main\.\w+`)
+// unknownField and ownType are how the YAML library names types of ours.
+var (
+	unknownField = regexp.MustCompile(`field (\S+) not found in type main\.\w+`)
+	ownType      = regexp.MustCompile(`main\.\w+`)
+)
+
+// plainWords are for other words of the library's.
+var plainWords = strings.NewReplacer("time.Duration", "a duration such as 30s", "!!seq", "a list", "!!map", "fields", "!!str ", "", "!!int ", "")
 
 // plain says in one line, without words of Go, what the YAML library found.
 func plain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n")
-	text = goType.ReplaceAllString(text, `unknown field "$1"`)
-	text = strings.ReplaceAll(text, "time.Duration", "a duration such as 30s")
+	text = unknownField.ReplaceAllString(text, `unknown field "$1"`)
+	text = plainWords.Replace(ownType.ReplaceAllString(text, "fields"))
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

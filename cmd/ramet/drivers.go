@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/processscript"
 	"github.com/ramet-run/ramet/script/pythonscript"
+	"github.com/ramet-run/ramet/script/rhaiscript"
 )
 
 // This file lists every driver by hand.
@@ -75,6 +76,7 @@ var builtin = map[domain.ScriptType]runtimeConfig{
 	domain.ScriptShell:  {},
 	domain.ScriptPython: {},
 	domain.ScriptV:      {Command: []string{"v", "run", processscript.Placeholder}, Suffix: ".v", Version: []string{"v", "version"}},
+	domain.ScriptRhai:   {},
 	domain.ScriptNode:   {Command: []string{"node", processscript.Placeholder}, Suffix: ".mjs", Version: []string{"node", "--version"}},
 }
 
@@ -106,6 +108,8 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail) 
 		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Plain: plain, Env: rc.Env, Limits: c.Limits.limits(), Jail: j})
 	case t == domain.ScriptShell && len(rc.Command) == 0:
 		return processscript.Shell(process), nil
+	case t == domain.ScriptRhai && len(rc.Command) == 0:
+		return rhaiscript.New(rhaiscript.Config{}), nil
 	}
 	return processscript.New(process)
 }

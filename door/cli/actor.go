@@ -37,7 +37,7 @@ give it to other commands with --key.`,
 			if err != nil {
 				return fileError(err)
 			}
-			actor := domain.Actor{ID: domain.ActorID(number), Address: []domain.Address{}}
+			actor := domain.Actor{ID: domain.ActorID(number)}
 			if bare {
 				if number == 0 {
 					return domain.Invalidf("--no-register wants --id: the key file names the actor it belongs to")

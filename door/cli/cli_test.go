@@ -183,6 +183,9 @@ func TestOtherCommands(t *testing.T) {
 		{args: []string{"version"}, want: "ramet v1.2.3\n"},
 		{args: []string{"info"}, want: "durability process"},
 		{args: []string{"info", "-o", "json"}, want: `"runner_id": 3`},
+		{args: []string{"doctor"}, code: 1, want: "bad jobs of context 1 job:1:9 is stuck: odd"},
+		{args: []string{"doctor"}, code: 1, want: "warning board memory; what is acknowledged survives the end of the process, but not of the machine"},
+		{args: []string{"doctor"}, code: 1, want: "warning runner fake not seen since ever"},
 		{args: []string{"audit"}, code: 1, want: "stuck job:1:9 odd"},
 		{args: []string{"runner", "list"}, want: "not served v is not installed"},
 		{args: []string{"runner", "list"}, want: "not in force cgroup: not delegated"},
@@ -216,17 +219,68 @@ func TestOtherCommands(t *testing.T) {
 	}
 }
 
+func TestEveryAnswerCanBeHadAsJSONAndYAML(t *testing.T) {
+	f := newFakeNode()
+	dir := t.TempDir()
+	key := write(t, "my.key", "")
+	ramet(t, f.hooks(), "out hello\n", "job", "submit", "-", "--type", "shell", "--data", dir)
+	for _, args := range []string{
+		"version", "info", "doctor", "audit", "runner list", "actor list", "actor show 1", "context list", "context show 1", "context create",
+		"prerequisite meet x", "token --audience n --key " + key, "actor new --no-register --id 9",
+		"job list", "job show 1", "job logs 1", "job wait 1", "job explain 1",
+	} {
+		for format, parse := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": yaml.Unmarshal} {
+			got := ramet(t, f.hooks(), "", append(strings.Fields(args), "-o", format, "--data", dir)...)
+			var v map[string]any
+			if err := parse([]byte(got.out), &v); err != nil || len(v) == 0 {
+				t.Errorf("%s -o %s: got %+v: %v", args, format, got, err)
+			}
+		}
+	}
+}
+
 func TestANodeByURLGetsATokenForItsName(t *testing.T) {
 	f := newFakeNode()
 	s := httptest.NewServer(f)
 	defer s.Close()
-	t.Setenv("RAMET_NODE", s.URL)
+	t.Setenv("RAMET_NODE", s.URL+"#fake")
 	got := ramet(t, f.hooks(), "", "job", "list", "--key", write(t, "k", ""))
 	if got.code != 0 || len(f.options) != 0 {
 		t.Fatalf("got %+v, started %v", got, f.options)
 	}
 	if diff := cmp.Diff([]string{"Bearer signed for fake", "Bearer signed for fake"}, f.tokens); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestANodeThatIsNotTheOneMeantGetsNoToken(t *testing.T) {
+	f := newFakeNode()
+	s := httptest.NewServer(f)
+	defer s.Close()
+	key := write(t, "k", "")
+	tests := []struct {
+		name, node, key string
+		code            int
+		want            string // in the complaint
+	}{
+		{"another name", s.URL + "#prod", key, 3, s.URL + ` is the node "fake", not "prod"`},
+		{"another name, without a key", s.URL + "#prod", "", 3, `is the node "fake", not "prod"`},
+		{"no name", s.URL, key, 2, `--node '` + s.URL + `#fake'`},
+		{"an empty name", s.URL + "#", key, 2, `says that it is "fake"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f.tokens = nil
+			got := ramet(t, f.hooks(), "", "job", "list", "--node", tt.node, "--key", tt.key)
+			if got.code != tt.code || !strings.Contains(got.err, tt.want) {
+				t.Errorf("got %+v, want %d and %q", got, tt.code, tt.want)
+			}
+			for _, token := range f.tokens {
+				if token != "" {
+					t.Errorf("it got the token %q", token)
+				}
+			}
+		})
 	}
 }
 

@@ -23,7 +23,7 @@ func (a *app) contextCreate() *cobra.Command {
 		Use: "create", Short: "Make a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			t.ID = domain.TenantID(number)
-			for list, given := range map[*[]domain.ActorID][]uint{&t.Admins: admins, &t.Readers: readers, &t.Executors: executors} {
+			for list, given := range map[*domain.List[domain.ActorID]][]uint{&t.Admins: admins, &t.Readers: readers, &t.Executors: executors} {
 				if *list, err = actorIDs(given); err != nil {
 					return err
 				}

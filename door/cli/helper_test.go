@@ -59,6 +59,14 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST /v1/contexts/{context}/audit", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.AuditReport{Context: 1, Audit: work.Audit{Looked: 2, Stuck: []work.Finding{{Key: "job:1:9", Text: "odd"}}}})
 	})
+	mux.HandleFunc("GET /v1/contexts", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.ContextList{Contexts: []domain.Tenant{{ID: 1}}})
+	})
+	mux.HandleFunc("GET /v1/contexts/{context}", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, domain.Tenant{ID: 1}) })
+	mux.HandleFunc("GET /v1/actors", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.ActorList{Actors: []domain.Actor{{ID: 1}}})
+	})
+	mux.HandleFunc("GET /v1/actors/{actor}", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, domain.Actor{ID: 1}) })
 	mux.HandleFunc("POST /v1/contexts", func(w http.ResponseWriter, r *http.Request) {
 		var t domain.Tenant
 		json.NewDecoder(r.Body).Decode(&t)

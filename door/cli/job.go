@@ -61,7 +61,7 @@ func (a *app) submit(ctx context.Context, c *client.Client, jobs []api.JobInput)
 // onJob is a verb about one job.
 func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Client, key domain.JobKey) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " KEY", Short: short, Args: cobra.ExactArgs(1),
+		Use: use + " KEY", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := parseKey(args[0])
 			if err != nil {

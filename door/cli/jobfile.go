@@ -63,7 +63,8 @@ var rametFields = []string{
 // parseJobs reads a jobs file: YAML or JSON with a list "jobs". name is the
 // file's, for errors; dir is what the paths in it are relative to.
 //
-// Errors: [domain.ErrInvalid] with file and line.
+// Errors: [domain.ErrInvalid] with file and line; those of [domain.FileErrorf]
+// for a script's file.
 func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
 	p := jobsParser{name: name, dir: dir, seen: map[domain.JobKey]int{}}
 	if json.Valid(text) { // the YAML parser does not know all of JSON's escapes
@@ -194,7 +195,7 @@ func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
 		}
 		text, err := readScript(file)
 		if err != nil {
-			return p.invalid(n, "%v", err)
+			return fmt.Errorf("%s:%d: %w", p.name, n.Line, err)
 		}
 		f.Script = text
 		f.ScriptType = cmp.Or(f.ScriptType, scriptType(file, text))
@@ -203,26 +204,6 @@ func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
 		return p.invalid(n, "want script_type, for example shell or python")
 	}
 	return nil
-}
-
-// guess is a hint at the known name that is nearest to a wrong one.
-func guess(name string, known []string) string {
-	plain := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
-	others := map[string]string{"env": "env_vars", "type": "script_type", "depends_on": "dependends", "needs": "dependends", "caller": "caller_id", "path": "file"}
-	best, near := others[name], ""
-	for _, k := range known {
-		switch p, q := plain(name), plain(k); {
-		case p == q:
-			best = k
-		case len(p) > 2 && len(q) > 2 && (strings.HasPrefix(q, p) || strings.HasPrefix(p, q)):
-			near = cmp.Or(near, k)
-		}
-	}
-	best = cmp.Or(best, near)
-	if best == "" || !slices.Contains(known, best) {
-		return "; known are " + strings.Join(known, ", ")
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
 }
 
 // yamlText is a parser's error on one line, without words of its own.

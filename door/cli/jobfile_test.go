@@ -74,6 +74,10 @@ func TestBadJobsFiles(t *testing.T) {
 		{"jobs that are no list", "jobs: {}\n", "want a list of at least one job"},
 		{"an unknown field at the top", "job:\n  - {}\n", `jobs.yaml:1: unknown field "job"; did you mean "jobs"?`},
 		{"a misspelt field", "jobs:\n  - id: 1\n    scripttype: v\n", `jobs.yaml:3: unknown field "scripttype"; did you mean "script_type"?`},
+		{"two letters swapped", "jobs:\n  - id: 1\n    retires: 3\n", `jobs.yaml:3: unknown field "retires"; did you mean "retries"?`},
+		{"a letter too few", "jobs:\n  - {id: 1, scrpt: x}\n", `jobs.yaml:2: unknown field "scrpt"; did you mean "script"?`},
+		{"a letter too many", "jobs:\n  - {id: 1, timeoutt: 3}\n", `did you mean "timeout"?`},
+		{"the beginning of a field", "jobs:\n  - {id: 1, prereq: [a]}\n", `did you mean "prerequisites"?`},
 		{"a field of other programs", "jobs:\n  - depends_on: [1]\n", `did you mean "dependends"?`},
 		{"a field nobody knows", "jobs:\n  - zzz: 1\n", `unknown field "zzz"; known are id, caller_id`},
 		{"a field of ours", "jobs:\n  - {id: 1, status: finished}\n", `jobs.yaml:2: field "status" is set by ramet; leave it out`},
@@ -82,7 +86,6 @@ func TestBadJobsFiles(t *testing.T) {
 		{"a number that is too large", "jobs:\n  - retries: 300\n", "into a number from 0 to 255"},
 		{"a job that is no job", "jobs: [1]\n", "want a job with fields"},
 		{"script and file", "jobs:\n  - {script: a, file: b}\n", "jobs.yaml:2: script and file: want one of them"},
-		{"a file that is not there", "jobs:\n  - {file: nowhere.sh}\n", "nowhere.sh: no such file"},
 		{"two spellings", "jobs:\n  - {depends: [1], dependends: [1], script: a, script_type: v}\n", "are the same field"},
 		{"no type", "jobs:\n  - {script: a}\n", "want script_type"},
 		{"a bad type", "jobs:\n  - {script: a, script_type: V}\n", `jobs.yaml:2: script type "V"`},
@@ -99,6 +102,13 @@ func TestBadJobsFiles(t *testing.T) {
 		if got.code != 2 || !strings.Contains(got.err, tt.want) || strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%s: got %+v, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestAScriptThatAJobsFileNamesIsNotThere(t *testing.T) {
+	got := ramet(t, newFakeNode().hooks(), "", "run", write(t, "jobs.yaml", "jobs:\n  - {file: nowhere.sh}\n"))
+	if got.code != 4 || !strings.Contains(got.err, "jobs.yaml:2: ") || !strings.Contains(got.err, "nowhere.sh: no such file") {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -145,7 +155,7 @@ func FuzzJobsFile(f *testing.F) {
 			return cli.Embedded{}, domain.Exhaustedf("no node here")
 		}}
 		got := rametIn(t.Context(), hooks, "", "run", file)
-		if got.code != 2 && got.code != 6 || strings.Count(got.err, "\n") != 1 {
+		if got.code != 2 && got.code != 4 && got.code != 6 || strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%q: got %+v", text, got)
 		}
 	})

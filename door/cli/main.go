@@ -196,7 +196,7 @@ func (a *app) root() *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "the node's data `folder` ($RAMET_DATA)")
-	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere ($RAMET_NODE)")
+	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name ($RAMET_NODE)")
 	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
 	f.StringVar(&a.board, "board", os.Getenv("RAMET_BOARD"), "`URL` of the board for a node in this process; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
@@ -207,13 +207,16 @@ func (a *app) root() *cobra.Command {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
-		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.versionCommand())
+		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)
 	// Here, not by cobra at the end, so that a shell that it does not know is
 	// refused by typed too. It takes the streams as they are now.
 	root.InitDefaultCompletionCmd()
+	if err := root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{outTable, outJSON, outYAML}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("BUG: " + err.Error())
+	}
 	typed(root)
 	return root
 }
@@ -221,6 +224,9 @@ func (a *app) root() *cobra.Command {
 // parserNoise is what the parsers of Go's library say before what is wrong;
 // the value is quoted already.
 var parserNoise = regexp.MustCompile(`strconv\.\w+: parsing ".*": |slog: level string ".*": |time: `)
+
+// takesArgs marks a command that has others and arguments of its own.
+const takesArgs = "takes_args"
 
 // typed makes what cobra says of arguments and commands an error of a kind:
 // the person typed something wrong.
@@ -233,7 +239,7 @@ func typed(c *cobra.Command) {
 		check = cobra.ArbitraryArgs
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
-		if c.HasSubCommands() && len(args) > 0 {
+		if c.HasSubCommands() && len(args) > 0 && c.Annotations[takesArgs] == "" {
 			return unknown(c, args[0])
 		}
 		if err := check(c, args); err != nil {
@@ -315,12 +321,4 @@ func (a *app) readInput(path string, limit int64) ([]byte, error) {
 }
 
 // fileError gives an error of the file system a kind.
-func fileError(err error) error {
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return domain.NotFoundf("%v", err)
-	case errors.Is(err, os.ErrPermission):
-		return domain.Forbiddenf("%v", err)
-	}
-	return domain.Invalidf("%v", err)
-}
+func fileError(err error) error { return domain.FileErrorf(err, "%v", err) }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +50,8 @@ func (a *app) with(ctx context.Context, do func(c *client.Client) error) error {
 // on the data folder, with a runner if run says so.
 func (a *app) reach(ctx context.Context, run bool) (*link, error) {
 	if a.node != "" {
-		c, err := a.dial(client.Config{URL: a.node})
+		url, name, _ := strings.Cut(a.node, "#")
+		c, err := a.dial(ctx, client.Config{URL: url}, name)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +82,7 @@ func (a *app) reachData(ctx context.Context, run bool) (*link, error) {
 	if !listening {
 		return a.embed(ctx, EmbeddedOptions{DataDir: a.data, Run: run})
 	}
-	c, err := a.dial(client.Config{Socket: socket})
+	c, err := a.dial(ctx, client.Config{Socket: socket}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.dial(client.Config{Socket: node.Socket})
+	c, err := a.dial(ctx, client.Config{Socket: node.Socket}, "")
 	if err != nil {
 		return nil, errors.Join(err, node.Stop())
 	}
@@ -113,8 +115,10 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 
 // makeDirs makes the folders of a node's data and of its socket.
 func makeDirs(data, socket string) error {
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		return domain.Unavailablef("make the data folder: %v; choose another with --data", err)
+	if err := os.MkdirAll(data, 0o700); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) {
+		return domain.Unavailablef("make the data folder: %v", err)
+	} else if err != nil {
+		return domain.FileErrorf(err, "make the data folder: %v; choose another with --data", err)
 	}
 	if filepath.Base(socket) == socketFile {
 		return nil // it lies in data
@@ -147,52 +151,82 @@ func listens(ctx context.Context, socket string) (bool, error) {
 	return false, domain.Unavailablef("%v", err)
 }
 
-// dial makes a client, with tokens where there is a key.
-func (a *app) dial(cfg client.Config) (*client.Client, error) {
-	if a.key == "" {
+// dial makes a client, with tokens where there is a key. What answers must be
+// the node called name; "" trusts what answers, as is right on one's own socket.
+func (a *app) dial(ctx context.Context, cfg client.Config, name string) (*client.Client, error) {
+	if a.key == "" && name == "" {
 		return client.New(cfg)
 	}
-	if a.hooks.Token == nil {
-		return nil, domain.Invalidf("--key: this program cannot make tokens")
-	}
-	if _, err := os.Stat(a.key); errors.Is(err, fs.ErrNotExist) {
-		return nil, domain.NotFoundf("key file %q does not exist; make one with `ramet actor new`", a.key)
-	} else if err != nil {
-		return nil, fileError(err)
+	if err := a.checkKey(); err != nil {
+		return nil, err
 	}
 	bare, err := client.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	t := &tokens{sign: a.hooks.Token, key: a.key, node: bare}
+	info, err := bare.Info(ctx)
+	if err == nil && cfg.URL != "" {
+		err = a.recognise(cfg.URL, name, info.Name)
+	}
+	if err != nil || a.key == "" {
+		return bare, err
+	}
+	bare.Close()
+	t := &tokens{sign: a.hooks.Token, key: a.key, audience: info.Name}
 	cfg.Token = t.token
 	return client.New(cfg)
 }
 
-// tokens makes tokens from a key, for whatever name the node has.
-type tokens struct {
-	sign func(keyFile, audience string, ttl time.Duration) (string, error)
-	key  string
-	node *client.Client // without tokens, to ask the node's name
-
-	mu       sync.Mutex
-	audience string
-	last     string
-	renewAt  time.Time
+// checkKey looks at --key before anything is asked.
+//
+// Errors: [domain.ErrInvalid]; those of [domain.FileErrorf].
+func (a *app) checkKey() error {
+	if a.key == "" {
+		return nil
+	}
+	if a.hooks.Token == nil {
+		return domain.Invalidf("--key: this program cannot make tokens")
+	}
+	if _, err := os.Stat(a.key); errors.Is(err, fs.ErrNotExist) {
+		return domain.NotFoundf("key file %q does not exist; make one with `ramet actor new`", a.key)
+	} else if err != nil {
+		return fileError(err)
+	}
+	return nil
 }
 
-func (t *tokens) token(ctx context.Context) (string, error) {
+// recognise holds a node elsewhere to the name it is expected to have. A token
+// is good at the node whose name is in it, for whoever has the token: if it
+// were made for whatever name the other side says, that side could ask for one
+// that is good somewhere else.
+//
+// Errors: [domain.ErrInvalid] where no name is expected, [domain.ErrForbidden].
+func (a *app) recognise(url, name, says string) error {
+	switch name {
+	case says:
+		return nil
+	case "":
+		return domain.Invalidf("--key: which node is meant? %s says that it is %.64q; if that is right, write --node '%s#%.64s'", url, says, url, visible(says))
+	}
+	return domain.Forbiddenf("%s is the node %.64q, not %q: if that is right, change what stands behind the # of --node", url, says, name)
+}
+
+// tokens makes tokens from a key for one node.
+type tokens struct {
+	sign     func(keyFile, audience string, ttl time.Duration) (string, error)
+	key      string
+	audience string
+
+	mu      sync.Mutex
+	last    string
+	renewAt time.Time
+}
+
+func (t *tokens) token(context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if time.Now().Before(t.renewAt) {
 		return t.last, nil
-	}
-	if t.audience == "" {
-		info, err := t.node.Info(ctx)
-		if err != nil {
-			return "", err
-		}
-		t.audience = info.Name
 	}
 	made, err := t.sign(t.key, t.audience, tokenTTL)
 	if err != nil {

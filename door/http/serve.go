@@ -69,7 +69,8 @@ func (w logWriter) Write(b []byte) (int, error) {
 // ListenTCP listens on an address, with TLS where cert and key (PEM files) are
 // given.
 //
-// Errors: [domain.ErrInvalid] for files that are no pair; [domain.ErrUnavailable].
+// Errors: those of [domain.FileErrorf]; [domain.ErrInvalid] for files that are
+// no pair; [domain.ErrUnavailable].
 func ListenTCP(address, cert, key string) (net.Listener, error) {
 	if (cert == "") != (key == "") {
 		return nil, domain.Invalidf("TLS needs a certificate and its key: give both or none")
@@ -78,7 +79,7 @@ func ListenTCP(address, cert, key string) (net.Listener, error) {
 	if cert != "" {
 		var err error
 		if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
-			return nil, domain.Invalidf("TLS certificate %q with key %q: %v", cert, key, err)
+			return nil, domain.FileErrorf(err, "TLS certificate %q with key %q: %v", cert, key, err)
 		}
 	}
 	ln, err := net.Listen("tcp", address)

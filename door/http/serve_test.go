@@ -84,9 +84,12 @@ func TestHeadersAreBounded(t *testing.T) {
 }
 
 func TestTLSFilesMustBeAPair(t *testing.T) {
-	for _, c := range [][2]string{{"cert.pem", ""}, {"", "key.pem"}, {"none.pem", "none.key"}} {
-		if _, err := http.ListenTCP("127.0.0.1:0", c[0], c[1]); !errors.Is(err, domain.ErrInvalid) {
-			t.Errorf("%v: got %v", c, err)
+	for _, c := range []struct {
+		cert, key string
+		kind      error
+	}{{"cert.pem", "", domain.ErrInvalid}, {"", "key.pem", domain.ErrInvalid}, {"none.pem", "none.key", domain.ErrNotFound}, {"serve.go", "serve.go", domain.ErrInvalid}} {
+		if _, err := http.ListenTCP("127.0.0.1:0", c.cert, c.key); !errors.Is(err, c.kind) {
+			t.Errorf("%+v: got %v", c, err)
 		}
 	}
 }

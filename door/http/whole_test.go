@@ -158,8 +158,8 @@ func TestTheCommandLine(t *testing.T) {
 		{"a context of others", append([]string{"job", "list", "--context", "7"}, data...), 3, "may not read in context 7"},
 		{"runners", append([]string{"runner", "list"}, data...), 0, ""},
 		{"an audit", append([]string{"audit"}, data...), 0, ""},
-		{"the new actor over TCP, with its key", []string{"context", "list", "--node", r.server.URL, "--key", key}, 0, ""},
-		{"no right over TCP", []string{"actor", "list", "--node", r.server.URL, "--key", key}, 3, "operator"},
+		{"the new actor over TCP, with its key", []string{"context", "list", "--node", r.server.URL + "#n1", "--key", key}, 0, ""},
+		{"no right over TCP", []string{"actor", "list", "--node", r.server.URL + "#n1", "--key", key}, 3, "operator"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, errs := r.command(t.Context(), c.args...)

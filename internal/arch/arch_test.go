@@ -33,22 +33,31 @@ var may = map[string][]string{
 	"node":      {"board", "layout", "script", "work", "clockwork", "telemetry"},
 	"api":       {"board", "layout", "identity", "work", "clockwork"},
 	"door/http": {"api", "identity"},
-	"door/cli":  {"api", "client"},
+	"door/cli":  {"api", "client", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value"},
 	"client":    {"api"},
 	"cmd/ramet": nil, // wiring: everything
 	"bench":     nil, // measures everything
 
 	"board/boardtest":      {"board", "board/memboard"},
-	"board/memboard":       {"board"},
+	"board/internal/turn":  {"board"},
+	"board/internal/watch": {"board"},
+	"board/memboard":       {"board", "board/internal/turn", "board/internal/watch"},
 	"board/faultboard":     {"board"},
-	"board/pebbleboard":    {"board"},
-	"board/redisboard":     {"board"},
+	"board/pebbleboard":    {"board", "board/internal/turn", "board/internal/watch"},
+	"board/redisboard":     {"board", "board/internal/watch"},
 	"script/jail":          {"script"},
 	"script/scripttest":    {"script"},
 	"script/processscript": {"script", "script/jail"},
 	"script/pythonscript":  {"script", "script/jail", "script/processscript"},
+	"rhai":                 {"rhai/syntax", "rhai/value", "rhai/lib"},
+	"rhai/syntax":          {},
+	"rhai/value":           {"rhai/syntax"},
+	"rhai/lib":             {"rhai/syntax", "rhai/value"},
+	"rhai/cases":           {"rhai", "rhai/syntax", "rhai/value"},
+	"script/rhaiscript":    {"script", "rhai", "rhai/value", "rhai/syntax"},
 	"internal/redistest":   {},
 	"internal/arch":        {},
+	"tools/rhaicompare":    {}, // speaks to processes only
 }
 
 // pkg is what go list says of a package.

@@ -215,7 +215,7 @@ func (e *Error) Text() string {
 		}
 		return "Data race detected on variable '" + e.Name + "'"
 	case ErrorNonPureMethodCallOnConstant:
-		return "Non-pure method '" + e.Name + "' cannot be called on constant"
+		return nonPure(e.Name)
 	case ErrorAssignmentToConstant:
 		return "Cannot modify constant " + e.Name
 	case ErrorTooManyOperations:
@@ -237,6 +237,24 @@ func (e *Error) Text() string {
 		return "Runtime error: " + e.Value.Display()
 	}
 	return e.Name
+}
+
+// nonPure tells what could not be done with a constant: name is that of a
+// method, or of the function behind a property or an index.
+func nonPure(name string) string {
+	if property, ok := strings.CutPrefix(name, "get$"); ok {
+		return "Non-pure property " + property + " cannot be accessed on constant"
+	}
+	if property, ok := strings.CutPrefix(name, "set$"); ok {
+		return "Cannot modify property '" + property + "' of constant"
+	}
+	switch name {
+	case "index$get$":
+		return "Non-pure indexer cannot be accessed on constant"
+	case "index$set$":
+		return "Cannot assign to indexer of constant"
+	}
+	return "Non-pure method '" + name + "' cannot be called on constant"
 }
 
 func mismatch(what, got, want string) string {

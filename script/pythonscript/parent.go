@@ -92,8 +92,9 @@ func startParent(cell *jail.Jail, interpreter string, modules []string, died fun
 	process, err := cell.Start(jail.Spec{
 		Args: []string{interpreter, "-I", "-c", source, fenced, strings.Join(modules, ",")},
 		// The search path is for interpreters that are found by a script of
-		// their own, as pyenv's are.
-		Env: []string{"LANG=C.UTF-8", "HOME=/", "PATH=" + searchPath()},
+		// their own, as pyenv's are. The parent binds all functions of its
+		// libraries at once, so that no job has to.
+		Env: []string{"LD_BIND_NOW=1", "LANG=C.UTF-8", "HOME=/", "PATH=" + searchPath()},
 		Dir: "/", Stdout: write, Stderr: write, Extra: []*os.File{remote}, Parent: true,
 	})
 	write.Close()

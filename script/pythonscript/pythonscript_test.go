@@ -46,11 +46,12 @@ for fd in fds[:-1]: print(fd)
 		return fmt.Sprintf("import sys\ntry: open(%q, 'w')\nexcept PermissionError: sys.exit(9)\n", path)
 	},
 	Wait: "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)\n",
-	// os.write, not print: the signal may come within the first print.
+	// os.write, not print: the signal may come within the first print. Short
+	// sleeps: one that begins just after a signal has come does not notice it.
 	Trap: `import os, signal, time
 signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'told\n'))
 print('ready', flush=True)
-while True: time.sleep(60)
+while True: time.sleep(0.02)
 `,
 	Tidy: `import os, signal, sys, time
 def stop(*_):
@@ -58,7 +59,7 @@ def stop(*_):
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
 print('ready', flush=True)
-time.sleep(60)
+while True: time.sleep(0.02)
 `,
 	Daemon: func(then string) string {
 		return `import os, signal, time

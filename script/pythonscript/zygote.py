@@ -307,6 +307,33 @@ class Parent:
         self.control.sendall(REPLY.pack(2, status, number))
 
 
+def fill(allocate, sizes, full):
+    "Takes pieces of memory, and keeps them, until full says that there are no more."
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    for size in sizes:
+        last = 0
+        for _ in range(1 << 16):
+            piece = allocate(size)
+            if full(piece, last, size):
+                break
+            last = piece
+
+
+def fill_holes():
+    """Uses up the free pieces of memory between what was loaded. A new process
+    would take them, one here and one there, and each lies on another page; now
+    all that it allocates lies together."""
+    libc = ctypes.PyDLL(None)
+    if hasattr(libc, "malloc_trim"):  # GNU's, whose heap ends at a known place
+        libc.sbrk.restype = ctypes.c_void_p
+        libc.malloc_trim(0)
+        end = libc.sbrk(0)
+        fill(libc.malloc, range(1032, 8, -16), lambda piece, last, size: piece + size + 4096 > end)
+    # The interpreter has pools of 16 KiB for each size up to 512; one that has
+    # just begun gives out neighbours.
+    fill(ctypes.pythonapi.PyObject_Malloc, range(16, 513, 16), lambda piece, last, size: last % 16384 == 48 and piece == last + size)
+
+
 def main():
     os.environ.clear()
     sys.path[:] = [p for p in sys.path if p]
@@ -315,6 +342,8 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for every job; jobs have limits of their own
     gc.collect()
+    if fork is not os.fork:
+        fill_holes()
     gc.disable()
     gc.freeze()
     try:

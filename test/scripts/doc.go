@@ -7,9 +7,9 @@
 //
 //	ramet ARGS...              must succeed (stdout and stderr can be looked at next)
 //	fails CODE ARGS...         must end with that exit code and say why in one line;
-//	                           1 may have the script's own output beside it
+//	                           1, and rhai, may have the script's own output beside it
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
-//	                           $URL is where
+//	                           $URL is where, and $NODE that with its name
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	stop NAME                  tells it to stop with SIGTERM; it must end with 0
 //	log NAME                   puts what it has logged on stdout

@@ -36,8 +36,8 @@ func (n *node) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// listening finds the address where a node listens over TCP.
-var listening = regexp.MustCompile(`msg="node started".* listen=([0-9.:]+)`)
+// listening finds a node's name, and the address where it listens over TCP.
+var listening = regexp.MustCompile(`msg="node started" node=(\S+) .* listen=([0-9.:]+)`)
 
 func (n *node) text() string {
 	n.mu.Lock()
@@ -64,7 +64,8 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 	select {
 	case <-n.started:
 		if m := listening.FindStringSubmatch(n.text()); m != nil {
-			ts.Setenv("URL", "http://"+m[1])
+			ts.Setenv("URL", "http://"+m[2])
+			ts.Setenv("NODE", "http://"+m[2]+"#"+m[1])
 		}
 	case <-n.gone:
 		ts.Fatalf("node %s ended at once: %v\n%s", name, n.cmd.ProcessState, n.text())

@@ -3,33 +3,37 @@
 --   skip values, marks (names and values), milliseconds stamps, seconds stamps,
 --   queues. A queue is its group, cap group, and two times a number and as
 --   many: lists, siblings (the other lists that the group may have).
--- Returns {now ms, more, items}; items are runs of space, item, token, number
--- of the queue, length of the record before the claim (names and values), and
--- these joined by NULs: to put them into one string costs half of handing them
--- over one by one. More is 1 when it stopped after dropping many items.
+-- Returns {now ms, more, runs}. A run is a space, the number of a queue, and a
+-- string for each item: names and values of the record before the claim, then
+-- the item, its token and how many names and values, joined by NULs. One
+-- string costs half of handing them over one by one. More is 1 when it stopped
+-- after dropping many items.
 
+local concat = table.concat
 local ask = unp(ARGV[3])
 local owner, ttl, most, skipField = ask[1], ask[2], ask[3], ask[4]
 local place = 5
 
--- run reads a number and as many values.
-local function run()
+-- values reads a number and as many values.
+local function values()
   local first, last = place + 1, place + ask[place]
   place = last + 1
   return { unpack(ask, first, last) }
 end
 
-local skips = run()
+local skips = values()
 local now = clock()
 local till = string.format('%.0f', now + ttl) -- Redis would print the number anew for each item
-local out, leases, n, drops = { 0, 0 }, {}, 0, 0 -- n items in both
+local out, size = { 0, 0 }, 2
+local run                      -- the turn whose items were put out last
+local leases, n, drops = {}, 0, 0 -- pairs of end and member of n items
 local number = 0      -- of the queue being served
 local maxDrops = 4096 -- bounds how long one call may hold up the server
 
 -- What is set on each item; key, queue and token differ.
-local write = { 'HSET', '', unpack(run()) }
+local write = { 'HSET', '', unpack(values()) }
 for divisor = 1, 1000, 999 do -- milliseconds, then seconds
-  for _, name in ipairs(run()) do
+  for _, name in ipairs(values()) do
     write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / divisor))
   end
 end
@@ -51,15 +55,15 @@ local function leased(space, member, holder)
   return known
 end
 
--- tokenAfter is the next token as text. Most are small.
-local tokens = {}
-local function tokenAfter(attempt)
-  local token = tokens[attempt]
-  if not token then
-    token = string.format('%.0f', attempt + 1)
-    tokens[attempt] = token
+-- decimal is a number as text. Most are small.
+local decimals = {}
+local function decimal(number)
+  local text = decimals[number]
+  if not text then
+    text = string.format('%.0f', number)
+    decimals[number] = text
   end
-  return token
+  return text
 end
 
 -- lease leases one item, or returns false when it is to be dropped.
@@ -68,8 +72,8 @@ local function lease(t, item)
   local key, member = t.pfx .. item, t.mark .. item
   local rec = try('HGETALL', key)
   if rec.err then return false end
-  local attempt, value = 0, ''
-  for i = 1, #rec, 2 do
+  local attempt, value, fields = 0, '', #rec
+  for i = 1, fields, 2 do
     local name = rec[i]
     if name == 'attempt' then
       attempt = whole(rec[i + 1]) or 0
@@ -83,13 +87,17 @@ local function lease(t, item)
       if skips[i] == value then return false end
     end
   end
-  local token = tokenAfter(attempt)
+  local token = decimal(attempt + 1)
   write[2], write[tokenAt] = key, token
-  call(unpack(write))
-  local i, j = 6 * n + 2, 2 * n
-  out[i + 1], out[i + 2], out[i + 3], out[i + 4] = t.space, item, token, number
-  out[i + 5], out[i + 6] = #rec, table.concat(rec, '\0')
-  leases[j + 1], leases[j + 2] = till, member
+  call(unpack(write, 1, tokenAt))
+  if run ~= t then
+    out[size + 1], out[size + 2] = t.space, number
+    run, size = t, size + 2
+  end
+  rec[fields + 1], rec[fields + 2], rec[fields + 3] = item, token, decimal(fields)
+  size = size + 1
+  out[size] = concat(rec, '\0')
+  leases[2 * n + 1], leases[2 * n + 2] = till, member
   n = n + 1
   if listening() then changed(t.space, t.pfx, key) end
   return true
@@ -298,15 +306,15 @@ for i = 1, queues do
   number = i - 1
   local group, capGroup = ask[place], ask[place + 1]
   place = place + 2
-  local lists = run()
-  claimFrom(group, capGroup, lists, run())
+  local lists = values()
+  claimFrom(group, capGroup, lists, values())
 end
 if n > 0 then
   at(0)
   if bulk('ZADD', 'ramet:leases', leases) < n then
     -- Somebody has deleted a leased record and made it anew.
     local seen = {}
-    for i = 3, 6 * n + 2, 6 do seen[out[i]] = true end
+    for i = 2, 2 * n, 2 do seen[split(leases[i])] = true end
     for space in pairs(seen) do recount(space) end
   end
 end

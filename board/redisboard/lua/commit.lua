@@ -1,7 +1,9 @@
 -- Commits batches: ARGV[3..], each a flat MessagePack array as encode.go
 -- writes it (a nested one takes five times as long to read):
 --   space, prefix, number of guards, of checks, of operations, of copies,
---   then the guards, checks, operations and copies, one after the other.
+--   then the guards, checks, operations and copies, one after the other;
+-- or one for batches that are much like the one before (patch.go):
+--   '', then of each the number of differences, and of those place and value.
 -- Each batch acts wholly or not at all: what could refuse it is asked before
 -- its first write, or (with copies) taken back afterwards. What many batches
 -- do to the same sorted set or list is gathered, and done once at the end of
@@ -525,10 +527,27 @@ local function commit()
   end
 end
 
-for i = 3, #ARGV do
-  b = unp(ARGV[i])
+local number = 0 -- of the batch in the call
+local function commitNext()
   local bad = commit()
-  if bad then fails[#fails + 1], fails[#fails + 2] = i - 3, bad end
+  if bad then fails[#fails + 1], fails[#fails + 2] = number, bad end
+  number = number + 1
+end
+
+for i = 3, #ARGV do
+  local values = unp(ARGV[i])
+  if values[1] ~= '' then
+    b = values
+    commitNext()
+  else -- batches that say how they differ from the one before
+    local p, n = 2, #values
+    while p <= n do
+      local last = p + 2 * values[p]
+      for k = p + 1, last, 2 do b[values[k]] = values[k + 1] end
+      commitNext()
+      p = last + 1
+    end
+  end
 end
 finish()
 if earliest then call('PUBLISH', 'ramet:alarm', ARGV[2] .. '|' .. earliest) end

@@ -21,6 +21,26 @@ local function get()
   return pack(out)
 end
 
+-- fields is get for some fields: ARGV[5] says how many, then come their names,
+-- then the keys. A record that has none of them is one number, to be told from
+-- none at all.
+local function fields()
+  local first = 6 + tonumber(ARGV[5])
+  local names, out = {}, {}
+  for i = 6, first - 1 do names[i - 5] = ARGV[i] end
+  for i = first, #ARGV do
+    local rec = {}
+    if #names > 0 then
+      for j, value in ipairs(ask('record', 'HMGET', ARGV[i], unpack(names))) do
+        if value then rec[#rec + 1], rec[#rec + 2] = names[j], value end
+      end
+    end
+    if #rec == 0 and ask('record', 'HLEN', ARGV[i]) > 0 then rec[1] = 1 end
+    out[i - first + 1] = rec
+  end
+  return pack(out)
+end
+
 local function list()
   local from, n = tonumber(ARGV[6]), tonumber(ARGV[7])
   if from < 0 then from = math.max(0, ask('list', 'LLEN', ARGV[5]) + from) end
@@ -131,7 +151,7 @@ local function databases()
 end
 
 local acts = {
-  get = get, list = list, len = len, members = members, keys = keys, live = live, next = nextNumber,
+  get = get, fields = fields, list = list, len = len, members = members, keys = keys, live = live, next = nextNumber,
   alarm = alarm, alarms = alarms, ready = ready, touch = touch, databases = databases,
 }
 if what ~= 'alarms' and what ~= 'databases' then at(space) end

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// This file measures ratios: the processor time that Ramet takes against the
+// one that something bare takes for the same, in turn in one run. Other
+// programs lengthen both; the least of several rounds is hardly touched.
+
+// cost is one figure of one measure.
+type cost struct {
+	measure, board string
+	jobs           int
+	figure         string
+}
+
+// trial is what has to be run to know a cost.
+type trial struct {
+	measure, board string
+	jobs           int
+}
+
+func (c cost) trial() trial { return trial{c.measure, c.board, c.jobs} }
+
+// ratio is one figure that make bench-check looks after. Less is better.
+type ratio struct {
+	name  string
+	ours  cost
+	other cost
+}
+
+var ratios = []ratio{
+	{"submit in batches, embedded / the same writes to bare Pebble",
+		cost{"drain", "pebble", 100_000, "submit_cpu_us_per_job"}, cost{"bare", "pebble", 200_000, "submit_cpu_us_per_job"}},
+	{"run and finish, embedded / the same writes to bare Pebble",
+		cost{"drain", "pebble", 100_000, "cpu_us_per_job"}, cost{"bare", "pebble", 200_000, "end_cpu_us_per_job"}},
+	{"submit in batches, Redis / the same commands to bare Redis",
+		cost{"drain", "redis-everysec", 50_000, "submit_cpu_us_per_job"}, cost{"bare", "redis-everysec", 50_000, "submit_cpu_us_per_job"}},
+	{"run and finish, Redis / the same commands to bare Redis",
+		cost{"drain", "redis-everysec", 50_000, "cpu_us_per_job"}, cost{"bare", "redis-everysec", 50_000, "end_cpu_us_per_job"}},
+	{"jobs of 1,000 contexts, embedded / of one",
+		cost{"contexts", "pebble", 50_000, "cpu_us_per_job_1k"}, cost{"contexts", "pebble", 50_000, "cpu_us_per_job_1"}},
+	{"Python job in the pool / python3 started for each",
+		cost{"python", "pebble", 1_000, "pool_cpu_us_per_job"}, cost{"python", "pebble", 1_000, "plain_cpu_us_per_job"}},
+}
+
+// least has the least that each cost has been found at.
+type least map[cost]float64
+
+// round runs every trial of some ratios once.
+func (l least) round(of []ratio) error {
+	var done []trial
+	for _, r := range of {
+		for _, c := range []cost{r.ours, r.other} {
+			if slices.Contains(done, c.trial()) {
+				continue
+			}
+			done = append(done, c.trial())
+			found, err := figuresOf(c.trial())
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", c.measure, c.board, err)
+			}
+			l.take(c.trial(), found)
+		}
+	}
+	return nil
+}
+
+// take notes the figures of a trial that some ratio asks for.
+func (l least) take(t trial, found figures) {
+	for _, r := range ratios {
+		for _, c := range []cost{r.ours, r.other} {
+			value, measured := found[c.figure].(float64)
+			if c.trial() != t || !measured {
+				continue
+			}
+			if old, known := l[c]; !known || value < old {
+				l[c] = value
+			}
+		}
+	}
+}
+
+func figuresOf(t trial) (figures, error) {
+	var out bytes.Buffer
+	if err := measureApart(t, io.MultiWriter(&out, os.Stderr)); err != nil {
+		return nil, err
+	}
+	var found figures
+	return found, json.Unmarshal(out.Bytes(), &found)
+}
+
+// of works out a ratio.
+func (l least) of(r ratio) finding {
+	return finding{Name: r.name, Ratio: rounded(l[r.ours] / l[r.other]), Ours: l[r.ours], Other: l[r.other]}
+}

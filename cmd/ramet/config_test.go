@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+)
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ramet.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConfig(t *testing.T) {
+	no := false
+	tests := []struct {
+		name, text string
+		want       config
+	}{
+		{"an empty file", "", config{}},
+		{"only a remark", "# nothing yet\n", config{}},
+		{"durations", "lease: 30s\ngrace: 2m\ntimeout: 1h\nkeep_failed_files: 24h\nretention: 48h\n",
+			config{Lease: 30 * time.Second, Grace: 2 * time.Minute, Timeout: time.Hour, KeepFailedFiles: 24 * time.Hour, Retention: 48 * time.Hour}},
+		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, ruby: 1}\n",
+			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "ruby": 1}}},
+		{"limits", "limits: {cpu: 1m, memory_bytes: 1024, file_bytes: 2048, files: 3, processes: 4}\n",
+			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 1024, FileBytes: 2048, Files: 3, Processes: 4}}},
+		{"runtimes", `runtimes:
+  ruby: {command: [ruby, "{script}"], suffix: .rb, version: [ruby, --version], env: {A: b}}
+  python: {interpreter: /opt/python3, fork: false}
+  node: {off: true}
+`, config{Runtimes: map[domain.ScriptType]runtimeConfig{
+			"ruby":   {Command: []string{"ruby", "{script}"}, Suffix: ".rb", Version: []string{"ruby", "--version"}, Env: map[string]string{"A": "b"}},
+			"python": {Interpreter: "/opt/python3", Fork: &no},
+			"node":   {Off: true},
+		}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := loadConfig(writeConfig(t, tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got, err := loadConfig(""); err != nil || !cmp.Equal(got, config{}) {
+		t.Errorf("no file: got %+v, %v", got, err)
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	tests := []struct {
+		name, text, want string
+	}{
+		{"an unknown field, with its line", "lease: 10s\nlaese: 3s\n", `line 2: unknown field "laese"`},
+		{"an unknown field of a runtime", "runtimes:\n  v:\n    comand: [v]\n", `line 3: unknown field "comand"`},
+		{"a duration without a unit", "lease: 10\n", "a duration such as 30s"},
+		{"two mistakes on one line of text", "laese: 3s\ngarce: 3s\n", `"laese"; line 2: unknown field "garce"`},
+		{"a lease that is too short", "lease: 2s\n", "lease is 2s, want 3s to 1h"},
+		{"a lease that is too long", "lease: 2h\n", "lease is 2h0m0s, want 3s to 1h"},
+		{"a negative duration", "grace: -1s\n", "grace is -1s, want a positive duration"},
+		{"a negative number", "max_losses: -1\n", "want 0 (the default) or more"},
+		{"no slots", "slots: {shell: 0}\n", "slots.shell is 0, want 1 to 100000"},
+		{"slots of no type", "slots: {Shell: 1}\n", `script type "Shell"`},
+		{"a runtime of no type", "runtimes: {A B: {off: true}}\n", `script type "A B"`},
+		{"no YAML", "lease: [\n", "line "},
+		{"a list", "- 1\n", "line 1: cannot unmarshal a list into fields"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := writeConfig(t, tt.text)
+			_, err := loadConfig(path)
+			if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want one of kind invalid with %q", err, tt.want)
+			}
+			for _, bad := range []string{"\n", "main.", "time.Duration"} {
+				if strings.Contains(err.Error(), bad) {
+					t.Errorf("got %q in %q", bad, err)
+				}
+			}
+			if !strings.HasPrefix(err.Error(), "config file "+path+": ") {
+				t.Errorf("got %q, want the file's name first", err)
+			}
+		})
+	}
+}
+
+func TestConfigFilesThatCannotBeRead(t *testing.T) {
+	_, err := loadConfig(filepath.Join(t.TempDir(), "nowhere.yaml"))
+	if !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("no file: got %v", err)
+	}
+	if _, err := loadConfig(t.TempDir()); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("a folder: got %v", err)
+	}
+}
+
+func TestNodeConfig(t *testing.T) {
+	c := config{Lease: time.Minute, Grace: 2 * time.Minute, MaxLosses: 3, Timeout: time.Hour, LogBytes: 4, KeepFailedFiles: 5, Retention: 6,
+		Slots: map[domain.ScriptType]int{"v": 2}, Limits: limitsConfig{Files: 9}}
+	got := nodeConfig(options{name: "n", runnerID: 7, dataDir: "/d", lease: 10 * time.Second}, c, nil)
+	if got.Lease != 10*time.Second {
+		t.Errorf("lease: got %v, want the flag's before the file's", got.Lease)
+	}
+	if got.Grace != 2*time.Minute || got.MaxLosses != 3 || got.Timeout != time.Hour || got.LogBytes != 4 || got.KeepFailedFiles != 5 || got.Retention != 6 {
+		t.Errorf("got %+v, want what the file says", got)
+	}
+	if got.Name != "n" || got.RunnerID != 7 || got.DataDir != "/d" || got.Slots["v"] != 2 || got.Limits != (script.Limits{Files: 9}) {
+		t.Errorf("got %+v", got)
+	}
+}

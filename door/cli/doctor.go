@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// finding is one line of `ramet doctor`.
+type finding struct {
+	What  string `json:"what"`
+	State string `json:"state"` // ok, warning or bad
+	Text  string `json:"text"`
+}
+
+// The states of a finding.
+const (
+	stateOK      = "ok"
+	stateWarning = "warning" // it works, but not as one may think
+	stateBad     = "bad"
+)
+
+// checkup is what `ramet doctor` found.
+type checkup struct {
+	Findings []finding `json:"findings"`
+}
+
+func (c *checkup) add(what, state, format string, args ...any) {
+	c.Findings = append(c.Findings, finding{what, state, fmt.Sprintf(format, args...)})
+}
+
+// warn adds text as a warning, or good as ok where the warning does not apply.
+func (c *checkup) warn(what string, applies bool, text, good string) {
+	if applies {
+		c.add(what, stateWarning, "%s", text)
+		return
+	}
+	c.add(what, stateOK, "%s", good)
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor", Short: "Look whether all is well: node, board, runners, jobs", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				found, err := a.checkUp(c.Context(), n)
+				if err != nil {
+					return err
+				}
+				return a.tell(found)
+			})
+		},
+	}
+	c.Long = c.Short + `. Jobs of the context are audited, as ` + "`ramet audit`" + ` does, and repaired where there is a rule for it.
+Exit code: 0 nothing is bad (there may be warnings), 1 something is.`
+	return c
+}
+
+// tell prints a checkup and turns it into the exit code.
+func (a *app) tell(found checkup) error {
+	bad := false
+	err := a.print(found, func(t *table) {
+		for _, f := range found.Findings {
+			t.wide(f.State, f.What, f.Text)
+		}
+	})
+	for _, f := range found.Findings {
+		bad = bad || f.State == stateBad
+	}
+	if err == nil && bad {
+		err = &exitError{code: exitFailed}
+	}
+	return err
+}
+
+func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
+	var found checkup
+	info, err := n.Info(ctx)
+	if err != nil {
+		return found, err
+	}
+	found.node(info, a.hooks.Version)
+	runners, err := n.Runners(ctx, a.tenant())
+	if err != nil {
+		return found, err
+	}
+	found.runners(runners.Runners, time.Now())
+	audit, err := n.Audit(ctx, a.tenant())
+	if err != nil {
+		return found, err
+	}
+	found.jobs(audit)
+	return found, nil
+}
+
+func (c *checkup) node(info api.Info, version string) {
+	c.warn("node", info.Version != version,
+		fmt.Sprintf("%s answers; it is version %s, this program is %s", info.Name, info.Version, version),
+		fmt.Sprintf("%s answers, version %s", info.Name, info.Version))
+	if !info.Ready {
+		c.add("node", stateWarning, "it is stopping, and takes no more work")
+	}
+	outlives := map[string]string{
+		"memory":  "nothing: all is gone when the node ends",
+		"process": "the end of the process, but not of the machine",
+		"disk":    "a power cut",
+		"quorum":  "the loss of a machine",
+	}[info.Durability]
+	c.warn("board", info.Durability != "disk" && info.Durability != "quorum", info.Board+"; what is acknowledged survives "+cmp.Or(outlives, "no one knows what"),
+		info.Board+"; what is acknowledged survives "+outlives)
+}
+
+// unseen is how long a runner may be silent before it counts as gone: three
+// times the pause between two signs of life.
+const unseen = 45 * time.Second
+
+func (c *checkup) runners(list []domain.Runner, now time.Time) {
+	alive := 0
+	for _, r := range list {
+		name := "runner " + cmp.Or(r.Node, r.Address, r.Topic)
+		if r.Node != "" && now.Sub(time.UnixMilli(r.SeenMs)) > unseen {
+			c.add(name, stateWarning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
+			continue
+		}
+		serves := r.Node == "" // a foreign one does not say
+		for _, s := range r.Serves {
+			serves = serves || s.Served
+			c.service(name, s)
+		}
+		if serves {
+			alive++
+		}
+	}
+	if alive == 0 {
+		c.add("runners", stateWarning, "nobody runs jobs now; start a node with `ramet serve`")
+	}
+}
+
+func (c *checkup) service(runner string, s domain.Service) {
+	switch what := runner + ": " + string(s.ScriptType); {
+	case !s.Served:
+		c.add(what, stateWarning, "not served: %s", s.Why)
+	case len(s.NotInForce) > 0:
+		c.add(what, stateWarning, "served, but scripts are held in without %s", strings.Join(s.NotInForce, "; "))
+	default:
+		c.add(what, stateOK, "served, %d at once; %s", s.Slots, s.Summary)
+	}
+}
+
+func (c *checkup) jobs(r api.AuditReport) {
+	what := fmt.Sprintf("jobs of context %d", r.Context)
+	for _, f := range r.Repaired {
+		c.add(what, stateWarning, "%s was repaired: %s", f.Key, f.Text)
+	}
+	for _, f := range r.Stuck {
+		c.add(what, stateBad, "%s is stuck: %s", f.Key, f.Text)
+	}
+	if len(r.Repaired)+len(r.Stuck) == 0 {
+		c.add(what, stateOK, "each of %d that have not ended has a reason to be alive", r.Looked)
+	}
+}

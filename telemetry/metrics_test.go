@@ -1,0 +1,99 @@
+package telemetry_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/telemetry"
+)
+
+// scrape is what Prometheus would read.
+func scrape(t *testing.T, m *telemetry.Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("got status %d", w.Code)
+	}
+	return w.Body.String()
+}
+
+func TestMetrics(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(m *telemetry.Metrics)
+		want []string // lines
+		not  string   // in no line
+	}{
+		{name: "claimed jobs are counted by type", do: func(m *telemetry.Metrics) {
+			m.JobsClaimed("python", 3)
+			m.JobsClaimed("python", 2)
+			m.JobsClaimed("v", 1)
+		}, want: []string{`ramet_jobs_claimed_total{script_type="python"} 5`, `ramet_jobs_claimed_total{script_type="v"} 1`}},
+		{name: "ends are counted by what came of them, and timed", do: func(m *telemetry.Metrics) {
+			m.AttemptEnded("v", domain.JobFinished, "", 2*time.Millisecond)
+			m.AttemptEnded("v", domain.JobError, domain.ReasonTimeout, time.Second)
+		}, want: []string{
+			`ramet_attempts_ended_total{reason="",script_type="v",status="finished"} 1`,
+			`ramet_attempts_ended_total{reason="timeout",script_type="v",status="error"} 1`,
+			`ramet_attempt_duration_seconds_bucket{script_type="v",le="0.001"} 0`,
+			`ramet_attempt_duration_seconds_bucket{script_type="v",le="0.004"} 1`,
+			`ramet_attempt_duration_seconds_sum{script_type="v"} 1.002`,
+		}},
+		{name: "lateness is observed in seconds", do: func(m *telemetry.Metrics) { m.AlarmHandled(1500 * time.Millisecond) },
+			want: []string{"ramet_alarm_lateness_seconds_sum 1.5", "ramet_alarm_lateness_seconds_count 1"}},
+		{name: "an audit counts repairs and shows what is stuck", do: func(m *telemetry.Metrics) {
+			m.Audited(7, 2, 3)
+			m.Audited(8, 1, 0)
+		}, want: []string{"ramet_audit_repaired_total 3", `ramet_stuck_jobs{context="context:7"} 3`}, not: "context:8"},
+		{name: "a context with nothing stuck any more has no series", do: func(m *telemetry.Metrics) {
+			m.Audited(7, 0, 3)
+			m.Audited(7, 0, 0)
+		}, not: "context:7"},
+		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
+			want: []string{"ramet_denials_total 4"}},
+		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := telemetry.NewMetrics()
+			tt.do(m)
+			got := scrape(t, m)
+			for _, line := range tt.want {
+				if !strings.Contains(got, line+"\n") {
+					t.Errorf("want the line %s in\n%s", line, got)
+				}
+			}
+			if tt.not != "" && strings.Contains(got, tt.not) {
+				t.Errorf("want no %q in\n%s", tt.not, got)
+			}
+		})
+	}
+}
+
+// TestNamesEndInTheirUnit holds every metric of ours to the rule of the package.
+func TestNamesEndInTheirUnit(t *testing.T) {
+	m := telemetry.NewMetrics()
+	m.CountDenials(func() int64 { return 0 })
+	m.JobsClaimed("v", 1)
+	m.AttemptEnded("v", domain.JobFinished, "", 0)
+	m.Audited(1, 0, 1)
+	seen := 0
+	for line := range strings.Lines(scrape(t, m)) {
+		name, kind, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "# TYPE ")), " ")
+		if !ok || !strings.HasPrefix(line, "# TYPE ramet_") {
+			continue
+		}
+		seen++
+		want := map[string]string{"counter": "_total", "histogram": "_seconds", "gauge": "_jobs"}[kind]
+		if want == "" || !strings.HasSuffix(name, want) {
+			t.Errorf("%s %s: want a name that ends in %q", kind, name, want)
+		}
+	}
+	if seen != 7 {
+		t.Errorf("got %d metrics of ours, want 7", seen)
+	}
+}

@@ -1,0 +1,80 @@
+package work_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// thrifty is a board whose jobs are not to be read whole.
+type thrifty struct {
+	board.Board
+	t *testing.T
+}
+
+func (b thrifty) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	for _, key := range keys {
+		if strings.HasPrefix(key, layout.JobPrefix) {
+			b.t.Errorf("%s was read whole", key)
+		}
+	}
+	return b.Board.Get(ctx, space, keys...)
+}
+
+func (b thrifty) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	recs, err := b.Board.GetFields(ctx, space, fields, keys...)
+	for i, rec := range recs {
+		for _, f := range rec {
+			if len(f.Value) > 1000 {
+				b.t.Errorf("%s: %d bytes of %s were read", keys[i], len(f.Value), f.Name)
+			}
+		}
+	}
+	return recs, err
+}
+
+func TestPagesAreReadWithoutWhatMayBeLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		big := func(j *domain.Job) {
+			j.Script += strings.Repeat(" ", 100_000)
+			j.EnvVars = map[string]string{"A": strings.Repeat("a", 10_000)}
+		}
+		r := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
+		r.submit(job(1, "ok", big), job(2, "ok", big, after(1)), job(3, "ok", big))
+		end := board.Batch{Space: 1}
+		end.Set("job:1:3", board.Field{Name: layout.JobStatus, Value: "finished"}, layout.FinishedField(time.Now().UnixMilli()),
+			layout.ResultField(map[string]string{"sum": strings.Repeat("9", 10_000)}))
+		end.PushLeft(layout.Finished, "job:1:3").Settle("job:1:3").Drop("queue:go", "job:1:3")
+		r.commit(&end)
+		time.Sleep(time.Minute) // what stood as it does for long is doubted
+
+		e := work.New(thrifty{b, t}, work.Config{})
+		jobs, _, err := e.List(t.Context(), tenant, work.Filter{Type: "go"}, "")
+		if err != nil || len(jobs) != 3 {
+			t.Fatalf("list: got %d jobs, %v", len(jobs), err)
+		}
+		if j := jobs[1]; j.Status != domain.JobWaiting || len(j.Dependends) != 1 || j.Script != "" || j.EnvVars != nil {
+			t.Errorf("list: got %+v", j)
+		}
+		a, err := e.Audit(t.Context(), tenant)
+		if err != nil || a.Looked != 2 || len(a.Repaired)+len(a.Stuck) != 0 {
+			t.Errorf("audit: got %+v, %v", a, err)
+		}
+		if n, err := e.Prune(t.Context(), tenant, time.Now()); err != nil || n != 1 {
+			t.Errorf("prune: got %d, %v", n, err)
+		}
+		if recs, err := b.Get(t.Context(), 1, "job:1:3"); err != nil || recs[0] != nil {
+			t.Errorf("a pruned job is still there: %v, %v", recs, err)
+		}
+	})
+}
