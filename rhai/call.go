@@ -120,9 +120,10 @@ func (c *fnc) scriptCall(f *function, n *syntax.Call) node {
 			if r.calls >= limit {
 				return fr.overflow(pos)
 			}
-			callee := r.enter(f.slots)
+			code := f.compiled()
+			callee := r.enter(code.slots)
 			callee.env = fr.env
-			return fr.finish(f, callee, f.body(callee), pos)
+			return fr.finish(f, callee, code.body(callee), pos)
 		}
 	case 1:
 		a := args[0]
@@ -135,11 +136,12 @@ func (c *fnc) scriptCall(f *function, n *syntax.Call) node {
 			if r.calls >= limit {
 				return fr.overflow(pos)
 			}
-			callee := r.enter(f.slots)
+			code := f.compiled()
+			callee := r.enter(code.slots)
 			callee.env = fr.env
 			callee.slots[0] = v
-			r.fuel -= f.cost
-			return fr.finish(f, callee, f.body(callee), pos)
+			r.fuel -= code.cost
+			return fr.finish(f, callee, code.body(callee), pos)
 		}
 	case 2:
 		a, b := args[0], args[1]
@@ -156,11 +158,12 @@ func (c *fnc) scriptCall(f *function, n *syntax.Call) node {
 			if r.calls >= limit {
 				return fr.overflow(pos)
 			}
-			callee := r.enter(f.slots)
+			code := f.compiled()
+			callee := r.enter(code.slots)
 			callee.env = fr.env
 			callee.slots[0], callee.slots[1] = v, w
-			r.fuel -= f.cost
-			return fr.finish(f, callee, f.body(callee), pos)
+			r.fuel -= code.cost
+			return fr.finish(f, callee, code.body(callee), pos)
 		}
 	}
 	return func(fr *frame) Value {
@@ -231,11 +234,12 @@ func (fr *frame) callIn(f *function, env *environ, this *Value, thisConst bool, 
 	if r.calls >= r.engine.maxCalls() {
 		return fr.overflow(pos)
 	}
-	callee := r.enter(f.slots)
+	code := f.compiled()
+	callee := r.enter(code.slots)
 	callee.env, callee.this, callee.thisConst = env, this, thisConst
 	copy(callee.slots, args)
-	r.fuel -= f.cost
-	return fr.finish(f, callee, f.body(callee), pos)
+	r.fuel -= code.cost
+	return fr.finish(f, callee, code.body(callee), pos)
 }
 
 // nativeCall compiles the call of a name that this script does not define: a

@@ -1,6 +1,8 @@
 package rhai
 
 import (
+	"sync/atomic"
+
 	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"
 )
@@ -49,10 +51,26 @@ type function struct {
 	unit   *unit
 	name   string
 	params int // captures included
-	caps   int
-	slots  int
-	cost   int64
-	body   node
+	// captures are the hidden leading parameters of a closure.
+	captures []syntax.Ident
+	// code is made when the function is first called: much of a large script is
+	// never called.
+	code atomic.Pointer[code]
+}
+
+// code is the compiled body of a function.
+type code struct {
+	slots int
+	cost  int64
+	body  node
+}
+
+// compiled gives the function's code.
+func (f *function) compiled() *code {
+	if c := f.code.Load(); c != nil {
+		return c
+	}
+	return f.compile()
 }
 
 // local is a variable that the compiler knows.
@@ -100,12 +118,6 @@ func compileUnit(e *Engine, p *syntax.Program) *unit {
 	for _, f := range p.Funcs {
 		u.declare(f)
 	}
-	for _, f := range u.fns {
-		u.compileFunc(f, nil)
-	}
-	for _, f := range u.methods {
-		u.compileFunc(f, nil)
-	}
 	c := &fnc{unit: u, top: true, allCells: p.UsesEval, captured: capturedNames(p.Body)}
 	u.body = c.statements(p.Body, own)
 	u.slots, u.cost, u.vars = c.max, c.cost, c.locals
@@ -122,20 +134,19 @@ func (u *unit) declare(def *syntax.Func) {
 	u.names[def.Name] = true
 }
 
-// compileFunc compiles the body of f; captures are its hidden leading parameters.
-func (u *unit) compileFunc(f *function, captures []syntax.Ident) {
-	c := &fnc{unit: u, fnBody: true, allCells: f.def.UsesEval, captured: capturedNames(f.def.Body.Body)}
-	for _, p := range captures {
+// compile makes the code. Two goroutines that meet here make it twice, alike.
+func (f *function) compile() *code {
+	c := &fnc{unit: f.unit, fnBody: true, allCells: f.def.UsesEval, captured: capturedNames(f.def.Body.Body)}
+	for _, p := range f.captures {
 		c.declare(p.Name, false)
 		c.locals[len(c.locals)-1].cell = true
 	}
 	for _, p := range f.def.Params {
 		c.declareNew(p.Name, false)
 	}
-	f.caps = len(captures)
-	f.params = f.caps + len(f.def.Params)
-	f.body = c.statements(f.def.Body.Body, tail)
-	f.slots, f.cost = c.max, c.cost
+	body := c.statements(f.def.Body.Body, tail)
+	f.code.CompareAndSwap(nil, &code{c.max, c.cost, body})
+	return f.code.Load()
 }
 
 // declare gives name a slot; again in the same block it is the same slot.

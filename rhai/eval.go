@@ -77,6 +77,7 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 	limit := c.unit.engine.maxCalls()
 	var body node
 	var slots int
+	var cost int64
 	// Compiled when first called: a function may call itself in this way.
 	var once sync.Once
 
@@ -86,7 +87,7 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 			in.declareNew(p.Name, false)
 		}
 		b := in.statements(f.def.Body.Body, own)
-		slots = in.max
+		slots, cost = in.max, in.cost
 		body = b
 	}
 	return func(fr *frame) Value {
@@ -105,7 +106,7 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 		callee := r.enter(slots)
 		callee.env, callee.outer = fr.env, fr
 		copy(callee.slots, vals)
-		r.fuel -= f.cost
+		r.fuel -= cost
 		return fr.finish(f, callee, body(callee), pos)
 	}
 }

@@ -206,8 +206,7 @@ func (c *fnc) this(n *syntax.This, m mode) node {
 
 // closure compiles |params| body: making its value turns what it captures into cells.
 func (c *fnc) closure(n *syntax.Closure) node {
-	f := &function{def: n.Fn, unit: c.unit, name: n.Fn.Name}
-	c.unit.compileFunc(f, n.Captures)
+	f := &function{def: n.Fn, unit: c.unit, name: n.Fn.Name, captures: n.Captures, params: len(n.Captures) + len(n.Fn.Params)}
 	refs := make([]ref, len(n.Captures))
 	for i, id := range n.Captures {
 		refs[i] = c.look(id.Name, id.Pos)

@@ -262,7 +262,8 @@ func (cb *callback) direct(el *Value, fixed []Value, at int, extra []Value) Valu
 	if r.calls >= r.engine.maxCalls() {
 		return fr.overflow(cb.pos)
 	}
-	callee := r.enter(def.slots)
+	code := def.compiled()
+	callee := r.enter(code.slots)
 	callee.env, callee.this, callee.thisConst = cb.env, this, cb.konst
 	slots := callee.slots
 	k := copy(slots, cb.f.Curry)
@@ -281,8 +282,8 @@ func (cb *callback) direct(el *Value, fixed []Value, at int, extra []Value) Valu
 	if withExtra {
 		copy(slots[k:], extra)
 	}
-	r.fuel -= def.cost
-	return fr.finish(def, callee, def.body(callee), cb.pos)
+	r.fuel -= code.cost
+	return fr.finish(def, callee, code.body(callee), cb.pos)
 }
 
 // named calls a pointer that is known by name, in the first form that exists

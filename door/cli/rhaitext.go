@@ -64,18 +64,33 @@ func (a *app) formatRhai(file string, write bool) error {
 		return err
 	}
 	nice := syntax.Format(s.Tree())
+	if line := firstLine(text); line != "" {
+		nice = line + "\n" + nice
+	}
 	if !write {
 		_, err := fmt.Fprint(a.std.Out, nice)
 		return err
 	}
-	if c := plainComment(text); c != "" {
+	if c := plainComment(withoutShebang(text)); c != "" {
 		return domain.Invalidf("%s: it has a comment (%.40q) that would be lost; nothing was written", file, c)
 	}
 	st, err := os.Stat(file)
 	if err != nil {
 		return fileError(err)
 	}
-	return fileError(os.WriteFile(file, []byte(nice), st.Mode().Perm()))
+	if err := os.WriteFile(file, []byte(nice), st.Mode().Perm()); err != nil {
+		return fileError(err)
+	}
+	return nil
+}
+
+// firstLine is the line of a script that is for the operating system, without
+// its end; "" where there is none.
+func firstLine(text string) string {
+	if !strings.HasPrefix(text, "#!") {
+		return ""
+	}
+	return text[:strings.IndexByte(text+"\n", '\n')]
 }
 
 // rhaiProblem is what is wrong with the text of a script.
@@ -94,24 +109,23 @@ func (p *rhaiProblem) Unwrap() error { return domain.ErrInvalid }
 // parseRhai parses the script of a file.
 //
 // Errors: *rhaiProblem; those of readInput.
-func (a *app) parseRhai(file string) (*rhai.Script, string, error) {
+func (a *app) parseRhai(file string) (s *rhai.Script, text string, err error) {
 	b, err := a.readInput(file, maxRhaiScript)
 	if err != nil {
 		return nil, "", err
 	}
-	text := withoutShebang(string(b))
-	s, err := rhai.NewEngine().CompileNamed(file, text, nil)
+	s, err = rhai.NewEngine().CompileNamed(file, withoutShebang(string(b)), nil)
 	if e := (*rhai.Error)(nil); errors.As(err, &e) {
 		return nil, "", &rhaiProblem{file, e}
 	}
-	return s, text, err
+	return s, string(b), err
 }
 
 // plainComment is the first comment of a script that no tree holds, "" where
 // there is none.
 func plainComment(text string) string {
 	for _, t := range syntax.Tokens(text) {
-		if s := text[t.Start:t.End]; t.Kind == syntax.CommentToken && !isDocumentation(s) {
+		if s := strings.TrimSpace(text[t.Start:t.End]); t.Kind == syntax.CommentToken && !isDocumentation(s) {
 			return s
 		}
 	}

@@ -24,6 +24,11 @@
 // not come to an end here": an error, a break, a return. A native function
 // returns it (by way of Ctx.Fail) for an error.
 //
+// # Goroutines
+//
+// Scalars and texts may be used by any number of goroutines. All else belongs
+// to one at a time: [Copy] makes one for another.
+//
 // # Tags
 //
 // Every value carries a 32-bit tag. For objects it lies in the 64 bits of the

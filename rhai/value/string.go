@@ -1,6 +1,8 @@
 package value
 
 import (
+	"math"
+	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -12,8 +14,10 @@ type String struct {
 	s string
 	// buf, when not nil, is the memory behind s with room to grow.
 	buf []byte
-	// chars is the number of characters of the first counted bytes of s.
-	chars, counted int
+	// count is what has been counted so far: the bytes in the high half, the
+	// characters in them in the low half. Atomic, because a text that is shared
+	// may be looked at by several runs.
+	count atomic.Uint64
 }
 
 // Str makes a string.
@@ -23,21 +27,27 @@ func Str(s string) Value {
 
 // Constant makes a string that is never changed in place: a literal of a script.
 func Constant(s string) Value {
-	return Value{&(&String{header: header{kind: StringKind, shared: true}, s: s, chars: utf8.RuneCountInString(s), counted: len(s)}).header, 0}
+	c := &String{header: header{kind: StringKind, shared: true}, s: s}
+	c.setCount(len(s), utf8.RuneCountInString(s))
+	return Value{&c.header, 0}
 }
+
+func (s *String) setCount(bytes, chars int) { s.count.Store(uint64(bytes)<<32 | uint64(chars)) }
 
 // Chars counts the characters of a string. The count is remembered, so that it
 // costs only what has been added since the last time.
 func (v Value) Chars() int {
 	s := v.str()
-	if s.counted == len(s.s) {
-		return s.chars
+	if len(s.s) > math.MaxUint32 {
+		return utf8.RuneCountInString(s.s)
 	}
-	n := s.chars + utf8.RuneCountInString(s.s[s.counted:])
-	// A shared text may be a literal that other goroutines read too: its count
-	// was taken when it was made, so that nothing is written here for those.
-	s.chars, s.counted = n, len(s.s)
-	return n
+	c := s.count.Load()
+	counted, chars := int(c>>32), int(uint32(c))
+	if counted != len(s.s) {
+		chars += utf8.RuneCountInString(s.s[counted:])
+		s.setCount(len(s.s), chars)
+	}
+	return chars
 }
 
 // IsASCII reports that every character of the string is one byte.
@@ -50,7 +60,8 @@ func AppendString(p *Value, text string) {
 		return
 	}
 	if s.shared {
-		grown := &String{header: header{kind: StringKind}, chars: s.chars, counted: s.counted}
+		grown := &String{header: header{kind: StringKind}}
+		grown.count.Store(s.count.Load())
 		grown.buf = make([]byte, 0, (len(s.s)+len(text))*2)
 		grown.buf = append(append(grown.buf, s.s...), text...)
 		grown.s = unsafe.String(unsafe.SliceData(grown.buf), len(grown.buf))

@@ -148,14 +148,12 @@ func (k *killer) drain() {
 // waitSettled waits until nothing is marked as unfinished.
 func (k *killer) waitSettled(b board.Board) {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(k.Context(), 2*time.Minute)
-	defer cancel()
-	events, err := b.Watch(ctx, 1, layout.Finished)
+	events, err := b.Watch(k.Context(), 1, layout.Finished)
 	if err != nil {
 		k.Fatal(err)
 	}
 	for {
-		left, err := b.Live(ctx, 1, board.LiveItem{}, 5)
+		left, err := b.Live(k.Context(), 1, board.LiveItem{}, 5)
 		if err != nil {
 			k.Fatal(err)
 		}
@@ -164,7 +162,7 @@ func (k *killer) waitSettled(b board.Board) {
 		}
 		select {
 		case <-events:
-		case <-ctx.Done():
+		case <-time.After(2 * time.Minute): // nothing has ended for so long
 			recs, _ := b.Get(context.Background(), 1, left[0].Item)
 			k.Fatalf("does not drain: %v is still unfinished: %v", left, recs)
 		}
