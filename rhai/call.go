@@ -76,6 +76,9 @@ func (fr *frame) invoke(f *value.Native, this *Value, args []Value, pos Pos) Val
 	if f.Volatile && r.engine.Deterministic {
 		return fr.fail(&value.Error{Kind: value.ErrorFunctionNotFound, Name: f.Name + " (not available in deterministic mode)", Pos: pos})
 	}
+	if f.Mutates && this != nil && !fr.chargeCopy(this, pos) {
+		return Value{}
+	}
 	r.ctx.Pos = pos
 	v := f.Call(&r.ctx, this, args)
 	if v.IsNone() {

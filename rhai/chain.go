@@ -222,7 +222,7 @@ func (w *walker) start() bool {
 			fr.fail(&value.Error{Kind: value.ErrorDataRace})
 			return false
 		}
-		w.base = &w.cell.V
+		w.base, w.readonly = &w.cell.V, w.readonly || w.cell.Const
 	}
 	w.cur = *w.base
 	return true
@@ -309,6 +309,9 @@ func (w *walker) place(end int) *Value {
 	p := w.base
 	for j := w.from; j < end; j++ {
 		s := w.ch.steps[j]
+		if !w.fr.chargeCopy(p, s.pos) {
+			return nil
+		}
 		var q *Value
 		switch {
 		case s.kind == syntax.PropertyStep && p.Is(value.MapKind):
@@ -360,9 +363,9 @@ func (w *walker) giveBack(always bool) bool {
 		}
 		ok := false
 		if b.step.kind == syntax.PropertyStep {
-			ok = w.fr.setProperty(b.parent, b.step, *b.v, !always)
+			ok = w.setProperty(b.parent, b.step, *b.v, !always)
 		} else {
-			ok = w.fr.setIndex(b.parent, b.step, w.vals, *b.v, b.step.pos, !always)
+			ok = w.setIndex(b.parent, b.step, *b.v, b.step.pos, !always)
 		}
 		if !ok {
 			return false
@@ -516,8 +519,34 @@ func (c *fnc) quickChain(n *syntax.Chain, ch *chain, m mode) node {
 	case len(n.Steps) == 1 && first.kind == syntax.MethodStep && plain && !first.nullSafe && !ch.readonly &&
 		first.fn == nil && !first.typed && !specialMethod[first.name]:
 		return quickMethod(ch, first, slot, m)
+	case len(n.Steps) == 1 && first.kind == syntax.MethodStep && plain && !first.nullSafe && first.name == "call":
+		return quickPointer(ch, first, slot, m)
 	}
 	return nil
+}
+
+// quickPointer calls the function pointer in a plain local: f.call(args).
+func quickPointer(ch *chain, s *step, slot int, m mode) node {
+	return func(fr *frame) Value {
+		r := fr.run
+		vals := r.scratch(ch.vals)
+		for i, a := range s.args {
+			v := a(fr)
+			if v.IsNone() {
+				r.release(vals)
+				return v
+			}
+			vals[s.at+i] = v
+		}
+		var v Value
+		if f := fr.slots[slot]; f.Is(value.FnKind) {
+			v = fr.callFn(f, nil, false, vals[s.at:s.at+len(s.args)], s.pos)
+		} else {
+			v = ch.get(fr, vals, m)
+		}
+		r.release(vals)
+		return v
+	}
 }
 
 // quickMethod calls a native method on a plain local.
@@ -580,7 +609,8 @@ func (c *fnc) assignChain(n *syntax.Assign, t *syntax.Chain) node {
 // quickAssign makes the forms of assignments that scripts use most: to
 // local[i], local[i][j] and local.name.
 func quickAssign(ch *chain, x node, op value.Op, opName string, pos Pos) node {
-	if ch.slot < 0 || ch.ref.cell || ch.readonly || ch.steps[0].nullSafe {
+	local := ch.slot >= 0 && !ch.ref.cell && !ch.readonly
+	if !local && !(ch.isThis && len(ch.steps) == 1) || ch.steps[0].nullSafe {
 		return nil
 	}
 	first, slot := ch.steps[0], ch.slot
@@ -614,6 +644,24 @@ func quickAssign(ch *chain, x node, op value.Op, opName string, pos Pos) node {
 		return out
 	}
 	switch {
+	case ch.isThis && first.kind == syntax.PropertyStep:
+		return func(fr *frame) Value {
+			v := x(fr)
+			if v.IsNone() {
+				return v
+			}
+			if p := fr.this; p != nil && !fr.thisConst && p.Is(value.MapKind) {
+				m := value.MutMap(p)
+				if h := int(first.hint.Load()); h < m.Len() {
+					if e := m.At(h); e.Key == first.name {
+						return do(fr, &e.Value, v)
+					}
+				}
+			}
+			return slow(fr, v, Value{}, Value{})
+		}
+	case ch.isThis:
+		return nil
 	case len(ch.steps) == 1 && first.kind == syntax.PropertyStep:
 		return func(fr *frame) Value {
 			v := x(fr)
@@ -687,9 +735,6 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 	if !w.start() {
 		return Value{}
 	}
-	if w.readonly {
-		return fr.fail(&value.Error{Kind: value.ErrorAssignmentToConstant, Name: ch.ref.name, Pos: ch.pos})
-	}
 	if !w.walk(last) {
 		return Value{}
 	}
@@ -697,8 +742,11 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 	if w.skipped || s.nullSafe && w.cur.IsUnit() {
 		return value.Unit
 	}
+	if w.readonly && !w.mayChange(s) {
+		return Value{}
+	}
 	p := w.place(last)
-	if p == nil {
+	if p == nil || !fr.chargeCopy(p, s.pos) {
 		return Value{}
 	}
 	if opName != "" {
@@ -732,9 +780,9 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 	if opName == "" {
 		ok := false
 		if s.kind == syntax.PropertyStep {
-			ok = fr.setProperty(p, s, v, false)
+			ok = w.setProperty(p, s, v, false)
 		} else {
-			ok = fr.setIndex(p, s, vals, v, pos, false)
+			ok = w.setIndex(p, s, v, pos, false)
 		}
 		if !ok {
 			return Value{}
@@ -756,6 +804,30 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 		return Value{}
 	}
 	return value.Unit
+}
+
+// mayChange says whether the last step of a chain from a constant may be
+// assigned to. What the constant holds is constant too: elements, values of
+// keys. Setters see to it themselves. As in the reference, the rest is not:
+// new keys of a map, and bits, characters and bytes.
+func (w *walker) mayChange(s *step) bool {
+	fr, vals, cur := w.fr, w.vals, w.cur
+	taken := false
+	switch {
+	case s.kind == syntax.IndexStep && cur.Is(value.ArrayKind):
+		if fr.index(s, cur, vals).IsNone() {
+			return false
+		}
+		taken = true
+	case s.kind == syntax.IndexStep && cur.Is(value.MapKind):
+		taken = vals[s.at].Is(value.StringKind) && cur.AsMap().Find(vals[s.at].AsString()) >= 0
+	case s.kind == syntax.PropertyStep && cur.Is(value.MapKind):
+		taken = cur.AsMap().Find(s.name) >= 0
+	}
+	if taken {
+		fr.fail(&value.Error{Kind: value.ErrorAssignmentToConstant, Name: w.ch.ref.name, Pos: w.ch.pos})
+	}
+	return !taken
 }
 
 // direct gives the element's own place where it has one, for changing it there.

@@ -108,7 +108,6 @@ type fnc struct {
 	top      bool // the script's own body: sees the host's scope
 	site     *site
 	cost     int64
-	loops    int
 	fnBody   bool // result leaves the frame for good
 }
 

@@ -217,14 +217,18 @@ func (c *fnc) closure(n *syntax.Closure) node {
 			curry = make([]Value, len(refs))
 		}
 		for i := range refs {
-			p, _ := fr.lookup(&refs[i])
+			p, readonly := fr.lookup(&refs[i])
 			if p == nil {
 				return fr.fail(&value.Error{Kind: value.ErrorVariableNotFound, Name: refs[i].name, Pos: refs[i].pos})
 			}
 			if !p.Is(value.CellKind) {
 				*p = value.NewCell(*p)
+				p.AsCell().Const = readonly
 			}
 			curry[i] = *p
+		}
+		if !fr.charge(96+64*len(refs), n.Pos) {
+			return Value{}
 		}
 		return value.NewFn(f.name, curry, f, fr.env)
 	}

@@ -13,17 +13,28 @@ import (
 func (fr *frame) callFn(f Value, this *Value, thisConst bool, args []Value, pos Pos) Value {
 	p := f.AsFn()
 	r := fr.run
+	if def, ok := p.Def.(*function); ok && def.params == len(p.Curry)+len(args) {
+		if r.calls >= r.engine.maxCalls() {
+			return fr.overflow(pos)
+		}
+		code := def.compiled()
+		callee := r.enter(code.slots)
+		callee.env, callee.this, callee.thisConst = fr.envOf(p), this, thisConst
+		n := copy(callee.slots, p.Curry)
+		for i, a := range args {
+			callee.slots[n+i] = a.Keep()
+		}
+		r.fuel -= code.cost
+		return fr.finish(def, callee, code.body(callee), pos)
+	}
 	all := r.scratch(len(p.Curry) + len(args))
 	defer r.release(all)
 	copy(all, p.Curry)
 	for i, a := range args {
 		all[len(p.Curry)+i] = a.Keep()
 	}
-	if def, ok := p.Def.(*function); ok {
-		if def.params == len(all) {
-			return fr.callIn(def, fr.envOf(p), this, thisConst, all, pos)
-		}
-		return fr.notFoundFn(p.Name, nil, all, pos)
+	if p.Def != nil {
+		return fr.notFoundFn(p.Name, nil, all, pos) // another number of parameters
 	}
 	return fr.callNamed(p.Name, fr.envOf(p), this, thisConst, all, pos)
 }
@@ -148,7 +159,7 @@ func (r *run) Alive(c *value.Ctx, n int) bool {
 
 // Charge counts memory.
 func (r *run) Charge(c *value.Ctx, bytes int) bool {
-	if r.measureAt == 0 || r.current().charge(bytes, c.Pos) {
+	if r.measureAt == 0 || r.spendMemory(int64(bytes), int64(bytes), c.Pos) {
 		return true
 	}
 	r.hand(c, Value{})

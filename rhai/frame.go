@@ -2,7 +2,6 @@ package rhai
 
 import (
 	"context"
-	"time"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"
@@ -93,15 +92,13 @@ type run struct {
 	text []byte // where interpolation puts its text together
 
 	// fuel is what may be done until the next look at limits and cancellation.
-	fuel     int64
-	quantum  int64
-	ops      int64 // done before the present quantum
-	cancel   context.Context
-	deadline time.Time
+	fuel    int64
+	quantum int64
+	ops     int64 // done before the present quantum
+	cancel  context.Context
 
 	modules   int // imported
 	resolved  map[string]*Module
-	loading   []string
 	imported  []*Module // whose typed methods are usable
 	sizes     bool      // size limits are on
 	charged   int64     // bytes since the last measurement

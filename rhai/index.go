@@ -174,8 +174,8 @@ func (fr *frame) indexBits(s *step, n int64, i Value) Value {
 
 // setIndex does *p[vals[s.at]] = v. back says that a changed element goes back
 // to where it came from, where the lack of a setter is no error.
-func (fr *frame) setIndex(p *Value, s *step, vals []Value, v Value, pos Pos, back bool) bool {
-	i := vals[s.at]
+func (w *walker) setIndex(p *Value, s *step, v Value, pos Pos, back bool) bool {
+	fr, i := w.fr, w.vals[s.at]
 	switch p.Kind() {
 	case value.ArrayKind:
 		if !i.Is(value.IntKind) {
@@ -208,13 +208,22 @@ func (fr *frame) setIndex(p *Value, s *step, vals []Value, v Value, pos Pos, bac
 	defer fr.run.release(args)
 	args[0], args[1] = i, v
 	if f := s.setter.native(fr, p, args); f != nil {
-		return !fr.invoke(f, p, args, s.indexPos).IsNone()
+		return w.set(f, p, args, s.indexPos)
 	}
 	if back {
 		return true
 	}
 	fr.fail(&value.Error{Kind: value.ErrorIndexingType, Name: p.TypeName() + " [" + i.TypeName() + "] = " + v.TypeName(), Pos: s.pos})
 	return false
+}
+
+// set calls a setter.
+func (w *walker) set(f *value.Native, p *Value, args []Value, pos Pos) bool {
+	if f.Mutates && w.readonly {
+		w.fr.fail(&value.Error{Kind: value.ErrorNonPureMethodCallOnConstant, Name: f.Name, Pos: pos})
+		return false
+	}
+	return !w.fr.invoke(f, p, args, pos).IsNone()
 }
 
 func (fr *frame) wrongType(v Value, want string, pos Pos) bool {
@@ -314,7 +323,8 @@ func (fr *frame) setBits(p *Value, s *step, i, v Value, pos Pos) bool {
 }
 
 // setProperty does p.name = v.
-func (fr *frame) setProperty(p *Value, s *step, v Value, back bool) bool {
+func (w *walker) setProperty(p *Value, s *step, v Value, back bool) bool {
+	fr := w.fr
 	if p.Is(value.MapKind) {
 		m := value.MutMap(p)
 		if h := int(s.hint.Load()); h < m.Len() {
@@ -330,7 +340,7 @@ func (fr *frame) setProperty(p *Value, s *step, v Value, back bool) bool {
 	defer fr.run.release(args)
 	args[0] = v
 	if f := s.setter.native(fr, p, args); f != nil {
-		return !fr.invoke(f, p, args, s.pos).IsNone()
+		return w.set(f, p, args, s.pos)
 	}
 	if p.Is(value.CustomKind) {
 		if _, ok := fr.registered("index$set$", s.pos, *p, value.Str(s.name), v); ok {

@@ -51,7 +51,7 @@ func (w *walker) call(i int, s *step) Value {
 	if f.Mutates && w.readonly {
 		return fr.fail(&value.Error{Kind: value.ErrorNonPureMethodCallOnConstant, Name: s.name, Pos: s.pos})
 	}
-	if !f.Mutates && (w.readonly || !takesCallback(f)) {
+	if !f.Mutates && !takesCallback(f) {
 		w.lock()
 		v := fr.invoke(f, this, args, s.pos)
 		w.unlock()
@@ -81,14 +81,10 @@ func takesCallback(f *value.Native) bool {
 // hold gives the place that the walk has reached, for a call that may change
 // it: nil when there is none. let ends what hold began.
 func (w *walker) hold(i int, s *step) *Value {
-	this := &w.vals[s.home]
-	if w.readonly {
-		// Nothing may change: a look at it is enough.
-		*this = w.cur.Keep()
-	} else if this = w.place(i); this == nil {
-		return nil
+	this := w.place(i)
+	if this != nil {
+		w.lock()
 	}
-	w.lock()
 	return this
 }
 

@@ -102,7 +102,10 @@ func (e *Engine) newRun(ctx context.Context, u *unit, scope *Scope) *run {
 	if ctx != nil && ctx.Done() != nil {
 		r.cancel = ctx
 	}
-	r.ctx = value.Ctx{Host: r, Limits: e.Sizes, Deterministic: e.Deterministic, Source: u.prog.Source}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	r.ctx = value.Ctx{Host: r, Context: ctx, Limits: e.Sizes, Deterministic: e.Deterministic, Source: u.prog.Source}
 	r.sizes = e.Sizes != value.Limits{}
 	if e.MaxMemory > 0 {
 		r.measureAt = max(e.MaxMemory/2, 1)
@@ -120,14 +123,7 @@ func (e *Engine) newRun(ctx context.Context, u *unit, scope *Scope) *run {
 //
 // Errors: *[Error].
 func (s *Script) Run(ctx context.Context, scope *Scope) (Value, error) {
-	return s.RunWith(ctx, s.unit.engine, scope)
-}
-
-// RunWith runs the script with the hooks and limits of another engine, which
-// must have the same functions.
-func (s *Script) RunWith(ctx context.Context, e *Engine, scope *Scope) (v Value, err error) {
-	r := e.newRun(ctx, s.unit, scope)
-	return r.body(s.unit)
+	return s.unit.engine.newRun(ctx, s.unit, scope).body(s.unit)
 }
 
 // body runs the script's top level.

@@ -197,7 +197,7 @@ func (c *fnc) assignSlot(n *syntax.Assign, r ref) node {
 				if v.IsNone() {
 					return v
 				}
-				return fr.store(&fr.slots[slot], v)
+				return fr.store(&fr.slots[slot], v, &r)
 			}
 		}
 		return func(fr *frame) Value {
@@ -221,8 +221,8 @@ func (c *fnc) assignSlot(n *syntax.Assign, r ref) node {
 		if v.IsNone() {
 			return v
 		}
-		p := &fr.slots[slot]
-		if p = fr.open(p); p == nil {
+		p := fr.change(&fr.slots[slot], &r)
+		if p == nil {
 			return Value{}
 		}
 		return fr.operate(p, op, opName, v, pos)
@@ -315,9 +315,9 @@ func (c *fnc) assignRef(n *syntax.Assign, r ref) node {
 			return fr.fail(&value.Error{Kind: value.ErrorAssignmentToConstant, Name: r.name, Pos: r.pos})
 		}
 		if opName == "" {
-			return fr.store(p, v)
+			return fr.store(p, v, &r)
 		}
-		if p = fr.open(p); p == nil {
+		if p = fr.change(p, &r); p == nil {
 			return Value{}
 		}
 		return fr.operate(p, op, opName, v, pos)
@@ -352,12 +352,21 @@ func (c *fnc) assignThis(n *syntax.Assign) node {
 }
 
 // store puts v into a variable, through its cell when it has been captured.
-func (fr *frame) store(p *Value, v Value) Value {
-	if p = fr.open(p); p == nil {
+func (fr *frame) store(p *Value, v Value, r *ref) Value {
+	if p = fr.change(p, r); p == nil {
 		return Value{}
 	}
 	*p = v
 	return value.Unit
+}
+
+// change is open for a variable that is about to change, which a captured constant must not.
+func (fr *frame) change(p *Value, r *ref) *Value {
+	if p.Is(value.CellKind) && p.AsCell().Const {
+		fr.fail(&value.Error{Kind: value.ErrorAssignmentToConstant, Name: r.name, Pos: r.pos})
+		return nil
+	}
+	return fr.open(p)
 }
 
 // open gives the place of a variable's value, in its cell when it has been

@@ -407,21 +407,35 @@ type dirScript struct{ *goScript }
 func (g dirScript) Info() script.Info { return script.Info{Slots: 4} }
 
 func TestCheckpoints(t *testing.T) {
+	t.Run("in a file", func(t *testing.T) {
+		g := newGoScript("go", 4)
+		testCheckpoints(t, g, dirScript{g}, func(task script.Task) string {
+			was, _ := os.ReadFile(task.CheckpointFile)
+			return string(was)
+		}, func(task script.Task, data string) error {
+			return os.WriteFile(task.CheckpointFile, []byte(data), 0o600)
+		})
+	})
+	t.Run("inside the process", func(t *testing.T) {
+		g := newGoScript("go", 4)
+		testCheckpoints(t, g, g, func(task script.Task) string { return task.Checkpoint.Load() },
+			func(task script.Task, data string) error { return task.Checkpoint.Save(data) })
+	})
+}
+
+func testCheckpoints(t *testing.T, g *goScript, rt script.Runtime, load func(script.Task) string, save func(script.Task, string) error) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
 		defer b.Close()
-		g := newGoScript("go", 4)
-		dir := t.TempDir()
-		e := work.New(b, work.Config{DataDir: dir})
-		r := startRunner(t, b, e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{dirScript{g}}})
+		e := work.New(b, work.Config{DataDir: t.TempDir()})
+		r := startRunner(t, b, e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{rt}})
 		defer r.stop()
 		r.script = g
 		seen := []string{}
 		outcomes := []script.Outcome{failed("once"), failed("twice"), failed("thrice"), ok(nil)}
 		g.on("steps", func(_ context.Context, task script.Task, _ script.Host) script.Outcome {
-			was, _ := os.ReadFile(task.CheckpointFile)
-			seen = append(seen, string(was))
-			if err := os.WriteFile(task.CheckpointFile, []byte(fmt.Sprint("step ", len(seen))), 0o600); err != nil {
+			seen = append(seen, load(task))
+			if err := save(task, fmt.Sprint("step ", len(seen))); err != nil {
 				t.Error(err)
 			}
 			return outcomes[len(seen)-1]

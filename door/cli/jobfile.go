@@ -248,6 +248,9 @@ var extensions = map[string]domain.ScriptType{
 	".rhai": domain.ScriptRhai,
 }
 
+// dialects are what may stand before .rhai: "books.osis.rhai".
+var dialects = map[string]domain.ScriptType{".osis": domain.ScriptOSIS, ".sal": domain.ScriptSAL}
+
 // interpreters are the programs that a script's #! line may name.
 var interpreters = map[string]domain.ScriptType{
 	"sh": domain.ScriptShell, "bash": domain.ScriptShell, "dash": domain.ScriptShell, "ash": domain.ScriptShell,
@@ -257,7 +260,11 @@ var interpreters = map[string]domain.ScriptType{
 // scriptType tells a script's type by its file's name or its #! line; "" where
 // neither does.
 func scriptType(file, text string) domain.ScriptType {
-	if t := extensions[strings.ToLower(filepath.Ext(file))]; t != "" {
+	file = strings.ToLower(file)
+	if stem, ok := strings.CutSuffix(file, ".rhai"); ok && dialects[filepath.Ext(stem)] != "" {
+		return dialects[filepath.Ext(stem)]
+	}
+	if t := extensions[filepath.Ext(file)]; t != "" {
 		return t
 	}
 	line, _, _ := strings.Cut(text, "\n")

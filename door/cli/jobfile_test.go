@@ -16,7 +16,7 @@ import (
 func TestJobsFile(t *testing.T) {
 	f := newFakeNode()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.py": "print(1)", "b": "#!/usr/bin/env -S FOO=1 python3.12 -u\n", "c": "#!/bin/bash\n"} {
+	for name, text := range map[string]string{"a.py": "print(1)", "b": "#!/usr/bin/env -S FOO=1 python3.12 -u\n", "c": "#!/bin/bash\n", "d.OSIS.rhai": "1", "e.sal.rhai": "2", "f.x.rhai": "3"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -35,6 +35,9 @@ jobs:
     caller_id: 6
   - {file: c}
   - {script: "x", script_type: rhai}
+  - {file: d.OSIS.rhai}
+  - {file: e.sal.rhai}
+  - {file: f.x.rhai}
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,8 +55,17 @@ jobs:
 	if two.ScriptType != "python" || two.ForRunner != 4 || two.TraceID != "t" || two.PrerequisiteTimeout != 60 || len(two.Prerequisites) != 2 || two.Dependends[0] != 1 {
 		t.Errorf("got %+v", two)
 	}
-	if len(f.jobs) != 4 {
+	if len(f.jobs) != 7 {
 		t.Errorf("got %d jobs", len(f.jobs))
+	}
+	dialects := map[string]domain.ScriptType{}
+	for _, j := range f.jobs {
+		if len(j.Script) == 1 && j.Script != "x" {
+			dialects[j.Script] = j.ScriptType
+		}
+	}
+	if diff := cmp.Diff(map[string]domain.ScriptType{"1": "osis", "2": "sal", "3": "rhai"}, dialects); diff != "" {
+		t.Error(diff)
 	}
 }
 

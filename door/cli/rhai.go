@@ -50,7 +50,7 @@ Exit codes: 0 it ended, 1 it failed, 2 it is no script, 4 there is no such file,
 		Example:     "  ramet rhai examples/hello.rhai\n  ramet rhai -e '(1..=10).len()'\n  ramet rhai --timeout 1s --max-memory 64M suspicious.rhai",
 		Annotations: map[string]string{takesArgs: "yes"},
 		RunE: func(c *cobra.Command, args []string) error {
-			if os.Getenv("GOGC") == "" {
+			if os.Getenv("GOGC") == "" && f.maxMemory == 0 {
 				// A script is short and makes much that dies soon: with Go's
 				// default a heap of a few MB is collected all the time.
 				debug.SetGCPercent(scriptGCPercent)

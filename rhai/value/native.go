@@ -1,6 +1,7 @@
 package value
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -57,6 +58,9 @@ type Limits struct {
 type Ctx struct {
 	// Host is the evaluator.
 	Host Host
+	// Context is what the host gave to the run: its values are the host's, its
+	// end is the run's.
+	Context context.Context
 	// Err is the error of the last Fail; the evaluator takes it.
 	Err *Error
 	// Pos is the place of the call.

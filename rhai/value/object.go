@@ -74,6 +74,8 @@ type Cell struct {
 	// InUse counts the running calls that hold V by reference (as this or as a
 	// first argument). Who meets a cell in use has a data race.
 	InUse int32
+	// Const says that the variable is a constant, for those who captured it too.
+	Const bool
 }
 
 // NewCell makes a cell.

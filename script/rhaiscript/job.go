@@ -22,6 +22,8 @@ type job struct {
 	host   script.Host
 	result map[string]string // of set_result
 	bytes  int               // of it
+
+	session // with the objects of the context
 }
 
 func newJob(task script.Task, host script.Host) *job {
@@ -98,21 +100,20 @@ func (j *job) succeeded(v value.Value) script.Outcome {
 	return script.Outcome{Verdict: script.Succeeded, Result: j.result}
 }
 
-// take puts the value of the script into the result.
+// take puts the value of the script into the result, wholly or not at all.
 //
 // Errors: [domain.ErrInvalid].
 func (j *job) take(v value.Value) error {
-	if v.IsUnit() {
-		return script.CheckResult(j.result)
-	}
-	all := map[string]value.Value{"value": v}
-	if v.Is(value.MapKind) {
-		clear(all)
+	all := map[string]value.Value{}
+	switch {
+	case v.Is(value.MapKind):
 		for _, e := range v.AsMap().Entries() {
 			all[e.Key] = e.Value
 		}
+	case !v.IsUnit():
+		all["value"] = v
 	}
-	size := 0
+	result, size := maps.Clone(j.result), 0
 	for key, v := range all {
 		s, err := text(v)
 		if err != nil {
@@ -122,9 +123,13 @@ func (j *job) take(v value.Value) error {
 		if size += len(s); size > script.MaxResultBytes {
 			return domain.Invalidf("result: its values take more bytes than the at most %d that are allowed", script.MaxResultBytes)
 		}
-		j.result[key] = s
+		result[key] = s
 	}
-	return script.CheckResult(j.result)
+	if err := script.CheckResult(result); err != nil {
+		return err
+	}
+	j.result = result
+	return nil
 }
 
 // failed is the end of a script with an error.

@@ -31,10 +31,15 @@ func prepare(text string, cfg Config) (*program, error) {
 	for _, f := range functions(p) {
 		e.Register(f)
 	}
+	if cfg.Objects != nil {
+		for _, f := range objectFunctions(p) {
+			e.Register(f)
+		}
+	}
 	if cfg.Extend != nil {
 		cfg.Extend(e)
 	}
-	s, err := e.CompileNamed("", text, names())
+	s, err := e.CompileNamed("", text, cfg.withOsiris(names()))
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,13 @@
 // A thrown value is a failure of the script, an int from 1 to 255 its exit
 // code; any other error is unexpected.
 //
+// # Objects
+//
+// With Config.Objects the runtime is one of type osis: scripts find
+// osis_model(name) and osiris.model(name), the objects of their context, with
+// the rights of their caller. See osis.go, and docs/objects.md for what the
+// methods do.
+//
 // # Goroutines
 //
 // None. Compiled scripts are kept, by their text; each with an engine that one
@@ -60,6 +67,9 @@ type Config struct {
 	// Extend adds functions to each engine, in the place of those of the same
 	// name and parameters. Default: none are added.
 	Extend func(e *rhai.Engine)
+	// Objects are those of the contexts: the runtime is one of type osis.
+	// Default: none, it is one of type rhai.
+	Objects Objects
 }
 
 const (
@@ -91,15 +101,24 @@ func New(cfg Config) *Runtime {
 }
 
 // Type is the script type it serves.
-func (*Runtime) Type() domain.ScriptType { return domain.ScriptRhai }
+func (r *Runtime) Type() domain.ScriptType {
+	if r.cfg.Objects != nil {
+		return domain.ScriptOSIS
+	}
+	return domain.ScriptRhai
+}
 
 // Info describes the interpreter and its limits.
 func (r *Runtime) Info() script.Info {
 	inside := func(name string) script.Measure {
 		return script.Measure{Name: name, Detail: "a script is no process: it cannot reach files, network or other programs"}
 	}
+	summary := "Rhai, in this process"
+	if r.cfg.Objects != nil {
+		summary = "Rhai with the objects of the context, in this process"
+	}
 	return script.Info{
-		Summary: "Rhai, in this process", Slots: r.cfg.Slots, InProcess: true,
+		Summary: summary, Slots: r.cfg.Slots, InProcess: true,
 		Isolation: []script.Measure{
 			{Name: "operations", InForce: r.cfg.MaxOperations > 0, Detail: fmt.Sprintf("at most %d", max(r.cfg.MaxOperations, 0))},
 			{Name: "memory", InForce: true, Detail: fmt.Sprintf("at most %d bytes in values", r.cfg.MaxMemory)},
@@ -125,6 +144,7 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 		return script.NotStarted(stopped), nil
 	}
 	j := newJob(task, host)
+	j.session = session{ctx: ctx, objects: r.cfg.Objects}
 	defer func() {
 		// What the script was run with may be broken and is not kept.
 		if p := recover(); p != nil {
@@ -145,7 +165,7 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
-	v, err := p.run(ctx, j, scope, r.memory(task))
+	v, err := p.run(ctx, j, r.cfg.withOsiris(scope), r.memory(task))
 	r.cache.give(source, p)
 	if err != nil {
 		return j.failed(ctx, source, err), nil
@@ -174,8 +194,8 @@ func withoutShebang(text string) string {
 //
 // Errors: for what JSON cannot hold.
 func text(v value.Value) (string, error) {
-	if v.Is(value.StringKind) {
-		return v.AsString(), nil
+	if v.Is(value.StringKind) || v.Is(value.CustomKind) { // objects of the host as print shows them
+		return v.Display(), nil
 	}
 	b, err := value.AppendJSON(nil, v)
 	return string(b), err

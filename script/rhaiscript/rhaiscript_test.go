@@ -135,6 +135,20 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+func TestTheJobsOwnMemory(t *testing.T) {
+	r := rhaiscript.New(rhaiscript.Config{})
+	const source = "let a = []; for i in 0..200000 { a.push(i) } a.len()"
+	for _, tt := range []struct {
+		limit int64
+		want  script.Verdict
+	}{{0, script.Succeeded}, {1 << 20, script.Errored}, {4 << 30, script.Succeeded}} {
+		out, _ := run(t, r, source, func(task *script.Task) { task.Limits.MemoryBytes = tt.limit })
+		if out.Verdict != tt.want {
+			t.Errorf("limit %d: got %+v, want %s", tt.limit, out, tt.want)
+		}
+	}
+}
+
 func TestUnusableResults(t *testing.T) {
 	r := rhaiscript.New(rhaiscript.Config{})
 	for source, want := range map[string]string{

@@ -19,5 +19,6 @@
 //	fill FILE SIZE             makes a file of that many letters
 //	rubbish PATTERN            overwrites the files with what they cannot hold
 //
-// Every script has a home, hence a data folder, of its own.
+// $EXAMPLES is the folder of examples. Every script has a home, hence a data
+// folder, of its own.
 package scripts

@@ -57,10 +57,15 @@ func params(t *testing.T, file string) testscript.Params {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := &rig{t: t, nodes: map[string]*node{}}
 	return testscript.Params{
 		Files: []string{file}, WorkdirRoot: root, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DATA", filepath.Join(env.WorkDir, "home", ".local", "share", "ramet"))
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
