@@ -10,7 +10,7 @@ import (
 
 // builtin compiles a call of such a function; nil when n is none.
 func (c *fnc) builtin(n *syntax.Call) node {
-	if c.unit.fns[fnKey{n.Name, len(n.Args)}] != nil || n.Capture {
+	if c.unit.fns[fnKey{n.Name, len(n.Args)}] != nil {
 		return nil
 	}
 	pos := n.Pos

@@ -217,6 +217,14 @@ func (fr *frame) ended(f *function, pos Pos) Value {
 				source = f.unit.prog.Source
 			}
 			r.err = &value.Error{Kind: value.ErrorInFunctionCall, Name: f.name, Source: source, Inner: r.err, Pos: pos}
+			break
+		}
+		switch r.err.Kind {
+		case value.ErrorStackOverflow, value.ErrorTooManyVariables, value.ErrorTooManyModules, value.ErrorDataTooLarge:
+			// In the reference these lie where the outermost call is.
+			again := *r.err
+			again.Pos = pos
+			r.err = &again
 		}
 	}
 	return Value{}

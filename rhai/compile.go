@@ -144,6 +144,9 @@ func (f *function) compile() *code {
 		c.declareNew(p.Name, false)
 	}
 	body := c.statements(f.def.Body.Body, tail)
+	if most := f.unit.engine.MaxVariables; most > 0 && f.params > most && len(f.def.Body.Body) > 0 {
+		body = func(fr *frame) Value { return fr.fail(&value.Error{Kind: value.ErrorTooManyVariables}) }
+	}
 	f.code.CompareAndSwap(nil, &code{c.max, c.cost, body})
 	return f.code.Load()
 }

@@ -378,6 +378,14 @@ func (c *fnc) do(n *syntax.Do) node {
 
 // forNode compiles for. Ranges of ints written in place make no range object.
 func (c *fnc) forNode(n *syntax.For) node {
+	known, names := len(c.locals), 1
+	if n.Counter != nil {
+		names = 2
+	}
+	return c.room(c.forLoop(n), known, names, n.Var.Pos)
+}
+
+func (c *fnc) forLoop(n *syntax.For) node {
 	var from, to node
 	inclusive := false
 	if b, ok := n.X.(*syntax.Binary); ok && (b.Op == ".." || b.Op == "..=") && c.unit.engine.fastOperators() {

@@ -1,6 +1,7 @@
 package rhai
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
@@ -93,6 +94,11 @@ var errPassed = &Error{Kind: value.ErrorSystem, Name: "already reported"}
 // the first part names it. declares says that evaluations may declare variables.
 func (e *Engine) RegisterSyntax(pattern []string, declares bool, eval func(c *SyntaxCall) (Value, error)) {
 	parts := append([]string{}, pattern...)
+	for _, p := range parts {
+		if marker := len(p) > 2 && p[0] == '$' && p[len(p)-1] == '$'; !marker && !syntax.InUse(p) {
+			e.reserve(p)
+		}
+	}
 	e.RegisterSyntaxFunc(parts[0], declares, func(met []string, _ string, _ *any) (string, error) {
 		if len(met) < len(parts) {
 			return parts[len(met)], nil
@@ -107,12 +113,25 @@ func (e *Engine) RegisterSyntaxFunc(key string, declares bool, next func(met []s
 	if e.customs == nil {
 		e.customs = map[string]*customSyntax{}
 	}
+	if !syntax.InUse(key) {
+		e.reserve(key)
+	}
 	e.customs[key] = &customSyntax{parse: &syntax.Syntax{Next: next, ScopeChanged: declares}, eval: eval}
+}
+
+// reserve makes a word or symbol one that only syntaxes use.
+func (e *Engine) reserve(word string) {
+	operators := map[string]int{word: 0}
+	maps.Copy(operators, e.Syntax.Operators)
+	e.Syntax.Operators = operators
 }
 
 // custom compiles a use of a custom syntax.
 func (c *fnc) custom(n *syntax.Custom) node {
 	def := c.unit.engine.customs[n.Key]
+	if def.parse.ScopeChanged {
+		c.evals++ // what it declares is known by name only, to its own parts too
+	}
 	inputs := make([]node, len(n.Inputs))
 	for i, in := range n.Inputs {
 		if name, ok := in.(*syntax.Name); ok && strings.HasPrefix(name.Name, "$") {
@@ -122,9 +141,6 @@ func (c *fnc) custom(n *syntax.Custom) node {
 		inputs[i] = c.node(in, own)
 	}
 	here := c.here()
-	if def.parse.ScopeChanged {
-		c.evals++
-	}
 	return func(fr *frame) Value {
 		v, err := def.eval(&SyntaxCall{fr: fr, custom: n, inputs: inputs, here: here})
 		switch {

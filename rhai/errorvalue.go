@@ -35,9 +35,9 @@ func errorValue(e *value.Error, source string) Value {
 		text("function", in.Name)
 		text("source", in.Source)
 	case value.ErrorVariableExists, value.ErrorForbiddenVariable, value.ErrorVariableNotFound,
-		value.ErrorDataRace, value.ErrorAssignmentToConstant:
+		value.ErrorPropertyNotFound, value.ErrorDataRace, value.ErrorAssignmentToConstant:
 		text("variable", in.Name)
-	case value.ErrorPropertyNotFound, value.ErrorDotExpr:
+	case value.ErrorDotExpr:
 		text("property", in.Name)
 	case value.ErrorIndexNotFound:
 		m.Set("index", in.Value.Keep())

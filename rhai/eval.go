@@ -36,7 +36,7 @@ func (c *fnc) eval(n *syntax.Call) node {
 func (fr *frame) evalText(u *unit, here *site, text string) Value {
 	r := fr.run
 	opts := u.engine.parseOptions(nil)
-	opts.Vars, opts.Strict = nil, false
+	opts.Vars = nil // with Strict the text sees no variables but its own, as in the reference
 	if text = strings.TrimSpace(text); text == "" {
 		return value.Unit
 	}
@@ -64,6 +64,9 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 	}
 	v := body(callee)
 	r.leave(callee)
+	if v.IsNone() && r.ctl == ctlReturn {
+		v, r.ctl, r.ret = r.ret, ctlNone, Value{} // ends the text, not what is around it
+	}
 	return v
 }
 

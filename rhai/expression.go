@@ -74,7 +74,7 @@ func (c *fnc) node(n syntax.Node, m mode) node {
 	case *syntax.Import:
 		return c.importNode(n)
 	case *syntax.Export:
-		return constant(value.Unit) // see module.go: exports are read from the tree
+		return c.export(n)
 	case *syntax.Noop:
 		return constant(value.Unit)
 	}

@@ -29,7 +29,7 @@ func (fr *frame) index(s *step, cur Value, vals []Value) Value {
 			return v
 		}
 		if fr.run.engine.FailOnMissingProperty {
-			return fr.fail(&value.Error{Kind: value.ErrorIndexNotFound, Value: i, Pos: s.indexPos})
+			return fr.fail(&value.Error{Kind: value.ErrorPropertyNotFound, Name: i.AsString(), Pos: s.indexPos})
 		}
 		return value.Unit
 	case value.BlobKind:

@@ -275,6 +275,17 @@ func (fr *frame) runModule(src Source) *Module {
 	return m
 }
 
+// export sees to it that the variable exists; what it offers is read from the tree.
+func (c *fnc) export(n *syntax.Export) node {
+	r := c.look(n.Name.Name, n.Name.Pos)
+	return func(fr *frame) Value {
+		if p, _ := fr.lookup(&r); p == nil {
+			return fr.fail(&value.Error{Kind: value.ErrorVariableNotFound, Name: r.name, Pos: r.pos})
+		}
+		return value.Unit
+	}
+}
+
 // exports makes the module of a script that has run.
 func (u *unit) exports(fr *frame, env *environ) *Module {
 	m := NewModule()
@@ -312,6 +323,8 @@ func (u *unit) exports(fr *frame, env *environ) *Module {
 	return m
 }
 
+var noModule = NewModule()
+
 // finder compiles the way to the module of a path.
 func (c *fnc) finder(p []syntax.Ident) func(fr *frame) *Module {
 	first, rest := p[0], p[1:]
@@ -331,6 +344,10 @@ func (c *fnc) finder(p []syntax.Ident) func(fr *frame) *Module {
 	for i, id := range p {
 		names[i] = id.Name
 	}
+	fail := func(fr *frame) *Module {
+		fr.fail(&value.Error{Kind: value.ErrorModuleNotFound, Name: strings.Join(names, "::"), Pos: first.Pos})
+		return nil
+	}
 	return func(fr *frame) *Module {
 		var m *Module
 		if slot >= 0 {
@@ -348,11 +365,13 @@ func (c *fnc) finder(p []syntax.Ident) func(fr *frame) *Module {
 		if m == nil {
 			m = fr.run.engine.modules[first.Name]
 		}
-		for i := 0; m != nil && i < len(rest); i++ {
-			m = m.modules[rest[i].Name]
-		}
 		if m == nil {
-			fr.fail(&value.Error{Kind: value.ErrorModuleNotFound, Name: strings.Join(names, "::"), Pos: first.Pos})
+			return fail(fr)
+		}
+		for _, id := range rest {
+			if m = m.modules[id.Name]; m == nil {
+				return noModule // what is looked for in there does not exist
+			}
 		}
 		return m
 	}

@@ -97,24 +97,17 @@ func (c *fnc) let(n *syntax.Let) node {
 	if n.Init != nil {
 		init = c.node(n.Init, own)
 	}
+	if e.Syntax.NoShadowing {
+		init = c.unshadowed(init, n)
+	}
 	if c.site != nil && c.block == 0 {
 		return c.letExtra(init, name, readonly)
 	}
 	known := len(c.locals)
 	slot := c.declare(name, readonly)
 	fresh := len(c.locals) > known
-	if e.MaxVariables > 0 && fresh {
-		store, top := init, c.top
-		init = func(fr *frame) Value {
-			n := known + len(fr.extras)
-			if top {
-				n += fr.run.scope.Len()
-			}
-			if n >= e.MaxVariables {
-				return fr.fail(&value.Error{Kind: value.ErrorTooManyVariables, Pos: pos})
-			}
-			return store(fr)
-		}
+	if fresh {
+		init = c.room(init, known, 1, pos)
 	}
 	if e.OnDefVar != nil {
 		store := init
@@ -144,6 +137,36 @@ func (c *fnc) let(n *syntax.Let) node {
 		}
 		fr.slots[slot] = v
 		return value.Unit
+	}
+}
+
+// room lets do happen only where n more variables may live beside those known.
+func (c *fnc) room(do node, known, n int, pos Pos) node {
+	most, top := c.unit.engine.MaxVariables, c.top
+	if most == 0 {
+		return do
+	}
+	return func(fr *frame) Value {
+		n := known + n + len(fr.extras)
+		if top {
+			n += fr.run.scope.Len()
+		}
+		if n > most {
+			return fr.fail(&value.Error{Kind: value.ErrorTooManyVariables, Pos: pos})
+		}
+		return do(fr)
+	}
+}
+
+// unshadowed lets init happen only where the name does not exist: variables of
+// the host and those around an eval are not known to the parser.
+func (c *fnc) unshadowed(init node, n *syntax.Let) node {
+	r := c.look(n.Name.Name, n.Pos)
+	return func(fr *frame) Value {
+		if p, _ := fr.lookup(&r); p != nil {
+			return fr.fail(&value.Error{Kind: value.ErrorVariableExists, Name: r.name, Pos: r.pos})
+		}
+		return init(fr)
 	}
 }
 
@@ -441,6 +464,9 @@ func (c *fnc) try(n *syntax.Try, m mode) node {
 		slot = c.declareNew(n.Var.Name, false)
 	}
 	handler := c.blockNode(n.Catch, borrow)
+	if n.Var != nil {
+		handler = c.room(handler, len(c.locals)-1, 1, n.Var.Pos)
+	}
 	rethrow := hasBareThrow(n.Catch)
 	shut()
 	return func(fr *frame) Value {

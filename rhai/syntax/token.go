@@ -297,6 +297,19 @@ func validName(s string) bool {
 // ValidFunctionName tells whether a script may define a function of that name.
 func ValidFunctionName(s string) bool { return validFunctionName(s) }
 
+// InUse tells whether s is a word or symbol that the language uses.
+func InUse(s string) bool {
+	if k := keyword(s); k != tIdent {
+		return standardKeyword(k)
+	}
+	for k := tLeftBrace; k < kinds; k++ {
+		if spelling[k] == s {
+			return standardSymbol(k)
+		}
+	}
+	return false
+}
+
 // Reserved tells whether s is a word or symbol of the language, in use or set aside.
 func Reserved(s string) bool {
 	if reservedWord(s) != 0 || keyword(s) != tIdent {
