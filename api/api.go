@@ -47,12 +47,14 @@ type Records interface {
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
 }
 
-// Parts are what the operations stand on. All but Logger are required.
+// Parts are what the operations stand on. All without a default are required.
 type Parts struct {
 	Jobs      Jobs
 	Directory Directory
 	Access    Access
 	Records   Records
+	// Archive is asked for what the board no longer has. Default: none.
+	Archive Archive
 	// Info says what node this is; it is asked with each call.
 	Info func() Info
 	// Logger takes errors that callers do not get to see. Default: none.
@@ -70,6 +72,9 @@ func New(p Parts) *API {
 	log := p.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if p.Archive == nil {
+		p.Archive = noArchive{}
 	}
 	return &API{parts: p, log: log}
 }

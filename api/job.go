@@ -121,13 +121,16 @@ func (c Caller) view(t domain.Tenant, j *domain.Job) *domain.Job {
 	return &seen
 }
 
-// ShowJob reads one job.
+// ShowJob reads one job: from the archive, once the board has let it go.
 func (c Caller) ShowJob(ctx context.Context, p JobParams) (*domain.Job, error) {
 	t, err := c.mayJob(ctx, identity.Read, p)
 	if err != nil {
 		return nil, err
 	}
 	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+	if err != nil {
+		j, _, err = c.showArchived(ctx, p, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,8 @@ func (p LogParams) check() error {
 	return nil
 }
 
-// JobLogs reads lines of a job's log.
+// JobLogs reads lines of a job's log: from the archive, once the board has let
+// it go.
 func (c Caller) JobLogs(ctx context.Context, p LogParams) (JobLogs, error) {
 	if _, err := c.mayJob(ctx, identity.Read, p.JobParams); err != nil {
 		return JobLogs{}, err
@@ -52,9 +53,13 @@ func (c Caller) JobLogs(ctx context.Context, p LogParams) (JobLogs, error) {
 	if len(lines) == 0 {
 		// Nothing said, or no such job: only the record tells.
 		if _, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key()); err != nil {
-			return JobLogs{}, err
+			if _, lines, err = c.showArchived(ctx, p.JobParams, err); err != nil {
+				return JobLogs{}, err
+			}
+			from := min(p.From, len(lines))
+			lines = lines[from:min(from+p.Limit, len(lines))]
 		}
-		lines = []domain.Log{}
+		lines = append([]domain.Log{}, lines...) // never null
 	}
 	return JobLogs{From: p.From, Logs: lines}, nil
 }

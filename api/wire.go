@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -91,6 +92,37 @@ type JobLogs struct {
 //	POST /v1/{job}/retry      domain.Job
 //	GET  /v1/{job}/explain    Explanation
 
+// ArchiveList is a page of what has ended, newest end first.
+//
+//	GET /v1/contexts/{context}/archive?kind=&status=&reason=&type=&blueprint=&trigger=&caller=&from_ms=&to_ms=&text=&cursor=&limit=
+//	GET /v1/contexts/{context}/archive/export?... the same, with whole records
+type ArchiveList struct {
+	Records []ArchiveRecord `json:"records"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
+}
+
+// ArchiveRecord is one end of one thing.
+//
+//	GET /v1/contexts/{context}/archive/{key}?end_ms=
+type ArchiveRecord struct {
+	Kind       archive.Kind      `json:"kind"` // job, flow, message
+	Key        string            `json:"key"`
+	EndMs      int64             `json:"end_ms"`
+	BeginMs    int64             `json:"begin_ms"`
+	Status     string            `json:"status"`
+	Reason     string            `json:"reason,omitzero"`
+	ScriptType domain.ScriptType `json:"script_type,omitzero"`
+	Blueprint  string            `json:"blueprint,omitzero"`
+	Trigger    string            `json:"trigger,omitzero"`
+	Caller     domain.ActorID    `json:"caller"`
+	// The rest is left out of a list: the job, or the body of another kind,
+	// and the log.
+	Job  *domain.Job     `json:"job,omitzero"`
+	Body json.RawMessage `json:"body,omitzero"`
+	Logs []domain.Log    `json:"logs,omitzero"`
+}
+
 // PrerequisiteMeet marks a prerequisite as met.
 //
 //	POST /v1/contexts/{context}/prerequisites/meet
@@ -144,8 +176,12 @@ type Info struct {
 	RunnerID   domain.RunnerID `json:"runner_id"`
 	Board      string          `json:"board"`      // embedded, redis, memory
 	Durability string          `json:"durability"` // of acknowledged writes
-	Ready      bool            `json:"ready"`
-	StartedMs  int64           `json:"started_ms"`
+	Archive    string          `json:"archive"`    // sqlite, postgres, none
+	// ArchiveDurability is what archived records survive; "" where there is no
+	// archive, memory while its server has never been reached.
+	ArchiveDurability string `json:"archive_durability,omitzero"`
+	Ready             bool   `json:"ready"`
+	StartedMs         int64  `json:"started_ms"`
 }
 
 // Explanation answers what an unfinished job waits for.

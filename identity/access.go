@@ -48,6 +48,10 @@ const (
 	Pop       Verb = "pop"  // from a queue
 	Meet      Verb = "meet" // mark a prerequisite as met
 
+	// Write is making, changing and deleting the context's objects, which its
+	// jobs do for their callers.
+	Write Verb = "write"
+
 	// Know is reading what concerns everybody who is registered: the node, its
 	// runners, another actor's public key.
 	Know Verb = "know"
@@ -83,6 +87,7 @@ var rights = map[Verb]struct {
 	AppendLog: {from: Executor},
 	Pop:       {from: Executor},
 	Meet:      {from: Executor},
+	Write:     {from: Executor},
 }
 
 var strength = []Role{Stranger, Reader, Executor, Admin}

@@ -28,7 +28,7 @@ var house = domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Executors: []d
 // TestTableOfRights is the table once more, by hand: every verb and role.
 func TestTableOfRights(t *testing.T) {
 	manage := []identity.Verb{identity.Create, identity.Delete, identity.Start, identity.Cancel, identity.Retry}
-	run := []identity.Verb{identity.Claim, identity.Extend, identity.Finish, identity.AppendLog, identity.Pop, identity.Meet}
+	run := []identity.Verb{identity.Claim, identity.Extend, identity.Finish, identity.AppendLog, identity.Pop, identity.Meet, identity.Write}
 	strict := []identity.Verb{identity.Grant, identity.Audit}
 	open := house
 	open.ExecutorsMaySubmit = true

@@ -39,6 +39,7 @@ var (
 		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowStarted}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
 		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, Slots: 4}}, SeenMs: 3000}
+	goldObject  = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
 	goldMessage = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
@@ -58,6 +59,7 @@ func TestGolden(t *testing.T) {
 		{"flow", goldFlow.Key(), layout.EncodeFlow(goldFlow)},
 		{"message", goldMessage.Key(), layout.EncodeMessage(goldMessage)},
 		{"runner", goldRunner.Key(), layout.EncodeRunner(goldRunner)},
+		{"object", layout.Object("person", goldObject.ID), layout.EncodeObject(goldObject)},
 		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},
 		{"job-least", "job:1:1", layout.EncodeJob(&domain.Job{ID: 1, CallerID: 1, ContextID: 1, Script: "x", ScriptType: "v", Status: domain.JobDispatched})},
 	}

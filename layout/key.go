@@ -21,10 +21,20 @@ const (
 )
 
 // Trimmed is the record that counts, in TrimmedCount, the entries ever taken
-// off Finished.
+// off Finished, and in ArchivedCount how many of all entries ever pushed there
+// the archive has: those that are on the list still, too.
 const (
-	Trimmed      = "ramet:finished:trimmed"
-	TrimmedCount = "count"
+	Trimmed       = "ramet:finished:trimmed"
+	TrimmedCount  = "count"
+	ArchivedCount = "archived"
+)
+
+// Archive is the record in space 0 that says, in ArchiveWhere, where finished
+// work of this board is archived. While it is there, nothing expires that the
+// archive does not have.
+const (
+	Archive      = "ramet:archive"
+	ArchiveWhere = "where"
 )
 
 // Prefixes of keys, for listing.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -48,6 +49,11 @@ type Config struct {
 	KeepFailedFiles time.Duration
 	// Retention is how long ended jobs stay on the board. Default: 24h.
 	Retention time.Duration
+	// Archive takes what has ended, before it may leave the board; it stays the
+	// caller's to close. Default: this node archives nothing.
+	Archive archive.Archive
+	// ArchiveRetention is how long records stay in it. Default: 90 days.
+	ArchiveRetention time.Duration
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
@@ -57,6 +63,7 @@ func (c Config) withDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, 30*time.Second)
 	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
+	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -81,7 +88,10 @@ type Node struct {
 	lock     *os.File // on the data folder, until Run returns
 }
 
-var _ work.Observer = (*telemetry.Metrics)(nil)
+var (
+	_ work.Observer             = (*telemetry.Metrics)(nil)
+	_ clockwork.ArchiveObserver = (*telemetry.Metrics)(nil)
+)
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and
 // fences its earlier life. It starts nothing; the board stays the caller's to
@@ -219,7 +229,7 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 // routines are what this node is ready to do for the whole board.
 func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
-	return []clockwork.Routine{
+	list := []clockwork.Routine{
 		clockwork.Alarms(n.board, log, n.Work.HandleAlarm, n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.Work.RecoverLease),
 		clockwork.Audits(n.board, n.Work, log, func(t domain.TenantID, a work.Audit) {
@@ -227,6 +237,12 @@ func (n *Node) routines() []clockwork.Routine {
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
 	}
+	if n.cfg.Archive != nil {
+		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
+			Archive: n.cfg.Archive, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
+		}))
+	}
+	return list
 }
 
 // recordEvery is how often the node says that it is alive.

@@ -277,6 +277,7 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 		args[i] = c.node(a, m)
 	}
 	first, byRef := c.firstByRef(n.Args[0])
+	byRef = byRef && !n.Capture
 	rest := args[1:]
 	return func(fr *frame) Value {
 		r := fr.run
@@ -326,6 +327,12 @@ func (fr *frame) notFound(t *target, this *Value, args []Value) Value {
 	all := args
 	if this != nil {
 		all = append([]Value{*this}, args...)
+	}
+	if f := fr.functionAround(t.name, nil, len(all)); f != nil {
+		for i := range all {
+			all[i].Keep()
+		}
+		return fr.callIn(f.fn, f.env, nil, false, all, t.pos)
 	}
 	if len(all) == 2 {
 		if op := value.OpOf(t.name); op != value.NoOp {

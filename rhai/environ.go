@@ -8,7 +8,11 @@ type environ struct {
 	unit    *unit
 	consts  map[string]Value
 	imports []imported // at the global level, newest last
+	exports []exported
 }
+
+// exported is a variable that a script offers to those who import it.
+type exported struct{ name, alias string }
 
 type imported struct {
 	alias  string
@@ -48,6 +52,40 @@ func (fr *frame) globalFunction(name string, arity int) *moduleFunction {
 		}
 	}
 	return nil
+}
+
+// around looks in the scripts whose functions led here by calls: what a
+// module's function does not find in its own script may be there.
+func (fr *frame) around(find func(env *environ) bool) bool {
+	r := fr.run
+	if r.resolved == nil {
+		return false // there is one script only
+	}
+	for i, seen := r.depth-1, fr.env; i >= r.base; i-- {
+		if env := r.frames[i].env; env != seen && env != nil {
+			if seen = env; find(env) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// functionAround finds a function there; this, when not nil, chooses among typed methods.
+func (fr *frame) functionAround(name string, this *Value, arity int) (f *moduleFunction) {
+	fr.around(func(env *environ) bool {
+		if this != nil {
+			if m := env.unit.methods[methodKey{this.TypeName(), name, arity}]; m != nil {
+				f = &moduleFunction{fn: m, env: env}
+				return true
+			}
+		}
+		if m := env.unit.fns[fnKey{name, arity}]; m != nil {
+			f = &moduleFunction{fn: m, env: env}
+		}
+		return f != nil
+	})
+	return f
 }
 
 // sizes sums what a value holds as the reference does: items of arrays and

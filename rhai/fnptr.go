@@ -102,7 +102,7 @@ func (fr *frame) namedFunction(name string, env *environ, this *Value, arity int
 	if f := fr.globalFunction(name, arity); f != nil && f.fn != nil {
 		return f
 	}
-	return nil
+	return fr.functionAround(name, this, arity)
 }
 
 func (fr *frame) notFoundFn(name string, this *Value, args []Value, pos Pos) Value {

@@ -88,6 +88,7 @@ type run struct {
 	frames []*frame
 	depth  int
 	calls  int // of script functions, nested
+	base   int // the outermost frame of the script that is being imported, whose surroundings it does not see
 
 	text []byte // where interpolation puts its text together
 

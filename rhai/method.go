@@ -43,6 +43,15 @@ func (w *walker) call(i int, s *step) Value {
 	this := &w.vals[s.home]
 	f := s.method.native(fr, this, args)
 	if f == nil {
+		if g := fr.functionAround(s.name, &w.cur, len(args)); g != nil {
+			for k := range args {
+				args[k].Keep()
+			}
+			if this = w.hold(i, s); this == nil {
+				return Value{}
+			}
+			return w.let(fr.callIn(g.fn, g.env, this, w.readonly, args, s.pos))
+		}
 		if g := fr.globalFunction(s.name, len(args)+1); g != nil {
 			return g.call(fr, append([]Value{w.cur.Keep()}, args...), s.pos)
 		}

@@ -164,6 +164,9 @@ func (r *FileResolver) Resolve(name, from string) (Source, error) {
 	return Source{Name: file, Text: string(text)}, nil
 }
 
+// importMark precedes the alias of a module among variables, where no variable can have such a name.
+const importMark = "import "
+
 // moduleType makes a module storable in a slot.
 var moduleType = &value.Type{Name: "module"}
 
@@ -195,6 +198,15 @@ func (c *fnc) importNode(n *syntax.Import) node {
 			return Value{}
 		}
 		r.imported = append(r.imported, m)
+		if slot >= 0 && c.site != nil && c.block == 0 {
+			// What an eval imports stays, like what it declares.
+			f := fr
+			for f.outer != nil {
+				f = f.outer
+			}
+			v := value.NewCustom(moduleType, m)
+			f.extras = append(f.extras, extra{importMark + alias, &v, true})
+		}
 		if slot >= 0 {
 			fr.slots[slot] = value.NewCustom(moduleType, m)
 			if global {
@@ -263,25 +275,29 @@ func (fr *frame) runModule(src Source) *Module {
 	callee := r.enter(u.slots)
 	clear(callee.slots)
 	callee.env = env
+	base := r.base
+	r.base = r.depth
 	v := u.body(callee)
 	m := (*Module)(nil)
-	if !v.IsNone() || r.ctl == ctlReturn {
-		r.ctl = ctlNone
+	if !v.IsNone() || r.ctl == ctlReturn || r.ctl == ctlExit {
+		r.ctl, r.ret = ctlNone, Value{}
 		m = u.exports(callee, env)
 	}
+	r.base = base
 	r.leave(callee)
 	r.scope = scope
 	r.imported = r.imported[:min(imported, len(r.imported))]
 	return m
 }
 
-// export sees to it that the variable exists; what it offers is read from the tree.
+// export notes that the script offers a variable.
 func (c *fnc) export(n *syntax.Export) node {
-	r := c.look(n.Name.Name, n.Name.Pos)
+	r, alias := c.look(n.Name.Name, n.Name.Pos), cmp.Or(n.Alias.Name, n.Name.Name)
 	return func(fr *frame) Value {
 		if p, _ := fr.lookup(&r); p == nil {
 			return fr.fail(&value.Error{Kind: value.ErrorVariableNotFound, Name: r.name, Pos: r.pos})
 		}
+		fr.env.exports = append(fr.env.exports, exported{r.name, alias})
 		return value.Unit
 	}
 }
@@ -297,15 +313,8 @@ func (u *unit) exports(fr *frame, env *environ) *Module {
 			}
 		}
 	}
-	for _, n := range u.prog.Body {
-		switch n := n.(type) {
-		case *syntax.Let:
-			if n.Export {
-				give(n.Name.Name, n.Name.Name)
-			}
-		case *syntax.Export:
-			give(n.Name.Name, cmp.Or(n.Alias.Name, n.Name.Name))
-		}
+	for _, x := range env.exports {
+		give(x.name, x.alias)
 	}
 	for k, f := range u.fns {
 		if !f.def.Private {
@@ -364,6 +373,19 @@ func (c *fnc) finder(p []syntax.Ident) func(fr *frame) *Module {
 		}
 		if m == nil {
 			m = fr.run.engine.modules[first.Name]
+		}
+		for f := fr; m == nil && f != nil; f = f.outer {
+			for _, x := range f.extras {
+				if x.name == importMark+first.Name {
+					m, _ = x.v.AsCustom().Data.(*Module)
+				}
+			}
+		}
+		if m == nil {
+			fr.around(func(env *environ) bool {
+				m = env.module(first.Name)
+				return m != nil
+			})
 		}
 		if m == nil {
 			return fail(fr)

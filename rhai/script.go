@@ -1,6 +1,7 @@
 package rhai
 
 import (
+	"strings"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -147,6 +148,9 @@ func (r *run) publish(u *unit, fr *frame) {
 		}
 	}
 	for _, x := range fr.extras {
+		if strings.HasPrefix(x.name, importMark) {
+			continue
+		}
 		r.scope.push(x.name, x.v.Flatten(), x.readonly)
 	}
 }

@@ -91,6 +91,20 @@ func hasImport(list []syntax.Node) bool {
 
 // let compiles a declaration.
 func (c *fnc) let(n *syntax.Let) node {
+	declare := c.declaration(n)
+	if !n.Export {
+		return declare
+	}
+	export := c.export(&syntax.Export{Name: n.Name})
+	return func(fr *frame) Value {
+		if v := declare(fr); v.IsNone() {
+			return v
+		}
+		return export(fr)
+	}
+}
+
+func (c *fnc) declaration(n *syntax.Let) node {
 	e := c.unit.engine
 	name, pos, readonly := n.Name.Name, n.Pos, n.Const
 	init := constant(value.Unit)
@@ -467,7 +481,6 @@ func (c *fnc) try(n *syntax.Try, m mode) node {
 	if n.Var != nil {
 		handler = c.room(handler, len(c.locals)-1, 1, n.Var.Pos)
 	}
-	rethrow := hasBareThrow(n.Catch)
 	shut()
 	return func(fr *frame) Value {
 		r := fr.run
@@ -484,15 +497,11 @@ func (c *fnc) try(n *syntax.Try, m mode) node {
 			fr.slots[slot] = errorValue(caught, fr.env.source())
 		}
 		v = handler(fr)
-		if v.IsNone() && r.ctl == ctlError && rethrow && bareThrow(r.err) {
+		if v.IsNone() && r.ctl == ctlError && bareThrow(r.err) {
 			// throw; in a catch block raises the same error again, at the new place.
-			pos := r.err.Pos
-			r.err = caught
-			if in := caught; in.Inner == nil {
-				again := *in
-				again.Pos = pos
-				r.err = &again
-			}
+			again := *caught
+			again.Pos = r.err.Pos
+			r.err = &again
 			return v
 		}
 		if v.IsNone() {
@@ -508,21 +517,7 @@ func catchable(e *value.Error) bool {
 	return e.Kind.Catchable() && (in.Catchable() || in == value.ErrorParsing)
 }
 
-// hasBareThrow reports a "throw;" in a catch block.
-func hasBareThrow(b *syntax.Block) bool {
-	found := false
-	for _, n := range b.Body {
-		syntax.Walk(n, func(n syntax.Node) bool {
-			if t, ok := n.(*syntax.Throw); ok && t.Value == nil {
-				found = true
-			}
-			_, closure := n.(*syntax.Closure)
-			return !closure
-		})
-	}
-	return found
-}
-
+// bareThrow reports what "throw;" and "throw ()" do.
 func bareThrow(e *value.Error) bool {
 	return e.Kind == value.ErrorRuntime && e.Value.IsUnit()
 }

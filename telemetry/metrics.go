@@ -20,6 +20,7 @@ type Metrics struct {
 	lateness prometheus.Histogram
 	repaired prometheus.Counter
 	stuck    *prometheus.GaugeVec
+	archive  archiveMetrics
 }
 
 // NewMetrics returns a fresh set in a registry of its own.
@@ -39,6 +40,7 @@ func NewMetrics() *Metrics {
 		stuck: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramet_stuck_jobs",
 			Help: "Unfinished jobs that nothing would ever move, at the last audit."}, []string{"context"}),
 	}
+	m.archive.register(m.registry)
 	m.registry.MustRegister(m.claimed, m.attempts, m.seconds, m.lateness, m.repaired, m.stuck,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

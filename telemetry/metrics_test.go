@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,17 @@ func TestMetrics(t *testing.T) {
 			m.Audited(7, 0, 3)
 			m.Audited(7, 0, 0)
 		}, not: "context:7"},
+		{name: "what waits for the archive is shown in records and seconds", do: func(m *telemetry.Metrics) {
+			m.ArchiveBacklog(9, 90*time.Second)
+			m.Archived(3)
+			m.ArchiveFailed()
+			m.ArchiveRefused()
+		}, want: []string{"ramet_archive_backlog_records 9", "ramet_archive_backlog_age_seconds 90", "ramet_archive_records_total 3",
+			"ramet_archive_failures_total 1", "ramet_archive_refused_total 1"}},
+		{name: "a node that no longer archives does not say what waits", do: func(m *telemetry.Metrics) {
+			m.ArchiveBacklog(9, 90*time.Second)
+			m.ArchiveBacklog(-1, 0)
+		}, not: "ramet_archive_backlog"},
 		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
 			want: []string{"ramet_denials_total 4"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
@@ -81,6 +93,7 @@ func TestNamesEndInTheirUnit(t *testing.T) {
 	m.JobsClaimed("v", 1)
 	m.AttemptEnded("v", domain.JobFinished, "", 0)
 	m.Audited(1, 0, 1)
+	m.ArchiveBacklog(1, time.Second)
 	seen := 0
 	for line := range strings.Lines(scrape(t, m)) {
 		name, kind, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "# TYPE ")), " ")
@@ -88,12 +101,12 @@ func TestNamesEndInTheirUnit(t *testing.T) {
 			continue
 		}
 		seen++
-		want := map[string]string{"counter": "_total", "histogram": "_seconds", "gauge": "_jobs"}[kind]
-		if want == "" || !strings.HasSuffix(name, want) {
-			t.Errorf("%s %s: want a name that ends in %q", kind, name, want)
+		units := map[string][]string{"counter": {"_total"}, "histogram": {"_seconds"}, "gauge": {"_jobs", "_records", "_seconds"}}[kind]
+		if !slices.ContainsFunc(units, func(unit string) bool { return strings.HasSuffix(name, unit) }) {
+			t.Errorf("%s %s: want a name that ends in one of %q", kind, name, units)
 		}
 	}
-	if seen != 7 {
-		t.Errorf("got %d metrics of ours, want 7", seen)
+	if seen != 12 {
+		t.Errorf("got %d metrics of ours, want 12", seen)
 	}
 }

@@ -13,9 +13,15 @@ import (
 )
 
 // Prune removes the jobs of a context that ended before an instant, oldest
-// first, with all that belongs to them. It returns how many.
+// first, with all that belongs to them. It returns how many. Where the board
+// has an archive, what that does not have yet stays, however old it is.
 func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.Time) (removed int, err error) {
 	space := layout.SpaceOf(tenant)
+	where, err := e.Archive(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p := pruner{e: e, space: space, before: before, archived: where != ""}
 	for {
 		length, err := e.board.Len(ctx, space, layout.Finished)
 		if err != nil || length[0] == 0 {
@@ -25,7 +31,7 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 		if err != nil {
 			return removed, err
 		}
-		n, err := e.prunePage(ctx, space, keys, before)
+		n, err := p.page(ctx, keys)
 		removed += n
 		if err != nil || n == 0 {
 			return removed, err
@@ -34,25 +40,37 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 }
 
 // pruneFields are what Prune looks at of a job, and of the record [layout.Trimmed].
-var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount}
+var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount}
 
-// prunePage goes through the right end of the list of ended jobs, oldest
+// pruner removes what is old of one context.
+type pruner struct {
+	e        *Engine
+	space    board.Space
+	before   time.Time
+	archived bool // only what the archive has may go
+}
+
+// page goes through the right end of the list of ended jobs, oldest
 // first, and stops at the first that is too young. Entries are trimmed in the
 // commit that removes their jobs, guarded by the count of all trims so far:
 // two nodes that prune at once cannot trim what the other has not looked at.
-func (e *Engine) prunePage(ctx context.Context, space board.Space, keys []string, before time.Time) (removed int, err error) {
-	recs, err := e.board.GetFields(ctx, space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...)
+func (pr pruner) page(ctx context.Context, keys []string) (removed int, err error) {
+	recs, err := pr.e.board.GetFields(ctx, pr.space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...)
 	if err != nil {
 		return 0, err
 	}
-	p := pruning{before: before, stale: map[string]int{}}
-	if p.telling, err = e.telling(ctx, space, keys, recs); err != nil {
+	p := pruning{before: pr.before, stale: map[string]int{}}
+	if p.telling, err = pr.e.telling(ctx, pr.space, keys, recs); err != nil {
 		return 0, err
 	}
-	p.b.Space = space
+	p.b.Space = pr.space
 	p.b.Equal(layout.Trimmed, layout.TrimmedCount, recs[len(keys)].Get(layout.TrimmedCount))
+	most := len(keys)
+	if pr.archived {
+		most = min(most, countsOf(recs[len(keys)]).offset())
+	}
 	for i, key := range slices.Backward(keys) {
-		if !p.entry(key, recs[i]) {
+		if removed == most || !p.entry(key, recs[i]) {
 			break
 		}
 		removed++
@@ -65,7 +83,7 @@ func (e *Engine) prunePage(ctx context.Context, space board.Space, keys []string
 	}
 	p.b.TrimRight(layout.Finished, removed)
 	p.b.Add(layout.Trimmed, layout.TrimmedCount, int64(removed))
-	if err := e.board.Commit(ctx, p.b); err != nil {
+	if err := pr.e.board.Commit(ctx, p.b); err != nil {
 		if errors.Is(err, domain.ErrConflict) {
 			err = nil // a job was started again, or another node prunes: the next round
 		}

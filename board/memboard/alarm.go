@@ -12,8 +12,8 @@ func (b *Board) putAlarm(s *space, name string, at int64) {
 	b.dropAlarm(s, name)
 	s.alarms[name] = at
 	m := moment{at, s.id, name}
-	b.alarms.insert(m)
-	if first, _ := b.alarms.first(); first == m {
+	b.alarms.Insert(m)
+	if first, _ := b.alarms.First(); first == m {
 		b.alarmSet.fire()
 	}
 }
@@ -21,17 +21,17 @@ func (b *Board) putAlarm(s *space, name string, at int64) {
 func (b *Board) dropAlarm(s *space, name string) {
 	if at, ok := s.alarms[name]; ok {
 		delete(s.alarms, name)
-		b.alarms.remove(moment{at, s.id, name})
+		b.alarms.Remove(moment{at, s.id, name})
 	}
 }
 
 func (b *Board) moveExpiry(s *space, key string, e *entry, at int64) {
 	if e.expires != 0 {
-		b.expiries.remove(moment{e.expires, s.id, key})
+		b.expiries.Remove(moment{e.expires, s.id, key})
 	}
 	e.expires = at
 	if at != 0 {
-		b.expiries.insert(moment{at, s.id, key})
+		b.expiries.Insert(moment{at, s.id, key})
 	}
 }
 
@@ -42,7 +42,7 @@ func (b *Board) Due(ctx context.Context, limit int, wait time.Duration) ([]board
 	}
 	var out []board.Alarm
 	err := b.await(ctx, wait, func(now int64) (bool, int64, *signal) {
-		for m := range b.alarms.all() {
+		for m := range b.alarms.All() {
 			if m.at > now || len(out) >= limit {
 				return len(out) > 0, m.at, &b.alarmSet
 			}

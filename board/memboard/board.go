@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/sorted"
 	"github.com/ramet-run/ramet/board/internal/watch"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -19,9 +20,9 @@ type Board struct {
 	closed   bool
 	spaces   map[board.Space]*space
 	groups   map[string]*group
-	alarms   sorted[moment]
-	lapses   sorted[moment] // deadlines of claimed leases
-	expiries sorted[moment]
+	alarms   sorted.Set[moment]
+	lapses   sorted.Set[moment] // deadlines of claimed leases
+	expiries sorted.Set[moment]
 
 	alarmSet   signal // an alarm is now the earliest
 	lapseMoved signal // a lease deadline is now the earliest
@@ -37,9 +38,9 @@ func Open() *Board {
 		done:     make(chan struct{}),
 		spaces:   map[board.Space]*space{},
 		groups:   map[string]*group{},
-		alarms:   sorted[moment]{compare: compareMoments},
-		lapses:   sorted[moment]{compare: compareMoments},
-		expiries: sorted[moment]{compare: compareMoments},
+		alarms:   sorted.Set[moment]{Compare: compareMoments},
+		lapses:   sorted.Set[moment]{Compare: compareMoments},
+		expiries: sorted.Set[moment]{Compare: compareMoments},
 	}
 }
 
@@ -95,7 +96,7 @@ func (b *Board) space(id board.Space) *space {
 // expire removes what has come to its end, and sets the timer for the next.
 func (b *Board) expire(now int64) {
 	for {
-		m, ok := b.expiries.first()
+		m, ok := b.expiries.First()
 		if !ok || m.at > now {
 			break
 		}
@@ -107,7 +108,7 @@ func (b *Board) expire(now int64) {
 }
 
 func (b *Board) armExpiry(now int64) {
-	m, ok := b.expiries.first()
+	m, ok := b.expiries.First()
 	if !ok || b.expiryAt != 0 && b.expiryAt <= m.at {
 		return // nothing to wait for, or the timer goes off early enough
 	}

@@ -41,13 +41,13 @@ func (b *Board) dropLease(l *lease) {
 		return
 	}
 	l.s.turns.Release(l.group)
-	b.lapses.remove(l.moment())
+	b.lapses.Remove(l.moment())
 }
 
 func (b *Board) putLapse(l *lease) {
 	m := l.moment()
-	b.lapses.insert(m)
-	if first, _ := b.lapses.first(); first == m {
+	b.lapses.Insert(m)
+	if first, _ := b.lapses.First(); first == m {
 		b.lapseMoved.fire()
 	}
 }
@@ -58,7 +58,7 @@ func (b *Board) moveLease(l *lease, until int64) {
 		l.until = until
 		return
 	}
-	b.lapses.remove(l.moment())
+	b.lapses.Remove(l.moment())
 	l.until = until
 	b.putLapse(l)
 }
@@ -178,7 +178,7 @@ func (b *Board) Expired(ctx context.Context, limit int, wait time.Duration) ([]b
 	}
 	var out []board.Lease
 	err := b.await(ctx, wait, func(now int64) (bool, int64, *signal) {
-		for m := range b.lapses.all() {
+		for m := range b.lapses.All() {
 			if m.at > now || len(out) >= limit {
 				return len(out) > 0, m.at, &b.lapseMoved
 			}

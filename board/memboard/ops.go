@@ -211,8 +211,8 @@ func (t *tx) include(key string, members []string) error {
 		return err
 	}
 	for _, m := range members {
-		if e.set.insert(m) {
-			t.journal(func() { e.set.remove(m) })
+		if e.set.Insert(m) {
+			t.journal(func() { e.set.Remove(m) })
 			t.change(key)
 		}
 	}
@@ -225,8 +225,8 @@ func (t *tx) exclude(key string, members []string) error {
 		return err
 	}
 	for _, m := range members {
-		if e.set.remove(m) {
-			t.journal(func() { e.set.insert(m) })
+		if e.set.Remove(m) {
+			t.journal(func() { e.set.Insert(m) })
 			t.change(key)
 		}
 	}

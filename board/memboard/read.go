@@ -101,7 +101,7 @@ func (b *Board) Members(ctx context.Context, id board.Space, set, after string, 
 		return nil, err
 	}
 	var out []string
-	for m := range e.set.from(after) {
+	for m := range e.set.From(after) {
 		if len(out) >= limit {
 			break
 		}
@@ -128,7 +128,7 @@ func (b *Board) Keys(ctx context.Context, id board.Space, prefix, cursor string,
 		return nil, "", nil
 	}
 	var keys []string
-	for key := range s.keys.from(max(prefix, cursor)) {
+	for key := range s.keys.From(max(prefix, cursor)) {
 		switch {
 		case !strings.HasPrefix(key, prefix):
 			return keys, "", nil
@@ -160,7 +160,7 @@ func (b *Board) Live(ctx context.Context, id board.Space, after board.LiveItem, 
 		last = mark{after.At.UnixMilli(), after.Item}
 	}
 	var out []board.LiveItem
-	for m := range s.live.from(last) {
+	for m := range s.live.From(last) {
 		if len(out) >= limit {
 			break
 		}

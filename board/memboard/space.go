@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/sorted"
 	"github.com/ramet-run/ramet/board/internal/turn"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -23,14 +24,14 @@ type entry struct {
 	kind    kind
 	rec     record
 	list    deque
-	set     sorted[string]
+	set     sorted.Set[string]
 	expires int64 // Unix ms, 0: never
 }
 
 func newEntry(k kind) *entry {
 	e := &entry{kind: k}
 	if k == kindSet {
-		e.set.compare = strings.Compare
+		e.set.Compare = strings.Compare
 	}
 	return e
 }
@@ -43,7 +44,7 @@ func (e *entry) hollow() bool {
 	case kindList:
 		return e.list.n == 0
 	}
-	return e.set.empty()
+	return e.set.Empty()
 }
 
 // mark is the live mark of an item.
@@ -60,10 +61,10 @@ func compareMarks(a, b mark) int {
 type space struct {
 	id       board.Space
 	entries  map[string]*entry
-	keys     sorted[string]
+	keys     sorted.Set[string]
 	alarms   map[string]int64 // name to Unix ms
 	marks    map[string]int64 // live items, to Unix ms
-	live     sorted[mark]
+	live     sorted.Set[mark]
 	counters map[string]int64
 
 	leases map[string]*lease
@@ -74,10 +75,10 @@ func newSpace(id board.Space) *space {
 	return &space{
 		id:       id,
 		entries:  map[string]*entry{},
-		keys:     sorted[string]{compare: strings.Compare},
+		keys:     sorted.Set[string]{Compare: strings.Compare},
 		alarms:   map[string]int64{},
 		marks:    map[string]int64{},
-		live:     sorted[mark]{compare: compareMarks},
+		live:     sorted.Set[mark]{Compare: compareMarks},
 		counters: map[string]int64{},
 		leases:   map[string]*lease{},
 		turns:    turn.NewSpace(id),
@@ -101,24 +102,24 @@ func (s *space) lookup(key string, want kind) (*entry, error) {
 
 func (s *space) put(key string, e *entry) {
 	s.entries[key] = e
-	s.keys.insert(key)
+	s.keys.Insert(key)
 }
 
 func (s *space) take(key string) {
 	delete(s.entries, key)
-	s.keys.remove(key)
+	s.keys.Remove(key)
 }
 
 func (s *space) setMark(item string, at int64) {
 	s.dropMark(item)
 	s.marks[item] = at
-	s.live.insert(mark{at, item})
+	s.live.Insert(mark{at, item})
 }
 
 func (s *space) dropMark(item string) {
 	if at, ok := s.marks[item]; ok {
 		delete(s.marks, item)
-		s.live.remove(mark{at, item})
+		s.live.Remove(mark{at, item})
 	}
 }
 

@@ -116,8 +116,9 @@ func (l *list) truncate(end int64, starts []int64) {
 type garbage struct {
 	ns   byte
 	id   uint64
-	dead []int64 // chunks of a list
-	all  bool    // instead: everything under its id
+	dead []int64  // chunks of a list
+	out  []string // members of a set
+	all  bool     // instead: everything under its id
 }
 
 // leave says what the list leaves on disk. Popping to the end has named every
@@ -313,6 +314,10 @@ func (c *committer) sweepLeft(l *list) {
 func (c *committer) collect(g garbage) {
 	if !g.all {
 		c.bury(g.id, g.dead)
+		for _, m := range g.out {
+			c.keyBuf = appendMember(c.keyBuf[:0], g.id, m)
+			c.fatal(c.batch.Delete(c.keyBuf, nil))
+		}
 		return
 	}
 	prefix := binary.BigEndian.AppendUint64([]byte{g.ns}, g.id)
@@ -339,4 +344,18 @@ func (o *object) shrink(room int) {
 		l.windowLeft = next
 		l.starts.skipLeft(1)
 	}
+}
+
+// leave says what the set leaves on disk. One that has been emptied member by
+// member leaves those that this group took out; a tombstone over its whole
+// range would slow every read until the memtable is flushed.
+func (s *set) leave() garbage {
+	g := garbage{ns: nsMember, id: s.id, all: s.count > 0}
+	if g.all {
+		return g
+	}
+	for m := range s.pending {
+		g.out = append(g.out, m)
+	}
+	return g
 }

@@ -278,7 +278,7 @@ func (c *committer) vanish(o *object) {
 		c.gone = append(c.gone, o.list.leave())
 		o.list = nil
 	case kindSet:
-		c.gone = append(c.gone, garbage{ns: nsMember, id: o.set.id, all: true})
+		c.gone = append(c.gone, o.set.leave())
 		o.set = nil
 	}
 	o.kind, o.expires, o.lease = kindNone, 0, nil

@@ -32,6 +32,12 @@ type config struct {
 	LogBytes        int           `yaml:"log_bytes"`
 	KeepFailedFiles time.Duration `yaml:"keep_failed_files"`
 	Retention       time.Duration `yaml:"retention"`
+	// Archive is as the flag, which goes before it.
+	Archive          string        `yaml:"archive"`
+	ArchiveRetention time.Duration `yaml:"archive_retention"`
+
+	// Hide lists folders that scripts may not read. The node knows, not the file.
+	Hide []string `yaml:"-"`
 }
 
 // runtimeConfig is one block under runtimes.
@@ -50,6 +56,12 @@ type runtimeConfig struct {
 	Fork        *bool  `yaml:"fork"`
 	// Off takes a built-in type away.
 	Off bool `yaml:"off"`
+	// On allows sal, whose scripts may do what the node's user may. Tools are
+	// the commands of its container, service, package and database functions
+	// that they may use, Write the folders they may write to beside their own.
+	On    bool     `yaml:"on"`
+	Tools []string `yaml:"tools"`
+	Write []string `yaml:"write"`
 }
 
 // limitsConfig bounds every script; zero is the runtime's default.
@@ -126,7 +138,8 @@ func (c config) check() error {
 		}
 	}
 	for name, d := range map[string]time.Duration{"lease": c.Lease, "grace": c.Grace, "timeout": c.Timeout,
-		"keep_failed_files": c.KeepFailedFiles, "retention": c.Retention} {
+		"keep_failed_files": c.KeepFailedFiles, "retention": c.Retention,
+		"archive_retention": c.ArchiveRetention} {
 		if d < 0 {
 			return domain.Invalidf("%s is %v, want a positive duration such as 30s", name, d)
 		}

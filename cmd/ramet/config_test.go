@@ -41,10 +41,12 @@ func TestConfig(t *testing.T) {
   ruby: {command: [ruby, "{script}"], suffix: .rb, version: [ruby, --version], env: {A: b}}
   python: {interpreter: /opt/python3, fork: false}
   node: {off: true}
+  sal: {on: true, tools: [psql], write: [/srv]}
 `, config{Runtimes: map[domain.ScriptType]runtimeConfig{
 			"ruby":   {Command: []string{"ruby", "{script}"}, Suffix: ".rb", Version: []string{"ruby", "--version"}, Env: map[string]string{"A": "b"}},
 			"python": {Interpreter: "/opt/python3", Fork: &no},
 			"node":   {Off: true},
+			"sal":    {On: true, Tools: []string{"psql"}, Write: []string{"/srv"}},
 		}}},
 	}
 	for _, tt := range tests {
@@ -113,7 +115,7 @@ func TestConfigFilesThatCannotBeRead(t *testing.T) {
 func TestNodeConfig(t *testing.T) {
 	c := config{Lease: time.Minute, Grace: 2 * time.Minute, MaxLosses: 3, Timeout: time.Hour, LogBytes: 4, KeepFailedFiles: 5, Retention: 6,
 		Slots: map[domain.ScriptType]int{"v": 2}, Limits: limitsConfig{Files: 9}}
-	got := nodeConfig(options{name: "n", runnerID: 7, dataDir: "/d", lease: 10 * time.Second}, c, nil)
+	got := nodeConfig(options{name: "n", runnerID: 7, dataDir: "/d", lease: 10 * time.Second}, c, nil, nil)
 	if got.Lease != 10*time.Second {
 		t.Errorf("lease: got %v, want the flag's before the file's", got.Lease)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/script/processscript"
 	"github.com/ramet-run/ramet/script/pythonscript"
 	"github.com/ramet-run/ramet/script/rhaiscript"
+	"github.com/ramet-run/ramet/script/salscript"
 )
 
 // This file lists every driver by hand.
@@ -77,12 +78,14 @@ var builtin = map[domain.ScriptType]runtimeConfig{
 	domain.ScriptPython: {},
 	domain.ScriptV:      {Command: []string{"v", "run", processscript.Placeholder}, Suffix: ".v", Version: []string{"v", "version"}},
 	domain.ScriptRhai:   {},
+	domain.ScriptOSIS:   {},
+	domain.ScriptSAL:    {},
 	domain.ScriptNode:   {Command: []string{"node", processscript.Placeholder}, Suffix: ".mjs", Version: []string{"node", "--version"}},
 }
 
 // openRuntimes makes the runtimes, built in and configured, whose processes j
-// holds in.
-func openRuntimes(c config, j *jail.Jail) ([]script.Runtime, error) {
+// holds in. Scripts of type osis reach objects.
+func openRuntimes(c config, j *jail.Jail, objects rhaiscript.Objects) ([]script.Runtime, error) {
 	all := maps.Clone(builtin)
 	maps.Copy(all, c.Runtimes)
 	var list []script.Runtime
@@ -90,7 +93,7 @@ func openRuntimes(c config, j *jail.Jail) ([]script.Runtime, error) {
 		if all[t].Off {
 			continue
 		}
-		rt, err := openRuntime(t, all[t], c, j)
+		rt, err := openRuntime(t, all[t], c, j, objects)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +102,7 @@ func openRuntimes(c config, j *jail.Jail) ([]script.Runtime, error) {
 	return list, nil
 }
 
-func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail) (script.Runtime, error) {
+func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, objects rhaiscript.Objects) (script.Runtime, error) {
 	process := processscript.Config{Type: t, Command: rc.Command, Suffix: rc.Suffix, Version: rc.Version, Env: rc.Env,
 		Limits: c.Limits.limits(), Jail: j}
 	switch {
@@ -110,6 +113,10 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail) 
 		return processscript.Shell(process), nil
 	case t == domain.ScriptRhai && len(rc.Command) == 0:
 		return rhaiscript.New(rhaiscript.Config{}), nil
+	case t == domain.ScriptOSIS && len(rc.Command) == 0:
+		return rhaiscript.New(rhaiscript.Config{Objects: objects}), nil
+	case t == domain.ScriptSAL && len(rc.Command) == 0:
+		return salscript.New(salscript.Config{On: rc.On, Tools: rc.Tools, Write: rc.Write, Hide: c.Hide, Env: rc.Env, Limits: c.Limits.limits(), Jail: j}), nil
 	}
 	return processscript.New(process)
 }

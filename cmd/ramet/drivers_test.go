@@ -13,11 +13,15 @@ import (
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/object"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/processscript"
 	"github.com/ramet-run/ramet/script/pythonscript"
+	"github.com/ramet-run/ramet/script/rhaiscript"
+	"github.com/ramet-run/ramet/script/salscript"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -84,22 +88,25 @@ func TestRuntimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
+	b := memboard.Open()
+	defer b.Close()
+	objects := object.New(b, identity.NewAccess(identity.NewRegistry(b), nil))
 	no := false
 	tests := []struct {
 		name string
 		with map[domain.ScriptType]runtimeConfig
-		want string // types in order; those of package pythonscript end in *
+		want string // types in order; those of package pythonscript end in *, of rhaiscript in +, of salscript in ~
 	}{
-		{"those built in", nil, "node python* shell v"},
-		{"one of one's own", map[domain.ScriptType]runtimeConfig{"ruby": {Command: []string{"ruby"}}}, "node python* ruby shell v"},
-		{"without one", map[domain.ScriptType]runtimeConfig{"v": {Off: true}, "node": {Off: true}}, "python* shell"},
-		{"python that is not forked", map[domain.ScriptType]runtimeConfig{"python": {Fork: &no}}, "node python* shell v"},
-		{"python by a command", map[domain.ScriptType]runtimeConfig{"python": {Command: []string{"uv", "run"}}}, "node python shell v"},
-		{"shell by a command", map[domain.ScriptType]runtimeConfig{"shell": {Command: []string{"bash"}}}, "node python* shell v"},
+		{"those built in", nil, "node osis+ python* rhai+ sal~ shell v"},
+		{"one of one's own", map[domain.ScriptType]runtimeConfig{"ruby": {Command: []string{"ruby"}}}, "node osis+ python* rhai+ ruby sal~ shell v"},
+		{"without one", map[domain.ScriptType]runtimeConfig{"v": {Off: true}, "node": {Off: true}}, "osis+ python* rhai+ sal~ shell"},
+		{"python that is not forked", map[domain.ScriptType]runtimeConfig{"python": {Fork: &no}}, "node osis+ python* rhai+ sal~ shell v"},
+		{"python by a command", map[domain.ScriptType]runtimeConfig{"python": {Command: []string{"uv", "run"}}}, "node osis+ python rhai+ sal~ shell v"},
+		{"shell by a command", map[domain.ScriptType]runtimeConfig{"shell": {Command: []string{"bash"}}}, "node osis+ python* rhai+ sal~ shell v"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			list, err := openRuntimes(config{Runtimes: tt.with}, j)
+			list, err := openRuntimes(config{Runtimes: tt.with}, j, objects)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,12 +120,12 @@ func TestRuntimes(t *testing.T) {
 			}
 		})
 	}
-	if _, err := openRuntimes(config{Runtimes: map[domain.ScriptType]runtimeConfig{"ruby": {}}}, j); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "ruby") {
+	if _, err := openRuntimes(config{Runtimes: map[domain.ScriptType]runtimeConfig{"ruby": {}}}, j, objects); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "ruby") {
 		t.Errorf("a runtime without a command: got %v", err)
 	}
 }
 
-// mark tells the two packages of runtimes apart.
+// mark tells the packages of runtimes apart.
 func mark(t *testing.T, rt script.Runtime) string {
 	t.Helper()
 	switch rt.(type) {
@@ -126,6 +133,10 @@ func mark(t *testing.T, rt script.Runtime) string {
 		return ""
 	case *pythonscript.Runtime:
 		return "*"
+	case *rhaiscript.Runtime:
+		return "+"
+	case *salscript.Runtime:
+		return "~"
 	}
 	t.Fatalf("got a %T", rt)
 	return ""

@@ -9,12 +9,16 @@ import (
 	"syscall"
 
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/script/salscript"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == salscript.ChildCommand { // not for people, so no command of door/cli
+		os.Exit(salscript.Main(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// From the first signal on the next one kills at once, as people expect.
 	context.AfterFunc(ctx, stop)

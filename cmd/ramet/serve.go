@@ -12,19 +12,21 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/node"
+	"github.com/ramet-run/ramet/object"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 )
 
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
-	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, configFile: o.ConfigFile, name: o.Name,
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
 		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, run: true, hide: true, log: o.Logger})
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		}
 		listeners, address = append(listeners, tcp), tcp.Addr().String() // port 0 has become one
 	}
-	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()),
+	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()), "archive", p.archived,
 		"listen", address, "pid", os.Getpid())
 	err = p.run(ctx, listeners...)
 	p.log.Info("node stopped", "node", p.node.Name())
@@ -52,7 +54,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 // embedded starts a node in this process for the time of a command.
 func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
 	// Jobs of a command end with it: there is nobody to go on for.
-	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, configFile: o.ConfigFile,
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
 		grace: time.Millisecond, run: o.Run, log: o.Logger})
 	if err != nil {
 		return cli.Embedded{}, err
@@ -75,6 +77,7 @@ func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) 
 // options are what serve and embedded have in common.
 type options struct {
 	dataDir, boardURL, configFile string
+	archiveURL                    string
 	name                          string
 	runnerID                      domain.RunnerID
 	grace, lease                  time.Duration
@@ -87,6 +90,10 @@ type options struct {
 type parts struct {
 	kind     string // of the board
 	board    board.Board
+	archive  archive.Archive // nil: none
+	archived string          // the archive's kind, for people
+	registry *identity.Registry
+	access   *identity.Access
 	jail     *jail.Jail
 	runtimes []script.Runtime
 	node     *node.Node
@@ -116,12 +123,18 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.log); err != nil {
 		return nil, err
 	}
+	p.registry = identity.NewRegistry(p.board)
+	p.access = identity.NewAccess(p.registry, o.log.With("log", "audit"))
+	o.archiveURL = cmp.Or(o.archiveURL, cfg.Archive)
+	if p.archive, p.archived, err = openArchive(ctx, p.board, o); err != nil {
+		return nil, err
+	}
 	if o.run {
 		if err = p.openRuntimes(cfg, o); err != nil {
 			return nil, err
 		}
 	}
-	if p.node, err = node.New(ctx, p.board, nodeConfig(o, cfg, p.runtimes)); err != nil {
+	if p.node, err = node.New(ctx, p.board, nodeConfig(o, cfg, p.runtimes, p.archive)); err != nil {
 		return nil, err
 	}
 	return p, p.openDoor(ctx, o.dataDir)
@@ -129,47 +142,53 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 
 // openRuntimes opens the runtimes in one jail.
 func (p *parts) openRuntimes(cfg config, o options) (err error) {
-	var hide []string
 	if o.hide {
-		hide = []string{o.dataDir}
+		cfg.Hide = []string{o.dataDir}
 	}
-	if p.jail, err = jail.Open(jail.Config{Hide: hide}); err != nil {
+	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide}); err != nil {
 		return err
 	}
-	p.runtimes, err = openRuntimes(cfg, p.jail)
+	p.runtimes, err = openRuntimes(cfg, p.jail, object.New(p.board, p.access))
 	return err
 }
 
-func nodeConfig(o options, c config, runtimes []script.Runtime) node.Config {
+func nodeConfig(o options, c config, runtimes []script.Runtime, a archive.Archive) node.Config {
 	return node.Config{
 		Name: o.name, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
-		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention, Logger: o.log,
+		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
+		Archive: a, ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
 // openDoor makes the operator where there is none, and the door.
 func (p *parts) openDoor(ctx context.Context, dataDir string) error {
-	registry := identity.NewRegistry(p.board)
-	op, err := registry.EnsureOperator(ctx, dataDir)
+	op, err := p.registry.EnsureOperator(ctx, dataDir)
 	if err != nil {
 		return err
 	}
 	if op.Made {
 		p.log.Info("operator made: actor 1, admin of context 1", "key", op.KeyFile)
 	}
-	access := identity.NewAccess(registry, p.log.With("log", "audit"))
-	p.node.Metrics.CountDenials(access.Denials)
+	p.node.Metrics.CountDenials(p.access.Denials)
 	began := time.Now()
-	a := api.New(api.Parts{
-		Jobs: p.node.Work, Directory: registry, Records: p.board, Logger: p.log,
-		Access: access,
+	parts := api.Parts{
+		Jobs: p.node.Work, Directory: p.registry, Records: p.board, Logger: p.log,
+		Access: p.access,
 		Info: func() api.Info {
-			return api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
-				Durability: string(p.board.Durability()), Ready: p.node.Ready(), StartedMs: began.UnixMilli()}
+			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
+				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), StartedMs: began.UnixMilli()}
+			if p.archive != nil {
+				info.ArchiveDurability = string(p.archive.Durability())
+			}
+			return info
 		},
-	})
-	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: registry.KnownActor, Ready: p.node.Ready,
+	}
+	if p.archive != nil {
+		parts.Archive = p.archive
+	}
+	a := api.New(parts)
+	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
 		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.log.With("log", "audit")})
 	return nil
 }
@@ -193,6 +212,11 @@ func (p *parts) close() {
 	if p.jail != nil {
 		if err := p.jail.Close(); err != nil {
 			p.log.Warn("jail not closed cleanly", "err", err)
+		}
+	}
+	if p.archive != nil {
+		if err := p.archive.Close(); err != nil {
+			p.log.Warn("archive not closed cleanly", "err", err)
 		}
 	}
 	if p.board != nil {

@@ -108,14 +108,27 @@ func (c *checkup) node(info api.Info, version string) {
 	if !info.Ready {
 		c.add("node", stateWarning, "it is stopping, and takes no more work")
 	}
+	c.store("board", info.Board+"; what is acknowledged survives ", info.Durability)
+	switch {
+	case info.Archive == "none":
+		c.add("archive", stateOK, "none: what has ended is gone once it expires on the board")
+	case info.ArchiveDurability == "memory":
+		c.add("archive", stateWarning, "%s; not reached yet: what ends stays on the board until it is", info.Archive)
+	case info.Archive != "":
+		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
+	}
+}
+
+// store says what a store's durability means.
+func (c *checkup) store(what, survives, durability string) {
 	outlives := map[string]string{
 		"memory":  "nothing: all is gone when the node ends",
 		"process": "the end of the process, but not of the machine",
 		"disk":    "a power cut",
 		"quorum":  "the loss of a machine",
-	}[info.Durability]
-	c.warn("board", info.Durability != "disk" && info.Durability != "quorum", info.Board+"; what is acknowledged survives "+cmp.Or(outlives, "no one knows what"),
-		info.Board+"; what is acknowledged survives "+outlives)
+	}[durability]
+	text := survives + cmp.Or(outlives, "no one knows what")
+	c.warn(what, durability != "disk" && durability != "quorum", text, text)
 }
 
 // unseen is how long a runner may be silent before it counts as gone: three

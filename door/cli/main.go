@@ -59,6 +59,7 @@ type ServeOptions struct {
 	Name       string
 	RunnerID   domain.RunnerID
 	ConfigFile string
+	ArchiveURL string
 	Grace      time.Duration
 	Lease      time.Duration
 	Logger     *slog.Logger
@@ -70,6 +71,7 @@ type EmbeddedOptions struct {
 	Socket     string // where to listen: [SocketPath] of DataDir
 	BoardURL   string
 	ConfigFile string
+	ArchiveURL string
 	Run        bool // with a runner
 	Logger     *slog.Logger
 }
@@ -177,6 +179,7 @@ type app struct {
 	key     string
 	board   string
 	config  string
+	archive string
 	context uint32
 	output  string
 
@@ -200,13 +203,14 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
 	f.StringVar(&a.board, "board", os.Getenv("RAMET_BOARD"), "`URL` of the board for a node in this process; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
+	f.StringVar(&a.archive, "archive", os.Getenv("RAMET_ARCHIVE"), "`URL` of the archive for a node in this process: postgres://, sqlite:FILE or none; by default a file beside an embedded board ($RAMET_ARCHIVE)")
 	f.Uint32Var(&a.context, "context", 1, "`number` of the context to work in")
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.archiveCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
 		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)

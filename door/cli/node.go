@@ -54,6 +54,8 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("runner", i.RunnerID)
 					t.field("board", i.Board)
 					t.field("durability", i.Durability)
+					t.field("archive", i.Archive)
+					t.field("archive durability", i.ArchiveDurability)
 					t.field("ready", i.Ready)
 					t.field("since", clock(i.StartedMs))
 				})

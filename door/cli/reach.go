@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -96,6 +97,7 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 		return nil, domain.Unavailablef("no node listens on %s; start one with `ramet serve`", o.DataDir)
 	}
 	o.Socket, o.BoardURL, o.ConfigFile = SocketPath(o.DataDir), a.board, a.config
+	o.ArchiveURL = cmp.Or(o.ArchiveURL, a.archive)
 	// Errors only: which script types are not served here is no news to
 	// somebody who lists jobs.
 	o.Logger = slog.New(slog.NewTextHandler(a.std.Err, &slog.HandlerOptions{Level: slog.LevelError}))

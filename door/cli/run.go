@@ -65,7 +65,7 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("%v", err)
 	}
-	l, err := a.embed(ctx, EmbeddedOptions{DataDir: dir, Run: true})
+	l, err := a.embed(ctx, EmbeddedOptions{DataDir: dir, ArchiveURL: "none", Run: true})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -37,6 +37,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 				return err
 			}
 			o.DataDir, o.Socket, o.BoardURL, o.ConfigFile = a.data, SocketPath(a.data), a.board, a.config
+			o.ArchiveURL = a.archive
 			o.RunnerID, o.Logger = domain.RunnerID(runner), logger
 			if err := makeDirs(o.DataDir, o.Socket); err != nil {
 				return err

@@ -49,6 +49,10 @@ func bitRange(c *value.Ctx, r *value.Range) (from, n int64, ok bool) {
 		return 0, 0, false
 	}
 	from, n = streamPart(r)
+	if r.Inclusive() && n == 0 && from > intBits {
+		noBit(c, from-1) // the last bit of nothing, which the reference looks at too
+		return 0, 0, false
+	}
 	return from, n, true
 }
 

@@ -89,13 +89,16 @@ func conditions(v value.Value) (map[string]string, error) {
 	return where, nil
 }
 
+// firstCharge is how much text of objects a page has when it is charged first.
+const firstCharge = 32 << 10 // bytes
+
 // collect gives a page of the objects that match and, where there is a test, pass it.
 func (k *call) collect(p page, q domain.ObjectQuery, test value.Value) (value.Value, error) {
 	items := []value.Value{}
 	if p.limit == 0 {
 		return value.NewArray(items), nil
 	}
-	bytes := 0
+	bytes, due := 0, firstCharge
 	err := k.scanObjects(q, test, func(o domain.Object, v value.Value) (bool, error) {
 		if p.offset > 0 {
 			p.offset--
@@ -107,9 +110,17 @@ func (k *call) collect(p page, q domain.ObjectQuery, test value.Value) (value.Va
 		if bytes += len(o.Data); bytes > domain.MaxObjectPageBytes {
 			return false, domain.Invalidf("the objects have more than %d bytes together: ask for fewer, by limit", domain.MaxObjectPageBytes)
 		}
+		// Nobody finds what is here when the script's memory is measured: so
+		// all of it is charged again and again.
+		if bytes >= due {
+			if err := k.charge(bytes); err != nil {
+				return false, err
+			}
+			due = 2 * bytes
+		}
 		if v.IsNone() {
 			var err error
-			if v, err = k.give(o); err != nil {
+			if v, err = objectValue(o); err != nil {
 				return false, err
 			}
 		}

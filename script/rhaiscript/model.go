@@ -42,11 +42,22 @@ func (k *call) alive(ops int) error {
 	return nil
 }
 
+// valueGrowth is how many times larger than its text a value is, at the most
+// in ordinary objects.
+const valueGrowth = 8
+
+// charge counts the memory of values that are about to be made of a text.
+func (k *call) charge(bytes int) error {
+	if !k.c.Host.Charge(k.c, valueGrowth*bytes) {
+		return errPassed
+	}
+	return nil
+}
+
 // give makes the script's map of an object, within the script's memory.
 func (k *call) give(o domain.Object) (value.Value, error) {
-	// A value takes about four times its text.
-	if !k.c.Host.Charge(k.c, 4*len(o.Data)) {
-		return value.Value{}, errPassed
+	if err := k.charge(len(o.Data)); err != nil {
+		return value.Value{}, err
 	}
 	return objectValue(o)
 }

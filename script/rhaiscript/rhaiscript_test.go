@@ -116,7 +116,7 @@ func TestFailures(t *testing.T) {
 		{"not UTF-8", "\"\xff\"", script.Errored, "Syntax error: Text is not UTF-8 (line 1, position 2)"},
 		{"100,000 brackets", strings.Repeat("[", 100_000), script.Errored, "Syntax error: Expression exceeds maximum complexity (line 1, position 22)"},
 		{"endless loop", "loop {}", script.Errored, "Too many operations (line 1, position 6)"},
-		{"endless recursion", "fn f(n) { f(n + 1) }\nf(0)", script.Errored, "Stack overflow (line 1, position 11)"},
+		{"endless recursion", "fn f(n) { f(n + 1) }\nf(0)", script.Errored, "Stack overflow (line 2, position 1)"},
 		{"endless list", `let a = []; loop { a.push("x") }`, script.Errored, "Memory of the script too large (line 1, position 22)"},
 		{"endless text", `let s = "x"; loop { s += s }`, script.Errored, "Memory of the script too large (line 1, position 23)"},
 		{"a thrown map", `throw #{code: 5}`, script.Failed, `Runtime error: #{"code": 5} (line 1, position 1)`},

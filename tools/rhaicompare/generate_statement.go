@@ -232,7 +232,7 @@ func (g *generator) forEach(depth int) {
 	case 3:
 		over, t = g.head("string", 1), "char"
 	case 4:
-		over = g.head("blob", 1)
+		over = g.head("blob", 1) + ".to_array()" // see blob-loop in known.go
 	default:
 		over = g.head("array", 1)
 	}

@@ -30,6 +30,28 @@ var known = []intended{
 		},
 	},
 	{
+		name:   "caught-callback-frame",
+		reason: "the same where a script catches the error and shows it: its kind, function and place are then those of the added frame",
+		holds: func(_ Case, reference, ours Answer) bool {
+			return callbackFrame.MatchString(text(reference)) && compare(withoutErrors(reference), withoutErrors(ours)) == Same
+		},
+	},
+	{
+		name:   "blob-loop",
+		reason: "1.26.0 gives u8 values in a loop over a blob, for which it has no operators; the recorded answers have ints",
+		holds: func(c Case, reference, _ Answer) bool {
+			return byteType.MatchString(text(reference)) && strings.Contains(c.Src, "for ") && strings.Contains(c.Src, "blob")
+		},
+	},
+	{
+		name:   "shared-type-name",
+		reason: "1.26.0 tells the wrong type of a variable that a closure has captured by Rust's name for the cell",
+		holds: func(_ Case, reference, ours Answer) bool {
+			a, b := cellType.ReplaceAllString(text(reference), "$1#"), text(ours)
+			return cellType.MatchString(text(reference)) && a == wrongType.ReplaceAllString(b, "$1#")
+		},
+	},
+	{
 		name:   "operation-count",
 		reason: "how many operations a node costs is a detail of the engine",
 		holds: func(_ Case, reference, ours Answer) bool {
@@ -80,6 +102,35 @@ const withCallbacks = `(?:map|filter|reduce|reduce_rev|for_each|some|all|find|fi
 
 // callbackFrame is the line in a message, escaped where the message stands inside a value.
 var callbackFrame = regexp.MustCompile(`(?:\n|\\+n)in call to function \\*'` + withCallbacks + `\\*'(?: \(line \d+, position \d+\))?`)
+
+// errorMap is an error as catch gives it, shown; its message is the first group.
+var errorMap = regexp.MustCompile(`#\{(?:"actual": "[^"]*", )?"error": "Error\w+".*?"message": "((?:[^"\\]|\\.)*)"(?:, "\w+": (?:"(?:[^"\\]|\\.)*"|-?\d+))*\}`)
+
+// withoutErrors leaves only the first line of the message of errors that are shown, and takes the added frames out.
+func withoutErrors(a Answer) Answer {
+	tidy := func(s string) string {
+		return errorMap.ReplaceAllStringFunc(s, func(m string) string {
+			message := errorMap.FindStringSubmatch(m)[1]
+			message, _, _ = strings.Cut(message, `\n`)
+			return place.ReplaceAllString(message, "")
+		})
+	}
+	a = withoutFrames(a)
+	for i, s := range a.Print {
+		a.Print[i] = tidy(s)
+	}
+	if a.Expect != nil {
+		a.Expect.Value = tidy(a.Expect.Value)
+	}
+	return a
+}
+
+var (
+	place     = regexp.MustCompile(` \(line \d+, position \d+\)$`)
+	byteType  = regexp.MustCompile(`\bu8\b`)
+	cellType  = regexp.MustCompile(`(Data type incorrect: |\\"actual\\": \\")alloc::rc::Rc<core::cell::RefCell<rhai::types::dynamic::Dynamic>>`)
+	wrongType = regexp.MustCompile(`(Data type incorrect: |\\"actual\\": \\")[\w()=]+`)
+)
 
 func withoutFrames(a Answer) Answer {
 	var b Answer

@@ -207,6 +207,14 @@ const absent = -1
 // CapGroup is the group under which leases of its items are counted.
 func (t *Turn) CapGroup() string { return t.g.capGroup }
 
+// Undo takes back that the space was given n items: nothing came of it.
+func (t *Turn) Undo(n int) {
+	t.pass -= float64(n) / t.Space.Limits.weight
+	if t.at != absent {
+		heap.Fix(&t.g.heap, t.at)
+	}
+}
+
 // Has reports whether a list of the space in the group has something.
 func (t *Turn) Has(list string) bool { return slices.Contains(t.lists, list) }
 

@@ -92,3 +92,17 @@ func TestASpaceThatGivesNothingIsPassedOverAndStays(t *testing.T) {
 		t.Errorf("then: got %v, want 1", got)
 	}
 }
+
+func TestATurnThatCameToNothingIsGivenAgain(t *testing.T) {
+	g := turn.NewGroup("queue:v")
+	g.Account(space(1), "queue:v", true)
+	g.Account(space(2), "queue:v", true)
+	var given []*turn.Turn
+	g.Take(3, 1, func(t *turn.Turn, n int) (int, error) { given = append(given, t); return 1, nil })
+	for _, t := range given {
+		t.Undo(1)
+	}
+	if diff := cmp.Diff([]board.Space{1, 2, 1, 2}, take(&g, 4, 1)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,4 +1,6 @@
-package memboard
+// Package sorted is a set of values in order, in memory, that drivers of a board
+// keep their indexes in.
+package sorted
 
 import (
 	"iter"
@@ -8,28 +10,29 @@ import (
 // chunkSize bounds the memory moved by one insert: 256 pointers are 2 KiB.
 const chunkSize = 256
 
-// sorted is a set of distinct values in order, kept as a row of sorted chunks.
+// Set is a set of distinct values in order, kept as a row of sorted chunks.
 // Insert and remove cost O(log n) comparisons and one short copy.
-type sorted[T any] struct {
-	compare func(a, b T) int
+type Set[T any] struct {
+	// Compare orders the values; set it before the first is inserted.
+	Compare func(a, b T) int
 	chunks  [][]T
 }
 
 // seek finds the place of v: chunk, index within it, and whether v is there.
 // When v is above everything, chunk is len(chunks).
-func (s *sorted[T]) seek(v T) (chunk, i int, found bool) {
+func (s *Set[T]) seek(v T) (chunk, i int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, v, func(c []T, v T) int {
-		return s.compare(c[len(c)-1], v)
+		return s.Compare(c[len(c)-1], v)
 	})
 	if chunk == len(s.chunks) {
 		return chunk, 0, false
 	}
-	i, found = slices.BinarySearchFunc(s.chunks[chunk], v, s.compare)
+	i, found = slices.BinarySearchFunc(s.chunks[chunk], v, s.Compare)
 	return chunk, i, found
 }
 
-// insert adds v and reports whether it was new.
-func (s *sorted[T]) insert(v T) bool {
+// Insert adds v and reports whether it was new.
+func (s *Set[T]) Insert(v T) bool {
 	c, i, found := s.seek(v)
 	if found {
 		return false
@@ -57,8 +60,8 @@ func (s *sorted[T]) insert(v T) bool {
 	return true
 }
 
-// remove takes v out and reports whether it was there.
-func (s *sorted[T]) remove(v T) bool {
+// Remove takes v out and reports whether it was there.
+func (s *Set[T]) Remove(v T) bool {
 	c, i, found := s.seek(v)
 	if !found {
 		return false
@@ -70,26 +73,27 @@ func (s *sorted[T]) remove(v T) bool {
 	return true
 }
 
-func (s *sorted[T]) empty() bool { return len(s.chunks) == 0 }
+// Empty reports whether there is none.
+func (s *Set[T]) Empty() bool { return len(s.chunks) == 0 }
 
-// first returns the smallest value.
-func (s *sorted[T]) first() (v T, ok bool) {
+// First returns the smallest value.
+func (s *Set[T]) First() (v T, ok bool) {
 	if len(s.chunks) == 0 {
 		return v, false
 	}
 	return s.chunks[0][0], true
 }
 
-// all yields every value in order.
-func (s *sorted[T]) all() iter.Seq[T] { return s.walk(0, 0) }
+// All yields every value in order.
+func (s *Set[T]) All() iter.Seq[T] { return s.walk(0, 0) }
 
-// from yields the values at or above v in order.
-func (s *sorted[T]) from(v T) iter.Seq[T] {
+// From yields the values at or above v in order.
+func (s *Set[T]) From(v T) iter.Seq[T] {
 	c, i, _ := s.seek(v)
 	return s.walk(c, i)
 }
 
-func (s *sorted[T]) walk(c, i int) iter.Seq[T] {
+func (s *Set[T]) walk(c, i int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for ; c < len(s.chunks); c, i = c+1, 0 {
 			for _, v := range s.chunks[c][i:] {

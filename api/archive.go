@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// Archive is what the operations need of the archive.
+type Archive interface {
+	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
+	Search(ctx context.Context, q archive.Query) (archive.Page, error)
+}
+
+// noArchive stands where the node has none.
+type noArchive struct{}
+
+var errNoArchive = domain.NotFoundf("this node has no archive; it was started with --archive none, or on a board that has none")
+
+func (noArchive) Get(context.Context, domain.TenantID, string, int64) (archive.Record, error) {
+	return archive.Record{}, errNoArchive
+}
+
+func (noArchive) Search(context.Context, archive.Query) (archive.Page, error) {
+	return archive.Page{}, errNoArchive
+}
+
+// ArchiveFilter says what to search for; empty filters do not filter.
+type ArchiveFilter struct {
+	Kind      archive.Kind      `json:"-" query:"kind"`
+	Status    string            `json:"-" query:"status"`
+	Reason    string            `json:"-" query:"reason"`
+	Type      domain.ScriptType `json:"-" query:"type"`
+	Blueprint string            `json:"-" query:"blueprint"`
+	Trigger   string            `json:"-" query:"trigger"`
+	Caller    domain.ActorID    `json:"-" query:"caller"`
+	// FromMs and ToMs bound the end: from_ms <= end < to_ms.
+	FromMs int64 `json:"-" query:"from_ms"`
+	ToMs   int64 `json:"-" query:"to_ms"`
+	// Text is words that must all begin a word of the script, the result, the
+	// error or the log.
+	Text string `json:"-" query:"text"`
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+	// Limit is how many a page has at the most, up to 500. 0: 100.
+	Limit int `json:"-" query:"limit"`
+}
+
+// ArchiveParams are those of archive.search and archive.export.
+type ArchiveParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	ArchiveFilter
+}
+
+func (p ArchiveParams) query(whole bool) archive.Query {
+	return archive.Query{Context: p.Context, Kind: p.Kind, Status: p.Status, Reason: p.Reason, ScriptType: p.Type, Blueprint: p.Blueprint,
+		Trigger: p.Trigger, Caller: p.Caller, FromMs: p.FromMs, ToMs: p.ToMs, Text: p.Text, Cursor: p.Cursor, Limit: p.Limit, Whole: whole}
+}
+
+// SearchArchive lists a page of what has ended, newest end first, without
+// bodies and logs.
+func (c Caller) SearchArchive(ctx context.Context, p ArchiveParams) (ArchiveList, error) {
+	return c.archived(ctx, p, false)
+}
+
+// ExportArchive lists a page of whole records. A page of large ones ends early.
+func (c Caller) ExportArchive(ctx context.Context, p ArchiveParams) (ArchiveList, error) {
+	return c.archived(ctx, p, true)
+}
+
+func (c Caller) archived(ctx context.Context, p ArchiveParams, whole bool) (ArchiveList, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, "archive")
+	if err != nil {
+		return ArchiveList{}, err
+	}
+	page, err := c.api.parts.Archive.Search(ctx, p.query(whole))
+	if err != nil {
+		return ArchiveList{}, err
+	}
+	list := ArchiveList{Records: make([]ArchiveRecord, len(page.Records)), Next: page.Next}
+	for i := range page.Records {
+		if list.Records[i], err = c.archiveView(t, &page.Records[i]); err != nil {
+			return ArchiveList{}, err
+		}
+	}
+	return list, nil
+}
+
+// ArchiveShowParams name a record.
+type ArchiveShowParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	Key     string          `json:"-" path:"key"`
+	// EndMs chooses among the ends of a key. 0: the newest.
+	EndMs int64 `json:"-" query:"end_ms"`
+}
+
+// ShowArchive reads one record with its body and log.
+func (c Caller) ShowArchive(ctx context.Context, p ArchiveShowParams) (ArchiveRecord, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, "archive")
+	if err != nil {
+		return ArchiveRecord{}, err
+	}
+	r, err := c.api.parts.Archive.Get(ctx, p.Context, p.Key, p.EndMs)
+	if err != nil {
+		return ArchiveRecord{}, err
+	}
+	return c.archiveView(t, &r)
+}
+
+// archiveView is a record as the caller may see it.
+func (c Caller) archiveView(t domain.Tenant, r *archive.Record) (ArchiveRecord, error) {
+	out := ArchiveRecord{Kind: r.Kind, Key: r.Key, EndMs: r.EndMs, BeginMs: r.BeginMs, Status: r.Status, Reason: r.Reason,
+		ScriptType: r.ScriptType, Blueprint: r.Blueprint, Trigger: r.Trigger, Caller: r.Caller, Logs: r.Logs}
+	switch {
+	case r.Body == nil: // a head
+	case r.Kind == archive.KindJob:
+		j, err := r.Job()
+		if err != nil {
+			return out, err
+		}
+		out.Job = c.view(t, j)
+	case identity.Permit(t, c.actor, identity.ReadEnv, false):
+		out.Body = r.Body
+	default:
+		body, err := redactEnv(r.Body)
+		if err != nil {
+			return out, err
+		}
+		out.Body = body
+	}
+	return out, nil
+}
+
+// redactEnv hides the values of every env_vars in a JSON text, however deep.
+func redactEnv(body json.RawMessage) (json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, domain.Invalidf("the archived record cannot be read: %v", err)
+	}
+	hideEnv(v, false)
+	return json.Marshal(v)
+}
+
+func hideEnv(v any, isEnv bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if isEnv {
+				v[name] = Redacted
+				continue
+			}
+			hideEnv(value, name == "env_vars")
+		}
+	case []any:
+		for _, item := range v {
+			hideEnv(item, false)
+		}
+	}
+}
+
+// showArchived reads a job that the board no longer has. Where the archive
+// does not have it either, missing is what the board said.
+func (c Caller) showArchived(ctx context.Context, p JobParams, missing error) (*domain.Job, []domain.Log, error) {
+	if !errors.Is(missing, domain.ErrNotFound) {
+		return nil, nil, missing
+	}
+	r, err := c.api.parts.Archive.Get(ctx, p.Context, p.Key().String(), 0)
+	if errors.Is(err, domain.ErrNotFound) {
+		return nil, nil, missing
+	} else if err != nil {
+		return nil, nil, err
+	}
+	j, err := r.Job()
+	return j, r.Logs, err
+}

@@ -1,0 +1,158 @@
+package archivetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (r rig) removes(beforeMs int64, limit, want int) {
+	r.Helper()
+	if got, err := r.Delete(r.Context(), at(beforeMs), limit); err != nil || got != want {
+		r.Errorf("delete before %d: got %d, %v, want %d", beforeMs, got, err, want)
+	}
+}
+
+func (r rig) holder(name archive.Name, want string) {
+	r.Helper()
+	got, err := r.Holder(r.Context(), name)
+	if want == "" {
+		r.refused(err, domain.ErrNotFound, "holder of "+name.Trigger)
+	} else if err != nil || got != want {
+		r.Errorf("holder of %s: got %q, %v, want %q", name.Trigger, got, err, want)
+	}
+}
+
+var deleteTests = []test{
+	{"retention removes what is old, oldest first, in bounded batches", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		word := func(j *domain.Job) { j.Script = "wort" }
+		r.put(job(1, 1, 1000, word), job(2, 2, 2000, word), job(1, 3, 3000, word), job(1, 4, 4000, word))
+		r.removes(4000, 2, 2)
+		r.finds(archive.Query{Context: 1}, "job:1:4", "job:1:3")
+		r.finds(archive.Query{Context: 2})
+		r.removes(4000, 2, 1)
+		r.removes(4000, 2, 0)
+		r.finds(archive.Query{Context: 1, Text: "wort"}, "job:1:4")
+		r.put(job(1, 1, 1000, word)) // nothing of it is left behind
+		r.finds(archive.Query{Context: 1, Text: "wort"}, "job:1:4", "job:1:1")
+	}},
+	{"a name goes with its record, and one without a record when it is old", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name := func(trigger string) archive.Name { return archive.Name{Context: 1, Blueprint: "b", Trigger: trigger} }
+		r.put(flow(1, 1, 1000, "b", "old"), flow(1, 2, 5000, "b", "new"))
+		for trigger, ms := range map[string]int64{"old claim": 1000, "new claim": 5000} {
+			if _, err := r.Claim(t.Context(), name(trigger), "flow:9", at(ms)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Claimed long ago, ended lately: the record keeps it.
+		if _, err := r.Claim(t.Context(), name("long"), "flow:3", at(1000)); err != nil {
+			t.Fatal(err)
+		}
+		r.put(flow(1, 3, 5000, "b", "long"))
+		r.removes(3000, 100, 1)
+		r.holder(name("old"), "")
+		r.holder(name("old claim"), "")
+		r.holder(name("new"), "flow:2")
+		r.holder(name("new claim"), "flow:9")
+		r.holder(name("long"), "flow:3")
+	}},
+	{"a limit out of range is refused", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		for _, limit := range []int{0, -1, archive.MaxDelete + 1} {
+			_, err := r.Delete(t.Context(), at(1), limit)
+			r.refused(err, domain.ErrInvalid, fmt.Sprint(limit))
+		}
+	}},
+}
+
+var nameTests = []test{
+	{"one of many who ask at once gets a name", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name := archive.Name{Context: 1, Blueprint: "b", Trigger: "t"}
+		var wg sync.WaitGroup
+		holders := make([]string, 16)
+		for i := range holders {
+			wg.Go(func() {
+				var err error
+				if holders[i], err = r.Claim(t.Context(), name, fmt.Sprintf("flow:%d", i), at(1000)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for i, h := range holders {
+			if h != holders[0] || h == "" {
+				t.Errorf("caller %d was told that %q has the name, the first was told %q", i, h, holders[0])
+			}
+		}
+		r.holder(name, holders[0])
+	}},
+	{"a key may claim its own name again, and others get to know it", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name := archive.Name{Context: 1, Blueprint: "b", Trigger: "t"}
+		r.holder(name, "")
+		for key, want := range map[string]string{"flow:1": "flow:1"} {
+			for range 2 {
+				if got, err := r.Claim(t.Context(), name, key, at(1000)); err != nil || got != want {
+					t.Errorf("claim by %s: got %q, %v", key, got, err)
+				}
+			}
+		}
+		if got, err := r.Claim(t.Context(), name, "flow:2", at(1000)); err != nil || got != "flow:1" {
+			t.Errorf("claim by another: got %q, %v, want flow:1", got, err)
+		}
+		other := name
+		other.Context = 2
+		if got, err := r.Claim(t.Context(), other, "flow:2", at(1000)); err != nil || got != "flow:2" {
+			t.Errorf("the same name in another context: got %q, %v", got, err)
+		}
+	}},
+	{"a flow that is put takes its name, unless another has it", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name := archive.Name{Context: 1, Blueprint: "b", Trigger: "t"}
+		r.put(flow(1, 1, 1000, "b", "t"))
+		r.holder(name, "flow:1")
+		r.put(flow(1, 2, 2000, "b", "t")) // nothing is lost, and the name stays
+		r.holder(name, "flow:1")
+		r.finds(archive.Query{Context: 1, Blueprint: "b", Trigger: "t"}, "flow:2", "flow:1")
+	}},
+	{"a bad name is refused", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		for _, name := range []archive.Name{{}, {Context: 1, Blueprint: "b"}, {Context: 1, Trigger: "t"}, {Blueprint: "b", Trigger: "t"}} {
+			_, err := r.Claim(t.Context(), name, "flow:1", at(1))
+			r.refused(err, domain.ErrInvalid, "claim")
+			_, err = r.Holder(t.Context(), name)
+			r.refused(err, domain.ErrInvalid, "holder")
+		}
+	}},
+}
+
+var closeTests = []test{
+	{"a closed archive is unavailable", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		r.put(job(1, 1, 1000))
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.refused(r.Put(t.Context(), []archive.Record{job(1, 2, 1000)}), domain.ErrUnavailable, "put")
+		_, err := r.Get(t.Context(), 1, "job:1:1", 0)
+		r.refused(err, domain.ErrUnavailable, "get")
+		_, err = r.Search(t.Context(), archive.Query{Context: 1})
+		r.refused(err, domain.ErrUnavailable, "search")
+	}},
+	{"a caller that has gone is told so", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		r.put(job(1, 1, 1000))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.refused(r.Put(ctx, []archive.Record{job(1, 2, 1000)}), context.Canceled, "put")
+		_, err := r.Search(ctx, archive.Query{Context: 1})
+		r.refused(err, context.Canceled, "search")
+	}},
+}

@@ -1,0 +1,112 @@
+package postgresarchive_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/archivetest"
+	"github.com/ramet-run/ramet/archive/postgresarchive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/postgrestest"
+)
+
+func open(t *testing.T, url string) *postgresarchive.Archive {
+	t.Helper()
+	a, err := postgresarchive.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+func TestArchive(t *testing.T) {
+	url := postgrestest.Start(t).URL()
+	var schemas atomic.Int64
+	var urls sync.Map // by archive
+	openAt := func(t *testing.T, url string) archive.Archive {
+		a := open(t, url+"&pool_max_conns=8")
+		urls.Store(a, url)
+		return a
+	}
+	// In a group, so that the server outlives the parallel tests.
+	t.Run("suite", func(t *testing.T) {
+		archivetest.Run(t, archivetest.Factory{
+			Open: func(t *testing.T) archive.Archive {
+				return openAt(t, fmt.Sprintf("%s&schema=s%d", url, schemas.Add(1)))
+			},
+			Reopen: func(t *testing.T, a archive.Archive) archive.Archive {
+				u, _ := urls.Load(a)
+				return openAt(t, u.(string))
+			},
+			Durability: "disk",
+		})
+	})
+	t.Run("nodes that start at once make the schema once", func(t *testing.T) {
+		var wg sync.WaitGroup
+		for range 8 {
+			a := open(t, url+"&schema=together&pool_max_conns=1")
+			wg.Go(func() {
+				if _, err := a.Count(t.Context(), archive.Query{Context: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t, "fsync = off")
+	s.Kill()
+	a := open(t, s.URL())
+	record := func(id domain.JobID) []archive.Record {
+		r, err := archive.OfJob(1, &domain.Job{ID: id, CallerID: 1, Status: domain.JobFinished, FinishedMs: 1000}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []archive.Record{r}
+	}
+	if err := a.Put(t.Context(), record(1)); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("put before the server was ever there: got %v", err)
+	}
+	if d := a.Durability(); d != board.DurableMemory {
+		t.Errorf("got durability %q of a server that nobody has met", d)
+	}
+	s.Restart()
+	if err := a.Put(t.Context(), record(1)); err != nil {
+		t.Fatalf("put once it is there: %v", err)
+	}
+	if d := a.Durability(); d != board.DurableProcess {
+		t.Errorf("got durability %q, want process: fsync is off", d)
+	}
+	s.Kill()
+	if err := a.Put(t.Context(), record(2)); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("put while it is away: got %v", err)
+	}
+	s.Restart()
+	if err := a.Put(t.Context(), record(2)); err != nil {
+		t.Fatalf("put once it is back: %v", err)
+	}
+	if n, err := a.Count(t.Context(), archive.Query{Context: 1}); err != nil || n != 2 {
+		t.Errorf("got %d records, %v, want 2", n, err)
+	}
+}
+
+func TestBadURLs(t *testing.T) {
+	for _, url := range []string{
+		"postgres://ramet:hunter2@host:port/db", "postgres://ramet:hunter2@/db?schema=A-b", "postgres://ramet:hunter2@h/db?sslmode=perhaps",
+	} {
+		_, err := postgresarchive.Open(url)
+		if !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want one of kind invalid without the password", url, err)
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package sqlitearchive
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/internal/rows"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// readers is how many searches read the file at once.
+const readers = 4
+
+// Archive is an archive in one file.
+type Archive struct {
+	write *sql.DB // one connection
+	read  *sql.DB
+}
+
+var _ archive.Archive = (*Archive)(nil)
+
+// Open opens the archive in a file, making it if it is not there. The file's
+// folder must exist.
+//
+// Errors: [domain.ErrConflict] for a file of a newer program;
+// [domain.ErrUnavailable].
+func Open(ctx context.Context, file string) (*Archive, error) {
+	a := &Archive{}
+	var err error
+	if a.write, err = connect(file, 1, "immediate"); err == nil {
+		a.read, err = connect(file, readers, "deferred")
+	}
+	if err == nil {
+		err = migrate(ctx, a.write)
+	}
+	if err != nil {
+		a.Close()
+		if errors.Is(err, domain.ErrConflict) {
+			return nil, domain.Conflictf("archive %s: %v", file, err)
+		}
+		return nil, domain.Unavailablef("archive %s: %v", file, err)
+	}
+	return a, nil
+}
+
+// connect prepares up to n connections that begin transactions as lock says.
+func connect(file string, n int, lock string) (*sql.DB, error) {
+	q := url.Values{"_txlock": {lock}, "_pragma": {
+		"busy_timeout(10000)", // another process: a backup, sqlite3 by hand
+		"journal_mode(wal)",   // readers do not stop the writer
+		"synchronous(full)",   // a commit is on the disk when it returns
+		"journal_size_limit(67108864)",
+	}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// Durability is that of a synced file.
+func (a *Archive) Durability() board.Durability { return board.DurableDisk }
+
+// Close closes the file.
+func (a *Archive) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{a.read, a.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// translate gives an error of the library a kind.
+func translate(ctx context.Context, verb string, err error) error {
+	var own *sqlite.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &own) && own.Code()&0xff == sqlite3.SQLITE_TOOBIG:
+		return domain.Invalidf("%s the archive: %v", verb, err)
+	}
+	return domain.Unavailablef("%s the archive: %v", verb, err)
+}
+
+// update runs do in a transaction.
+func (a *Archive) update(ctx context.Context, verb string, do func(tx *sql.Tx) error) error {
+	err := func() error {
+		tx, err := a.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := do(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}()
+	return translate(ctx, verb, err)
+}
+
+const (
+	insertRecord = "INSERT INTO records (" + rows.Whole + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
+	insertWords  = "INSERT INTO words (rowid, text) VALUES (?, ?)"
+	insertName   = "INSERT INTO names (context, blueprint, flow_trigger, key, claimed_ms) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING"
+)
+
+// Put keeps records.
+func (a *Archive) Put(ctx context.Context, records []archive.Record) error {
+	if err := archive.CheckBatch(records); err != nil || len(records) == 0 {
+		return err
+	}
+	return a.update(ctx, "write to", func(tx *sql.Tx) error {
+		record, err := tx.PrepareContext(ctx, insertRecord)
+		if err != nil {
+			return err
+		}
+		defer record.Close()
+		words, err := tx.PrepareContext(ctx, insertWords)
+		if err != nil {
+			return err
+		}
+		defer words.Close()
+		for i := range records {
+			if err := put(ctx, tx, record, words, &records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func put(ctx context.Context, tx *sql.Tx, record, words *sql.Stmt, r *archive.Record) error {
+	logs, err := rows.Logs(r)
+	if err != nil {
+		return err
+	}
+	var seq int64
+	err = record.QueryRowContext(ctx, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
+		string(r.ScriptType), r.Blueprint, r.Trigger, int64(r.Caller), []byte(r.Body), logs).Scan(&seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it is there already
+	} else if err != nil {
+		return err
+	}
+	if _, err := words.ExecContext(ctx, seq, strings.Join(r.Words(), " ")); err != nil {
+		return err
+	}
+	if name, ok := r.Name(); ok {
+		_, err = tx.ExecContext(ctx, insertName, int64(name.Context), name.Blueprint, name.Trigger, r.Key, r.EndMs)
+	}
+	return err
+}
+
+// Get reads one record.
+func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error) {
+	if err := archive.CheckKey(key); err != nil {
+		return archive.Record{}, err
+	}
+	row := a.read.QueryRowContext(ctx, "SELECT "+rows.Whole+" FROM records WHERE context = ? AND key = ? AND (? = 0 OR end_ms = ?) ORDER BY end_ms DESC LIMIT 1",
+		int64(tenant), key, endMs, endMs)
+	r, err := rows.Scan(row.Scan, true)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, archive.Missing(tenant, key, endMs)
+	}
+	return r, translate(ctx, "read", err)
+}
+
+// where writes the plan's conditions.
+func where(p *archive.Plan, arg func(any) string) string {
+	cond := rows.Where(p, arg)
+	if len(p.Words) > 0 {
+		// Quoted: a word may be one of FTS5's own, such as "or".
+		cond += " AND seq IN (SELECT rowid FROM words WHERE words MATCH " + arg(`"`+strings.Join(p.Words, `"* "`)+`"*`) + ")"
+	}
+	return cond
+}
+
+// Search returns a page.
+func (a *Archive) Search(ctx context.Context, q archive.Query) (archive.Page, error) {
+	p, err := q.Plan()
+	if err != nil {
+		return archive.Page{}, err
+	}
+	var args []any
+	arg := func(v any) string { args = append(args, v); return "?" }
+	found, err := a.read.QueryContext(ctx, "SELECT "+rows.Columns(p.Whole)+" FROM records WHERE "+where(&p, arg)+rows.After(&p, arg)+rows.Order(&p), args...)
+	if err != nil {
+		return archive.Page{}, translate(ctx, "search", err)
+	}
+	defer found.Close()
+	page, err := rows.Collect(&p, found.Next, found.Scan)
+	if err == nil {
+		err = found.Err()
+	}
+	if err != nil {
+		return archive.Page{}, translate(ctx, "search", err)
+	}
+	return page, nil
+}
+
+// Count counts what the query finds.
+func (a *Archive) Count(ctx context.Context, q archive.Query) (n int64, err error) {
+	p, err := q.Plan()
+	if err != nil {
+		return 0, err
+	}
+	var args []any
+	cond := where(&p, func(v any) string { args = append(args, v); return "?" })
+	err = a.read.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE "+cond, args...).Scan(&n)
+	return n, translate(ctx, "search", err)
+}
+
+// Delete removes old records.
+func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	if err := archive.CheckDelete(limit); err != nil {
+		return 0, err
+	}
+	err = a.update(ctx, "clear", func(tx *sql.Tx) error {
+		seqs, err := oldest(ctx, tx, before, limit)
+		if err != nil {
+			return err
+		}
+		for _, seq := range seqs {
+			for _, table := range []string{"DELETE FROM records WHERE seq = ?", "DELETE FROM words WHERE rowid = ?"} {
+				if _, err := tx.ExecContext(ctx, table, seq); err != nil {
+					return err
+				}
+			}
+		}
+		removed = len(seqs)
+		_, err = tx.ExecContext(ctx, `DELETE FROM names WHERE claimed_ms < ?
+			AND NOT EXISTS (SELECT 1 FROM records r WHERE r.context = names.context AND r.key = names.key)`, before.UnixMilli())
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+func oldest(ctx context.Context, tx *sql.Tx, before time.Time, limit int) (seqs []int64, err error) {
+	found, err := tx.QueryContext(ctx, "SELECT seq FROM records WHERE end_ms < ? ORDER BY end_ms LIMIT ?", before.UnixMilli(), limit)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var seq int64
+		if err := found.Scan(&seq); err != nil {
+			return nil, err
+		}
+		seqs = append(seqs, seq)
+	}
+	return seqs, found.Err()
+}
+
+// Claim gives a name to a key.
+func (a *Archive) Claim(ctx context.Context, name archive.Name, key string, at time.Time) (holder string, err error) {
+	if err := errors.Join(name.Validate(), archive.CheckKey(key)); err != nil {
+		return "", err
+	}
+	err = a.update(ctx, "write to", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, insertName, int64(name.Context), name.Blueprint, name.Trigger, key, at.UnixMilli()); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, holderOf, int64(name.Context), name.Blueprint, name.Trigger).Scan(&holder)
+	})
+	return holder, err
+}
+
+const holderOf = "SELECT key FROM names WHERE context = ? AND blueprint = ? AND flow_trigger = ?"
+
+// Holder finds who has a name.
+func (a *Archive) Holder(ctx context.Context, name archive.Name) (key string, err error) {
+	if err := name.Validate(); err != nil {
+		return "", err
+	}
+	err = a.read.QueryRowContext(ctx, holderOf, int64(name.Context), name.Blueprint, name.Trigger).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", name.Missing()
+	}
+	return key, translate(ctx, "read", err)
+}

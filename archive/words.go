@@ -1,0 +1,104 @@
+package archive
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// maxWord cuts a word, in bytes: identifiers and hashes stay whole.
+	maxWord = 64
+	// maxWords bounds the words of a record, in bytes. PostgreSQL holds 1 MiB
+	// of them in one value, with some bytes for each.
+	maxWords = 256 << 10
+	// maxQueryWords bounds those of a query.
+	maxQueryWords = 16
+	// MaxText is the length of a query's text in bytes.
+	MaxText = 1024
+)
+
+// Words are what a text is found by: runs of letters and digits in lower case,
+// each once. They are made here, not in the stores, so that every driver finds
+// the same. Texts are taken in order until a share is used up.
+func Words(texts ...string) []string {
+	b := wordBook{seen: map[string]bool{}}
+	for _, t := range texts {
+		b.add(t)
+	}
+	return b.words
+}
+
+// Words are those of the record: of a job its error, result, script and log.
+// Values of environment variables are not among them.
+func (r *Record) Words() []string {
+	b := wordBook{seen: map[string]bool{}}
+	// Only texts, not the names of fields; an unreadable body is not searchable.
+	var body struct {
+		Error  string            `json:"error"`
+		Result map[string]string `json:"result"`
+		Script string            `json:"script"`
+	}
+	_ = json.Unmarshal(r.Body, &body)
+	b.add(body.Error)
+	for _, name := range slices.Sorted(maps.Keys(body.Result)) {
+		b.add(name)
+		b.add(body.Result[name])
+	}
+	b.add(body.Script)
+	for _, l := range r.Logs {
+		b.add(l.Line)
+	}
+	return b.words
+}
+
+// wordBook collects words.
+type wordBook struct {
+	seen  map[string]bool
+	words []string
+	bytes int
+}
+
+func (b *wordBook) add(text string) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		if b.bytes >= maxWords {
+			return
+		}
+		word = cutWord(strings.ToLower(word))
+		if word == "" || b.seen[word] {
+			continue
+		}
+		b.seen[word] = true
+		b.words = append(b.words, word)
+		b.bytes += len(word) + 1
+	}
+}
+
+// cutWord bounds a word at a whole character.
+func cutWord(w string) string {
+	if len(w) <= maxWord {
+		return w
+	}
+	return strings.ToValidUTF8(w[:maxWord], "")
+}
+
+// queryWords are the words of a query's text.
+//
+// Errors: [domain.ErrInvalid] for one that has none, or too many.
+func queryWords(text string) ([]string, error) {
+	if len(text) > MaxText {
+		return nil, domain.Invalidf("text has %d bytes, the limit is %d", len(text), MaxText)
+	}
+	words := Words(text)
+	switch {
+	case len(words) == 0:
+		return nil, domain.Invalidf("text %q: want words of letters and digits", text)
+	case len(words) > maxQueryWords:
+		return nil, domain.Invalidf("text has %d words, the limit is %d", len(words), maxQueryWords)
+	}
+	return words, nil
+}

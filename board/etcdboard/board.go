@@ -1,0 +1,282 @@
+package etcdboard
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/watch"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Board is a board on an etcd cluster.
+type Board struct {
+	client     *clientv3.Client
+	prefix     string // of all our keys; ends with "/"
+	name       string // tells this board from those of other nodes
+	addr       string // for texts that people read
+	answer     time.Duration
+	durability board.Durability
+	log        *slog.Logger
+
+	closing context.Context // ends when the committer has come to its end
+	end     context.CancelFunc
+	loops   sync.WaitGroup
+	work    chan struct{} // pokes the committer; buffered 1
+	races   int           // lost one after the other; the committer's own
+	flights flights
+	closer  sync.Once
+
+	watchers watch.Watchers
+
+	mu       sync.Mutex
+	closed   bool
+	mirror   *mirror
+	queue    []*request
+	fed      map[*group]struct{} // groups that have something for those who wait
+	moved    signal              // the mirror is at another revision
+	alarmSet signal              // an alarm is now the earliest
+	lapsed   signal              // a lease deadline is now the earliest
+}
+
+var _ board.Board = (*Board)(nil)
+
+// Open connects to the cluster at a URL, etcd://[user:password@]host:2379[,host…][/prefix],
+// or etcds:// with TLS, and reads the board into memory; [Config] and the
+// package comment say more.
+//
+// Errors: [domain.ErrInvalid] for a URL that is none, or when something else
+// lies under the prefix; [domain.ErrUnavailable] when no member can be reached
+// or the password is refused.
+func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
+	cfg = cfg.filled()
+	opt, prefix, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{
+		prefix: prefix,
+		name:   rand.Text(),
+		addr:   opt.Endpoints[0],
+		answer: cfg.Answer,
+		log:    cfg.Logger.With("etcd", opt.Endpoints[0]),
+		work:   make(chan struct{}, 1),
+		mirror: newMirror(),
+		fed:    map[*group]struct{}{},
+	}
+	b.closing, b.end = context.WithCancel(context.Background())
+	opt.DialTimeout = cfg.Answer
+	if b.client, err = clientv3.New(opt); err != nil {
+		defer b.end()
+		return nil, b.translate(err)
+	}
+	if err := b.start(ctx); err != nil {
+		b.end()
+		b.client.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// start looks at the cluster, loads the mirror, and starts the goroutines.
+func (b *Board) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*b.answer)
+	defer cancel()
+	if err := b.survey(ctx); err != nil {
+		return err
+	}
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	b.loops.Go(b.followLoop)
+	b.loops.Go(b.commitLoop)
+	b.loops.Go(b.reapLoop)
+	return nil
+}
+
+// survey asks the cluster how many members it has, which says what a commit
+// survives. Where that is refused, the least is taken.
+func (b *Board) survey(ctx context.Context) error {
+	ask, cancel := context.WithTimeout(ctx, b.answer)
+	defer cancel()
+	if _, err := b.client.Get(ask, b.prefix+headName); err != nil {
+		return b.translate(err)
+	}
+	b.durability = board.DurableDisk
+	list, err := b.client.MemberList(ask)
+	if err != nil {
+		b.log.Warn("the list of etcd's members cannot be read: durability is called disk", "error", b.translate(err))
+		return nil
+	}
+	voters := 0
+	for _, m := range list.Members {
+		if !m.IsLearner {
+			voters++
+		}
+	}
+	if voters >= 3 {
+		b.durability = board.DurableQuorum
+	}
+	return nil
+}
+
+// Durability implements [board.Board]. It is what the cluster was at Open:
+// quorum from three voting members on, else disk.
+func (b *Board) Durability() board.Durability { return b.durability }
+
+// Close implements [board.Board].
+func (b *Board) Close() error {
+	b.closer.Do(func() {
+		b.mu.Lock()
+		b.closed = true
+		var waiting []*request
+		for _, g := range b.mirror.groups {
+			for el := g.waiters.Front(); el != nil; {
+				w := el.Value.(*waiter)
+				el = el.Next()
+				if !w.flying && !w.dead {
+					w.dead = true
+					waiting = append(waiting, &w.request)
+				}
+			}
+		}
+		b.poke()
+		b.mu.Unlock()
+		for _, r := range waiting {
+			r.answer(errClosed())
+		}
+		b.loops.Wait()
+		b.client.Close()
+		b.watchers.End()
+	})
+	return nil
+}
+
+// alive refuses a call on a closed board, or whose context has ended.
+func (b *Board) alive(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errClosed()
+	}
+	return nil
+}
+
+// signal wakes everybody who waits for a change. It is guarded by Board.mu.
+type signal struct{ ch chan struct{} }
+
+// wait returns a channel that the next fire closes.
+func (s *signal) wait() <-chan struct{} {
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) fire() {
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}
+
+// until waits for a condition of the mirror, which is judged under the mutex.
+//
+// Errors: the context's own, [domain.ErrUnavailable] once closed.
+func (b *Board) until(ctx context.Context, cond func() bool) error {
+	for {
+		b.mu.Lock()
+		if cond() {
+			b.mu.Unlock()
+			return nil
+		}
+		moved := b.moved.wait()
+		b.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return b.ended(ctx)
+		case <-b.closing.Done():
+			return errClosed()
+		}
+	}
+}
+
+// ended is why a wait ended with its context.
+func (b *Board) ended(ctx context.Context) error {
+	if b.closing.Err() != nil {
+		return errClosed()
+	}
+	return ctx.Err()
+}
+
+// reach waits until the mirror is at a revision.
+func (b *Board) reach(ctx context.Context, rev int64) error {
+	return b.until(ctx, func() bool { return b.mirror.rev >= rev })
+}
+
+// await calls look until it has something, at most for wait. Look runs under
+// the mutex; it returns the instant at which looking again is worth it.
+func (b *Board) await(ctx context.Context, wait time.Duration, earlier *signal, look func(now int64) (found bool, next int64)) error {
+	if err := b.fresh(ctx); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		b.mu.Lock()
+		found, next := look(time.Now().UnixMilli())
+		changed := earlier.wait()
+		b.mu.Unlock()
+		left := time.Until(deadline)
+		if found || left <= 0 {
+			return nil
+		}
+		if next != never {
+			left = min(left, untilMilli(next))
+		}
+		if err := b.sleep(ctx, left, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// untilMilli is how long it is until an instant, which may be far away.
+func untilMilli(at int64) time.Duration {
+	if ms := at - time.Now().UnixMilli(); ms > math.MaxInt64/int64(2*time.Millisecond) {
+		return math.MaxInt64
+	}
+	return max(time.Until(time.UnixMilli(at)), 0)
+}
+
+func (b *Board) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+		return b.ended(ctx)
+	case <-b.closing.Done():
+		return errClosed()
+	}
+	return nil
+}
+
+// feed notes that a group may have something for those who wait.
+func (b *Board) feed(g *group) {
+	if g != nil && g.waiters.Len() > 0 {
+		b.fed[g] = struct{}{}
+		b.poke()
+	}
+}
+
+func errClosed() error { return domain.Unavailablef("board is closed") }

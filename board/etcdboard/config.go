@@ -1,0 +1,120 @@
+package etcdboard
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Config is how to open a board. The zero Config is ready to use.
+type Config struct {
+	// Logger hears about lost and found connections. Default: none.
+	Logger *slog.Logger
+	// Answer is how long an unresponsive cluster is waited for before calls end
+	// with [domain.ErrUnavailable]. Default: 5s, which an election fits into.
+	Answer time.Duration
+}
+
+func (c Config) filled() Config {
+	c.Answer = cmp.Or(c.Answer, 5*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// DefaultPrefix is where a board lies whose URL names no other place.
+const DefaultPrefix = "ramet/"
+
+// parse turns a URL into a client's options, and the prefix of the board's keys:
+//
+//	etcd://[user:password@]host[:2379][,host[:2379]…][/prefix]
+//	etcds://…[?ca=FILE&cert=FILE&key=FILE]     with TLS
+//
+// Errors: [domain.ErrInvalid].
+func parse(text string) (opt clientv3.Config, prefix string, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "etcd" && u.Scheme != "etcds" {
+		return opt, "", domain.Invalidf("etcd URL %q: want etcd://host:2379 or etcds://host:2379, more hosts after commas", redact(text))
+	}
+	opt = clientv3.Config{
+		Logger:               zap.NewNop(), // our own logger hears what matters
+		DialKeepAliveTime:    2 * time.Second,
+		DialKeepAliveTimeout: 2 * time.Second,
+		// What is too large is for the server to say, in its words.
+		MaxCallSendMsgSize: 64 << 20,
+	}
+	scheme := "http://"
+	if u.Scheme == "etcds" {
+		scheme = "https://"
+		if opt.TLS, err = secure(u.Query()); err != nil {
+			return opt, "", err
+		}
+	} else if len(u.Query()) > 0 {
+		return opt, "", domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", redact(text))
+	}
+	for host := range strings.SplitSeq(u.Host, ",") {
+		opt.Endpoints = append(opt.Endpoints, scheme+hostPort(host))
+	}
+	opt.Username = u.User.Username()
+	opt.Password, _ = u.User.Password()
+	if prefix = strings.Trim(u.Path, "/") + "/"; prefix == "/" {
+		prefix = DefaultPrefix
+	}
+	return opt, prefix, nil
+}
+
+// secure reads the certificates that the parameters name.
+func secure(q url.Values) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	for name := range q {
+		if name != "ca" && name != "cert" && name != "key" {
+			return nil, domain.Invalidf("etcd URL has parameter %q: want ca, cert or key", name)
+		}
+	}
+	if file := q.Get("ca"); file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, domain.Invalidf("etcd URL: %v", err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, domain.Invalidf("etcd URL: %q has no certificate", file)
+		}
+	}
+	if q.Has("cert") || q.Has("key") {
+		pair, err := tls.LoadX509KeyPair(q.Get("cert"), q.Get("key"))
+		if err != nil {
+			return nil, domain.Invalidf("etcd URL: %v", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	return conf, nil
+}
+
+func hostPort(host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(cmp.Or(strings.Trim(host, "[]"), "localhost"), "2379")
+}
+
+// redact hides a password for texts that people read.
+func redact(text string) string {
+	head, rest, ok := strings.Cut(text, "://")
+	if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 {
+		return head + "://…@" + rest[i+1:]
+	}
+	return text
+}

@@ -1,0 +1,2 @@
+// Package etcdboard is a board on an etcd cluster.
+package etcdboard

@@ -1,0 +1,42 @@
+package etcdboard_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/boardtest"
+	"github.com/ramet-run/ramet/board/etcdboard"
+	"github.com/ramet-run/ramet/internal/etcdtest"
+)
+
+// factory makes boards side by side on one server, each under its own prefix.
+func factory(t *testing.T) boardtest.Factory {
+	// Records of 4 MiB want a larger request than etcd's default.
+	server := etcdtest.Start(t, "--unsafe-no-fsync", "--max-request-bytes=8388608")
+	var boards atomic.Int32
+	var urls sync.Map // of each board
+	open := func(t *testing.T, url string) board.Board {
+		b, err := etcdboard.Open(t.Context(), url, etcdboard.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls.Store(b, url)
+		return b
+	}
+	return boardtest.Factory{
+		Open: func(t *testing.T) board.Board {
+			return open(t, etcdtest.URL(fmt.Sprint("b", boards.Add(1)), server))
+		},
+		Reopen: func(t *testing.T, b board.Board) board.Board {
+			url, _ := urls.Load(b)
+			t.Cleanup(func() { b.Close() })
+			return open(t, url.(string))
+		},
+	}
+}
+
+func TestBoard(t *testing.T) { boardtest.Run(t, factory(t)) }
+func TestModel(t *testing.T) { boardtest.Model(t, factory(t)) }

@@ -1,0 +1,198 @@
+package etcdboard
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// loadPage is how many keys are read at once.
+const loadPage = 1000
+
+// load reads the whole board as it is at one revision. What the mirror has and
+// etcd has not is taken out, so it serves to catch up, too.
+//
+// Errors: [domain.ErrInvalid] when something that is not ours lies there.
+func (b *Board) load(ctx context.Context) error {
+	seen := map[string]struct{}{}
+	var out news
+	var rev int64
+	end := clientv3.GetPrefixRangeEnd(b.prefix)
+	for from := b.prefix; ; {
+		resp, err := b.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(loadPage), clientv3.WithRev(rev))
+		if err != nil {
+			return b.translate(err)
+		}
+		if rev == 0 {
+			rev = resp.Header.Revision
+		}
+		b.mu.Lock()
+		for _, kv := range resp.Kvs {
+			seen[strings.TrimPrefix(string(kv.Key), b.prefix)] = struct{}{}
+			if err := b.take(kv, false, &out); err != nil {
+				b.mu.Unlock()
+				return err
+			}
+		}
+		b.mu.Unlock()
+		if !resp.More {
+			break
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.mirror.cells {
+		if _, there := seen[key]; !there {
+			b.mirror.put(key, nil, 0, &out)
+		}
+	}
+	b.tell(&out, rev)
+	return nil
+}
+
+// take takes up one key as etcd has it.
+func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) error {
+	key := strings.TrimPrefix(string(kv.Key), b.prefix)
+	if gone {
+		b.mirror.put(key, nil, 0, out)
+		return nil
+	}
+	if b.mirror.cells[key].mod == kv.ModRevision {
+		return nil
+	}
+	room, _, _ := parseKey(key)
+	v, err := decode(room, kv.Value)
+	if err != nil {
+		return domain.Invalidf("etcd key %q %v: use another prefix for the board", string(kv.Key), err)
+	}
+	b.mirror.put(key, v, kv.ModRevision, out)
+	return nil
+}
+
+// tell does what follows from changes of the mirror: watchers are told, turns
+// counted, and those woken who wait.
+func (b *Board) tell(out *news, rev int64) {
+	b.mirror.rev = max(b.mirror.rev, rev)
+	for _, g := range b.mirror.count(out) {
+		b.feed(g)
+	}
+	for _, n := range out.changed {
+		b.watchers.Tell(n.space, n.key)
+	}
+	if out.earlier.alarm {
+		b.alarmSet.fire()
+	}
+	if out.earlier.lapse {
+		b.lapsed.fire()
+	}
+	b.moved.fire()
+}
+
+// followLoop is the follower: it keeps the mirror at what etcd has.
+func (b *Board) followLoop() {
+	for b.closing.Err() == nil {
+		err := b.follow()
+		if b.closing.Err() != nil {
+			return
+		}
+		b.log.Warn("lost sight of the board, looking again", "error", err)
+		select {
+		case <-time.After(100*time.Millisecond + rand.N(200*time.Millisecond)):
+		case <-b.closing.Done():
+		}
+	}
+}
+
+// follow watches until the watch ends. What was compacted away before it could
+// be seen is caught up by reading everything.
+func (b *Board) follow() error {
+	// Without a leader a member knows of nothing new: then look at another.
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(b.closing))
+	defer cancel()
+	b.mu.Lock()
+	from := b.mirror.rev + 1
+	b.mu.Unlock()
+	for resp := range b.client.Watch(ctx, b.prefix, clientv3.WithPrefix(), clientv3.WithRev(from)) {
+		if resp.CompactRevision != 0 {
+			b.log.Info("etcd was compacted past what was seen, reading the board anew", "revision", resp.CompactRevision)
+			return b.load(ctx)
+		}
+		if err := resp.Err(); err != nil {
+			return b.translate(err)
+		}
+		if err := b.takeAll(resp.Events); err != nil {
+			return err
+		}
+	}
+	return domain.Unavailablef("etcd at %s has ended the watch", b.addr)
+}
+
+// takeAll takes up events. A transaction's come together.
+func (b *Board) takeAll(events []*clientv3.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out news
+	var rev int64
+	for _, ev := range events {
+		rev = max(rev, ev.Kv.ModRevision)
+		if err := b.take(ev.Kv, ev.Type == mvccpb.DELETE, &out); err != nil {
+			return err
+		}
+	}
+	b.tell(&out, rev)
+	return nil
+}
+
+// reapStep is how many expired keys one transaction removes.
+const reapStep = 20
+
+// reapLoop is the reaper: it removes keys whose instant has come. Reads and
+// transactions take them for gone before, so it need not be punctual, and
+// nodes do it at different moments.
+func (b *Board) reapLoop() {
+	for {
+		select {
+		case <-time.After(time.Second + rand.N(time.Second)):
+		case <-b.closing.Done():
+			return
+		}
+		_ = b.reap(b.closing) // the next round tries again
+	}
+}
+
+// reap removes what has expired.
+func (b *Board) reap(ctx context.Context) error {
+	for {
+		b.mu.Lock()
+		first, ok := b.mirror.expiries.First()
+		b.mu.Unlock()
+		if !ok || first.at > time.Now().UnixMilli() {
+			return nil
+		}
+		r := newRequest(ctx)
+		r.judge = func(t *tx) bool {
+			n := 0
+			for m := range t.m.expiries.All() {
+				if m.at > t.now || n == reapStep {
+					break
+				}
+				t.head(m.name)
+				n++
+			}
+			return true
+		}
+		if err := b.doAll(ctx, &r); err != nil {
+			return err
+		}
+		if err := b.fresh(ctx); err != nil {
+			return err
+		}
+	}
+}

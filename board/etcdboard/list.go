@@ -1,0 +1,191 @@
+package etcdboard
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file has lists. A list lies in segments, numbered from left to right;
+// its head has the numbers of the first and the last, which are never empty.
+// Segments between them may be gone. Whoever makes or removes a segment writes
+// the head, whoever changes items notes it: so two changes at opposite ends of
+// a long list do not meet, and none is judged by bounds that have moved.
+
+func (t *tx) segment(n name, number int64) *segment {
+	s, _ := t.get(n.segmentKey(number)).(*segment)
+	return s
+}
+
+// ownSegment returns a copy of a segment, to be changed; an empty one when it
+// is not there.
+func (t *tx) ownSegment(n name, number int64) *segment {
+	s := t.segment(n, number)
+	key := n.segmentKey(number)
+	if _, mine := t.layer.writes[key]; mine && s != nil {
+		return s
+	}
+	if s == nil {
+		s = &segment{}
+	} else {
+		s = s.clone()
+	}
+	t.put(key, s)
+	return s
+}
+
+func (t *tx) pushRight(n name, items []string) error {
+	if len(items) == 0 {
+		_, err := t.lookup(n, kindList)
+		return err
+	}
+	h, err := t.extend(n)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if h.lo > h.hi || t.segment(n, h.hi).full() {
+			h = t.change(n, h)
+			h.hi++
+		}
+		s := t.ownSegment(n, h.hi)
+		s.items = append(s.items, strings.Clone(it))
+	}
+	return nil
+}
+
+func (t *tx) pushLeft(n name, items []string) error {
+	if len(items) == 0 {
+		_, err := t.lookup(n, kindList)
+		return err
+	}
+	h, err := t.extend(n)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if h.lo > h.hi || t.segment(n, h.lo).full() {
+			h = t.change(n, h)
+			h.lo--
+		}
+		s := t.ownSegment(n, h.lo)
+		s.items = slices.Insert(s.items, 0, strings.Clone(it))
+	}
+	return nil
+}
+
+// extend returns the head of a list that is pushed to. That of a list which is
+// there is only noted: most pushes leave it as it is.
+func (t *tx) extend(n name) (*head, error) {
+	h, err := t.lookup(n, kindList)
+	if h != nil || err != nil {
+		return h, err
+	}
+	return t.own(n, kindList)
+}
+
+// popRight takes the last item of a list that is there. It returns the head,
+// nil when that was the only one.
+func (t *tx) popRight(n name, h *head) (string, *head) {
+	s := t.ownSegment(n, h.hi)
+	last := len(s.items) - 1
+	it := s.items[last]
+	s.items = s.items[:last]
+	if last > 0 {
+		return it, h
+	}
+	return it, t.removeSegment(n, h, h.hi)
+}
+
+// popLeft takes the first item of a list that is there, like popRight.
+func (t *tx) popLeft(n name, h *head) *head {
+	s := t.ownSegment(n, h.lo)
+	s.items = s.items[1:]
+	if len(s.items) > 0 {
+		return h
+	}
+	return t.removeSegment(n, h, h.lo)
+}
+
+// removeSegment takes out an emptied segment and moves the bounds where they
+// were at it. It returns the head, nil when the list is empty.
+func (t *tx) removeSegment(n name, h *head, number int64) *head {
+	t.del(n.segmentKey(number))
+	h = t.change(n, h)
+	for h.lo <= h.hi && t.peek(n.segmentKey(h.lo)) == nil {
+		h.lo++
+	}
+	for h.lo <= h.hi && t.peek(n.segmentKey(h.hi)) == nil {
+		h.hi--
+	}
+	if h.lo > h.hi {
+		t.drop(n, h)
+		return nil
+	}
+	return h
+}
+
+// length is how long a list is by the mirror and what was changed since.
+func (t *tx) length(n name, h *head) int {
+	total := t.m.space(n.space).lengths[n.key]
+	prefix := n.in(roomSegment) + "\x00"
+	count := func(key string, v any) {
+		if strings.HasPrefix(key, prefix) {
+			total += items(v) - items(t.m.cells[key].value)
+		}
+	}
+	for key, v := range t.kept.writes {
+		if _, again := t.layer.writes[key]; !again {
+			count(key, v)
+		}
+	}
+	for key, v := range t.layer.writes {
+		count(key, v)
+	}
+	return total
+}
+
+func (t *tx) append(n name, most int64, items []string) error {
+	if err := t.pushRight(n, items); err != nil {
+		return err
+	}
+	h, err := t.lookup(n, kindList)
+	if h == nil {
+		return err
+	}
+	for over := int64(t.length(n, h)) - most; over > 0 && h != nil; over-- {
+		h = t.popLeft(n, h)
+	}
+	return nil
+}
+
+func (t *tx) trimRight(n name, count int64) error {
+	h, err := t.lookup(n, kindList)
+	for ; h != nil && count > 0; count-- {
+		_, h = t.popRight(n, h)
+	}
+	return err
+}
+
+func (t *tx) dropItems(n name, gone []string) error {
+	h, err := t.lookup(n, kindList)
+	if h == nil || len(gone) == 0 {
+		return err
+	}
+	drop := make(map[string]struct{}, len(gone))
+	for _, it := range gone {
+		drop[it] = struct{}{}
+	}
+	is := func(it string) bool { _, ok := drop[it]; return ok }
+	for i, last := h.lo, h.hi; i <= last && h != nil; i++ {
+		s, _ := t.peek(n.segmentKey(i)).(*segment)
+		if s == nil || !slices.ContainsFunc(s.items, is) {
+			continue
+		}
+		own := t.ownSegment(n, i)
+		own.items = slices.DeleteFunc(own.items, is)
+		if len(own.items) == 0 {
+			h = t.removeSegment(n, h, i)
+		}
+	}
+	return nil
+}

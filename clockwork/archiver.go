@@ -1,0 +1,248 @@
+package clockwork
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+const (
+	// archiveRest is how many times as long as it worked the archiver rests:
+	// with much to copy it takes half of one processor, so that it does not
+	// slow down the work it is about; with nothing to copy it looks at
+	// thousands of contexts only now and then.
+	archiveRest     = 1
+	archiveIdleRest = 20
+	// archiveEvery is the least pause between two looks at a board where
+	// nothing waits, archiveSeldom the longest.
+	archiveEvery  = time.Second
+	archiveSeldom = 10 * time.Second
+	// archivePages is how many batches one context gets before the next has its turn.
+	archivePages = 8
+	// archiveWithin bounds one call of the archive: one that is silent is down.
+	archiveWithin = time.Minute
+	// archiveDownMost bounds the pause between two tries while it is down.
+	archiveDownMost = 30 * time.Second
+	// forgetEvery is how often the archive is cleared of what is old, forgetBatch
+	// how much of it at once.
+	forgetEvery = time.Hour
+	forgetBatch = 1000
+)
+
+// ArchiveObserver takes what the archiver does, for metrics.
+type ArchiveObserver interface {
+	// ArchiveBacklog says how many ends wait for the archive and how old the
+	// oldest is. n < 0: this node no longer knows, another does it.
+	ArchiveBacklog(n int, age time.Duration)
+	// Archived counts ends that the archive has.
+	Archived(n int)
+	// ArchiveFailed counts calls of the archive that failed, ArchiveRefused
+	// records that it will never take.
+	ArchiveFailed()
+	ArchiveRefused()
+}
+
+// ArchiverConfig says where to and for how long.
+type ArchiverConfig struct {
+	// Archive takes what ended. Required.
+	Archive archive.Archive
+	// Keep is how long records stay in it. Required.
+	Keep time.Duration
+	// Logger takes what a person should know. Required.
+	Logger *slog.Logger
+	// Observer counts. Required.
+	Observer ArchiveObserver
+}
+
+// Archives is the routine that copies ended work into the archive. A copy is
+// durable there before the board is told that it may let go: a crash between
+// the two copies again, and the archive takes each end once. While the archive
+// is down everything stays on the board, and is caught up on after.
+func Archives(b board.Board, e *work.Engine, cfg ArchiverConfig) Routine {
+	a := &archiver{board: b, engine: e, ArchiverConfig: cfg}
+	return Routine{Name: "archiver", Round: a.round}
+}
+
+type archiver struct {
+	board  board.Board
+	engine *work.Engine
+	ArchiverConfig
+
+	// Of the round that goes on.
+	down     time.Time // since when the archive fails; zero while it does not
+	tries    int       // since then
+	forgotAt time.Time // when what is old was last removed
+}
+
+// round copies until ctx ends or the board cannot be asked.
+func (a *archiver) round(ctx context.Context) error {
+	defer a.Observer.ArchiveBacklog(-1, 0)
+	for ctx.Err() == nil {
+		began := time.Now()
+		p := pass{archiver: a}
+		if err := EachTenant(ctx, a.board, func(t domain.TenantID) error { return p.tenant(ctx, t) }); err != nil {
+			return err
+		}
+		a.tell(p, time.Now())
+		if !p.more && p.failed == nil {
+			a.forget(ctx, began)
+		}
+		pause(ctx, a.rest(p, time.Since(began)))
+	}
+	return nil
+}
+
+// rest is the pause after a pass that took so long.
+func (a *archiver) rest(p pass, took time.Duration) time.Duration {
+	switch {
+	case p.failed != nil:
+		return min(archiveEvery<<min(a.tries, 10), archiveDownMost)
+	case p.more:
+		return took * archiveRest
+	}
+	return min(max(took*archiveIdleRest, archiveEvery), archiveSeldom)
+}
+
+// tell writes once that the archive is down, and once that it is back.
+func (a *archiver) tell(p pass, now time.Time) {
+	age := time.Duration(0)
+	if p.oldestMs > 0 {
+		age = max(0, now.Sub(time.UnixMilli(p.oldestMs)))
+	}
+	a.Observer.ArchiveBacklog(p.waiting, age)
+	switch {
+	case p.failed != nil:
+		if a.down.IsZero() {
+			a.down, a.tries = now, 0
+			a.Logger.Error("the archive cannot be written; what has ended stays on the board until it can", "waiting", p.waiting, "err", p.failed)
+		}
+		a.tries++
+		a.Observer.ArchiveFailed()
+	case !a.down.IsZero() && p.copied > 0:
+		a.Logger.Info("the archive is back", "after", now.Sub(a.down).Round(time.Second), "waiting", p.waiting)
+		a.down = time.Time{}
+	}
+}
+
+// forget removes what is older than records are kept.
+func (a *archiver) forget(ctx context.Context, now time.Time) {
+	if now.Sub(a.forgotAt) < forgetEvery {
+		return
+	}
+	for ctx.Err() == nil {
+		began := time.Now()
+		call, cancel := context.WithTimeout(ctx, archiveWithin)
+		n, err := a.Archive.Delete(call, now.Add(-a.Keep), forgetBatch)
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				a.Observer.ArchiveFailed()
+				a.Logger.Warn("old records not removed from the archive; tried again in an hour", "err", err)
+			}
+			break
+		}
+		if n < forgetBatch {
+			break
+		}
+		pause(ctx, time.Since(began)*archiveRest)
+	}
+	a.forgotAt = now
+}
+
+// pass is one look at all contexts.
+type pass struct {
+	*archiver
+	copied   int
+	waiting  int   // what is left on the board
+	oldestMs int64 // when the oldest of that ended; 0 when not known
+	more     bool  // there was more than one context's share
+	failed   error // of the archive: nothing more is copied in this pass
+}
+
+// tenant copies one context's share. What the archive fails on is no error: it
+// stays where it is.
+func (p *pass) tenant(ctx context.Context, t domain.TenantID) error {
+	for range archivePages {
+		left, err := p.engine.Backlog(ctx, t)
+		if err != nil || left.Waiting == 0 {
+			return err
+		}
+		if p.failed == nil {
+			if err := p.copy(ctx, left); err != nil {
+				return err
+			}
+		}
+		if p.failed != nil {
+			p.leave(left)
+			return nil
+		}
+	}
+	left, err := p.engine.Backlog(ctx, t)
+	if err == nil && left.Waiting > 0 {
+		p.more = true
+		p.leave(left)
+	}
+	return err
+}
+
+// leave counts what stays on the board.
+func (p *pass) leave(l work.Backlog) {
+	p.waiting += l.Waiting
+	if l.OldestMs > 0 && (p.oldestMs == 0 || l.OldestMs < p.oldestMs) {
+		p.oldestMs = l.OldestMs
+	}
+}
+
+// copy copies a batch and marks it on the board.
+func (p *pass) copy(ctx context.Context, left work.Backlog) error {
+	ended, covered, err := p.engine.Ended(ctx, left, archive.MaxBatch)
+	if err != nil {
+		return err
+	}
+	records := make([]archive.Record, 0, len(ended))
+	for _, e := range ended {
+		r, err := archive.OfJob(left.Tenant, e.Job, e.Logs)
+		if err != nil {
+			p.refused(e.Job.Key().String(), left.Tenant, err)
+			continue
+		}
+		records = append(records, r)
+	}
+	if p.failed = p.put(ctx, records); p.failed != nil {
+		return ctx.Err()
+	}
+	p.copied += covered
+	p.Observer.Archived(len(records))
+	return unlessChanged(p.engine.MarkArchived(ctx, left, covered))
+}
+
+// put hands records to the archive, each by itself where it refuses one: that
+// one is left out, so that it does not stop all others for ever.
+func (p *pass) put(ctx context.Context, records []archive.Record) error {
+	call, cancel := context.WithTimeout(ctx, archiveWithin)
+	defer cancel()
+	err := p.Archive.Put(call, records)
+	if !errors.Is(err, domain.ErrInvalid) {
+		return err
+	}
+	for i := range records {
+		err := p.Archive.Put(call, records[i:i+1])
+		if errors.Is(err, domain.ErrInvalid) {
+			p.refused(records[i].Key, records[i].Context, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) refused(key string, t domain.TenantID, err error) {
+	p.Observer.ArchiveRefused()
+	p.Logger.Error("the archive refused a record; it will be gone when it expires on the board", "item", key, "context", uint32(t), "err", err)
+}

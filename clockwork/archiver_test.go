@@ -1,0 +1,484 @@
+package clockwork_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// shelf is an archive in memory that can be down, refuse a key, and tell when
+// it is written to. It has only what the archiver needs.
+type shelf struct {
+	archive.Archive
+	before, after func(ctx context.Context) error // of each Put; may be nil
+	refuse        string                          // a key that is invalid
+
+	mu      sync.Mutex
+	down    bool
+	records map[end]archive.Record
+	deletes []time.Time
+	old     int // how many Delete still finds
+}
+
+// end is a record's identity.
+type end struct {
+	tenant domain.TenantID
+	key    string
+	ms     int64
+}
+
+func newShelf() *shelf { return &shelf{records: map[end]archive.Record{}} }
+
+func (s *shelf) set(down bool) { s.mu.Lock(); defer s.mu.Unlock(); s.down = down }
+
+func (s *shelf) Put(ctx context.Context, records []archive.Record) error {
+	if s.before != nil {
+		if err := s.before(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.put(records); err != nil {
+		return err
+	}
+	if s.after != nil {
+		return s.after(ctx)
+	}
+	return nil
+}
+
+func (s *shelf) put(records []archive.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return domain.Unavailablef("the archive cannot be reached")
+	}
+	if err := archive.CheckBatch(records); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Key == s.refuse {
+			return domain.Invalidf("record %q is not wanted", r.Key)
+		}
+	}
+	for _, r := range records {
+		s.records[end{r.Context, r.Key, r.EndMs}] = r
+	}
+	return nil
+}
+
+func (s *shelf) Delete(_ context.Context, before time.Time, limit int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deletes = append(s.deletes, before)
+	n := min(s.old, limit)
+	s.old -= n
+	return n, nil
+}
+
+// keys are those of what it has, of one context, by key.
+func (s *shelf) keys(tenant domain.TenantID) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := map[string]int{}
+	for e := range s.records {
+		if e.tenant == tenant {
+			keys[e.key]++
+		}
+	}
+	return keys
+}
+
+// gauge takes what the archiver tells.
+type gauge struct {
+	mu                        sync.Mutex
+	waiting                   int
+	age                       time.Duration
+	archived, failed, refused int
+}
+
+func (g *gauge) ArchiveBacklog(n int, age time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting, g.age = n, age
+}
+func (g *gauge) Archived(n int)  { g.mu.Lock(); defer g.mu.Unlock(); g.archived += n }
+func (g *gauge) ArchiveFailed()  { g.mu.Lock(); defer g.mu.Unlock(); g.failed++ }
+func (g *gauge) ArchiveRefused() { g.mu.Lock(); defer g.mu.Unlock(); g.refused++ }
+
+func (g *gauge) backlog() (int, time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting, g.age
+}
+
+// yard is a board with jobs that end, and an archive.
+type yard struct {
+	*testing.T
+	board  board.Board
+	engine *work.Engine
+	shelf  *shelf
+	gauge  *gauge
+	log    *bytes.Buffer
+}
+
+// inYard runs a test in virtual time, on a board that says it is archived.
+func inYard(t *testing.T, test func(y *yard)) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), shelf: newShelf(), gauge: &gauge{}, log: &bytes.Buffer{}}
+		var contexts board.Batch
+		contexts.Include(layout.Contexts, "1", "2")
+		if err := b.Commit(t.Context(), contexts); err != nil {
+			t.Fatal(err)
+		}
+		if err := y.engine.SetArchive(t.Context(), "shelf"); err != nil {
+			t.Fatal(err)
+		}
+		test(y)
+	})
+}
+
+// archiver is the routine, on b.
+func (y *yard) archiver(b board.Board) clockwork.Routine {
+	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.shelf, Keep: time.Hour,
+		Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
+}
+
+func (y *yard) pruner(keep time.Duration) clockwork.Routine {
+	return clockwork.Prunes(y.board, y.engine, keep)
+}
+
+// end submits a job and ends it: nobody runs it, so a cancel does.
+func (y *yard) end(tenant domain.TenantID, id domain.JobID, lines ...string) {
+	y.Helper()
+	job := &domain.Job{ID: id, CallerID: 1, ContextID: tenant, Script: "x", ScriptType: "shell"}
+	if got, err := y.engine.Submit(y.Context(), tenant, []*domain.Job{job}); err != nil || got[0].Err != nil {
+		y.Fatal(err, got)
+	}
+	if len(lines) > 0 {
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		for _, l := range lines {
+			b.PushRight(layout.Logs(job.Key()), layout.EncodeLog(domain.Log{Stream: "stdout", Line: l}))
+		}
+		if err := y.board.Commit(y.Context(), b); err != nil {
+			y.Fatal(err)
+		}
+	}
+	y.cancel(tenant, job.Key())
+}
+
+func (y *yard) cancel(tenant domain.TenantID, key domain.JobKey) {
+	y.Helper()
+	if _, err := y.engine.Cancel(y.Context(), tenant, key, 1); err != nil {
+		y.Fatal(err)
+	}
+}
+
+// onBoard is how many jobs the board has of a context.
+func (y *yard) onBoard(tenant domain.TenantID) int {
+	y.Helper()
+	n := 0
+	for cursor := ""; ; {
+		keys, next, err := y.board.Keys(y.Context(), layout.SpaceOf(tenant), layout.JobPrefix, cursor, 1000)
+		if err != nil {
+			y.Fatal(err)
+		}
+		n += len(keys)
+		if cursor = next; cursor == "" {
+			return n
+		}
+	}
+}
+
+func (y *yard) waiting(tenant domain.TenantID) int {
+	y.Helper()
+	l, err := y.engine.Backlog(y.Context(), tenant)
+	if err != nil {
+		y.Fatal(err)
+	}
+	return l.Waiting
+}
+
+func TestWhatHasEndedIsArchivedAndThenExpires(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.end(1, 1, "one", "two")
+		y.end(2, 1)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(1)); diff != "" {
+			t.Errorf("context 1 (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(2)); diff != "" {
+			t.Errorf("context 2 (-want +got):\n%s", diff)
+		}
+		for e, r := range y.shelf.records {
+			j, err := r.Job()
+			if err != nil || j.Status != domain.JobError || j.Reason != domain.ReasonCancelled || j.Script != "x" || j.ContextID != e.tenant {
+				t.Errorf("got job %+v, %v", j, err)
+			}
+			if e.tenant == 1 && (len(r.Logs) != 2 || r.Logs[1].Line != "two") {
+				t.Errorf("got log %+v", r.Logs)
+			}
+		}
+		if n := y.onBoard(1); n != 1 {
+			t.Errorf("got %d jobs on the board before retention, want 1", n)
+		}
+		time.Sleep(2 * time.Hour)
+		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
+			t.Errorf("got %d jobs on the board after retention, want none", n)
+		}
+	})
+}
+
+func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
+	const jobs = 3600
+	inYard(t, func(y *yard) {
+		y.shelf.set(true)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
+		for id := range domain.JobID(jobs) {
+			y.end(1+domain.TenantID(id%2), id+1)
+			time.Sleep(time.Second)
+		}
+		if n := y.onBoard(1) + y.onBoard(2); n != jobs {
+			t.Fatalf("got %d jobs on the board, want all %d: none is archived", n, jobs)
+		}
+		// The last look may be half a minute old.
+		if n, age := y.gauge.backlog(); n < jobs-35 || age < time.Hour-35*time.Second {
+			t.Errorf("got a backlog of %d, %v old, want about %d, an hour old", n, age, jobs)
+		}
+		if n := strings.Count(y.log.String(), "level=ERROR"); n != 1 {
+			t.Errorf("got %d error lines in an hour, want 1:\n%s", n, y.log)
+		}
+		y.shelf.set(false)
+		time.Sleep(5 * time.Minute)
+		if n := len(y.shelf.keys(1)) + len(y.shelf.keys(2)); n != jobs {
+			t.Errorf("got %d jobs in the archive, want %d", n, jobs)
+		}
+		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
+			t.Errorf("got %d jobs left on the board, want none", n)
+		}
+		if n, age := y.gauge.backlog(); n != 0 || age != 0 {
+			t.Errorf("got a backlog of %d, %v old, want none", n, age)
+		}
+		if y.gauge.archived != jobs || y.gauge.failed == 0 {
+			t.Errorf("counted %d archived and %d failures, want %d and some", y.gauge.archived, y.gauge.failed, jobs)
+		}
+		if n := strings.Count(y.log.String(), "the archive is back"); n != 1 {
+			t.Errorf("got %d lines that it is back, want 1:\n%s", n, y.log)
+		}
+	})
+}
+
+// TestACrashBetweenAnyTwoSteps lets the archiver's node die at each point of
+// a copy; another takes over. Nothing is lost or doubled.
+func TestACrashBetweenAnyTwoSteps(t *testing.T) {
+	marks := func(c faultboard.Call) bool {
+		if c.Batch == nil {
+			return false
+		}
+		for _, op := range c.Batch.Ops {
+			if op.Key == layout.Trimmed {
+				return true
+			}
+		}
+		return false
+	}
+	for _, step := range []string{"before the copy", "after the copy", "before the mark", "after the mark"} {
+		t.Run(step, func(t *testing.T) {
+			inYard(t, func(y *yard) {
+				for id := range domain.JobID(5) {
+					y.end(1, id+1)
+				}
+				crashed := make(chan struct{})
+				var once sync.Once
+				die := func(ctx context.Context) error {
+					once.Do(func() { close(crashed) })
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				cfg := faultboard.Config{}
+				switch step {
+				case "before the copy":
+					y.shelf.before = die
+				case "after the copy":
+					y.shelf.after = die
+				case "before the mark":
+					cfg.Before = func(ctx context.Context, c faultboard.Call) error {
+						if marks(c) {
+							return die(ctx)
+						}
+						return nil
+					}
+				case "after the mark":
+					cfg.After = func(ctx context.Context, c faultboard.Call) error {
+						if marks(c) {
+							return die(ctx)
+						}
+						return nil
+					}
+				}
+				f := faultboard.New(y.board, cfg)
+				stop := run(t, f, "n0/a", y.archiver(f))
+				<-crashed
+				f.Cut() // it frees nothing
+				stop()
+				y.shelf.before, y.shelf.after = nil, nil
+				y.end(1, 6)
+				defer run(t, y.board, "n1/a", y.archiver(y.board), y.pruner(time.Minute))()
+				time.Sleep(5 * time.Minute)
+				want := map[string]int{"job:1:1": 1, "job:1:2": 1, "job:1:3": 1, "job:1:4": 1, "job:1:5": 1, "job:1:6": 1}
+				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if n, m := y.waiting(1), y.onBoard(1); n != 0 || m != 0 {
+					t.Errorf("got %d that wait and %d jobs on the board, want none", n, m)
+				}
+			})
+		})
+	}
+}
+
+func TestABoardWhoseAnswersAreLost(t *testing.T) {
+	inYard(t, func(y *yard) {
+		f := faultboard.New(y.board, faultboard.Config{Seed: 3, Refuse: 0.1, Lose: 0.3})
+		defer run(y.T, f, "n/a", y.archiver(f))()
+		const jobs = 300
+		for id := range domain.JobID(jobs) {
+			y.end(1, id+1)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		if n := len(y.shelf.keys(1)); n != jobs || y.waiting(1) != 0 {
+			t.Errorf("got %d jobs in the archive and %d that wait, want %d and none", n, y.waiting(1), jobs)
+		}
+		if n, err := y.engine.Prune(t.Context(), 1, time.Now()); err != nil || n != jobs {
+			t.Errorf("prune: got %d, %v, want %d", n, err, jobs)
+		}
+	})
+}
+
+func TestAJobThatWasStartedAgainHasTwoRecords(t *testing.T) {
+	inYard(t, func(y *yard) {
+		key := domain.JobKey{Caller: 1, ID: 1}
+		y.end(1, 1)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
+		time.Sleep(10 * time.Second)
+		if _, err := y.engine.Retry(t.Context(), 1, key); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		y.cancel(1, key)
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(map[string]int{"job:1:1": 2}, y.shelf.keys(1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := y.onBoard(1); n != 0 {
+			t.Errorf("got %d jobs on the board, want none", n)
+		}
+	})
+}
+
+func TestARefusedRecordStopsNoOther(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.refuse = "job:1:2"
+		for id := range domain.JobID(3) {
+			y.end(1, id+1)
+		}
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1, "job:1:3": 1}, y.shelf.keys(1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if y.gauge.refused != 1 || !strings.Contains(y.log.String(), "item=job:1:2") {
+			t.Errorf("counted %d refused, log:\n%s", y.gauge.refused, y.log)
+		}
+	})
+}
+
+func TestASilentArchiveIsDown(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.before = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		y.end(1, 1)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(3 * time.Minute)
+		if n, age := y.gauge.backlog(); n != 1 || age < time.Minute {
+			t.Errorf("got a backlog of %d, %v old, want 1, minutes old", n, age)
+		}
+	})
+}
+
+func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.end(1, 1)
+		// A node without an archive, on a board that others archive.
+		defer run(y.T, y.board, "n/a", y.pruner(time.Minute))()
+		time.Sleep(time.Hour)
+		if n := y.onBoard(1); n != 1 {
+			t.Fatalf("got %d jobs on the board, want 1", n)
+		}
+		// Told that there is no archive any more, it lets go.
+		if err := y.engine.SetArchive(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := y.onBoard(1); n != 0 {
+			t.Errorf("got %d jobs on the board, want none", n)
+		}
+		// An archive that comes later begins with what is still there.
+		if err := y.engine.SetArchive(t.Context(), "shelf"); err != nil {
+			t.Fatal(err)
+		}
+		y.end(1, 2)
+		defer run(y.T, y.board, "m/a", y.archiver(y.board))()
+		time.Sleep(5 * time.Minute)
+		if diff := cmp.Diff(map[string]int{"job:1:2": 1}, y.shelf.keys(1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if n := y.onBoard(1); n != 0 {
+			t.Errorf("got %d jobs on the board, want none", n)
+		}
+	})
+}
+
+func TestTheArchiveIsClearedOfWhatIsOld(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.old = 2500
+		began := time.Now()
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(90 * time.Minute)
+		y.shelf.mu.Lock()
+		defer y.shelf.mu.Unlock()
+		if y.shelf.old != 0 || len(y.shelf.deletes) != 4 { // 1000, 1000, 500; an hour later none
+			t.Errorf("got %d left after %d calls, want none after 4", y.shelf.old, len(y.shelf.deletes))
+		}
+		if got := began.Sub(y.shelf.deletes[0]); got != time.Hour {
+			t.Errorf("removed what is older than %v, want what is older than an hour", got)
+		}
+	})
+}
+
+func TestANodeThatStopsNoLongerSaysWhatWaits(t *testing.T) {
+	inYard(t, func(y *yard) {
+		stop := run(y.T, y.board, "n/a", y.archiver(y.board))
+		time.Sleep(5 * time.Second)
+		stop()
+		if n, _ := y.gauge.backlog(); n >= 0 {
+			t.Errorf("got a backlog of %d after the end, want that it is not known", n)
+		}
+	})
+}

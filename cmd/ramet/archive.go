@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/postgresarchive"
+	"github.com/ramet-run/ramet/archive/sqlitearchive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+// archiveFile is the embedded archive, in the data folder.
+const archiveFile = "archive.db"
+
+// archivePlace is where to archive, as the options say it.
+type archivePlace struct {
+	kind string // sqlite, postgres, none
+	url  string // of postgres
+	file string // of sqlite
+	name string // for the board, without secrets; "" for none
+}
+
+// parseArchive reads the URL of an archive; "" is the default: a file in the
+// data folder beside an embedded board, none otherwise.
+//
+// Errors: [domain.ErrInvalid].
+func parseArchive(text, boardURL, dataDir string) (archivePlace, error) {
+	scheme, rest, _ := strings.Cut(text, ":")
+	switch scheme {
+	case "":
+		if text == "" && boardKind(boardURL) != "embedded" {
+			return archivePlace{kind: "none"}, nil
+		}
+		if text == "" {
+			return sqlitePlace(filepath.Join(dataDir, archiveFile)), nil
+		}
+	case "none":
+		return archivePlace{kind: "none"}, nil
+	case "sqlite":
+		file := strings.TrimPrefix(rest, "//")
+		if file == "" {
+			file = archiveFile
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dataDir, file)
+		}
+		return sqlitePlace(file), nil
+	case "postgres", "postgresql":
+		u, err := url.Parse(text)
+		if err != nil {
+			break
+		}
+		return archivePlace{kind: "postgres", url: text, name: publicName(u)}, nil
+	}
+	return archivePlace{}, domain.Invalidf("archive: want postgres://user:password@host/database, sqlite:FILE or none")
+}
+
+func sqlitePlace(file string) archivePlace {
+	return archivePlace{kind: "sqlite", file: file, name: "sqlite:" + file}
+}
+
+// publicName is a database's URL without who asks and how: two nodes that
+// archive to the same place may log in as different users.
+func publicName(u *url.URL) string {
+	plain := url.URL{Scheme: "postgres", Host: u.Host, Path: u.Path}
+	keep := url.Values{}
+	for _, name := range []string{"host", "port", "dbname", "schema"} {
+		if v := u.Query().Get(name); v != "" {
+			keep.Set(name, v)
+		}
+	}
+	plain.RawQuery = keep.Encode()
+	return plain.String()
+}
+
+func (p archivePlace) open(ctx context.Context) (archive.Archive, error) {
+	switch p.kind {
+	case "sqlite":
+		a, err := sqlitearchive.Open(ctx, p.file)
+		if err != nil {
+			return nil, err // not a: a nil *Archive is no nil archive.Archive
+		}
+		return a, nil
+	case "postgres":
+		a, err := postgresarchive.Open(p.url)
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return nil, nil
+}
+
+// openArchive opens the node's archive and tells the board of it. What the
+// board knows goes before a default: a command on a folder whose node archives
+// to a server must not begin another archive.
+func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archive, kind string, err error) {
+	place, err := parseArchive(o.archiveURL, o.boardURL, o.dataDir)
+	if err != nil {
+		return nil, "", err
+	}
+	engine := work.New(b, work.Config{})
+	was, err := engine.Archive(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if was != place.name && was != "" && o.archiveURL == "" {
+		o.log.Warn("this node archives nothing: others of its board archive elsewhere; give it the same --archive", "archive", was)
+		return nil, "none", nil
+	}
+	if a, err = place.open(ctx); err != nil {
+		return nil, "", err
+	}
+	if was != place.name {
+		if was != "" {
+			o.log.Warn("what ends from now on is archived elsewhere; records stay where they are", "was", was, "is", place.kind)
+		}
+		if err = engine.SetArchive(ctx, place.name); err != nil {
+			if a != nil {
+				a.Close()
+			}
+			return nil, "", err
+		}
+	}
+	return a, place.kind, nil
+}

@@ -1,0 +1,201 @@
+// Package etcdtest starts private etcd servers for tests and benchmarks: real
+// processes, each in a folder of its own, gone with the test.
+package etcdtest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Member is one etcd process. Its methods are for one goroutine.
+type Member struct {
+	t      testing.TB
+	bin    string
+	dir    string
+	client string // URL for clients
+	args   []string
+	cmd    *exec.Cmd
+}
+
+// ready is how long a server may take to answer.
+const ready = 30 * time.Second
+
+// Start starts a server on free loopback ports, with more flags of etcd such
+// as "--max-txn-ops=64". The test is skipped where there is no etcd. The server
+// is killed when the test ends, also when the test's process dies.
+func Start(t testing.TB, flags ...string) *Member {
+	t.Helper()
+	return Cluster(t, 1, flags...)[0]
+}
+
+// Cluster starts a cluster of n members.
+func Cluster(t testing.TB, n int, flags ...string) []*Member {
+	t.Helper()
+	bin := find(t)
+	ports := free(t, 2*n)
+	var peers []string
+	for i := range n {
+		peers = append(peers, fmt.Sprintf("m%d=http://%s", i, ports[2*i+1]))
+	}
+	members := make([]*Member, n)
+	for i := range n {
+		scheme := "http://"
+		for _, f := range flags {
+			if strings.HasPrefix(f, "--cert-file") {
+				scheme = "https://"
+			}
+		}
+		m := &Member{t: t, bin: bin, dir: t.TempDir(), client: scheme + ports[2*i]}
+		m.args = append([]string{
+			"--name", fmt.Sprintf("m%d", i), "--data-dir", m.dir, "--log-level", "error",
+			"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
+			"--listen-peer-urls", "http://" + ports[2*i+1], "--initial-advertise-peer-urls", "http://" + ports[2*i+1],
+			"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", filepath.Base(m.dir),
+			"--listen-metrics-urls", "",
+		}, flags...)
+		members[i] = m
+		t.Cleanup(m.Kill)
+		m.start()
+	}
+	for _, m := range members {
+		m.await()
+	}
+	return members
+}
+
+// find is the server that scripts/install-test-servers has built, or else one
+// that is installed.
+func find(t testing.TB) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	if bin := filepath.Join(filepath.Dir(file), "..", "..", "bin", "etcd"); exists(bin) {
+		return bin
+	}
+	if bin, err := exec.LookPath("etcd"); err == nil {
+		return bin
+	}
+	const missing = "there is no etcd: run scripts/install-test-servers"
+	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+func exists(file string) bool { _, err := os.Stat(file); return err == nil }
+
+// free finds ports that nobody listens at.
+func free(t testing.TB, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatalf("find a free port: %v", err)
+		}
+		defer l.Close() // only when all are found, so that they differ
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs
+}
+
+// output keeps what a server says, for when it fails.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (m *Member) start() {
+	m.t.Helper()
+	m.cmd = exec.Command(m.bin, m.args...)
+	m.cmd.Stderr = &output{}
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatalf("start %s: %v", m.bin, err)
+	}
+}
+
+// await waits until the member serves: then its cluster has a leader.
+func (m *Member) await() {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), ready)
+	defer cancel()
+	for ctx.Err() == nil {
+		if m.healthy(ctx) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	o := m.cmd.Stderr.(*output)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m.t.Fatalf("etcd at %s does not serve:\n%s", m.client, o.buf.String())
+}
+
+func (m *Member) healthy(ctx context.Context) bool {
+	if strings.HasPrefix(m.client, "https") {
+		c, err := net.Dial("tcp", m.Addr())
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.client+"/health", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// Addr is host:port for clients.
+func (m *Member) Addr() string { return m.client[strings.LastIndex(m.client, "/")+1:] }
+
+// URL is a board's URL of some members, with a prefix.
+func URL(prefix string, members ...*Member) string {
+	var addrs []string
+	for _, m := range members {
+		addrs = append(addrs, m.Addr())
+	}
+	return "etcd://" + strings.Join(addrs, ",") + "/" + cmp.Or(prefix, "ramet")
+}
+
+// Kill ends the process as kill -9 does.
+func (m *Member) Kill() {
+	if m.cmd == nil {
+		return
+	}
+	_ = m.cmd.Process.Kill()
+	_ = m.cmd.Wait()
+	m.cmd = nil
+}
+
+// Restart starts the process again on its data.
+func (m *Member) Restart() {
+	m.t.Helper()
+	m.Kill()
+	m.start()
+	m.await()
+}

@@ -1,0 +1,182 @@
+// Package postgrestest starts private PostgreSQL servers for tests: real ones,
+// each in a folder of its own on a Unix socket only, gone with the test.
+package postgrestest
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is one private server. Its methods are for one goroutine.
+type Server struct {
+	t    testing.TB
+	bins string
+	dir  string // holds data, socket and log
+	as   *syscall.SysProcAttr
+	cmd  *exec.Cmd
+}
+
+// ready is how long a server may take to answer; recovery after Kill counts.
+const ready = 30 * time.Second
+
+// superuser is the role that owns everything; a socket needs no password.
+const superuser = "ramet"
+
+// Start makes a database and starts a server on it. Settings are lines of
+// postgresql.conf such as "synchronous_commit = off". The test is skipped where
+// PostgreSQL is not installed. The server is ended when the test ends, also
+// when the test's process dies.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	bins := find(t)
+	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+	dir, err := os.MkdirTemp("", "postgrestest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, bins: bins, dir: dir, as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}}
+	t.Cleanup(func() {
+		s.Kill()
+		os.RemoveAll(dir)
+	})
+	s.leaveRoot()
+	out, err := s.command("initdb", "--pgdata", s.data(), "--username", superuser, "--auth", "trust", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--no-sync", "--no-instructions").CombinedOutput()
+	if err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	conf := slices.Concat([]string{"listen_addresses = ''", "unix_socket_directories = '" + dir + "'", "shared_buffers = 32MB",
+		"max_connections = 50", "autovacuum = off"}, settings)
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, line := range conf {
+		if _, err := fmt.Fprintln(f, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run()
+	return s
+}
+
+// find finds the folder of the programs: Debian keeps each version's outside
+// of the path.
+func find(t testing.TB) string {
+	t.Helper()
+	if bin, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(bin)
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) > 0 {
+		return filepath.Dir(found[len(found)-1])
+	}
+	const missing = "PostgreSQL is not installed: apt-get install postgresql"
+	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// leaveRoot lets another user own the folder and run the programs where we are
+// root: PostgreSQL refuses to run as root.
+func (s *Server) leaveRoot() {
+	s.t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+	if err := os.Chown(s.dir, int(uid), int(gid)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(s.bins, name), args...)
+	c.Dir, c.SysProcAttr = s.dir, s.as
+	return c
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() {
+	s.t.Helper()
+	s.cmd = s.command("postgres", "-D", s.data())
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("start postgres: %v", err)
+	}
+	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if s.answers() {
+			return
+		}
+	}
+	text, _ := os.ReadFile(log.Name())
+	s.t.Fatalf("postgres in %s does not answer:\n%s", s.dir, text)
+}
+
+// answers reports whether the server takes sessions: it asks for one and looks
+// whether it is let in.
+func (s *Server) answers() bool {
+	c, err := net.Dial("unix", filepath.Join(s.dir, ".s.PGSQL.5432"))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	hello := "\x00\x03\x00\x00user\x00" + superuser + "\x00database\x00postgres\x00\x00"
+	c.Write(append([]byte{0, 0, 0, byte(len(hello) + 4)}, hello...))
+	b := make([]byte, 1)
+	_, err = c.Read(b)
+	return err == nil && b[0] == 'R' // E: it is starting up
+}
+
+// URL is postgres://..., of an empty database.
+func (s *Server) URL() string {
+	return "postgres:///postgres?" + url.Values{"host": {s.dir}, "user": {superuser}, "sslmode": {"disable"}}.Encode()
+}
+
+// Kill ends the server as a crash does: nothing is put in order. A second Kill
+// does nothing.
+func (s *Server) Kill() {
+	if s.cmd == nil || s.cmd.ProcessState != nil {
+		return
+	}
+	// Not SIGKILL: that would leave sessions and shared memory behind.
+	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+	_ = s.cmd.Wait()
+}
+
+// Restart kills the server if it runs and starts it again with the same data.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	s.run()
+}

@@ -1,0 +1,4 @@
+package salscript
+
+// Fill is fill, for fuzzing.
+var Fill = fill

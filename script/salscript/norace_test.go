@@ -1,0 +1,5 @@
+//go:build !race
+
+package salscript_test
+
+const raced = false

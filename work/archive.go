@@ -1,0 +1,198 @@
+package work
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file is what the archiver needs of ended work. The list
+// [layout.Finished] is pushed on the left and trimmed on the right; each entry
+// has a number, counted over all time. Two counters split it:
+//
+//	pushed ──> [ waits for the archive | archived, may expire ] ──> trimmed
+//	            left                   archived         right
+//
+// Both only grow, and each moves in a commit that is guarded by both.
+
+const (
+	// endedChunk is how many records are read at once: each may have 4 MiB, and
+	// as much log as its share allows.
+	endedChunk = 32
+	// endedBytes is about how large a stretch of ended jobs gets.
+	endedBytes = 8 << 20
+)
+
+// Archive says where ended work of this board is archived; "" is nowhere.
+func (e *Engine) Archive(ctx context.Context) (where string, err error) {
+	recs, err := e.board.Get(ctx, 0, layout.Archive)
+	if err != nil {
+		return "", err
+	}
+	return recs[0].Get(layout.ArchiveWhere), nil
+}
+
+// SetArchive says for all nodes of the board where ended work is archived; ""
+// is nowhere: then it expires although no archive has it.
+func (e *Engine) SetArchive(ctx context.Context, where string) error {
+	var b board.Batch
+	if where == "" {
+		b.Delete(layout.Archive)
+	} else {
+		b.Set(layout.Archive, board.Field{Name: layout.ArchiveWhere, Value: where})
+	}
+	return e.board.Commit(ctx, b)
+}
+
+// counts are the counters of the list of ended work, as read.
+type counts struct{ trimmed, archived string }
+
+func countsOf(r board.Record) counts {
+	return counts{r.Get(layout.TrimmedCount), r.Get(layout.ArchivedCount)}
+}
+
+// offset is how many entries at the right end are archived. A board that had
+// no archive before has trimmed more.
+func (c counts) offset() int { return max(0, number(c.archived)-number(c.trimmed)) }
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// Backlog is what of a context waits for the archive.
+type Backlog struct {
+	Tenant domain.TenantID
+	// Waiting is how many ends wait.
+	Waiting int
+	// OldestMs is when the oldest of them was, in Unix ms; 0 where its job is
+	// gone or was started again.
+	OldestMs int64
+
+	counts counts
+}
+
+// Backlog reads what of a context waits for the archive.
+func (e *Engine) Backlog(ctx context.Context, tenant domain.TenantID) (Backlog, error) {
+	l := Backlog{Tenant: tenant}
+	space := layout.SpaceOf(tenant)
+	length, err := e.board.Len(ctx, space, layout.Finished)
+	if err != nil || length[0] == 0 {
+		return l, err
+	}
+	recs, err := e.board.Get(ctx, space, layout.Trimmed)
+	if err != nil {
+		return l, err
+	}
+	l.counts = countsOf(recs[0])
+	if l.Waiting = max(0, length[0]-l.counts.offset()); l.Waiting == 0 {
+		return l, nil
+	}
+	keys, err := e.oldest(ctx, l, 1)
+	if err != nil || len(keys) == 0 {
+		return l, err
+	}
+	recs, err = e.board.GetFields(ctx, space, []string{layout.JobFinishedMs}, keys...)
+	if err == nil {
+		l.OldestMs = int64(number(recs[0].Get(layout.JobFinishedMs)))
+	}
+	return l, err
+}
+
+// oldest are up to n entries that wait, oldest first. They are counted from the
+// right, where nothing moves but what a commit of ours trims.
+func (e *Engine) oldest(ctx context.Context, l Backlog, n int) ([]string, error) {
+	n = min(n, l.Waiting)
+	keys, err := e.board.List(ctx, layout.SpaceOf(l.Tenant), layout.Finished, -(l.counts.offset() + n), n)
+	slices.Reverse(keys)
+	return keys, err
+}
+
+// Ended is an ended job with its log.
+type Ended struct {
+	Job  *domain.Job
+	Logs []domain.Log
+}
+
+// Ended reads a stretch of up to most of the oldest ends that wait for the
+// archive, and how many entries it covers. It ends early where jobs are large.
+// A job that was started again has its next end on the list too: it is left
+// out until then, as is one that is gone.
+func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (jobs []Ended, covered int, err error) {
+	keys, err := e.oldest(ctx, l, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	bytes := 0
+	for chunk := range slices.Chunk(keys, endedChunk) {
+		part, size, err := e.readEnded(ctx, layout.SpaceOf(l.Tenant), chunk)
+		if err != nil {
+			return nil, 0, err
+		}
+		jobs, covered = append(jobs, part...), covered+len(chunk)
+		if bytes += size; bytes > endedBytes {
+			break
+		}
+	}
+	return jobs, covered, nil
+}
+
+func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string) (jobs []Ended, bytes int, err error) {
+	recs, err := e.board.Get(ctx, space, keys...)
+	if err != nil {
+		return nil, 0, err
+	}
+	var lists []string
+	for i, item := range keys {
+		key, err := jobItem(item)
+		if err != nil || recs[i] == nil || slices.Contains(keys[:i], item) {
+			continue
+		}
+		// What a foreign program wrote wrongly is archived as far as it can be read.
+		j, _ := layout.DecodeJob(key, recs[i])
+		if !j.Final() || j.FinishedMs <= 0 {
+			continue
+		}
+		j.ContextID = domain.TenantID(space)
+		jobs, lists = append(jobs, Ended{Job: j}), append(lists, layout.Logs(key))
+		for _, f := range recs[i] {
+			bytes += len(f.Value)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, 0, nil
+	}
+	lengths, err := e.board.Len(ctx, space, lists...)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, n := range lengths {
+		if n == 0 {
+			continue
+		}
+		if jobs[i].Logs, err = e.Logs(ctx, domain.TenantID(space), jobs[i].Job.Key(), 0, n); err != nil {
+			return nil, 0, err
+		}
+		for _, l := range jobs[i].Logs {
+			bytes += len(l.Line)
+		}
+	}
+	return jobs, bytes, nil
+}
+
+// MarkArchived says that the archive durably has the oldest covered ends of a
+// backlog as it was read: from now on they may expire.
+//
+// Errors: [domain.ErrConflict] when somebody else has moved the list since.
+func (e *Engine) MarkArchived(ctx context.Context, l Backlog, covered int) error {
+	b := board.Batch{Space: layout.SpaceOf(l.Tenant)}
+	b.Equal(layout.Trimmed, layout.TrimmedCount, l.counts.trimmed)
+	b.Equal(layout.Trimmed, layout.ArchivedCount, l.counts.archived)
+	now := max(number(l.counts.archived), number(l.counts.trimmed)) + covered
+	b.Set(layout.Trimmed, board.Field{Name: layout.ArchivedCount, Value: strconv.Itoa(now)})
+	return e.board.Commit(ctx, b)
+}
