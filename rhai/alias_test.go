@@ -42,7 +42,7 @@ func TestValuesAreCopies(t *testing.T) {
 		{"elements changed while looped over", `let a = [[1], [2]]; for x in a { x.push(9); a.push(x); } a`, `[[1], [2], [1, 9], [2, 9]]`},
 		{"this of a callback in a shared array", `let a = [[1], [2]]; let b = a; let c = b.map(|| { this.push(3); this }); c[0].push(4); [a, b, c]`, `[[[1], [2]], [[1, 3], [2, 3]], [[1, 3, 4], [2, 3]]]`},
 		{"an element that a callback has changed", `let a = [[1], [2]]; let b = a.filter(|x| { x.push(1); true }); b[0].push(8); [a, b]`, `[[[1], [2]], [[1, 8], [2]]]`},
-		{"the accumulator of reduce", `let a = [[1], [2]]; let init = [0]; let r = a.reduce(|acc, x| { acc.push(x); x.push(9); acc }, init); r[1].push(7); [a, r, init]`, `[[[1], [2]], [[0], [1, 7], [2]], [0]]`},
+		{"the accumulator of reduce", `let a = [[1], [2]]; let init = [0]; let r = a.reduce(|acc, x| { acc.push(x); x.push(9); acc }, init); r[1].push(7); [a, r, init]`, `[[[1], [2]], [0, [1, 7], [2]], [0]]`},
 		{"items that a comparer changes", `let a = [[2], [1]]; let b = a; a.sort(|x, y| { x.push(5); x[0] - y[0] }); a[0].push(6); [a, b]`, `[[[1, 6], [2]], [[2], [1]]]`},
 		{"what was taken out", `let a = [[1], [2], [3]]; let b = a; let x = a.pop(); x.push(1); let y = a.drain(0..1); y[0].push(2); [a, b, x, y]`, `[[[2]], [[1], [2], [3]], [3, 1], [[1, 2]]]`},
 		{"values of a map", `let m = #{a: [1]}; let v = m.values(); v[0].push(2); let n = m + #{b: m}; n.a.push(3); n.b.a.push(4); [m, n, v]`, `[#{"a": [1]}, #{"a": [1, 3], "b": #{"a": [1, 4]}}, [[1, 2]]]`},

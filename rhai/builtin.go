@@ -55,7 +55,7 @@ func (c *fnc) builtin(n *syntax.Call) node {
 				}
 			}
 			if !vals[0].Is(value.FnKind) {
-				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(vals[0]), Want: "Fn", Pos: arg(0)})
+				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
 			}
 			return fr.callFn(vals[0], nil, false, vals[1:], pos)
 		}
@@ -69,7 +69,7 @@ func (c *fnc) builtin(n *syntax.Call) node {
 				}
 			}
 			if !vals[0].Is(value.FnKind) {
-				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(vals[0]), Want: "Fn", Pos: arg(0)})
+				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
 			}
 			return curry(vals[0], vals[1:])
 		}

@@ -271,13 +271,15 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 	args := make([]node, len(n.Args))
 	for i, a := range n.Args {
 		m := borrow
-		if !allHarmless(n.Args[i+1:]) || i > 0 && sameRoot(n.Args[0], a) {
+		if n.Capture || !allHarmless(n.Args[i+1:]) || i > 0 && sameRoot(n.Args[0], a) {
 			m = own
 		}
 		args[i] = c.node(a, m)
 	}
 	first, byRef := c.firstByRef(n.Args[0])
 	byRef = byRef && !n.Capture
+	_, isThis := n.Args[0].(*syntax.This)
+	isThis = isThis && !n.Capture
 	rest := args[1:]
 	return func(fr *frame) Value {
 		r := fr.run
@@ -298,6 +300,11 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 			vals[i+1] = v
 		}
 		this := &vals[0]
+		if isThis && !fr.thisConst {
+			if this = fr.this; this.Is(value.CellKind) {
+				this = &this.AsCell().V
+			}
+		}
 		if byRef {
 			p, readonly := fr.lookup(&first)
 			switch {
@@ -315,6 +322,12 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 			return f.call(fr, vals, t.pos)
 		}
 		if f := t.native(fr, this, vals[1:]); f != nil {
+			if isThis && fr.thisConst && f.Mutates {
+				return fr.fail(&value.Error{Kind: value.ErrorNonPureMethodCallOnConstant, Name: t.name, Pos: t.pos})
+			}
+			if this == &vals[0] && (f.Mutates || takesCallback(f)) {
+				this.Keep() // it may belong to a variable, which stays as it is
+			}
 			return fr.invoke(f, this, vals[1:], t.pos)
 		}
 		return fr.notFound(t, this, vals[1:])

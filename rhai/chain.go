@@ -107,6 +107,7 @@ func (c *fnc) compileChain(root syntax.Node, steps []syntax.Step) *chain {
 		if len(n.Path) > 0 || c.unit.engine.OnVar != nil {
 			// What a module offers is constant for others.
 			ch.root, ch.readonly = c.node(n, borrow), len(n.Path) > 0
+			ch.ref.name = n.Name
 			break
 		}
 		ch.ref = c.look(n.Name, n.Pos)
@@ -307,6 +308,9 @@ func (fr *frame) property(s *step, cur Value, vals []Value) Value {
 // place walks from the last known place up to step end for writing.
 func (w *walker) place(end int) *Value {
 	p := w.base
+	if w.from == 0 && w.ch.root != nil {
+		p.Keep() // the value of an expression may belong to a variable, which stays as it is
+	}
 	for j := w.from; j < end; j++ {
 		s := w.ch.steps[j]
 		if !w.fr.chargeCopy(p, s.pos) {

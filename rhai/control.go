@@ -362,9 +362,11 @@ func (c *fnc) do(n *syntax.Do) node {
 				return Value{}
 			}
 			if body(fr).IsNone() {
-				if v, next := fr.loopEnd(); !next {
+				v, next := fr.loopEnd()
+				if !next {
 					return v
 				}
+				continue // goes to the next round, as in the reference, without the test
 			}
 			switch t := test(fr); t {
 			case abrupt:

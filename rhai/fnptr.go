@@ -34,7 +34,7 @@ func (fr *frame) callFn(f Value, this *Value, thisConst bool, args []Value, pos 
 		all[len(p.Curry)+i] = a.Keep()
 	}
 	if p.Def != nil {
-		return fr.notFoundFn(p.Name, nil, all, pos) // another number of parameters
+		return fr.notFoundFn(p.Name, this, all, pos) // another number of parameters
 	}
 	return fr.callNamed(p.Name, fr.envOf(p), this, thisConst, all, pos)
 }

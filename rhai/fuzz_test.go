@@ -1,12 +1,8 @@
 package rhai_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -30,17 +26,7 @@ func small() *rhai.Engine {
 // FuzzEval runs any text: no panic, an end within the limits, and a value or an
 // error of the script's. What comes out can be shown.
 func FuzzEval(f *testing.F) {
-	text, err := os.ReadFile("testdata/cases.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var c struct{ Src string }
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			f.Fatal(err)
-		}
+	for _, c := range readCases(f) {
 		if len(c.Src) < 2000 {
 			f.Add(c.Src)
 		}

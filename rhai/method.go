@@ -132,7 +132,7 @@ func (w *walker) special(i int, s *step, args []Value) (Value, bool) {
 		}
 		if len(args) > 0 {
 			if !args[0].Is(value.FnKind) {
-				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(args[0]), Want: "Fn", Pos: w.ch.argPos(s)}), true
+				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: args[0].TypeName(), Want: "Fn", Pos: w.ch.argPos(s)}), true
 			}
 			this := w.hold(i, s)
 			if this == nil {
@@ -140,10 +140,10 @@ func (w *walker) special(i int, s *step, args []Value) (Value, bool) {
 			}
 			return w.let(fr.callFn(args[0], this, w.readonly, args[1:], s.pos)), true
 		}
-		return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(w.cur), Want: "Fn", Pos: s.pos}), true
+		return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: w.cur.TypeName(), Want: "Fn", Pos: s.pos}), true
 	case "curry":
 		if !w.cur.Is(value.FnKind) {
-			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(w.cur), Want: "Fn", Pos: s.pos}), true
+			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: w.cur.TypeName(), Want: "Fn", Pos: s.pos}), true
 		}
 		return curry(w.cur, args), true
 	case "is_shared":

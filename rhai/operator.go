@@ -221,6 +221,8 @@ func (c *fnc) binary(n *syntax.Binary, m mode) node {
 		return c.valueOf(c.cond(n, n.Pos))
 	case value.Coalesce:
 		return c.coalesce(n, m)
+	case value.In, value.NotIn:
+		return c.contains(n, op)
 	case value.Lt, value.Le, value.Gt, value.Ge:
 		if c.unit.engine.fastOperators() {
 			return c.comparison(n, op)
@@ -260,6 +262,23 @@ func (c *fnc) binary(n *syntax.Binary, m mode) node {
 			w = value.Unit // the end that is not written: there is none but for ints
 		}
 		return s.slow(fr, v, w)
+	}
+}
+
+// contains compiles a in b, which is contains(b, a): b comes first.
+func (c *fnc) contains(n *syntax.Binary, op value.Op) node {
+	y, x := c.node(n.Y, operandMode(n.X)), c.node(n.X, borrow)
+	name, pos := n.Op, n.Pos
+	return func(fr *frame) Value {
+		w := y(fr)
+		if w.IsNone() {
+			return w
+		}
+		v := x(fr)
+		if v.IsNone() {
+			return v
+		}
+		return fr.binary(op, name, v, w, pos)
 	}
 }
 

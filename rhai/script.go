@@ -1,10 +1,10 @@
 package rhai
 
 import (
-	"strings"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"strings"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"

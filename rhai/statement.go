@@ -366,12 +366,12 @@ func (c *fnc) assignThis(n *syntax.Assign) node {
 	pos, op, opName := n.Pos, value.OpOf(n.Op), n.Op
 	thisPos := n.Target.Start()
 	return func(fr *frame) Value {
+		if fr.this == nil {
+			return fr.fail(&value.Error{Kind: value.ErrorUnboundThis, Pos: thisPos})
+		}
 		v := x(fr)
 		if v.IsNone() {
 			return v
-		}
-		if fr.this == nil {
-			return fr.fail(&value.Error{Kind: value.ErrorUnboundThis, Pos: thisPos})
 		}
 		if fr.thisConst {
 			return fr.fail(&value.Error{Kind: value.ErrorAssignmentToConstant, Pos: thisPos})

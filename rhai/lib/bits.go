@@ -44,15 +44,15 @@ func fields(how declare, name string, f partFunc, rest ...value.Kinds) []*value.
 // bitRange gives start and length of a range of bits. Only a..=b is refused when
 // it ends beyond the last bit; a..b is clipped.
 func bitRange(c *value.Ctx, r *value.Range) (from, n int64, ok bool) {
+	if r.Inclusive() && r.From > intBits && r.From > r.To {
+		noBit(c, r.From-1) // the last bit of nothing, which the reference looks at too
+		return 0, 0, false
+	}
 	if r.Inclusive() && r.To >= intBits {
 		noBit(c, r.To)
 		return 0, 0, false
 	}
 	from, n = streamPart(r)
-	if r.Inclusive() && n == 0 && from > intBits {
-		noBit(c, from-1) // the last bit of nothing, which the reference looks at too
-		return 0, 0, false
-	}
 	return from, n, true
 }
 

@@ -229,8 +229,8 @@ func mapRetain(c *value.Ctx, this *value.Value, args []value.Value) value.Value 
 }
 
 // mapSift leaves in the map the entries for which the callback gives keep, and
-// returns the others. After an error the map lacks only those that were
-// already sorted out.
+// returns the others. After an error the map lacks those that were already
+// sorted out and, as in the reference, the one that the callback failed for.
 func mapSift(w *mapWalk, keep bool) value.Value {
 	if len(w.keys) == 0 {
 		return value.NewMap(0)
@@ -242,6 +242,7 @@ func mapSift(w *mapWalk, keep bool) value.Value {
 	for _, key := range w.keys {
 		answer, v := w.call(key)
 		if failed = answer.IsNone(); failed {
+			gone = append(gone, key)
 			break
 		}
 		if holds(answer) != keep {

@@ -234,6 +234,9 @@ func (e *Error) Text() string {
 		if e.Value.IsNone() || e.Value.IsUnit() || e.Value.Is(StringKind) && e.Value.AsString() == "" {
 			return "Runtime error"
 		}
+		if e.Value.Is(ArrayKind) || e.Value.Is(MapKind) {
+			return "Runtime error: " + e.Value.HostDebug() // as hosts see it: characters are quoted
+		}
 		return "Runtime error: " + e.Value.Display()
 	}
 	return e.Name

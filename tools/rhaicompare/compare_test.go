@@ -98,6 +98,33 @@ func TestIntended(t *testing.T) {
 			reference: Answer{Error: "ErrorTooManyOperations", Message: "Too many operations (line 1, position 1)"}, ours: value("1"),
 			want: "operation-count",
 		},
+		{
+			name:      "a caught error of a callback, shown",
+			reference: Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin closure call (line 1, position 5)\nin call to function 'map'", "position": 5, "source": ""}]`}},
+			ours:      Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "anon$*", "line": 1, "message": "Division\nin closure call", "position": 5, "source": ""}]`}},
+			want:      "caught-callback-frame",
+		},
+		{
+			name:      "another caught error",
+			reference: Answer{Print: []string{`#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin call to function 'map'", "position": 5, "source": ""}`}},
+			ours:      Answer{Print: []string{`#{"error": "ErrorArithmetic", "line": 1, "message": "Addition", "position": 5}`}},
+		},
+		{
+			name:      "the type of a captured variable",
+			reference: message("Data type incorrect: alloc::rc::Rc<core::cell::RefCell<rhai::types::dynamic::Dynamic>> (expecting bool)"),
+			ours:      message("Data type incorrect: i64 (expecting bool)"),
+			want:      "shared-type-name",
+		},
+		{
+			name:      "another type wanted of a captured variable",
+			reference: message("Data type incorrect: alloc::rc::Rc<core::cell::RefCell<rhai::types::dynamic::Dynamic>> (expecting bool)"),
+			ours:      message("Data type incorrect: i64 (expecting string)"),
+		},
+		{
+			name: "a data race of the reference only", reference: Answer{Error: "ErrorDataRace", Message: "Data race detected"}, ours: value("1"),
+			want: "data-race",
+		},
+		{name: "a data race of ours only", reference: value("1"), ours: Answer{Error: "ErrorDataRace", Message: "Data race detected"}},
 		{name: "a panic of the reference", reference: Answer{Error: "ErrorSystem"}, ours: value("1"), want: "reference-panic"},
 		{name: "a panic of ours", reference: value("1"), ours: Answer{Error: "ErrorSystem"}},
 		{

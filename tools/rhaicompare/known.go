@@ -38,7 +38,7 @@ var known = []intended{
 	},
 	{
 		name:   "blob-loop",
-		reason: "1.26.0 gives u8 values in a loop over a blob, for which it has no operators; the recorded answers have ints",
+		reason: "the reference gives u8 values in a loop over a blob, for which it has no operators; an element is an int everywhere else",
 		holds: func(c Case, reference, _ Answer) bool {
 			return byteType.MatchString(text(reference)) && strings.Contains(c.Src, "for ") && strings.Contains(c.Src, "blob")
 		},
@@ -47,8 +47,12 @@ var known = []intended{
 		name:   "shared-type-name",
 		reason: "1.26.0 tells the wrong type of a variable that a closure has captured by Rust's name for the cell",
 		holds: func(_ Case, reference, ours Answer) bool {
-			a, b := cellType.ReplaceAllString(text(reference), "$1#"), text(ours)
-			return cellType.MatchString(text(reference)) && a == wrongType.ReplaceAllString(b, "$1#")
+			if !strings.Contains(text(reference), cellType) {
+				return false
+			}
+			a, b := regexp.QuoteMeta(text(withoutErrors(reference))), text(withoutErrors(ours))
+			like, err := regexp.Compile("^" + strings.ReplaceAll(a, regexp.QuoteMeta(cellType), `[\w()=]+`) + "$")
+			return err == nil && like.MatchString(b)
 		},
 	},
 	{
@@ -77,6 +81,44 @@ var known = []intended{
 		holds: func(_ Case, reference, ours Answer) bool {
 			a, b := text(reference), text(ours)
 			return strings.Contains(a, "$") && hexDigits.ReplaceAllString(a, "#") == hexDigits.ReplaceAllString(b, "#")
+		},
+	},
+	{
+		name:   "sort-comparer",
+		reason: "1.26.0 may notice that a comparer gives no order, which depends on how it sorts",
+		holds: func(_ Case, reference, _ Answer) bool {
+			return strings.Contains(text(reference), "error in comparer for sorting")
+		},
+	},
+	{
+		name: "data-race",
+		reason: "1.26.0 holds a captured variable for the whole chain that begins with it, a.map(f).filter(g); we hold it " +
+			"only while a call has it as this",
+		holds: func(_ Case, reference, ours Answer) bool {
+			const race = "Data race"
+			return strings.Count(text(reference), race) > strings.Count(text(ours), race)
+		},
+	},
+	{
+		name: "append-size",
+		reason: "1.26.0 measures an array or a blob before += adds to it, not after, and does not measure a map that gets a key by " +
+			"index; sizes of texts it sums over all strings of an array",
+		holds: func(_ Case, reference, ours Answer) bool {
+			return (reference.Error == "ErrorDataTooLarge") != (ours.Error == "ErrorDataTooLarge") ||
+				reference.Error == "ErrorDataTooLarge" && ours.Error == reference.Error
+		},
+	},
+	{
+		name:   "reversed-slice",
+		reason: "1.26.0 writes the part s[7..3] back after any method call on it, which doubles characters",
+		holds: func(c Case, _, _ Answer) bool {
+			for _, m := range slice.FindAllStringSubmatch(c.Src, -1) {
+				from, _ := strconv.Atoi(m[1])
+				if to, _ := strconv.Atoi(m[2]); from > to {
+					return true
+				}
+			}
+			return false
 		},
 	},
 	{
@@ -126,11 +168,12 @@ func withoutErrors(a Answer) Answer {
 }
 
 var (
-	place     = regexp.MustCompile(` \(line \d+, position \d+\)$`)
-	byteType  = regexp.MustCompile(`\bu8\b`)
-	cellType  = regexp.MustCompile(`(Data type incorrect: |\\"actual\\": \\")alloc::rc::Rc<core::cell::RefCell<rhai::types::dynamic::Dynamic>>`)
-	wrongType = regexp.MustCompile(`(Data type incorrect: |\\"actual\\": \\")[\w()=]+`)
+	slice    = regexp.MustCompile(`\[(\d+)\.\.=?(\d+)\]`)
+	place    = regexp.MustCompile(` \(line \d+, position \d+\)$`)
+	byteType = regexp.MustCompile(`\bu8\b`)
 )
+
+const cellType = "alloc::rc::Rc<core::cell::RefCell<rhai::types::dynamic::Dynamic>>"
 
 func withoutFrames(a Answer) Answer {
 	var b Answer
