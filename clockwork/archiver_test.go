@@ -220,26 +220,26 @@ func TestWhatHasEndedIsArchivedAndThenExpires(t *testing.T) {
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
 		time.Sleep(10 * time.Second)
 		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(1)); diff != "" {
-			t.Errorf("context 1 (-want +got):\n%s", diff)
+			y.Errorf("context 1 (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(2)); diff != "" {
-			t.Errorf("context 2 (-want +got):\n%s", diff)
+			y.Errorf("context 2 (-want +got):\n%s", diff)
 		}
 		for e, r := range y.shelf.records {
 			j, err := r.Job()
 			if err != nil || j.Status != domain.JobError || j.Reason != domain.ReasonCancelled || j.Script != "x" || j.ContextID != e.tenant {
-				t.Errorf("got job %+v, %v", j, err)
+				y.Errorf("got job %+v, %v", j, err)
 			}
 			if e.tenant == 1 && (len(r.Logs) != 2 || r.Logs[1].Line != "two") {
-				t.Errorf("got log %+v", r.Logs)
+				y.Errorf("got log %+v", r.Logs)
 			}
 		}
 		if n := y.onBoard(1); n != 1 {
-			t.Errorf("got %d jobs on the board before retention, want 1", n)
+			y.Errorf("got %d jobs on the board before retention, want 1", n)
 		}
 		time.Sleep(2 * time.Hour)
 		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
-			t.Errorf("got %d jobs on the board after retention, want none", n)
+			y.Errorf("got %d jobs on the board after retention, want none", n)
 		}
 	})
 }
@@ -254,31 +254,31 @@ func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if n := y.onBoard(1) + y.onBoard(2); n != jobs {
-			t.Fatalf("got %d jobs on the board, want all %d: none is archived", n, jobs)
+			y.Fatalf("got %d jobs on the board, want all %d: none is archived", n, jobs)
 		}
 		// The last look may be half a minute old.
 		if n, age := y.gauge.backlog(); n < jobs-35 || age < time.Hour-35*time.Second {
-			t.Errorf("got a backlog of %d, %v old, want about %d, an hour old", n, age, jobs)
+			y.Errorf("got a backlog of %d, %v old, want about %d, an hour old", n, age, jobs)
 		}
 		if n := strings.Count(y.log.String(), "level=ERROR"); n != 1 {
-			t.Errorf("got %d error lines in an hour, want 1:\n%s", n, y.log)
+			y.Errorf("got %d error lines in an hour, want 1:\n%s", n, y.log)
 		}
 		y.shelf.set(false)
 		time.Sleep(5 * time.Minute)
 		if n := len(y.shelf.keys(1)) + len(y.shelf.keys(2)); n != jobs {
-			t.Errorf("got %d jobs in the archive, want %d", n, jobs)
+			y.Errorf("got %d jobs in the archive, want %d", n, jobs)
 		}
 		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
-			t.Errorf("got %d jobs left on the board, want none", n)
+			y.Errorf("got %d jobs left on the board, want none", n)
 		}
 		if n, age := y.gauge.backlog(); n != 0 || age != 0 {
-			t.Errorf("got a backlog of %d, %v old, want none", n, age)
+			y.Errorf("got a backlog of %d, %v old, want none", n, age)
 		}
 		if y.gauge.archived != jobs || y.gauge.failed == 0 {
-			t.Errorf("counted %d archived and %d failures, want %d and some", y.gauge.archived, y.gauge.failed, jobs)
+			y.Errorf("counted %d archived and %d failures, want %d and some", y.gauge.archived, y.gauge.failed, jobs)
 		}
 		if n := strings.Count(y.log.String(), "the archive is back"); n != 1 {
-			t.Errorf("got %d lines that it is back, want 1:\n%s", n, y.log)
+			y.Errorf("got %d lines that it is back, want 1:\n%s", n, y.log)
 		}
 	})
 }
@@ -332,20 +332,20 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 					}
 				}
 				f := faultboard.New(y.board, cfg)
-				stop := run(t, f, "n0/a", y.archiver(f))
+				stop := run(y.T, f, "n0/a", y.archiver(f))
 				<-crashed
 				f.Cut() // it frees nothing
 				stop()
 				y.shelf.before, y.shelf.after = nil, nil
 				y.end(1, 6)
-				defer run(t, y.board, "n1/a", y.archiver(y.board), y.pruner(time.Minute))()
+				defer run(y.T, y.board, "n1/a", y.archiver(y.board), y.pruner(time.Minute))()
 				time.Sleep(5 * time.Minute)
 				want := map[string]int{"job:1:1": 1, "job:1:2": 1, "job:1:3": 1, "job:1:4": 1, "job:1:5": 1, "job:1:6": 1}
 				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
+					y.Errorf("(-want +got):\n%s", diff)
 				}
 				if n, m := y.waiting(1), y.onBoard(1); n != 0 || m != 0 {
-					t.Errorf("got %d that wait and %d jobs on the board, want none", n, m)
+					y.Errorf("got %d that wait and %d jobs on the board, want none", n, m)
 				}
 			})
 		})
@@ -363,10 +363,10 @@ func TestABoardWhoseAnswersAreLost(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if n := len(y.shelf.keys(1)); n != jobs || y.waiting(1) != 0 {
-			t.Errorf("got %d jobs in the archive and %d that wait, want %d and none", n, y.waiting(1), jobs)
+			y.Errorf("got %d jobs in the archive and %d that wait, want %d and none", n, y.waiting(1), jobs)
 		}
-		if n, err := y.engine.Prune(t.Context(), 1, time.Now()); err != nil || n != jobs {
-			t.Errorf("prune: got %d, %v, want %d", n, err, jobs)
+		if n, err := y.engine.Prune(y.Context(), 1, time.Now()); err != nil || n != jobs {
+			y.Errorf("prune: got %d, %v, want %d", n, err, jobs)
 		}
 	})
 }
@@ -377,18 +377,18 @@ func TestAJobThatWasStartedAgainHasTwoRecords(t *testing.T) {
 		y.end(1, 1)
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
 		time.Sleep(10 * time.Second)
-		if _, err := y.engine.Retry(t.Context(), 1, key); err != nil {
-			t.Fatal(err)
+		if _, err := y.engine.Retry(y.Context(), 1, key); err != nil {
+			y.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		y.cancel(1, key)
 		time.Sleep(10 * time.Second)
 		if diff := cmp.Diff(map[string]int{"job:1:1": 2}, y.shelf.keys(1)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			y.Errorf("(-want +got):\n%s", diff)
 		}
 		time.Sleep(5 * time.Minute)
 		if n := y.onBoard(1); n != 0 {
-			t.Errorf("got %d jobs on the board, want none", n)
+			y.Errorf("got %d jobs on the board, want none", n)
 		}
 	})
 }
@@ -402,10 +402,10 @@ func TestARefusedRecordStopsNoOther(t *testing.T) {
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(10 * time.Second)
 		if diff := cmp.Diff(map[string]int{"job:1:1": 1, "job:1:3": 1}, y.shelf.keys(1)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			y.Errorf("(-want +got):\n%s", diff)
 		}
 		if y.gauge.refused != 1 || !strings.Contains(y.log.String(), "item=job:1:2") {
-			t.Errorf("counted %d refused, log:\n%s", y.gauge.refused, y.log)
+			y.Errorf("counted %d refused, log:\n%s", y.gauge.refused, y.log)
 		}
 	})
 }
@@ -417,7 +417,7 @@ func TestASilentArchiveIsDown(t *testing.T) {
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(3 * time.Minute)
 		if n, age := y.gauge.backlog(); n != 1 || age < time.Minute {
-			t.Errorf("got a backlog of %d, %v old, want 1, minutes old", n, age)
+			y.Errorf("got a backlog of %d, %v old, want 1, minutes old", n, age)
 		}
 	})
 }
@@ -429,28 +429,28 @@ func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
 		defer run(y.T, y.board, "n/a", y.pruner(time.Minute))()
 		time.Sleep(time.Hour)
 		if n := y.onBoard(1); n != 1 {
-			t.Fatalf("got %d jobs on the board, want 1", n)
+			y.Fatalf("got %d jobs on the board, want 1", n)
 		}
 		// Told that there is no archive any more, it lets go.
-		if err := y.engine.SetArchive(t.Context(), ""); err != nil {
-			t.Fatal(err)
+		if err := y.engine.SetArchive(y.Context(), ""); err != nil {
+			y.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		if n := y.onBoard(1); n != 0 {
-			t.Errorf("got %d jobs on the board, want none", n)
+			y.Errorf("got %d jobs on the board, want none", n)
 		}
 		// An archive that comes later begins with what is still there.
-		if err := y.engine.SetArchive(t.Context(), "shelf"); err != nil {
-			t.Fatal(err)
+		if err := y.engine.SetArchive(y.Context(), "shelf"); err != nil {
+			y.Fatal(err)
 		}
 		y.end(1, 2)
 		defer run(y.T, y.board, "m/a", y.archiver(y.board))()
 		time.Sleep(5 * time.Minute)
 		if diff := cmp.Diff(map[string]int{"job:1:2": 1}, y.shelf.keys(1)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			y.Errorf("(-want +got):\n%s", diff)
 		}
 		if n := y.onBoard(1); n != 0 {
-			t.Errorf("got %d jobs on the board, want none", n)
+			y.Errorf("got %d jobs on the board, want none", n)
 		}
 	})
 }
@@ -464,10 +464,10 @@ func TestTheArchiveIsClearedOfWhatIsOld(t *testing.T) {
 		y.shelf.mu.Lock()
 		defer y.shelf.mu.Unlock()
 		if y.shelf.old != 0 || len(y.shelf.deletes) != 4 { // 1000, 1000, 500; an hour later none
-			t.Errorf("got %d left after %d calls, want none after 4", y.shelf.old, len(y.shelf.deletes))
+			y.Errorf("got %d left after %d calls, want none after 4", y.shelf.old, len(y.shelf.deletes))
 		}
 		if got := began.Sub(y.shelf.deletes[0]); got != time.Hour {
-			t.Errorf("removed what is older than %v, want what is older than an hour", got)
+			y.Errorf("removed what is older than %v, want what is older than an hour", got)
 		}
 	})
 }
@@ -478,7 +478,7 @@ func TestANodeThatStopsNoLongerSaysWhatWaits(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		stop()
 		if n, _ := y.gauge.backlog(); n >= 0 {
-			t.Errorf("got a backlog of %d after the end, want that it is not known", n)
+			y.Errorf("got a backlog of %d after the end, want that it is not known", n)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package clockwork does what time asks for: it hands due alarms and lapsed
-// leases to those who know what they mean, audits what is unfinished, and
-// clears what is old.
+// leases to those who know what they mean, audits what is unfinished, copies
+// what has ended into the archive, and clears what is old.
 //
 // # Routines
 //

@@ -26,6 +26,7 @@
 //	RecoverLease  back to the queue                lease run out, with this token
 //	Retry      a new life after an error           the end as read; dependencies as read
 //	Prune      removes ended jobs                  the end as read; trims as counted
+//	MarkArchived  what the archive has             trims and marks as counted
 //	Audit      repairs                             everything as read
 //
 // Every commit can be repeated: when its answer is lost, the guards refuse the

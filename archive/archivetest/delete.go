@@ -41,6 +41,18 @@ var deleteTests = []test{
 		r.put(job(1, 1, 1000, word)) // nothing of it is left behind
 		r.finds(archive.Query{Context: 1, Text: "wort"}, "job:1:4", "job:1:1")
 	}},
+	{"what is removed leaves no words behind", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		for id := range domain.JobID(3) {
+			r.put(job(1, id+1, 1000, func(j *domain.Job) { j.Script = "wort" }))
+		}
+		r.removes(2000, 100, 3) // all: a store may give their places anew
+		for id := range domain.JobID(3) {
+			r.put(job(1, id+10, 3000))
+		}
+		r.finds(archive.Query{Context: 1, Text: "wort"})
+		r.finds(archive.Query{Context: 1, Text: "exit"}, "job:1:12", "job:1:11", "job:1:10")
+	}},
 	{"a name goes with its record, and one without a record when it is old", func(t *testing.T, f Factory) {
 		r := open(t, f)
 		name := func(trigger string) archive.Name { return archive.Name{Context: 1, Blueprint: "b", Trigger: trigger} }

@@ -1,7 +1,9 @@
 package archivetest
 
 import (
+	order "cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,20 +40,11 @@ var pageTests = []test{
 			records = append(records, job(1, id+1, 1000+int64(id)/4)) // several at one instant
 		}
 		r.put(records...)
-		var want []string
-		for _, rec := range records {
-			want = append(want, rec.Key)
-		}
 		// Of one instant "job:1:9" comes before "job:1:12".
-		byOrder := func(a, b archive.Record) bool { return a.EndMs > b.EndMs || a.EndMs == b.EndMs && a.Key > b.Key }
-		for i := range records {
-			for k := range records[:i] {
-				if byOrder(records[i], records[k]) {
-					records[i], records[k] = records[k], records[i]
-				}
-			}
-		}
-		want = keysOf(records)
+		slices.SortFunc(records, func(a, b archive.Record) int {
+			return order.Or(order.Compare(b.EndMs, a.EndMs), strings.Compare(b.Key, a.Key))
+		})
+		want := keysOf(records)
 		for _, limit := range []int{1, 4, 5, 22, 23, 24, 0} {
 			got, n := r.pages(archive.Query{Context: 1, Limit: limit}, func() {})
 			if diff := cmp.Diff(want, keysOf(got)); diff != "" {

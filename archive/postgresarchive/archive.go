@@ -126,7 +126,8 @@ func translate(ctx context.Context, verb string, err error) error {
 	case errors.As(err, &own) && (strings.HasPrefix(own.Code, "22") || own.Code == "54000"):
 		return domain.Invalidf("%s the archive: %s", verb, own.Message)
 	}
-	return domain.Unavailablef("%s the archive: %v", verb, err)
+	// The library tells of each address that it tried on a line of its own.
+	return domain.Unavailablef("%s the archive: %s", verb, strings.Join(strings.Fields(err.Error()), " "))
 }
 
 // update runs do in a transaction that is durable when it returns.

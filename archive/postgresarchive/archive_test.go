@@ -110,3 +110,12 @@ func TestBadURLs(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkPut(b *testing.B) {
+	a, err := postgresarchive.Open(postgrestest.Start(b).URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	archivetest.Bench(b, a)
+}

@@ -3,6 +3,7 @@ package sqlitearchive
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -115,7 +116,6 @@ func (a *Archive) update(ctx context.Context, verb string, do func(tx *sql.Tx) e
 
 const (
 	insertRecord = "INSERT INTO records (" + rows.Whole + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
-	insertWords  = "INSERT INTO words (rowid, text) VALUES (?, ?)"
 	insertName   = "INSERT INTO names (context, blueprint, flow_trigger, key, claimed_ms) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING"
 )
 
@@ -125,44 +125,47 @@ func (a *Archive) Put(ctx context.Context, records []archive.Record) error {
 		return err
 	}
 	return a.update(ctx, "write to", func(tx *sql.Tx) error {
-		record, err := tx.PrepareContext(ctx, insertRecord)
+		insert, err := tx.PrepareContext(ctx, insertRecord)
 		if err != nil {
 			return err
 		}
-		defer record.Close()
-		words, err := tx.PrepareContext(ctx, insertWords)
-		if err != nil {
-			return err
-		}
-		defer words.Close()
+		defer insert.Close()
+		var words []any // seq and text in turn
 		for i := range records {
-			if err := put(ctx, tx, record, words, &records[i]); err != nil {
+			r := &records[i]
+			seq, err := put(ctx, tx, insert, r)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue // it is there already
+			} else if err != nil {
 				return err
 			}
+			words = append(words, seq, strings.Join(r.Words(), " "))
 		}
-		return nil
+		return putWords(ctx, tx, words)
 	})
 }
 
-func put(ctx context.Context, tx *sql.Tx, record, words *sql.Stmt, r *archive.Record) error {
+func put(ctx context.Context, tx *sql.Tx, insert *sql.Stmt, r *archive.Record) (seq int64, err error) {
 	logs, err := rows.Logs(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var seq int64
-	err = record.QueryRowContext(ctx, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
+	err = insert.QueryRowContext(ctx, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
 		string(r.ScriptType), r.Blueprint, r.Trigger, int64(r.Caller), []byte(r.Body), logs).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil // it is there already
-	} else if err != nil {
-		return err
-	}
-	if _, err := words.ExecContext(ctx, seq, strings.Join(r.Words(), " ")); err != nil {
-		return err
-	}
-	if name, ok := r.Name(); ok {
+	if name, ok := r.Name(); ok && err == nil {
 		_, err = tx.ExecContext(ctx, insertName, int64(name.Context), name.Blueprint, name.Trigger, r.Key, r.EndMs)
 	}
+	return seq, err
+}
+
+// putWords writes the words of a batch by one statement, the last of its
+// transaction: FTS5 writes what it holds in memory when a
+// statement begins, a segment of its index each time.
+func putWords(ctx context.Context, tx *sql.Tx, words []any) error {
+	if len(words) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO words (rowid, text) VALUES (?,?)"+strings.Repeat(",(?,?)", len(words)/2-1), words...)
 	return err
 }
 
@@ -235,11 +238,13 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 		if err != nil {
 			return err
 		}
-		for _, seq := range seqs {
-			for _, table := range []string{"DELETE FROM records WHERE seq = ?", "DELETE FROM words WHERE rowid = ?"} {
-				if _, err := tx.ExecContext(ctx, table, seq); err != nil {
-					return err
-				}
+		list, err := json.Marshal(seqs)
+		if err != nil {
+			return err
+		}
+		for table, id := range map[string]string{"records": "seq", "words": "rowid"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE "+id+" IN (SELECT value FROM json_each(?))", string(list)); err != nil {
+				return err
 			}
 		}
 		removed = len(seqs)
@@ -254,6 +259,7 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 }
 
 func oldest(ctx context.Context, tx *sql.Tx, before time.Time, limit int) (seqs []int64, err error) {
+	seqs = []int64{} // JSON null is no list
 	found, err := tx.QueryContext(ctx, "SELECT seq FROM records WHERE end_ms < ? ORDER BY end_ms LIMIT ?", before.UnixMilli(), limit)
 	if err != nil {
 		return nil, err

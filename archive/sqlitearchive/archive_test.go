@@ -68,3 +68,12 @@ func TestAFileThatIsNoArchiveIsRefused(t *testing.T) {
 		t.Errorf("got %v, want one that names the file", err)
 	}
 }
+
+func BenchmarkPut(b *testing.B) {
+	a, err := sqlitearchive.Open(b.Context(), filepath.Join(b.TempDir(), "archive.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	archivetest.Bench(b, a)
+}

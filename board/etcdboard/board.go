@@ -28,8 +28,9 @@ type Board struct {
 	closing context.Context // ends when the committer has come to its end
 	end     context.CancelFunc
 	loops   sync.WaitGroup
-	work    chan struct{} // pokes the committer; buffered 1
-	races   int           // lost one after the other; the committer's own
+	work    chan struct{}    // pokes the committer; buffered 1
+	races   int              // lost one after the other; the committer's own
+	hold    clientv3.LeaseID // what the gate hangs on; the committer's own
 	flights flights
 	closer  sync.Once
 
@@ -135,22 +136,19 @@ func (b *Board) Close() error {
 	b.closer.Do(func() {
 		b.mu.Lock()
 		b.closed = true
-		var waiting []*request
 		for _, g := range b.mirror.groups {
-			for el := g.waiters.Front(); el != nil; {
-				w := el.Value.(*waiter)
-				el = el.Next()
+			var waiting []*waiter
+			for el := g.waiters.Front(); el != nil; el = el.Next() {
+				waiting = append(waiting, el.Value.(*waiter))
+			}
+			for _, w := range waiting {
 				if !w.flying && !w.dead {
-					w.dead = true
-					waiting = append(waiting, &w.request)
+					w.abandon(errClosed())
 				}
 			}
 		}
 		b.poke()
 		b.mu.Unlock()
-		for _, r := range waiting {
-			r.answer(errClosed())
-		}
 		b.loops.Wait()
 		b.client.Close()
 		b.watchers.End()

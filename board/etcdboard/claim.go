@@ -44,6 +44,7 @@ type waiter struct {
 	request
 	ask    board.Ask
 	got    []board.Claimed
+	quit   bool // its caller waits no longer; guarded by Board.mu
 	again  bool // nothing was got, but only because there was too much to drop
 	places []place
 }
@@ -89,7 +90,7 @@ func (b *Board) judgeClaim(t *tx, w *waiter) bool {
 	t.cut = false
 	w.got = t.claim(&w.ask)
 	w.again = t.cut && len(w.got) == 0
-	if len(w.got) > 0 || w.again || w.ask.Wait <= 0 || b.closed {
+	if len(w.got) > 0 || w.again || w.ask.Wait <= 0 || w.quit || b.closed {
 		return true
 	}
 	if w.places == nil {
@@ -112,14 +113,13 @@ func (w *waiter) leaveLines() {
 // it would be lost until its lease runs out.
 func (b *Board) giveUp(w *waiter, err error) ([]board.Claimed, error) {
 	b.mu.Lock()
-	if !w.flying {
-		w.dead = true
-		w.leaveLines()
-		b.mu.Unlock()
-		return nil, err
+	w.quit = true
+	if !w.flying && !w.dead {
+		w.got = nil // of a transaction that was lost
+		w.abandon(err)
 	}
 	b.mu.Unlock()
-	<-w.done
+	<-w.done // at once, unless it is flying
 	if len(w.got) > 0 && w.err == nil {
 		return w.got, nil
 	}

@@ -57,11 +57,11 @@ func (b *Board) gather() (*tx, []*request, bool) {
 			continue
 		}
 		if err := r.ctx.Err(); err != nil {
-			r.answer(err)
+			r.abandon(err)
 			b.pop()
 			continue
 		}
-		if len(rs) > 0 && (r.lost >= patience || r.greedy && !t.roomy()) {
+		if len(rs) > 0 && r.greedy && !t.roomy() {
 			break
 		}
 		answered := r.judge(t)
@@ -75,7 +75,8 @@ func (b *Board) gather() (*tx, []*request, bool) {
 			r.flying = true
 			rs = append(rs, r)
 		}
-		if r.lost >= patience || len(t.kept.writes) > maxWrites || len(t.kept.reads) > maxReads || t.bytes > maxBytes {
+		t.gate = t.gate || r.lost >= patience
+		if !t.fits() {
 			t.gate = true
 			break
 		}
@@ -155,12 +156,9 @@ func (b *Board) conclude(t *tx, rs []*request, won bool, rev int64, err error) {
 // finish answers a request that was part of a transaction.
 func (b *Board) finish(r *request, err error) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	r.flying = false
-	if r.leave != nil {
-		r.leave()
-	}
-	b.mu.Unlock()
-	r.answer(err)
+	r.abandon(err)
 }
 
 // putBack puts requests that lost a race back to the front of the queue.

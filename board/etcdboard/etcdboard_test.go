@@ -2,6 +2,7 @@ package etcdboard_test
 
 import (
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,4 +40,13 @@ func factory(t *testing.T) boardtest.Factory {
 }
 
 func TestBoard(t *testing.T) { boardtest.Run(t, factory(t)) }
-func TestModel(t *testing.T) { boardtest.Model(t, factory(t)) }
+
+// TestModel takes fewer steps than other drivers: after each it reads
+// everything, and every read asks the cluster.
+func TestModel(t *testing.T) {
+	if os.Getenv("BOARDTEST_STEPS") == "" {
+		os.Setenv("BOARDTEST_STEPS", "100")
+		defer os.Unsetenv("BOARDTEST_STEPS")
+	}
+	t.Run("seeds", func(t *testing.T) { boardtest.Model(t, factory(t)) })
+}

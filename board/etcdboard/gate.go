@@ -2,8 +2,10 @@ package etcdboard
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ramet-run/ramet/domain"
@@ -18,21 +20,24 @@ import (
 // gateTTL is how long the gate of a node that has died keeps others out, in seconds.
 const gateTTL = 5
 
-// runAlone judges requests anew under the gate, and makes the transaction.
+// runAlone judges requests anew under the gate, and makes the transaction,
+// which takes the gate away.
 func (b *Board) runAlone(t *tx, rs []*request) {
 	b.settle(t, true)
-	hold, rev, err := b.takeGate()
-	if err != nil || rev == 0 {
+	since, err := b.takeGate()
+	if err != nil || since == 0 {
 		b.conclude(t, rs, false, 0, err)
 		return
 	}
-	defer b.dropGate(hold)
-	if err := b.reach(b.closing, rev); err != nil {
+	if err := b.reach(b.closing, since); err != nil {
 		b.conclude(t, rs, false, 0, err)
 		return
 	}
 	t, rs = b.judgeAgain(rs)
-	won, rev, err := b.transactAlone(t, rev)
+	won, rev, err := b.transactAlone(t, since)
+	if !won {
+		b.dropGate(since)
+	}
 	b.conclude(t, rs, won, rev, err)
 }
 
@@ -55,31 +60,62 @@ func (b *Board) judgeAgain(rs []*request) (*tx, []*request) {
 
 // takeGate puts the gate there, and returns the revision of that; 0 when
 // another node has it.
-func (b *Board) takeGate() (clientv3.LeaseID, int64, error) {
+func (b *Board) takeGate() (since int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
 	defer cancel()
-	hold, err := b.client.Grant(ctx, gateTTL)
-	if err != nil {
-		return 0, 0, b.translate(err)
-	}
 	key := b.prefix + gateName
-	resp, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-		Then(clientv3.OpPut(key, b.name, clientv3.WithLease(hold.ID)), b.putHead()).
-		Commit()
-	if err != nil || !resp.Succeeded {
-		b.dropGate(hold.ID)
-		return 0, 0, b.translate(err)
+	for {
+		if err := b.keepHold(ctx); err != nil {
+			return 0, err
+		}
+		resp, err := b.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+			Then(clientv3.OpPut(key, b.name, clientv3.WithLease(b.hold)), b.putHead()).
+			Commit()
+		switch {
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			b.hold = 0 // it ran out while etcd could not be reached
+		case err != nil:
+			return 0, b.translate(err)
+		case !resp.Succeeded:
+			return 0, nil
+		default:
+			return resp.Header.Revision, nil
+		}
 	}
-	return hold.ID, resp.Header.Revision, nil
 }
 
-// dropGate ends the hold on the gate. Should it fail, the gate goes by itself.
-func (b *Board) dropGate(hold clientv3.LeaseID) {
+// keepHold sees to it that there is a lease of etcd for the gate to hang on,
+// which lasts as long as this board.
+func (b *Board) keepHold(ctx context.Context) error {
+	if b.hold != 0 {
+		return nil
+	}
+	grant, err := b.client.Grant(ctx, gateTTL)
+	if err != nil {
+		return b.translate(err)
+	}
+	kept, err := b.client.KeepAlive(b.closing, grant.ID)
+	if err != nil {
+		return b.translate(err)
+	}
+	b.loops.Go(func() {
+		for range kept { // ends with the board, or when the lease is lost
+		}
+	})
+	b.hold = grant.ID
+	return nil
+}
+
+// dropGate takes the gate away when nothing came of it. Should it fail, etcd
+// cannot be reached, and the gate goes with its lease.
+func (b *Board) dropGate(since int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
 	defer cancel()
-	if _, err := b.client.Revoke(ctx, hold); err != nil {
-		b.log.Debug("the gate goes only with its lease", "seconds", gateTTL, "error", err)
+	key := b.prefix + gateName
+	_, err := b.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", since)).Then(clientv3.OpDelete(key)).Commit()
+	if err != nil {
+		b.log.Debug("the gate goes only with its lease", "error", b.translate(err))
 	}
 }
 

@@ -239,7 +239,7 @@ func TestWhatEtcdDoesNotTakeIsRefusedAndSaidWhy(t *testing.T) {
 	for i := range 40 {
 		many.Set(fmt.Sprint("r", i), field("a", "1"))
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name   string
 		server *etcdtest.Member
 		batch  *board.Batch
@@ -250,7 +250,7 @@ func TestWhatEtcdDoesNotTakeIsRefusedAndSaidWhy(t *testing.T) {
 		{"a server that allows few operations", few, many, "--max-txn-ops"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := open(t, etcdtest.URL("limits", c.server))
+			b := open(t, etcdtest.URL(fmt.Sprint("limits", i), c.server))
 			err := b.Commit(t.Context(), *c.batch)
 			if !errors.Is(err, domain.ErrExhausted) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want exhausted that names %s", err, c.want)

@@ -22,8 +22,13 @@ func newRequest(ctx context.Context) request {
 	return request{ctx: ctx, done: make(chan struct{})}
 }
 
-func (r *request) answer(err error) {
-	r.err = err
+// abandon answers it, and sees to it that nobody takes it up again. It wants
+// Board.mu.
+func (r *request) abandon(err error) {
+	if r.leave != nil {
+		r.leave()
+	}
+	r.dead, r.err = true, err
 	close(r.done)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
@@ -45,11 +46,17 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 			log.Warn(note)
 		}
 		return b, nil
+	case "etcd", "etcds":
+		b, err := etcdboard.Open(ctx, url, etcdboard.Config{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	case "mem":
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil
 	}
-	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path or mem:", url)
+	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, etcds:// or mem:", url)
 }
 
 // boardFailed ends the process when the embedded board can no longer be
@@ -68,6 +75,8 @@ func boardKind(url string) string {
 		return "embedded"
 	case "mem":
 		return "memory"
+	case "etcd", "etcds":
+		return "etcd"
 	}
 	return "redis"
 }

@@ -41,9 +41,11 @@ var may = map[string][]string{
 	"bench":     nil, // measures everything
 
 	"board/boardtest":         {"board", "board/memboard"},
+	"board/internal/sorted":   {},
 	"board/internal/turn":     {"board"},
 	"board/internal/watch":    {"board"},
-	"board/memboard":          {"board", "board/internal/turn", "board/internal/watch"},
+	"board/memboard":          {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
+	"board/etcdboard":         {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
 	"board/faultboard":        {"board"},
 	"board/pebbleboard":       {"board", "board/internal/turn", "board/internal/watch"},
 	"board/redisboard":        {"board", "board/internal/watch"},
@@ -63,6 +65,7 @@ var may = map[string][]string{
 	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
 	"internal/redistest":      {},
+	"internal/etcdtest":       {},
 	"internal/postgrestest":   {},
 	"internal/arch":           {},
 	"tools/rhaicompare":       {}, // speaks to processes only

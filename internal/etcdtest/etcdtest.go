@@ -63,7 +63,7 @@ func Cluster(t testing.TB, n int, flags ...string) []*Member {
 			"--name", fmt.Sprintf("m%d", i), "--data-dir", m.dir, "--log-level", "error",
 			"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
 			"--listen-peer-urls", "http://" + ports[2*i+1], "--initial-advertise-peer-urls", "http://" + ports[2*i+1],
-			"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", filepath.Base(m.dir),
+			"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", "test",
 			"--listen-metrics-urls", "",
 		}, flags...)
 		members[i] = m
@@ -158,6 +158,8 @@ func (m *Member) healthy(ctx context.Context) bool {
 		}
 		return err == nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.client+"/health", nil)
 	if err != nil {
 		return false

@@ -16,6 +16,8 @@
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
 //	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches
 //	redis VAR SETTINGS...      starts a private Redis; its address is $VAR
+//	postgres VAR               starts a private PostgreSQL; its URL is $VAR
+//	postgres VAR kill|restart  ends it as a crash does, or starts it again
 //	fill FILE SIZE             makes a file of that many letters
 //	rubbish PATTERN            overwrites the files with what they cannot hold
 //

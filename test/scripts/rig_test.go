@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/ramet-run/ramet/internal/postgrestest"
 	"github.com/ramet-run/ramet/internal/redistest"
 )
 
@@ -25,8 +26,9 @@ const patience = 30 * time.Second
 
 // rig is what a script has beside its files.
 type rig struct {
-	t     *testing.T
-	nodes map[string]*node
+	t         *testing.T
+	nodes     map[string]*node
+	databases map[string]*postgrestest.Server // by variable
 }
 
 // outcome is what a command left.
@@ -130,6 +132,23 @@ func (r *rig) waitFor(ts *testscript.TestScript, args []string) {
 
 func (r *rig) redis(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[0], redistest.Start(r.t, args[1:]...).Addr())
+}
+
+func (r *rig) postgres(ts *testscript.TestScript, args []string) {
+	if len(args) == 2 { // of one that runs
+		switch args[1] {
+		case "kill":
+			r.databases[args[0]].Kill()
+		case "restart":
+			r.databases[args[0]].Restart()
+		default:
+			ts.Fatalf("usage: postgres VAR [kill|restart]")
+		}
+		return
+	}
+	s := postgrestest.Start(r.t, "fsync = off")
+	r.databases[args[0]] = s
+	ts.Setenv(args[0], s.URL())
 }
 
 // lookInto compares a value in a JSON text: jobs.0.key.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ramet-run/ramet/internal/postgrestest"
 )
 
 // bin is the folder with the binary under test.
@@ -61,7 +63,7 @@ func params(t *testing.T, file string) testscript.Params {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, nodes: map[string]*node{}}
+	r := &rig{t: t, nodes: map[string]*node{}, databases: map[string]*postgrestest.Server{}}
 	return testscript.Params{
 		Files: []string{file}, WorkdirRoot: root, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
@@ -75,7 +77,7 @@ func params(t *testing.T, file string) testscript.Params {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ramet": positive(r.ramet), "fails": positive(r.fails), "waitfor": positive(r.waitFor),
 			"serve": positive(r.serve), "crash": positive(r.crash), "stop": positive(r.stop), "log": positive(r.log),
-			"json": positive(lookInto), "redis": positive(r.redis), "fill": positive(fill), "rubbish": positive(rubbish),
+			"json": positive(lookInto), "redis": positive(r.redis), "postgres": positive(r.postgres), "fill": positive(fill), "rubbish": positive(rubbish),
 		},
 	}
 }

@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/sqlitearchive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// newArchiveRig is a rig with an archive, in which one job has ended that the
+// board no longer has.
+func newArchiveRig(t *testing.T) *rig {
+	a, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "archive.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	r := newRig(t)
+	r.api = api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: r, Records: r.board, Archive: a,
+		Info: func() api.Info { return api.Info{} }})
+	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
+		t.Fatal(err)
+	}
+	key := domain.JobKey{Caller: admin, ID: 1}
+	r.submit(1, map[string]string{"SECRET": "hunter2"})
+	b := layoutLog(key, "walnut", "second")
+	if err := r.board.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engine.Cancel(t.Context(), house, key, admin); err != nil {
+		t.Fatal(err)
+	}
+	left, err := r.engine.Backlog(t.Context(), house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, covered, err := r.engine.Ended(t.Context(), left, 10)
+	if err != nil || len(ended) != 1 {
+		t.Fatal(ended, err)
+	}
+	rec, err := archive.OfJob(house, ended[0].Job, ended[0].Logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow := archive.Record{Context: house, Kind: archive.KindFlow, Key: "flow:5", EndMs: 1, Status: "finished", Blueprint: "b", Trigger: "t",
+		Body: json.RawMessage(`{"id":5,"env_vars":{"A":"hunter2"},"jobs":[{"env_vars":{"B":"hunter2"},"env_vars_note":1}]}`)}
+	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.engine.MarkArchived(t.Context(), left, covered); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.engine.Prune(t.Context(), house, time.Now().Add(time.Second)); err != nil || n != 1 {
+		t.Fatalf("prune: got %d, %v", n, err)
+	}
+	return r
+}
+
+func TestShowAndLogsGoOnWhenTheBoardHasLetGo(t *testing.T) {
+	r := newArchiveRig(t)
+	p := api.JobParams{Context: house, Caller: admin, ID: 1}
+	for actor, secret := range map[domain.ActorID]string{admin: "hunter2", executor: api.Redacted, reader: api.Redacted} {
+		j, err := r.api.As(actor).ShowJob(t.Context(), p)
+		if err != nil || j.Reason != domain.ReasonCancelled || j.EnvVars["SECRET"] != secret {
+			t.Errorf("actor %d: got %+v, %v, want the job with %q", actor, j, err, secret)
+		}
+	}
+	for _, c := range []struct {
+		name        string
+		from, limit int
+		want        []string
+	}{
+		{"all", 0, 0, []string{"walnut", "second"}},
+		{"from a line on", 1, 0, []string{"second"}},
+		{"a few", 0, 1, []string{"walnut"}},
+		{"behind the end", 9, 0, nil},
+	} {
+		got, err := r.api.As(reader).JobLogs(t.Context(), api.LogParams{JobParams: p, From: c.from, Limit: c.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, l := range got.Logs {
+			lines = append(lines, l.Line)
+		}
+		if diff := cmp.Diff(c.want, lines); diff != "" || got.Logs == nil {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	p.ID = 2
+	if _, err := r.api.As(reader).ShowJob(t.Context(), p); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "does not exist in context 7") {
+		t.Errorf("a job that never was: got %v, want what the board says", err)
+	}
+}
+
+func TestWhatTheArchiveShowsToWhom(t *testing.T) {
+	r := newArchiveRig(t)
+	for actor, open := range map[domain.ActorID]bool{admin: true, executor: false, reader: false} {
+		all := api.ArchiveParams{Context: house}
+		heads, err := r.api.As(actor).SearchArchive(t.Context(), all)
+		if err != nil || len(heads.Records) != 2 || heads.Records[0].Job != nil || heads.Records[1].Body != nil || heads.Records[0].Logs != nil {
+			t.Errorf("actor %d: got %+v, %v, want two heads", actor, heads, err)
+		}
+		whole, err := r.api.As(actor).ExportArchive(t.Context(), all)
+		if err != nil || len(whole.Records) != 2 || len(whole.Records[0].Logs) != 2 {
+			t.Fatalf("actor %d: got %+v, %v, want two whole records", actor, whole, err)
+		}
+		text, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(text), "hunter2"); open && got != 3 || !open && got != 0 {
+			t.Errorf("actor %d: got %d secrets in %s", actor, got, text)
+		}
+		if !open && strings.Count(string(text), `"***"`) != 3 {
+			t.Errorf("actor %d: got %s, want the names of what is hidden", actor, text)
+		}
+		one, err := r.api.As(actor).ShowArchive(t.Context(), api.ArchiveShowParams{Context: house, Key: "flow:5"})
+		if err != nil || strings.Contains(string(one.Body), "hunter2") != open || !strings.Contains(string(one.Body), `"env_vars_note":1`) {
+			t.Errorf("actor %d: got %s, %v", actor, one.Body, err)
+		}
+	}
+	found, err := r.api.As(reader).SearchArchive(t.Context(), api.ArchiveParams{Context: house, ArchiveFilter: api.ArchiveFilter{Text: "hunter2"}})
+	if err != nil || len(found.Records) != 0 {
+		t.Errorf("a reader finds %+v, %v by a secret", found, err)
+	}
+}
+
+func TestANodeWithoutAnArchiveSaysSo(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.api.As(reader).SearchArchive(t.Context(), api.ArchiveParams{Context: house}); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "no archive") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func layoutLog(key domain.JobKey, lines ...string) (b board.Batch) {
+	b.Space = layout.SpaceOf(house)
+	for _, l := range lines {
+		b.PushRight(layout.Logs(key), layout.EncodeLog(domain.Log{Stream: "stdout", Line: l}))
+	}
+	return b
+}

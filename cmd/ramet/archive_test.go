@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+func TestPlacesToArchive(t *testing.T) {
+	for _, c := range []struct{ name, url, board, kind, place string }{
+		{"beside an embedded board", "", "", "sqlite", "sqlite:/d/archive.db"},
+		{"beside a shared board there is none", "", "redis://h", "none", ""},
+		{"beside a board in memory there is none", "", "mem:", "none", ""},
+		{"none", "none", "", "none", ""},
+		{"a file of one's own", "sqlite:///srv/a.db", "redis://h", "sqlite", "sqlite:/srv/a.db"},
+		{"a file in the data folder", "sqlite:mine.db", "", "sqlite", "sqlite:/d/mine.db"},
+		{"a database, named without its secrets", "postgres://u:secret@h:5433/db?sslmode=require&schema=s&password=secret", "", "postgres", "postgres://h:5433/db?schema=s"},
+		{"a database on a socket", "postgresql:///db?host=/run/pg&user=u", "", "postgres", "postgres:///db?host=%2Frun%2Fpg"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parseArchive(c.url, c.board, "/d")
+			if err != nil || got.kind != c.kind || got.name != c.place {
+				t.Errorf("got %+v, %v, want kind %q, name %q", got, err, c.kind, c.place)
+			}
+		})
+	}
+	for _, url := range []string{"mysql://u:secret@h", "archive.db", "postgres://u:secret@h:x/db", ":x"} {
+		if _, err := parseArchive(url, "", "/d"); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %v, want one of kind invalid without the password", url, err)
+		}
+	}
+}
+
+// TestTheBoardRemembersItsArchive goes through the starts of nodes on one board.
+func TestTheBoardRemembersItsArchive(t *testing.T) {
+	dir := t.TempDir()
+	b := memboard.Open()
+	defer b.Close()
+	embedded := "sqlite:" + filepath.Join(dir, archiveFile)
+	other := "sqlite:" + filepath.Join(dir, "other.db")
+	for _, c := range []struct {
+		name, url, kind, where string
+		warns                  string
+	}{
+		{"the first start begins the default", "", "sqlite", embedded, ""},
+		{"the second goes on with it", "", "sqlite", embedded, ""},
+		{"another is named", other, "sqlite", other, "archived elsewhere"},
+		{"a default does not take over from what was named", "", "none", other, "give it the same --archive"},
+		{"none ends it", "none", "none", "", "archived elsewhere"},
+		{"the default begins anew", "", "sqlite", embedded, ""},
+	} {
+		var log bytes.Buffer
+		o := options{dataDir: dir, archiveURL: c.url, log: slog.New(slog.NewTextHandler(&log, nil))}
+		a, kind, err := openArchive(t.Context(), b, o)
+		if err != nil || kind != c.kind || (a == nil) != (c.kind == "none") {
+			t.Fatalf("%s: got %v of kind %q, %v, want %q", c.name, a, kind, err, c.kind)
+		}
+		if a != nil {
+			a.Close()
+		}
+		if where, err := work.New(b, work.Config{}).Archive(t.Context()); err != nil || where != c.where {
+			t.Errorf("%s: the board knows %q, %v, want %q", c.name, where, err, c.where)
+		}
+		if c.warns == "" && log.Len() > 0 || !strings.Contains(log.String(), c.warns) {
+			t.Errorf("%s: got the log %q, want %q", c.name, log.String(), c.warns)
+		}
+	}
+}
