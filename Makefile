@@ -3,6 +3,9 @@
 export CGO_ENABLED ?= 0
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# gRPC's own trace pages use text/template by reflection, which keeps the linker
+# from leaving out what nobody calls: without them the binary is 15 MB smaller.
+TAGS := grpcnotrace
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
 STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
@@ -13,7 +16,7 @@ help: ## this list
 
 .PHONY: build
 build: ## the binary, ./bin/ramet
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
+	go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
 
 .PHONY: demo
 demo: build ## run examples/hello on a throw-away node: a Python and a shell job

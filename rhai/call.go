@@ -80,7 +80,10 @@ func (fr *frame) invoke(f *value.Native, this *Value, args []Value, pos Pos) Val
 		return Value{}
 	}
 	r.ctx.Pos = pos
+	held, holding := len(r.held), r.holding
+	r.holding = r.measureAt > 0 && (f.Name == "map" || f.Name == "zip")
 	v := f.Call(&r.ctx, this, args)
+	r.held, r.holding = r.held[:held], holding
 	if v.IsNone() {
 		return fr.failed(pos)
 	}
@@ -126,6 +129,7 @@ func (c *fnc) scriptCall(f *function, n *syntax.Call) node {
 			code := f.compiled()
 			callee := r.enter(code.slots)
 			callee.env = fr.env
+			r.fuel -= code.cost
 			return fr.finish(f, callee, code.body(callee), pos)
 		}
 	case 1:
@@ -269,9 +273,10 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 		}
 	}
 	args := make([]node, len(n.Args))
+	quiet := quietAfter(n.Args)
 	for i, a := range n.Args {
 		m := borrow
-		if n.Capture || !allHarmless(n.Args[i+1:]) || i > 0 && sameRoot(n.Args[0], a) {
+		if n.Capture || i < quiet || i > 0 && sameRoot(n.Args[0], a) {
 			m = own
 		}
 		args[i] = c.node(a, m)
@@ -334,6 +339,16 @@ func (c *fnc) nativeCall(n *syntax.Call) node {
 	}
 }
 
+// quietAfter gives the first argument after which no other changes a variable.
+func quietAfter(args []syntax.Node) int {
+	for i := len(args) - 1; i > 0; i-- {
+		if !harmless(args[i]) {
+			return i
+		}
+	}
+	return 0
+}
+
 // notFound reports a call of what does not exist for these arguments. An
 // operator called by its name, as in `+`(a, b), is looked for first.
 func (fr *frame) notFound(t *target, this *Value, args []Value) Value {
@@ -376,7 +391,12 @@ func sameRoot(a, b syntax.Node) bool {
 // clear, "#" for none.
 func rootName(n syntax.Node) string {
 	switch n := n.(type) {
-	case *syntax.Literal, *syntax.Interpolated, *syntax.Binary, *syntax.Unary:
+	case *syntax.Literal, *syntax.Interpolated, *syntax.Unary:
+		return "#"
+	case *syntax.Binary:
+		if n.Op == "??" {
+			return "" // gives an operand itself
+		}
 		return "#"
 	case *syntax.Name:
 		return n.Name

@@ -135,8 +135,12 @@ func mainRoot(n syntax.Node) string {
 			}
 		}
 		return mainRoot(n.Root)
-	case *syntax.Binary, *syntax.Unary, *syntax.Interpolated:
-		return "#" // gives a fresh value
+	case *syntax.Binary:
+		if n.Op != "??" {
+			return "#" // gives a fresh value
+		}
+	case *syntax.Unary, *syntax.Interpolated:
+		return "#"
 	}
 	return ""
 }

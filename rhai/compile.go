@@ -1,6 +1,7 @@
 package rhai
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
@@ -105,6 +106,7 @@ type fnc struct {
 	captured map[string]bool // names that closures in here capture
 	allCells bool            // any local may be captured: by code in an eval
 	evals    int
+	sited    bool // a site shares locals, which must not be overwritten
 	top      bool // the script's own body: sees the host's scope
 	site     *site
 	cost     int64
@@ -154,7 +156,11 @@ func (f *function) compile() *code {
 // declare gives name a slot; again in the same block it is the same slot.
 func (c *fnc) declare(name string, readonly bool) int {
 	for i := len(c.locals) - 1; i >= 0 && c.locals[i].block == c.block; i-- {
-		if l := &c.locals[i]; l.name == name && !l.module {
+		if c.locals[i].name == name && !c.locals[i].module {
+			if c.sited {
+				c.locals = slices.Clone(c.locals) // a site keeps what it has seen
+			}
+			l := &c.locals[i]
 			l.readonly, l.evals = readonly, c.evals
 			l.cell = l.cell || c.allCells || c.captured[name]
 			return l.slot
@@ -165,6 +171,10 @@ func (c *fnc) declare(name string, readonly bool) int {
 
 // declareNew gives name a slot of its own.
 func (c *fnc) declareNew(name string, readonly bool) int {
+	if c.top && c.block == 0 {
+		// What the host gets at the end must not be what an ended block has left.
+		c.next = c.max
+	}
 	slot := c.next
 	c.next++
 	c.max = max(c.max, c.next)
@@ -181,6 +191,9 @@ func (c *fnc) open() (shut func()) {
 	c.block++
 	return func() {
 		c.locals, c.next = c.locals[:locals], next
+		if c.sited {
+			c.locals = c.locals[:locals:locals] // a site keeps what stood behind
+		}
 		c.block--
 	}
 }
@@ -250,9 +263,8 @@ func find(locals []local, name string, module bool) *local {
 
 // here is the site at this place.
 func (c *fnc) here() *site {
-	locals := make([]local, len(c.locals))
-	copy(locals, c.locals)
-	return &site{locals: locals, top: c.top, dynamic: true, outer: c.site}
+	c.sited = true
+	return &site{locals: c.locals[:len(c.locals):len(c.locals)], top: c.top, dynamic: true, outer: c.site}
 }
 
 // place gives a variable's home, following hops; cells are not opened.

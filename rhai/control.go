@@ -91,7 +91,13 @@ func keyOf(v Value) (switchKey, bool) {
 
 // switchNode compiles a switch: exact values through a table, then ranges in order.
 func (c *fnc) switchNode(n *syntax.Switch, m mode) node {
-	x := c.node(n.X, borrow)
+	m2 := borrow
+	for _, k := range n.Cases {
+		if k.Cond != nil && !harmless(k.Cond) {
+			m2 = own // a condition may change what is switched on
+		}
+	}
+	x := c.node(n.X, m2)
 	var (
 		arms   []arm
 		table  = map[switchKey][]int{}
@@ -388,13 +394,15 @@ func (c *fnc) forNode(n *syntax.For) node {
 }
 
 func (c *fnc) forLoop(n *syntax.For) node {
-	var from, to node
+	var from, to, x node
 	inclusive := false
-	if b, ok := n.X.(*syntax.Binary); ok && (b.Op == ".." || b.Op == "..=") && c.unit.engine.fastOperators() {
-		from, to, inclusive = c.node(b.X, borrow), c.node(b.Y, borrow), b.Op == "..="
-	}
+	b, ok := n.X.(*syntax.Binary)
 	steps := c.rangeCall(n.X)
-	x := c.node(n.X, own)
+	if ok && (b.Op == ".." || b.Op == "..=") && c.unit.engine.fastOperators() {
+		from, to, inclusive = c.node(b.X, operandMode(b.Y)), c.node(b.Y, borrow), b.Op == "..="
+	} else {
+		x = c.node(n.X, own)
+	}
 	shut := c.open()
 	slot, counter := -1, -1
 	if n.Counter != nil {
@@ -417,6 +425,7 @@ func (c *fnc) forLoop(n *syntax.For) node {
 			return l.over(fr, v)
 		}
 	}
+	op, opName, pos, open := value.OpOf(b.Op), b.Op, b.Pos, b.Open
 	return func(fr *frame) Value {
 		a := from(fr)
 		if a.IsNone() {
@@ -439,7 +448,14 @@ func (c *fnc) forLoop(n *syntax.For) node {
 		if b.IsNone() {
 			return b
 		}
-		return x(fr) // says what is wrong
+		if open && !a.Is(value.IntKind) {
+			b = value.Unit // as for a range that is a value
+		}
+		v := fr.binary(op, opName, a, b, pos)
+		if v.IsNone() {
+			return v
+		}
+		return l.over(fr, v)
 	}
 }
 

@@ -98,19 +98,19 @@ func (s *sizes) add(t sizes) {
 
 // fits checks the sizes of a value that has grown.
 func (fr *frame) fits(v Value, pos Pos) bool {
-	return !fr.run.sizes || fr.within(sizesOf(v, 0), pos)
+	return !fr.run.sizes || fr.within(sizesOf(v), pos)
 }
 
 // fitsItem checks what a list that is being made holds with one more item.
 func (fr *frame) fitsItem(total *sizes, item Value, pos Pos) bool {
-	total.add(sizesOf(item, 0))
+	total.add(sizesOf(item))
 	total.arrays++
 	return fr.within(*total, pos)
 }
 
 // fitsEntry is fitsItem for a map.
 func (fr *frame) fitsEntry(total *sizes, item Value, pos Pos) bool {
-	total.add(sizesOf(item, 0))
+	total.add(sizesOf(item))
 	total.maps++
 	return fr.within(*total, pos)
 }
@@ -126,9 +126,21 @@ func (fr *frame) within(s sizes, pos Pos) bool {
 }
 
 // sizesOf measures a value. Deeper than any script nests it looks no further.
-func sizesOf(v Value, depth int) (s sizes) {
+func sizesOf(v Value) sizes {
+	budget := maxLook
+	return sizesWithin(v, 0, &budget)
+}
+
+// maxLook bounds how many values are looked at to measure one: lists that hold
+// one list many times over, and that again, are as many as there is no time for.
+const maxLook = 1 << 24
+
+func sizesWithin(v Value, depth int, budget *int) (s sizes) {
 	if depth > 64 {
 		return s
+	}
+	if *budget--; *budget < 0 {
+		return sizes{arrays: maxLook, maps: maxLook, texts: maxLook}
 	}
 	switch v.Kind() {
 	case value.ArrayKind:
@@ -137,7 +149,9 @@ func sizesOf(v Value, depth int) (s sizes) {
 			if x.Is(value.BlobKind) {
 				s.arrays++
 			}
-			s.add(sizesOf(x, depth+1))
+			if s.add(sizesWithin(x, depth+1, budget)); *budget < 0 {
+				return s
+			}
 		}
 	case value.BlobKind:
 		s.arrays = len(v.AsBlob().Bytes)
@@ -147,12 +161,14 @@ func sizesOf(v Value, depth int) (s sizes) {
 			if e.Value.Is(value.BlobKind) {
 				s.arrays++
 			}
-			s.add(sizesOf(e.Value, depth+1))
+			if s.add(sizesWithin(e.Value, depth+1, budget)); *budget < 0 {
+				return s
+			}
 		}
 	case value.StringKind:
 		s.texts = len(v.AsString())
 	case value.CellKind:
-		return sizesOf(v.AsCell().V, depth+1)
+		return sizesWithin(v.AsCell().V, depth+1, budget)
 	}
 	return s
 }

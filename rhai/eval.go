@@ -40,6 +40,9 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 	if text = strings.TrimSpace(text); text == "" {
 		return value.Unit
 	}
+	if !fr.spend(int64(len(text)), Pos{}) {
+		return Value{}
+	}
 	p, err := syntax.Parse(text, "", opts)
 	if err == nil && p.HasFuncs {
 		const why = "Function definitions must be at global level and cannot be inside a block or another function"

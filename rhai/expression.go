@@ -121,16 +121,17 @@ func (c *fnc) interpolated(n *syntax.Interpolated) node {
 			if v.IsNone() {
 				return v
 			}
+			was := len(buf)
 			buf = value.AppendDisplay(buf, v)
+			if r.measureAt > 0 && !r.spendMemory(int64(len(buf)-was), int64(2*len(buf)), pos) {
+				return Value{}
+			}
 			if r.sizes {
 				r.ctx.Pos = n.Parts[i].Start()
 				if !r.ctx.FitsString(len(buf)) {
 					return fr.failed(pos)
 				}
 			}
-		}
-		if !fr.charge(len(buf), pos) {
-			return Value{}
 		}
 		v := value.Str(string(buf))
 		r.text = buf
@@ -144,16 +145,20 @@ func (c *fnc) array(n *syntax.ArrayLit) node {
 	return func(fr *frame) Value {
 		list := make([]Value, len(items))
 		var total sizes
+		r := fr.run
+		held := len(r.held)
 		for i, item := range items {
 			v := item(fr)
 			if v.IsNone() {
 				return v
 			}
 			list[i] = v
+			r.hold(v)
 			if fr.run.sizes && !fr.fitsItem(&total, v, n.Items[i].Start()) {
 				return Value{}
 			}
 		}
+		r.held = r.held[:held]
 		v := value.NewArray(list)
 		if !fr.charge(32+16*len(list), pos) {
 			return Value{}
@@ -173,16 +178,20 @@ func (c *fnc) mapLit(n *syntax.MapLit) node {
 		v := value.NewMap(len(keys))
 		m := v.AsMap()
 		var total sizes
+		r := fr.run
+		held := len(r.held)
 		for i, key := range keys {
 			item := values[i](fr)
 			if item.IsNone() {
 				return item
 			}
 			m.Set(key, item)
+			r.hold(item)
 			if fr.run.sizes && !fr.fitsEntry(&total, item, n.Values[i].Start()) {
 				return Value{}
 			}
 		}
+		r.held = r.held[:held]
 		if !fr.charge(64+48*len(keys), pos) {
 			return Value{}
 		}

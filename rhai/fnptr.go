@@ -200,8 +200,8 @@ func (r *run) Sleep(c *value.Ctx, d time.Duration) bool {
 		case <-r.cancel.Done():
 		}
 	}
-	r.fuel = -1
-	r.ops += r.quantum + 1 // the refill counts from the quantum
+	r.ops += r.quantum - r.fuel
+	r.quantum, r.fuel = 0, 0 // counted; burn looks at limits and cancellation
 	if r.burn(c.Pos) {
 		return true
 	}
@@ -248,6 +248,9 @@ func (cb *callback) Call(c *value.Ctx, el *Value, fixed []Value, at int, extra [
 		v = cb.named(el, fixed, at, extra)
 	}
 	c.Pos, c.Const = cb.pos, cb.konst
+	if r.holding {
+		r.hold(v)
+	}
 	return r.hand(c, v)
 }
 

@@ -82,6 +82,7 @@ type run struct {
 	// stack is the present piece of stack. Pieces never move, so that a
 	// pointer to a slot stays good while the function runs.
 	stack []Value
+	spare []Value // the piece that was left last, empty
 	top   int
 	high  int // how far the piece has been used since the last sweep
 	// frames are reused by depth.
@@ -102,6 +103,9 @@ type run struct {
 	resolved  map[string]*Module
 	imported  []*Module // whose typed methods are usable
 	sizes     bool      // size limits are on
+	held      []Value   // see hold
+	holding   bool      // results of callbacks are held
+	scopes    []*Scope  // of the scripts that import the running module
 	charged   int64     // bytes since the last measurement
 	measureAt int64
 }
@@ -187,7 +191,13 @@ func (r *run) enter(n int) *frame {
 	if fr.slots = r.push(n); fr.slots == nil {
 		r.sweep()
 		fr.old, fr.oldTop = r.stack, r.top
-		r.stack, r.top, r.high = make([]Value, min(max(2*len(r.stack), 2*n, firstStack), maxStack+n)), n, n
+		// The piece that was left last is taken again: a call at the very end of
+		// a piece may be made many times.
+		if len(r.spare) < 2*n {
+			r.spare = make([]Value, min(max(2*len(r.stack), 2*n, firstStack), maxStack+2*n))
+		}
+		r.stack, r.spare = r.spare, nil
+		r.top, r.high = n, n
 		fr.slots = r.stack[:n:n]
 	}
 	return fr
@@ -196,7 +206,10 @@ func (r *run) enter(n int) *frame {
 // leave gives a frame back.
 func (r *run) leave(fr *frame) {
 	if fr.old != nil {
-		r.stack, r.top, r.high = fr.old, fr.oldTop, fr.oldTop
+		r.sweep()
+		clear(r.stack[:min(r.top, len(r.stack))])
+		r.stack, r.spare = fr.old, r.stack
+		r.top, r.high = fr.oldTop, fr.oldTop
 		fr.old = nil
 	} else {
 		r.top -= len(fr.slots)

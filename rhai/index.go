@@ -73,6 +73,9 @@ func rustName(v Value) string {
 
 func (fr *frame) indexString(s *step, cur, i Value) Value {
 	n := cur.Chars()
+	if !cur.IsASCII() && !fr.spend(int64(n/64), s.indexPos) {
+		return Value{} // characters of different lengths are counted through
+	}
 	switch i.Kind() {
 	case value.IntKind:
 		k, ok := at(i.AsInt(), n)

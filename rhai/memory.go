@@ -60,8 +60,23 @@ func (r *run) measure(pending int64, pos Pos) bool {
 			m.add(*x.v)
 		}
 	}
-	for _, v := range r.scope.vars {
-		m.add(*v.v)
+	for _, v := range r.held {
+		m.add(v)
+	}
+	for _, s := range append(r.scopes, r.scope) {
+		for _, v := range s.vars {
+			m.add(*v.v)
+		}
+	}
+	for _, v := range r.root.consts {
+		m.add(v)
+	}
+	for _, module := range r.resolved {
+		if module != nil {
+			for _, v := range module.vars {
+				m.add(v)
+			}
+		}
 	}
 	m.add(r.ret)
 	if m.live > limit {
@@ -70,6 +85,14 @@ func (r *run) measure(pending int64, pos Pos) bool {
 	}
 	r.charged, r.measureAt = 0, max((limit-m.live)/2, limit/16, 1)
 	return true
+}
+
+// hold remembers a value that only a running node or native function has, so
+// that a measurement finds it. Who holds shortens held again; a caught error does too.
+func (r *run) hold(v Value) {
+	if r.measureAt > 0 {
+		r.held = append(r.held, v)
+	}
 }
 
 // scale adds up values. It keeps a list, not a recursion: values may be nested

@@ -271,7 +271,7 @@ func (fr *frame) runModule(src Source) *Module {
 	u := compileUnit(r.engine, p)
 	env := &environ{unit: u}
 	scope, imported := r.scope, len(r.imported)
-	r.scope = NewScope()
+	r.scopes, r.scope = append(r.scopes, scope), NewScope()
 	callee := r.enter(u.slots)
 	clear(callee.slots)
 	callee.env = env
@@ -285,7 +285,7 @@ func (fr *frame) runModule(src Source) *Module {
 	}
 	r.base = base
 	r.leave(callee)
-	r.scope = scope
+	r.scopes, r.scope = r.scopes[:len(r.scopes)-1], scope
 	r.imported = r.imported[:min(imported, len(r.imported))]
 	return m
 }
@@ -440,8 +440,13 @@ func pathOf(p []syntax.Ident, name string) string {
 
 func (c *fnc) qualifiedCall(n *syntax.Call) node {
 	args := make([]node, len(n.Args))
+	quiet := quietAfter(n.Args)
 	for i, a := range n.Args {
-		args[i] = c.node(a, operandModeAll(n.Args[i+1:]))
+		m := borrow
+		if i < quiet {
+			m = own
+		}
+		args[i] = c.node(a, m)
 	}
 	find, pos := c.finder(n.Path), n.Pos
 	pathText := pathOf(n.Path, n.Name)
@@ -464,13 +469,6 @@ func (c *fnc) qualifiedCall(n *syntax.Call) node {
 		}
 		return f.call(fr, vals, pos)
 	}
-}
-
-func operandModeAll(later []syntax.Node) mode {
-	if allHarmless(later) {
-		return borrow
-	}
-	return own
 }
 
 // assignQualified refuses: variables of modules are constants for others.

@@ -1,6 +1,8 @@
 package rhai
 
 import (
+	"strings"
+
 	"github.com/ramet-run/ramet/rhai/lib"
 	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"
@@ -36,7 +38,7 @@ func (c *fnc) plainSlot(n syntax.Node) int {
 // borrowed before may still be used after.
 func harmless(n syntax.Node) bool {
 	switch n := n.(type) {
-	case *syntax.Literal, *syntax.Name, *syntax.This, *syntax.Closure:
+	case *syntax.Literal, *syntax.Name, *syntax.This:
 		return true
 	case *syntax.Unary:
 		return harmless(n.X)
@@ -204,14 +206,15 @@ func (fr *frame) in(op value.Op, a, b Value, pos Pos) Value {
 
 // signature renders a call as errors show it: f (i64, map).
 func signature(name string, args ...Value) string {
-	s := name + " ("
+	var b strings.Builder
+	b.WriteString(name + " (")
 	for i, a := range args {
 		if i > 0 {
-			s += ", "
+			b.WriteString(", ")
 		}
-		s += a.Flatten().SignatureName()
+		b.WriteString(a.Flatten().SignatureName())
 	}
-	return s + ")"
+	return b.String() + ")"
 }
 
 func (c *fnc) binary(n *syntax.Binary, m mode) node {

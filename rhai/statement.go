@@ -484,12 +484,12 @@ func (c *fnc) try(n *syntax.Try, m mode) node {
 	shut()
 	return func(fr *frame) Value {
 		r := fr.run
-		depth, top, imported := r.depth, r.top, len(r.imported)
+		held, imported := len(r.held), len(r.imported)
 		v := body(fr)
 		if !v.IsNone() || r.ctl != ctlError || !catchable(r.err) {
 			return v
 		}
-		_, _ = depth, top
+		r.held = r.held[:held]
 		r.imported = r.imported[:min(imported, len(r.imported))]
 		caught := r.err
 		r.ctl, r.err = ctlNone, nil

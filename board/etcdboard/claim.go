@@ -184,8 +184,8 @@ func (t *tx) takeOne(tu *turn.Turn, q board.Queue, ask *board.Ask) (board.Claime
 			if !t.another() {
 				return board.Claimed{}, false // much to drop: the rest comes with the next transaction
 			}
-			var item string
-			if item, h = t.popRight(n, h); t.claimable(name{space, item}, ask.Skip) {
+			item, _ := t.popRight(n, h)
+			if t.claimable(name{space, item}, ask.Skip) {
 				t.bound(space)
 				return t.grantClaim(name{space, item}, tu.CapGroup(), ask), true
 			}
