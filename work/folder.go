@@ -122,7 +122,10 @@ func (x *run) prepareInside(task *script.Task) error {
 		return err
 	}
 	task.Checkpoint = script.NewCheckpoint(data)
-	x.newFolder("", task.Checkpoint).tried = found
+	f := x.newFolder("", task.Checkpoint)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tried = found
 	return nil
 }
 
