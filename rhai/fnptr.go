@@ -51,6 +51,13 @@ func (fr *frame) callNamed(name string, env *environ, this *Value, thisConst boo
 	if f := fr.namedFunction(name, env, this, len(args)); f != nil {
 		return fr.callIn(f.fn, f.env, this, thisConst, args, pos)
 	}
+	// A native function that calls back may be given a pointer to itself.
+	r := fr.run
+	if r.calls >= max(r.engine.maxCalls(), 64) {
+		return fr.overflow(pos)
+	}
+	r.calls++
+	defer func() { r.calls-- }()
 	t := target{name: name, pos: pos}
 	if this != nil {
 		if f := t.native(fr, this, args); f != nil {

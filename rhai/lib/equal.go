@@ -46,9 +46,10 @@ func equalArrays(c *value.Ctx, x, y []value.Value) value.Value {
 	if len(x) != len(y) {
 		return value.False
 	}
-	if !c.Host.Alive(c, len(x)) {
+	if !c.Host.Alive(c, len(x)) || !c.Deeper() {
 		return value.Value{}
 	}
+	defer func() { c.Depth-- }()
 	for i := range x {
 		same := Equal(c, x[i], y[i])
 		if same.IsNone() && missing(c.Err) && x[i].TypeName() != y[i].TypeName() {
@@ -66,9 +67,10 @@ func equalMaps(c *value.Ctx, x, y *value.Map) value.Value {
 	if x.Len() != y.Len() {
 		return value.False
 	}
-	if !c.Host.Alive(c, x.Len()) {
+	if !c.Host.Alive(c, x.Len()) || !c.Deeper() {
 		return value.Value{}
 	}
+	defer func() { c.Depth-- }()
 	for _, e := range x.Entries() {
 		other := y.Get(e.Key)
 		if other.IsNone() {

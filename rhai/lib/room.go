@@ -103,7 +103,10 @@ func quarter(before, after int) bool {
 }
 
 // tally counts the items of arrays and blobs and the entries of maps.
-type tally struct{ items, entries, left int }
+type tally struct{ items, entries, left, depth int }
+
+// mostNested bounds the recursion of a tally: deeper data is taken for too large.
+const mostNested = 10_000
 
 func (t *tally) add(v value.Value) {
 	switch v.Kind() {
@@ -129,5 +132,10 @@ func (t *tally) nested(v value.Value) {
 	if v.Is(value.BlobKind) {
 		t.items++ // the reference counts a blob in a container once more than an array
 	}
-	t.add(v)
+	if t.depth++; t.depth > mostNested {
+		t.items, t.entries, t.left = mostItems+1, mostItems+1, 0
+	} else {
+		t.add(v)
+	}
+	t.depth--
 }

@@ -72,6 +72,8 @@ type Ctx struct {
 	Const bool
 	// Source names the running script, for errors.
 	Source string
+	// Depth is how deep a library function has gone into nested data: see Deeper.
+	Depth int
 }
 
 // Host is the evaluator as native functions see it.
@@ -121,6 +123,21 @@ type Callback interface {
 	// What it returns belongs to the caller. None means an error, in Ctx.Err,
 	// or that the script ends (exit), with no Ctx.Err.
 	Call(c *Ctx, el *Value, fixed []Value, at int, extra []Value) Value
+}
+
+// mostDeep bounds recursion over nested data. Go's stack ends the process
+// when it is used up, and data may be nested as deep as there is memory.
+const mostDeep = 10_000
+
+// Deeper goes one level deeper into nested data, and reports whether that may
+// be; when not, it has failed. Each that may is ended by c.Depth--.
+func (c *Ctx) Deeper() bool {
+	if c.Depth >= mostDeep {
+		c.Fail(&Error{Kind: ErrorStackOverflow})
+		return false
+	}
+	c.Depth++
+	return true
 }
 
 // Fail records an error and gives the none that a native function returns.
