@@ -76,6 +76,9 @@ func (fr *frame) invoke(f *value.Native, this *Value, args []Value, pos Pos) Val
 	if f.Volatile && r.engine.Deterministic {
 		return fr.fail(&value.Error{Kind: value.ErrorFunctionNotFound, Name: f.Name + " (not available in deterministic mode)", Pos: pos})
 	}
+	if f.Linear && !fr.workThrough(*this, pos) {
+		return Value{}
+	}
 	if f.Mutates && this != nil && !fr.chargeCopy(this, pos) {
 		return Value{}
 	}
@@ -96,6 +99,22 @@ func (fr *frame) invoke(f *value.Native, this *Value, args []Value, pos Pos) Val
 		}
 	}
 	return v
+}
+
+// workThrough counts the work of going through all of v.
+func (fr *frame) workThrough(v Value, pos Pos) bool {
+	n := 0
+	switch v.Kind() {
+	case value.StringKind:
+		n = len(v.AsString()) / 16
+	case value.ArrayKind:
+		n = len(v.AsArray().Items)
+	case value.BlobKind:
+		n = len(v.AsBlob().Bytes) / 16
+	case value.MapKind:
+		n = v.AsMap().Len()
+	}
+	return n < 64 || fr.spend(int64(n/8), pos)
 }
 
 // call compiles f(args).

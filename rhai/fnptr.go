@@ -58,6 +58,9 @@ func (fr *frame) callNamed(name string, env *environ, this *Value, thisConst boo
 	}
 	r.calls++
 	defer func() { r.calls-- }()
+	if !fr.spend(1, pos) {
+		return Value{}
+	}
 	t := target{name: name, pos: pos}
 	if this != nil {
 		if f := t.native(fr, this, args); f != nil {

@@ -43,7 +43,10 @@ func NewModule() *Module {
 
 // Set adds a constant.
 func (m *Module) Set(name string, v Value) *Module {
-	m.vars[name] = v.Keep()
+	if v.IsNone() {
+		v = value.Unit
+	}
+	m.vars[name] = value.Freeze(v)
 	return m
 }
 
@@ -72,11 +75,23 @@ func (m *Module) function(name string, arity int) *moduleFunction {
 
 // method finds a typed method of m or of the modules inside it.
 func (m *Module) method(k methodKey) *moduleFunction {
+	if f := m.methods[k]; f != nil || len(m.modules) == 0 {
+		return f
+	}
+	return m.methodWithin(k, map[*Module]bool{})
+}
+
+// methodWithin looks into each module once, however many import it.
+func (m *Module) methodWithin(k methodKey, seen map[*Module]bool) *moduleFunction {
+	if seen[m] {
+		return nil
+	}
+	seen[m] = true
 	if f := m.methods[k]; f != nil {
 		return f
 	}
 	for _, sub := range m.modules {
-		if f := sub.method(k); f != nil {
+		if f := sub.methodWithin(k, seen); f != nil {
 			return f
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Fn0 registers a function without parameters.
 func Fn0[R any](e *Engine, name string, f func() (R, error)) {
 	give := e.giver(reflect.TypeFor[R]())
-	e.Register(&value.Native{Name: name, Call: func(c *value.Ctx, _ *Value, _ []Value) Value {
+	e.registerHost(&value.Native{Name: name, Call: func(c *value.Ctx, _ *Value, _ []Value) Value {
 		r, err := f()
 		return returned(c, give, r, err)
 	}})
@@ -25,7 +25,7 @@ func Fn0[R any](e *Engine, name string, f func() (R, error)) {
 // Fn1 registers a function of one parameter.
 func Fn1[A, R any](e *Engine, name string, f func(A) (R, error)) {
 	a, give := takerOf[A](e), e.giver(reflect.TypeFor[R]())
-	e.Register(&value.Native{Name: name, Params: []value.Param{a.param}, Call: func(c *value.Ctx, this *Value, _ []Value) Value {
+	e.registerHost(&value.Native{Name: name, Params: []value.Param{a.param}, Call: func(c *value.Ctx, this *Value, _ []Value) Value {
 		x, err := a.take(*this)
 		if err != nil {
 			return failedWith(c, err)
@@ -39,7 +39,7 @@ func Fn1[A, R any](e *Engine, name string, f func(A) (R, error)) {
 // is that operator for these types.
 func Fn2[A, B, R any](e *Engine, name string, f func(A, B) (R, error)) {
 	a, b, give := takerOf[A](e), takerOf[B](e), e.giver(reflect.TypeFor[R]())
-	e.Register(&value.Native{Name: name, Params: []value.Param{a.param, b.param}, Call: func(c *value.Ctx, this *Value, args []Value) Value {
+	e.registerHost(&value.Native{Name: name, Params: []value.Param{a.param, b.param}, Call: func(c *value.Ctx, this *Value, args []Value) Value {
 		x, err1 := a.take(*this)
 		y, err2 := b.take(args[0])
 		if err := errors.Join(err1, err2); err != nil {
@@ -53,7 +53,7 @@ func Fn2[A, B, R any](e *Engine, name string, f func(A, B) (R, error)) {
 // Fn3 registers a function of three parameters.
 func Fn3[A, B, C, R any](e *Engine, name string, f func(A, B, C) (R, error)) {
 	a, b, d, give := takerOf[A](e), takerOf[B](e), takerOf[C](e), e.giver(reflect.TypeFor[R]())
-	e.Register(&value.Native{Name: name, Params: []value.Param{a.param, b.param, d.param}, Call: func(c *value.Ctx, this *Value, args []Value) Value {
+	e.registerHost(&value.Native{Name: name, Params: []value.Param{a.param, b.param, d.param}, Call: func(c *value.Ctx, this *Value, args []Value) Value {
 		x, err1 := a.take(*this)
 		y, err2 := b.take(args[0])
 		z, err3 := d.take(args[1])
@@ -72,7 +72,7 @@ func Fn3[A, B, C, R any](e *Engine, name string, f func(A, B, C) (R, error)) {
 // Errors: for anything that is not such a function.
 func (e *Engine) RegisterFunc(name string, f any) error {
 	fn := reflect.ValueOf(f)
-	if fn.Kind() != reflect.Func || fn.Type().IsVariadic() {
+	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().IsVariadic() {
 		return fmt.Errorf("register %q: %T is not a function of fixed arity", name, f)
 	}
 	t := fn.Type()
@@ -90,7 +90,7 @@ func (e *Engine) RegisterFunc(name string, f any) error {
 	if results > 1 {
 		return fmt.Errorf("register %q: more than one result besides an error", name)
 	}
-	e.Register(&value.Native{Name: name, Params: params, Call: func(c *value.Ctx, this *Value, args []Value) Value {
+	e.registerHost(&value.Native{Name: name, Params: params, Call: func(c *value.Ctx, this *Value, args []Value) Value {
 		in := make([]reflect.Value, len(takers))
 		for i := range in {
 			v := this
@@ -169,16 +169,25 @@ func (t TypeOf[T]) ShowAs(f func(*T) string) TypeOf[T] {
 	return t
 }
 
-// IterateBy lets scripts loop over a T.
+// mostIterated bounds what a loop over a host's type takes.
+const mostIterated = 1 << 20
+
+// IterateBy lets scripts loop over a T: over its first 1,048,576 elements at most.
 func (t TypeOf[T]) IterateBy(f func(*T) iter.Seq[Value]) TypeOf[T] {
 	t.t.Iterate = func(data any) func() Value {
-		next, stop := iter.Pull(f(data.(*T)))
+		// All at once: a loop may be left at any element, and nobody tells.
+		var list []Value
+		for v := range f(data.(*T)) {
+			if list = append(list, v); len(list) == mostIterated {
+				break
+			}
+		}
 		return func() Value {
-			v, ok := next()
-			if !ok {
-				stop()
+			if len(list) == 0 {
 				return Value{}
 			}
+			v := list[0]
+			list = list[1:]
 			return v
 		}
 	}
@@ -192,11 +201,11 @@ func self[T any](this *Value) *T { return value.MutCustom(this).Data.(*T) }
 // Property registers x.name. set may be nil: the property is read-only then.
 func Property[T, P any](t TypeOf[T], name string, get func(*T) P, set func(*T, P)) {
 	give, p := t.e.giver(reflect.TypeFor[P]()), takerOf[P](t.e)
-	t.e.Register(&value.Native{Name: "get$" + name, Params: []value.Param{t.param()}, Call: func(c *value.Ctx, this *Value, _ []Value) Value {
+	t.e.registerHost(&value.Native{Name: "get$" + name, Params: []value.Param{t.param()}, Call: func(c *value.Ctx, this *Value, _ []Value) Value {
 		return returned(c, give, get(this.AsCustom().Data.(*T)), nil)
 	}})
 	if set != nil {
-		t.e.Register(&value.Native{Name: "set$" + name, Params: []value.Param{t.param(), p.param}, Mutates: true,
+		t.e.registerHost(&value.Native{Name: "set$" + name, Params: []value.Param{t.param(), p.param}, Mutates: true,
 			Call: func(c *value.Ctx, this *Value, args []Value) Value {
 				x, err := p.take(args[0])
 				if err != nil {
@@ -211,7 +220,7 @@ func Property[T, P any](t TypeOf[T], name string, get func(*T) P, set func(*T, P
 // Indexer registers x[i]. set may be nil.
 func Indexer[T, I, P any](t TypeOf[T], get func(*T, I) (P, error), set func(*T, I, P) error) {
 	give, index, p := t.e.giver(reflect.TypeFor[P]()), takerOf[I](t.e), takerOf[P](t.e)
-	t.e.Register(&value.Native{Name: "index$get$", Params: []value.Param{t.param(), index.param},
+	t.e.registerHost(&value.Native{Name: "index$get$", Params: []value.Param{t.param(), index.param},
 		Call: func(c *value.Ctx, this *Value, args []Value) Value {
 			i, err := index.take(args[0])
 			if err != nil {
@@ -221,7 +230,7 @@ func Indexer[T, I, P any](t TypeOf[T], get func(*T, I) (P, error), set func(*T, 
 			return returned(c, give, x, err)
 		}})
 	if set != nil {
-		t.e.Register(&value.Native{Name: "index$set$", Params: []value.Param{t.param(), index.param, p.param}, Mutates: true,
+		t.e.registerHost(&value.Native{Name: "index$set$", Params: []value.Param{t.param(), index.param, p.param}, Mutates: true,
 			Call: func(c *value.Ctx, this *Value, args []Value) Value {
 				i, err1 := index.take(args[0])
 				x, err2 := p.take(args[1])
@@ -240,7 +249,7 @@ func Indexer[T, I, P any](t TypeOf[T], get func(*T, I) (P, error), set func(*T, 
 // Method0 registers x.name(), which may change x.
 func Method0[T, R any](t TypeOf[T], name string, f func(*T) (R, error)) {
 	give := t.e.giver(reflect.TypeFor[R]())
-	t.e.Register(&value.Native{Name: name, Params: []value.Param{t.param()}, Mutates: true,
+	t.e.registerHost(&value.Native{Name: name, Params: []value.Param{t.param()}, Mutates: true,
 		Call: func(c *value.Ctx, this *Value, _ []Value) Value {
 			r, err := f(self[T](this))
 			return returned(c, give, r, err)
@@ -250,7 +259,7 @@ func Method0[T, R any](t TypeOf[T], name string, f func(*T) (R, error)) {
 // Method1 registers x.name(a), which may change x.
 func Method1[T, A, R any](t TypeOf[T], name string, f func(*T, A) (R, error)) {
 	a, give := takerOf[A](t.e), t.e.giver(reflect.TypeFor[R]())
-	t.e.Register(&value.Native{Name: name, Params: []value.Param{t.param(), a.param}, Mutates: true,
+	t.e.registerHost(&value.Native{Name: name, Params: []value.Param{t.param(), a.param}, Mutates: true,
 		Call: func(c *value.Ctx, this *Value, args []Value) Value {
 			x, err := a.take(args[0])
 			if err != nil {
@@ -264,7 +273,7 @@ func Method1[T, A, R any](t TypeOf[T], name string, f func(*T, A) (R, error)) {
 // Method2 registers x.name(a, b), which may change x.
 func Method2[T, A, B, R any](t TypeOf[T], name string, f func(*T, A, B) (R, error)) {
 	a, b, give := takerOf[A](t.e), takerOf[B](t.e), t.e.giver(reflect.TypeFor[R]())
-	t.e.Register(&value.Native{Name: name, Params: []value.Param{t.param(), a.param, b.param}, Mutates: true,
+	t.e.registerHost(&value.Native{Name: name, Params: []value.Param{t.param(), a.param, b.param}, Mutates: true,
 		Call: func(c *value.Ctx, this *Value, args []Value) Value {
 			x, err1 := a.take(args[0])
 			y, err2 := b.take(args[1])
@@ -274,6 +283,21 @@ func Method2[T, A, B, R any](t TypeOf[T], name string, f func(*T, A, B) (R, erro
 			r, err := f(self[T](this), x, y)
 			return returned(c, give, r, err)
 		}})
+}
+
+// registerHost registers a function of the host's, whose panic is an error of
+// the script.
+func (e *Engine) registerHost(f *value.Native) {
+	call := f.Call
+	f.Call = func(c *value.Ctx, this *Value, args []Value) (v Value) {
+		defer func() {
+			if p := recover(); p != nil {
+				v = c.Throw("function %s panicked: %v", f.Name, p)
+			}
+		}()
+		return call(c, this, args)
+	}
+	e.Register(f)
 }
 
 // Nothing is the result of functions that give none.
@@ -322,7 +346,8 @@ func takerOf[A any](e *Engine) taker[A] {
 			if err != nil {
 				return a, err
 			}
-			return x.Interface().(A), nil
+			a, _ = x.Interface().(A) // a nil interface stays its zero value
+			return a, nil
 		}
 	}
 	return t
@@ -344,7 +369,11 @@ func (e *Engine) takerFor(t reflect.Type) taker[reflect.Value] {
 	if custom := e.types[base]; custom != nil {
 		out.param.Type = custom
 		out.take = func(v Value) (reflect.Value, error) {
-			x := reflect.ValueOf(v.AsCustom().Data)
+			data := v.AsCustom().Data
+			if t.Kind() == reflect.Pointer && custom.Clone != nil {
+				data = custom.Clone(data) // what a method may change, a function may not
+			}
+			x := reflect.ValueOf(data)
 			if t.Kind() != reflect.Pointer {
 				x = x.Elem()
 			}
@@ -388,7 +417,12 @@ func (e *Engine) giver(t reflect.Type) func(x any) (Value, error) {
 	custom := e.types[t]
 	if custom == nil && t.Kind() == reflect.Pointer {
 		if custom = e.types[t.Elem()]; custom != nil {
-			return func(x any) (Value, error) { return value.NewCustom(custom, x), nil }
+			return func(x any) (Value, error) {
+				if reflect.ValueOf(x).IsNil() {
+					return value.Unit, nil
+				}
+				return value.NewCustom(custom, x), nil
+			}
 		}
 	}
 	if custom != nil {

@@ -1,5 +1,7 @@
 package rhai
 
+import "github.com/ramet-run/ramet/rhai/value"
+
 // Scope holds the variables that a host gives to a script, and those that the
 // script leaves: top-level variables of a run are added to it.
 type Scope struct {
@@ -22,6 +24,9 @@ func (s *Scope) Set(name string, v Value) *Scope { return s.push(name, v, false)
 func (s *Scope) SetConst(name string, v Value) *Scope { return s.push(name, v, true) }
 
 func (s *Scope) push(name string, v Value, readonly bool) *Scope {
+	if v.IsNone() {
+		v = value.Unit
+	}
 	v.Keep() // the host may hold it too
 	s.vars = append(s.vars, variable{name, &v, readonly})
 	return s

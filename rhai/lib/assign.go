@@ -102,6 +102,9 @@ func appendText(c *value.Ctx, p *value.Value, text string) bool {
 	if !roomForText(c, len(p.AsString()), len(text)) {
 		return false
 	}
+	if n := 2 * (len(p.AsString()) + len(text)); p.Shared() && n >= chargedFrom && !c.Host.Charge(c, n) {
+		return false // the copy that a shared text needs before it grows
+	}
 	value.AppendString(p, text)
 	return true
 }

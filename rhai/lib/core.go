@@ -39,7 +39,7 @@ func toDebug(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 
 // textValue makes a string of text, within the limits.
 func textValue(c *value.Ctx, text string) value.Value {
-	if !roomForText(c, 0, len(text)) {
+	if !c.Host.Alive(c, len(text)/16) || !roomForText(c, 0, len(text)) {
 		return value.Value{}
 	}
 	return value.Str(text)

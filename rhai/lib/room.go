@@ -1,7 +1,6 @@
 package lib
 
 import (
-	"math"
 	"math/bits"
 	"unsafe"
 
@@ -82,11 +81,15 @@ func settled(c *value.Ctx, v value.Value, before, after int) bool {
 	if c.Limits.MaxArray <= 0 && c.Limits.MaxMap <= 0 {
 		return true
 	}
-	t := tally{left: glance}
+	t := tally{left: glance, limits: c.Limits}
 	if quarter(before, after) {
-		t.left = math.MaxInt
+		t.left = mostCounted
 	}
+	had := t.left
 	t.add(v)
+	if seen := had - t.left; seen > glance && !c.Host.Alive(c, seen) {
+		return false
+	}
 	return c.FitsArray(t.items) && c.FitsMap(t.entries)
 }
 
@@ -103,17 +106,31 @@ func quarter(before, after int) bool {
 }
 
 // tally counts the items of arrays and blobs and the entries of maps.
-type tally struct{ items, entries, left, depth int }
+// It goes no further when a limit is exceeded: shared structure can be small
+// and yet have no end of places.
+type tally struct {
+	items, entries, left, depth int
+	limits                      value.Limits
+}
 
-// mostNested bounds the recursion of a tally: deeper data is taken for too large.
-const mostNested = 10_000
+const (
+	// mostNested bounds the recursion of a tally: deeper data is taken for too large.
+	mostNested = 10_000
+	// mostCounted bounds a tally where only one kind of container has a limit.
+	mostCounted = 10_000_000
+)
+
+// over reports that the limits are exceeded already.
+func (t *tally) over() bool {
+	return t.limits.MaxArray > 0 && t.items > t.limits.MaxArray || t.limits.MaxMap > 0 && t.entries > t.limits.MaxMap
+}
 
 func (t *tally) add(v value.Value) {
 	switch v.Kind() {
 	case value.ArrayKind:
 		items := v.AsArray().Items
 		t.items += len(items)
-		for i := 0; i < len(items) && t.left > 0; i++ {
+		for i := 0; i < len(items) && t.left > 0 && !t.over(); i++ {
 			t.nested(items[i])
 		}
 	case value.BlobKind:
@@ -121,7 +138,7 @@ func (t *tally) add(v value.Value) {
 	case value.MapKind:
 		m := v.AsMap()
 		t.entries += m.Len()
-		for i := 0; i < m.Len() && t.left > 0; i++ {
+		for i := 0; i < m.Len() && t.left > 0 && !t.over(); i++ {
 			t.nested(m.At(i).Value)
 		}
 	}

@@ -28,7 +28,14 @@ import (
 // mostNested is how deep Go's data may nest: deeper ones are taken for cycles.
 const mostNested = 1000
 
-var errNested = errors.New("convert value: nested too deep, or a cycle")
+// mostConverted is how many values one conversion makes: shared structure can
+// be small and yet have no end when each place gets data of its own.
+const mostConverted = 10_000_000
+
+var (
+	errNested = errors.New("convert value: nested too deep, or a cycle")
+	errMany   = errors.New("convert value: more than 10000000 values")
+)
 
 // FromGo makes a value of x, which is copied.
 //
@@ -154,11 +161,17 @@ func structFromGo(x reflect.Value, depth int) (Value, error) {
 }
 
 // ToGo makes Go data of v, nothing of which is shared with it. Beyond a depth
-// of 1000 it is nil.
-func ToGo(v Value) any { return toGo(v, 0) }
+// of 1000, and after ten million values, it is nil.
+func ToGo(v Value) any { return toGo(v, 0, newBudget()) }
 
-func toGo(v Value, depth int) any {
-	if depth > mostNested {
+// newBudget counts down the values that a conversion may still make.
+func newBudget() *int {
+	n := mostConverted
+	return &n
+}
+
+func toGo(v Value, depth int, left *int) any {
+	if *left--; depth > mostNested || *left < 0 {
 		return nil
 	}
 	switch v = v.Flatten(); v.Kind() {
@@ -172,15 +185,23 @@ func toGo(v Value, depth int) any {
 		return v.AsFloat()
 	case ArrayKind:
 		items := v.AsArray().Items
+		if len(items) > *left {
+			*left = 0
+			return nil
+		}
 		list := make([]any, len(items))
 		for i, item := range items {
-			list[i] = toGo(item, depth+1)
+			list[i] = toGo(item, depth+1, left)
 		}
 		return list
 	case MapKind:
+		if v.AsMap().Len() > *left {
+			*left = 0
+			return nil
+		}
 		m := make(map[string]any, v.AsMap().Len())
 		for _, e := range v.AsMap().entries {
-			m[e.Key] = toGo(e.Value, depth+1)
+			m[e.Key] = toGo(e.Value, depth+1, left)
 		}
 		return m
 	case BlobKind:

@@ -1,45 +1,129 @@
 package value
 
+import "strings"
+
 // Copy gives a value that shares nothing with v that could change, so that
 // another goroutine may use it. Function pointers and host objects without
-// Clone are the same objects still.
-func Copy(v Value) Value { return copyDeep(v, 0) }
-
-func copyDeep(v Value, depth int) Value {
-	if depth > mostNested {
-		return Unit
+// Clone are the same objects still. What v holds in several places is held in
+// several places of the copy.
+func Copy(v Value) Value {
+	c := copier{seen: map[*header]Value{}}
+	out := c.one(v.Flatten())
+	// A list of what is left to do instead of recursion: data may be nested
+	// deeper than Go's stack reaches.
+	for len(c.todo) > 0 {
+		last := len(c.todo) - 1
+		next := c.todo[last]
+		c.todo = c.todo[:last]
+		c.inside(next)
 	}
-	switch v = v.Flatten(); v.Kind() {
+	return out
+}
+
+type copier struct {
+	// seen are the copies of shared objects; others are met once only.
+	seen map[*header]Value
+	// todo are copies whose parts are still those of the original.
+	todo []Value
+}
+
+// one copies v but not what is in it.
+func (c *copier) one(v Value) Value {
+	if v.h == nil || v.h.kind.isScalar() {
+		return v
+	}
+	if done, ok := c.seen[v.h]; ok {
+		return Value{done.Keep().h, v.n}
+	}
+	out := v
+	switch v.Kind() {
 	case StringKind:
-		return Constant(string([]byte(v.AsString()))).WithTag(v.Tag())
+		out = Constant(strings.Clone(v.AsString()))
 	case ArrayKind:
-		items := make([]Value, len(v.AsArray().Items))
-		for i, item := range v.AsArray().Items {
-			items[i] = copyDeep(item, depth+1)
-		}
-		return NewArray(items).WithTag(v.Tag())
+		out = NewArray(append([]Value(nil), v.AsArray().Items...))
+		c.todo = append(c.todo, out)
 	case MapKind:
-		out := NewMap(v.AsMap().Len())
+		m := newMap(v.AsMap().Len())
 		for _, e := range v.AsMap().entries {
-			out.AsMap().Set(e.Key, copyDeep(e.Value, depth+1))
+			m.Set(e.Key, e.Value)
 		}
-		return out.WithTag(v.Tag())
+		out = Value{&m.header, 0}
+		c.todo = append(c.todo, out)
 	case BlobKind:
-		return NewBlob(append([]byte{}, v.AsBlob().Bytes...)).WithTag(v.Tag())
+		out = NewBlob(append([]byte{}, v.AsBlob().Bytes...))
 	case FnKind:
 		f := *v.AsFn()
-		f.Curry = make([]Value, len(f.Curry))
-		for i, c := range v.AsFn().Curry {
-			if c.Is(CellKind) {
-				f.Curry[i] = NewCell(copyDeep(c, depth+1))
-			} else {
-				f.Curry[i] = copyDeep(c, depth+1)
-			}
-		}
-		return Value{&f.header, v.n}
+		f.Curry = append([]Value(nil), f.Curry...)
+		out = Value{&f.header, 0}
+		c.todo = append(c.todo, out)
+	case CellKind:
+		out = NewCell(v.AsCell().V)
+		c.todo = append(c.todo, out)
 	case CustomKind:
-		if c := v.AsCustom(); c.Type.Clone != nil {
-			return NewCustom(c.Type, c.Type.Clone(c.Data)).WithTag(v.Tag())
+		if x := v.AsCustom(); x.Type.Clone != nil {
+			out = NewCustom(x.Type, x.Type.Clone(x.Data))
+		}
+	}
+	if v.h.shared {
+		c.seen[v.h] = out
+	}
+	return Value{out.h, v.n}
+}
+
+// inside copies the parts of v.
+func (c *copier) inside(v Value) {
+	switch v.Kind() {
+	case ArrayKind:
+		items := v.AsArray().Items
+		for i := range items {
+			items[i] = c.one(items[i].Flatten())
+		}
+	case MapKind:
+		entries := v.AsMap().entries
+		for i := range entries {
+			entries[i].Value = c.one(entries[i].Value.Flatten())
+		}
+	case FnKind:
+		curry := v.AsFn().Curry
+		for i := range curry {
+			curry[i] = c.one(curry[i])
+		}
+	case CellKind:
+		v.AsCell().V = c.one(v.AsCell().V)
+	}
+}
+
+// Freeze makes v fit to be read by many goroutines at once: all in it counts
+// as shared, so that who changes it changes a copy, and what reading would
+// work out and remember (the order of keys, the length of texts) is there.
+// Host objects without Clone, and variables that closures have captured, can
+// be changed still.
+func Freeze(v Value) Value {
+	v = v.Flatten()
+	seen := map[*header]bool{}
+	todo := []Value{v}
+	for len(todo) > 0 {
+		last := len(todo) - 1
+		next := todo[last]
+		todo = todo[:last]
+		if next.h == nil || next.h.kind.isScalar() || seen[next.h] {
+			continue
+		}
+		seen[next.h] = true
+		next.Keep()
+		switch next.Kind() {
+		case StringKind:
+			next.Chars()
+		case ArrayKind:
+			todo = append(todo, next.AsArray().Items...)
+		case MapKind:
+			for _, e := range next.AsMap().Entries() {
+				todo = append(todo, e.Value)
+			}
+		case FnKind:
+			todo = append(todo, next.AsFn().Curry...)
+		case CellKind:
+			todo = append(todo, next.AsCell().V)
 		}
 	}
 	return v

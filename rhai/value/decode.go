@@ -27,7 +27,7 @@ func Decode(v Value, target any) error {
 	if p.Kind() != reflect.Pointer || p.IsNil() {
 		return fmt.Errorf("convert value: the target is a %T, not a pointer to a variable", target)
 	}
-	return decode(v, p.Elem(), "", 0)
+	return decode(v, p.Elem(), "", 0, newBudget())
 }
 
 // ConvertError tells what did not fit where.
@@ -45,9 +45,12 @@ func (e *ConvertError) Error() string {
 	return fmt.Sprintf("convert value%s: %s does not fit %s", at, e.Got, e.Want)
 }
 
-func decode(v Value, out reflect.Value, path string, depth int) error {
+func decode(v Value, out reflect.Value, path string, depth int, left *int) error {
 	if depth > mostNested {
 		return errNested
+	}
+	if *left--; *left < 0 {
+		return errMany
 	}
 	v = v.Flatten()
 	if v.IsNone() {
@@ -66,7 +69,7 @@ func decode(v Value, out reflect.Value, path string, depth int) error {
 		if out.IsNil() {
 			out.Set(reflect.New(out.Type().Elem()))
 		}
-		return decode(v, out.Elem(), path, depth+1)
+		return decode(v, out.Elem(), path, depth+1, left)
 	}
 	if whole := reflect.ValueOf(asHeld(v)); whole.IsValid() && whole.Type().AssignableTo(out.Type()) {
 		out.Set(whole)
@@ -79,7 +82,11 @@ func decode(v Value, out reflect.Value, path string, depth int) error {
 	}
 	switch kind := out.Kind(); kind {
 	case reflect.Interface:
-		if x := reflect.ValueOf(toGo(v, depth)); x.IsValid() && x.Type().AssignableTo(out.Type()) {
+		x := reflect.ValueOf(toGo(v, depth, left))
+		if *left < 0 {
+			return errMany
+		}
+		if x.IsValid() && x.Type().AssignableTo(out.Type()) {
 			out.Set(x)
 			return nil
 		}
@@ -119,12 +126,12 @@ func decode(v Value, out reflect.Value, path string, depth int) error {
 			return nil
 		}
 	case reflect.Slice, reflect.Array:
-		return decodeList(v, out, no, depth)
+		return decodeList(v, out, no, depth, left)
 	case reflect.Map:
-		return decodeMap(v, out, no, depth)
+		return decodeMap(v, out, no, depth, left)
 	case reflect.Struct:
 		if v.Is(MapKind) {
-			return decodeStruct(v.AsMap(), out, path, depth)
+			return decodeStruct(v.AsMap(), out, path, depth, left)
 		}
 	}
 	return no
@@ -134,7 +141,7 @@ func decode(v Value, out reflect.Value, path string, depth int) error {
 func asHeld(v Value) any {
 	switch v.Kind() {
 	case TimeKind, CustomKind:
-		return toGo(v, 0)
+		return toGo(v, 0, newBudget())
 	}
 	return nil
 }
@@ -151,7 +158,7 @@ func wholeNumber(v Value) (int64, bool) {
 	return 0, false
 }
 
-func decodeList(v Value, out reflect.Value, no *ConvertError, depth int) error {
+func decodeList(v Value, out reflect.Value, no *ConvertError, depth int, left *int) error {
 	var items []Value
 	switch {
 	case v.Is(ArrayKind):
@@ -174,14 +181,14 @@ func decodeList(v Value, out reflect.Value, no *ConvertError, depth int) error {
 		return no
 	}
 	for i, item := range items {
-		if err := decode(item, out.Index(i), fmt.Sprintf("%s[%d]", no.Path, i), depth+1); err != nil {
+		if err := decode(item, out.Index(i), fmt.Sprintf("%s[%d]", no.Path, i), depth+1, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func decodeMap(v Value, out reflect.Value, no *ConvertError, depth int) error {
+func decodeMap(v Value, out reflect.Value, no *ConvertError, depth int, left *int) error {
 	t := out.Type()
 	if !v.Is(MapKind) || t.Key().Kind() != reflect.String {
 		return no
@@ -189,7 +196,7 @@ func decodeMap(v Value, out reflect.Value, no *ConvertError, depth int) error {
 	out.Set(reflect.MakeMapWithSize(t, v.AsMap().Len()))
 	for _, e := range v.AsMap().Entries() {
 		item := reflect.New(t.Elem()).Elem()
-		if err := decode(e.Value, item, no.Path+"."+e.Key, depth+1); err != nil {
+		if err := decode(e.Value, item, no.Path+"."+e.Key, depth+1, left); err != nil {
 			return err
 		}
 		out.SetMapIndex(reflect.ValueOf(e.Key).Convert(t.Key()), item)
@@ -197,7 +204,7 @@ func decodeMap(v Value, out reflect.Value, no *ConvertError, depth int) error {
 	return nil
 }
 
-func decodeStruct(m *Map, out reflect.Value, path string, depth int) error {
+func decodeStruct(m *Map, out reflect.Value, path string, depth int, left *int) error {
 	for _, f := range fieldsOf(out.Type()) {
 		v := m.Get(f.name)
 		if v.IsNone() {
@@ -216,7 +223,7 @@ func decodeStruct(m *Map, out reflect.Value, path string, depth int) error {
 			}
 			at = at.Field(i)
 		}
-		if err := decode(v, at, path+"."+f.name, depth+1); err != nil {
+		if err := decode(v, at, path+"."+f.name, depth+1, left); err != nil {
 			return err
 		}
 	}

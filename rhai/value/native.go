@@ -26,7 +26,10 @@ type Native struct {
 	// Volatile says that the answer depends on more than the arguments (clock,
 	// randomness, the outside): absent in deterministic mode.
 	Volatile bool
-	Call     Func
+	// Linear says that the function works through all of its first argument, a
+	// text or a container: the evaluator counts that as so much work.
+	Linear bool
+	Call   Func
 	// Doc and Signature are for function lists: "index_of(array: array, v: any) -> int".
 	Doc, Signature string
 }

@@ -2,6 +2,7 @@ package value
 
 import (
 	"math"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
@@ -95,14 +96,25 @@ func (v Value) CharAt(i int) rune {
 }
 
 // Substring gives the characters from index i up to j (0 <= i <= j <= Chars).
+// A small part of a large text is a text of its own, which does not keep the
+// large one alive.
 func (v Value) Substring(i, j int) string {
 	s := v.str().s
+	part := ""
 	if v.IsASCII() {
-		return s[i:j]
+		part = s[i:j]
+	} else {
+		from := ByteOffset(s, i)
+		part = s[from : from+ByteOffset(s[from:], j-i)]
 	}
-	from := ByteOffset(s, i)
-	return s[from : from+ByteOffset(s[from:], j-i)]
+	if len(s) > largeText && len(part) < len(s)/4 {
+		return strings.Clone(part)
+	}
+	return part
 }
+
+// largeText is the size in bytes from which on parts of a text do not share its memory.
+const largeText = 4096
 
 // ByteOffset gives the offset of character n in s, len(s) when it has fewer.
 func ByteOffset(s string, n int) int {
