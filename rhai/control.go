@@ -623,7 +623,10 @@ func (l *loop) over(fr *frame, v Value) Value {
 		next = v.AsIter().Start()
 	case value.CustomKind:
 		if c := v.AsCustom(); c.Type.Iterate != nil {
-			next = c.Type.Iterate(c.Data)
+			var stop func()
+			if next, stop = c.Type.Iterate(c.Data); stop != nil {
+				defer stop()
+			}
 		}
 	}
 	if next == nil {

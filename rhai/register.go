@@ -169,27 +169,14 @@ func (t TypeOf[T]) ShowAs(f func(*T) string) TypeOf[T] {
 	return t
 }
 
-// mostIterated bounds what a loop over a host's type takes.
-const mostIterated = 1 << 20
-
-// IterateBy lets scripts loop over a T: over its first 1,048,576 elements at most.
+// IterateBy lets scripts loop over a T.
 func (t TypeOf[T]) IterateBy(f func(*T) iter.Seq[Value]) TypeOf[T] {
-	t.t.Iterate = func(data any) func() Value {
-		// All at once: a loop may be left at any element, and nobody tells.
-		var list []Value
-		for v := range f(data.(*T)) {
-			if list = append(list, v); len(list) == mostIterated {
-				break
-			}
-		}
+	t.t.Iterate = func(data any) (func() Value, func()) {
+		next, stop := iter.Pull(f(data.(*T)))
 		return func() Value {
-			if len(list) == 0 {
-				return Value{}
-			}
-			v := list[0]
-			list = list[1:]
+			v, _ := next()
 			return v
-		}
+		}, stop
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package lib
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/ramet-run/ramet/rhai/value"
@@ -132,11 +133,26 @@ func sortItems(c *value.Ctx, this *value.Value, descending bool) value.Value {
 			mergeSort(items, inOrder(value.Value.AsFloat, descending))
 		}
 	case value.StringKind:
+		if !mayCompare(c, items) {
+			return value.Value{}
+		}
 		mergeSort(value.MutArray(this).Items, inOrder(value.Value.AsString, descending))
 	default:
 		return unsortable(c, "elements of "+rustName(items[0])+" cannot be sorted")
 	}
 	return value.Unit
+}
+
+// mayCompare counts the work of comparing texts: each some times, as far as
+// long texts may be alike.
+func mayCompare(c *value.Ctx, texts []value.Value) bool {
+	n := 0
+	for _, v := range texts {
+		if size := len(v.AsString()); size >= chargedFrom {
+			n += size / 128
+		}
+	}
+	return c.Host.Alive(c, n*bits.Len(uint(len(texts))))
 }
 
 func unsortable(c *value.Ctx, text string) value.Value {

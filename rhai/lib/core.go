@@ -30,16 +30,34 @@ func toString(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	if this.Is(stringKind) {
 		return this.Keep()
 	}
-	return textValue(c, this.Display())
+	text, ok := value.RenderDisplay(*this, pace(c))
+	if !ok {
+		return value.Value{}
+	}
+	return textValue(c, text)
 }
 
 func toDebug(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	return textValue(c, this.Debug())
+	text, ok := value.RenderDebug(*this, pace(c))
+	if !ok {
+		return value.Value{}
+	}
+	return textValue(c, text)
+}
+
+// pace keeps the making of a large text within the limits of the script.
+func pace(c *value.Ctx) value.Pace {
+	done := 0
+	return func(size int) bool {
+		fresh := size - done
+		done = size
+		return c.Host.Alive(c, fresh/16) && c.FitsString(size) && c.Host.Charge(c, size)
+	}
 }
 
 // textValue makes a string of text, within the limits.
 func textValue(c *value.Ctx, text string) value.Value {
-	if !c.Host.Alive(c, len(text)/16) || !roomForText(c, 0, len(text)) {
+	if !roomForText(c, 0, len(text)) {
 		return value.Value{}
 	}
 	return value.Str(text)

@@ -23,7 +23,7 @@ func roomForText(c *value.Ctx, had, n int) bool {
 		c.Fail(&value.Error{Kind: value.ErrorDataTooLarge, Name: "Length of string"})
 		return false
 	}
-	return n < chargedFrom || c.Host.Charge(c, n)
+	return n < chargedFrom || worth(c, n) && c.Host.Charge(c, n)
 }
 
 // join makes the string a + b.

@@ -25,9 +25,12 @@ func parseJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func toJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	text, err := value.AppendJSON(nil, *this)
-	if err != nil {
+	text, err := value.RenderJSON(*this, pace(c))
+	switch {
+	case c.Err != nil:
+		return value.Value{}
+	case err != nil:
 		return c.Fail(&value.Error{Kind: value.ErrorDataTooLarge, Name: "Length of string"})
 	}
-	return textValue(c, string(text))
+	return textValue(c, text)
 }

@@ -108,6 +108,9 @@ func mapAdd(c *value.Ctx, this *value.Value, more *value.Map, wanted func(*value
 	if more.Len() == 0 || more == this.AsMap() {
 		return value.Unit
 	}
+	if !worth(c, more.Len()*entryBytes) {
+		return value.Value{}
+	}
 	m := value.MutMap(this)
 	before := m.Len()
 	for _, e := range more.Entries() {

@@ -34,7 +34,13 @@ func room(c *value.Ctx, n, size int) bool {
 		c.Fail(&value.Error{Kind: value.ErrorDataTooLarge, Name: "Size of array/BLOB"})
 		return false
 	}
-	return n*size < chargedFrom || c.Host.Charge(c, n*size)
+	return n*size < chargedFrom || worth(c, n*size) && c.Host.Charge(c, n*size)
+}
+
+// worth counts the work of going through so many bytes, and reports whether
+// the script may go on. What is small costs nothing but the call.
+func worth(c *value.Ctx, bytes int) bool {
+	return bytes < chargedFrom || c.Host.Alive(c, bytes/128)
 }
 
 // extend makes room in a for n more items.
@@ -53,6 +59,9 @@ func extendBlob(c *value.Ctx, b *value.Blob, n int) (ok bool) {
 func grown[T any](c *value.Ctx, list []T, n, size int) ([]T, bool) {
 	need := len(list) + n
 	if !c.FitsArray(need) {
+		return list, false
+	}
+	if !worth(c, n*size) {
 		return list, false
 	}
 	if need <= cap(list) {

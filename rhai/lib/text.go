@@ -104,12 +104,18 @@ func textPop(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	if s == "" {
 		return value.Unit
 	}
+	if !worth(c, len(s)) { // what is left has to be counted anew
+		return value.Value{}
+	}
 	r, size := utf8.DecodeLastRuneInString(s)
 	rewrite(c, this, s[:len(s)-size])
 	return value.Char(r)
 }
 
 func textPopMany(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
+	if !worth(c, len(this.AsString())) {
+		return value.Value{}
+	}
 	all := this.Chars()
 	at := all - int(min(max(args[0].AsInt(), 0), int64(all)))
 	tail := this.Substring(at, all)
@@ -164,7 +170,10 @@ func textSet(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 		return value.Unit
 	}
 	s := this.AsString()
-	from := len(this.Substring(0, at))
+	if !worth(c, 4*len(s)) {
+		return value.Value{}
+	}
+	from := value.ByteOffset(s, at)
 	_, size := utf8.DecodeRuneInString(s[from:])
 	return rewrite(c, this, s[:from]+string(args[1].AsChar())+s[from+size:])
 }
@@ -204,7 +213,11 @@ func textIndexOf(_ *value.Ctx, this *value.Value, args []value.Value) value.Valu
 	return value.Int(int64(from + utf8.RuneCountInString(tail[:at])))
 }
 
-func textGet(_ *value.Ctx, this *value.Value, args []value.Value) value.Value {
+func textGet(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
+	// Where characters have several bytes they are counted from the start.
+	if !this.IsASCII() && !worth(c, 4*len(this.AsString())) {
+		return value.Value{}
+	}
 	if at, ok := strictPlace(this.Chars(), args[0].AsInt()); ok {
 		return value.Char(this.CharAt(at))
 	}

@@ -17,8 +17,18 @@ var errJSONSize = errors.New("write JSON: the value is too large or nested too d
 // Floats keep a fraction; NaN and infinities are null.
 //
 // Errors: for more than 64 MiB of text or 16384 levels.
-func AppendJSON(buf []byte, v Value) ([]byte, error) {
-	w := jsonWriter{buf: buf, limit: len(buf) + maxText}
+func AppendJSON(buf []byte, v Value) ([]byte, error) { return appendJSON(buf, v, nil) }
+
+// RenderJSON is [AppendJSON] for what may be large.
+//
+// Errors: when pace ends it, too.
+func RenderJSON(v Value, pace Pace) (string, error) {
+	buf, err := appendJSON(nil, v, pace)
+	return string(buf), err
+}
+
+func appendJSON(buf []byte, v Value, pace Pace) ([]byte, error) {
+	w := jsonWriter{buf: buf, limit: len(buf) + maxText, pace: pace, askAt: len(buf) + paceBytes}
 	if !w.value(v, 0) {
 		return buf, errJSONSize
 	}
@@ -31,12 +41,21 @@ func (v Value) MarshalJSON() ([]byte, error) { return AppendJSON(nil, v) }
 type jsonWriter struct {
 	buf   []byte
 	limit int
+	// pace, when not nil, is asked when askAt bytes have been written.
+	pace  Pace
+	askAt int
 }
 
 // value writes v; false means that it has become too large.
 func (w *jsonWriter) value(v Value, depth int) bool {
 	if depth > maxDepth || len(w.buf) > w.limit {
 		return false
+	}
+	if w.pace != nil && len(w.buf) >= w.askAt {
+		w.askAt = len(w.buf) + paceBytes
+		if !w.pace(len(w.buf)) {
+			return false
+		}
 	}
 	switch v = v.Flatten(); v.Kind() {
 	case None, UnitKind:

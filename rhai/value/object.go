@@ -90,7 +90,8 @@ type Type struct {
 	// Clone copies data of the type where a value is copied. Nil: copies share it.
 	Clone func(data any) any
 	// Iterate gives an iterator over data of the type. Nil: cannot be looped over.
-	Iterate func(data any) func() Value
+	// stop, which may be nil, is called when the loop is over.
+	Iterate func(data any) (next func() Value, stop func())
 	// Display and Debug render data. Nil: the type's name.
 	Display, Debug func(data any) string
 }

@@ -52,6 +52,26 @@ func AppendDisplay(buf []byte, v Value) []byte {
 	return p.buf
 }
 
+// Pace is asked again and again while a large text is made, with its size so
+// far in bytes. False ends the work.
+type Pace func(size int) bool
+
+// paceBytes is how much is written from one asking to the next.
+const paceBytes = 1 << 20
+
+// RenderDisplay is [Value.Display] for what may be large. Not ok means that
+// pace has ended it.
+func RenderDisplay(v Value, pace Pace) (text string, ok bool) { return v.paced(display, pace) }
+
+// RenderDebug is RenderDisplay for [Value.Debug].
+func RenderDebug(v Value, pace Pace) (text string, ok bool) { return v.paced(debug, pace) }
+
+func (v Value) paced(s style, pace Pace) (string, bool) {
+	p := printer{limit: maxText, style: s, pace: pace, askAt: paceBytes}
+	p.value(v)
+	return string(p.buf), !p.stopped
+}
+
 func (v Value) render(s style) string {
 	if v.Kind() == StringKind && s == display {
 		return v.AsString()
@@ -67,6 +87,10 @@ type printer struct {
 	limit int
 	style style
 	depth int
+	// pace, when not nil, is asked when askAt bytes have been written.
+	pace    Pace
+	askAt   int
+	stopped bool
 	// seen holds the cells being rendered, for cells may lead back to themselves.
 	seen map[*Cell]bool
 }
@@ -74,7 +98,15 @@ type printer struct {
 func (p *printer) text(s string) { p.buf = append(p.buf, s...) }
 
 // full reports that enough has been written; the caller then marks the cut.
-func (p *printer) full() bool { return len(p.buf) >= p.limit || p.depth >= maxDepth }
+func (p *printer) full() bool {
+	if p.pace != nil && len(p.buf) >= p.askAt {
+		p.askAt = len(p.buf) + paceBytes
+		if !p.pace(len(p.buf)) {
+			p.limit, p.stopped = 0, true
+		}
+	}
+	return len(p.buf) >= p.limit || p.depth >= maxDepth
+}
 
 func (p *printer) value(v Value) {
 	switch v.Kind() {
