@@ -102,8 +102,9 @@ func appendText(c *value.Ctx, p *value.Value, text string) bool {
 	if !roomForText(c, len(p.AsString()), len(text)) {
 		return false
 	}
-	if n := 2 * (len(p.AsString()) + len(text)); p.Shared() && n >= chargedFrom && !c.Host.Charge(c, n) {
-		return false // the copy that a shared text needs before it grows
+	// The copy that a text may need before it grows.
+	if n := 2 * (len(p.AsString()) + len(text)); !p.GrowsInPlace() && n >= chargedFrom && !(worth(c, n) && c.Host.Charge(c, n)) {
+		return false
 	}
 	value.AppendString(p, text)
 	return true

@@ -126,25 +126,28 @@ func steps[N int64 | float64](c *value.Ctx, name string, from, to, step N, add f
 	})
 }
 
-func chars(_ *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	return charsOf(*this, 0, int64(this.Chars()))
+func chars(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
+	return charsOf(c, *this, 0, int64(this.Chars()))
 }
 
-func charsFrom(_ *value.Ctx, this *value.Value, args []value.Value) value.Value {
-	return charsOf(*this, args[0].AsInt(), int64(this.Chars()))
+func charsFrom(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
+	return charsOf(c, *this, args[0].AsInt(), int64(this.Chars()))
 }
 
-func charsFromLen(_ *value.Ctx, this *value.Value, args []value.Value) value.Value {
-	return charsOf(*this, args[0].AsInt(), args[1].AsInt())
+func charsFromLen(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
+	return charsOf(c, *this, args[0].AsInt(), args[1].AsInt())
 }
 
-func charsOfRange(_ *value.Ctx, this *value.Value, args []value.Value) value.Value {
+func charsOfRange(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	start, length := streamPart(args[0].AsRange())
-	return charsOf(*this, start, length)
+	return charsOf(c, *this, start, length)
 }
 
 // charsOf makes an iterator of a part of a string's characters.
-func charsOf(s value.Value, start, length int64) value.Value {
+func charsOf(c *value.Ctx, s value.Value, start, length int64) value.Value {
+	if !s.IsASCII() && !worth(c, 4*len(s.AsString())) {
+		return value.Value{}
+	}
 	from, n := clip(s.Chars(), start, length)
 	text := s.Substring(from, from+n)
 	return value.NewIter(charStream, func() func() value.Value {

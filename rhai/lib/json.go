@@ -25,9 +25,13 @@ func parseJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func toJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	text, err := value.RenderJSON(*this, pace(c))
+	stopped, more := false, pace(c)
+	text, err := value.RenderJSON(*this, func(size int) bool {
+		stopped = !more(size)
+		return !stopped
+	})
 	switch {
-	case c.Err != nil:
+	case stopped:
 		return value.Value{}
 	case err != nil:
 		return c.Fail(&value.Error{Kind: value.ErrorDataTooLarge, Name: "Length of string"})

@@ -92,7 +92,7 @@ func settled(c *value.Ctx, v value.Value, before, after int) bool {
 	}
 	t := tally{left: glance, limits: c.Limits}
 	if quarter(before, after) {
-		t.left = mostCounted
+		t.left = mostCounted + c.Limits.MaxArray + c.Limits.MaxMap
 	}
 	had := t.left
 	t.add(v)
@@ -125,8 +125,8 @@ type tally struct {
 const (
 	// mostNested bounds the recursion of a tally: deeper data is taken for too large.
 	mostNested = 10_000
-	// mostCounted bounds a tally where only one kind of container has a limit.
-	mostCounted = 10_000_000
+	// mostCounted bounds a tally, beyond its limits, where only one kind of container has one.
+	mostCounted = 1_000_000
 )
 
 // over reports that the limits are exceeded already.

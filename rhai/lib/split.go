@@ -23,19 +23,23 @@ var splitFns = []*value.Native{
 // textBytesEach is about what a string takes in an array of them.
 const textBytesEach = 80
 
-// texts makes an array of strings.
-func texts(c *value.Ctx, list ...string) value.Value {
+// texts makes an array of strings that are parts of whole.
+func texts(c *value.Ctx, whole string, list ...string) value.Value {
 	if !room(c, len(list), textBytesEach) {
 		return value.Value{}
+	}
+	for i, part := range list {
+		list[i] = value.Unpin(part, whole)
 	}
 	return stringsValue(list)
 }
 
 func splitWords(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	if this.AsString() == "" {
-		return texts(c, "")
+	s := this.AsString()
+	if s == "" {
+		return texts(c, s, s)
 	}
-	return texts(c, strings.Fields(this.AsString())...)
+	return texts(c, s, strings.Fields(s)...)
 }
 
 // splitAt makes two parts. 0 counts from the end as negative numbers do: all
@@ -48,7 +52,7 @@ func splitAt(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	}
 	s := this.AsString()
 	head := this.Substring(0, at)
-	return texts(c, head, s[len(head):])
+	return texts(c, s, head, s[len(head):])
 }
 
 // splitBy declares a splitting by a string or char, into at most so many
@@ -59,11 +63,11 @@ func splitBy(split func(s, by string, most int) []string) value.Func {
 		if len(args) > 1 {
 			most = args[1].AsInt()
 			if most <= 1 {
-				return texts(c, s)
+				return texts(c, s, s)
 			}
 		}
 		if s == "" {
-			return texts(c, s)
+			return texts(c, s, s)
 		}
 		n := int64(strings.Count(s, by)) + 1
 		if most < 0 || most > n {
@@ -72,7 +76,7 @@ func splitBy(split func(s, by string, most int) []string) value.Func {
 		if !room(c, int(min(most, n)), textBytesEach) {
 			return value.Value{}
 		}
-		return texts(c, split(s, by, int(most))...)
+		return texts(c, s, split(s, by, int(most))...)
 	}
 }
 

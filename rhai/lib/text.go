@@ -96,19 +96,16 @@ func textTruncate(c *value.Ctx, this *value.Value, args []value.Value) value.Val
 }
 
 func textTrim(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	return rewrite(c, this, trimmed(this.AsString()))
+	return rewrite(c, this, value.Unpin(trimmed(this.AsString()), this.AsString()))
 }
 
-func textPop(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
+func textPop(_ *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	s := this.AsString()
 	if s == "" {
 		return value.Unit
 	}
-	if !worth(c, len(s)) { // what is left has to be counted anew
-		return value.Value{}
-	}
 	r, size := utf8.DecodeLastRuneInString(s)
-	rewrite(c, this, s[:len(s)-size])
+	replace(this, value.Counted(s[:len(s)-size], this.Chars()-1))
 	return value.Char(r)
 }
 
@@ -119,7 +116,7 @@ func textPopMany(c *value.Ctx, this *value.Value, args []value.Value) value.Valu
 	all := this.Chars()
 	at := all - int(min(max(args[0].AsInt(), 0), int64(all)))
 	tail := this.Substring(at, all)
-	rewrite(c, this, this.AsString()[:len(this.AsString())-len(tail)])
+	rewrite(c, this, value.Unpin(this.AsString()[:len(this.AsString())-len(tail)], this.AsString()))
 	return value.Str(tail)
 }
 

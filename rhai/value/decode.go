@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -27,7 +28,7 @@ func Decode(v Value, target any) error {
 	if p.Kind() != reflect.Pointer || p.IsNil() {
 		return fmt.Errorf("convert value: the target is a %T, not a pointer to a variable", target)
 	}
-	return decode(v, p.Elem(), "", 0, newBudget())
+	return decode(v, p.Elem(), 0, newBudget())
 }
 
 // ConvertError tells what did not fit where.
@@ -45,7 +46,15 @@ func (e *ConvertError) Error() string {
 	return fmt.Sprintf("convert value%s: %s does not fit %s", at, e.Got, e.Want)
 }
 
-func decode(v Value, out reflect.Value, path string, depth int, left *int) error {
+// within puts the place of a part before the place of an error inside it.
+func within(place string, err error) error {
+	if e, ok := err.(*ConvertError); ok {
+		e.Path = place + e.Path
+	}
+	return err
+}
+
+func decode(v Value, out reflect.Value, depth int, left *int) error {
 	if depth > mostNested {
 		return errNested
 	}
@@ -56,7 +65,7 @@ func decode(v Value, out reflect.Value, path string, depth int, left *int) error
 	if v.IsNone() {
 		v = Unit
 	}
-	no := &ConvertError{path, v.TypeName(), out.Type()}
+	no := &ConvertError{Got: v.TypeName(), Want: out.Type()}
 	if out.Type() == valueType {
 		out.Set(reflect.ValueOf(v.Keep()))
 		return nil
@@ -69,7 +78,7 @@ func decode(v Value, out reflect.Value, path string, depth int, left *int) error
 		if out.IsNil() {
 			out.Set(reflect.New(out.Type().Elem()))
 		}
-		return decode(v, out.Elem(), path, depth+1, left)
+		return decode(v, out.Elem(), depth+1, left)
 	}
 	if whole := reflect.ValueOf(asHeld(v)); whole.IsValid() && whole.Type().AssignableTo(out.Type()) {
 		out.Set(whole)
@@ -131,7 +140,7 @@ func decode(v Value, out reflect.Value, path string, depth int, left *int) error
 		return decodeMap(v, out, no, depth, left)
 	case reflect.Struct:
 		if v.Is(MapKind) {
-			return decodeStruct(v.AsMap(), out, path, depth, left)
+			return decodeStruct(v.AsMap(), out, depth, left)
 		}
 	}
 	return no
@@ -181,8 +190,8 @@ func decodeList(v Value, out reflect.Value, no *ConvertError, depth int, left *i
 		return no
 	}
 	for i, item := range items {
-		if err := decode(item, out.Index(i), fmt.Sprintf("%s[%d]", no.Path, i), depth+1, left); err != nil {
-			return err
+		if err := decode(item, out.Index(i), depth+1, left); err != nil {
+			return within("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	return nil
@@ -196,15 +205,15 @@ func decodeMap(v Value, out reflect.Value, no *ConvertError, depth int, left *in
 	out.Set(reflect.MakeMapWithSize(t, v.AsMap().Len()))
 	for _, e := range v.AsMap().Entries() {
 		item := reflect.New(t.Elem()).Elem()
-		if err := decode(e.Value, item, no.Path+"."+e.Key, depth+1, left); err != nil {
-			return err
+		if err := decode(e.Value, item, depth+1, left); err != nil {
+			return within("."+e.Key, err)
 		}
 		out.SetMapIndex(reflect.ValueOf(e.Key).Convert(t.Key()), item)
 	}
 	return nil
 }
 
-func decodeStruct(m *Map, out reflect.Value, path string, depth int, left *int) error {
+func decodeStruct(m *Map, out reflect.Value, depth int, left *int) error {
 	for _, f := range fieldsOf(out.Type()) {
 		v := m.Get(f.name)
 		if v.IsNone() {
@@ -214,7 +223,7 @@ func decodeStruct(m *Map, out reflect.Value, path string, depth int, left *int) 
 		for _, i := range f.index {
 			if at.Kind() == reflect.Pointer {
 				if at.IsNil() && !at.CanSet() {
-					return &ConvertError{path + "." + f.name, v.TypeName(), at.Type()}
+					return &ConvertError{"." + f.name, v.TypeName(), at.Type()}
 				}
 				if at.IsNil() {
 					at.Set(reflect.New(at.Type().Elem()))
@@ -223,8 +232,8 @@ func decodeStruct(m *Map, out reflect.Value, path string, depth int, left *int) 
 			}
 			at = at.Field(i)
 		}
-		if err := decode(v, at, path+"."+f.name, depth+1, left); err != nil {
-			return err
+		if err := decode(v, at, depth+1, left); err != nil {
+			return within("."+f.name, err)
 		}
 	}
 	return nil

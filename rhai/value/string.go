@@ -26,6 +26,13 @@ func Str(s string) Value {
 	return Value{&(&String{header: header{kind: StringKind}, s: s}).header, 0}
 }
 
+// Counted is [Str] for a text whose characters have been counted.
+func Counted(s string, chars int) Value {
+	c := &String{header: header{kind: StringKind}, s: s}
+	c.setCount(len(s), chars)
+	return Value{&c.header, 0}
+}
+
 // Constant makes a string that is never changed in place: a literal of a script.
 func Constant(s string) Value {
 	c := &String{header: header{kind: StringKind, shared: true}, s: s}
@@ -69,12 +76,18 @@ func AppendString(p *Value, text string) {
 		*p = Value{&grown.header, p.n}
 		return
 	}
-	if s.buf == nil || len(s.buf) != len(s.s) {
+	if !p.GrowsInPlace() {
 		s.buf = append(make([]byte, 0, (len(s.s)+len(text))*2), s.s...)
 	}
 	// Bytes up to len(s.s) are never written again, so texts taken from here stay true.
 	s.buf = append(s.buf, text...)
 	s.s = unsafe.String(unsafe.SliceData(s.buf), len(s.buf))
+}
+
+// GrowsInPlace reports that AppendString need not copy what the string has.
+func (v Value) GrowsInPlace() bool {
+	s := v.str()
+	return !s.shared && s.buf != nil && len(s.buf) == len(s.s)
 }
 
 // Concat makes the string a + b.
@@ -107,7 +120,13 @@ func (v Value) Substring(i, j int) string {
 		from := ByteOffset(s, i)
 		part = s[from : from+ByteOffset(s[from:], j-i)]
 	}
-	if len(s) > largeText && len(part) < len(s)/4 {
+	return Unpin(part, s)
+}
+
+// Unpin gives part, which lies in the memory of whole: a copy where a small
+// part would keep a large text alive.
+func Unpin(part, whole string) string {
+	if len(whole) > largeText && len(part) < len(whole)/4 {
 		return strings.Clone(part)
 	}
 	return part
