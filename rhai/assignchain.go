@@ -12,9 +12,6 @@ func (c *fnc) assignChain(n *syntax.Assign, t *syntax.Chain) node {
 	ch := c.compileChain(t.Root, t.Steps)
 	x := c.node(n.Value, own)
 	op, opName, pos := value.OpOf(n.Op), n.Op, n.Pos
-	slow := func(fr *frame, vals []Value, v Value) Value {
-		return ch.put(fr, vals, v, op, opName, pos)
-	}
 	general := func(fr *frame) Value {
 		v := x(fr)
 		if v.IsNone() {
@@ -26,7 +23,7 @@ func (c *fnc) assignChain(n *syntax.Assign, t *syntax.Chain) node {
 			r.release(vals)
 			return Value{}
 		}
-		out := slow(fr, vals, v)
+		out := ch.put(fr, vals, v, op, opName, pos)
 		r.release(vals)
 		return out
 	}

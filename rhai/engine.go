@@ -79,26 +79,10 @@ type overloads struct {
 var standard = func() map[fnKey]*overloads {
 	m := map[fnKey]*overloads{}
 	for _, f := range lib.Standard() {
-		if len(f.Params) > 0 && f.Params[0].Kinds&^containers == 0 && !atOnce[f.Name] && !(f.Params[0].Kinds == value.Of(value.MapKind) && byKey[f.Name]) {
-			f.Linear = true
-		}
 		addNative(m, f)
 	}
 	return m
 }()
-
-// containers are the kinds whose size decides what a function costs.
-const containers = value.Kinds(1<<value.StringKind | 1<<value.ArrayKind | 1<<value.MapKind | 1<<value.BlobKind)
-
-// atOnce are the library's functions on containers that take no longer for large ones.
-var atOnce = map[string]bool{
-	"len": true, "get$len": true, "is_empty": true, "get$is_empty": true, "bytes": true, "get$bytes": true,
-	"get": true, "set": true, "push": true, "pop": true, "shift": true, "clear": true, "append": true, "+=": true,
-	"chars": true, "get$chars": true, "tag": true, "get$tag": true, "set$tag": true, "set_tag": true, "take": true,
-}
-
-// byKey are those on maps, where a key is found without looking at the others.
-var byKey = map[string]bool{"contains": true, "remove": true, "mixin": true, "fill_with": true}
 
 func addNative(m map[fnKey]*overloads, f *value.Native) {
 	k := fnKey{f.Name, len(f.Params)}

@@ -1,6 +1,7 @@
 package rhai
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/rhai/value"
@@ -83,7 +84,8 @@ func Explain(e *value.Error, script string) string {
 func calls(e *value.Error) []*value.Error {
 	var out []*value.Error
 	for ; e.Inner != nil; e = e.Inner {
-		out = append([]*value.Error{e}, out...)
+		out = append(out, e)
 	}
+	slices.Reverse(out)
 	return out
 }

@@ -238,18 +238,8 @@ func (c *fnc) binary(n *syntax.Binary, m mode) node {
 			return s.add()
 		case value.Sub:
 			return s.sub()
-		case value.Mul:
-			return s.mul()
-		case value.Div:
-			return s.div()
-		case value.Mod:
-			return s.mod()
-		case value.BitAnd:
-			return s.bitAnd()
-		case value.BitOr:
-			return s.bitOr()
-		case value.BitXor:
-			return s.bitXor()
+		case value.Mul, value.Div, value.Mod, value.BitAnd, value.BitOr, value.BitXor:
+			return s.ints(arithmetic[op])
 		case value.Eq, value.Ne:
 			return c.comparison(n, op)
 		}
@@ -311,24 +301,10 @@ func (s *shape) slow(fr *frame, a, b Value) Value {
 	return fr.binary(s.op, s.name, a, b, s.pos)
 }
 
-// comparison compiles a comparison for its value.
+// comparison compiles a comparison for its value. An operator of the host may
+// give something else than a bool.
 func (c *fnc) comparison(n *syntax.Binary, op value.Op) node {
-	s := c.shape(n, op)
-	test := s.cond()
-	return func(fr *frame) Value {
-		switch test(fr) {
-		case yes:
-			return value.True
-		case no:
-			return value.False
-		case odd:
-			// The operator is the host's and gave something else than a bool.
-			v := fr.run.ret
-			fr.run.ret = Value{}
-			return v
-		}
-		return Value{}
-	}
+	return c.valueOf(c.shape(n, op).cond())
 }
 
 func truthOf(b bool) truth {
@@ -395,14 +371,7 @@ func (c *fnc) cond(n syntax.Node, pos Pos) cond {
 			}
 		case value.Lt, value.Le, value.Gt, value.Ge, value.Eq, value.Ne:
 			if c.unit.engine.fastOperators() {
-				test := c.shape(b, op).cond()
-				return func(fr *frame) truth {
-					t := test(fr)
-					if t == odd {
-						return fr.notBool(fr.run.ret, pos)
-					}
-					return t
-				}
+				return onlyBool(c.shape(b, op).cond(), pos)
 			}
 		}
 	case *syntax.Literal:
@@ -412,14 +381,7 @@ func (c *fnc) cond(n syntax.Node, pos Pos) cond {
 		}
 	case *syntax.Unary:
 		if b.Op == "!" {
-			test := c.not(b)
-			return func(fr *frame) truth {
-				t := test(fr)
-				if t == odd {
-					return fr.notBool(fr.run.ret, pos)
-				}
-				return t
-			}
+			return onlyBool(c.not(b), pos)
 		}
 	}
 	x := c.node(n, borrow)
@@ -432,6 +394,17 @@ func (c *fnc) cond(n syntax.Node, pos Pos) cond {
 			return abrupt
 		}
 		return fr.notBool(v, pos)
+	}
+}
+
+// onlyBool refuses what is no bool, where a condition stands.
+func onlyBool(test cond, pos Pos) cond {
+	return func(fr *frame) truth {
+		t := test(fr)
+		if t == odd {
+			return fr.notBool(fr.run.ret, pos)
+		}
+		return t
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 // This file holds the quick forms of operators whose operands are ints (and
 // floats): one closure for each shape of the operands that scripts use most,
 // so that a loop's condition or sum is one call. What does not fit a quick
-// form goes to slowOperator, with the values it has found.
+// form goes to slow, with the values it has found.
 
 // shape is what the compiler knows of the two operands.
 type shape struct {
@@ -124,69 +124,49 @@ func (s *shape) sub() node {
 	}
 }
 
-// small reports that a product with another small int cannot overflow.
-func small(a int64) bool { return a == int64(int32(a)) }
-
-func (s *shape) mul() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
-	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
-		return func(fr *frame) Value {
-			v := fr.slots[xs]
-			if v.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); small(a) && small(b) {
-					return value.Int(a * b)
-				}
-			}
-			return s.slow(fr, v, w)
+// arithmetic is the rarer operators on two ints; ok is false where the result
+// or the error is not for here.
+var arithmetic = map[value.Op]func(a, b int64) (n int64, ok bool){
+	value.Mul: func(a, b int64) (int64, bool) {
+		// A product of two numbers of 32 bits cannot overflow.
+		return a * b, a == int64(int32(a)) && b == int64(int32(b))
+	},
+	value.Div: func(a, b int64) (int64, bool) {
+		if b <= 0 {
+			return 0, false
 		}
-	}
-	if xs >= 0 && ys >= 0 {
-		return func(fr *frame) Value {
-			v, w := fr.slots[xs], fr.slots[ys]
-			if v.PlainInt() && w.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); small(a) && small(b) {
-					return value.Int(a * b)
-				}
-			}
-			return s.slow(fr, v, w)
+		return a / b, true
+	},
+	value.Mod: func(a, b int64) (int64, bool) {
+		if b <= 0 {
+			return 0, false
 		}
-	}
-	return func(fr *frame) Value {
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		w := y(fr)
-		if v.PlainInt() && w.PlainInt() {
-			if a, b := v.AsInt(), w.AsInt(); small(a) && small(b) {
-				return value.Int(a * b)
-			}
-		}
-		return s.slow(fr, v, w)
-	}
+		return a % b, true
+	},
+	value.BitAnd: func(a, b int64) (int64, bool) { return a & b, true },
+	value.BitOr:  func(a, b int64) (int64, bool) { return a | b, true },
+	value.BitXor: func(a, b int64) (int64, bool) { return a ^ b, true },
 }
 
-func (s *shape) mod() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
+func (s *shape) ints(do func(a, b int64) (int64, bool)) node {
+	xs, ys, x, y, k := s.xs, s.ys, s.x, s.y, s.k
 	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
 		return func(fr *frame) Value {
 			v := fr.slots[xs]
 			if v.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); b > 0 {
-					return value.Int(a % b)
+				if n, ok := do(v.AsInt(), k); ok {
+					return value.Int(n)
 				}
 			}
-			return s.slow(fr, v, w)
+			return s.slow(fr, v, value.Int(k))
 		}
 	}
 	if xs >= 0 && ys >= 0 {
 		return func(fr *frame) Value {
 			v, w := fr.slots[xs], fr.slots[ys]
 			if v.PlainInt() && w.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); b > 0 {
-					return value.Int(a % b)
+				if n, ok := do(v.AsInt(), w.AsInt()); ok {
+					return value.Int(n)
 				}
 			}
 			return s.slow(fr, v, w)
@@ -199,177 +179,8 @@ func (s *shape) mod() node {
 		}
 		w := y(fr)
 		if v.PlainInt() && w.PlainInt() {
-			if a, b := v.AsInt(), w.AsInt(); b > 0 {
-				return value.Int(a % b)
-			}
-		}
-		return s.slow(fr, v, w)
-	}
-}
-
-func (s *shape) div() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
-	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
-		return func(fr *frame) Value {
-			v := fr.slots[xs]
-			if v.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); b > 0 {
-					return value.Int(a / b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	if xs >= 0 && ys >= 0 {
-		return func(fr *frame) Value {
-			v, w := fr.slots[xs], fr.slots[ys]
-			if v.PlainInt() && w.PlainInt() {
-				if a, b := v.AsInt(), w.AsInt(); b > 0 {
-					return value.Int(a / b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	return func(fr *frame) Value {
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		w := y(fr)
-		if v.PlainInt() && w.PlainInt() {
-			if a, b := v.AsInt(), w.AsInt(); b > 0 {
-				return value.Int(a / b)
-			}
-		}
-		return s.slow(fr, v, w)
-	}
-}
-
-func (s *shape) bitAnd() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
-	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
-		return func(fr *frame) Value {
-			v := fr.slots[xs]
-			if v.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a & b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	if xs >= 0 && ys >= 0 {
-		return func(fr *frame) Value {
-			v, w := fr.slots[xs], fr.slots[ys]
-			if v.PlainInt() && w.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a & b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	return func(fr *frame) Value {
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		w := y(fr)
-		if v.PlainInt() && w.PlainInt() {
-			{
-				a, b := v.AsInt(), w.AsInt()
-				return value.Int(a & b)
-			}
-		}
-		return s.slow(fr, v, w)
-	}
-}
-
-func (s *shape) bitOr() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
-	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
-		return func(fr *frame) Value {
-			v := fr.slots[xs]
-			if v.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a | b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	if xs >= 0 && ys >= 0 {
-		return func(fr *frame) Value {
-			v, w := fr.slots[xs], fr.slots[ys]
-			if v.PlainInt() && w.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a | b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	return func(fr *frame) Value {
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		w := y(fr)
-		if v.PlainInt() && w.PlainInt() {
-			{
-				a, b := v.AsInt(), w.AsInt()
-				return value.Int(a | b)
-			}
-		}
-		return s.slow(fr, v, w)
-	}
-}
-
-func (s *shape) bitXor() node {
-	xs, ys, x, y := s.xs, s.ys, s.x, s.y
-	if xs >= 0 && s.constant {
-		w := value.Int(s.k)
-		return func(fr *frame) Value {
-			v := fr.slots[xs]
-			if v.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a ^ b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	if xs >= 0 && ys >= 0 {
-		return func(fr *frame) Value {
-			v, w := fr.slots[xs], fr.slots[ys]
-			if v.PlainInt() && w.PlainInt() {
-				{
-					a, b := v.AsInt(), w.AsInt()
-					return value.Int(a ^ b)
-				}
-			}
-			return s.slow(fr, v, w)
-		}
-	}
-	return func(fr *frame) Value {
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		w := y(fr)
-		if v.PlainInt() && w.PlainInt() {
-			{
-				a, b := v.AsInt(), w.AsInt()
-				return value.Int(a ^ b)
+			if n, ok := do(v.AsInt(), w.AsInt()); ok {
+				return value.Int(n)
 			}
 		}
 		return s.slow(fr, v, w)

@@ -67,7 +67,9 @@ func Fn3[A, B, C, R any](e *Engine, name string, f func(A, B, C) (R, error)) {
 
 // RegisterFunc registers any Go function whose parameters are bool, integers,
 // floats, string, rune (a char or an int), []byte, slices, maps, structs,
-// registered types or Value, and which returns nothing, a value, an error, or both.
+// registered types or Value, and which returns nothing, a value, an error, or
+// both. A pointer to a registered type leads to a copy: only methods change what
+// they are called on.
 //
 // Errors: for anything that is not such a function.
 func (e *Engine) RegisterFunc(name string, f any) error {

@@ -10,8 +10,14 @@ import (
 // Standard lists the native functions of the standard library, each overload
 // by itself. Operators are not among them: see [Binary], [Unary] and [Assign].
 func Standard() []*value.Native {
-	return slices.Concat(
+	all := slices.Concat(
 		coreFns, numberFns, mathFns, bitFns, textFns, charFns, jsonFns, pointerFns,
 		arrayFns, blobFns, mapFns, iterFns, timeFns,
 	)
+	for i, f := range all {
+		own := *f // the lists are of all engines
+		own.Linear = linear(f)
+		all[i] = &own
+	}
+	return all
 }
