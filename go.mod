@@ -3,6 +3,7 @@ module github.com/ramet-run/ramet
 go 1.26.0
 
 require (
+	github.com/adhocore/gronx v1.20.4
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/go-cmp v0.7.0

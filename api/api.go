@@ -53,8 +53,21 @@ type Parts struct {
 	Directory Directory
 	Access    Access
 	Records   Records
+	Flows     Flows
+	// Blueprints keeps the templates of flows.
+	Blueprints Blueprints
+	Schedules  Schedules
 	// Archive is asked for what the board no longer has. Default: none.
 	Archive Archive
+	// Bans keeps what is held up.
+	Bans Bans
+	// Routines keeps what is run again and again.
+	Routines Routines
+	// Duties keeps the rules by which nodes lose roles.
+	Duties Duties
+	// Writable returns an error while the node may take nothing in. Default: it
+	// always may.
+	Writable func() error
 	// Info says what node this is; it is asked with each call.
 	Info func() Info
 	// Logger takes errors that callers do not get to see. Default: none.
@@ -72,6 +85,9 @@ func New(p Parts) *API {
 	log := p.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if p.Writable == nil {
+		p.Writable = func() error { return nil }
 	}
 	if p.Archive == nil {
 		p.Archive = noArchive{}
@@ -95,6 +111,15 @@ type Caller struct {
 
 // may asks for a right in a context and returns the context.
 func (c Caller) may(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
+	t, err := c.mayAlways(ctx, verb, tenant, object)
+	if err == nil && !verb.Reads() {
+		err = c.api.parts.Writable()
+	}
+	return t, err
+}
+
+// mayAlways is may for what this node does whatever duties it has lost.
+func (c Caller) mayAlways(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
 	return c.api.parts.Access.CheckIn(ctx, identity.Ask{Actor: c.actor, Verb: verb, Tenant: tenant, Object: object})
 }
 

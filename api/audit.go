@@ -17,6 +17,10 @@ func (c Caller) RunAudit(ctx context.Context, p AuditParams) (AuditReport, error
 	if _, err := c.may(ctx, identity.Audit, p.Context, "context"); err != nil {
 		return AuditReport{}, err
 	}
-	a, err := c.api.parts.Jobs.Audit(ctx, p.Context)
-	return AuditReport{p.Context, a}, err
+	jobs, err := c.api.parts.Jobs.Audit(ctx, p.Context)
+	if err != nil {
+		return AuditReport{}, err
+	}
+	flows, err := c.api.parts.Flows.Audit(ctx, p.Context, 0)
+	return AuditReport{p.Context, jobs.With(flows)}, err
 }

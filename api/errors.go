@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -82,6 +83,9 @@ func (a *API) ProblemOf(ctx context.Context, err error) Problem {
 	f, listed := FailureOf(err)
 	p := Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Detail: err.Error(),
 		Code: f.Word, RequestID: RequestID(ctx)}
+	if document := (*blueprint.Error)(nil); errors.As(err, &document) {
+		p.Faults = document.Faults
+	}
 	if !listed {
 		a.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", p.RequestID), slog.Any("err", err))
 		p.Detail = "internal error; the node's log has the details under request id " + p.RequestID

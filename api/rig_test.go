@@ -7,9 +7,13 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/ban"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/work"
 )
@@ -34,6 +38,8 @@ type rig struct {
 	engine   *work.Engine
 	access   *identity.Access
 	asked    []identity.Ask // what the API asked access
+	// noGateway says that the node takes nothing in.
+	noGateway bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -55,9 +61,16 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api = api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: r, Records: b, Logger: slog.New(slog.DiscardHandler),
+	r.api = api.New(api.Parts{Jobs: r.engine, Flows: flow.New(b, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: b, Schedules: clockwork.NewSchedules(b, noFlows{b}, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b), Duties: clockwork.DutyRulesOn(b), Writable: r.writable, Routines: clockwork.NewUserRoutines(b, r.engine, nil), Logger: slog.New(slog.DiscardHandler),
 		Info: func() api.Info { return api.Info{Name: "n1", Durability: "memory", Ready: true} }})
 	return r
+}
+
+func (r *rig) writable() error {
+	if r.noGateway {
+		return domain.Unavailablef("no gateway")
+	}
+	return nil
 }
 
 // CheckIn and Sees pass on to the real access, and remember.

@@ -60,6 +60,8 @@ type Problem struct {
 	Detail    string `json:"detail"`
 	Code      string `json:"code"` // not_found conflict invalid forbidden unauthenticated unavailable exhausted internal
 	RequestID string `json:"request_id,omitzero"`
+	// Faults are all that is wrong with a document, a blueprint, with its lines.
+	Faults []domain.Fault `json:"faults,omitzero"`
 }
 
 // JobList is a page of jobs. Scripts, environment and results are left out: a
@@ -181,7 +183,9 @@ type Info struct {
 	// archive, memory while its server has never been reached.
 	ArchiveDurability string `json:"archive_durability,omitzero"`
 	Ready             bool   `json:"ready"`
-	StartedMs         int64  `json:"started_ms"`
+	// Off are the roles that rules of duty have taken from the node.
+	Off       []domain.Off `json:"off,omitzero"`
+	StartedMs int64        `json:"started_ms"`
 }
 
 // Explanation answers what an unfinished job waits for.

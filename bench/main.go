@@ -64,6 +64,7 @@ var measures = []measure{
 	{"memory", "peak memory with a million no-op jobs queued", []string{"pebble"}, memory},
 	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
 	{"bare", "processor time of the bare store for the writes of a no-op job", []string{"pebble", "redis-everysec", "redis-always"}, bareCost},
+	{"schedules", "10,000 schedules within five seconds: how late their flows are", nil, scheduleLateness},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 }
 

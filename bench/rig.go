@@ -104,7 +104,7 @@ func (r *rig) run() {
 		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{
 			clockwork.Alarms(r.board, log, r.engine.HandleAlarm, nil),
 			clockwork.Leases(r.board, log, r.engine.RecoverLease),
-			clockwork.Audits(r.board, r.engine, log, nil),
+			clockwork.Audits(r.board, r.engine, nil, log, nil),
 		}))
 	})
 	r.stop = func() { cancel(); wg.Wait(); r.stop = func() {} }

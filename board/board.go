@@ -31,7 +31,14 @@ const (
 const LimitsKey = "ramet:limits"
 
 // QueuePrefixes begin the names of lists that can be claimed from.
-var QueuePrefixes = []string{"queue:", "rhai_tasks:", "msg_out", "msg_in"}
+var QueuePrefixes = []string{"queue:", "rhai_tasks:", "msg_out", "msg_in", ownPrefix}
+
+// ownPrefix begins the queues by which the engine gives itself something to do.
+const ownPrefix = "ramet:queue:"
+
+// Counted reports whether leases of a group count to a space's caps. Those of
+// the engine's own queues do not: at a cap it must still see that jobs ended.
+func Counted(capGroup string) bool { return !strings.HasPrefix(capGroup, ownPrefix) }
 
 // IsQueue reports whether list can be claimed from.
 func IsQueue(list string) bool {

@@ -13,7 +13,7 @@ import (
 )
 
 // maxProblem bounds how much of an error's body is read.
-const maxProblem = 64 << 10 // bytes
+const maxProblem = 256 << 10 // bytes
 
 // Error is what a node answered instead of what was asked for. It unwraps to
 // the kind in package domain that its code names; "unauthenticated" counts as

@@ -48,10 +48,19 @@ type ArchiveObserver interface {
 	ArchiveRefused()
 }
 
+// FlowRecords is what the archiver needs of the flow engine.
+type FlowRecords interface {
+	// Record is what the archive gets of a flow that has ended; ok is false
+	// where it is gone or goes on.
+	Record(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (r archive.Record, ok bool, err error)
+}
+
 // ArchiverConfig says where to and for how long.
 type ArchiverConfig struct {
 	// Archive takes what ended. Required.
 	Archive archive.Archive
+	// Flows gives the records of flows. Default: they are left out.
+	Flows FlowRecords
 	// Keep is how long records stay in it. Required.
 	Keep time.Duration
 	// Logger takes what a person should know. Required.
@@ -207,12 +216,16 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 	}
 	records := make([]archive.Record, 0, len(ended))
 	for _, e := range ended {
-		r, err := archive.OfJob(left.Tenant, e.Job, e.Logs)
-		if err != nil {
-			p.refused(e.Job.Key().String(), left.Tenant, err)
+		r, ok, err := p.record(ctx, left.Tenant, e)
+		if errors.Is(err, domain.ErrInvalid) {
+			p.refused(e.Key(), left.Tenant, err)
 			continue
+		} else if err != nil {
+			return err
 		}
-		records = append(records, r)
+		if ok {
+			records = append(records, r)
+		}
 	}
 	if p.failed = p.put(ctx, records); p.failed != nil {
 		return ctx.Err()
@@ -220,6 +233,18 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 	p.copied += covered
 	p.Observer.Archived(len(records))
 	return unlessChanged(p.engine.MarkArchived(ctx, left, covered))
+}
+
+// record is what the archive gets of what ended.
+func (p *pass) record(ctx context.Context, t domain.TenantID, e work.Ended) (r archive.Record, ok bool, err error) {
+	switch {
+	case e.Flow == 0:
+		r, err = archive.OfJob(t, e.Job, e.Logs)
+		return r, true, err
+	case p.Flows == nil:
+		return r, false, nil
+	}
+	return p.Flows.Record(ctx, t, e.Flow)
 }
 
 // put hands records to the archive, each by itself where it refuses one: that

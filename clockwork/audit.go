@@ -27,14 +27,23 @@ const (
 
 // Audits is the routine that audits all contexts. told, if not nil, gets each
 // context's result, for metrics.
-func Audits(b board.Board, e *work.Engine, log *slog.Logger, told func(domain.TenantID, work.Audit)) Routine {
-	a := audits{board: b, engine: e, log: log, told: told, known: map[domain.TenantID]map[work.Finding]bool{}}
+//
+// flows, if not nil, audits the flows of a context.
+func Audits(b board.Board, e *work.Engine, flows Auditor, log *slog.Logger, told func(domain.TenantID, work.Audit)) Routine {
+	a := audits{board: b, engine: e, flows: flows, log: log, told: told, known: map[domain.TenantID]map[work.Finding]bool{}}
 	return Routine{Name: "auditor", Every: auditEvery, Round: a.round}
+}
+
+// Auditor audits what is unfinished in a context, and rests after each thing,
+// rest times as long as that took.
+type Auditor interface {
+	Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error)
 }
 
 type audits struct {
 	board  board.Board
 	engine *work.Engine
+	flows  Auditor
 	log    *slog.Logger
 	told   func(domain.TenantID, work.Audit)
 	known  map[domain.TenantID]map[work.Finding]bool // what was stuck in the last round
@@ -45,6 +54,13 @@ func (a audits) round(ctx context.Context) error {
 		found, err := a.engine.AuditSlowly(ctx, t, auditRest)
 		if err != nil {
 			return err
+		}
+		if a.flows != nil {
+			more, err := a.flows.Audit(ctx, t, auditRest)
+			if err != nil {
+				return err
+			}
+			found = found.With(more)
 		}
 		for _, f := range found.Repaired {
 			a.log.Warn("audit repaired", "context", uint32(t), "item", f.Key, "finding", f.Text)

@@ -349,7 +349,7 @@ func TestWhatIsStuckIsLoggedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var logged, told atomic.Int64
-		defer run(t, b, "n/a", clockwork.Audits(b, e, slog.New(lines{n: &logged}), func(_ domain.TenantID, a work.Audit) {
+		defer run(t, b, "n/a", clockwork.Audits(b, e, nil, slog.New(lines{n: &logged}), func(_ domain.TenantID, a work.Audit) {
 			told.Add(int64(len(a.Stuck)))
 		}))()
 		time.Sleep(5 * time.Minute)

@@ -10,6 +10,20 @@
 // look again each few seconds, so a routine whose node died goes on within
 // the length of its lease.
 //
+// # Schedules
+//
+// A schedule is one record and one alarm, "schedule:<name>", in its context's
+// space; nothing looks at it before the alarm comes. Then
+//
+//	too old ──> counted as missed ───────────────────────────────────┐
+//	the flow before lives ──> skip: counted ─────────────────────────┤
+//	                     └──> queue: the alarm comes again soon      ├──> alarm at the next time
+//	else ──> the flow, in one commit with ───────────────────────────┤
+//	         └──> refused: the error is kept, and counted ───────────┘
+//
+// Every such commit is guarded by the alarm's instant and by the revision of
+// the record as it was read. When times come is computed by package timetable.
+//
 // # Goroutines
 //
 // Run starts one goroutine a routine and one that renews its lease while it is

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -27,6 +29,12 @@ type Routine struct {
 type Config struct {
 	// Owner is this life of this node; see work.RunnerConfig.Owner.
 	Owner string
+	// Bans are asked before a routine is occupied and before each round.
+	// Default: none.
+	Bans *ban.Book
+	// May reports whether the node may occupy routines, and returns a channel
+	// that is closed when that changes. Default: always.
+	May func() (may bool, changed <-chan struct{})
 	// Lease is for how long a routine is occupied unless renewed. A dead
 	// node's routine goes on elsewhere after that. Default: 5s.
 	Lease time.Duration
@@ -59,7 +67,7 @@ type keeper struct {
 
 // run occupies the routine whenever it is free, and does it.
 func (k keeper) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for k.allowed(ctx) {
 		token, err := k.occupy(ctx)
 		if err == nil {
 			k.hold(ctx, token)
@@ -72,6 +80,46 @@ func (k keeper) run(ctx context.Context) {
 	}
 }
 
+// allowed waits until the routine may be occupied; false is that ctx has ended.
+func (k keeper) allowed(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		may, changed := k.may()
+		if may {
+			return true
+		}
+		changed.wait(ctx)
+	}
+	return false
+}
+
+// changes are what may change the answer to whether something may be done.
+type changes [2]<-chan struct{}
+
+// wait waits for one of them, or for the end of ctx.
+func (c changes) wait(ctx context.Context) {
+	select {
+	case <-c[0]:
+	case <-c[1]:
+	case <-ctx.Done():
+	}
+}
+
+// may reports whether the routine may be occupied now. A routine that waits by
+// itself has one round only, so that to ban its rounds is to ban it.
+func (k keeper) may() (bool, changes) {
+	c := changes{k.cfg.Bans.Changed()} // before they are asked: no change is missed
+	may := true
+	if k.cfg.May != nil {
+		may, c[1] = k.cfg.May()
+	}
+	level := domain.BanOccupy
+	if k.routine.Every == 0 {
+		level = domain.BanExec
+	}
+	_, banned := k.cfg.Bans.Routine(level, 0, k.routine.Name)
+	return may && !banned, c
+}
+
 func (k keeper) occupy(ctx context.Context) (int64, error) {
 	return k.board.Occupy(ctx, 0, layout.Routine(k.routine.Name), k.cfg.Owner, k.cfg.Lease)
 }
@@ -80,6 +128,7 @@ func (k keeper) occupy(ctx context.Context) (int64, error) {
 // end so that another node need not wait for the lease to run out.
 func (k keeper) hold(ctx context.Context, token int64) {
 	held, cancel := context.WithCancel(ctx)
+	k.sign(ctx, token)
 	renewals := make(chan struct{})
 	go func() {
 		defer close(renewals)
@@ -98,8 +147,16 @@ func (k keeper) renew(ctx context.Context) {
 	defer tick.Stop()
 	until := time.Now().Add(k.cfg.Lease)
 	for {
+		may, changed := k.may()
+		if !may {
+			return
+		}
 		select {
 		case <-tick.C:
+		case <-changed[0]:
+			continue
+		case <-changed[1]:
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -118,11 +175,27 @@ func (k keeper) renew(ctx context.Context) {
 
 func (k keeper) rounds(ctx context.Context) {
 	for pause(ctx, k.routine.Every); ctx.Err() == nil; pause(ctx, k.routine.Every) {
+		changed := k.cfg.Bans.Changed() // first: no change after this is missed
+		if _, banned := k.cfg.Bans.Routine(domain.BanExec, 0, k.routine.Name); banned {
+			changes{changed}.wait(ctx)
+			continue
+		}
 		if err := k.routine.Round(ctx); err != nil && ctx.Err() == nil {
 			k.cfg.Logger.Warn("routine round failed", "routine", k.routine.Name, "err", err)
 			pause(ctx, time.Second)
 		}
 	}
+}
+
+// sign writes since when the routine is held, for people.
+func (k keeper) sign(ctx context.Context, token int64) {
+	item := layout.Routine(k.routine.Name)
+	var b board.Batch
+	b.Held(item, k.cfg.Owner, token)
+	b.Set(item, board.Field{Name: layout.RoutineSinceMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		board.Field{Name: layout.RoutineEveryMs, Value: strconv.FormatInt(k.routine.Every.Milliseconds(), 10)})
+	// Whatever goes wrong here, the routine is done all the same.
+	_ = k.board.Commit(ctx, b)
 }
 
 // free lets go of the routine, if it is still ours.

@@ -3,6 +3,7 @@ package domain
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // FlowStatus is the seeds' word for where a flow stands.
@@ -21,29 +22,103 @@ const (
 // Final reports whether the flow has ended.
 func (s FlowStatus) Final() bool { return s == FlowError || s == FlowFinished }
 
-// flowMoves is the whole state machine of a flow.
+// Known reports whether s is one of the four words.
+func (s FlowStatus) Known() bool { return s == FlowDispatched || s == FlowStarted || s.Final() }
+
+// flowMoves is the whole state machine of a flow. error -> started is a retry.
 var flowMoves = map[FlowStatus][]FlowStatus{
 	FlowDispatched: {FlowStarted, FlowError, FlowFinished}, // finished at once: no jobs
 	FlowStarted:    {FlowError, FlowFinished},
+	FlowError:      {FlowStarted},
 }
 
 // CanBecome reports whether a flow may pass from s to next.
 func (s FlowStatus) CanBecome(next FlowStatus) bool { return slices.Contains(flowMoves[s], next) }
 
-// Flow is a graph of jobs that belong together; the edges stand in the jobs.
+// FlowReason says how a flow ended.
+type FlowReason string
+
+// The reasons.
+const (
+	FlowSucceeded FlowReason = "succeeded"
+	FlowFailed    FlowReason = "failed"  // a script said so
+	FlowErrored   FlowReason = "errored" // something unexpected
+	FlowCancelled FlowReason = "cancelled"
+	FlowStuck     FlowReason = "stuck"
+)
+
+// Flow is a graph of jobs that belong together.
 //
-// Source: seeds 000 and 002, "Flow".
+// Source: seeds 000 and 002, "Flow", for the fields up to Status.
 type Flow struct {
 	ID        FlowID            `json:"id"`
 	CallerID  ActorID           `json:"caller_id"`
 	ContextID TenantID          `json:"context_id"`
-	Jobs      []JobID           `json:"jobs"`
+	Jobs      List[JobID]       `json:"jobs"`
 	EnvVars   map[string]string `json:"env_vars"`
 	Result    map[string]string `json:"result"`
 	CreatedAt UnixTime          `json:"created_at"`
 	UpdatedAt UnixTime          `json:"updated_at"`
 	Status    FlowStatus        `json:"status"`
+
+	Reason    FlowReason `json:"reason,omitzero"`
+	Error     string     `json:"error,omitzero"`     // what went wrong first
+	Blueprint string     `json:"blueprint,omitzero"` // the name it was made from
+	Version   int        `json:"version,omitzero"`   // of that blueprint
+	Hash      string     `json:"hash,omitzero"`      // of the text it runs by
+	Trigger   string     `json:"trigger,omitzero"`
+	OnError   OnError    `json:"on_error,omitzero"`
+	Priority  int        `json:"priority,omitzero"`
+	// Params are those of the flow, without what its jobs have added since.
+	Params     map[string]string `json:"params,omitzero"`
+	Paused     bool              `json:"paused,omitzero"`
+	Cancel     string            `json:"cancel,omitzero"` // who asked
+	Schedule   string            `json:"schedule,omitzero"`
+	StartedMs  int64             `json:"started_ms,omitzero"`
+	FinishedMs int64             `json:"finished_ms,omitzero"`
+	AfterMs    int64             `json:"after_ms,omitzero"`
+	// Duration is how long it is expected to take, in seconds.
+	Duration  uint32 `json:"duration,omitzero"`
+	Retention uint32 `json:"retention,omitzero"` // seconds
+	// Stepped is set where the keeper makes the jobs, by the steps of a
+	// blueprint; else all jobs are there from the start.
+	Stepped bool `json:"stepped,omitzero"`
+	// Progress is in percent, with two decimals, as the keeper saw it last.
+	Progress string `json:"progress,omitzero"`
+	// Retried counts how often it was started again by hand.
+	Retried int `json:"retried,omitzero"`
 }
 
-// Key is the flow's key on its context's board: "flow:33".
-func (f Flow) Key() string { return "flow:" + strconv.FormatUint(uint64(f.ID), 10) }
+// FlowKey is a flow's key on its context's board: "flow:33".
+func FlowKey(id FlowID) string { return "flow:" + strconv.FormatUint(uint64(id), 10) }
+
+// Key is the flow's key on its context's board.
+func (f *Flow) Key() string { return FlowKey(f.ID) }
+
+// ParseFlowKey reads "flow:<id>" or "<id>".
+//
+// Errors: [ErrInvalid].
+func ParseFlowKey(s string) (FlowID, error) {
+	id, err := parseID(strings.TrimPrefix(s, "flow:"))
+	if err != nil || id == 0 {
+		return 0, Invalidf("flow %q: want its number, or flow:<number>", s)
+	}
+	return FlowID(id), nil
+}
+
+// Final reports whether the flow has ended.
+func (f *Flow) Final() bool { return f.Status.Final() }
+
+// MarshalJSON writes empty maps as such: readers in other languages need not
+// deal with null.
+func (f Flow) MarshalJSON() ([]byte, error) {
+	type plain Flow // without this method
+	p := plain(f)
+	if p.EnvVars == nil {
+		p.EnvVars = map[string]string{}
+	}
+	if p.Result == nil {
+		p.Result = map[string]string{}
+	}
+	return plainJSON(p)
+}

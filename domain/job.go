@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -103,6 +104,7 @@ type Job struct {
 	ForRunner           RunnerID `json:"for_runner,omitzero"`           // only that runner may take it
 	PrerequisiteTimeout uint32   `json:"prerequisite_timeout,omitzero"` // seconds; 0 is the default
 	TraceID             string   `json:"trace_id,omitzero"`
+	Affinity            Labels   `json:"affinity,omitzero"` // only nodes with these labels may take it
 
 	// What becomes of it.
 	Reason      Reason   `json:"reason,omitzero"`
@@ -120,13 +122,29 @@ type Job struct {
 	StartedMs   int64    `json:"started_ms,omitzero"`
 	FinishedMs  int64    `json:"finished_ms,omitzero"`
 	NextRetryMs int64    `json:"next_retry_ms,omitzero"`
+	Parked      string   `json:"parked,omitzero"` // the scope of the ban that took it from its queue
 
 	// Where it belongs.
 	FlowID FlowID `json:"flow_id,omitzero"`
 	Step   string `json:"step,omitzero"`
-	Shard  string `json:"shard,omitzero"`
-	Pack   string `json:"pack,omitzero"`
+	Shard  string `json:"shard,omitzero"` // "<index>/<count>"
+	Pack   string `json:"pack,omitzero"`  // "<id>:<start>-<end>"
 	Origin string `json:"origin,omitzero"`
+	// Routine is the instance whose round it is: "<name>:<scale>.<index>".
+	Routine string `json:"routine,omitzero"`
+	// Stepped says that the flow's keeper made it and wants to know its end.
+	Stepped bool `json:"stepped,omitzero"`
+	// Params are what the script finds as such, under what the flow's jobs add.
+	Params map[string]string `json:"params,omitzero"`
+	// Needs is how the steps before it ended, by name.
+	Needs map[string]Need `json:"needs,omitzero"`
+}
+
+// Need is what a job of a step is told of a step before it.
+type Need struct {
+	State string `json:"state"`
+	// Job is the step's only one, whose result the script finds; 0 for others.
+	Job JobID `json:"job,omitzero"`
 }
 
 // MarshalJSON writes empty lists and maps as such: readers in other languages
@@ -170,7 +188,7 @@ func (j *Job) Same(o *Job) bool {
 		j.Timeout == o.Timeout && j.Retries == o.Retries && maps.Equal(j.EnvVars, o.EnvVars) &&
 		slices.Equal(j.Prerequisites, o.Prerequisites) && slices.Equal(j.Dependends, o.Dependends) &&
 		j.Priority == o.Priority && j.NotBefore == o.NotBefore && j.ForRunner == o.ForRunner &&
-		j.PrerequisiteTimeout == o.PrerequisiteTimeout
+		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity)
 }
 
 // Validate checks what a caller gave, not what became of it.
@@ -201,7 +219,26 @@ func (j *Job) Validate() error {
 	if err := ValidateEnv(j.EnvVars); err != nil {
 		return err
 	}
+	if err := j.validateAffinity(); err != nil {
+		return err
+	}
 	return j.validateWaits()
+}
+
+func (j *Job) validateAffinity() error {
+	if len(j.Affinity) == 0 {
+		return nil
+	}
+	if j.ForRunner != 0 {
+		return Invalidf("for_runner and affinity: want one of them")
+	}
+	if n := len(j.Affinity.String()); n > MaxLabelBytes {
+		return Invalidf("affinity has %d bytes as text, the limit is %d", n, MaxLabelBytes)
+	}
+	if err := j.Affinity.Validate(); err != nil {
+		return fmt.Errorf("affinity: %w", err)
+	}
+	return nil
 }
 
 func (j *Job) validateWaits() error {
@@ -243,21 +280,29 @@ func ValidateEnv(env map[string]string) error {
 		return Invalidf("%d env_vars, the limit is %d", len(env), MaxEnvVars)
 	}
 	total := 0
-	for name, value := range env {
-		total += len(name) + len(value)
-		switch {
-		case !envNamePattern.MatchString(name):
-			return Invalidf("env_vars: %q is no name of an environment variable", name)
-		case strings.HasPrefix(name, "RAMET_"):
-			return Invalidf("env_vars: %q: names that begin with RAMET_ are set by the runner", name)
-		case strings.IndexByte(value, 0) >= 0:
-			return Invalidf("env_vars: %s has a NUL byte", name)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		total += len(name) + len(env[name])
+		if fault := envFault(name, env[name]); fault != "" {
+			return Invalidf("env_vars: %s", fault)
 		}
 	}
 	if total > MaxEnvBytes {
 		return Invalidf("env_vars have %d bytes together, the limit is %d", total, MaxEnvBytes)
 	}
 	return nil
+}
+
+// envFault says what is wrong with one of them; "" where nothing is.
+func envFault(name, value string) string {
+	switch {
+	case !envNamePattern.MatchString(name):
+		return fmt.Sprintf("%q is no name of an environment variable", name)
+	case strings.HasPrefix(name, "RAMET_"):
+		return fmt.Sprintf("%q: names that begin with RAMET_ are set by the runner", name)
+	case strings.IndexByte(value, 0) >= 0:
+		return name + " has a NUL byte"
+	}
+	return ""
 }
 
 // OrderJobs sorts jobs that are submitted together so that each comes after

@@ -24,6 +24,10 @@ type Runner struct {
 	Node string `json:"node,omitzero"`
 	// Serves says for each script type whether and how it is served.
 	Serves []Service `json:"serves,omitzero"`
+	// Labels are those of its node: what jobs ask for by affinity.
+	Labels Labels `json:"labels,omitzero"`
+	// Off are the roles that rules of duty have taken from its node.
+	Off []Off `json:"off,omitzero"`
 	// SeenMs is when the node last said that it is alive (Unix ms).
 	SeenMs int64 `json:"seen_ms,omitzero"`
 }

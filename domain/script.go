@@ -1,6 +1,11 @@
 package domain
 
-import "regexp"
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // ScriptType names the language or runtime of a script. The four of the seeds
 // are always known; others are served when a runtime for them is configured.
@@ -37,4 +42,46 @@ func (t ScriptType) Validate() error {
 		return Invalidf("script type %q: want a lower-case name such as python, shell or v", string(t))
 	}
 	return nil
+}
+
+// extensions are those that say a script's type.
+var extensions = map[string]ScriptType{
+	".sh": ScriptShell, ".py": ScriptPython, ".v": ScriptV, ".js": ScriptNode, ".mjs": ScriptNode,
+	".rhai": ScriptRhai,
+}
+
+// dialects are what may stand before .rhai: "books.osis.rhai".
+var dialects = map[string]ScriptType{".osis": ScriptOSIS, ".sal": ScriptSAL}
+
+// interpreters are the programs that a script's #! line may name.
+var interpreters = map[string]ScriptType{
+	"sh": ScriptShell, "bash": ScriptShell, "dash": ScriptShell, "ash": ScriptShell,
+	"python": ScriptPython, "v": ScriptV, "node": ScriptNode, "rhai": ScriptRhai, "rhai-run": ScriptRhai,
+}
+
+// GuessScriptType tells a script's type by its file's name or its #! line; "" where
+// neither does.
+func GuessScriptType(file, text string) ScriptType {
+	file = strings.ToLower(file)
+	if stem, ok := strings.CutSuffix(file, ".rhai"); ok && dialects[path.Ext(stem)] != "" {
+		return dialects[path.Ext(stem)]
+	}
+	if t := extensions[path.Ext(file)]; t != "" {
+		return t
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	line, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return ""
+	}
+	words := strings.Fields(line)
+	if len(words) > 0 && path.Base(words[0]) == "env" {
+		// env's own flags and settings come before the program.
+		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	// python3, python3.12
+	return interpreters[strings.TrimRight(path.Base(words[0]), "0123456789.")]
 }

@@ -37,6 +37,7 @@ const (
 	Retry  Verb = "retry"
 	Grant  Verb = "grant" // change the context's lists
 	Audit  Verb = "audit" // look for what is stuck, and repair it
+	Ban    Verb = "ban"   // hold work up, and let it go on
 
 	Read    Verb = "read"
 	ReadEnv Verb = "read_env" // the values of environment variables
@@ -60,10 +61,13 @@ const (
 	Administrate Verb = "administrate"
 )
 
+// Reads reports whether a verb changes nothing.
+func (v Verb) Reads() bool { return v == Read || v == ReadEnv || v == Know }
+
 // rights is the table: the weakest role that may use a verb in a context, and
-// whether executors may where the context sets executors_may_submit. Granting
-// and auditing stay with admins even there: an executor who may grant is an
-// admin.
+// whether executors may where the context sets executors_may_submit. Granting,
+// auditing and banning stay with admins even there: an executor who may grant
+// is an admin.
 //
 // Source: the table of part 4 of the design.
 var rights = map[Verb]struct {
@@ -77,6 +81,7 @@ var rights = map[Verb]struct {
 	Retry:  {from: Admin, submittersToo: true},
 	Grant:  {from: Admin},
 	Audit:  {from: Admin},
+	Ban:    {from: Admin},
 
 	Read:    {from: Reader},
 	ReadEnv: {from: Admin}, // and an executor of a job it holds: Permit

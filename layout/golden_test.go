@@ -30,17 +30,22 @@ var (
 		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
 		FinishedMs: 1700000005000, NextRetryMs: 1700000006000,
 		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org",
+		Stepped: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
 	}
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
 	goldTenant = domain.Tenant{ID: 7, Admins: []domain.ActorID{12, 13}, Readers: []domain.ActorID{14}, Executors: []domain.ActorID{15},
 		CreatedAt: 1, UpdatedAt: 2, ExecutorsMaySubmit: true, Weight: 3, MaxRunning: 40,
 		MaxRunningByType: map[domain.ScriptType]int{"v": 2}}
 	goldFlow = domain.Flow{ID: 33, CallerID: 12, ContextID: 7, Jobs: []domain.JobID{1, 2}, EnvVars: map[string]string{"K": "v"},
-		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowStarted}
+		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowError,
+		Reason: domain.FlowErrored, Error: "step build: exit code 3", Blueprint: "nightly", Version: 4, Hash: "ab", Trigger: "2026-11-21", OnError: domain.OnErrorContinue,
+		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", StartedMs: 1000, FinishedMs: 2000, AfterMs: 900,
+		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Retried: 1}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
 		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, Slots: 4}}, SeenMs: 3000}
-	goldObject  = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
-	goldMessage = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
+	goldObject    = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
+	goldBlueprint = layout.StoredBlueprint{Version: 3, Hash: "ab", Text: `{"name":"n"}`, Summary: "for people", UpdatedMs: 1700000000000, By: 12}
+	goldMessage   = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
 		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged}
@@ -60,6 +65,7 @@ func TestGolden(t *testing.T) {
 		{"message", goldMessage.Key(), layout.EncodeMessage(goldMessage)},
 		{"runner", goldRunner.Key(), layout.EncodeRunner(goldRunner)},
 		{"object", layout.Object("person", goldObject.ID), layout.EncodeObject(goldObject)},
+		{"blueprint", layout.BlueprintAt("nightly", goldBlueprint.Version), layout.EncodeBlueprint(goldBlueprint)},
 		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},
 		{"job-least", "job:1:1", layout.EncodeJob(&domain.Job{ID: 1, CallerID: 1, ContextID: 1, Script: "x", ScriptType: "v", Status: domain.JobDispatched})},
 	}

@@ -31,6 +31,7 @@ const (
 	jobForRunner     = "for_runner"
 	jobPrereqTimeout = "prerequisite_timeout"
 	jobTraceID       = "trace_id"
+	jobAffinity      = "affinity"
 	JobReason        = "reason"
 	JobErrorText     = "error"
 	JobExitCode      = "exit_code"
@@ -48,12 +49,17 @@ const (
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"
 	JobNextRetryMs   = "next_retry_ms"
+	JobParked        = "parked"  // scope of the ban that took it from its queue
 	JobRetried       = "retried" // retries by hand whose earlier end still stands on Finished
-	jobFlowID        = "flow_id"
+	JobFlowID        = "flow_id"
 	jobStep          = "step"
-	jobShard         = "shard"
-	jobPack          = "pack"
+	JobShard         = "shard"
+	JobPack          = "pack"
 	jobOrigin        = "origin"
+	JobRoutine       = "routine"
+	jobStepped       = "stepped"
+	jobParams        = "params"
+	jobNeeds         = "needs"
 )
 
 // JobLine are the fields of a job but those that may be large: the script, its
@@ -62,7 +68,8 @@ var JobLine = []string{
 	jobContext, JobScriptType, jobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, jobCreatedAt, JobUpdatedAt, JobStatus,
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
-	JobNextRetryMs, jobFlowID, jobStep, jobShard, jobPack, jobOrigin,
+	JobNextRetryMs, JobFlowID, jobStep, JobShard, JobPack, jobOrigin,
+	jobStepped, JobParked, JobRoutine, jobAffinity,
 }
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
@@ -104,11 +111,23 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.numOpt(JobStartedMs, j.StartedMs)
 	e.numOpt(JobFinishedMs, j.FinishedMs)
 	e.numOpt(JobNextRetryMs, j.NextRetryMs)
-	e.numOpt(jobFlowID, int64(j.FlowID))
+	e.numOpt(JobFlowID, int64(j.FlowID))
 	e.strOpt(jobStep, j.Step)
-	e.strOpt(jobShard, j.Shard)
-	e.strOpt(jobPack, j.Pack)
+	e.strOpt(JobShard, j.Shard)
+	e.strOpt(JobPack, j.Pack)
 	e.strOpt(jobOrigin, j.Origin)
+	e.strOpt(JobRoutine, j.Routine)
+	e.flagOpt(jobStepped, j.Stepped)
+	e.strOpt(JobParked, j.Parked)
+	if len(j.Affinity) > 0 {
+		e.str(jobAffinity, encodeMap(j.Affinity))
+	}
+	if len(j.Params) > 0 {
+		e.str(jobParams, encodeMap(j.Params))
+	}
+	if len(j.Needs) > 0 {
+		e.str(jobNeeds, mustJSON(j.Needs))
+	}
 	return e
 }
 
@@ -204,16 +223,28 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.FinishedMs = d.int(f)
 	case JobNextRetryMs:
 		j.NextRetryMs = d.int(f)
-	case jobFlowID:
+	case JobFlowID:
 		j.FlowID = domain.FlowID(d.u32(f))
 	case jobStep:
 		j.Step = f.Value
-	case jobShard:
+	case JobShard:
 		j.Shard = f.Value
-	case jobPack:
+	case JobPack:
 		j.Pack = f.Value
+	case JobRoutine:
+		j.Routine = f.Value
 	case jobOrigin:
 		j.Origin = f.Value
+	case jobAffinity:
+		j.Affinity = d.strMap(f)
+	case JobParked:
+		j.Parked = f.Value
+	case jobStepped:
+		j.Stepped = d.flag(f)
+	case jobParams:
+		j.Params = d.strMap(f)
+	case jobNeeds:
+		d.json(f, &j.Needs, "a JSON object of steps")
 	}
 }
 

@@ -17,7 +17,7 @@ func TestALineOfAJobLacksOnlyWhatMayBeLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Script, want.EnvVars, want.Result = "", nil, nil
+	want.Script, want.EnvVars, want.Result, want.Params, want.Needs = "", nil, nil, nil, nil
 	line := slices.DeleteFunc(whole, func(f board.Field) bool { return !slices.Contains(layout.JobLine, f.Name) })
 	got, err := layout.DecodeJob(domain.JobKey{Caller: goldJob.CallerID, ID: goldJob.ID}, line)
 	if err != nil {

@@ -65,6 +65,12 @@ func Node(name string) string { return NodePrefix + name }
 // Routine is the record by which a routine is occupied, in space 0.
 func Routine(name string) string { return RoutinePrefix + name }
 
+// Fields of that record.
+const (
+	RoutineSinceMs = "since_ms" // when its holder occupied it
+	RoutineEveryMs = "every_ms" // the pause between rounds; 0: it waits by itself
+)
+
 // Logs is the list of a job's log lines.
 func Logs(job domain.JobKey) string { return logsPrefix + job.String() }
 
@@ -93,6 +99,8 @@ func Queue(j *domain.Job) string {
 	switch {
 	case j.ForRunner != 0:
 		return base + ":runner" + strconv.FormatUint(uint64(j.ForRunner), 10)
+	case len(j.Affinity) > 0:
+		return affinityQueue(base, j)
 	case j.Priority > 0:
 		return base + ":p" + strconv.Itoa(j.Priority)
 	}

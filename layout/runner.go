@@ -5,6 +5,12 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// Fields of a runner's record that are there at times only.
+const (
+	RunnerOff    = "off"
+	RunnerLabels = "labels"
+)
+
 // EncodeRunner writes a runner's record.
 func EncodeRunner(r domain.Runner) []board.Field {
 	var e encoder
@@ -18,6 +24,12 @@ func EncodeRunner(r domain.Runner) []board.Field {
 	e.strOpt("node", r.Node)
 	if len(r.Serves) > 0 {
 		e.str("serves", encodeList(r.Serves))
+	}
+	if len(r.Off) > 0 {
+		e.str(RunnerOff, encodeList(r.Off))
+	}
+	if len(r.Labels) > 0 {
+		e.str(RunnerLabels, encodeMap(r.Labels))
 	}
 	e.numOpt("seen_ms", r.SeenMs)
 	return e
@@ -49,6 +61,10 @@ func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
 			r.Node = f.Value
 		case "serves":
 			d.json(f, &r.Serves, "a JSON list")
+		case RunnerLabels:
+			r.Labels = d.strMap(f)
+		case RunnerOff:
+			d.json(f, &r.Off, "a JSON list")
 		case "seen_ms":
 			r.SeenMs = d.int(f)
 		}

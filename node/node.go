@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -12,9 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/telemetry"
@@ -28,6 +31,11 @@ type Config struct {
 	Name string
 	// RunnerID is its runner's id. Default: remembered, at first the next free.
 	RunnerID domain.RunnerID
+	// Version is the program's, and Host the machine's name: by them rules take
+	// roles from nodes. Default: unknown; what the machine says.
+	Version, Host string
+	// Labels say what the node is, for jobs that ask for them.
+	Labels domain.Labels
 	// DataDir holds the contexts' files. Required; made if it is not there.
 	DataDir string
 	// Runtimes are what its runner serves; those whose check fails are shown
@@ -49,6 +57,8 @@ type Config struct {
 	KeepFailedFiles time.Duration
 	// Retention is how long ended jobs stay on the board. Default: 24h.
 	Retention time.Duration
+	// Blueprints are those that flows can be made from by name. Default: none.
+	Blueprints flow.Blueprints
 	// Archive takes what has ended, before it may leave the board; it stays the
 	// caller's to close. Default: this node archives nothing.
 	Archive archive.Archive
@@ -64,6 +74,9 @@ func (c Config) withDefaults() Config {
 	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)
+	if c.Host == "" {
+		c.Host, _ = os.Hostname() // "" matches few rules
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -75,8 +88,14 @@ type Service func(ctx context.Context) error
 
 // Node is one process.
 type Node struct {
-	Work    *work.Engine
-	Metrics *telemetry.Metrics
+	Work      *work.Engine
+	Flows     *flow.Engine
+	Schedules *clockwork.Schedules
+	Bans      *ban.Book
+	Duties    *clockwork.Duties
+	// Routines are those of the contexts.
+	Routines *clockwork.UserRoutines
+	Metrics  *telemetry.Metrics
 
 	cfg      Config
 	board    board.Board
@@ -119,10 +138,22 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	}
 	n := &Node{cfg: cfg, board: b, self: who, lock: lock, Metrics: telemetry.NewMetrics(), owner: who.Name + "/" + rand.Text()[:8]}
 	served := n.look(ctx)
+	n.Bans = ban.NewBook(b, cfg.Logger)
+	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
+	if err := errors.Join(n.Bans.Load(ctx), n.Duties.Load(ctx)); err != nil {
+		return nil, err
+	}
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
-		DataDir: cfg.DataDir, Served: n.known(),
+		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans,
 	})
+	n.Routines = clockwork.NewUserRoutines(b, n.Work, n.Bans)
+	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Logger: cfg.Logger}
+	if cfg.Archive != nil {
+		flows.Names = cfg.Archive
+	}
+	n.Flows = flow.New(b, n.Work, flows)
+	n.Schedules = clockwork.NewSchedules(b, n.Flows, cfg.Logger)
 	if err := b.Void(ctx, who.Name+"/"); err != nil {
 		return nil, err
 	}
@@ -130,6 +161,8 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 		n.runner = work.NewRunner(n.Work, work.RunnerConfig{
 			ID: who.RunnerID, Owner: n.owner, Runtimes: served, Slots: cfg.Slots, Lease: cfg.Lease,
 			Grace: cfg.Grace, Limits: cfg.Limits, Observer: n.Metrics,
+			Labels: cfg.Labels,
+			May:    func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
 		})
 	}
 	return n, nil
@@ -207,9 +240,13 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	for _, s := range services {
 		g.Go(func() error { return s(rest) })
 	}
-	routines := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger}
+	routines := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger, Bans: n.Bans,
+		May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleClockwork) }}
 	g.Go(func() error { return clockwork.Run(rest, n.board, routines, n.routines()) })
 	g.Go(func() error { n.keepRecord(rest); return nil })
+	g.Go(func() error { return n.Bans.Run(rest) })
+	g.Go(func() error { return n.Duties.Run(rest) })
+	g.Go(func() error { n.keepFlows(rest); return nil })
 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -226,20 +263,48 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	return g.Wait()
 }
 
+// recoverLease brings back what a dead node had.
+func (n *Node) recoverLease(ctx context.Context, l board.Lease) (bool, error) {
+	if ours, err := n.Flows.RecoverLease(ctx, l); ours || err != nil {
+		return ours, err
+	}
+	return n.Work.RecoverLease(ctx, l)
+}
+
+// keepFlows looks after flows while this node has the duty.
+func (n *Node) keepFlows(ctx context.Context) {
+	for ctx.Err() == nil {
+		may, changed := n.Duties.May(domain.RoleKeeper)
+		keeping, stop := context.WithCancel(ctx)
+		go func() {
+			defer stop()
+			select {
+			case <-changed:
+			case <-keeping.Done():
+			}
+		}()
+		if may {
+			n.Flows.Keep(keeping, n.owner)
+		}
+		<-keeping.Done()
+		stop()
+	}
+}
+
 // routines are what this node is ready to do for the whole board.
 func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
 	list := []clockwork.Routine{
-		clockwork.Alarms(n.board, log, n.Work.HandleAlarm, n.Metrics.AlarmHandled),
-		clockwork.Leases(n.board, log, n.Work.RecoverLease),
-		clockwork.Audits(n.board, n.Work, log, func(t domain.TenantID, a work.Audit) {
+		clockwork.Alarms(n.board, log, clockwork.Handlers(n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
+		clockwork.Leases(n.board, log, n.recoverLease),
+		clockwork.Audits(n.board, n.Work, n.Flows, log, func(t domain.TenantID, a work.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
 	}
 	if n.cfg.Archive != nil {
 		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
-			Archive: n.cfg.Archive, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
+			Archive: n.cfg.Archive, Flows: n.Flows, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
 		}))
 	}
 	return list
@@ -267,6 +332,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 		}
 		select {
 		case <-tick.C:
+		case <-n.Duties.Changed():
 		case <-ctx.Done():
 			n.sayGoodbye(context.WithoutCancel(ctx))
 			return
@@ -298,9 +364,11 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 		return err
 	}
 	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.services
+	r.Off, r.Labels = n.Duties.Off(), n.cfg.Labels
 	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
 	r.SeenMs = now.UnixMilli()
 	var b board.Batch
+	b.Unset(key, layout.RunnerOff, layout.RunnerLabels) // and what of them there is, anew
 	b.Set(key, layout.EncodeRunner(r.Touched(now))...)
 	return n.board.Commit(ctx, b)
 }

@@ -14,6 +14,9 @@ import (
 // alarm is one of ours. Handling is a commit guarded by the alarm's instant,
 // so two nodes cannot both do it; losing that race is no error.
 func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+	if scope, ok := layout.ParseParkedAlarm(a.Name); ok {
+		return true, unlessConflict(e.unpark(ctx, a, scope))
+	}
 	kind, key, ok := layout.ParseAlarm(a.Name)
 	if !ok {
 		return false, nil
@@ -32,10 +35,15 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 	default:
 		return false, nil
 	}
+	return true, unlessConflict(err)
+}
+
+// unlessConflict takes a conflict for what it is here: another node was first.
+func unlessConflict(err error) error {
 	if errors.Is(err, domain.ErrConflict) {
-		err = nil
+		return nil
 	}
-	return true, err
+	return err
 }
 
 // clear clears an alarm that has nothing left to do.

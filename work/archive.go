@@ -112,17 +112,26 @@ func (e *Engine) oldest(ctx context.Context, l Backlog, n int) ([]string, error)
 	return keys, err
 }
 
-// Ended is an ended job with its log.
+// Ended is an ended job with its log, or an ended flow.
 type Ended struct {
 	Job  *domain.Job
 	Logs []domain.Log
+	Flow domain.FlowID // 0: a job
+}
+
+// Key is the key of what ended.
+func (e *Ended) Key() string {
+	if e.Flow != 0 {
+		return domain.FlowKey(e.Flow)
+	}
+	return e.Job.Key().String()
 }
 
 // Ended reads a stretch of up to most of the oldest ends that wait for the
 // archive, and how many entries it covers. It ends early where jobs are large.
 // A job that was started again has its next end on the list too: it is left
 // out until then, as is one that is gone.
-func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (jobs []Ended, covered int, err error) {
+func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (list []Ended, covered int, err error) {
 	keys, err := e.oldest(ctx, l, most)
 	if err != nil {
 		return nil, 0, err
@@ -133,12 +142,12 @@ func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (jobs []Ended, 
 		if err != nil {
 			return nil, 0, err
 		}
-		jobs, covered = append(jobs, part...), covered+len(chunk)
+		list, covered = append(list, part...), covered+len(chunk)
 		if bytes += size; bytes > endedBytes {
 			break
 		}
 	}
-	return jobs, covered, nil
+	return list, covered, nil
 }
 
 func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string) (jobs []Ended, bytes int, err error) {
@@ -147,7 +156,12 @@ func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string
 		return nil, 0, err
 	}
 	var lists []string
+	var flows []Ended
 	for i, item := range keys {
+		if id, err := domain.ParseFlowKey(item); err == nil && item == domain.FlowKey(id) {
+			flows = append(flows, Ended{Flow: id})
+			continue
+		}
 		key, err := jobItem(item)
 		if err != nil || recs[i] == nil || slices.Contains(keys[:i], item) {
 			continue
@@ -164,7 +178,7 @@ func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string
 		}
 	}
 	if len(jobs) == 0 {
-		return nil, 0, nil
+		return flows, 0, nil
 	}
 	lengths, err := e.board.Len(ctx, space, lists...)
 	if err != nil {
@@ -181,7 +195,7 @@ func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string
 			bytes += len(l.Line)
 		}
 	}
-	return jobs, bytes, nil
+	return append(jobs, flows...), bytes, nil
 }
 
 // MarkArchived says that the archive durably has the oldest covered ends of a

@@ -29,6 +29,11 @@ type Audit struct {
 	Stuck domain.List[Finding] `json:"stuck"`
 }
 
+// With adds what another audit found.
+func (a Audit) With(b Audit) Audit {
+	return Audit{a.Looked + b.Looked, append(a.Repaired, b.Repaired...), append(a.Stuck, b.Stuck...)}
+}
+
 // Finding is one unfinished job that had no reason to be alive.
 type Finding struct {
 	Key  string `json:"key"`
@@ -139,13 +144,18 @@ func (a *auditor) doubt(j *domain.Job) {
 	}
 	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
-		ForRunner: j.ForRunner, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
+		ForRunner: j.ForRunner, Affinity: j.Affinity, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
 }
 
 // searchQueues looks for the doubtful jobs in their queues, each queue once,
 // and repairs those that are not there.
 func (a *auditor) searchQueues(ctx context.Context) error {
 	for q, jobs := range a.doubts {
+		if _, at := layout.ParseAffinityQueue(q); at {
+			if err := a.e.announce(ctx, q); err != nil && !errors.Is(err, domain.ErrExhausted) {
+				return err
+			}
+		}
 		err := a.e.scanQueue(ctx, a.space, q, func(item string) bool {
 			delete(jobs, item)
 			return len(jobs) > 0
@@ -194,6 +204,9 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error
 	}
 	b := board.Batch{Space: a.space}
 	switch {
+	case j.LeaseOwner == "" && j.Parked != "":
+		a.e.requeueParked(&b, j)
+		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; queued again"})
 	case j.LeaseOwner == "" && j.NextRetryMs != 0:
 		b.Equal(x.Key, layout.JobNextRetryMs, millisText(j.NextRetryMs))
 		b.Equal(x.Key, layout.JobAttempt, attemptText(j))

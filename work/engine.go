@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -34,6 +35,8 @@ type Config struct {
 	// Served reports whether somebody is known to serve a script type;
 	// Submit refuses other types. Default: every well-formed type is accepted.
 	Served func(domain.ScriptType) bool
+	// Bans are asked before a job is submitted, claimed or run. Default: none.
+	Bans *ban.Book
 }
 
 // Engine is the job engine on one board. It is safe for concurrent use.
@@ -41,6 +44,13 @@ type Engine struct {
 	board board.Board
 	cfg   Config
 	log   *slog.Logger
+	bans  *ban.Book
+
+	envs flowEnvs
+	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
+	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
+	// announced are the queues known to be in layout.Affinities.
+	announced sync.Map
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once
@@ -63,7 +73,14 @@ func New(b board.Board, cfg Config) *Engine {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{board: b, cfg: cfg, log: cfg.Logger, runners: map[*Runner]struct{}{}, stops: map[place]stopMark{}}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
+		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
+}
+
+// PruneFlowsBy says who removes flows: they have their entries among those of
+// ended jobs. It is called before anything runs.
+func (e *Engine) PruneFlowsBy(prune func(ctx context.Context, b *board.Batch, id domain.FlowID) error) {
+	e.pruneFlow = prune
 }
 
 // jobItem reads an item of a queue, a list or a lease as a job's key, in the

@@ -23,6 +23,7 @@ const (
 	StandingRetrying Standing = "retrying" // the next attempt has its alarm
 	StandingDelayed  Standing = "delayed"  // not_before has its alarm
 	StandingWaiting  Standing = "waiting"  // for jobs or prerequisites
+	StandingBanned   Standing = "banned"   // ready, but a ban forbids to begin it
 	StandingForeign  Standing = "foreign"  // a runner without a lease has it
 	StandingStuck    Standing = "stuck"    // nothing would ever move it
 )
@@ -93,7 +94,7 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 // moved reports whether a job has gone on between two looks: what was found
 // besides the record in that time says nothing.
 func moved(was, is *domain.Job) bool {
-	return was.Status != is.Status || was.Attempt != is.Attempt || was.LeaseOwner != is.LeaseOwner || was.Waits != is.Waits ||
+	return was.Status != is.Status || was.Attempt != is.Attempt || was.LeaseOwner != is.LeaseOwner || was.Waits != is.Waits || was.Parked != is.Parked ||
 		was.QueuedMs != is.QueuedMs || was.NextRetryMs != is.NextRetryMs || was.FinishedMs != is.FinishedMs
 }
 
@@ -110,6 +111,8 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		return e.explainLeased(ctx, space, j, x)
 	case j.Final():
 		return x, nil // a foreign runner ended it
+	case j.Parked != "":
+		return e.explainParked(ctx, space, j, x)
 	case j.Waits > 0:
 		return e.explainWaiting(ctx, space, j, rec, x)
 	case j.NextRetryMs != 0:
@@ -271,12 +274,15 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
 		}
-		served, err := e.servedNow(ctx, j.ScriptType, j.ForRunner)
+		served, err := e.servedNow(ctx, j)
 		if err != nil {
 			return x, err
 		}
 		if !served {
-			x.Text += "; no node that is alive serves it: see `ramet runner list`"
+			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
+		}
+		if err := e.explainBanned(ctx, space, j, &x); err != nil {
+			return x, err
 		}
 	}
 	return x, nil

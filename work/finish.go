@@ -72,6 +72,17 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
 	e.tell(ctx, b, j, key, n.status, now)
+	if j.FlowID != 0 {
+		report(b, j, n)
+	}
+	tellRoutine(b, j, now)
+}
+
+// tellRoutine lets the routine whose round the job was look at its end.
+func tellRoutine(b *board.Batch, j *domain.Job, now time.Time) {
+	if j.Routine != "" {
+		b.SetAlarm(layout.RoutineAlarm(j.Routine), now)
+	}
 }
 
 // staleFields are those of an unfinished job that its end takes away.
@@ -79,6 +90,9 @@ func staleFields(j *domain.Job, n ending) []string {
 	var stale []string
 	if j.NextRetryMs != 0 {
 		stale = append(stale, layout.JobNextRetryMs)
+	}
+	if j.Parked != "" {
+		stale = append(stale, layout.JobParked)
 	}
 	if n.status == domain.JobFinished {
 		if j.Reason != "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,18 +69,23 @@ func (x *run) prepare() (script.Task, error) {
 	}
 	env := task.Env
 	x.addNames(env)
+	in, err := x.input()
+	if err != nil {
+		return task, err
+	}
+	addParamNames(env, in.Params)
 	task.Dir = JobDir(x.r.e.cfg.DataDir, domain.TenantID(x.claimed.Space), x.key, x.claimed.Token)
 	task.ResultFile = filepath.Join(task.Dir, resultName)
 	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
 	task.InputFile = filepath.Join(task.Dir, inputName)
 	env["RAMET_RESULT"], env["RAMET_CHECKPOINT"], env["RAMET_INPUT"] = task.ResultFile, task.CheckpointFile, task.InputFile
-	if err := x.makeFolder(task); err != nil {
+	if err := x.makeFolder(task, in); err != nil {
 		return task, fmt.Errorf("make the job's folder: %w", err)
 	}
 	return task, nil
 }
 
-func (x *run) makeFolder(task script.Task) error {
+func (x *run) makeFolder(task script.Task, in input) error {
 	// A power cut may have undone the claim of an attempt that left a folder.
 	if err := os.RemoveAll(task.Dir); err != nil {
 		return err
@@ -88,11 +94,11 @@ func (x *run) makeFolder(task script.Task) error {
 		return err
 	}
 	f := x.newFolder(task.Dir, nil)
-	input, err := x.input()
+	text, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(task.InputFile, input, 0o600); err != nil {
+	if err := os.WriteFile(task.InputFile, text, 0o600); err != nil {
 		return err
 	}
 	data, found, err := x.earlierCheckpoint()
@@ -110,12 +116,14 @@ func (x *run) makeFolder(task script.Task) error {
 
 // prepareInside gives a script inside the process what others find in files.
 func (x *run) prepareInside(task *script.Task) error {
-	if len(x.job.Dependends) > 0 {
-		input, err := x.input()
+	if x.hasInput() {
+		in, err := x.input()
 		if err != nil {
 			return err
 		}
-		task.Input = input
+		if task.Input, err = json.Marshal(in); err != nil {
+			return err
+		}
 	}
 	data, found, err := x.earlierCheckpoint()
 	if err != nil {
@@ -139,7 +147,7 @@ func (x *run) newFolder(dir string, cell *script.Checkpoint) *folder {
 
 // earlierCheckpoint reads what an earlier attempt has saved.
 func (x *run) earlierCheckpoint() (data string, found bool, err error) {
-	if x.claimed.Token == 1 {
+	if x.claimed.Token == 1 && x.job.Routine == "" {
 		return "", false, nil
 	}
 	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.Checkpoint(x.key))
@@ -151,20 +159,13 @@ func (x *run) earlierCheckpoint() (data string, found bool, err error) {
 
 // environment is what the script finds of the flow and the job: flow < job.
 func (x *run) environment() (map[string]string, error) {
-	env := make(map[string]string, len(x.job.EnvVars)+8)
+	env := make(map[string]string, len(x.job.EnvVars)+16)
 	if x.job.FlowID != 0 {
-		key := domain.Flow{ID: x.job.FlowID}.Key()
-		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, key)
+		of, err := x.r.e.envs.get(x.ctx, x.r.e.board, flowPlace{x.claimed.Space, x.job.FlowID})
 		if err != nil {
 			return nil, err
 		}
-		if recs[0] != nil {
-			flow, err := layout.DecodeFlow(key, recs[0])
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(env, flow.EnvVars)
-		}
+		maps.Copy(env, of)
 	}
 	maps.Copy(env, x.job.EnvVars)
 	return env, nil
@@ -176,47 +177,121 @@ func (x *run) addNames(env map[string]string) {
 	env["RAMET_CONTEXT"] = strconv.FormatUint(uint64(x.claimed.Space), 10)
 	env["RAMET_CALLER"] = strconv.FormatUint(uint64(x.key.Caller), 10)
 	env["RAMET_ATTEMPT"] = strconv.FormatInt(x.claimed.Token, 10)
+	if x.job.FlowID != 0 {
+		env["RAMET_FLOW"] = domain.FlowKey(x.job.FlowID)
+	}
 	if x.job.Step != "" {
 		env["RAMET_STEP"] = x.job.Step
 	}
+	if p, ok := shardOf(x.job.Shard); ok {
+		env["RAMET_SHARD_INDEX"], env["RAMET_SHARD_TOTAL"] = strconv.FormatInt(p.Index, 10), strconv.FormatInt(p.Total, 10)
+	}
+	if p, ok := packOf(x.job.Pack); ok {
+		env["RAMET_PACK_ID"] = strconv.FormatInt(p.ID, 10)
+		env["RAMET_PACK_START"], env["RAMET_PACK_END"] = strconv.FormatInt(p.Start, 10), strconv.FormatInt(p.End, 10)
+	}
 }
 
-// need is what a script is told of a job that it depended on.
+// addParamNames adds each param as RAMET_PARAM_<NAME>, for scripts that would find
+// it hard to read JSON.
+func addParamNames(env, params map[string]string) {
+	for name, value := range params {
+		env["RAMET_PARAM_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
+	}
+}
+
+// need is what a script is told of a job, or step, that it needed.
 type need struct {
-	Status domain.JobStatus  `json:"status"`
+	State  string            `json:"state,omitzero"` // of a step
+	Status domain.JobStatus  `json:"status,omitzero"`
 	Reason domain.Reason     `json:"reason,omitzero"`
 	Result map[string]string `json:"result"`
 }
 
-// input is the text of $RAMET_INPUT: the results of what the job needed, by
-// job id.
-func (x *run) input() ([]byte, error) {
-	needs := map[string]need{}
-	keys := make([]string, len(x.job.Dependends))
-	for i, id := range x.job.Dependends {
-		keys[i] = domain.JobKey{Caller: x.key.Caller, ID: id}.String()
+// input is what a script finds in $RAMET_INPUT.
+type input struct {
+	Params map[string]string `json:"params"`
+	// Needs are the results of what the job needed: by the step's name in a
+	// flow of steps, by the job's id otherwise, or by both.
+	Needs map[string]need `json:"needs"`
+	Flow  domain.FlowID   `json:"flow,omitzero"`
+	Step  string          `json:"step,omitzero"`
+	Shard *part           `json:"shard,omitzero"`
+	Pack  *part           `json:"pack,omitzero"`
+}
+
+// hasInput reports whether there is anything in the input.
+func (x *run) hasInput() bool {
+	return len(x.job.Dependends) > 0 || x.job.FlowID != 0 || len(x.job.Params) > 0
+}
+
+// input puts it together.
+func (x *run) input() (in input, err error) {
+	in = input{Needs: map[string]need{}, Flow: x.job.FlowID, Step: x.job.Step}
+	if in.Params, err = x.flowParams(); err != nil {
+		return in, err
 	}
-	if len(keys) > 0 {
-		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, keys...)
-		if err != nil {
-			return nil, err
-		}
-		for i, r := range recs {
-			id := x.job.Dependends[i]
-			if r == nil {
-				continue // it has been cleared away since
-			}
-			j, err := layout.DecodeJob(domain.JobKey{Caller: x.key.Caller, ID: id}, r)
-			if err != nil {
-				return nil, err
-			}
-			if j.Result == nil {
-				j.Result = map[string]string{}
-			}
-			needs[strconv.FormatUint(uint64(id), 10)] = need{j.Status, j.Reason, j.Result}
+	if p, ok := shardOf(x.job.Shard); ok {
+		in.Shard = &p
+	}
+	if p, ok := packOf(x.job.Pack); ok {
+		in.Pack = &p
+	}
+	var keys []string
+	var names []string // of the steps; "" for a plain job
+	for _, id := range x.job.Dependends {
+		keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: id}.String()), append(names, "")
+	}
+	for name, n := range x.job.Needs {
+		in.Needs[name] = need{State: n.State, Result: map[string]string{}}
+		if n.Job != 0 {
+			keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: n.Job}.String()), append(names, name)
 		}
 	}
-	return json.Marshal(map[string]any{"params": map[string]string{}, "needs": needs})
+	if len(keys) == 0 {
+		return in, nil
+	}
+	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, keys...)
+	if err != nil {
+		return in, err
+	}
+	for i, r := range recs {
+		if r == nil {
+			continue // it has been cleared away since
+		}
+		if err := in.add(keys[i], names[i], r); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// add takes in a job that was needed, for the step named so.
+func (in *input) add(item, step string, r board.Record) error {
+	key, err := domain.ParseJobKey(item)
+	if err != nil {
+		return err
+	}
+	j, err := layout.DecodeJob(key, r)
+	if err != nil {
+		return err
+	}
+	n := need{Status: j.Status, Reason: j.Reason, Result: j.Result}
+	if n.Result == nil {
+		n.Result = map[string]string{}
+	}
+	if step != "" {
+		n.State = in.Needs[step].State
+		in.Needs[step] = n
+		return nil
+	}
+	if j.Step != "" {
+		n.State = "succeeded" // else the one that needs it would not run
+		in.Needs[j.Step] = n
+		n.State = ""
+	}
+	in.Needs[strconv.FormatUint(uint64(key.ID), 10)] = n
+	return nil
 }
 
 // modified is when a plain file was changed, in Unix nanoseconds; 0: there is none.

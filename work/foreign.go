@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -237,5 +238,9 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
 	e.tell(ctx, &b, j, key, j.Status, now)
+	if j.FlowID != 0 {
+		report(&b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
+	}
+	tellRoutine(&b, j, now)
 	return e.board.Commit(ctx, b)
 }

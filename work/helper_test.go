@@ -134,7 +134,7 @@ func clockworkRun(ctx context.Context, b board.Board, e *work.Engine, owner stri
 	_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, []clockwork.Routine{
 		clockwork.Alarms(b, log, e.HandleAlarm, nil),
 		clockwork.Leases(b, log, e.RecoverLease),
-		clockwork.Audits(b, e, log, nil),
+		clockwork.Audits(b, e, nil, log, nil),
 	})
 }
 

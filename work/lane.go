@@ -24,8 +24,11 @@ type lane struct {
 	// grown already. Closed by claimLoop.
 	idle chan *run
 
-	mu   sync.Mutex
-	free int
+	mu        sync.Mutex
+	free      int
+	labelled  []string           // the queues in ask of jobs that ask for labels
+	waiting   context.Context    // of the claim under way; nil before the first
+	interrupt context.CancelFunc // ends it
 }
 
 // claimWait is how long one Claim waits. It only bounds the wait: a push wakes
@@ -83,7 +86,7 @@ const claimPause = 500 * time.Millisecond
 // hard.
 func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 	defer close(l.idle)
-	for ctx.Err() == nil {
+	for l.open(ctx) {
 		n := l.takeSlots()
 		if n == 0 {
 			select {
@@ -92,9 +95,7 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 			}
 			continue
 		}
-		ask := l.ask
-		ask.Max = n
-		claimed, err := l.r.e.board.Claim(ctx, ask)
+		claimed, err := l.claim(ctx, n)
 		l.giveSlots(n - len(claimed))
 		if len(claimed) > 0 {
 			l.start(hard, claimed, runs)
@@ -104,6 +105,39 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 			pause(ctx, claimPause)
 		}
 	}
+}
+
+// claim waits for up to n jobs, or until the lane is to look elsewhere too.
+func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
+	l.mu.Lock()
+	if l.waiting == nil || l.waiting.Err() != nil {
+		l.waiting, l.interrupt = context.WithCancel(ctx)
+	}
+	waiting, ask := l.waiting, l.ask
+	l.mu.Unlock()
+	ask.Max = n
+	claimed, err := l.r.e.board.Claim(waiting, ask)
+	if waiting.Err() != nil && ctx.Err() == nil {
+		err = nil // interrupted: what a cancelled claim does not return it has not taken
+	}
+	return claimed, err
+}
+
+// open waits until the lane may claim; false is that ctx has ended.
+func (l *lane) open(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		changed := l.r.e.bans.Changed() // first: no change after this is missed
+		may, turned := l.r.may()
+		if _, banned := l.r.e.bans.Claims(l.typ); may && !banned {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-turned:
+		case <-ctx.Done():
+		}
+	}
+	return false
 }
 
 func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.WaitGroup) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -40,7 +41,8 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 }
 
 // pruneFields are what Prune looks at of a job, and of the record [layout.Trimmed].
-var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount}
+var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
+	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.FlowStale}
 
 // pruner removes what is old of one context.
 type pruner struct {
@@ -65,6 +67,9 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	}
 	p.b.Space = pr.space
 	p.b.Equal(layout.Trimmed, layout.TrimmedCount, recs[len(keys)].Get(layout.TrimmedCount))
+	if p.alive, err = pr.flows(ctx, recs[:len(keys)]); err != nil {
+		return 0, err
+	}
 	most := len(keys)
 	if pr.archived {
 		most = min(most, countsOf(recs[len(keys)]).offset())
@@ -72,6 +77,12 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	for i, key := range slices.Backward(keys) {
 		if removed == most || !p.entry(key, recs[i]) {
 			break
+		}
+		if p.flow != 0 {
+			if err := pr.e.pruneFlow(ctx, &p.b, p.flow); err != nil {
+				return 0, err
+			}
+			p.flow = 0
 		}
 		removed++
 		if len(p.b.Ops)+len(p.b.Guards) > board.MaxOps-16 {
@@ -117,8 +128,33 @@ func (e *Engine) telling(ctx context.Context, space board.Space, keys []string, 
 	return telling, nil
 }
 
+// flows finds which of the flows that the jobs belong to are still there: they
+// need the results of their jobs, and remove them with themselves.
+func (pr pruner) flows(ctx context.Context, recs []board.Record) (map[string]bool, error) {
+	var keys []string
+	for _, r := range recs {
+		if id := r.Get(layout.JobFlowID); id != "" && !slices.Contains(keys, layout.FlowPrefix+id) {
+			keys = append(keys, layout.FlowPrefix+id)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	found, err := pr.e.board.GetFields(ctx, pr.space, []string{layout.FlowStatus}, keys...)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{}
+	for i, r := range found {
+		alive[keys[i]] = r != nil
+	}
+	return alive, nil
+}
+
 // pruning is the batch that removes a page.
 type pruning struct {
+	alive   map[string]bool // flows that are there
+	flow    domain.FlowID   // to be removed with the entry
 	b       board.Batch
 	before  time.Time
 	telling map[string]bool
@@ -128,6 +164,9 @@ type pruning struct {
 // entry adds the removal of one entry with its job. It returns false when the
 // job has to stay: it ended too recently, or is needed.
 func (p *pruning) entry(key string, rec board.Record) bool {
+	if flow, err := domain.ParseFlowKey(key); err == nil && strings.HasPrefix(key, layout.FlowPrefix) {
+		return p.flowEntry(flow, key, rec)
+	}
 	id, err := jobItem(key)
 	if rec == nil || err != nil {
 		return true
@@ -146,7 +185,32 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	case j.FinishedMs >= p.before.UnixMilli() || p.telling[key]:
 		return false
 	}
+	if p.alive[layout.FlowPrefix+rec.Get(layout.JobFlowID)] && rec.Get(layout.JobShard) == "" && rec.Get(layout.JobPack) == "" {
+		return true // its flow removes it
+	}
 	p.b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
 	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
+	return true
+}
+
+// flowEntry is entry for a flow.
+func (p *pruning) flowEntry(id domain.FlowID, key string, rec board.Record) bool {
+	stale, _ := strconv.Atoi(rec.Get(layout.FlowStale))
+	ended := int64(number(rec.Get(layout.FlowFinishedMs)))
+	switch {
+	case rec == nil:
+		return true
+	case p.stale[key] < stale:
+		p.stale[key]++
+		p.b.Equal(key, layout.FlowStale, rec.Get(layout.FlowStale))
+		p.b.Add(key, layout.FlowStale, -1)
+		return true
+	case !domain.FlowStatus(rec.Get(layout.FlowStatus)).Final() || ended == 0:
+		return true // its next end puts it on the list again
+	case ended >= p.before.UnixMilli():
+		return false
+	}
+	p.b.Equal(key, layout.FlowFinishedMs, millisText(ended))
+	p.flow = id
 	return true
 }

@@ -18,6 +18,16 @@ import (
 // error, or needs a job that has; [domain.ErrInvalid] for a job that was never
 // a valid one.
 func (e *Engine) Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
+	return e.retry(ctx, tenant, key, func(j *domain.Job) error {
+		if j.FlowID != 0 {
+			return domain.Conflictf("job %q belongs to a flow, which would not know of it; use `ramet flow retry %d`", key, j.FlowID)
+		}
+		return nil
+	})
+}
+
+// retry is Retry of jobs that may allows.
+func (e *Engine) retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey, may func(*domain.Job) error) (*domain.Job, error) {
 	space := layout.SpaceOf(tenant)
 	for range unheldTries {
 		j, _, err := e.load(ctx, space, key)
@@ -25,7 +35,7 @@ func (e *Engine) Retry(ctx context.Context, tenant domain.TenantID, key domain.J
 			return nil, err
 		}
 		j.ContextID = tenant
-		if err := retriable(j); err != nil {
+		if err := errors.Join(retriable(j), may(j)); err != nil {
 			return nil, err
 		}
 		if err := e.tellAll(ctx, space, key); err != nil {
@@ -34,6 +44,9 @@ func (e *Engine) Retry(ctx context.Context, tenant domain.TenantID, key domain.J
 		b, err := e.restart(ctx, space, j)
 		if err != nil {
 			return nil, err
+		}
+		if j.FlowID != 0 && !j.Stepped {
+			b.Add(layout.FlowWaits(j.FlowID), layout.WaitsPlain, 1)
 		}
 		err = e.board.Commit(ctx, b)
 		if errors.Is(err, domain.ErrConflict) {
@@ -85,7 +98,7 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	b.Equal(key, layout.JobQueuedMs, millisText(j.QueuedMs))
 	b.Free(key)
 	b.Unset(key, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
-		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs)
+		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobParked)
 	j.Status, j.Waits, j.UpdatedAt = domain.JobDispatched, 0, domain.At(now)
 	if j.QueuedMs == 0 {
 		// It never became ready. What made it ready once stays true.

@@ -93,6 +93,9 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		x.r.e.clearWaits(b, job)
 		return x.end(b, cancelled(job.Cancel)), nil
 	}
+	if what, held, err := x.heldUp(b); held || err != nil {
+		return what, err
+	}
 	task, err := x.prepare()
 	if err != nil {
 		return ended{}, err
@@ -183,10 +186,11 @@ func (x *run) canceller() string {
 func (x *run) end(b *board.Batch, n ending) ended {
 	b.Release(x.claimed.Item)
 	x.addLogs(b)
-	if n.status == domain.JobError {
-		// Whoever retries it by hand goes on from its checkpoint.
+	if n.status == domain.JobError || x.job.Routine != "" {
+		// Whoever retries it by hand goes on from its checkpoint, and so does a
+		// routine's next round.
 		x.addCheckpoint(b)
-		if n.reason != domain.ReasonCancelled {
+		if n.status == domain.JobError && n.reason != domain.ReasonCancelled {
 			b.Set(x.claimed.Item, x.failuresField())
 		}
 	} else if x.claimed.Token > 1 || x.folder.hasCheckpoint() {

@@ -32,6 +32,11 @@ type RunnerConfig struct {
 	StopGrace time.Duration
 	// Limits bound every script.
 	Limits script.Limits
+	// May reports whether the runner may take work, and returns a channel that
+	// is closed when that changes. What runs goes on. Default: always.
+	May func() (may bool, changed <-chan struct{})
+	// Labels are those of the node: jobs that ask for them come here.
+	Labels domain.Labels
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
 }
@@ -88,6 +93,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	for _, l := range r.lanes {
 		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
 	}
+	if len(r.cfg.Labels) > 0 {
+		lanes.Go(func() { r.followAffinities(ctx) })
+	}
 	for range finishers {
 		ends.Go(func() { r.finishLoop(hard) })
 	}
@@ -106,6 +114,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	stopBeat()
 	beats.Wait()
 	return err
+}
+
+// may reports whether the runner may take work now.
+func (r *Runner) may() (bool, <-chan struct{}) {
+	if r.cfg.May == nil {
+		return true, nil
+	}
+	return r.cfg.May()
 }
 
 // hold and release keep the book of runs in hand.

@@ -12,10 +12,10 @@ import (
 // as there: some of its rounds.
 const seenWithin = time.Minute
 
-// servedNow reports whether a node that is alive serves a script type, and
-// which runner must be it, if not 0. Foreign runners do not tell, so a no is
-// only a hint.
-func (e *Engine) servedNow(ctx context.Context, t domain.ScriptType, only domain.RunnerID) (bool, error) {
+// servedNow reports whether a node that is alive serves a job: its type, with
+// the labels or the runner that it asks for. Foreign runners do not tell, so a
+// no is only a hint.
+func (e *Engine) servedNow(ctx context.Context, j *domain.Job) (bool, error) {
 	cursor := ""
 	for {
 		keys, next, err := e.board.Keys(ctx, 0, layout.RunnerPrefix, cursor, listPage)
@@ -28,7 +28,7 @@ func (e *Engine) servedNow(ctx context.Context, t domain.ScriptType, only domain
 		}
 		for i, rec := range recs {
 			r, err := layout.DecodeRunner(keys[i], rec)
-			if err == nil && (only == 0 || r.ID == only) && serves(r, t) {
+			if err == nil && (j.ForRunner == 0 || r.ID == j.ForRunner) && domain.Labels(r.Labels).Has(j.Affinity) && serves(r, j.ScriptType) {
 				return true, nil
 			}
 		}
@@ -37,6 +37,14 @@ func (e *Engine) servedNow(ctx context.Context, t domain.ScriptType, only domain
 		}
 		cursor = next
 	}
+}
+
+// askedText names the labels that a job asks for.
+func askedText(j *domain.Job) string {
+	if len(j.Affinity) == 0 {
+		return ""
+	}
+	return " with the labels " + domain.Labels(j.Affinity).String()
 }
 
 func serves(r domain.Runner, t domain.ScriptType) bool {

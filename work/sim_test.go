@@ -171,7 +171,7 @@ func (s *sim) start(i int) *simNode {
 		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
 			clockwork.Alarms(n.faults, discard(), e.HandleAlarm, nil),
 			clockwork.Leases(n.faults, discard(), e.RecoverLease),
-			clockwork.Audits(n.faults, e, discard(), s.audited),
+			clockwork.Audits(n.faults, e, nil, discard(), s.audited),
 		})
 	})
 	go func() { wg.Wait(); close(n.ended) }()

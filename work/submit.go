@@ -58,6 +58,9 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 	if err != nil {
 		return nil, err
 	}
+	if err := e.Announce(ctx, ordered...); err != nil {
+		return nil, err
+	}
 	s.commit(ctx, ordered)
 	return s.receipts, nil
 }
@@ -77,8 +80,11 @@ type submission struct {
 func (s *submission) check(jobs []*domain.Job) {
 	for i, j := range jobs {
 		err := j.Validate()
+		if err == nil {
+			err = s.e.bans.Submit(j.ContextID, "", j.ScriptType)
+		}
 		if err == nil && s.e.cfg.Served != nil && !s.e.cfg.Served(j.ScriptType) {
-			err = domain.Invalidf("script type %q is not known here; configure a runtime for it, or use one that `ramet runner list` shows", j.ScriptType)
+			err = unknownType(j.ScriptType)
 		}
 		if err == nil {
 			err = validatePrerequisites(j.Prerequisites)
@@ -389,18 +395,20 @@ func dependencyText(dep domain.JobKey) string {
 }
 
 // wait adds what j waits for besides other jobs.
-func (s *submission) wait(b *board.Batch, j *domain.Job) {
+func (s *submission) wait(b *board.Batch, j *domain.Job) { wait(b, j, s.now) }
+
+func wait(b *board.Batch, j *domain.Job, now time.Time) {
 	if len(j.Prerequisites) > 0 {
 		j.Waits++
 		j.Status = domain.JobWaiting
-		b.SetAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()), s.now)
+		b.SetAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()), now)
 		for _, p := range j.Prerequisites {
 			if prerequisiteKind(p) == kindName {
 				b.Include(layout.Wanted(p), j.Key().String())
 			}
 		}
 	}
-	if j.NotBefore > s.now.UnixMilli() {
+	if j.NotBefore > now.UnixMilli() {
 		j.Waits++
 		b.SetAlarm(layout.Alarm(layout.AlarmStart, j.Key()), time.UnixMilli(j.NotBefore))
 	}

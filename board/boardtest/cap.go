@@ -12,6 +12,7 @@ var capTests = []test{
 	{"a cap holds while many claim, release and retry", testCapStorm},
 	{"a space at its cap lets others go on", testCapOthers},
 	{"a cap of a type counts its priorities and runners' own queues", testCapGroup},
+	{"the engine's own queues count to no cap", testCapOwn},
 	{"a release wakes who waits at a cap", testCapWakes},
 	{"every end of a lease frees a place", testCapFreed},
 	{"a lease that has run out still counts", testCapLapsed},
@@ -120,6 +121,20 @@ func testCapGroup(t *testing.T, f Factory) {
 	r.commit(held(first[1], "me").Delete("own:2"))
 	r.wantItems(r.claim(a), "high:2", "job:1")
 	r.wantReady("queue:v", sp)
+}
+
+func testCapOwn(t *testing.T, f Factory) {
+	r := open(t, f)
+	const own = "ramet:queue:keeper"
+	r.commit(in(sp).Set(board.LimitsKey, set("max", "1")).PushLeft(own, "a:1", "a:2").PushLeft("queue:v", "job:1", "job:2"))
+	engines := r.claim(ask(1, "me", own))
+	r.wantItems(engines, "a:1")
+	first := r.claimOne(ask(9, "me", "queue:v"), "job:1")
+	r.wantItems(r.claim(ask(9, "me", own)), "a:2")
+	r.commit(held(engines[0], "me").Delete("a:1"))
+	r.wantNone(ask(9, "me", "queue:v"))
+	r.commit(held(first, "me").Delete("job:1"))
+	r.claimOne(ask(9, "me", "queue:v"), "job:2")
 }
 
 func testCapWakes(t *testing.T, f Factory) {

@@ -36,6 +36,9 @@ type config struct {
 	Archive          string        `yaml:"archive"`
 	ArchiveRetention time.Duration `yaml:"archive_retention"`
 
+	// Labels say what the node is, as zone: eu; those of the flag go before them.
+	Labels domain.Labels `yaml:"labels"`
+
 	// Hide lists folders that scripts may not read. The node knows, not the file.
 	Hide []string `yaml:"-"`
 }
@@ -124,6 +127,9 @@ func plain(err error) string {
 }
 
 func (c config) check() error {
+	if err := c.Labels.Validate(); err != nil {
+		return fmt.Errorf("labels: %w", err)
+	}
 	for t := range c.Runtimes {
 		if err := t.Validate(); err != nil {
 			return err

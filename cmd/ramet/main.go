@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // schedules have zones, and not every machine does
 
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/script/salscript"

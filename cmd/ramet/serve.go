@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,10 +14,14 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/ban"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/object"
@@ -27,7 +32,7 @@ import (
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, run: true, hide: true, log: o.Logger})
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, run: true, hide: true, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -81,6 +86,7 @@ type options struct {
 	name                          string
 	runnerID                      domain.RunnerID
 	grace, lease                  time.Duration
+	labels                        domain.Labels
 	run                           bool // with a runner
 	hide                          bool // the data folder from scripts, which are other people's
 	log                           *slog.Logger
@@ -134,7 +140,7 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 			return nil, err
 		}
 	}
-	if p.node, err = node.New(ctx, p.board, nodeConfig(o, cfg, p.runtimes, p.archive)); err != nil {
+	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {
 		return nil, err
 	}
 	return p, p.openDoor(ctx, o.dataDir)
@@ -152,12 +158,17 @@ func (p *parts) openRuntimes(cfg config, o options) (err error) {
 	return err
 }
 
-func nodeConfig(o options, c config, runtimes []script.Runtime, a archive.Archive) node.Config {
+func (p *parts) nodeConfig(o options, c config) node.Config {
+	labels := maps.Clone(c.Labels)
+	if labels == nil {
+		labels = domain.Labels{}
+	}
+	maps.Copy(labels, o.labels)
 	return node.Config{
-		Name: o.name, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
+		Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Archive: a, ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
@@ -173,11 +184,11 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	p.node.Metrics.CountDenials(p.access.Denials)
 	began := time.Now()
 	parts := api.Parts{
-		Jobs: p.node.Work, Directory: p.registry, Records: p.board, Logger: p.log,
-		Access: p.access,
+		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Blueprints: blueprint.NewStore(p.board), Logger: p.log,
+		Access: p.access, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
-				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), StartedMs: began.UnixMilli()}
+				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
@@ -191,6 +202,16 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
 		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.log.With("log", "audit")})
 	return nil
+}
+
+// writable returns an error while the node takes nothing in.
+//
+// It is a [domain.ErrUnavailable].
+func (p *parts) writable() error {
+	if p.node.Duties.Has(domain.RoleGateway) {
+		return nil
+	}
+	return domain.Unavailablef("this node has lost the duty of a gateway and takes nothing in; ask another, or see `ramet duty show`")
 }
 
 // run runs the node with its door at every listener until ctx ends.

@@ -134,14 +134,20 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("needs", j.Dependends)
 	t.field("prerequisites", strings.Join(j.Prerequisites, ", "))
 	t.field("priority", j.Priority)
+	t.field("affinity", j.Affinity)
 	t.field("not before", clock(j.NotBefore))
 	t.field("queued", clock(j.QueuedMs))
 	t.field("started", clock(j.StartedMs))
 	t.field("finished", clock(j.FinishedMs))
 	t.field("took", took(j))
 	t.field("next try", clock(j.NextRetryMs))
-	for _, name := range slices.Sorted(maps.Keys(j.Result)) {
-		t.field("result "+visible(name), j.Result[name])
+	resultFields(t, j.Result)
+}
+
+// resultFields are the rows of a result.
+func resultFields(t *table, result map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(result)) {
+		t.field("result "+visible(name), result[name])
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -45,6 +45,7 @@ type fileJob struct {
 	ForRunner           domain.RunnerID   `yaml:"for_runner"`
 	PrerequisiteTimeout uint32            `yaml:"prerequisite_timeout"`
 	TraceID             string            `yaml:"trace_id"`
+	Affinity            domain.Labels     `yaml:"affinity"`
 	// File is read into Script; its path is relative to the jobs file.
 	File string `yaml:"file"`
 }
@@ -52,7 +53,7 @@ type fileJob struct {
 // fileJobFields are the names above.
 var fileJobFields = []string{
 	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "env_vars", "prerequisites", "dependends", "depends",
-	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "file",
+	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "file",
 }
 
 // rametFields are fields of a job's record that nobody hands in.
@@ -67,24 +68,36 @@ var rametFields = []string{
 // for a script's file.
 func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
 	p := jobsParser{name: name, dir: dir, seen: map[domain.JobKey]int{}}
+	root, err := readDocument(name, text, "a list of jobs under `jobs:`")
+	if err != nil {
+		return nil, err
+	}
+	return p.document(root)
+}
+
+// readDocument reads the one YAML or JSON document of a file; want says what
+// it should have.
+//
+// Errors: [domain.ErrInvalid] with file and line.
+func readDocument(name string, text []byte, want string) (*yaml.Node, error) {
 	if json.Valid(text) { // the YAML parser does not know all of JSON's escapes
-		root, err := jsonNode(text)
+		root, err := blueprint.JSONNode(text)
 		if err != nil {
 			return nil, domain.Invalidf("%s: %v", name, err)
 		}
-		return p.document(root)
+		return root, nil
 	}
 	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, domain.Invalidf("%s is empty; want a list of jobs under `jobs:`", name)
+		return nil, domain.Invalidf("%s is empty; want %s", name, want)
 	} else if err != nil {
 		return nil, domain.Invalidf("%s: %s", name, yamlText(err))
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, domain.Invalidf("%s: has more than one document; want one", name)
 	}
-	return p.document(doc.Content[0])
+	return doc.Content[0], nil
 }
 
 // jobsParser goes through one jobs file.
@@ -160,7 +173,7 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 	j := api.JobInput{Job: domain.Job{
 		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: f.Timeout,
 		Retries: f.Retries, EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
-		NotBefore: f.NotBefore, ForRunner: f.ForRunner, PrerequisiteTimeout: f.PrerequisiteTimeout, TraceID: f.TraceID,
+		NotBefore: f.NotBefore, ForRunner: f.ForRunner, PrerequisiteTimeout: f.PrerequisiteTimeout, TraceID: f.TraceID, Affinity: f.Affinity,
 	}}
 	// What the node would refuse is refused here, where the line is known. A
 	// job without a caller is its submitter's.
@@ -198,7 +211,7 @@ func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
 			return fmt.Errorf("%s:%d: %w", p.name, n.Line, err)
 		}
 		f.Script = text
-		f.ScriptType = cmp.Or(f.ScriptType, scriptType(file, text))
+		f.ScriptType = cmp.Or(f.ScriptType, domain.GuessScriptType(file, text))
 	}
 	if f.ScriptType == "" {
 		return p.invalid(n, "want script_type, for example shell or python")
@@ -240,46 +253,4 @@ func checkSize(name string, n int) error {
 		return domain.Invalidf("%s is longer than a script may be, %d bytes", name, domain.MaxScriptBytes)
 	}
 	return nil
-}
-
-// extensions are those that say a script's type.
-var extensions = map[string]domain.ScriptType{
-	".sh": domain.ScriptShell, ".py": domain.ScriptPython, ".v": domain.ScriptV, ".js": domain.ScriptNode, ".mjs": domain.ScriptNode,
-	".rhai": domain.ScriptRhai,
-}
-
-// dialects are what may stand before .rhai: "books.osis.rhai".
-var dialects = map[string]domain.ScriptType{".osis": domain.ScriptOSIS, ".sal": domain.ScriptSAL}
-
-// interpreters are the programs that a script's #! line may name.
-var interpreters = map[string]domain.ScriptType{
-	"sh": domain.ScriptShell, "bash": domain.ScriptShell, "dash": domain.ScriptShell, "ash": domain.ScriptShell,
-	"python": domain.ScriptPython, "v": domain.ScriptV, "node": domain.ScriptNode, "rhai": domain.ScriptRhai, "rhai-run": domain.ScriptRhai,
-}
-
-// scriptType tells a script's type by its file's name or its #! line; "" where
-// neither does.
-func scriptType(file, text string) domain.ScriptType {
-	file = strings.ToLower(file)
-	if stem, ok := strings.CutSuffix(file, ".rhai"); ok && dialects[filepath.Ext(stem)] != "" {
-		return dialects[filepath.Ext(stem)]
-	}
-	if t := extensions[filepath.Ext(file)]; t != "" {
-		return t
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	line, ok := strings.CutPrefix(line, "#!")
-	if !ok {
-		return ""
-	}
-	words := strings.Fields(line)
-	if len(words) > 0 && path.Base(words[0]) == "env" {
-		// env's own flags and settings come before the program.
-		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	// python3, python3.12
-	return interpreters[strings.TrimRight(path.Base(words[0]), "0123456789.")]
 }

@@ -21,6 +21,7 @@ type jobFlags struct {
 	timeout    time.Duration
 	retries    uint8
 	priority   int
+	affinity   map[string]string
 	id         uint32
 	depends    []uint
 	needs      []string
@@ -30,13 +31,14 @@ type jobFlags struct {
 
 // single are the flags that only make sense for one script: a jobs file says
 // the same for each of its jobs.
-var single = []string{"timeout", "retries", "priority", "id", "depends", "prerequisite", "not-before", "for-runner"}
+var single = []string{"timeout", "retries", "priority", "id", "depends", "prerequisite", "not-before", "for-runner", "affinity"}
 
 func (f *jobFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scriptType, "type", "", "the script's `type`: shell, python, node, v, ... (default: by extension or #! line)")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "an environment variable, `NAME=VALUE`; may be repeated")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long the script may run, in whole seconds (default: the node's, 1h)")
 	c.Flags().Uint8Var(&f.retries, "retries", 0, "how often it is tried again after it failed")
+	c.Flags().StringToStringVar(&f.affinity, "affinity", nil, "`labels` that a node must have to run it, as zone=eu,disk=ssd")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 9, tried highest first; 0 is the plain queue")
 	c.Flags().Uint32Var(&f.id, "id", 0, "the job's `number`; 0 is the next free one")
 	c.Flags().UintSliceVar(&f.depends, "depends", nil, "`ids` of the caller's jobs that must finish before it")
@@ -94,7 +96,7 @@ func (f *jobFlags) isList(file string, text []byte) bool {
 func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]api.JobInput, error) {
 	t := domain.ScriptType(f.scriptType)
 	if t == "" {
-		t = scriptType(file, string(text))
+		t = domain.GuessScriptType(file, string(text))
 	}
 	if t == "" {
 		return nil, domain.Invalidf("%s: neither its extension nor a #! line says what script this is; give --type, for example --type shell", file)
@@ -110,7 +112,7 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 		return nil, err
 	}
 	j := domain.Job{ID: domain.JobID(f.id), Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
-		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner)}
+		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner), Affinity: f.affinity}
 	for _, id := range f.depends {
 		if id > math.MaxUint32 {
 			return nil, domain.Invalidf("--depends %d: want ids of jobs", id)

@@ -62,6 +62,7 @@ type ServeOptions struct {
 	ArchiveURL string
 	Grace      time.Duration
 	Lease      time.Duration
+	Labels     domain.Labels // over those of the config file
 	Logger     *slog.Logger
 }
 
@@ -210,8 +211,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.archiveCommand(), a.prerequisiteCommand(), a.contextCommand(), a.actorCommand(),
-		a.tokenCommand(), a.runnerCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(),
+		a.tokenCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)

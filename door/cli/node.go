@@ -57,6 +57,9 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("archive", i.Archive)
 					t.field("archive durability", i.ArchiveDurability)
 					t.field("ready", i.Ready)
+					for _, o := range i.Off {
+						t.field("off: "+string(o.Role), offText(o))
+					}
 					t.field("since", clock(i.StartedMs))
 				})
 			})

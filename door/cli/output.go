@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/blueprint"
 )
 
 // The formats of -o.
@@ -49,7 +50,7 @@ func writeYAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	n, err := jsonNode(text)
+	n, err := blueprint.JSONNode(text)
 	if err != nil {
 		return err
 	}
@@ -59,63 +60,6 @@ func writeYAML(w io.Writer, v any) error {
 		return err
 	}
 	return e.Close()
-}
-
-// jsonNode reads a JSON text as the YAML that it is, with the lines where
-// things stand.
-func jsonNode(text []byte) (*yaml.Node, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	r := jsonReader{text: text, d: d, line: 1}
-	return r.node()
-}
-
-type jsonReader struct {
-	text []byte
-	d    *json.Decoder
-	at   int64 // up to where lines are counted
-	line int
-}
-
-func (r *jsonReader) node() (*yaml.Node, error) {
-	t, err := r.d.Token()
-	if err != nil {
-		return nil, err
-	}
-	r.line += bytes.Count(r.text[r.at:r.d.InputOffset()], []byte("\n"))
-	r.at = r.d.InputOffset()
-	n := &yaml.Node{Line: r.line}
-	switch v := t.(type) {
-	case json.Number:
-		n.Kind, n.Value = yaml.ScalarNode, v.String()
-		return n, nil
-	case json.Delim:
-		n.Kind = yaml.SequenceNode
-		if v == '{' {
-			n.Kind = yaml.MappingNode
-		}
-		return n, r.items(n)
-	}
-	err = n.Encode(t)
-	n.Line = r.line
-	return n, err
-}
-
-// items reads a list, or a mapping's keys and values in turn, which is how a
-// node holds them too.
-func (r *jsonReader) items(n *yaml.Node) error {
-	for r.d.More() {
-		item, err := r.node()
-		if err != nil {
-			return err
-		}
-		n.Content = append(n.Content, item)
-	}
-	if len(n.Content) == 0 {
-		n.Style = yaml.FlowStyle
-	}
-	_, err := r.d.Token() // the end
-	return err
 }
 
 // table writes columns.

@@ -19,18 +19,30 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var flags jobFlags
+	var flow flowFlags
 	c := &cobra.Command{
 		Use:   "run FILE",
-		Short: "Run a script, or the jobs of a file, and show what happens",
+		Short: "Run a script, a blueprint, or the jobs of a file, and show what happens",
 		Long: `Run a script, or the jobs of a .yaml or .json file, show their output as it comes and their results at the end.
+A file with steps is a blueprint: a flow is made of it, and shown with a bar for each step on a terminal, a line for each
+change elsewhere.
 
 They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA and $RAMET_NODE do not
 count here). There, jobs of a file that are known already are shown, not run again.
 
 Ctrl-C cancels the jobs. Exit codes: 0 all finished, 1 a job failed, 130 interrupted.`,
-		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml",
+		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml\n  ramet run nightly.yaml --param day=2026-11-21",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if kind, _, err := a.documentKind(args[0]); err == nil && kind == kindBlueprint && args[0] != "-" {
+				flow.env, flow.priority = flags.env, flags.priority
+				return a.runFlow(c, args[0], &flow)
+			}
+			for _, name := range flowOnly {
+				if c.Flags().Changed(name) {
+					return domain.Invalidf("--%s is for blueprints; %s has no steps", name, args[0])
+				}
+			}
 			jobs, err := a.jobs(c, args[0], &flags)
 			if err != nil {
 				return err
@@ -49,7 +61,39 @@ Ctrl-C cancels the jobs. Exit codes: 0 all finished, 1 a job failed, 130 interru
 		},
 	}
 	flags.add(c)
+	flow.addShared(c)
 	return c
+}
+
+// runFlow makes a flow of a blueprint's file and shows it to its end.
+func (a *app) runFlow(c *cobra.Command, file string, f *flowFlags) error {
+	in, err := a.flowInput(file, f)
+	if err != nil {
+		return a.faults(err)
+	}
+	l, err := a.reachRun(c.Context())
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.runFlowOn(c.Context(), l, in), l.close())
+}
+
+func (a *app) runFlowOn(ctx context.Context, l *link, in api.FlowInput) error {
+	types := make([]api.JobInput, len(in.Plan.Steps))
+	for i := range in.Plan.Steps {
+		types[i].ScriptType = in.Plan.Steps[i].ScriptType
+	}
+	if err := a.runnable(l, types); err != nil {
+		return err
+	}
+	if !l.own {
+		a.noteUnserved(ctx, l.Client, types)
+	}
+	out, err := l.SubmitFlow(ctx, a.tenant(), in)
+	if err != nil {
+		return a.faults(err)
+	}
+	return a.watchFlow(ctx, l.Client, out.ID, true)
 }
 
 // reachRun finds the node to run on, or starts a throw-away one.

@@ -36,6 +36,12 @@ func (a *app) runnerCommand() *cobra.Command {
 func runnerTable(t *table, r domain.Runner) {
 	where := cmp.Or(r.Node, r.Address, "elsewhere")
 	t.wide("runner "+numbers([]domain.RunnerID{r.ID}), where, "topic "+cmp.Or(r.Topic, r.ID.DefaultTopic()), "seen "+cmp.Or(clock(r.SeenMs), "never"))
+	if len(r.Labels) > 0 {
+		t.wide("  labels", r.Labels)
+	}
+	for _, o := range r.Off {
+		t.wide("  off: "+string(o.Role), offText(o))
+	}
 	for _, s := range r.Serves {
 		if !s.Served {
 			t.wide("  "+string(s.ScriptType), "not served", s.Why)

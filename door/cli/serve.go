@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 
@@ -12,6 +13,7 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	var o ServeOptions
 	var runner uint32
+	var labels map[string]string
 	format, level := "text", slog.LevelInfo
 	c := &cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
@@ -32,6 +34,10 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 			if o.Grace < 0 || o.Lease < 0 {
 				return domain.Invalidf("--grace and --lease: want a positive duration such as 30s")
 			}
+			o.Labels = labels
+			if err := o.Labels.Validate(); err != nil {
+				return fmt.Errorf("--label: %w", err)
+			}
 			logger, err := a.logger(format, level)
 			if err != nil {
 				return err
@@ -51,6 +57,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key `file` (PEM)")
 	f.StringVar(&o.Name, "name", "", "the node's `name` (default: remembered, at first the host's)")
 	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
+	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.DurationVar(&o.Grace, "grace", 0, "how long running jobs may go on at the end (default: the config's, 30s)")
 	f.DurationVar(&o.Lease, "lease", 0, "length of a job's lease (default: the config's, 30s)")
 	f.StringVar(&format, "log-format", format, "text or json")

@@ -67,13 +67,17 @@ func NewSpace(id board.Space) *Space {
 
 // Hold counts a claimed lease.
 func (s *Space) Hold(capGroup string) {
-	s.held++
+	if board.Counted(capGroup) {
+		s.held++
+	}
 	s.heldBy[capGroup]++
 }
 
 // Release takes back what Hold counted.
 func (s *Space) Release(capGroup string) {
-	s.held--
+	if board.Counted(capGroup) {
+		s.held--
+	}
 	if s.heldBy[capGroup]--; s.heldBy[capGroup] == 0 {
 		delete(s.heldBy, capGroup)
 	}
@@ -81,7 +85,7 @@ func (s *Space) Release(capGroup string) {
 
 // free says how many more leases of a cap group the space may have, at most n.
 func (s *Space) free(capGroup string, n int) int {
-	if s.Limits.max != noLimit {
+	if s.Limits.max != noLimit && board.Counted(capGroup) {
 		n = min(n, s.Limits.max-s.held)
 	}
 	if most, capped := s.Limits.caps[capGroup]; capped {

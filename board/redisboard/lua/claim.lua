@@ -141,9 +141,14 @@ local function limit(t, capGroup)
   t.weight = w and w >= 1 and w <= 1000 and w or 1
   t.room = math.huge
   local all, mine = whole(f[2]), whole(f[3])
-  if all and all >= 0 then
+  -- The engine's own queues count to no cap.
+  local own = 'ramet:queue:'
+  if all and all >= 0 and capGroup:sub(1, #own) ~= own then
     local running = 0
-    for _, count in ipairs(call('HVALS', t.pfx .. 'ramet:running')) do running = running + count end
+    local counts = call('HGETALL', t.pfx .. 'ramet:running')
+    for i = 1, #counts, 2 do
+      if counts[i]:sub(1, #own) ~= own then running = running + counts[i + 1] end
+    end
     t.room = all - running
   end
   if mine and mine >= 0 then

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Bans is what the operations need of those who keep bans.
+type Bans interface {
+	Set(ctx context.Context, b domain.Ban) (domain.Ban, error)
+	Lift(ctx context.Context, scope domain.BanScope) (domain.Ban, error)
+	List(ctx context.Context) ([]domain.Ban, error)
+}
+
+// BanSet asks for a ban.
+//
+//	POST /v1/contexts/{context}/bans        BanSet -> domain.Ban
+//	POST /v1/contexts/{context}/bans/lift   domain.BanScope -> domain.Ban
+//	GET  /v1/contexts/{context}/bans        BanList
+//	POST /v1/bans, POST /v1/bans/lift, GET /v1/bans   the same for the operator: everywhere, or in any context
+type BanSet struct {
+	domain.BanScope
+	// Level is pick, create or submit; exec or occupy for a routine.
+	Level  domain.BanLevel `json:"level"`
+	Reason string          `json:"reason"`
+	// UntilMs is when it ends by itself, in Unix milliseconds; 0 is never.
+	UntilMs int64 `json:"until_ms,omitzero"`
+}
+
+// BanList lists bans.
+type BanList struct {
+	Bans []domain.Ban `json:"bans"`
+}
+
+// BanParams are those of ban.set.
+type BanParams struct {
+	In domain.TenantID `json:"-" path:"context"`
+	BanSet
+}
+
+// SetBan bans something of a context, or the context.
+func (c Caller) SetBan(ctx context.Context, p BanParams) (domain.Ban, error) {
+	if _, err := c.may(ctx, identity.Ban, p.In, banned(p.BanScope)); err != nil {
+		return domain.Ban{}, err
+	}
+	scope, err := scopeIn(p.In, p.BanScope)
+	if err != nil {
+		return domain.Ban{}, err
+	}
+	p.BanScope = scope
+	return c.ban(ctx, p.BanSet)
+}
+
+func (c Caller) ban(ctx context.Context, in BanSet) (domain.Ban, error) {
+	b := domain.Ban{BanScope: in.BanScope, Level: in.Level, By: c.actor, Reason: in.Reason, UntilMs: in.UntilMs}
+	if err := b.Validate(); err != nil {
+		return b, err
+	}
+	if err := c.bannable(ctx, b.BanScope); err != nil {
+		return b, err
+	}
+	return c.api.parts.Bans.Set(ctx, b)
+}
+
+// bannable returns an error for a context or a flow that is not there: a number
+// is soon mistyped. A blueprint, a routine or a target may be banned before it
+// is there.
+func (c Caller) bannable(ctx context.Context, s domain.BanScope) error {
+	if s.Context != 0 {
+		if _, err := c.api.parts.Directory.Tenant(ctx, s.Context); err != nil {
+			return err
+		}
+	}
+	if s.Kind != domain.BanFlow {
+		return nil
+	}
+	id, err := domain.ParseFlowKey(s.Name)
+	if err != nil {
+		return err
+	}
+	recs, err := c.api.parts.Records.Get(ctx, layout.SpaceOf(s.Context), domain.FlowKey(id))
+	if err == nil && recs[0] == nil {
+		err = domain.NotFoundf("flow %d does not exist in context %d", id, s.Context)
+	}
+	return err
+}
+
+// banned names a scope in the audit log.
+func banned(s domain.BanScope) string { return "ban:" + s.String() }
+
+// scopeIn is a scope within a context: what is wider is the operator's.
+func scopeIn(t domain.TenantID, s domain.BanScope) (domain.BanScope, error) {
+	if s.Kind == domain.BanAll {
+		return s, domain.Forbiddenf("a ban on all is the operator's, who sets it at /v1/bans (`ramet ban all`)")
+	}
+	if s.Context != 0 && s.Context != t {
+		return s, domain.Invalidf("context %d, but the ban is set in context %d; leave it out", s.Context, t)
+	}
+	s.Context = t
+	return s, nil
+}
+
+// LiftParams are those of ban.lift.
+type LiftParams struct {
+	In domain.TenantID `json:"-" path:"context"`
+	domain.BanScope
+}
+
+// LiftBan ends a ban of a context.
+func (c Caller) LiftBan(ctx context.Context, p LiftParams) (domain.Ban, error) {
+	if _, err := c.may(ctx, identity.Ban, p.In, banned(p.BanScope)); err != nil {
+		return domain.Ban{}, err
+	}
+	scope, err := scopeIn(p.In, p.BanScope)
+	if err != nil {
+		return domain.Ban{}, err
+	}
+	return c.api.parts.Bans.Lift(ctx, scope)
+}
+
+// ListBansParams are those of ban.list.
+type ListBansParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+}
+
+// ListBans lists the bans that hold in a context, those on everything too.
+func (c Caller) ListBans(ctx context.Context, p ListBansParams) (BanList, error) {
+	if _, err := c.may(ctx, identity.Read, p.Context, "bans"); err != nil {
+		return BanList{}, err
+	}
+	return c.bans(ctx, func(b domain.Ban) bool { return b.Context == 0 || b.Context == p.Context })
+}
+
+func (c Caller) bans(ctx context.Context, keep func(domain.Ban) bool) (BanList, error) {
+	list := BanList{Bans: []domain.Ban{}}
+	all, err := c.api.parts.Bans.List(ctx)
+	for _, b := range all {
+		if keep(b) {
+			list.Bans = append(list.Bans, b)
+		}
+	}
+	return list, err
+}
+
+// SetBanAnywhere sets a ban as the operator: everywhere, or in any context.
+func (c Caller) SetBanAnywhere(ctx context.Context, p BanSet) (domain.Ban, error) {
+	if err := c.mayHere(ctx, identity.Administrate, banned(p.BanScope)); err != nil {
+		return domain.Ban{}, err
+	}
+	return c.ban(ctx, p)
+}
+
+// LiftBanAnywhere ends a ban as the operator.
+func (c Caller) LiftBanAnywhere(ctx context.Context, p domain.BanScope) (domain.Ban, error) {
+	if err := c.mayHere(ctx, identity.Administrate, banned(p)); err != nil {
+		return domain.Ban{}, err
+	}
+	return c.api.parts.Bans.Lift(ctx, p)
+}
+
+// ListAllBansParams are those of ban.list_all: none.
+type ListAllBansParams struct{}
+
+// ListAllBans lists the bans of all contexts, for the operator.
+func (c Caller) ListAllBans(ctx context.Context, _ ListAllBansParams) (BanList, error) {
+	if err := c.mayHere(ctx, identity.Administrate, "bans"); err != nil {
+		return BanList{}, err
+	}
+	return c.bans(ctx, func(domain.Ban) bool { return true })
+}

@@ -1,0 +1,232 @@
+package ban_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/ban"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// rig is a board with its bans and a book that follows them.
+type rig struct {
+	*testing.T
+	board *memboard.Board
+	bans  *ban.Bans
+	book  *ban.Book
+}
+
+func bubble(t *testing.T, test func(r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := &rig{T: t, board: b, bans: ban.New(b)}
+		book, stop := follow(t, b)
+		defer stop()
+		r.book = book
+		test(r)
+	})
+}
+
+// follow starts a book.
+func follow(t *testing.T, b board.Board) (*ban.Book, func()) {
+	t.Helper()
+	book := ban.NewBook(b, nil)
+	if err := book.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = book.Run(ctx) })
+	return book, func() { cancel(); run.Wait() }
+}
+
+func (r *rig) set(scope domain.BanScope, level domain.BanLevel, until time.Time) {
+	r.Helper()
+	b := domain.Ban{BanScope: scope, Level: level, By: 1, Reason: "x"}
+	if !until.IsZero() {
+		b.UntilMs = until.UnixMilli()
+	}
+	if _, err := r.bans.Set(r.Context(), b); err != nil {
+		r.Fatal(err)
+	}
+	time.Sleep(time.Second)
+}
+
+func TestTheBookAnswersByScope(t *testing.T) {
+	none := func() (string, error) { return "", nil }
+	pick := func(b *ban.Book, j domain.Job) bool {
+		_, yes, _ := b.Pick(&j, none)
+		return yes
+	}
+	job := domain.Job{ID: 1, CallerID: 1, ContextID: 7, ScriptType: "shell", FlowID: 33}
+	for _, c := range []struct {
+		name                   string
+		scope                  domain.BanScope
+		level                  domain.BanLevel
+		picks, creates, submit bool
+	}{
+		{"pick on all", domain.BanScope{Kind: domain.BanAll}, domain.BanPick, true, false, false},
+		{"create on the context", domain.BanScope{Kind: domain.BanContext, Context: 7}, domain.BanCreate, true, true, false},
+		{"submit on the context", domain.BanScope{Kind: domain.BanContext, Context: 7}, domain.BanSubmit, true, true, true},
+		{"another context", domain.BanScope{Kind: domain.BanContext, Context: 8}, domain.BanSubmit, false, false, false},
+		{"create on the flow", domain.BanScope{Kind: domain.BanFlow, Context: 7, Name: "33"}, domain.BanCreate, true, true, false},
+		{"a flow of that number elsewhere", domain.BanScope{Kind: domain.BanFlow, Context: 8, Name: "33"}, domain.BanCreate, false, false, false},
+		{"submit on the blueprint", domain.BanScope{Kind: domain.BanBlueprint, Context: 7, Name: "b"}, domain.BanSubmit, false, true, true},
+		{"an effect of that name", domain.BanScope{Kind: domain.BanEffect, Context: 7, Name: "b"}, domain.BanSubmit, false, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.set(c.scope, c.level, time.Time{})
+				if got := pick(r.book, job); got != c.picks {
+					t.Errorf("pick: got %v", got)
+				}
+				if got := errors.Is(r.book.Create(7, "b", 33), domain.ErrConflict); got != c.creates {
+					t.Errorf("create: got %v", got)
+				}
+				if got := errors.Is(r.book.Submit(7, "b", ""), domain.ErrConflict); got != c.submit {
+					t.Errorf("submit: got %v", got)
+				}
+				if _, err := r.bans.Lift(t.Context(), c.scope); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if pick(r.book, job) || r.book.Create(7, "b", 33) != nil || r.book.Submit(7, "b", "") != nil {
+					t.Error("it holds still")
+				}
+			})
+		})
+	}
+}
+
+func TestABookAsksForTheBlueprintOnlyWhereOneIsBanned(t *testing.T) {
+	bubble(t, func(r *rig) {
+		j := domain.Job{ID: 1, CallerID: 1, ContextID: 7, ScriptType: "shell", FlowID: 33}
+		asked := 0
+		of := func() (string, error) { asked++; return "b", nil }
+		r.set(domain.BanScope{Kind: domain.BanBlueprint, Context: 8, Name: "b"}, domain.BanPick, time.Time{})
+		if _, yes, err := r.book.Pick(&j, of); yes || err != nil || asked != 0 {
+			t.Errorf("got %v, %v, asked %d times", yes, err, asked)
+		}
+		r.set(domain.BanScope{Kind: domain.BanBlueprint, Context: 7, Name: "b"}, domain.BanPick, time.Time{})
+		if _, yes, err := r.book.Pick(&j, of); !yes || err != nil || asked != 1 {
+			t.Errorf("got %v, %v, asked %d times", yes, err, asked)
+		}
+	})
+}
+
+func TestANilBookHasNoBans(t *testing.T) {
+	var b *ban.Book
+	_, claims := b.Claims("shell")
+	_, pick, err := b.Pick(&domain.Job{}, nil)
+	_, routine := b.Routine(domain.BanExec, 0, "x")
+	if claims || pick || routine || err != nil || b.Create(1, "b", 2) != nil || b.Submit(1, "b", "t") != nil || b.Changed() != nil {
+		t.Error("got a ban")
+	}
+}
+
+// TestABookFindsWhatItsWatchMissed cuts the book off while a ban comes.
+func TestABookFindsWhatItsWatchMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		below := memboard.Open()
+		defer below.Close()
+		faults := faultboard.New(below, faultboard.Config{})
+		book, stop := follow(t, faults)
+		defer stop()
+		r := &rig{T: t, board: below, bans: ban.New(below), book: book}
+		time.Sleep(time.Second)
+		faults.Cut()
+		r.set(domain.BanScope{Kind: domain.BanAll}, domain.BanSubmit, time.Time{})
+		time.Sleep(time.Minute)
+		if book.Submit(1, "", "") != nil {
+			t.Error("it knew of a ban while cut off")
+		}
+		faults.Heal()
+		time.Sleep(31 * time.Second)
+		if book.Submit(1, "", "") == nil {
+			t.Error("it did not find the ban")
+		}
+	})
+}
+
+func TestABanOverABanTakesItsPlace(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := domain.BanScope{Kind: domain.BanAll}
+		r.set(scope, domain.BanSubmit, time.Now().Add(time.Minute))
+		r.set(scope, domain.BanPick, time.Time{})
+		time.Sleep(time.Hour)
+		list, err := r.bans.List(t.Context())
+		if err != nil || len(list) != 1 || list[0].Level != domain.BanPick || list[0].UntilMs != 0 {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		if r.book.Submit(1, "", "") != nil {
+			t.Error("the level of the first ban holds still")
+		}
+	})
+}
+
+// TestSettlingIsTheSameInAnyOrder handles the alarm of a ban late, twice, and
+// after the next change: the cap is what the ban says in the end.
+func TestSettlingIsTheSameInAnyOrder(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := domain.BanScope{Kind: domain.BanContext, Context: 7}
+		var limits = board.Batch{Space: 7}
+		if err := r.board.Commit(t.Context(), *limits.Set(layout.Limits, board.Field{Name: "max", Value: "5"})); err != nil {
+			t.Fatal(err)
+		}
+		alarm := func() board.Alarm {
+			at, _, err := r.board.AlarmOf(t.Context(), 0, layout.BanAlarm(scope))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return board.Alarm{Name: layout.BanAlarm(scope), At: at}
+		}
+		handle := func(a board.Alarm) {
+			if ours, err := r.bans.HandleAlarm(t.Context(), a); !ours || err != nil {
+				t.Fatalf("got %v, %v", ours, err)
+			}
+		}
+		max := func(want string) {
+			t.Helper()
+			recs, err := r.board.Get(t.Context(), 7, layout.Limits)
+			if err != nil || recs[0].Get("max") != want {
+				t.Errorf("got %v, %v, want max %s", recs, err, want)
+			}
+		}
+		r.set(scope, domain.BanPick, time.Time{})
+		first := alarm()
+		handle(first)
+		handle(first) // its answer was lost
+		max("0")
+		if _, err := r.bans.Lift(t.Context(), scope); err != nil {
+			t.Fatal(err)
+		}
+		handle(first) // by a node that was away
+		second := alarm()
+		handle(second)
+		handle(first)
+		max("5")
+		if _, set, err := r.board.AlarmOf(t.Context(), 0, layout.BanAlarm(scope)); err != nil || set {
+			t.Errorf("its alarm is set still, %v", err)
+		}
+	})
+}
+
+func TestLiftingWhatIsNotThere(t *testing.T) {
+	bubble(t, func(r *rig) {
+		if _, err := r.bans.Lift(t.Context(), domain.BanScope{Kind: domain.BanAll}); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := r.bans.Lift(t.Context(), domain.BanScope{Kind: "x"}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package ban
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const (
+	// bookPage is how many bans are read at once.
+	bookPage = 500
+	// bookEvery is the pause between whole looks at the records, the net below
+	// the watch.
+	bookEvery = 30 * time.Second
+	// bookAgain is the pause after the board could not be asked.
+	bookAgain = time.Second
+)
+
+// Book is all bans in memory. Asking it costs no call of the board, and next
+// to nothing where there is no ban. A nil Book has none. It is safe for
+// concurrent use.
+type Book struct {
+	board board.Board
+	log   *slog.Logger
+	count atomic.Int64 // of bans: none is the usual case
+
+	mu      sync.RWMutex
+	bans    map[string]domain.Ban // by the scope's text
+	changed chan struct{}         // closed when bans change
+}
+
+// NewBook returns a book without bans; Load and Run fill it.
+func NewBook(b board.Board, log *slog.Logger) *Book {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Book{board: b, log: log, bans: map[string]domain.Ban{}, changed: make(chan struct{})}
+}
+
+// Load reads all bans: a node does it before it begins anything.
+func (k *Book) Load(ctx context.Context) error {
+	bans := map[string]domain.Ban{}
+	for cursor := ""; ; {
+		keys, next, err := k.board.Keys(ctx, 0, layout.BanPrefix, cursor, bookPage)
+		if err != nil {
+			return err
+		}
+		recs, err := k.board.Get(ctx, 0, keys...)
+		if err != nil {
+			return err
+		}
+		for i, rec := range recs {
+			if b, ok := k.decode(keys[i], rec); ok {
+				bans[b.String()] = b
+			}
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.bans = bans
+	k.tell()
+	return nil
+}
+
+// decode reads a ban that is in force.
+func (k *Book) decode(key string, rec board.Record) (domain.Ban, bool) {
+	if rec == nil {
+		return domain.Ban{}, false
+	}
+	b, err := layout.DecodeBan(key, rec)
+	if err == nil {
+		err = b.BanScope.Validate()
+	}
+	if err != nil || layout.Ban(b.BanScope) != key {
+		k.log.Error("ban cannot be read and does not hold; lift it and set it again", "key", key, "err", err)
+		return b, false
+	}
+	return b, b.InForce(time.Now())
+}
+
+// tell wakes those who wait for a change. The caller holds the mutex.
+func (k *Book) tell() {
+	k.count.Store(int64(len(k.bans)))
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// Run follows the bans until ctx ends.
+func (k *Book) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn("bans not read; those known before hold on", "err", err)
+			pause(ctx, bookAgain)
+		}
+	}
+	return nil
+}
+
+// follow watches until the watch ends or the board cannot be asked.
+func (k *Book) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := k.board.Watch(ctx, 0, layout.BanPrefix)
+	if err != nil {
+		return err
+	}
+	if err := k.Load(ctx); err != nil {
+		return err
+	}
+	look := time.NewTicker(bookEvery)
+	defer look.Stop()
+	for {
+		over := time.NewTimer(k.nextEnd(time.Now()))
+		select {
+		case ev, open := <-events:
+			if !open {
+				over.Stop()
+				return nil
+			}
+			err = k.see(ctx, ev.Key)
+		case <-look.C:
+			err = k.Load(ctx)
+		case <-over.C:
+			k.expire(time.Now())
+		}
+		over.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// see reads one changed record, or all where it is not known which changed.
+func (k *Book) see(ctx context.Context, key string) error {
+	if key == "" {
+		return k.Load(ctx)
+	}
+	recs, err := k.board.Get(ctx, 0, key)
+	if err != nil {
+		return err
+	}
+	b, ok := k.decode(key, recs[0])
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ok {
+		k.bans[b.String()] = b
+	} else {
+		delete(k.bans, key[len(layout.BanPrefix):])
+	}
+	k.tell()
+	return nil
+}
+
+// nextEnd is how long it is until the first ban is over.
+func (k *Book) nextEnd(now time.Time) time.Duration {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	next := bookEvery
+	for _, b := range k.bans {
+		if b.UntilMs != 0 {
+			next = min(next, max(0, time.UnixMilli(b.UntilMs).Sub(now)))
+		}
+	}
+	return next
+}
+
+// expire forgets the bans that are over.
+func (k *Book) expire(now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := len(k.bans)
+	for scope, b := range k.bans {
+		if !b.InForce(now) {
+			delete(k.bans, scope)
+		}
+	}
+	if len(k.bans) != before {
+		k.tell()
+	}
+}
+
+// Changed is closed when bans change after this call.
+func (k *Book) Changed() <-chan struct{} {
+	if k == nil {
+		return nil
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.changed
+}
+
+// first is the first ban of level on one of the scopes.
+func (k *Book) first(level domain.BanLevel, scopes ...domain.BanScope) (domain.Ban, bool) {
+	if k == nil || k.count.Load() == 0 {
+		return domain.Ban{}, false
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	now := time.Now()
+	for _, s := range scopes {
+		if b, ok := k.bans[s.String()]; ok && b.Level.Covers(level) && b.InForce(now) {
+			return b, true
+		}
+	}
+	return domain.Ban{}, false
+}
+
+// Claims returns the ban for which a runner may claim nothing of a type, from
+// no context.
+func (k *Book) Claims(t domain.ScriptType) (domain.Ban, bool) {
+	return k.first(domain.BanPick, everything, domain.BanScope{Kind: domain.BanType, Name: string(t)})
+}
+
+var everything = domain.BanScope{Kind: domain.BanAll}
+
+// Pick returns the ban for which a job may not be run. blueprint is asked for
+// the name of the blueprint that the job's flow is of, where there is a ban on
+// one in that context.
+func (k *Book) Pick(j *domain.Job, blueprint func() (string, error)) (domain.Ban, bool, error) {
+	if k == nil || k.count.Load() == 0 {
+		return domain.Ban{}, false, nil
+	}
+	if b, ok := k.first(domain.BanPick, jobScopes(j)...); ok || j.FlowID == 0 || !k.blueprints(j.ContextID) {
+		return b, ok, nil
+	}
+	name, err := blueprint()
+	if err != nil || name == "" {
+		return domain.Ban{}, false, err
+	}
+	b, ok := k.first(domain.BanPick, domain.BanScope{Kind: domain.BanBlueprint, Context: j.ContextID, Name: name})
+	return b, ok, nil
+}
+
+// jobScopes are those that a job is in by itself.
+func jobScopes(j *domain.Job) []domain.BanScope {
+	scopes := append(make([]domain.BanScope, 0, 5), everything, domain.BanScope{Kind: domain.BanContext, Context: j.ContextID},
+		domain.BanScope{Kind: domain.BanType, Name: string(j.ScriptType)},
+		domain.BanScope{Kind: domain.BanType, Context: j.ContextID, Name: string(j.ScriptType)})
+	if j.FlowID != 0 {
+		scopes = append(scopes, flowScope(j.ContextID, j.FlowID))
+	}
+	return scopes
+}
+
+func flowScope(t domain.TenantID, f domain.FlowID) domain.BanScope {
+	return domain.BanScope{Kind: domain.BanFlow, Context: t, Name: strconv.FormatUint(uint64(f), 10)}
+}
+
+// blueprints reports whether a blueprint of the context is banned.
+func (k *Book) blueprints(t domain.TenantID) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, b := range k.bans {
+		if b.Kind == domain.BanBlueprint && b.Context == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Create returns an error where no jobs of a flow may be made. blueprint is ""
+// and flow 0 where there is none.
+//
+// Errors: [domain.ErrConflict].
+func (k *Book) Create(t domain.TenantID, blueprint string, flow domain.FlowID) error {
+	return k.work(domain.BanCreate, t, blueprint, flow, "")
+}
+
+// Submit returns an error where nothing of that kind may be submitted:
+// blueprint is "" for what is of none, typ for what is no single job.
+//
+// Errors: [domain.ErrConflict].
+func (k *Book) Submit(t domain.TenantID, blueprint string, typ domain.ScriptType) error {
+	return k.work(domain.BanSubmit, t, blueprint, 0, typ)
+}
+
+// CreateOf returns an error where no job of that type may be made in the
+// context.
+//
+// Errors: [domain.ErrConflict].
+func (k *Book) CreateOf(t domain.TenantID, typ domain.ScriptType) error {
+	return k.work(domain.BanCreate, t, "", 0, typ)
+}
+
+func (k *Book) work(level domain.BanLevel, t domain.TenantID, blueprint string, flow domain.FlowID, typ domain.ScriptType) error {
+	if k == nil || k.count.Load() == 0 {
+		return nil
+	}
+	scopes := append(make([]domain.BanScope, 0, 6), everything, domain.BanScope{Kind: domain.BanContext, Context: t})
+	if blueprint != "" {
+		scopes = append(scopes, domain.BanScope{Kind: domain.BanBlueprint, Context: t, Name: blueprint})
+	}
+	if flow != 0 {
+		scopes = append(scopes, flowScope(t, flow))
+	}
+	if typ != "" {
+		scopes = append(scopes, domain.BanScope{Kind: domain.BanType, Name: string(typ)},
+			domain.BanScope{Kind: domain.BanType, Context: t, Name: string(typ)})
+	}
+	if b, ok := k.first(level, scopes...); ok {
+		return b.Refusal()
+	}
+	return nil
+}
+
+// Routine returns the ban on occupying or doing a routine: of the node in
+// context 0, of a context's own else. names are the routine's and that of one
+// of its instances.
+func (k *Book) Routine(level domain.BanLevel, t domain.TenantID, names ...string) (domain.Ban, bool) {
+	if k == nil || k.count.Load() == 0 {
+		return domain.Ban{}, false
+	}
+	scopes := make([]domain.BanScope, len(names))
+	for i, n := range names {
+		scopes[i] = domain.BanScope{Kind: domain.BanRoutine, Context: t, Name: n}
+	}
+	return k.first(level, scopes...)
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

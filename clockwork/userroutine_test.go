@@ -1,0 +1,334 @@
+package clockwork_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/ban"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// counter is a runtime whose scripts add one to their checkpoint. It knows how
+// many rounds of an instance run at once.
+type counter struct {
+	mu     sync.Mutex
+	rounds map[string][]string // instance -> what each round found, "+" where another ran
+	now    map[string]int
+	fails  atomic.Bool
+	takes  time.Duration
+}
+
+func newCounter() *counter { return &counter{rounds: map[string][]string{}, now: map[string]int{}} }
+
+func (c *counter) Type() domain.ScriptType     { return "go" }
+func (c *counter) Info() script.Info           { return script.Info{Slots: 8, InProcess: true} }
+func (c *counter) Check(context.Context) error { return nil }
+func (c *counter) Close() error                { return nil }
+
+func (c *counter) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
+	found := t.Checkpoint.Load()
+	c.mu.Lock()
+	if c.now[t.Script]++; c.now[t.Script] > 1 {
+		found += "+"
+	}
+	c.rounds[t.Script] = append(c.rounds[t.Script], found)
+	c.mu.Unlock()
+	time.Sleep(c.takes)
+	c.mu.Lock()
+	c.now[t.Script]--
+	c.mu.Unlock()
+	if ctx.Err() != nil {
+		return script.Outcome{Verdict: script.Stopped, ExitCode: 143}, nil
+	}
+	n, _ := strconv.Atoi(found)
+	if err := t.Checkpoint.Save(strconv.Itoa(n + 1)); err != nil {
+		return script.Outcome{}, err
+	}
+	if c.fails.Load() {
+		return script.Outcome{Verdict: script.Failed, ExitCode: 1, Error: "no luck"}, nil
+	}
+	return script.Outcome{Verdict: script.Succeeded}, nil
+}
+
+func (c *counter) of(name string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.rounds[name]...)
+}
+
+// routineNode is a node with routines of contexts.
+type routineNode struct {
+	*clockwork.UserRoutines
+	stop func()
+}
+
+func startRoutines(t *testing.T, b board.Board, owner string, c *counter) *routineNode {
+	t.Helper()
+	book := ban.NewBook(b, nil)
+	e := work.New(b, work.Config{Bans: book})
+	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, e, book)}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{c}, Grace: time.Millisecond})
+	all.Go(func() { _ = runner.Run(ctx) })
+	all.Go(func() { _ = book.Run(ctx) })
+	all.Go(func() {
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: book}, []clockwork.Routine{
+			clockwork.Alarms(b, discard(), clockwork.Handlers(e.HandleAlarm, ban.New(b).HandleAlarm, n.HandleAlarm), nil),
+			clockwork.Leases(b, discard(), e.RecoverLease),
+		})
+	})
+	n.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
+	return n
+}
+
+// routine is one whose script is its name.
+func routine(name string, change ...func(*domain.Routine)) domain.Routine {
+	r := domain.Routine{Name: name, Script: name, ScriptType: "go"}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+func apply(t *testing.T, n *routineNode, r domain.Routine) {
+	t.Helper()
+	if _, err := n.Apply(t.Context(), 1, r, 1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func show(t *testing.T, n *routineNode, name string) *domain.Routine {
+	t.Helper()
+	r, err := n.Show(t.Context(), 1, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRoundsFollowEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		c.takes = 5 * time.Second
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 10 }))
+		time.Sleep(time.Minute + time.Second)
+		// One each 15 seconds, the first at once.
+		if got := fmt.Sprint(c.of("sync")); got != "[ 1 2 3 4]" {
+			t.Errorf("got rounds that found %s", got)
+		}
+		i := show(t, n, "sync").Instances[0]
+		if i.Name != "sync" || i.Round != 5 || i.Job == "" || i.Failures != 0 {
+			t.Errorf("got %+v", i)
+		}
+		time.Sleep(5 * time.Second)
+		i = show(t, n, "sync").Instances[0]
+		if i.Job != "" || i.Checkpoint != "5" || i.NextMs-i.EndedMs != 10_000 {
+			t.Errorf("got %+v", i)
+		}
+		// Checkpoints do not gather.
+		if keys, _, err := b.Keys(t.Context(), 1, "ramet:checkpoint:", "", 10); err != nil || len(keys) != 0 {
+			t.Errorf("got %v, %v", keys, err)
+		}
+	})
+}
+
+func TestInstancesHaveRoundsOfTheirOwn(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		three := routine("sync", func(r *domain.Routine) { r.Scale = 3 })
+		apply(t, n, three)
+		time.Sleep(150 * time.Second)
+		for k, i := range show(t, n, "sync").Instances {
+			if i.Name != fmt.Sprintf("sync-3.%d", k) || i.Round != 3 || i.Checkpoint != "3" {
+				t.Errorf("got %+v", i)
+			}
+		}
+		three.Scale = 1
+		apply(t, n, three)
+		time.Sleep(150 * time.Second)
+		if got := len(c.of("sync")); got != 9+3 {
+			t.Errorf("got %d rounds, want 9 and 3 at the new scale", got)
+		}
+		if i := show(t, n, "sync").Instances[0]; i.Checkpoint != "3" {
+			t.Errorf("got %+v, want a checkpoint of its own", i)
+		}
+	})
+}
+
+func TestRoundsThatFailWaitLonger(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		c.fails.Store(true)
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 1 }))
+		time.Sleep(time.Hour)
+		// 5, 10, 20, ... 300 seconds: 7 rounds in 315, then 11 more.
+		if got := len(c.of("sync")); got < 16 || got > 19 {
+			t.Errorf("got %d rounds in an hour", got)
+		}
+		i := show(t, n, "sync").Instances[0]
+		if i.Error != "script_failed: no luck" || i.Failures != len(c.of("sync")) || i.NextMs-i.EndedMs != 300_000 {
+			t.Errorf("got %+v", i)
+		}
+		if i.Checkpoint != strconv.Itoa(i.Failures) {
+			t.Errorf("got checkpoint %q after %d rounds, want what each has saved", i.Checkpoint, i.Failures)
+		}
+		c.fails.Store(false)
+		time.Sleep(5 * time.Minute)
+		if i := show(t, n, "sync").Instances[0]; i.Failures != 0 || i.Error != "" {
+			t.Errorf("got %+v", i)
+		}
+	})
+}
+
+func TestPauseRunResumeAndDelete(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		c.takes = 100 * time.Millisecond
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+		time.Sleep(time.Second)
+		if _, err := n.Run(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if got := len(c.of("sync")); got != 2 {
+			t.Errorf("got %d rounds, want one by hand", got)
+		}
+		if _, err := n.Pause(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 60 })) // stays paused
+		time.Sleep(24 * time.Hour)
+		if got := len(c.of("sync")); got != 2 {
+			t.Errorf("got %d rounds while paused", got-2)
+		}
+		if _, err := n.Run(t.Context(), 1, "sync"); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("run while paused: got %v", err)
+		}
+		if _, err := n.Resume(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(90 * time.Second)
+		if got := fmt.Sprint(c.of("sync")); got != "[ 1 2 3]" {
+			t.Errorf("got %s", got)
+		}
+		if _, err := n.Delete(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if got := len(c.of("sync")); got != 4 {
+			t.Errorf("got %d rounds of a deleted routine", got-4)
+		}
+		if keys, _, err := b.Keys(t.Context(), 1, layout.RoutinePrefix, "", 10); err != nil || len(keys) != 0 {
+			t.Errorf("got %v, %v left", keys, err)
+		}
+		if _, set, err := b.AlarmOf(t.Context(), 1, "routine:sync:1.0"); err != nil || set {
+			t.Errorf("its alarm is set still, %v", err)
+		}
+	})
+}
+
+func TestABanLeavesRoundsOut(t *testing.T) {
+	for _, scope := range []domain.BanScope{
+		{Kind: domain.BanRoutine, Context: 1, Name: "sync"},
+		{Kind: domain.BanType, Context: 1, Name: "go"},
+	} {
+		bubble(t, func(t *testing.T, b *memboard.Board) {
+			c := newCounter()
+			n := startRoutines(t, b, "n0/a", c)
+			defer n.stop()
+			level := domain.BanExec
+			if scope.Kind == domain.BanType {
+				level = domain.BanSubmit
+			}
+			if _, err := ban.New(b).Set(t.Context(), domain.Ban{BanScope: scope, Level: level, By: 1, Reason: "loud"}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			apply(t, n, routine("sync"))
+			time.Sleep(time.Hour)
+			if i := show(t, n, "sync").Instances[0]; len(c.of("sync")) != 0 || i.Held == "" || i.Failures != 0 {
+				t.Errorf("%v: got %d rounds, %+v", scope, len(c.of("sync")), i)
+			}
+			if _, err := ban.New(b).Lift(t.Context(), scope); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(12 * time.Second)
+			if i := show(t, n, "sync").Instances[0]; len(c.of("sync")) != 1 || i.Held != "" {
+				t.Errorf("%v: got %d rounds, %+v afterwards", scope, len(c.of("sync")), i)
+			}
+		})
+	}
+}
+
+// TestRoundsGoOnWhenNodesDie kills one of two nodes at every commit of a round:
+// rounds go on, one at a time, and no checkpoint is lost.
+func TestRoundsGoOnWhenNodesDie(t *testing.T) {
+	for dies := range int32(16) {
+		synctest.Test(t, func(t *testing.T) {
+			below := memboard.Open()
+			defer below.Close()
+			c := newCounter()
+			c.takes = 2 * time.Second
+			var count atomic.Int32
+			var faults *faultboard.Board
+			faults = faultboard.New(below, faultboard.Config{
+				Before: func(_ context.Context, call faultboard.Call) error {
+					if dies%2 == 0 && call.Name == "commit" && call.Batch.Space == 1 && count.Add(1) == dies/2+2 {
+						faults.Cut()
+						return domain.ErrUnavailable
+					}
+					return nil
+				},
+				After: func(_ context.Context, call faultboard.Call) error {
+					if dies%2 == 1 && call.Name == "commit" && call.Batch.Space == 1 && count.Add(1) == dies/2+2 {
+						faults.Cut()
+					}
+					return nil
+				}})
+			first := startRoutines(t, faults, "n0/a", c)
+			apply(t, first, routine("sync", func(r *domain.Routine) { r.Every = 5 }))
+			time.Sleep(20 * time.Second)
+			faults.Cut()
+			go first.stop()
+			second := startRoutines(t, below, "n1/a", c)
+			defer second.stop()
+			time.Sleep(2 * time.Minute)
+			rounds := c.of("sync")
+			for k, found := range rounds {
+				// A node that is cut off lets its script end, while its lease
+				// holds; another attempt at that round finds the same.
+				if k > 0 && found != strconv.Itoa(k) && found != rounds[k-1] && found != strconv.Itoa(k-1) {
+					t.Errorf("killed at %d: rounds found %q", dies, rounds)
+					break
+				}
+			}
+			if i := show(t, second, "sync").Instances[0]; i.Round < 10 || i.Failures != 0 {
+				t.Errorf("killed at %d: got %+v", dies, i)
+			}
+			first.stop()
+		})
+	}
+}

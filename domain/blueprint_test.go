@@ -1,0 +1,155 @@
+package domain_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// single is a step that runs a script.
+func single(name string, needs ...string) domain.Step {
+	return domain.Step{Name: name, Script: "x", ScriptType: "shell", Needs: needs}
+}
+
+func TestFaultsOfABlueprint(t *testing.T) {
+	far := int64(-2)
+	tests := []struct {
+		name string
+		plan domain.Blueprint
+		want []string
+	}{
+		{"a right one has none", domain.Blueprint{Name: "n", Steps: []domain.Step{single("b", "a"), single("a"), {Name: "c", Kind: domain.StepApproval, Phase: 3}}}, nil},
+		{"nothing", domain.Blueprint{}, []string{
+			`name: name "": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`, "steps: there are none: want at least one"}},
+		{"numbers out of range", domain.Blueprint{Name: "n", Version: -1, Priority: 10, MaxParallel: -1, OnError: "stop", Steps: []domain.Step{
+			{Name: "a", Script: "x", ScriptType: "shell", Retries: 256, Timeout: domain.MaxTimeout + 1, Phase: 1001, Weight: -1, Priority: -1, When: strings.Repeat("1", 8193)}}},
+			[]string{
+				"version: -1: want 1 to 2147483647, or none for the next", "priority: 10: want 0 to 9", "max_parallel: -1: want 1 or more, or 0 for no bound",
+				`on_error: "stop": want abort or continue`, "steps[0].priority: -1: want 0 to 9", "steps[0].retries: 256: want 0 to 255",
+				"steps[0].timeout: 2592001 s, the limit is 2592000 (30 days)", "steps[0].phase: 1001: want 0 to 1000", "steps[0].weight: -1: want 1 to 1000000",
+				"steps[0].when: 8193 bytes, the limit is 8192"}},
+		{"maps, in the order of their names", domain.Blueprint{Name: "n", Params: map[string]string{"2": "", "1": "", "ok": "\x00"}, Env: map[string]string{"RAMET_X": "", "B": "\x00"},
+			Output: map[string]string{"z": "a", "b": "q.x", "y": "a.x"}, Steps: []domain.Step{{Name: "a", Script: "x\x00", ScriptType: "shell",
+				Affinity: map[string]string{"-": "", "long": strings.Repeat("x", 65)}}}},
+			[]string{
+				`params.1: param "1": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				`params.2: param "2": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				"params.ok: param ok has a NUL byte", "env.B: B has a NUL byte",
+				`env.RAMET_X: "RAMET_X": names that begin with RAMET_ are set by the runner`, "steps[0].script: it has a NUL byte",
+				`steps[0].affinity.-: label "-": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				"steps[0].affinity.long: 65 bytes, the limit is 64", `output.b: there is no step "q"`, `output.z: "a": want "<step>.<key>"`}},
+		{"kinds and what they have", domain.Blueprint{Name: "n", Steps: []domain.Step{
+			{Name: "a", Kind: "loop"}, {Name: "b", Kind: domain.StepShard, Script: "x", ScriptType: "v"}, {Name: "c", Kind: domain.StepPack, Script: "x", ScriptType: "v"},
+			{Name: "d", Kind: domain.StepApproval, Script: "x", Effect: &domain.EffectCall{}}, {Name: "e", Effect: &domain.EffectCall{Kind: "http"}},
+			{Name: "f", Kind: domain.StepSingle, Script: "x", ScriptType: "V", Shard: &domain.Shard{Count: 1}, Pack: &domain.Pack{Size: 1}},
+			{Name: "g", Script: "x", ScriptType: "v", Shard: &domain.Shard{Count: 1, Window: 1001}}, {Name: "h", Script: "x", ScriptType: "v", Pack: &domain.Pack{Size: 1, End: &far}}}},
+			[]string{
+				`steps[0].kind: "loop": want single, shard, pack, approval or effect`, "steps[1].shard: a step of kind shard needs shard.count",
+				"steps[2].pack: a step of kind pack needs pack.size, and pack.end or pack.endless", "steps[3].script: a step of kind approval has no script",
+				"steps[3].effect: the step is of kind approval", "steps[4].effect: a step of kind effect needs effect.kind and effect.target",
+				`steps[5].script_type: script type "V": want a lower-case name such as python, shell or v`, "steps[5].shard: the step is of kind single",
+				"steps[5].pack: the step is of kind single", "steps[6].shard: window 1001: want 1 to 1000", "steps[7].pack: end -2: want 0 or more, or -1 for none"}},
+		{"needs", domain.Blueprint{Name: "n", Steps: []domain.Step{single("load", "load", "laod", "Load", "x"), single("late", "load", "load"), single("late")}},
+			[]string{
+				`steps[2].name: "late" is the name of steps[1] too: each step needs its own`, "steps[0].needs[0]: the step needs itself",
+				`steps[0].needs[1]: there is no step "laod"; did you mean "load"?`, `steps[0].needs[2]: there is no step "Load"; did you mean "load"?`,
+				`steps[0].needs[3]: there is no step "x"`, `steps[1].needs[1]: "load" is named twice`}},
+		{"a circle", domain.Blueprint{Name: "n", Steps: []domain.Step{single("start"), single("a", "start", "c"), single("b", "a"), single("c", "b")}},
+			[]string{"steps[1].needs: steps need each other in a circle: a -> c -> b -> a"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for range 3 { // maps are gone through in any order
+				var got []string
+				for _, f := range test.plan.Check() {
+					got = append(got, f.String())
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+			if err := test.plan.Validate(); (err != nil) != (test.want != nil) || err != nil && !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("Validate: got %v", err)
+			}
+		})
+	}
+}
+
+func TestValidateSaysTheFirstFaultAndHowManyMore(t *testing.T) {
+	b := domain.Blueprint{Name: "n", Priority: -1, MaxParallel: -1}
+	if err, want := b.Validate(), `blueprint "n": priority: -1: want 0 to 9 (and 2 more)`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestFaultsAreBounded(t *testing.T) {
+	b := domain.Blueprint{Name: "n"}
+	for i := range domain.MaxSteps + 1 {
+		b.Steps = append(b.Steps, single(fmt.Sprint(i)))
+	}
+	if n := len(b.Check()); n != 50 {
+		t.Errorf("got %d", n)
+	}
+	// A long line is no deep recursion, and no circle.
+	b.Steps = nil
+	for i := range domain.MaxSteps {
+		b.Steps = append(b.Steps, single(fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", (i+1)%domain.MaxSteps)))
+	}
+	if got := b.Check(); len(got) != 1 || got[0].Path != "steps[0].needs" {
+		t.Errorf("a circle of all: got %d faults", len(got))
+	}
+	b.Steps[domain.MaxSteps-1].Needs = nil
+	if got := b.Check(); len(got) != 0 {
+		t.Errorf("a line: got %v", got)
+	}
+}
+
+func TestSpansOfTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "90": 90 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "4294967295": 4294967295 * time.Second, "1.5m": 90 * time.Second,
+		"": -1, "-1": -1, "-1s": -1, "1.5s": -1, "4294967296": -1, "soon": -1, "1d": -1, "2000000h": -1,
+	} {
+		got, err := domain.ParseSpan(text)
+		if want < 0 {
+			if !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("%q: got %v, %v", text, got, err)
+			}
+		} else if err != nil || got.Time() != want {
+			t.Errorf("%q: got %v, %v, want %v", text, got.Time(), err, want)
+		}
+	}
+}
+
+func TestInstants(t *testing.T) {
+	for text, want := range map[string]domain.Instant{
+		"0": 0, "1769824800000": 1769824800000, "2026-01-31T02:00:00Z": 1769824800000, "2026-01-31T03:00:00.5+01:00": 1769824800500,
+		"": -1, "-1": -1, "1.5": -1, "2026-01-31": -1, "253402300800000": -1, "1969-12-31T23:59:59Z": -1, "tomorrow": -1,
+	} {
+		got, err := domain.ParseInstant(text)
+		if want < 0 {
+			if !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("%q: got %v, %v", text, got, err)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestTheNearestName(t *testing.T) {
+	known := []string{"needs", "name", "max_parallel", "on_error", "id"}
+	for name, want := range map[string]string{
+		"need": "needs", "maxParallel": "max_parallel", "onerror": "on_error", "on-error": "on_error", "max": "max_parallel", "nmae": "name",
+		"ID": "id", "ix": "", "x": "", "": "", "something": "", strings.Repeat("n", 10_000): "",
+	} {
+		if got := domain.Nearest(name, known); got != want {
+			t.Errorf("%.20q: got %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package domain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of a schedule.
+const (
+	MaxScheduleBytes = 256 << 10 // of its definition as JSON; it is one field of a record
+	MaxScheduleTimes = 1_000     // of At
+	MaxVariables     = 64
+	MaxCronBytes     = 256
+	MaxZoneBytes     = 64
+	MaxScheduleError = 500 // bytes of an error that is kept
+	// MaxWaiting is how many times of a schedule wait for the flow before, with
+	// [OverlapQueue]. Of more the oldest are let go, and counted as skipped.
+	MaxWaiting = 100
+
+	// DefaultCatchUp is for how long missed times are made up.
+	DefaultCatchUp = Span(3600)
+	// MaxCatchUp bounds that.
+	MaxCatchUp = Span(30 * 24 * 3600)
+	// LateNotMissed is how late a time may be without being missed, whatever
+	// the window is: another node takes over within that.
+	LateNotMissed = 30 * time.Second
+)
+
+// triggerStamp is what a schedule adds to the trigger of each flow.
+//
+// Source: seed 004, "yyyyMMddHHmmss" in UTC.
+const triggerStamp = "-20060102150405"
+
+// Overlap says what becomes of a time at which the flow before still lives.
+type Overlap string
+
+// The policies.
+const (
+	OverlapSkip  Overlap = "skip"  // nothing; it is counted
+	OverlapQueue Overlap = "queue" // it waits until that flow has ended
+	OverlapAllow Overlap = "allow" // both run
+)
+
+// Schedule is a rule that makes flows of a blueprint at times: At, Every or Cron.
+//
+// Source: seed 004, "schedule".
+type Schedule struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary,omitzero"`
+	// Blueprint is the name of a stored one, Version which of it; 0 is the
+	// newest at the time.
+	Blueprint string `json:"blueprint"`
+	Version   int    `json:"version,omitzero"`
+	// Trigger begins the trigger of each flow; the time follows, in UTC:
+	// "nightly-20260131020000". Default: the schedule's name.
+	Trigger string `json:"trigger,omitzero"`
+	// Params go over the blueprint's. ${name} in a value is replaced by a
+	// variable; names that are none stay as they are.
+	Params   map[string]string `json:"params,omitzero"`
+	Env      map[string]string `json:"env,omitzero"`
+	Priority int               `json:"priority,omitzero"` // 1..9 goes over the blueprint's
+
+	// At are single times, in whole seconds.
+	At []Instant `json:"at,omitzero"`
+	// Every is a length of real time between two times. They are aligned to
+	// Start, which is the first, or to 1970.
+	Every Span    `json:"every,omitzero"`
+	Start Instant `json:"start,omitzero"`
+	// Cron has five fields, or six with seconds first, by the clocks of Zone,
+	// an IANA name. Default: UTC.
+	Cron string `json:"cron,omitzero"`
+	Zone string `json:"zone,omitzero"`
+	// From and Until bound the times; Until is no part of them.
+	From  Instant `json:"from,omitzero"`
+	Until Instant `json:"until,omitzero"`
+
+	// Overlap is skip, queue or allow. Default: skip.
+	Overlap Overlap `json:"overlap,omitzero"`
+	// CatchUp is for how long a time is made up that nobody was there for. 0:
+	// what is later than [LateNotMissed] is missed. Default: [DefaultCatchUp].
+	CatchUp *Span `json:"catch_up,omitzero"`
+	// Variables are what ${name} stands for.
+	Variables map[string]Variable `json:"variables,omitzero"`
+	// Paused schedules make nothing; times that pass meanwhile are not made up.
+	Paused bool `json:"paused,omitzero"`
+
+	// CallerID is who applied it: its flows are in that actor's name.
+	CallerID  ActorID       `json:"caller_id,omitzero"`
+	CreatedAt UnixTime      `json:"created_at,omitzero"`
+	UpdatedAt UnixTime      `json:"updated_at,omitzero"`
+	State     ScheduleState `json:"state,omitzero"`
+}
+
+// ScheduleState is what has become of a schedule; nobody hands it in.
+type ScheduleState struct {
+	// Revision is one more with each write of the record, which is guarded by
+	// it. It begins at the time in milliseconds, so that a schedule that was
+	// deleted and made again has others.
+	Revision int64 `json:"-"`
+	// NextMs is the time that is to be looked at next; 0: there is none.
+	NextMs int64 `json:"next_ms,omitzero"`
+	// LookedMs is up to when times have been looked at and wait, with
+	// [OverlapQueue]; 0: none waits.
+	LookedMs int64 `json:"looked_ms,omitzero"`
+	// Fired, Skipped, Missed and Refused count what became of its times.
+	Fired   int64 `json:"fired,omitzero"`
+	Skipped int64 `json:"skipped,omitzero"` // the flow before lived
+	Missed  int64 `json:"missed,omitzero"`  // nobody was there within the window
+	Refused int64 `json:"refused,omitzero"` // the flow could not be made
+	// LastMs is the last time that was not missed, LastFlow the last flow,
+	// LastError why there was none at LastMs.
+	LastMs    int64  `json:"last_ms,omitzero"`
+	LastFlow  FlowID `json:"last_flow,omitzero"`
+	LastError string `json:"last_error,omitzero"`
+	// Counts are the next values of variables that count.
+	Counts map[string]int64 `json:"counts,omitzero"`
+}
+
+// triggerPrefix is what the triggers of its flows begin with.
+func (s *Schedule) triggerPrefix() string {
+	if s.Trigger != "" {
+		return s.Trigger
+	}
+	return s.Name
+}
+
+// TriggerAt is the trigger of the flow of a time.
+func (s *Schedule) TriggerAt(at time.Time) string {
+	return s.triggerPrefix() + at.UTC().Format(triggerStamp)
+}
+
+// OverlapOr is what becomes of times at which the flow before lives.
+func (s *Schedule) OverlapOr() Overlap {
+	if s.Overlap == "" {
+		return OverlapSkip
+	}
+	return s.Overlap
+}
+
+// Window is how late a time may be without being missed.
+func (s *Schedule) Window() time.Duration {
+	window := DefaultCatchUp
+	if s.CatchUp != nil {
+		window = *s.CatchUp
+	}
+	return max(window.Time(), LateNotMissed)
+}
+
+// Validate checks the definition, but for what only a calendar knows: the cron
+// expression and the zones.
+//
+// Errors: [ErrInvalid].
+func (s *Schedule) Validate() error {
+	if err := ValidateName("schedule", s.Name); err != nil {
+		return err
+	}
+	if err := s.validate(); err != nil {
+		return fmt.Errorf("schedule %q: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (s *Schedule) validate() error {
+	if err := ValidateName("blueprint", s.Blueprint); err != nil {
+		return err
+	}
+	if err := ValidateTrigger(s.triggerPrefix()); err != nil {
+		return err
+	}
+	if most := MaxNameBytes - len(triggerStamp); len(s.triggerPrefix()) > most {
+		return Invalidf("trigger %q: want up to %d characters, because the time follows; give a short `trigger`", s.triggerPrefix(), most)
+	}
+	if s.Version < 0 {
+		return Invalidf("version %d: want 1 or more, or 0 for the newest", s.Version)
+	}
+	if s.Priority < 0 || s.Priority > MaxPriority {
+		return Invalidf("priority %d: want 0 to %d", s.Priority, MaxPriority)
+	}
+	if err := ValidateParams(s.Params); err != nil {
+		return err
+	}
+	if err := ValidateEnv(s.Env); err != nil {
+		return err
+	}
+	if err := s.validateTimes(); err != nil {
+		return err
+	}
+	if o := s.OverlapOr(); o != OverlapSkip && o != OverlapQueue && o != OverlapAllow {
+		return Invalidf("overlap %q: want skip, queue or allow", o)
+	}
+	if s.CatchUp != nil && *s.CatchUp > MaxCatchUp {
+		return Invalidf("catch_up %d s: the limit is %d (30 days)", *s.CatchUp, MaxCatchUp)
+	}
+	return s.validateVariables()
+}
+
+func (s *Schedule) validateTimes() error {
+	kinds := 0
+	for _, given := range []bool{len(s.At) > 0, s.Every != 0, s.Cron != ""} {
+		if given {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return Invalidf("it has %d of at, every and cron: want one of them", kinds)
+	case len(s.At) > MaxScheduleTimes:
+		return Invalidf("at: %d times, the limit is %d", len(s.At), MaxScheduleTimes)
+	case s.Start != 0 && s.Every == 0:
+		return Invalidf("start belongs to every; want from for the others")
+	case s.Zone != "" && s.Cron == "":
+		return Invalidf("zone belongs to cron; the others are instants and lengths of real time")
+	case len(s.Cron) > MaxCronBytes:
+		return Invalidf("cron: %d bytes, the limit is %d", len(s.Cron), MaxCronBytes)
+	case len(s.Zone) > MaxZoneBytes:
+		return Invalidf("zone: %d bytes, the limit is %d", len(s.Zone), MaxZoneBytes)
+	case s.Until != 0 && s.Until <= s.From:
+		return Invalidf("until %s is not after from %s", s.Until, s.From)
+	}
+	// The trigger has seconds only.
+	for _, at := range s.At {
+		if at%1000 != 0 {
+			return Invalidf("at %s: want whole seconds", at)
+		}
+	}
+	if s.Start%1000 != 0 {
+		return Invalidf("start %s: want whole seconds", s.Start)
+	}
+	sorted := slices.Clone(s.At)
+	slices.Sort(sorted)
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return Invalidf("at: %s stands twice", sorted[i])
+		}
+	}
+	return nil
+}
+
+func (s *Schedule) validateVariables() error {
+	if len(s.Variables) > MaxVariables {
+		return Invalidf("%d variables, the limit is %d", len(s.Variables), MaxVariables)
+	}
+	for name, v := range s.Variables {
+		if err := ValidateName("variable", name); err != nil {
+			return err
+		}
+		if err := v.validate(); err != nil {
+			return fmt.Errorf("variable %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Defined is the schedule as a caller hands it in: without what became of it,
+// and with nil for what is empty.
+func (s Schedule) Defined() Schedule {
+	s.CallerID, s.CreatedAt, s.UpdatedAt, s.State = 0, 0, 0, ScheduleState{}
+	if len(s.At) == 0 {
+		s.At = nil
+	}
+	if len(s.Params) == 0 {
+		s.Params = nil
+	}
+	if len(s.Env) == 0 {
+		s.Env = nil
+	}
+	if len(s.Variables) == 0 {
+		s.Variables = nil
+	}
+	return s
+}
+
+// String writes an instant as RFC 3339 in UTC.
+func (i Instant) String() string { return i.Time().UTC().Format(time.RFC3339Nano) }
+
+// Time is the instant as Go has it.
+func (i Instant) Time() time.Time { return time.UnixMilli(int64(i)) }
+
+// Offset is a length of time that may be negative, in whole seconds; written
+// as "-90", "-24h" or "1h30m".
+type Offset int64
+
+// Time is the offset as Go has it.
+func (o Offset) Time() time.Duration { return time.Duration(o) * time.Second }
+
+// ParseOffset reads an offset.
+//
+// Errors: [ErrInvalid].
+func ParseOffset(text string) (Offset, error) {
+	size, negative := strings.CutPrefix(text, "-")
+	span, err := ParseSpan(size)
+	if err != nil || strings.HasPrefix(size, "-") {
+		return 0, Invalidf("%q is no length of time: want whole seconds, as -86400, \"-24h\" or \"1h30m\"", text)
+	}
+	if negative {
+		return -Offset(span), nil
+	}
+	return Offset(span), nil
+}
+
+// UnmarshalJSON takes a number or a text.
+func (o *Offset) UnmarshalJSON(text []byte) (err error) {
+	*o, err = ParseOffset(strings.Trim(string(text), `"`))
+	return err
+}
+
+// ScheduleError is an error as a schedule keeps it.
+func ScheduleError(err error) string {
+	text := err.Error()
+	if len(text) > MaxScheduleError {
+		text = strings.ToValidUTF8(text[:MaxScheduleError-len("…")], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// banScopes are what can be banned, in the order of the help.
+var banScopes = []struct {
+	kind domain.BanKind
+	arg  string // what it is called by; "" where it needs no name
+	what string
+	// wide says that it can be banned in all contexts at once.
+	wide bool
+}{
+	{domain.BanAll, "", "everything, in all contexts", false},
+	{domain.BanContext, "", "the context", false},
+	{domain.BanBlueprint, "NAME", "a blueprint's flows", false},
+	{domain.BanFlow, "ID", "a flow", false},
+	{domain.BanType, "TYPE", "a script type", true},
+	{domain.BanRoutine, "NAME", "a routine, or one of its instances", true},
+	{domain.BanEffect, "TARGET", "calls to a target outside", true},
+}
+
+func (a *app) banCommand() *cobra.Command {
+	verbs := []*cobra.Command{a.banList()}
+	for _, s := range banScopes {
+		var in api.BanSet
+		var level string
+		var length time.Duration
+		c := a.onScope(s.kind, s.arg, "Hold up "+s.what, s.wide, func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
+			if length < 0 {
+				return domain.Ban{}, domain.Invalidf("--for %v: want a positive duration such as 2h", length)
+			}
+			in.BanScope, in.Level = scope, domain.BanLevel(level)
+			if length > 0 {
+				in.UntilMs = time.Now().Add(length).UnixMilli()
+			}
+			if operator {
+				return n.BanAnywhere(ctx, in)
+			}
+			return n.Ban(ctx, a.tenant(), in)
+		})
+		usual, levels := domain.BanPick, "pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either"
+		switch s.kind {
+		case domain.BanRoutine:
+			usual, levels = domain.BanExec, "exec: rounds are left out; occupy: no node holds it either"
+		case domain.BanFlow:
+			levels = "pick: nothing is begun; create: no jobs are made either"
+		}
+		c.Flags().StringVar(&level, "level", string(usual), levels)
+		c.Flags().StringVar(&in.Reason, "reason", "", "`text` for those who wait (required)")
+		c.Flags().DurationVar(&length, "for", 0, "how `long` (default: until it is resumed)")
+		verbs = append(verbs, c)
+	}
+	c := noun("ban", "Hold work up, and show what is held up", verbs...)
+	c.Long = "Hold work up: what runs goes on, what has not begun waits until `ramet resume` or until its time is over."
+	return c
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var verbs []*cobra.Command
+	for _, s := range banScopes {
+		verbs = append(verbs, a.onScope(s.kind, s.arg, "Let go on what was held up: "+s.what, s.wide, func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
+			if operator {
+				return n.ResumeAnywhere(ctx, scope)
+			}
+			return n.Resume(ctx, a.tenant(), scope)
+		}))
+	}
+	return noun("resume", "Let go on what `ramet ban` holds up", verbs...)
+}
+
+// onScope is a verb on what can be banned.
+func (a *app) onScope(kind domain.BanKind, arg, short string, wide bool,
+	do func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error)) *cobra.Command {
+	var everywhere, operator bool
+	c := &cobra.Command{Use: string(kind), Short: short, Args: cobra.NoArgs}
+	if arg != "" {
+		c.Use, c.Args = c.Use+" "+arg, cobra.ExactArgs(1)
+	}
+	if wide {
+		c.Flags().BoolVar(&everywhere, "everywhere", false, "in all contexts, as the node's operator")
+	}
+	if kind != domain.BanAll {
+		c.Flags().BoolVar(&operator, "operator", false, "as the node's operator, whoever is admin of the context")
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		scope := domain.BanScope{Kind: kind}
+		if len(args) > 0 {
+			scope.Name = args[0]
+		}
+		if kind != domain.BanAll && !everywhere {
+			scope.Context = a.tenant()
+		}
+		if err := scope.Validate(); err != nil {
+			return err
+		}
+		return a.with(c.Context(), func(n *client.Client) error {
+			b, err := do(c.Context(), n, scope, operator || scope.Context == 0)
+			if err != nil {
+				return err
+			}
+			return a.print(b, func(t *table) { banTable(t, b) })
+		})
+	}
+	return c
+}
+
+func banTable(t *table, b domain.Ban) {
+	t.field("on", b.Words())
+	t.field("level", b.Level)
+	t.field("by actor", b.By)
+	t.field("since", clock(b.AtMs))
+	t.field("until", clock(b.UntilMs))
+	t.field("reason", b.Reason)
+}
+
+func (a *app) banList() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "list", Short: "List what is held up in the context, and everywhere", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				list, err := a.bans(c.Context(), n, all)
+				if err != nil {
+					return err
+				}
+				return a.print(list, func(t *table) {
+					t.row("ON", "LEVEL", "BY", "SINCE", "UNTIL", "REASON")
+					for _, b := range list.Bans {
+						t.row(b.Words(), b.Level, b.By, clock(b.AtMs), clock(b.UntilMs), b.Reason)
+					}
+				})
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "of all contexts, as the node's operator")
+	return c
+}
+
+func (a *app) bans(ctx context.Context, n *client.Client, all bool) (api.BanList, error) {
+	if all {
+		return n.AllBans(ctx)
+	}
+	return n.Bans(ctx, a.tenant())
+}

@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (a *app) flowCommand() *cobra.Command {
+	c := noun("flow", "Submit, watch and steer flows", a.flowSubmit(), a.flowShow(), a.flowList(), a.flowWatch(), a.flowGraph(), a.flowExplain(),
+		a.flowCancel(), a.flowRetry(), a.flowSkip(), a.flowDecide("approve", true), a.flowDecide("reject", false), a.flowPause(), a.flowResume(),
+		a.flowUpdate(), a.flowDelete())
+	c.Long = "Submit, watch and steer flows. A FLOW is its number, or flow:<number>."
+	return c
+}
+
+func (a *app) flowSubmit() *cobra.Command {
+	var f flowFlags
+	follow := false
+	c := &cobra.Command{
+		Use: "submit FILE|NAME", Short: "Make a flow: of a blueprint's or a jobs file, or of a stored blueprint", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in, err := a.flowInput(args[0], &f)
+			if err != nil {
+				return a.faults(err)
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				out, err := n.SubmitFlow(c.Context(), a.tenant(), in)
+				if err != nil {
+					return a.faults(err)
+				}
+				if follow {
+					return a.watchFlow(c.Context(), n, out.ID, false)
+				}
+				return a.print(out, func(t *table) {
+					note := ""
+					if out.Existing {
+						note = "exists already"
+					}
+					t.row(out.Key, note)
+				})
+			})
+		},
+	}
+	c.Long = c.Short + `. A flow whose blueprint and trigger are known already is not made again: the one that is there is shown.`
+	c.Example = "  ramet flow submit nightly --trigger 2026-11-21 --param day=2026-11-21\n  ramet flow submit load.yaml --step load.end=5000 --watch"
+	f.add(c)
+	c.Flags().BoolVarP(&follow, "watch", "w", false, "show how it goes until it has ended")
+	return c
+}
+
+// onFlow is a verb about a flow.
+func (a *app) onFlow(use, short string, do func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) error) *cobra.Command {
+	words := strings.Fields(use)
+	c := &cobra.Command{
+		Use: words[0] + " FLOW" + strings.TrimPrefix(use, words[0]), Short: short, Args: cobra.ExactArgs(len(words)), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := domain.ParseFlowKey(args[0])
+			if err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return do(c.Context(), n, id, args[1:]) })
+		},
+	}
+	return c
+}
+
+// ordering is a verb that asks something of a flow.
+func (a *app) ordering(use, short, did string, do func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error)) *cobra.Command {
+	return a.onFlow(use, short, func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) error {
+		out, err := do(ctx, n, id, rest)
+		if err != nil {
+			return err
+		}
+		return a.print(out, func(t *table) {
+			if out.Done {
+				t.row(out.Key, did)
+			} else {
+				t.row(out.Key, "noted; it is done as soon as a node has looked at the flow")
+			}
+		})
+	})
+}
+
+func (a *app) flowShow() *cobra.Command {
+	return a.onFlow("show", "Show a flow with its steps and its result", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		v, err := n.Flow(ctx, a.tenant(), id)
+		if err != nil {
+			return err
+		}
+		return a.print(v, func(t *table) { flowTable(t, &v) })
+	})
+}
+
+func flowTable(t *table, v *api.FlowView) {
+	t.field("flow", v.Key())
+	t.field("context", v.ContextID)
+	t.field("blueprint", v.Blueprint)
+	t.field("version", v.Version)
+	t.field("trigger", v.Trigger)
+	t.field("schedule", v.Schedule)
+	t.field("status", v.Status)
+	t.field("reason", v.Reason)
+	t.field("error", v.Error)
+	if v.Paused && !v.Final() {
+		t.field("paused", "yes")
+	}
+	if v.Cancel != "" {
+		t.field("cancelled by", "actor "+v.Cancel)
+	}
+	if v.Progress != "" {
+		t.field("progress", v.Progress+" %")
+	}
+	t.field("started", clock(v.StartedMs))
+	t.field("finished", clock(v.FinishedMs))
+	if v.Slow {
+		t.field("slow", fmt.Sprintf("expected were %s", domain.Span(v.Duration).Time()))
+	}
+	t.field("retried", v.Retried)
+	resultFields(t, v.Result)
+	if len(v.Steps) == 0 {
+		return
+	}
+	_ = t.flush()
+	fmt.Fprintln(t.w)
+	t.row("STEP", "KIND", "STATUS", "DONE", "OPEN", "BAD", "NEEDS", "WHY")
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		t.row(s.Name, s.Kind, s.Status, doneText(s), s.Open, s.Bad, strings.Join(s.Needs, ", "), s.Text)
+	}
+}
+
+// doneText is how much of a step is done.
+func doneText(s *api.StepView) string {
+	if s.Total == 0 {
+		return strconv.FormatInt(s.Done, 10)
+	}
+	return fmt.Sprintf("%d/%d", s.Done, s.Total)
+}
+
+func (a *app) flowList() *cobra.Command {
+	var f client.FlowFilter
+	var status, reason string
+	var caller uint32
+	limit := 0
+	c := &cobra.Command{
+		Use: "list", Short: "List the flows of a context that the board still has", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.Status, f.Reason, f.Caller = domain.FlowStatus(status), domain.FlowReason(reason), domain.ActorID(caller)
+			if limit < 1 {
+				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return a.listFlows(c.Context(), n, f, limit) })
+		},
+	}
+	c.Flags().StringVar(&status, "status", "", "only flows of that `status`: dispatched, started, error, finished")
+	c.Flags().StringVar(&reason, "reason", "", "only flows that ended so: succeeded, failed, errored, cancelled, stuck")
+	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only flows of that `blueprint`")
+	c.Flags().StringVar(&f.Trigger, "trigger", "", "only flows of that `trigger`")
+	c.Flags().Uint32Var(&caller, "caller", 0, "only flows of that `actor`")
+	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	return c
+}
+
+func (a *app) listFlows(ctx context.Context, n *client.Client, f client.FlowFilter, limit int) error {
+	all := api.FlowList{}
+	for {
+		page, err := n.Flows(ctx, a.tenant(), f, all.Next)
+		if err != nil {
+			return err
+		}
+		all.Flows, all.Next = append(all.Flows, page.Flows...), page.Next
+		if all.Next == "" || len(all.Flows) >= limit {
+			break
+		}
+	}
+	slices.SortFunc(all.Flows, func(x, y domain.Flow) int { return int(int64(y.ID) - int64(x.ID)) })
+	if more := all.Next != "" || len(all.Flows) > limit; more && a.output == outTable {
+		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
+	}
+	all.Flows = all.Flows[:min(limit, len(all.Flows))]
+	return a.print(all, func(t *table) {
+		t.row("FLOW", "BLUEPRINT", "TRIGGER", "STATUS", "REASON", "PROGRESS", "STARTED", "TOOK")
+		for i := range all.Flows {
+			fl := &all.Flows[i]
+			t.row(fl.Key(), fl.Blueprint, fl.Trigger, fl.Status, fl.Reason, fl.Progress, clock(fl.StartedMs), flowTook(fl))
+		}
+	})
+}
+
+func (a *app) flowWatch() *cobra.Command {
+	c := a.onFlow("watch", "Show how a flow goes until it has ended", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		return a.watchFlow(ctx, n, id, false)
+	})
+	c.Long = c.Short + ": a bar for each step on a terminal, a line for each change elsewhere. Exit code: 0 it succeeded, 1 it did not."
+	return c
+}
+
+func (a *app) flowGraph() *cobra.Command {
+	format := ""
+	c := a.onFlow("graph", "Draw a flow with the states of its steps", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		v, err := n.Flow(ctx, a.tenant(), id)
+		if err != nil {
+			return err
+		}
+		return a.draw(api.FlowGraph(&v), format)
+	})
+	c.Flags().StringVar(&format, "format", "mermaid", "mermaid, dot or svg")
+	return c
+}
+
+func (a *app) flowExplain() *cobra.Command {
+	return a.onFlow("explain", "Say what a flow waits for, and what will move it", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		x, err := n.ExplainFlow(ctx, a.tenant(), id)
+		if err != nil {
+			return err
+		}
+		return a.print(x, func(t *table) {
+			t.field("flow", x.Key)
+			t.field("status", x.Status)
+			t.field("standing", x.Standing)
+			t.field("why", x.Text)
+			t.field("since", clock(x.SinceMs))
+			t.field("held by", x.Holder)
+			t.field("waits for", strings.Join(x.WaitsFor, ", "))
+			t.field("looked at by", clock(x.NextMs))
+		})
+	})
+}
+
+func (a *app) flowCancel() *cobra.Command {
+	return a.ordering("cancel", "End what a flow has not begun, and tell what runs to stop", "cancelled",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			return n.CancelFlow(ctx, a.tenant(), id)
+		})
+}
+
+func (a *app) flowRetry() *cobra.Command {
+	failed := false
+	c := a.ordering("retry", "Start again what ended in error, keeping checkpoints", "goes on",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			return n.RetryFlow(ctx, a.tenant(), id, failed)
+		})
+	c.Flags().BoolVar(&failed, "failed", false, "also what failed because its script said so")
+	return c
+}
+
+func (a *app) flowSkip() *cobra.Command {
+	return a.ordering("skip STEP", "Skip a step that allows it, or accept one that ended badly", "skips it",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error) {
+			return n.SkipStep(ctx, a.tenant(), id, rest[0])
+		})
+}
+
+func (a *app) flowDecide(verb string, approve bool) *cobra.Command {
+	comment := ""
+	short, did := "Let a step fail that waits for a decision", "rejected"
+	if approve {
+		short, did = "Let a step succeed that waits for a decision", "approved"
+	}
+	c := a.ordering(verb+" STEP", short, did,
+		func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error) {
+			return n.DecideStep(ctx, a.tenant(), id, rest[0], comment, approve)
+		})
+	c.Flags().StringVarP(&comment, "comment", "m", "", "why; scripts after the step find it")
+	return c
+}
+
+func (a *app) flowPause() *cobra.Command {
+	return a.ordering("pause", "Hold a flow up: nothing more of it is begun", "paused; what runs goes on",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			return n.PauseFlow(ctx, a.tenant(), id)
+		})
+}
+
+func (a *app) flowResume() *cobra.Command {
+	return a.ordering("resume", "Let a flow go on that was paused", "goes on",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			return n.ResumeFlow(ctx, a.tenant(), id)
+		})
+}
+
+func (a *app) flowDelete() *cobra.Command {
+	return a.ordering("delete", "Remove a flow with its jobs; one that lives is cancelled first", "deleted",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			return n.DeleteFlow(ctx, a.tenant(), id)
+		})
+}
+
+func (a *app) flowUpdate() *cobra.Command {
+	var changes []string
+	c := a.ordering("update", "Change steps of a flow that lives", "changed",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
+			steps, err := parseChanges(changes)
+			if err != nil {
+				return api.FlowDone{}, err
+			}
+			if len(steps) == 0 {
+				return api.FlowDone{}, domain.Invalidf("what is to change? want --step NAME.FIELD=VALUE, with the fields size, window, end, endless, retries")
+			}
+			return n.UpdateFlow(ctx, a.tenant(), id, steps)
+		})
+	c.Flags().StringArrayVar(&changes, "step", nil, "`NAME.FIELD=VALUE`: size, window, end, endless=false, retries; may be repeated")
+	c.Example = "  ramet flow update 12 --step load.window=100 --step stream.endless=false"
+	return c
+}

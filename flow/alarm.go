@@ -1,0 +1,148 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// HandleAlarm does what an alarm of a flow asks for. It reports whether the
+// alarm is one of ours; losing a race is no error.
+func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+	kind, id, ok := layout.ParseFlowAlarm(a.Name)
+	if !ok {
+		return false, nil
+	}
+	switch kind {
+	case layout.AlarmFlow:
+		b := board.Batch{Space: a.Space}
+		b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+		wake(&b, id)
+		err = e.board.Commit(ctx, b)
+	case layout.AlarmFlowWrite:
+		err = e.sweepWrite(ctx, a, id)
+	default:
+		return false, nil
+	}
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil
+	}
+	return true, err
+}
+
+// sweepWrite removes what there is of a large flow that was not written to its
+// end: whoever wrote it was told so, or is dead.
+func (e *Engine) sweepWrite(ctx context.Context, a board.Alarm, id domain.FlowID) error {
+	p := place{a.Space, id}
+	recs, err := e.board.Get(ctx, a.Space, layout.FlowState(id))
+	if err != nil {
+		return err
+	}
+	s, err := decodeState(id, recs[0])
+	if recs[0] == nil || err != nil || !s.Writing {
+		b := board.Batch{Space: a.Space}
+		b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+		return e.board.Commit(ctx, b)
+	}
+	// From here on its writer cannot go on.
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, a.At.Add(time.Millisecond))
+	b.Set(domain.FlowKey(id), board.Field{Name: layout.FlowStatus, Value: string(domain.FlowError)})
+	if err := e.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	if err := e.removeJobs(ctx, p, s.jobs(), 0); err != nil {
+		return err
+	}
+	last := board.Batch{Space: a.Space}
+	last.ClearAlarm(a.Name)
+	e.removeRecords(&last, p, 0)
+	return e.board.Commit(ctx, last)
+}
+
+// jobs are those of a plain flow.
+func (s *stored) jobs() []domain.JobKey {
+	keys := make([]domain.JobKey, s.count)
+	for n := range keys {
+		keys[n] = s.job(n)
+	}
+	return keys
+}
+
+// removeJobs removes jobs with all that belongs to them, at once or after a while.
+func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, after time.Duration) error {
+	for len(keys) > 0 {
+		page := keys[:min(len(keys), removePage)]
+		keys = keys[len(page):]
+		b := board.Batch{Space: p.space}
+		for _, key := range page {
+			work.Remove(&b, key, after)
+		}
+		if err := e.board.Commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePage is how many jobs are removed in one batch.
+const removePage = 100
+
+// removeRecords adds to b that a flow's own records go.
+func (e *Engine) removeRecords(b *board.Batch, p place, after time.Duration) {
+	for _, key := range Records(p.id) {
+		remove(b, key, after)
+	}
+	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, p.id))
+}
+
+// Records are the keys of a flow's own records.
+func Records(id domain.FlowID) []string {
+	return []string{domain.FlowKey(id), layout.FlowState(id), layout.FlowWaits(id), layout.FlowEnded(id), layout.FlowOrders(id), layout.FlowParams(id), layout.FlowPlan(id)}
+}
+
+// remove removes a flow that has ended, by request: its jobs, its records, and
+// its name, so that another may have it.
+func (t *tending) remove(ctx context.Context, s *seen) error {
+	keys := s.jobs()
+	if s.stepped {
+		for i := range s.Steps {
+			for _, units := range [][]Unit{s.Steps[i].Open, s.Steps[i].Bad} {
+				for _, u := range units {
+					keys = append(keys, domain.JobKey{Caller: s.caller, ID: u.Job})
+				}
+			}
+		}
+		for _, id := range s.flow.Jobs {
+			keys = append(keys, domain.JobKey{Caller: s.caller, ID: id})
+		}
+	}
+	if err := t.removeJobs(ctx, t.place, keys, 0); err != nil {
+		return err
+	}
+	b := t.batch()
+	if s.flow.Trigger != "" && s.flow.Blueprint != "" {
+		name := layout.FlowName(s.flow.Blueprint, s.flow.Trigger)
+		recs, err := t.board.Get(ctx, t.place.space, name)
+		if err != nil {
+			return err
+		}
+		if id, err := domain.ParseFlowKey(recs[0].Get(layout.FlowNameID)); err == nil && id == t.place.id {
+			b.Delete(name)
+		}
+	}
+	if err := t.leaveAlive(ctx, &b, s); s.flow.Blueprint != "" && err != nil {
+		return err
+	}
+	b.Release(t.claimed.Item)
+	t.removeRecords(&b, t.place, 0)
+	if err := t.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	return errDone
+}

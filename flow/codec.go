@@ -1,0 +1,69 @@
+package flow
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file is how the keeper's state lies on the board.
+
+// stateFields are the fields of a new flow's state.
+func stateFields(d *draft) []board.Field {
+	fields := []board.Field{
+		{Name: layout.FlowStateData, Value: stateText(d.state)},
+		{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(d.flow.CallerID), 10)},
+	}
+	if d.flow.Stepped {
+		return append(fields, board.Field{Name: layout.FlowStateStepped, Value: "true"})
+	}
+	return append(fields, board.Field{Name: layout.FlowStateFirst, Value: strconv.FormatUint(uint64(d.flow.Jobs[0]), 10)},
+		board.Field{Name: layout.FlowStateCount, Value: strconv.Itoa(len(d.flow.Jobs))})
+}
+
+func stateText(s State) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("BUG: a flow's state cannot be written as JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+// stored is a flow's state as it lies on the board.
+type stored struct {
+	State
+	stepped bool
+	caller  domain.ActorID
+	// first and count are the jobs of a plain flow.
+	first domain.JobID
+	count int
+}
+
+// decodeState reads the record of a flow's state.
+//
+// Errors: [domain.ErrInvalid].
+func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
+	number := func(field string) uint64 {
+		n, _ := strconv.ParseUint(r.Get(field), 10, 32)
+		return n
+	}
+	s.stepped = r.Get(layout.FlowStateStepped) == "true"
+	s.caller = domain.ActorID(number(layout.FlowStateCaller))
+	s.first, s.count = domain.JobID(number(layout.FlowStateFirst)), int(number(layout.FlowStateCount))
+	text := r.Get(layout.FlowStateData)
+	if text == "{}" {
+		return s, nil
+	}
+	if err := json.Unmarshal([]byte(text), &s.State); err != nil {
+		return s, domain.Invalidf("the state of flow %d cannot be read: %v", id, err)
+	}
+	return s, nil
+}
+
+// job is the key of the n-th job of a plain flow.
+func (s *stored) job(n int) domain.JobKey {
+	return domain.JobKey{Caller: s.caller, ID: s.first + domain.JobID(n)}
+}

@@ -1,0 +1,2 @@
+// Package flow runs graphs of jobs.
+package flow

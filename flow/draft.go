@@ -1,0 +1,340 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// draft is a flow that is asked for, checked and ready to be written.
+type draft struct {
+	flow  domain.Flow
+	plan  *Plan          // nil where there are only jobs
+	text  string         // the plan's, as it is kept
+	jobs  []*domain.Job  // of a plain flow, each after those it depends on
+	names []domain.JobID // what the caller called them, in the order of jobs
+	state State
+	also  Request
+	// waiting are the entries of those that wait for each job.
+	waiting map[domain.JobID][]string
+}
+
+// draft checks a request.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict].
+func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
+	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, OnError: r.OnError}}
+	given := 0
+	for _, is := range []bool{r.Blueprint != "", r.Plan != nil, len(r.Jobs) > 0} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, domain.Invalidf("a flow is made of one of: the name of a blueprint, a blueprint, or jobs; got %d of them", given)
+	}
+	if r.Trigger != "" {
+		if err := domain.ValidateTrigger(r.Trigger); err != nil {
+			return nil, err
+		}
+	}
+	if r.OnError != "" && r.OnError != domain.OnErrorAbort && r.OnError != domain.OnErrorContinue {
+		return nil, domain.Invalidf("on_error %q: want abort or continue", r.OnError)
+	}
+	if err := errors.Join(domain.ValidateParams(r.Params), domain.ValidateEnv(r.Env)); err != nil {
+		return nil, err
+	}
+	if len(r.Jobs) > 0 {
+		if err := e.draftJobs(d, r); err != nil {
+			return nil, err
+		}
+		return d, e.banned(d)
+	}
+	if err := e.draftPlan(ctx, tenant, d, r); err != nil {
+		return nil, err
+	}
+	return d, e.banned(d)
+}
+
+// banned asks whether a flow, or jobs of its script types, may be submitted.
+func (e *Engine) banned(d *draft) error {
+	if e.cfg.Bans == nil {
+		return nil
+	}
+	types := map[domain.ScriptType]bool{}
+	if d.plan != nil {
+		for i := range d.plan.Steps {
+			types[d.plan.Steps[i].ScriptType] = true
+		}
+	}
+	for _, j := range d.jobs {
+		types[j.ScriptType] = true
+	}
+	for typ := range types {
+		if err := e.cfg.Bans.Submit(d.flow.ContextID, d.flow.Blueprint, typ); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draftJobs checks a plain flow.
+func (e *Engine) draftJobs(d *draft, r Request) error {
+	if len(r.Skip) > 0 || len(r.Steps) > 0 {
+		return domain.Invalidf("a flow of jobs has no steps to skip or to change")
+	}
+	if len(r.Jobs) > domain.MaxSteps {
+		return domain.Invalidf("%d jobs in one flow, the limit is %d; use a step with shards or packs for more", len(r.Jobs), domain.MaxSteps)
+	}
+	d.flow.OnError = cmp.Or(r.OnError, domain.OnErrorAbort)
+	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.AfterMs = r.Env, r.Params, r.Priority, int64(r.After)
+	byName := make(map[domain.JobID]bool, len(r.Jobs))
+	for _, j := range r.Jobs {
+		j.CallerID = r.Caller
+		if j.ID == 0 && len(r.Jobs) > 1 {
+			return domain.Invalidf("jobs of a flow need ids, by which they name each other in dependends; give each one, from 1 on")
+		}
+		j.ID = max(j.ID, 1)
+		if byName[j.ID] {
+			return domain.Invalidf("two jobs of the flow have the id %d", j.ID)
+		}
+		byName[j.ID] = true
+	}
+	for _, j := range r.Jobs {
+		if err := e.work.CheckFlowJob(j); err != nil {
+			return err
+		}
+		for _, on := range j.Dependends {
+			if !byName[on] {
+				return domain.Invalidf("job %d depends on job %d, which is not in the flow", j.ID, on)
+			}
+		}
+	}
+	ordered, err := domain.OrderJobs(r.Jobs)
+	if err != nil {
+		return err
+	}
+	d.take(ordered)
+	return nil
+}
+
+// take keeps copies of jobs, those that depend on none first.
+func (d *draft) take(jobs []*domain.Job) {
+	d.jobs, d.names = make([]*domain.Job, 0, len(jobs)), make([]domain.JobID, 0, len(jobs))
+	for _, roots := range []bool{true, false} {
+		for _, j := range jobs {
+			if (len(j.Dependends) == 0) == roots {
+				own := *j
+				d.jobs, d.names = append(d.jobs, &own), append(d.names, j.ID)
+			}
+		}
+	}
+}
+
+// draftPlan checks a flow of a blueprint.
+func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft, r Request) error {
+	var b domain.Blueprint
+	if r.Plan != nil {
+		b = *r.Plan
+	} else if e.cfg.Blueprints == nil {
+		return domain.NotFoundf("there is no blueprint %q", r.Blueprint)
+	} else {
+		var err error
+		if b, err = e.cfg.Blueprints.Get(ctx, tenant, r.Blueprint, r.Version); err != nil {
+			return err
+		}
+	}
+	b.Steps = slices.Clone(b.Steps)
+	if err := d.change(&b, r); err != nil {
+		return err
+	}
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if err := e.checkSteps(&b); err != nil {
+		return err
+	}
+	text, err := json.Marshal(&b)
+	if err != nil {
+		return err
+	}
+	if len(text) > domain.MaxBlueprintBytes {
+		return domain.Invalidf("blueprint %q has %d bytes with what the request adds, the limit is %d", b.Name, len(text), domain.MaxBlueprintBytes)
+	}
+	sum := sha256.Sum256(text)
+	d.plan, d.text = NewPlan(&b), string(text)
+	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, hex.EncodeToString(sum[:8])
+	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.OnError = b.Env, b.Params, b.Priority, b.OnError
+	d.flow.AfterMs, d.flow.Duration, d.flow.Retention = int64(b.After), uint32(b.Duration), uint32(b.Retention)
+	if d.plan.plain() {
+		d.planJobs()
+		return nil
+	}
+	d.flow.Stepped = true
+	d.state.Steps = make([]StepState, len(b.Steps))
+	for i := range b.Steps {
+		d.state.Steps[i] = StepState{Status: Dormant, Skip: slices.Contains(r.Skip, b.Steps[i].Name)}
+	}
+	return nil
+}
+
+// checkSteps looks at what a blueprint cannot know: who runs what.
+func (e *Engine) checkSteps(b *domain.Blueprint) error {
+	for i := range b.Steps {
+		s := &b.Steps[i]
+		switch s.KindOr() {
+		case domain.StepEffect:
+			return domain.Invalidf("step %s: no node of this board serves effects of kind %q", s.Name, s.Effect.Kind)
+		case domain.StepApproval:
+			continue
+		}
+		if s.At != "" {
+			return domain.Invalidf("step %s: at %q: no bus is configured by which jobs could go to another context", s.Name, s.At)
+		}
+		if err := compileWhen(s.When); err != nil {
+			return domain.Invalidf("step %s: when: %v", s.Name, err)
+		}
+		j := stepJob(b, s, 1)
+		j.ID = 1
+		if err := e.work.CheckFlowJob(j); err != nil {
+			return domain.Invalidf("step %s: %v", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// change applies what a request changes of a blueprint.
+func (d *draft) change(b *domain.Blueprint, r Request) error {
+	b.Params, b.Env = over(b.Params, r.Params), over(b.Env, r.Env)
+	b.Priority, b.OnError = cmp.Or(r.Priority, b.Priority), cmp.Or(r.OnError, b.OnError, domain.OnErrorAbort)
+	b.After = max(b.After, r.After)
+	index := make(map[string]int, len(b.Steps))
+	for i := range b.Steps {
+		index[b.Steps[i].Name] = i
+	}
+	for _, name := range r.Skip {
+		i, known := index[name]
+		if !known {
+			return domain.Invalidf("skip: blueprint %q has no step %q", b.Name, name)
+		}
+		if !b.Steps[i].MaySkip {
+			return domain.Invalidf("skip: step %s does not allow it: the blueprint does not set may_skip", name)
+		}
+	}
+	for name, c := range r.Steps {
+		i, known := index[name]
+		if !known {
+			return domain.Invalidf("steps: blueprint %q has no step %q", b.Name, name)
+		}
+		if err := c.changeStep(&b.Steps[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeStep applies the change to a step, which must not share its parts.
+func (c StepChange) changeStep(s *domain.Step) error {
+	s.Params = over(s.Params, c.Params)
+	s.After = max(s.After, c.After)
+	s.Timeout = cmp.Or(c.Timeout, s.Timeout)
+	if c.Retries != nil {
+		s.Retries = *c.Retries
+	}
+	if c.MayFail != nil {
+		s.MayFail = *c.MayFail
+	}
+	if s.Shard != nil {
+		sh := *s.Shard
+		sh.Count, sh.Window = cmp.Or(c.Count, sh.Count), cmp.Or(c.Window, sh.Window)
+		if c.Start != nil {
+			sh.Start = int(*c.Start)
+		}
+		s.Shard = &sh
+	}
+	if s.Pack != nil {
+		pk := *s.Pack
+		pk.Size, pk.Window = cmp.Or(c.Size, pk.Size), cmp.Or(c.Window, pk.Window)
+		if c.Start != nil {
+			pk.Start = *c.Start
+		}
+		if c.End != nil {
+			pk.End, pk.Endless = c.End, false
+		}
+		if c.Endless != nil {
+			if pk.Endless = *c.Endless; pk.Endless {
+				pk.End = nil
+			}
+		}
+		s.Pack = &pk
+	}
+	split := c.Count != 0 || c.Size != 0 || c.Start != nil || c.End != nil || c.Endless != nil || c.Window != 0
+	if split && s.Shard == nil && s.Pack == nil {
+		return domain.Invalidf("steps: step %s is of kind %s, which is not split", s.Name, s.KindOr())
+	}
+	return nil
+}
+
+// over is a map with another one over it.
+func over(base, top map[string]string) map[string]string {
+	if len(top) == 0 {
+		return base
+	}
+	both := maps.Clone(base)
+	if both == nil {
+		both = make(map[string]string, len(top))
+	}
+	maps.Copy(both, top)
+	return both
+}
+
+// planJobs makes the jobs of a blueprint that needs no keeper on the way.
+func (d *draft) planJobs() {
+	p := d.plan
+	id := make([]domain.JobID, len(p.Steps))
+	for n, i := range p.order {
+		id[i] = domain.JobID(n + 1)
+	}
+	jobs := make([]*domain.Job, 0, len(p.Steps))
+	for _, i := range p.order {
+		j := stepJob(p.Blueprint, &p.Steps[i], d.flow.CallerID)
+		j.ID = id[i]
+		for _, on := range p.needs[i] {
+			j.Dependends = append(j.Dependends, id[on])
+		}
+		jobs = append(jobs, j)
+	}
+	d.take(jobs)
+}
+
+// stepJob is a job of a step.
+func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
+	return &domain.Job{
+		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.Retries),
+		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Step: s.Name,
+	}
+}
+
+func decodePlan(text string) (*domain.Blueprint, error) {
+	b := &domain.Blueprint{}
+	if err := json.Unmarshal([]byte(text), b); err != nil {
+		return nil, domain.Invalidf("the flow's blueprint cannot be read: %v", err)
+	}
+	return b, nil
+}
+
+// name is the flow's business name; ok is false where it has none.
+func (d *draft) name() (n archive.Name, ok bool) {
+	if d.flow.Trigger == "" || d.flow.Blueprint == "" {
+		return n, false
+	}
+	return archive.Name{Context: d.flow.ContextID, Blueprint: d.flow.Blueprint, Trigger: d.flow.Trigger}, true
+}

@@ -1,0 +1,157 @@
+package flow
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Blueprints are those that are stored.
+type Blueprints interface {
+	// Get returns one of a context's blueprints; version 0 is the newest.
+	//
+	// Errors: [domain.ErrNotFound].
+	Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.Blueprint, error)
+}
+
+// Names are the business names of flows that have left the board.
+type Names interface {
+	Holder(ctx context.Context, name archive.Name) (key string, err error)
+}
+
+// Bans say what may not be done now, and why.
+type Bans interface {
+	Submit(t domain.TenantID, blueprint string, typ domain.ScriptType) error
+	Create(t domain.TenantID, blueprint string, id domain.FlowID) error
+}
+
+// Stored are the blueprints of a store.
+func Stored(s *blueprint.Store) Blueprints { return store{s} }
+
+type store struct{ *blueprint.Store }
+
+// Get implements [Blueprints].
+func (s store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.Blueprint, error) {
+	b, err := s.Store.Get(ctx, tenant, name, version)
+	return b.Blueprint, err
+}
+
+// Config holds what all nodes of a board should agree on.
+type Config struct {
+	// Blueprints are asked for those that a request names. Default: there are none.
+	Blueprints Blueprints
+	// Names is the archive. Default: there is none.
+	Names Names
+	// Bans are asked before a flow or a job is made. Default: nothing is banned.
+	Bans Bans
+	// Logger takes what a person running it should know. Default: none.
+	Logger *slog.Logger
+}
+
+// Engine makes flows and lets them go on. It is safe for concurrent use.
+type Engine struct {
+	board board.Board
+	work  *work.Engine
+	cfg   Config
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	plans map[place]*Plan // of flows that live; any may be forgotten
+}
+
+// place names a flow across contexts.
+type place struct {
+	space board.Space
+	id    domain.FlowID
+}
+
+// New returns an engine on b, whose jobs w runs.
+func New(b board.Board, w *work.Engine, cfg Config) *Engine {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[place]*Plan{}}
+	w.PruneFlowsBy(e.prune)
+	return e
+}
+
+// maxPlans bounds the plans in memory.
+const maxPlans = 1000
+
+// plan returns the plan of a flow of steps.
+func (e *Engine) plan(ctx context.Context, p place) (*Plan, error) {
+	e.mu.Lock()
+	known := e.plans[p]
+	e.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	recs, err := e.board.Get(ctx, p.space, layout.FlowPlan(p.id))
+	if err != nil {
+		return nil, err
+	}
+	text := recs[0].Get(layout.FlowPlanText)
+	if text == "" {
+		return nil, domain.NotFoundf("flow %d has no blueprint on the board of context %d", p.id, p.space)
+	}
+	b, err := decodePlan(text)
+	if err != nil {
+		return nil, err
+	}
+	plan := NewPlan(b)
+	e.keepPlan(p, plan)
+	return plan, nil
+}
+
+func (e *Engine) keepPlan(p place, plan *Plan) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.plans) >= maxPlans {
+		clear(e.plans)
+	}
+	e.plans[p] = plan
+}
+
+// load reads a flow.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) load(ctx context.Context, p place) (domain.Flow, error) {
+	key := domain.FlowKey(p.id)
+	recs, err := e.board.Get(ctx, p.space, key)
+	if err != nil {
+		return domain.Flow{}, err
+	}
+	if recs[0] == nil {
+		return domain.Flow{}, missing(p)
+	}
+	f, err := layout.DecodeFlow(key, recs[0])
+	f.ID = p.id
+	return f, err
+}
+
+func missing(p place) error {
+	return domain.NotFoundf("flow %d does not exist in context %d", p.id, p.space)
+}
+
+// wake adds to b that the keeper looks at a flow.
+func wake(b *board.Batch, id domain.FlowID) {
+	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, layout.Keeper, layout.FlowState(id))
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,192 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const (
+	// keeperLease is how long a keeper has a flow unless it renews.
+	keeperLease = time.Minute
+	// keeperClaim is how many flows are claimed at once.
+	keeperClaim = 128
+	// keeperRounds is how many flows are looked after at once: most of it is
+	// waiting for commits, which the board gathers.
+	keeperRounds = 64
+	// keeperWait bounds one wait for a flow.
+	keeperWait = time.Minute
+	// keeperPause is the rest after the board could not be asked.
+	keeperPause = 500 * time.Millisecond
+)
+
+// Keep looks after flows until ctx ends: it claims those that something has
+// happened to, and lets them go as far as they can. Any number of nodes may.
+// owner is written on leases; it must differ for each life of a process.
+func (e *Engine) Keep(ctx context.Context, owner string) {
+	k := keeper{Engine: e, owner: owner, slots: make(chan struct{}, keeperRounds)}
+	defer k.rounds.Wait()
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: keeperClaim, Owner: owner, Lease: keeperLease, Wait: keeperWait}
+	for ctx.Err() == nil {
+		claimed, err := e.board.Claim(ctx, ask)
+		k.start(ctx, claimed)
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("no flow taken", "err", err)
+			pause(ctx, keeperPause)
+		}
+	}
+}
+
+// keeper looks after flows in this process.
+type keeper struct {
+	*Engine
+	owner  string
+	rounds sync.WaitGroup
+	slots  chan struct{}
+}
+
+// start looks after what was claimed. Plain flows whose last job has ended are
+// the most, and cost least together.
+func (k *keeper) start(ctx context.Context, claimed []board.Claimed) {
+	var ends []*tending
+	for _, c := range claimed {
+		id, ok := layout.ParseFlowState(c.Item)
+		if !ok {
+			k.log.Warn("queued item is no flow", "item", c.Item, "context", uint32(c.Space))
+			k.drop(ctx, c)
+			continue
+		}
+		t := &tending{keeper: k, place: place{c.Space, id}, claimed: c, until: time.Now().Add(keeperLease)}
+		if t.mayEnd() {
+			ends = append(ends, t)
+			continue
+		}
+		k.tend(ctx, t)
+	}
+	if len(ends) > 0 {
+		k.slots <- struct{}{}
+		k.rounds.Go(func() {
+			defer func() { <-k.slots }()
+			for _, t := range k.endTogether(context.WithoutCancel(ctx), ends) {
+				t.run(context.WithoutCancel(ctx))
+			}
+		})
+	}
+}
+
+// tend looks after one flow. What is begun outlives ctx: it is short.
+func (k *keeper) tend(ctx context.Context, t *tending) {
+	k.slots <- struct{}{}
+	k.rounds.Go(func() {
+		defer func() { <-k.slots }()
+		t.run(context.WithoutCancel(ctx))
+	})
+}
+
+// drop lets go of what is no flow.
+func (k *keeper) drop(ctx context.Context, c board.Claimed) {
+	b := board.Batch{Space: c.Space}
+	b.Held(c.Item, k.owner, c.Token).Delete(c.Item)
+	_ = k.board.Commit(ctx, b)
+}
+
+// tending is one flow in a keeper's hands.
+type tending struct {
+	*keeper
+	place   place
+	claimed board.Claimed
+	until   time.Time // when the lease runs out
+	// asked are jobs that were told to end under this lease.
+	asked map[domain.JobID]bool
+	// freshRecord is false once the record has changed since the claim.
+	changed bool
+}
+
+func (t *tending) tenant() domain.TenantID { return domain.TenantID(t.place.space) }
+
+// batch begins a commit that only the holder of the lease can make.
+func (t *tending) batch() board.Batch {
+	b := board.Batch{Space: t.place.space}
+	b.Held(t.claimed.Item, t.owner, t.claimed.Token)
+	return b
+}
+
+// maxTendings bounds the rounds under one lease: a flow that always has more to
+// do goes to the end of the queue, so that others have their turn.
+const maxTendings = 200
+
+// errDone says that the flow is out of our hands.
+var errDone = errors.New("let go of")
+
+// run does rounds until there is nothing left to do. Whatever goes wrong, the
+// lease runs out, and somebody looks again.
+func (t *tending) run(ctx context.Context) {
+	for range maxTendings {
+		err := t.round(ctx)
+		var g *board.GuardError
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errDone):
+			return
+		case errors.As(err, &g) && g.Guard.Kind == board.GuardHeld:
+			return // somebody else has it now
+		case errors.Is(err, domain.ErrConflict):
+			t.changed = true
+			continue
+		default:
+			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+			pause(ctx, keeperPause)
+			t.back(ctx)
+			return
+		}
+	}
+	t.back(ctx)
+}
+
+// back puts the flow at the end of the queue.
+func (t *tending) back(ctx context.Context) {
+	b := t.batch()
+	b.Release(t.claimed.Item).PushLeft(layout.Keeper, t.claimed.Item)
+	// Where this fails the lease runs out.
+	_ = t.board.Commit(ctx, b)
+}
+
+// renew sees to it that the lease lasts for another while.
+//
+// Errors: errDone when it is lost.
+func (t *tending) renew(ctx context.Context) error {
+	if time.Until(t.until) > keeperLease*2/3 {
+		return nil
+	}
+	asked := time.Now()
+	answers, err := t.board.Extend(ctx, t.owner, keeperLease, []board.Held{{Space: t.place.space, Item: t.claimed.Item, Token: t.claimed.Token}})
+	if err != nil {
+		return err
+	}
+	if answers[0] == board.Lost {
+		return errDone
+	}
+	t.until = asked.Add(keeperLease)
+	return nil
+}
+
+// RecoverLease brings back a flow whose keeper was lost. It reports whether the
+// lease is one of a flow.
+func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, err error) {
+	if _, ours = layout.ParseFlowState(l.Item); !ours {
+		return false, nil
+	}
+	b := board.Batch{Space: l.Space}
+	b.Lapsed(l.Item, l.Token).Release(l.Item).PushRight(layout.Keeper, l.Item)
+	err = e.board.Commit(ctx, b)
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil
+	}
+	return true, err
+}

@@ -1,0 +1,343 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Verb is what a person asks of a flow.
+type Verb string
+
+// The verbs.
+const (
+	OrderCancel  Verb = "cancel"
+	OrderRetry   Verb = "retry"
+	OrderSkip    Verb = "skip"
+	OrderApprove Verb = "approve"
+	OrderReject  Verb = "reject"
+	OrderUpdate  Verb = "update"
+	OrderDelete  Verb = "delete"
+)
+
+// Order is what a person asks of a flow. It lies on the board until the keeper
+// has done it.
+type Order struct {
+	ID   string         `json:"id"`
+	Verb Verb           `json:"verb"`
+	By   domain.ActorID `json:"by"`
+	AtMs int64          `json:"at_ms"`
+	// Step is whose turn it is: of skip, approve and reject.
+	Step string `json:"step,omitempty"`
+	// Text is what the person says about it.
+	Text string `json:"text,omitempty"`
+	// Failed lets a retry start failed parts again too, not only those in error.
+	Failed bool `json:"failed,omitempty"`
+	// Steps are the changes of an update.
+	Steps map[string]StepChange `json:"steps,omitempty"`
+}
+
+// order does one order, or says why not.
+func (a *advancer) order(o Order) {
+	if _, twice := a.s.answered(o.ID); twice {
+		return
+	}
+	text := ""
+	if err := a.obey(o); err != nil {
+		text = err.Error()
+	}
+	a.s.answer(o.ID, text)
+}
+
+func (a *advancer) obey(o Order) error {
+	switch o.Verb {
+	case OrderCancel:
+		return a.cancel(o)
+	case OrderDelete:
+		a.s.Delete = true
+		if a.ended() {
+			return nil
+		}
+		return a.cancel(o)
+	case OrderRetry:
+		return a.retry(o)
+	case OrderUpdate:
+		return a.update(o)
+	}
+	i, known := a.p.index[o.Step]
+	if !known {
+		return domain.NotFoundf("the flow has no step %q", o.Step)
+	}
+	if o.Verb == OrderSkip {
+		return a.skip(i)
+	}
+	return a.decide(i, o)
+}
+
+// ended reports whether all steps have.
+func (a *advancer) ended() bool {
+	return !slices.ContainsFunc(a.s.Steps, func(s StepState) bool { return !s.Status.Done() })
+}
+
+func (a *advancer) cancel(o Order) error {
+	if a.ended() {
+		return domain.Conflictf("the flow has ended")
+	}
+	if a.s.Cancelled == "" {
+		a.s.Cancelled = fmt.Sprint(uint32(o.By))
+	}
+	return nil
+}
+
+// cancelling says why a flow cannot go on that is on its way to its end.
+func (a *advancer) cancelling() error {
+	if a.s.Cancelled == "" || a.ended() {
+		return nil
+	}
+	return domain.Conflictf("the flow is being cancelled; wait until it has ended")
+}
+
+// skip skips a step that has not begun, or accepts one that ended badly.
+func (a *advancer) skip(i int) error {
+	s, st := &a.p.Steps[i], &a.s.Steps[i]
+	switch {
+	case !s.MaySkip:
+		return domain.Conflictf("step %s does not allow to be skipped: its blueprint does not set may_skip", s.Name)
+	case st.Status == Dormant:
+		st.Skip = true
+	case st.Status.Begun():
+		return domain.Conflictf("step %s is %s; only one that has not begun, or ended badly, can be skipped", s.Name, st.Status)
+	case st.Status.class() == well:
+		return domain.Conflictf("step %s is %s already", s.Name, st.Status)
+	default:
+		if err := a.cancelling(); err != nil {
+			return err
+		}
+		a.end(i, Skipped, "skipped by hand after it ended badly")
+		a.resume()
+	}
+	return nil
+}
+
+// decide approves or rejects.
+func (a *advancer) decide(i int, o Order) error {
+	s, st := &a.p.Steps[i], &a.s.Steps[i]
+	switch {
+	case s.KindOr() != domain.StepApproval:
+		return domain.Conflictf("step %s is of kind %s; only approvals can be approved or rejected", s.Name, s.KindOr())
+	case st.Status == Dormant:
+		return domain.Conflictf("step %s does not wait for a decision yet", s.Name)
+	case st.Status != Running:
+		return domain.Conflictf("step %s has been decided: it is %s", s.Name, st.Status)
+	}
+	st.Result = map[string]string{"by": fmt.Sprint(uint32(o.By)), "comment": o.Text}
+	if o.Verb == OrderApprove {
+		a.end(i, Succeeded, "approved by actor "+st.Result["by"])
+		return nil
+	}
+	text := "rejected by actor " + st.Result["by"]
+	if o.Text != "" {
+		text += ": " + o.Text
+	}
+	if s.MayFail {
+		a.end(i, FailedAccepted, text)
+		return nil
+	}
+	a.end(i, Failed, text)
+	a.mayAbort(i, &Unit{Outcome: string(work.OutcomeFailed)})
+	return nil
+}
+
+// retry starts again what ended badly.
+func (a *advancer) retry(o Order) error {
+	if err := a.cancelling(); err != nil {
+		return err
+	}
+	again, failures := 0, 0
+	for i := range a.s.Steps {
+		st := &a.s.Steps[i]
+		n, f := a.retryStep(i, o.Failed)
+		again, failures = again+n, failures+f
+		if n > 0 {
+			st.EndMs = 0
+		}
+	}
+	switch {
+	case again == 0 && failures > 0:
+		return domain.Conflictf("nothing of the flow ended in error, but %d of it failed: say so (--failed) to start that again too", failures)
+	case again == 0:
+		return domain.Conflictf("nothing of the flow ended in error")
+	}
+	a.resume()
+	return nil
+}
+
+// retryStep starts the bad units of a step again. It returns how many, and how
+// many it left because they failed.
+func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
+	st := &a.s.Steps[i]
+	if st.Status.class() == well {
+		return 0, 0 // what ended badly in it was accepted, or skipped by hand
+	}
+	var kept []Unit
+	for _, u := range st.Bad {
+		if !a.isFault(&u) && !failedToo {
+			kept = append(kept, u)
+			failures++
+			continue
+		}
+		again++
+		st.Open = append(st.Open, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
+		a.d.Again = append(a.d.Again, u.Job)
+	}
+	st.Bad = kept
+	class := st.Status.class()
+	switch {
+	case again > 0 || (class == fault || class == failure && failedToo) && st.Split != nil && st.left():
+		st.Status, st.Text = Running, ""
+		if st.left() {
+			st.Status = Open
+		}
+		return max(again, 1), failures
+	case (class == fault || class == failure && failedToo) && len(st.Bad) == 0:
+		// It never had jobs: skipped with others, rejected, or by its condition.
+		st.reset()
+		return 1, 0
+	case class == failure:
+		failures = max(failures, 1)
+	}
+	return 0, failures
+}
+
+// resume lets a flow go on that was ending, or had ended: steps that were
+// skipped because of others are looked at again.
+func (a *advancer) resume() {
+	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled, a.s.Delete = "", 0, false, "", false
+	for i := range a.s.Steps {
+		st := &a.s.Steps[i]
+		if st.Status == SkippedByError || st.Status == SkippedByFailure {
+			st.reset()
+		}
+	}
+	a.d.Reopened = true
+}
+
+// reset lets a step begin anew, with what people have asked of it.
+func (s *StepState) reset() {
+	*s = StepState{Status: Dormant, Skip: s.Skip, Change: s.Change, Retries: s.Retries}
+}
+
+// update changes steps that have not ended.
+//
+// Source: seed 004, "job update", of sizes, windows and picks.
+func (a *advancer) update(o Order) error {
+	if len(o.Steps) == 0 {
+		return domain.Invalidf("the update changes nothing")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Steps)) {
+		if err := a.mayUpdate(name, o.Steps[name]); err != nil {
+			return err
+		}
+	}
+	for name, c := range o.Steps {
+		a.updateStep(a.p.index[name], c)
+	}
+	return nil
+}
+
+func (a *advancer) mayUpdate(name string, c StepChange) error {
+	i, known := a.p.index[name]
+	if !known {
+		return domain.NotFoundf("the flow has no step %q", name)
+	}
+	s, st := &a.p.Steps[i], &a.s.Steps[i]
+	var cannot []string
+	for field, given := range map[string]bool{"params": len(c.Params) > 0, "after": c.After != 0, "timeout": c.Timeout != 0, "may_fail": c.MayFail != nil,
+		"count": c.Count != 0, "start": c.Start != nil} {
+		if given {
+			cannot = append(cannot, field)
+		}
+	}
+	slices.Sort(cannot)
+	switch {
+	case len(cannot) > 0:
+		return domain.Invalidf("step %s: %s cannot be changed while the flow lives; size, window, end, endless and retries can", name, strings.Join(cannot, ", "))
+	case st.Status.Done():
+		return domain.Conflictf("step %s has ended: it is %s", name, st.Status)
+	case c.Window < 0 || c.Window > domain.MaxWindow:
+		return domain.Invalidf("step %s: window %d: want 1 to %d", name, c.Window, domain.MaxWindow)
+	case c.Retries != nil && (*c.Retries < 0 || *c.Retries > 255):
+		return domain.Invalidf("step %s: retries %d: want 0 to 255", name, *c.Retries)
+	case (c.Size != 0 || c.End != nil || c.Endless != nil) && s.KindOr() != domain.StepPack:
+		return domain.Invalidf("step %s is of kind %s; size, end and endless are those of packs", name, s.KindOr())
+	case c.Window != 0 && s.Shard == nil && s.Pack == nil:
+		return domain.Invalidf("step %s is of kind %s; only shards and packs have a window", name, s.KindOr())
+	case c.End != nil && *c.End < -1:
+		return domain.Invalidf("step %s: end %d: want 0 or more, or -1 for none", name, *c.End)
+	case c.Size < 0:
+		return domain.Invalidf("step %s: size %d: want 1 or more", name, c.Size)
+	case c.Endless != nil && *c.Endless:
+		return domain.Invalidf("step %s: an end can be set, not taken away", name)
+	case c.Size == 0 && c.Window == 0 && c.Retries == nil && c.End == nil && c.Endless == nil:
+		return domain.Invalidf("step %s: the update changes nothing", name)
+	}
+	return nil
+}
+
+// updateStep changes what is made from now on. A step that has not begun keeps
+// the changes until then.
+func (a *advancer) updateStep(i int, c StepChange) {
+	st := &a.s.Steps[i]
+	if c.Retries != nil {
+		st.Retries = c.Retries
+	}
+	if st.Split == nil {
+		merged := c
+		if old := st.Change; old != nil {
+			merged = old.over(c)
+		}
+		st.Change = &merged
+		return
+	}
+	st.Split.apply(c, st.At)
+	if st.left() && st.Status == Running {
+		st.Status = Open
+	}
+}
+
+// apply changes a split of which everything before at has been made.
+func (s *Split) apply(c StepChange, at int64) {
+	if c.Window != 0 {
+		s.Window = c.Window
+	}
+	if c.Size != 0 {
+		s.Size = c.Size
+	}
+	if c.End != nil {
+		s.End, s.Endless = max(min(*c.End, lastOffset), at-1), false
+	}
+	if c.Endless != nil && s.Endless {
+		s.End, s.Endless = at-1, false
+	}
+}
+
+// over is a change with a later one over it.
+func (c StepChange) over(later StepChange) StepChange {
+	if later.Window != 0 {
+		c.Window = later.Window
+	}
+	if later.Size != 0 {
+		c.Size = later.Size
+	}
+	if later.End != nil {
+		c.End = later.End
+	}
+	if later.Endless != nil {
+		c.Endless = later.Endless
+	}
+	return c
+}

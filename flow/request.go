@@ -1,0 +1,70 @@
+package flow
+
+import (
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Request asks for one flow: of a stored blueprint, of one that comes with the
+// request, or of jobs.
+type Request struct {
+	Caller domain.ActorID
+
+	// Blueprint is the name of a stored one, Version which of it; 0 is the newest.
+	Blueprint string
+	Version   int
+	// Plan is a blueprint that is not stored.
+	Plan *domain.Blueprint
+	// Jobs are those of a plain flow; their dependends are its edges. Ids are
+	// chosen here: what they have as ID names them within the request.
+	Jobs []*domain.Job
+
+	// Trigger is the second half of the flow's business name: one flow of a
+	// blueprint and a trigger is made, ever. "" is a name of its own.
+	Trigger string
+	// Params and Env go over the blueprint's.
+	Params, Env map[string]string
+	// Priority goes over the blueprint's, where it is not 0.
+	Priority int
+	// After is an instant before which nothing of the flow begins.
+	After domain.Instant
+	// OnError goes over the blueprint's, where it is given.
+	OnError domain.OnError
+	// Skip names steps to skip; they must allow it.
+	Skip []string
+	// Steps change steps of the blueprint, by name.
+	Steps map[string]StepChange
+	// Schedule is the schedule that asks.
+	Schedule string
+	// Also, if given, adds guards and operations to the commit that makes the
+	// flow. It may be called more than once.
+	Also func(b *board.Batch, id domain.FlowID)
+}
+
+// StepChange is what a request changes of a step; zero fields change nothing.
+type StepChange struct {
+	Params  map[string]string `json:"params,omitzero"`
+	After   domain.Instant    `json:"after,omitzero"`
+	Retries *int              `json:"retries,omitzero"`
+	Timeout domain.Span       `json:"timeout,omitzero"`
+	MayFail *bool             `json:"may_fail,omitzero"`
+	Window  int               `json:"window,omitzero"`
+	// Count, Size, Start, End, Endless change how the step is split.
+	Count   int    `json:"count,omitzero"`
+	Size    int64  `json:"size,omitzero"`
+	Start   *int64 `json:"start,omitzero"`
+	End     *int64 `json:"end,omitzero"`
+	Endless *bool  `json:"endless,omitzero"`
+}
+
+// Receipt is the answer for one requested flow.
+type Receipt struct {
+	ID domain.FlowID
+	// Existing is true when a flow of that name was there already: nothing was
+	// done.
+	Existing bool
+	// Archived is true when that one is in the archive only.
+	Archived bool
+	// Err is why the flow was refused.
+	Err error
+}

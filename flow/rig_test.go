@@ -1,0 +1,315 @@
+package flow_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// words is a runtime inside the process whose scripts are lines of a few
+// words, so that it works in a synctest bubble:
+//
+//	fail TEXT       the script says that it failed
+//	crash           it ends as by a signal
+//	set KEY VALUE   a key of the result
+//	gate NAME       it waits until the test opens the gate
+//	sleep 3s        virtual time
+//	need STEP KEY   puts what a step before it gave into the result
+//	failonce        fails at its first run of all
+type words struct {
+	mu    sync.Mutex
+	gates map[string]chan struct{}
+	runs  map[string]int // by job key
+	seen  []input        // by start
+	now   int
+	most  int
+}
+
+// input is what a script finds.
+type input struct {
+	Job    string
+	Params map[string]string
+	Needs  map[string]struct {
+		State  string
+		Result map[string]string
+	}
+	Step  string
+	Shard *struct{ Index, Total int64 }
+	Pack  *struct{ ID, Start, End int64 }
+	env   map[string]string
+}
+
+func newWords() *words { return &words{gates: map[string]chan struct{}{}, runs: map[string]int{}} }
+
+func (w *words) Type() domain.ScriptType { return "words" }
+func (w *words) Info() script.Info {
+	return script.Info{Summary: "words", Slots: 64, InProcess: true}
+}
+func (w *words) Check(context.Context) error { return nil }
+func (w *words) Close() error                { return nil }
+
+func (w *words) gate(name string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gates[name] == nil {
+		w.gates[name] = make(chan struct{})
+	}
+	return w.gates[name]
+}
+
+func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
+	in := input{Job: t.Name, env: t.Env}
+	if len(t.Input) > 0 {
+		if err := json.Unmarshal(t.Input, &in); err != nil {
+			return script.Outcome{}, err
+		}
+	}
+	w.mu.Lock()
+	w.runs[t.Name]++
+	first := w.runs[t.Name] == 1
+	w.seen = append(w.seen, in)
+	w.now++
+	w.most = max(w.most, w.now)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.now--
+		w.mu.Unlock()
+	}()
+	out := script.Outcome{Verdict: script.Succeeded, Result: map[string]string{"exit_code": "0"}}
+	for line := range strings.Lines(t.Script) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch word {
+		case "fail":
+			return failed(1, rest), nil
+		case "failonce":
+			if first {
+				return failed(1, "at first"), nil
+			}
+		case "crashonce":
+			if first {
+				return failed(137, "killed"), nil
+			}
+		case "crash":
+			return failed(137, "killed"), nil
+		case "failshard":
+			if in.Shard != nil && fmt.Sprint(in.Shard.Index) == rest {
+				return failed(1, "shard "+rest), nil
+			}
+		case "set":
+			name, value, _ := strings.Cut(rest, " ")
+			out.Result[name] = value
+		case "need":
+			step, name, _ := strings.Cut(rest, " ")
+			out.Result["got"] = in.Needs[step].Result[name]
+		case "sleep":
+			d, err := time.ParseDuration(rest)
+			if err != nil {
+				return script.Outcome{}, err
+			}
+			select {
+			case <-time.After(d):
+			case <-ctx.Done():
+				return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
+			}
+		case "gate":
+			select {
+			case <-w.gate(rest):
+			case <-ctx.Done():
+				return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
+			}
+		}
+	}
+	return out, nil
+}
+
+func failed(code int, text string) script.Outcome {
+	return script.Outcome{Verdict: script.Failed, ExitCode: code, Error: text, Result: map[string]string{"exit_code": fmt.Sprint(code)}}
+}
+
+const tenant = domain.TenantID(1)
+
+// rig is a board with nodes of an engine each.
+type rig struct {
+	*testing.T
+	board  board.Board
+	work   *work.Engine
+	flows  *flow.Engine
+	words  *words
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+func newRig(t *testing.T) *rig { return newRigOn(t, memboard.Open(), flow.Config{}) }
+
+func newRigOn(t *testing.T, b board.Board, cfg flow.Config) *rig {
+	contexts := board.Batch{}
+	if err := b.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &rig{T: t, board: b, words: newWords(), ctx: t.Context(), cancel: cancel}
+	r.work = work.New(b, work.Config{})
+	r.flows = flow.New(b, r.work, cfg)
+	r.node(ctx, "n1")
+	t.Cleanup(func() { r.stop(); b.Close() })
+	return r
+}
+
+// node starts a runner, a keeper and the routines.
+func (r *rig) node(ctx context.Context, name string) {
+	owner := name + "/a"
+	runner := work.NewRunner(r.work, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{r.words}, Grace: time.Second})
+	log := slog.New(slog.DiscardHandler)
+	r.wg.Go(func() { _ = runner.Run(ctx) })
+	r.wg.Go(func() { r.flows.Keep(ctx, owner) })
+	r.wg.Go(func() {
+		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+			clockwork.Alarms(r.board, log, func(ctx context.Context, a board.Alarm) (bool, error) {
+				if ours, err := r.flows.HandleAlarm(ctx, a); ours || err != nil {
+					return ours, err
+				}
+				return r.work.HandleAlarm(ctx, a)
+			}, nil),
+			clockwork.Leases(r.board, log, func(ctx context.Context, l board.Lease) (bool, error) {
+				if ours, err := r.flows.RecoverLease(ctx, l); ours || err != nil {
+					return ours, err
+				}
+				return r.work.RecoverLease(ctx, l)
+			}),
+			clockwork.Audits(r.board, r.work, r.flows, log, nil),
+		})
+	})
+}
+
+func (r *rig) stop() {
+	r.cancel()
+	r.wg.Wait()
+}
+
+// submit makes a flow of a request.
+func (r *rig) submit(q flow.Request) domain.FlowID {
+	r.Helper()
+	q.Caller = 1
+	receipts, err := r.flows.Submit(r.ctx, tenant, []flow.Request{q})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if receipts[0].Err != nil {
+		r.Fatalf("submit: %v", receipts[0].Err)
+	}
+	return receipts[0].ID
+}
+
+// steps makes a flow of a blueprint of these steps.
+func (r *rig) steps(steps ...domain.Step) domain.FlowID {
+	r.Helper()
+	return r.submit(flow.Request{Plan: blueprint(steps...)})
+}
+
+func blueprint(steps ...domain.Step) *domain.Blueprint {
+	return &domain.Blueprint{Name: "test", Steps: steps}
+}
+
+// step is a single step.
+func step(name, text string, change ...func(*domain.Step)) domain.Step {
+	s := domain.Step{Name: name, Script: text + "\n", ScriptType: "words"}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func needs(names ...string) func(*domain.Step) {
+	return func(s *domain.Step) { s.Needs = names }
+}
+
+func phase(n int) func(*domain.Step) { return func(s *domain.Step) { s.Phase = n } }
+
+func mayFail(s *domain.Step) { s.MayFail = true }
+func maySkip(s *domain.Step) { s.MaySkip = true }
+
+func shards(count, window int) func(*domain.Step) {
+	return func(s *domain.Step) { s.Shard = &domain.Shard{Count: count, Window: window} }
+}
+
+func packs(size, start, end int64) func(*domain.Step) {
+	return func(s *domain.Step) { s.Pack = &domain.Pack{Size: size, Start: start, End: &end} }
+}
+
+// wait returns the ended flow.
+func (r *rig) wait(id domain.FlowID) flow.View {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.ctx, 48*time.Hour) // virtual time
+	defer cancel()
+	v, err := r.flows.Wait(ctx, tenant, id, nil)
+	if err != nil {
+		now, _ := r.flows.Show(r.ctx, tenant, id)
+		r.Fatalf("wait for flow %d: %v; %+v", id, err, now)
+	}
+	return v
+}
+
+func (r *rig) show(id domain.FlowID) flow.View {
+	r.Helper()
+	v, err := r.flows.Show(r.ctx, tenant, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+// want checks how a flow ended, and the statuses of its steps.
+func (r *rig) want(id domain.FlowID, reason domain.FlowReason, statuses ...string) flow.View {
+	r.Helper()
+	v := r.wait(id)
+	if v.Reason != reason {
+		r.Errorf("flow %d: got %s (%s), want %s", id, v.Reason, v.Error, reason)
+	}
+	r.wantSteps(v, statuses...)
+	return v
+}
+
+// wantSteps checks "name status" of steps.
+func (r *rig) wantSteps(v flow.View, statuses ...string) {
+	r.Helper()
+	got := map[string]flow.StepView{}
+	for _, s := range v.Steps {
+		got[s.Name] = s
+	}
+	for _, text := range statuses {
+		name, want, _ := strings.Cut(text, " ")
+		if s := got[name]; string(s.Status) != want {
+			r.Errorf("flow %d, step %s: got %s (%s), want %s", v.ID, name, s.Status, s.Text, want)
+		}
+	}
+}
+
+// act has an order done.
+func (r *rig) act(id domain.FlowID, o flow.Order) error {
+	o.By = 9
+	_, err := r.flows.Act(r.ctx, tenant, id, o)
+	return err
+}
+
+func (r *rig) mustAct(id domain.FlowID, o flow.Order) {
+	r.Helper()
+	if err := r.act(id, o); err != nil {
+		r.Fatalf("%s: %v", o.Verb, err)
+	}
+}

@@ -1,0 +1,197 @@
+package flow
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Status is where a step stands.
+//
+// Source: seed 004, "step states".
+type Status string
+
+// The statuses of a step. The first three are not ends.
+const (
+	Dormant          Status = "dormant"
+	Open             Status = "open"    // some of its jobs are made
+	Running          Status = "running" // all are
+	Succeeded        Status = "succeeded"
+	Failed           Status = "failed"  // a script said so
+	Errored          Status = "errored" // something unexpected
+	Skipped          Status = "skipped" // asked for, or by `when`
+	SkippedByFailure Status = "skipped_by_failure"
+	SkippedByError   Status = "skipped_by_error"
+	FailedAccepted   Status = "failed_accepted" // may_fail
+)
+
+// Done reports whether the step has ended.
+func (s Status) Done() bool { return s != Dormant && s != Open && s != Running && s != "" }
+
+// Begun reports whether the step has jobs that have not all ended, or waits
+// for a person.
+func (s Status) Begun() bool { return s == Open || s == Running }
+
+// class is what an end means to those that need the step.
+type class int
+
+const (
+	undecided class = iota
+	well
+	failure
+	fault // wins over failure
+)
+
+func (s Status) class() class {
+	switch s {
+	case Succeeded, Skipped, FailedAccepted:
+		return well
+	case Failed, SkippedByFailure:
+		return failure
+	case Errored, SkippedByError:
+		return fault
+	}
+	return undecided
+}
+
+// State is all that the keeper remembers of a flow between two rounds.
+type State struct {
+	// Steps are those of the plan, in its order; none for a plain flow.
+	Steps []StepState `json:"steps,omitempty"`
+	// Aborted is the step, or job, whose end made the flow abort.
+	Aborted string `json:"aborted,omitempty"`
+	// AbortPhase is the largest phase that the abort ends, AbortFault whether it
+	// was for an error rather than a failure.
+	AbortPhase int  `json:"abort_phase,omitempty"`
+	AbortFault bool `json:"abort_fault,omitempty"`
+	// Cancelled is who asked to end it.
+	Cancelled string `json:"cancelled,omitempty"`
+	// Swept is set once a plain flow's jobs have been ended for that.
+	Swept bool `json:"swept,omitempty"`
+	// Delete is set where the flow is to be removed once it has ended.
+	Delete bool `json:"delete,omitempty"`
+	// Redo are jobs that are being started again: those that ended until RedoMs.
+	Redo   []domain.JobID `json:"redo,omitempty"`
+	RedoMs int64          `json:"redo_ms,omitempty"`
+	// Held is how many jobs of a large plain flow wait for it to be written,
+	// beginning with the first; Begun of them have been let go.
+	Held  int `json:"held,omitempty"`
+	Begun int `json:"begun,omitempty"`
+	// Writing is set while a large flow is being written.
+	Writing bool `json:"writing,omitempty"`
+	// Answers are what became of the last orders.
+	Answers []Answer `json:"answers,omitempty"`
+}
+
+// StepState is what is remembered of one step.
+type StepState struct {
+	Status Status `json:"status"`
+	// Text says why it ended as it did, or what it waits for.
+	Text string `json:"text,omitempty"`
+	// Next is the index or pack to make next, At where that pack starts.
+	Next int64 `json:"next,omitempty"`
+	At   int64 `json:"at,omitempty"`
+	// Open are units whose job has not ended, Bad those that did not end well.
+	Open []Unit `json:"open,omitempty"`
+	Bad  []Unit `json:"bad,omitempty"`
+	// Done are the indexes or offsets that ended well.
+	Done Ranges `json:"done,omitempty"`
+	// Lost are units whose job is gone, to be made once more.
+	Lost []Unit `json:"lost,omitempty"`
+	// Split is how the step is split, from its opening on.
+	Split *Split `json:"split,omitempty"`
+	// Job is the only job of a single step.
+	Job domain.JobID `json:"job,omitempty"`
+	// Skip is set where somebody asked to skip the step.
+	Skip bool `json:"skip,omitempty"`
+	// Change waits for the step to open.
+	Change *StepChange `json:"change,omitempty"`
+	// Retries goes over the plan's.
+	Retries *int `json:"retries,omitempty"`
+	// Result is that of a step without jobs: who approved.
+	Result  map[string]string `json:"result,omitempty"`
+	SinceMs int64             `json:"since_ms,omitempty"` // its opening
+	EndMs   int64             `json:"end_ms,omitempty"`
+}
+
+// Unit is a part of a step that one job does.
+type Unit struct {
+	ID      int64        `json:"id"` // index or pack; 0 of a single step
+	Start   int64        `json:"start"`
+	End     int64        `json:"end"`
+	Job     domain.JobID `json:"job,omitempty"`
+	Outcome string       `json:"outcome,omitempty"` // of one that ended badly; see work.Outcome
+	Text    string       `json:"text,omitempty"`
+}
+
+// Split is how a step is split into units. Of a shard, units are its indexes;
+// of a pack ranges of Size.
+type Split struct {
+	Pack    bool  `json:"pack,omitempty"`
+	Total   int64 `json:"total,omitempty"` // the count of a shard
+	Size    int64 `json:"size"`
+	Start   int64 `json:"start"`
+	End     int64 `json:"end"` // included
+	Endless bool  `json:"endless,omitempty"`
+	Window  int   `json:"window"`
+}
+
+// Answer is what became of an order: Error is "" where it was done.
+type Answer struct {
+	ID    string `json:"id"`
+	Error string `json:"error,omitempty"`
+}
+
+// maxAnswers bounds the answers that are kept.
+const maxAnswers = 32
+
+// clone copies the state so deeply that the copy can be changed.
+func (s State) clone() State {
+	s.Steps = slices.Clone(s.Steps)
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		st.Open, st.Bad, st.Lost, st.Done = slices.Clone(st.Open), slices.Clone(st.Bad), slices.Clone(st.Lost), slices.Clone(st.Done)
+		st.Result = maps.Clone(st.Result)
+		if st.Split != nil {
+			split := *st.Split
+			st.Split = &split
+		}
+	}
+	s.Answers, s.Redo = slices.Clone(s.Answers), slices.Clone(s.Redo)
+	return s
+}
+
+// answer keeps what became of an order.
+func (s *State) answer(id, text string) {
+	s.Answers = append(s.Answers, Answer{id, text})
+	if n := len(s.Answers) - maxAnswers; n > 0 {
+		s.Answers = slices.Delete(s.Answers, 0, n)
+	}
+}
+
+// answered finds what became of an order.
+func (s *State) answered(id string) (Answer, bool) {
+	i := slices.IndexFunc(s.Answers, func(a Answer) bool { return a.ID == id })
+	if i < 0 {
+		return Answer{}, false
+	}
+	return s.Answers[i], true
+}
+
+// bad reports whether a unit ended by an error, not by a failure of its script.
+func (u *Unit) fault() bool { return u.Outcome != string(work.OutcomeFailed) }
+
+// left reports whether there are units to make.
+func (s *StepState) left() bool {
+	return len(s.Lost) > 0 || s.Split != nil && s.At <= s.Split.last()
+}
+
+// last is the last index or offset.
+func (s *Split) last() int64 {
+	if s.Endless {
+		return lastOffset
+	}
+	return s.End
+}

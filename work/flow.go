@@ -1,0 +1,312 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file is what flows need of jobs, and how jobs tell their flow that they
+// have ended.
+
+// Outcome is how a job of a flow ended, in one letter: it stands in the entry
+// of [layout.FlowEnded].
+type Outcome byte
+
+// The outcomes.
+const (
+	OutcomeSucceeded Outcome = 's'
+	OutcomeFailed    Outcome = 'f' // the script said so
+	OutcomeErrored   Outcome = 'e' // something unexpected
+	OutcomeAborted   Outcome = 'a' // by its flow
+	OutcomeCancelled Outcome = 'c'
+	OutcomeSkipped   Outcome = 'd' // what it needed did not end well
+)
+
+// maxFailedExit is the last exit code by which a script says that it failed;
+// those above are the shell's and the system's.
+const maxFailedExit = 124
+
+// OutcomeOf says how a job ended.
+func OutcomeOf(j *domain.Job) Outcome {
+	return outcome(ending{status: j.Status, reason: j.Reason, exitCode: j.ExitCode})
+}
+
+func outcome(n ending) Outcome {
+	switch {
+	case n.status == domain.JobFinished:
+		return OutcomeSucceeded
+	case n.reason == domain.ReasonFlowAborted:
+		return OutcomeAborted
+	case n.reason == domain.ReasonCancelled:
+		return OutcomeCancelled
+	case n.reason == domain.ReasonDependencyFailed:
+		return OutcomeSkipped
+	case n.reason == domain.ReasonScriptFailed && (n.exitCode == nil || *n.exitCode >= 0 && *n.exitCode <= maxFailedExit):
+		return OutcomeFailed
+	}
+	return OutcomeErrored
+}
+
+// Ending is an entry of [layout.FlowEnded].
+type Ending struct {
+	Job     domain.JobID
+	Outcome Outcome
+	Text    string // what went wrong
+}
+
+// ParseEnding reads an entry: "<outcome> <job id> <text>".
+func ParseEnding(entry string) (n Ending, ok bool) {
+	what, rest, _ := strings.Cut(entry, " ")
+	id, text, _ := strings.Cut(rest, " ")
+	number, err := strconv.ParseUint(id, 10, 32)
+	if len(what) != 1 || err != nil {
+		return n, false
+	}
+	return Ending{domain.JobID(number), Outcome(what[0]), text}, true
+}
+
+// maxEndingText bounds the text of an entry.
+const maxEndingText = 300
+
+// report adds to b what the end of j means to its flow. One that the keeper
+// made, and one that did not end well, wakes the keeper; else the flow's
+// counter is all: who makes it zero queues the flow.
+func report(b *board.Batch, j *domain.Job, n ending) {
+	item, waits := layout.FlowState(j.FlowID), layout.FlowWaits(j.FlowID)
+	if n.status == domain.JobFinished {
+		addParams(b, j, n.result)
+	}
+	if j.Stepped || n.status != domain.JobFinished {
+		text := n.text
+		if len(text) > maxEndingText {
+			text = strings.ToValidUTF8(text[:maxEndingText], "") + "…"
+		}
+		b.PushLeft(layout.FlowEnded(j.FlowID), string(outcome(n))+" "+strconv.FormatUint(uint64(j.ID), 10)+" "+text)
+	}
+	if !j.Stepped {
+		b.Countdown(waits, layout.WaitsPlain, layout.Keeper, item)
+	}
+	if j.Stepped || n.status != domain.JobFinished {
+		b.Countdown(waits, layout.WaitsArmed, layout.Keeper, item)
+	}
+}
+
+// addParams keeps what a job gives to those after it.
+func addParams(b *board.Batch, j *domain.Job, result map[string]string) {
+	var fields []board.Field
+	for name, value := range result {
+		if strings.HasPrefix(name, "params.") || strings.HasPrefix(name, "steps.") {
+			fields = append(fields, board.Field{Name: name, Value: value})
+		}
+	}
+	if len(fields) > 0 {
+		b.Set(layout.FlowParams(j.FlowID), fields...)
+	}
+}
+
+// CheckFlowJob is what Submit checks of a job.
+//
+// Errors: [domain.ErrInvalid].
+func (e *Engine) CheckFlowJob(j *domain.Job) error {
+	if err := j.Validate(); err != nil {
+		return err
+	}
+	if e.cfg.Served != nil && !e.cfg.Served(j.ScriptType) {
+		return unknownType(j.ScriptType)
+	}
+	return validatePrerequisites(j.Prerequisites)
+}
+
+func unknownType(t domain.ScriptType) error {
+	return domain.Invalidf("script type %q is not known here; configure a runtime for it, or use one that `ramet runner list` shows", t)
+}
+
+// Place is how AddFlowJob writes a job.
+type Place struct {
+	// Held keeps the job back until [Begin]: its flow is not written yet.
+	Held bool
+	// Followers are the entries of those that wait for it.
+	Followers []string
+}
+
+// AddFlowJob adds to b the operations that make a job of a flow, with its guard
+// that the id is free. All it depends on must be made in the same flow and
+// before it may run. It returns the queue it goes to, "" where it waits: the
+// caller pushes it there, several at once.
+func AddFlowJob(b *board.Batch, j *domain.Job, p Place, now time.Time) (queue string) {
+	key := j.Key().String()
+	j.Status, j.Waits, j.Followers = domain.JobDispatched, len(j.Dependends), len(p.Followers)
+	j.CreatedAt, j.UpdatedAt = domain.At(now), domain.At(now)
+	if j.Waits > 0 {
+		j.Status = domain.JobWaiting
+	}
+	b.Absent(key)
+	wait(b, j, now)
+	if p.Held {
+		j.Waits++
+	}
+	if j.Waits == 0 {
+		j.QueuedMs = now.UnixMilli()
+	}
+	b.Set(key, jobFields(j)...)
+	b.Live(key, now)
+	if len(p.Followers) > 0 {
+		b.PushRight(layout.Followers(j.Key()), p.Followers...)
+	}
+	if j.Waits > 0 {
+		return ""
+	}
+	return layout.Queue(j)
+}
+
+// Begin adds to b that a job which was written as held may begin.
+func Begin(b *board.Batch, key domain.JobKey, queue string, now time.Time) {
+	b.Countdown(key.String(), layout.JobWaits, queue, key.String(), ready(now))
+}
+
+// Abort ends a job of a flow that nobody runs.
+//
+// held is true where somebody runs it; one that has ended, or is gone, is no error.
+func (e *Engine) Abort(ctx context.Context, tenant domain.TenantID, key domain.JobKey, text string) (held bool, err error) {
+	err = e.endUnheld(ctx, layout.SpaceOf(tenant), key, ending{status: domain.JobError, reason: domain.ReasonFlowAborted, text: text})
+	switch {
+	case errors.Is(err, errHeld):
+		return true, nil
+	case errors.Is(err, errEnded) || errors.Is(err, domain.ErrNotFound):
+		return false, nil
+	}
+	return false, err
+}
+
+// RetryInFlow is [Engine.Retry] of a job of a flow, for the flow.
+func (e *Engine) RetryInFlow(ctx context.Context, tenant domain.TenantID, key domain.JobKey) error {
+	_, err := e.retry(ctx, tenant, key, func(*domain.Job) error { return nil })
+	return err
+}
+
+// flowEnvFor is how long the environment of a flow is kept in memory: nobody
+// changes it but a foreign program before the flow begins.
+const flowEnvFor = 2 * time.Second
+
+// flowEnvs keeps the environments of the flows whose jobs run here: a flow of
+// ten thousand jobs is not read ten thousand times.
+type flowEnvs struct {
+	mu   sync.Mutex
+	envs map[flowPlace]flowEnv
+}
+
+type flowPlace struct {
+	space board.Space
+	id    domain.FlowID
+}
+
+type flowEnv struct {
+	env   map[string]string
+	until time.Time
+}
+
+const maxFlowEnvs = 1000
+
+// get returns a flow's environment, which must not be changed.
+func (c *flowEnvs) get(ctx context.Context, b board.Board, p flowPlace) (map[string]string, error) {
+	now := time.Now()
+	c.mu.Lock()
+	kept, here := c.envs[p]
+	c.mu.Unlock()
+	if here && now.Before(kept.until) {
+		return kept.env, nil
+	}
+	key := domain.FlowKey(p.id)
+	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars}, key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := layout.DecodeFlow(key, recs[0])
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.envs) >= maxFlowEnvs || c.envs == nil {
+		c.envs = map[flowPlace]flowEnv{}
+	}
+	c.envs[p] = flowEnv{f.EnvVars, now.Add(flowEnvFor)}
+	return f.EnvVars, nil
+}
+
+// flowParams are the job's params, under what the flow's jobs have added.
+func (x *run) flowParams() (map[string]string, error) {
+	params := maps.Clone(x.job.Params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	if x.job.FlowID == 0 {
+		return params, nil
+	}
+	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.FlowParams(x.job.FlowID))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range recs[0] {
+		if name, ok := strings.CutPrefix(f.Name, "params."); ok {
+			params[name] = f.Value
+		}
+	}
+	return params, nil
+}
+
+// part is the part of a step that a job does.
+type part struct {
+	// Of a shard.
+	Index int64 `json:"index,omitzero"`
+	Total int64 `json:"total,omitzero"`
+	// Of a pack.
+	ID    int64 `json:"id,omitzero"`
+	Start int64 `json:"start,omitzero"`
+	End   int64 `json:"end,omitzero"`
+}
+
+// shardOf reads "<index>/<count>".
+func shardOf(text string) (p part, ok bool) {
+	index, total, ok := strings.Cut(text, "/")
+	var e1, e2 error
+	p.Index, e1 = strconv.ParseInt(index, 10, 64)
+	p.Total, e2 = strconv.ParseInt(total, 10, 64)
+	return p, ok && e1 == nil && e2 == nil
+}
+
+// packOf reads "<id>:<start>-<end>".
+func packOf(text string) (p part, ok bool) {
+	id, span, ok1 := strings.Cut(text, ":")
+	start, end, ok2 := strings.Cut(span, "-")
+	var e1, e2, e3 error
+	p.ID, e1 = strconv.ParseInt(id, 10, 64)
+	p.Start, e2 = strconv.ParseInt(start, 10, 64)
+	p.End, e3 = strconv.ParseInt(end, 10, 64)
+	return p, ok1 && ok2 && errors.Join(e1, e2, e3) == nil
+}
+
+// Remove adds to b that a job goes with all that belongs to it, at once or
+// after a while.
+func Remove(b *board.Batch, key domain.JobKey, after time.Duration) {
+	b.Release(key.String())
+	for _, k := range []layout.AlarmKind{layout.AlarmStart, layout.AlarmRetry, layout.AlarmPrereq, layout.AlarmForeign, layout.AlarmCascade} {
+		b.ClearAlarm(layout.Alarm(k, key))
+	}
+	for _, own := range []string{key.String(), layout.Logs(key), layout.Checkpoint(key), layout.Followers(key)} {
+		if after > 0 {
+			b.Expire(own, after)
+		} else {
+			b.Delete(own)
+		}
+	}
+}
