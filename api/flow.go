@@ -122,6 +122,7 @@ type SubmittedFlow struct {
 type (
 	FlowView        = flow.View
 	StepView        = flow.StepView
+	UnitView        = flow.UnitView
 	StepChange      = flow.StepChange
 	FlowExplanation = flow.Explanation
 )

@@ -65,6 +65,11 @@ var measures = []measure{
 	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
 	{"bare", "processor time of the bare store for the writes of a no-op job", []string{"pebble", "redis-everysec", "redis-always"}, bareCost},
 	{"schedules", "10,000 schedules within five seconds: how late their flows are", nil, scheduleLateness},
+	{"flows", "flows of three steps a second, with 1,000, 5,000 and 20,000 at once", nil, flowRate},
+	{"flow-latency", "idle: from the call of submit to the known end of a flow of three steps", nil, flowLatency},
+	{"flow-shapes", "cost of a job in flows of 100 and 10,000: chain, fan-out, lattice", nil, flowShapes},
+	{"shards", "a fan-out of 10,000 shards in one step", nil, flowShards},
+	{"stream", "sustained rate of an endless pack", nil, flowStream},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 }
 

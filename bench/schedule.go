@@ -27,8 +27,8 @@ const (
 // oneStep is the blueprint of everything: one no-op job.
 type oneStep struct{}
 
-func (oneStep) Get(context.Context, domain.TenantID, string, int) (domain.Blueprint, error) {
-	return domain.Blueprint{Name: "noop", Version: 1, Steps: []domain.Step{{Name: "noop", Script: "a payload of thirty-two bytes...", ScriptType: "noop"}}}, nil
+func (oneStep) Get(context.Context, domain.TenantID, string, int) (domain.Blueprint, string, error) {
+	return domain.Blueprint{Name: "noop", Version: 1, Steps: []domain.Step{{Name: "noop", Script: "a payload of thirty-two bytes...", ScriptType: "noop"}}}, "noop", nil
 }
 
 // scheduleLateness measures how late schedules make their flows, from the

@@ -24,6 +24,18 @@
 // Every such commit is guarded by the alarm's instant and by the revision of
 // the record as it was read. When times come is computed by package timetable.
 //
+// A node does routines as long as its [Duties] let it, and as no ban is on them.
+//
+// # Routines of contexts
+//
+// [UserRoutines] are scripts that people want to be run again and again. Nobody
+// occupies them: each instance has one alarm, and each of its steps is a commit
+// guarded by the alarm's instant.
+//
+//	alarm ──> begin: number of the job written down ──> job submitted
+//	  ^                                                      │ its end sets the alarm
+//	  └── every, or longer after a failure ── settle <───────┘
+//
 // # Goroutines
 //
 // Run starts one goroutine a routine and one that renews its lease while it is

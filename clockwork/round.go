@@ -92,7 +92,7 @@ func (r *round) held() string {
 	if by, yes := r.u.bans.Routine(domain.BanExec, tenant, r.name, domain.InstanceName(r.name, r.part)); yes {
 		return by.Text()
 	}
-	if err := r.u.bans.Submit(tenant, "", r.def.ScriptType); err != nil {
+	if err := r.u.bans.CreateOf(tenant, r.def.ScriptType); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -134,6 +134,8 @@ type Job struct {
 	Routine string `json:"routine,omitzero"`
 	// Stepped says that the flow's keeper made it and wants to know its end.
 	Stepped bool `json:"stepped,omitzero"`
+	// FlowEnv says that the flow has an environment, which goes under the job's.
+	FlowEnv bool `json:"flow_env,omitzero"`
 	// Params are what the script finds as such, under what the flow's jobs add.
 	Params map[string]string `json:"params,omitzero"`
 	// Needs is how the steps before it ended, by name.

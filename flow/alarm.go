@@ -3,6 +3,8 @@ package flow
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -74,13 +76,21 @@ func (s *stored) jobs() []domain.JobKey {
 	return keys
 }
 
-// removeJobs removes jobs with all that belongs to them, at once or after a while.
+// removeJobs removes those of the jobs that are the flow's, with all that
+// belongs to them, at once or after a while. An id that was drawn for a flow
+// may be another's: then the flow was never written to its end.
 func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, after time.Duration) error {
-	for len(keys) > 0 {
-		page := keys[:min(len(keys), removePage)]
-		keys = keys[len(page):]
+	for page := range slices.Chunk(keys, removePage) {
+		names := make([]string, len(page))
+		for i, key := range page {
+			names[i] = key.String()
+		}
+		own, err := e.own(ctx, p, names)
+		if err != nil {
+			return err
+		}
 		b := board.Batch{Space: p.space}
-		for _, key := range page {
+		for _, key := range own {
 			work.Remove(&b, key, after)
 		}
 		if err := e.board.Commit(ctx, b); err != nil {
@@ -88,6 +98,53 @@ func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, 
 		}
 	}
 	return nil
+}
+
+// own are those keys that are of jobs of the flow.
+func (e *Engine) own(ctx context.Context, p place, keys []string) (own []domain.JobKey, err error) {
+	recs, err := e.board.GetFields(ctx, p.space, []string{layout.JobFlowID}, keys...)
+	if err != nil {
+		return nil, err
+	}
+	id := strconv.FormatUint(uint64(p.id), 10)
+	for i, r := range recs {
+		key, err := domain.ParseJobKey(keys[i])
+		if err == nil && r.Get(layout.JobFlowID) == id {
+			own = append(own, key)
+		}
+	}
+	return own, nil
+}
+
+// removeUnits removes the jobs of a flow's steps. All jobs of the caller are
+// looked at: the state does not name units that ended well, which of an endless
+// step are without number.
+func (t *tending) removeUnits(ctx context.Context, s *seen) error {
+	prefix := layout.JobPrefix + strconv.FormatUint(uint64(s.caller), 10) + ":"
+	for cursor := ""; ; {
+		if err := t.renew(ctx); err != nil {
+			return err
+		}
+		keys, next, err := t.board.Keys(ctx, t.place.space, prefix, cursor, listPage)
+		if err != nil {
+			return err
+		}
+		own, err := t.own(ctx, t.place, keys)
+		if err != nil {
+			return err
+		}
+		if err := t.removeJobs(ctx, t.place, own, 0); err != nil {
+			return err
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// split reports whether a step of the flow has more units than one job.
+func (s *State) split() bool {
+	return slices.ContainsFunc(s.Steps, func(st StepState) bool { return st.Split != nil && (st.Split.Pack || st.Split.Total != 1) })
 }
 
 // removePage is how many jobs are removed in one batch.
@@ -111,19 +168,17 @@ func Records(id domain.FlowID) []string {
 func (t *tending) remove(ctx context.Context, s *seen) error {
 	keys := s.jobs()
 	if s.stepped {
-		for i := range s.Steps {
-			for _, units := range [][]Unit{s.Steps[i].Open, s.Steps[i].Bad} {
-				for _, u := range units {
-					keys = append(keys, domain.JobKey{Caller: s.caller, ID: u.Job})
-				}
-			}
-		}
 		for _, id := range s.flow.Jobs {
 			keys = append(keys, domain.JobKey{Caller: s.caller, ID: id})
 		}
 	}
 	if err := t.removeJobs(ctx, t.place, keys, 0); err != nil {
 		return err
+	}
+	if s.split() {
+		if err := t.removeUnits(ctx, s); err != nil {
+			return err
+		}
 	}
 	b := t.batch()
 	if s.flow.Trigger != "" && s.flow.Blueprint != "" {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -56,12 +57,12 @@ func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (
 		if err := e.draftJobs(d, r); err != nil {
 			return nil, err
 		}
-		return d, e.banned(d)
+		return d, errors.Join(e.banned(d), e.announce(ctx, d))
 	}
 	if err := e.draftPlan(ctx, tenant, d, r); err != nil {
 		return nil, err
 	}
-	return d, e.banned(d)
+	return d, errors.Join(e.banned(d), e.announce(ctx, d))
 }
 
 // banned asks whether a flow, or jobs of its script types, may be submitted.
@@ -141,37 +142,13 @@ func (d *draft) take(jobs []*domain.Job) {
 
 // draftPlan checks a flow of a blueprint.
 func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft, r Request) error {
-	var b domain.Blueprint
-	if r.Plan != nil {
-		b = *r.Plan
-	} else if e.cfg.Blueprints == nil {
-		return domain.NotFoundf("there is no blueprint %q", r.Blueprint)
-	} else {
-		var err error
-		if b, err = e.cfg.Blueprints.Get(ctx, tenant, r.Blueprint, r.Version); err != nil {
-			return err
-		}
-	}
-	b.Steps = slices.Clone(b.Steps)
-	if err := d.change(&b, r); err != nil {
-		return err
-	}
-	if err := b.Validate(); err != nil {
-		return err
-	}
-	if err := e.checkSteps(&b); err != nil {
-		return err
-	}
-	text, err := json.Marshal(&b)
+	p, err := e.prepare(ctx, tenant, r)
 	if err != nil {
 		return err
 	}
-	if len(text) > domain.MaxBlueprintBytes {
-		return domain.Invalidf("blueprint %q has %d bytes with what the request adds, the limit is %d", b.Name, len(text), domain.MaxBlueprintBytes)
-	}
-	sum := sha256.Sum256(text)
-	d.plan, d.text = NewPlan(&b), string(text)
-	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, hex.EncodeToString(sum[:8])
+	b := p.plan.Blueprint
+	d.plan, d.text = p.plan, p.text
+	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, p.hash
 	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.OnError = b.Env, b.Params, b.Priority, b.OnError
 	d.flow.AfterMs, d.flow.Duration, d.flow.Retention = int64(b.After), uint32(b.Duration), uint32(b.Retention)
 	if d.plan.plain() {
@@ -184,6 +161,77 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 		d.state.Steps[i] = StepState{Status: Dormant, Skip: slices.Contains(r.Skip, b.Steps[i].Name)}
 	}
 	return nil
+}
+
+// prepared is a blueprint that flows can be made of, with what a request
+// changes of it. It does not change.
+type prepared struct {
+	plan *Plan
+	text string // as each flow keeps it
+	hash string // of that
+}
+
+// prepare finds the blueprint of a request, changes and checks it. One that is
+// stored, and of which nothing is changed, is prepared once.
+func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request) (*prepared, error) {
+	if r.Plan != nil {
+		return e.prepareAs(*r.Plan, r)
+	}
+	if e.cfg.Blueprints == nil {
+		return nil, domain.NotFoundf("there is no blueprint %q", r.Blueprint)
+	}
+	b, hash, err := e.cfg.Blueprints.Get(ctx, tenant, r.Blueprint, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	if r.changes() {
+		return e.prepareAs(b, r)
+	}
+	key := fmt.Sprintf("%d/%s/%d/%s", tenant, b.Name, b.Version, hash)
+	e.mu.Lock()
+	p := e.prepared[key]
+	e.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	if p, err = e.prepareAs(b, r); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.prepared) >= maxPlans {
+		clear(e.prepared)
+	}
+	e.prepared[key] = p
+	return p, nil
+}
+
+// changes reports whether the request changes anything of its blueprint.
+func (r *Request) changes() bool {
+	return len(r.Params)+len(r.Env)+len(r.Steps)+len(r.Skip) > 0 || r.Priority != 0 || r.After != 0 || r.OnError != ""
+}
+
+// prepareAs changes a blueprint as a request says, and checks it.
+func (e *Engine) prepareAs(b domain.Blueprint, r Request) (*prepared, error) {
+	b.Steps = slices.Clone(b.Steps)
+	if err := change(&b, r); err != nil {
+		return nil, err
+	}
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	if err := e.checkSteps(&b); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(&b)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > domain.MaxBlueprintBytes {
+		return nil, domain.Invalidf("blueprint %q has %d bytes with what the request adds, the limit is %d", b.Name, len(text), domain.MaxBlueprintBytes)
+	}
+	sum := sha256.Sum256(text)
+	return &prepared{NewPlan(&b), string(text), hex.EncodeToString(sum[:16])}, nil
 }
 
 // checkSteps looks at what a blueprint cannot know: who runs what.
@@ -212,7 +260,7 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 }
 
 // change applies what a request changes of a blueprint.
-func (d *draft) change(b *domain.Blueprint, r Request) error {
+func change(b *domain.Blueprint, r Request) error {
 	b.Params, b.Env = over(b.Params, r.Params), over(b.Env, r.Env)
 	b.Priority, b.OnError = cmp.Or(r.Priority, b.Priority), cmp.Or(r.OnError, b.OnError, domain.OnErrorAbort)
 	b.After = max(b.After, r.After)
@@ -319,7 +367,7 @@ func (d *draft) planJobs() {
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
 	return &domain.Job{
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.Retries),
-		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Step: s.Name,
+		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity, Step: s.Name,
 	}
 }
 

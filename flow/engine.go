@@ -16,10 +16,11 @@ import (
 
 // Blueprints are those that are stored.
 type Blueprints interface {
-	// Get returns one of a context's blueprints; version 0 is the newest.
+	// Get returns one of a context's blueprints, with a hash of its content;
+	// version 0 is the newest. What it returns is not changed.
 	//
 	// Errors: [domain.ErrNotFound].
-	Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.Blueprint, error)
+	Get(ctx context.Context, tenant domain.TenantID, name string, version int) (b domain.Blueprint, hash string, err error)
 }
 
 // Names are the business names of flows that have left the board.
@@ -39,9 +40,9 @@ func Stored(s *blueprint.Store) Blueprints { return store{s} }
 type store struct{ *blueprint.Store }
 
 // Get implements [Blueprints].
-func (s store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.Blueprint, error) {
+func (s store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.Blueprint, string, error) {
 	b, err := s.Store.Get(ctx, tenant, name, version)
-	return b.Blueprint, err
+	return b.Blueprint, b.Hash, err
 }
 
 // Config holds what all nodes of a board should agree on.
@@ -52,9 +53,22 @@ type Config struct {
 	Names Names
 	// Bans are asked before a flow or a job is made. Default: nothing is banned.
 	Bans Bans
+	// Observer is told what happens, for metrics. Default: nobody.
+	Observer Observer
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
+
+// Observer is told what keepers do. Its methods must be quick.
+type Observer interface {
+	// FlowEnded is told of the end of each flow, once it is durable.
+	FlowEnded(reason domain.FlowReason, took time.Duration)
+}
+
+// nobody is an observer that does not care.
+type nobody struct{}
+
+func (nobody) FlowEnded(domain.FlowReason, time.Duration) {}
 
 // Engine makes flows and lets them go on. It is safe for concurrent use.
 type Engine struct {
@@ -64,7 +78,9 @@ type Engine struct {
 	log   *slog.Logger
 
 	mu    sync.Mutex
-	plans map[place]*Plan // of flows that live; any may be forgotten
+	plans map[string]*Plan // by the hash of their text; any may be forgotten
+	// prepared are stored blueprints by context, name, version and hash.
+	prepared map[string]*prepared
 }
 
 // place names a flow across contexts.
@@ -78,7 +94,10 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[place]*Plan{}}
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}}
 	w.PruneFlowsBy(e.prune)
 	return e
 }
@@ -86,10 +105,10 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 // maxPlans bounds the plans in memory.
 const maxPlans = 1000
 
-// plan returns the plan of a flow of steps.
-func (e *Engine) plan(ctx context.Context, p place) (*Plan, error) {
+// plan returns the plan of a flow of steps, whose text has that hash.
+func (e *Engine) plan(ctx context.Context, p place, hash string) (*Plan, error) {
 	e.mu.Lock()
-	known := e.plans[p]
+	known := e.plans[hash]
 	e.mu.Unlock()
 	if known != nil {
 		return known, nil
@@ -107,17 +126,17 @@ func (e *Engine) plan(ctx context.Context, p place) (*Plan, error) {
 		return nil, err
 	}
 	plan := NewPlan(b)
-	e.keepPlan(p, plan)
+	e.keepPlan(hash, plan)
 	return plan, nil
 }
 
-func (e *Engine) keepPlan(p place, plan *Plan) {
+func (e *Engine) keepPlan(hash string, plan *Plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.plans) >= maxPlans {
 		clear(e.plans)
 	}
-	e.plans[p] = plan
+	e.plans[hash] = plan
 }
 
 // load reads a flow.

@@ -226,6 +226,7 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 type tally struct {
 	result           *results
 	failures, faults int
+	others           int // that ended because of those, or of the flow
 	why              string
 }
 
@@ -240,7 +241,8 @@ func (y *tally) add(j *domain.Job) {
 	case work.OutcomeErrored, work.OutcomeCancelled:
 		y.faults++
 	default:
-		return // because of another
+		y.others++
+		return
 	}
 	if y.why == "" {
 		y.why = j.Error
@@ -263,7 +265,7 @@ func stepName(j *domain.Job) string {
 // reason is how the flow ended.
 func (y *tally) reason(s *State) (domain.FlowReason, string) {
 	switch {
-	case s.Cancelled != "":
+	case s.Cancelled != "" && y.failures+y.faults+y.others > 0: // else it came too late
 		return domain.FlowCancelled, "cancelled by actor " + s.Cancelled
 	case y.faults > 0:
 		return domain.FlowErrored, y.why
@@ -311,7 +313,7 @@ func (t *tending) planOf(ctx context.Context, s *seen) (*Plan, error) {
 	if s.flow.Hash == "" {
 		return nil, nil
 	}
-	return t.plan(ctx, t.place)
+	return t.plan(ctx, t.place, s.flow.Hash)
 }
 
 // plainRetry looks for what a retry would start again.
@@ -350,8 +352,9 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 	case len(redo) == 0:
 		return "nothing of the flow ended in error", nil
 	}
-	next.Redo, next.RedoMs = redo, s.now.UnixMilli()
-	return "", nil
+	next.Redo = redo
+	next.RedoMs, err = t.lastEnd(ctx, s, redo)
+	return "", err
 }
 
 // restartPlain opens a flow again that had ended. Its counter is kept from zero
@@ -424,22 +427,27 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 	now := time.Now()
 	var batches []board.Batch
 	var of []*tending
+	var flows []*seen
 	for i, t := range list {
 		own := recs[:2+states[i].count]
 		recs = recs[len(own):]
-		b, ok := t.simpleEnd(states[i], own, now)
+		b, s, ok := t.simpleEnd(states[i], own, now)
 		if !ok {
 			rest = append(rest, t)
 			continue
 		}
-		batches, of = append(batches, b), append(of, t)
+		batches, of, flows = append(batches, b), append(of, t), append(flows, s)
 	}
 	if len(batches) == 0 {
 		return rest
 	}
 	for i, err := range k.board.CommitEach(ctx, batches) {
 		var g *board.GuardError
-		if err != nil && !(errors.As(err, &g) && g.Guard.Kind == board.GuardHeld) {
+		if err == nil {
+			of[i].told(flows[i])
+			continue
+		}
+		if !(errors.As(err, &g) && g.Guard.Kind == board.GuardHeld) {
 			rest = append(rest, of[i])
 		}
 	}
@@ -448,36 +456,39 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 
 // simpleEnd is the commit that ends a flow all of whose jobs succeeded; ok is
 // false for any other.
-func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b board.Batch, ok bool) {
+func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b board.Batch, s *seen, ok bool) {
 	waits, rec, jobs := recs[0], recs[1], recs[2:]
 	if waits.Get(layout.WaitsPlain) != "0" || waits.Get(layout.WaitsArmed) != "1" || rec == nil {
-		return b, false
+		return b, nil, false
 	}
 	f, err := layout.DecodeFlow(domain.FlowKey(t.place.id), rec)
 	if err != nil || f.Final() {
-		return b, false
+		return b, nil, false
 	}
 	var plan *Plan
 	if f.Hash != "" {
 		t.mu.Lock()
-		plan = t.plans[t.place]
+		plan = t.plans[f.Hash]
 		t.mu.Unlock()
 		if plan == nil || plan.UniqueAlive {
-			return b, false
+			return b, nil, false
 		}
 	}
 	y := tally{result: newResults(plan)}
 	for n, r := range jobs {
-		j, _ := layout.DecodeJob(st.job(n), r)
-		if r == nil || work.OutcomeOf(j) != work.OutcomeSucceeded {
-			return b, false
+		if domain.JobStatus(r.Get(layout.JobStatus)) != domain.JobFinished {
+			return b, nil, false
 		}
-		y.add(j)
+		name := r.Get(layout.JobStep)
+		if name == "" {
+			name = strconv.FormatUint(uint64(st.job(n).ID), 10)
+		}
+		y.result.add(name, r.Get(layout.JobFollowers) == "", layout.Result(r))
 	}
 	b = t.batch()
-	s := &seen{stored: st, flow: f, now: now}
+	s = &seen{stored: st, flow: f, now: now}
 	t.endRecord(&b, s, domain.FlowSucceeded, "", y.result.map_())
 	b.Equal(layout.FlowWaits(t.place.id), layout.WaitsArmed, "1").Equal(layout.FlowWaits(t.place.id), layout.WaitsPlain, "0")
 	b.Release(t.claimed.Item)
-	return b, true
+	return b, s, true
 }

@@ -83,9 +83,6 @@ func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) er
 		}
 		remove(b, name, stays)
 	}
-	e.mu.Lock()
-	delete(e.plans, p)
-	e.mu.Unlock()
 	return nil
 }
 

@@ -41,6 +41,8 @@ type seen struct {
 	now     time.Time
 	signals int64 // wake-ups that this round answers
 	banned  bool  // no jobs may be made
+	// reason is set where the flow ends in this round.
+	reason domain.FlowReason
 }
 
 // round reads what happened, decides, and commits. It returns nil where there
@@ -136,6 +138,7 @@ func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
 	var g *board.GuardError
 	switch {
 	case err == nil:
+		t.told(s)
 		return errDone
 	case !errors.As(err, &g) || g.Guard.Key != waits:
 		return err
@@ -151,12 +154,24 @@ func (t *tending) goOn(ctx context.Context, s *seen, b board.Batch) error {
 	if len(b.Ops) == 0 {
 		return nil
 	}
-	return t.board.Commit(ctx, b)
+	err := t.board.Commit(ctx, b)
+	if err == nil {
+		t.told(s)
+	}
+	return err
+}
+
+// told tells the observer of a flow whose end has been committed.
+func (t *tending) told(s *seen) {
+	if s.reason != "" {
+		t.cfg.Observer.FlowEnded(s.reason, s.now.Sub(time.UnixMilli(s.flow.StartedMs)))
+		s.reason = ""
+	}
 }
 
 // stepRound lets a flow of steps go on.
 func (t *tending) stepRound(ctx context.Context, s *seen) error {
-	plan, err := t.plan(ctx, t.place)
+	plan, err := t.plan(ctx, t.place, s.flow.Hash)
 	if err != nil {
 		return err
 	}
@@ -164,6 +179,9 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 		return t.redo(ctx, s)
 	}
 	if s.flow.Final() && len(s.orders) == 0 {
+		if s.Delete {
+			return t.remove(ctx, s) // as a keeper began to that died
+		}
 		b := t.batch()
 		t.taken(&b, s)
 		return t.letGo(ctx, s, b)
@@ -283,11 +301,15 @@ func needsOf(plan *Plan, s *State, i int) map[string]domain.Need {
 func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d Decisions) error {
 	b := t.batch()
 	t.taken(&b, s)
-	if err := t.makeJobs(ctx, &b, plan, s, &next, d.Make); err != nil {
+	err := t.makeJobs(ctx, &b, plan, s, &next, d.Make)
+	if err != nil {
 		return err
 	}
 	if len(d.Again) > 0 {
-		next.Redo, next.RedoMs = d.Again, s.now.UnixMilli()
+		next.Redo = d.Again
+		if next.RedoMs, err = t.lastEnd(ctx, s, d.Again); err != nil {
+			return err
+		}
 	}
 	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
 	alarm := layout.FlowAlarm(layout.AlarmFlow, t.place.id)
@@ -299,7 +321,7 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 	} else {
 		b.SetAlarm(alarm, d.WakeAt)
 	}
-	t.record(&b, plan, s, &next, &d)
+	reopened := t.record(&b, plan, s, &next, &d)
 	if d.End != "" {
 		if d.Remove {
 			if err := t.goOn(ctx, s, b); err != nil {
@@ -307,8 +329,11 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 			}
 			return t.remove(ctx, s)
 		}
-		if err := t.end(ctx, &b, plan, s, &next, d); err != nil {
-			return err
+		// An order that was refused is no second end.
+		if ended := s.flow.Final() && !reopened; !ended {
+			if err := t.end(ctx, &b, plan, s, &next, d); err != nil {
+				return err
+			}
 		}
 	}
 	stop, abort := t.unasked(d.Stop), t.unasked(d.Abort)
@@ -383,6 +408,7 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 		}
 		j := unitJob(plan, step, st, u, s)
 		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.place.id, needs[at.Step]
+		j.FlowEnv = len(s.flow.EnvVars) > 0
 		if step.KindOr() == domain.StepSingle {
 			st.Job = j.ID
 			s.flow.Jobs = append(s.flow.Jobs, j.ID)
@@ -415,8 +441,9 @@ func unitJob(plan *Plan, step *domain.Step, st *StepState, u *Unit, s *seen) *do
 	return j
 }
 
-// record adds to b what the flow's own record says now.
-func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *Decisions) {
+// record adds to b what the flow's own record says now. reopened is true where
+// it had ended, and goes on.
+func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *Decisions) (reopened bool) {
 	key := domain.FlowKey(t.place.id)
 	fields := []board.Field{{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)}}
 	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
@@ -426,7 +453,7 @@ func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *De
 		set(layout.FlowStatus, string(domain.FlowStarted))
 		set(layout.FlowStartedMs, strconv.FormatInt(s.flow.StartedMs, 10))
 	}
-	if d.Reopened && s.flow.Final() {
+	if reopened = d.Reopened && s.flow.Final(); reopened {
 		t.reopen(b, plan, s)
 	}
 	if len(d.Make) > 0 {
@@ -437,6 +464,7 @@ func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *De
 	}
 	set(layout.FlowProgress, progressText(progress(plan, next)))
 	b.Set(key, fields...)
+	return reopened
 }
 
 // reopen adds to b that a flow which had ended goes on.
@@ -469,6 +497,7 @@ func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, 
 // endRecord writes the end of a flow on its record.
 func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, why string, result map[string]string) {
 	key := domain.FlowKey(t.place.id)
+	s.reason = reason
 	status := domain.FlowError
 	if reason == domain.FlowSucceeded {
 		status = domain.FlowFinished
@@ -530,6 +559,27 @@ func (t *tending) redo(ctx context.Context, s *seen) error {
 	next.Redo, next.RedoMs = nil, 0
 	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
 	return t.board.Commit(ctx, b)
+}
+
+// lastEnd is the instant by which all of these jobs had ended. What ends later
+// has been started again. Other nodes' clocks wrote the ends: ours may be late.
+func (t *tending) lastEnd(ctx context.Context, s *seen, jobs []domain.JobID) (int64, error) {
+	last := s.now.UnixMilli()
+	for page := range slices.Chunk(jobs, plainPage) {
+		keys := make([]string, len(page))
+		for i, id := range page {
+			keys[i] = domain.JobKey{Caller: s.caller, ID: id}.String()
+		}
+		recs, err := t.board.GetFields(ctx, t.place.space, []string{layout.JobFinishedMs}, keys...)
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range recs {
+			ms, _ := strconv.ParseInt(r.Get(layout.JobFinishedMs), 10, 64)
+			last = max(last, ms)
+		}
+	}
+	return last, nil
 }
 
 // again starts one job again. gone is true where its record is not there any

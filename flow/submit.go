@@ -174,7 +174,7 @@ func (d *draft) number(first domain.JobID) {
 		}
 		d.names[i] = first + domain.JobID(i)
 		j.ID, j.Dependends = d.names[i], needs
-		j.ContextID, j.FlowID = d.flow.ContextID, d.flow.ID
+		j.ContextID, j.FlowID, j.FlowEnv = d.flow.ContextID, d.flow.ID, len(d.flow.EnvVars) > 0
 		d.flow.Jobs[i] = j.ID
 	}
 }
@@ -206,7 +206,7 @@ func (s *submission) write(ctx context.Context) {
 		}
 		s.receipts[of[n]].Err = err
 		if d := s.drafts[of[n]]; err == nil && d.plan != nil && !s.receipts[of[n]].Existing {
-			s.e.keepPlan(place{s.space, d.flow.ID}, d.plan)
+			s.e.keepPlan(d.flow.Hash, d.plan)
 		}
 	}
 }

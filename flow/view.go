@@ -134,7 +134,7 @@ func (e *Engine) showSteps(ctx context.Context, p place, v *View, s *stored) err
 	if !s.stepped {
 		return e.showJobs(ctx, p, v)
 	}
-	plan, err := e.plan(ctx, p)
+	plan, err := e.plan(ctx, p, v.Hash)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (e *Engine) Plan(ctx context.Context, tenant domain.TenantID, id domain.Flo
 	if err != nil || f.Hash == "" {
 		return nil, err
 	}
-	plan, err := e.plan(ctx, p)
+	plan, err := e.plan(ctx, p, f.Hash)
 	if err != nil {
 		return nil, err
 	}

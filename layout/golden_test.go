@@ -30,7 +30,7 @@ var (
 		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
 		FinishedMs: 1700000005000, NextRetryMs: 1700000006000,
 		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org",
-		Stepped: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
+		Stepped: true, FlowEnv: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
 	}
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
 	goldTenant = domain.Tenant{ID: 7, Admins: []domain.ActorID{12, 13}, Readers: []domain.ActorID{14}, Executors: []domain.ActorID{15},

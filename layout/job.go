@@ -52,12 +52,13 @@ const (
 	JobParked        = "parked"  // scope of the ban that took it from its queue
 	JobRetried       = "retried" // retries by hand whose earlier end still stands on Finished
 	JobFlowID        = "flow_id"
-	jobStep          = "step"
+	JobStep          = "step"
 	JobShard         = "shard"
 	JobPack          = "pack"
 	jobOrigin        = "origin"
 	JobRoutine       = "routine"
 	jobStepped       = "stepped"
+	jobFlowEnv       = "flow_env"
 	jobParams        = "params"
 	jobNeeds         = "needs"
 )
@@ -68,8 +69,8 @@ var JobLine = []string{
 	jobContext, JobScriptType, jobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, jobCreatedAt, JobUpdatedAt, JobStatus,
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
-	JobNextRetryMs, JobFlowID, jobStep, JobShard, JobPack, jobOrigin,
-	jobStepped, JobParked, JobRoutine, jobAffinity,
+	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
+	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity,
 }
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
@@ -112,12 +113,13 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.numOpt(JobFinishedMs, j.FinishedMs)
 	e.numOpt(JobNextRetryMs, j.NextRetryMs)
 	e.numOpt(JobFlowID, int64(j.FlowID))
-	e.strOpt(jobStep, j.Step)
+	e.strOpt(JobStep, j.Step)
 	e.strOpt(JobShard, j.Shard)
 	e.strOpt(JobPack, j.Pack)
 	e.strOpt(jobOrigin, j.Origin)
 	e.strOpt(JobRoutine, j.Routine)
 	e.flagOpt(jobStepped, j.Stepped)
+	e.flagOpt(jobFlowEnv, j.FlowEnv)
 	e.strOpt(JobParked, j.Parked)
 	if len(j.Affinity) > 0 {
 		e.str(jobAffinity, encodeMap(j.Affinity))
@@ -225,7 +227,7 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.NextRetryMs = d.int(f)
 	case JobFlowID:
 		j.FlowID = domain.FlowID(d.u32(f))
-	case jobStep:
+	case JobStep:
 		j.Step = f.Value
 	case JobShard:
 		j.Shard = f.Value
@@ -241,11 +243,19 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Parked = f.Value
 	case jobStepped:
 		j.Stepped = d.flag(f)
+	case jobFlowEnv:
+		j.FlowEnv = d.flag(f)
 	case jobParams:
 		j.Params = d.strMap(f)
 	case jobNeeds:
 		d.json(f, &j.Needs, "a JSON object of steps")
 	}
+}
+
+// Result is the result in a job's record; none where it cannot be read.
+func Result(r board.Record) map[string]string {
+	d := decoder{key: keyText("")}
+	return d.strMap(board.Field{Name: JobResult, Value: r.Get(JobResult)})
 }
 
 // ResultField is a job's result as a field of its record.

@@ -97,6 +97,9 @@ func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
 	if j.NextRetryMs != 0 {
 		b.Unset(key, layout.JobNextRetryMs)
 	}
+	if j.Parked != "" { // it ran all the same: a doubled entry in the queue
+		b.Unset(key, layout.JobParked)
+	}
 	b.PushRight(layout.Queue(j), key)
 }
 

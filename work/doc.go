@@ -24,6 +24,8 @@
 //	           or the mark "cancel"                owner and attempt as read
 //	alarms     next attempt, waits over            alarm set at exactly this instant
 //	RecoverLease  back to the queue                lease run out, with this token
+//	park          aside, for the time of a ban     lease held with this token; not cancelled
+//	unpark        back to the queue                alarm set at this instant; list as counted
 //	Retry      a new life after an error           the end as read; dependencies as read
 //	Prune      removes ended jobs                  the end as read; trims as counted
 //	MarkArchived  what the archive has             trims and marks as counted
@@ -41,7 +43,8 @@
 //
 // # Goroutines
 //
-// Engine has none. Runner.Run starts one claim loop for each script type, two
+// Engine has none. Runner.Run starts one claim loop for each script type, one
+// that follows the queues of jobs that ask for labels where the node has some, two
 // loops that commit the ends of runs (while one waits for the disk the other
 // gathers), one that renews leases, and one goroutine for each run, with one
 // more while the run writes log lines, and one while its end must be tried

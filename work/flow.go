@@ -243,25 +243,18 @@ func (c *flowEnvs) get(ctx context.Context, b board.Board, p flowPlace) (map[str
 	return f.EnvVars, nil
 }
 
-// flowParams are the job's params, under what the flow's jobs have added.
-func (x *run) flowParams() (map[string]string, error) {
-	params := maps.Clone(x.job.Params)
-	if params == nil {
-		params = map[string]string{}
+// addParamsOf puts the job's params into the input, under what the flow's jobs
+// have added.
+func (in *input) addParamsOf(j *domain.Job, added board.Record) {
+	in.Params = maps.Clone(j.Params)
+	if in.Params == nil {
+		in.Params = map[string]string{}
 	}
-	if x.job.FlowID == 0 {
-		return params, nil
-	}
-	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.FlowParams(x.job.FlowID))
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range recs[0] {
+	for _, f := range added {
 		if name, ok := strings.CutPrefix(f.Name, "params."); ok {
-			params[name] = f.Value
+			in.Params[name] = f.Value
 		}
 	}
-	return params, nil
 }
 
 // part is the part of a step that a job does.

@@ -57,7 +57,7 @@ func (x *run) prepare() (script.Task, error) {
 		Name: x.claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Grace: x.r.cfg.StopGrace,
 		Context: domain.TenantID(x.claimed.Space), Caller: x.key.Caller, Attempt: x.claimed.Token,
 	}
-	if x.job.FlowID != 0 || !x.lane.info.InProcess {
+	if x.job.FlowEnv || !x.lane.info.InProcess {
 		env, err := x.environment()
 		if err != nil {
 			return task, err
@@ -160,7 +160,7 @@ func (x *run) earlierCheckpoint() (data string, found bool, err error) {
 // environment is what the script finds of the flow and the job: flow < job.
 func (x *run) environment() (map[string]string, error) {
 	env := make(map[string]string, len(x.job.EnvVars)+16)
-	if x.job.FlowID != 0 {
+	if x.job.FlowEnv {
 		of, err := x.r.e.envs.get(x.ctx, x.r.e.board, flowPlace{x.claimed.Space, x.job.FlowID})
 		if err != nil {
 			return nil, err
@@ -220,17 +220,20 @@ type input struct {
 	Pack  *part           `json:"pack,omitzero"`
 }
 
+// mayHaveParams reports whether jobs may have added params that this one sees:
+// not to one that was there from the start and needed none.
+func (x *run) mayHaveParams() bool {
+	return x.job.FlowID != 0 && (x.job.Stepped || len(x.job.Dependends) > 0)
+}
+
 // hasInput reports whether there is anything in the input.
 func (x *run) hasInput() bool {
-	return len(x.job.Dependends) > 0 || x.job.FlowID != 0 || len(x.job.Params) > 0
+	return len(x.job.Dependends) > 0 || x.job.FlowID != 0 && x.job.Step != "" || len(x.job.Params) > 0
 }
 
 // input puts it together.
 func (x *run) input() (in input, err error) {
 	in = input{Needs: map[string]need{}, Flow: x.job.FlowID, Step: x.job.Step}
-	if in.Params, err = x.flowParams(); err != nil {
-		return in, err
-	}
 	if p, ok := shardOf(x.job.Shard); ok {
 		in.Shard = &p
 	}
@@ -239,6 +242,9 @@ func (x *run) input() (in input, err error) {
 	}
 	var keys []string
 	var names []string // of the steps; "" for a plain job
+	if x.mayHaveParams() {
+		keys, names = append(keys, layout.FlowParams(x.job.FlowID)), append(names, "")
+	}
 	for _, id := range x.job.Dependends {
 		keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: id}.String()), append(names, "")
 	}
@@ -248,6 +254,7 @@ func (x *run) input() (in input, err error) {
 			keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: n.Job}.String()), append(names, name)
 		}
 	}
+	in.addParamsOf(x.job, nil)
 	if len(keys) == 0 {
 		return in, nil
 	}
@@ -258,6 +265,10 @@ func (x *run) input() (in input, err error) {
 	for i, r := range recs {
 		if r == nil {
 			continue // it has been cleared away since
+		}
+		if i == 0 && x.mayHaveParams() {
+			in.addParamsOf(x.job, r)
+			continue
 		}
 		if err := in.add(keys[i], names[i], r); err != nil {
 			return in, err

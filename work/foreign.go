@@ -194,8 +194,8 @@ func (x *run) adoptOnce() (waits bool, err error) {
 // out, it goes back to the queue as a lost one.
 func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.JobKey) error {
 	j, err := e.loadAny(ctx, a.Space, key)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "" || j.NextRetryMs != 0) {
-		return e.clear(ctx, a) // it has ended, or one of our runners has it
+	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "" || j.NextRetryMs != 0 && !j.Final()) {
+		return e.clear(ctx, a) // it has ended, one of our runners has it, or will
 	} else if err != nil {
 		return err
 	}
@@ -234,6 +234,9 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	b.Set(key, layout.FinishedField(now.UnixMilli()))
 	if j.Status == domain.JobError && j.Reason == "" {
 		b.Set(key, board.Field{Name: layout.JobReason, Value: string(domain.ReasonScriptFailed)})
+	}
+	if j.NextRetryMs != 0 { // it was ended between two attempts of ours
+		b.Unset(key, layout.JobNextRetryMs).ClearAlarm(layout.Alarm(layout.AlarmRetry, j.Key()))
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)

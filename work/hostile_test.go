@@ -522,3 +522,28 @@ func TestClearFoldersLeavesWhatRuns(t *testing.T) {
 		}
 	})
 }
+
+func TestAJobThatAForeignProgramEndsBetweenAttemptsIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{RetryMin: time.Hour, RetryMax: time.Hour})
+		r.submit(job(1, "fail", retries(3)), job(2, "ok", after(1)))
+		time.Sleep(time.Second)
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		b.Set(key(1).String(), board.Field{Name: layout.JobStatus, Value: string(domain.JobFinished)})
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		r.want(2, domain.JobFinished, "")
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("its follower began after %v", took)
+		}
+		if j := r.want(1, domain.JobFinished, ""); j.FinishedMs == 0 || j.NextRetryMs != 0 {
+			t.Errorf("got finished at %d, next try at %d", j.FinishedMs, j.NextRetryMs)
+		}
+		time.Sleep(2 * time.Hour)
+		if got := r.script.count(key(1)); got != 1 {
+			t.Errorf("got %d runs, want the one before", got)
+		}
+	})
+}

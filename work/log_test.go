@@ -135,7 +135,7 @@ func TestWhatAScriptFinds(t *testing.T) {
 		defer r.stop()
 		r.commit(new(board.Batch).Set("flow:9", layout.EncodeFlow(domain.Flow{ID: 9, EnvVars: map[string]string{"A": "flow", "B": "flow"}})...))
 		r.submit(job(1, "seven"), job(2, "look", after(1), func(j *domain.Job) {
-			j.FlowID, j.EnvVars = 9, map[string]string{"B": "job"}
+			j.FlowID, j.FlowEnv, j.EnvVars = 9, true, map[string]string{"B": "job"}
 		}))
 		r.want(2, domain.JobFinished, "")
 		synctest.Wait()

@@ -237,6 +237,9 @@ func (x *run) later(b *board.Batch, now, next time.Time, text string) {
 		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
 		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)},
 		board.Field{Name: layout.JobErrorText, Value: cutText(text)})
+	if x.job.Parked != "" {
+		b.Unset(x.claimed.Item, layout.JobParked)
+	}
 	x.addCheckpoint(b)
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, x.key), next)
 }

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -78,6 +79,8 @@ type sim struct {
 	ids    int
 	acked  []domain.JobID // submits that were acknowledged
 	prunes bool
+	// settles says that bans also set caps; else jobs are laid aside one by one.
+	settles bool
 
 	mu     sync.Mutex
 	active map[string]board.Held // runs under way, by key and token
@@ -128,7 +131,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	s := &sim{t: t, rand: rand.New(rand.NewPCG(seed, 1)), active: map[string]board.Held{}}
 	s.board = &recorder{Board: memboard.Open(), t: t, ends: map[string]int{}, again: map[string]int{}, listed: map[string]int{},
 		last: map[string]string{}}
-	s.prunes = seed%4 == 0
+	s.prunes, s.settles = seed%4 == 0, seed%2 == 0
 	b := board.Batch{}
 	b.Include(layout.Contexts, "1")
 	s.commit(b)
@@ -160,16 +163,23 @@ func (s *sim) start(i int) *simNode {
 	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
 		s.t.Fatal(err)
 	}
-	e := work.New(n.faults, work.Config{MaxLosses: 1000})
+	book := ban.NewBook(n.faults, nil)
+	_ = book.Load(context.Background()) // a fault may keep it from that; it looks again
+	e := work.New(n.faults, work.Config{MaxLosses: 1000, Bans: book})
 	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simScript{s}}})
 	ctx, kill := context.WithCancel(context.Background())
 	n.kill = kill
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = r.Run(ctx) })
+	wg.Go(func() { _ = book.Run(ctx) })
+	alarms := clockwork.Handlers(e.HandleAlarm)
+	if s.settles {
+		alarms = clockwork.Handlers(e.HandleAlarm, ban.New(n.faults).HandleAlarm)
+	}
 	wg.Go(func() {
 		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
-			clockwork.Alarms(n.faults, discard(), e.HandleAlarm, nil),
+			clockwork.Alarms(n.faults, discard(), alarms, nil),
 			clockwork.Leases(n.faults, discard(), e.RecoverLease),
 			clockwork.Audits(n.faults, e, nil, discard(), s.audited),
 		})
@@ -189,7 +199,13 @@ func (s *sim) audited(_ domain.TenantID, a work.Audit) {
 // step does one thing that people or misfortune do.
 func (s *sim) step() {
 	n := s.rand.IntN(simNodes)
-	switch s.rand.IntN(14) {
+	switch s.rand.IntN(16) {
+	case 14:
+		s.ban()
+	case 15:
+		for _, scope := range simScopes {
+			_, _ = ban.New(s.faults).Lift(context.Background(), scope)
+		}
 	case 0: // kill -9, and a new life
 		s.nodes[n].faults.Cut()
 		s.nodes[n].kill()
@@ -226,6 +242,18 @@ func (s *sim) step() {
 	default:
 		s.submit()
 	}
+}
+
+// simScopes are what the simulation bans.
+var simScopes = []domain.BanScope{
+	{Kind: domain.BanAll}, {Kind: domain.BanContext, Context: tenant}, {Kind: domain.BanType, Name: "go"}, {Kind: domain.BanType, Context: tenant, Name: "go"},
+}
+
+// ban holds up picking for a while.
+func (s *sim) ban() {
+	b := domain.Ban{BanScope: simScopes[s.rand.IntN(len(simScopes))], Level: domain.BanPick, By: 1, Reason: "simulation",
+		UntilMs: time.Now().Add(time.Second + time.Duration(s.rand.Int64N(int64(20*time.Second)))).UnixMilli()}
+	_, _ = ban.New(s.faults).Set(context.Background(), b)
 }
 
 // submit submits some jobs that depend on each other and on older ones. When

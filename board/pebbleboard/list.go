@@ -2,6 +2,7 @@ package pebbleboard
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -112,19 +113,31 @@ func (l *list) truncate(end int64, starts []int64) {
 	l.fresh = min(l.fresh, end)
 }
 
+// shortList is the length up to which a list that goes is removed number by
+// number: each range delete makes every read dearer until it is compacted.
+const shortList = 64
+
 // garbage is what a list or set that is gone leaves on disk.
 type garbage struct {
-	ns   byte
-	id   uint64
-	dead []int64  // chunks of a list
-	out  []string // members of a set
-	all  bool     // instead: everything under its id
+	ns    byte
+	id    uint64
+	dead  []int64  // chunks of a list
+	maybe []int64  // numbers of items, each of which may begin a chunk
+	out   []string // members of a set
+	all   bool     // instead: everything under its id
 }
 
 // leave says what the list leaves on disk. Popping to the end has named every
 // chunk; else they are not all known.
 func (l *list) leave() garbage {
 	known := !l.trimmed && (l.len() == 0 || l.windowLeft == l.left)
+	if !known && !l.trimmed && l.len() <= shortList {
+		g := garbage{ns: nsItems, id: l.id, dead: slices.Clone(l.dead)}
+		for at := l.left; at < l.right; at++ {
+			g.maybe = append(g.maybe, at)
+		}
+		return g
+	}
 	g := garbage{ns: nsItems, id: l.id, all: !known}
 	if known {
 		g.dead = append(g.dead, l.dead...)
@@ -314,6 +327,10 @@ func (c *committer) sweepLeft(l *list) {
 func (c *committer) collect(g garbage) {
 	if !g.all {
 		c.bury(g.id, g.dead)
+		for _, at := range g.maybe {
+			c.keyBuf = appendChunkKey(c.keyBuf[:0], g.id, at)
+			c.fatal(c.batch.Delete(c.keyBuf, nil))
+		}
 		for _, m := range g.out {
 			c.keyBuf = appendMember(c.keyBuf[:0], g.id, m)
 			c.fatal(c.batch.Delete(c.keyBuf, nil))

@@ -13,8 +13,11 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// barWidth is how many characters a step's bar has.
-const barWidth = 24
+const (
+	// maxBroken bounds the jobs whose last words are shown, maxWords the lines
+	// of each.
+	maxBroken, maxWords = 5, 5
+)
 
 // flowWatch shows how a flow goes.
 type flowWatch struct {
@@ -47,7 +50,14 @@ func (a *app) watchFlow(ctx context.Context, n *client.Client, id domain.FlowID,
 	if err != nil {
 		return err
 	}
-	if err := a.printFlowEnd(&v, w.screen.live()); err != nil {
+	if w.screen.live() {
+		width, height := w.screen.size()
+		for _, line := range stepLines(&v, time.UnixMilli(v.FinishedMs), width, height-4) {
+			w.screen.note(line)
+		}
+	}
+	a.lastWords(ctx, n, &v, w.screen)
+	if err := a.printFlowEnd(&v); err != nil {
 		return err
 	}
 	return flowFailure(&v)
@@ -67,17 +77,54 @@ func (a *app) cancelFlow(ctx context.Context, n *client.Client, id domain.FlowID
 	return &exitError{code: exitInterrupted, text: "cancelled: " + domain.FlowKey(id)}
 }
 
-// printFlowEnd writes how the flow ended: all of it for programs; for people
-// its steps where they saw bars that are gone, and the result.
-func (a *app) printFlowEnd(v *api.FlowView, live bool) error {
-	if a.output != outTable {
-		return a.print(v, nil)
-	}
-	if live {
-		for i := range v.Steps {
-			fmt.Fprintln(a.std.Err, visible(stepLine(&v.Steps[i], nameWidth(v), time.UnixMilli(v.FinishedMs))))
+// lastWords shows what jobs wrote to standard error at their end that ended
+// badly: on a throw-away node nobody can look it up later.
+func (a *app) lastWords(ctx context.Context, n *client.Client, v *api.FlowView, out *screen) {
+	for _, b := range brokenJobs(v) {
+		key, err := domain.ParseJobKey(b.key)
+		if err != nil {
+			continue
+		}
+		j, err := n.Job(ctx, a.tenant(), key)
+		if err != nil {
+			continue // it is no error not to know
+		}
+		lines := strings.Split(strings.TrimRight(j.Result["stderr"], "\n"), "\n")
+		for _, line := range lines[max(0, len(lines)-maxWords):] {
+			if line != "" {
+				out.note(b.name + " │ " + visible(line))
+			}
 		}
 	}
+}
+
+// broken is a job that ended badly, with what to call it.
+type broken struct{ name, key string }
+
+// brokenJobs are the first jobs of a flow that ended badly by themselves.
+func brokenJobs(v *api.FlowView) (list []broken) {
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		if s.Status != "failed" && s.Status != "errored" && s.Status != "failed_accepted" {
+			continue
+		}
+		found := []broken{{s.Name, s.Job}}
+		if s.Kind != domain.StepSingle {
+			found = nil
+			for _, u := range s.Units {
+				if u.Outcome == "failed" || u.Outcome == "errored" {
+					found = append(found, broken{fmt.Sprintf("%s %d", s.Name, u.ID), u.Job})
+				}
+			}
+		}
+		list = append(list, found...)
+	}
+	return list[:min(len(list), maxBroken)]
+}
+
+// printFlowEnd writes how the flow ended: all of it for programs, the result
+// for people.
+func (a *app) printFlowEnd(v *api.FlowView) error {
 	return a.print(v, func(t *table) {
 		t.field("flow", v.Key())
 		t.field("result", string(v.Reason)+" in "+flowTook(&v.Flow))
@@ -129,71 +176,14 @@ func (w *flowWatch) keepDrawn(ctx context.Context) {
 		w.mu.Lock()
 		v := w.last
 		w.mu.Unlock()
-		w.screen.draw(flowLines(&v, time.Now()))
+		width, height := w.screen.size()
+		w.screen.draw(flowLines(&v, time.Now(), width, height-2))
 		select {
 		case <-draw.C:
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// flowLines are a line for each step, and one for all.
-func flowLines(v *api.FlowView, now time.Time) []string {
-	if v.ID == 0 {
-		return nil
-	}
-	width := nameWidth(v)
-	lines := make([]string, 0, len(v.Steps)+1)
-	for i := range v.Steps {
-		lines = append(lines, stepLine(&v.Steps[i], width, now))
-	}
-	all := fmt.Sprintf("%s  %s", v.Key(), v.Status)
-	if v.Progress != "" {
-		all += "  " + v.Progress + " %"
-	}
-	if v.Paused {
-		all += "  paused"
-	}
-	if v.StartedMs > 0 {
-		all += "  " + span(now.Sub(time.UnixMilli(v.StartedMs)))
-	}
-	return append(lines, all)
-}
-
-// nameWidth is the width of the longest name of a step.
-func nameWidth(v *api.FlowView) (width int) {
-	for i := range v.Steps {
-		width = max(width, len(v.Steps[i].Name))
-	}
-	return min(width, 32)
-}
-
-// stepLine is a step's bar, with counts and times.
-func stepLine(s *api.StepView, width int, now time.Time) string {
-	full := int(s.Progress*barWidth + 0.5)
-	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
-	if s.Endless {
-		bar = strings.Repeat("▒", barWidth)
-	}
-	line := fmt.Sprintf("%-*s %s %-10s", width, s.Name, bar, s.Status)
-	if s.Total > 1 || s.Endless {
-		line += " " + doneText(s)
-	}
-	if s.Bad > 0 && s.Total != 1 {
-		line += fmt.Sprintf(", %d bad", s.Bad)
-	}
-	if s.SinceMs > 0 {
-		end := now
-		if s.EndMs > 0 {
-			end = time.UnixMilli(s.EndMs)
-		}
-		line += " " + span(max(0, end.Sub(time.UnixMilli(s.SinceMs))))
-	}
-	if s.Text != "" {
-		line += "  " + s.Text
-	}
-	return line
 }
 
 // flowTook is how long a flow took.

@@ -18,13 +18,17 @@ const (
 )
 
 // screen writes what happens to several jobs, in lines that scroll; on a
-// terminal it keeps a line for each job that has not ended below them.
+// terminal it keeps lines below them that say how those stand which have not
+// ended.
 type screen struct {
 	logs, notes io.Writer
 	fd          int // of the terminal; -1: none
 
-	mu    sync.Mutex
-	drawn int // lines of status that stand below the cursor's column 0
+	mu sync.Mutex
+	// block are the lines of status as they stand there, drawn how many: the
+	// cursor is in column 0 below them.
+	block string
+	drawn int
 }
 
 // newScreen writes logs and notes; status lines are drawn where notes go to a
@@ -53,51 +57,86 @@ func (s *screen) live() bool { return s.fd >= 0 }
 func (s *screen) log(line string)  { s.write(s.logs, line) }
 func (s *screen) note(line string) { s.write(s.notes, line) }
 
+// write writes a line above the status. The status is taken away and put back
+// at once: one that was missing until it is drawn anew would flicker.
 func (s *screen) write(w io.Writer, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.erase()
+	if s.drawn == 0 {
+		fmt.Fprintln(w, line)
+		return
+	}
+	if _, shown := terminal(w); w != s.notes && !shown {
+		fmt.Fprintln(w, line) // it goes elsewhere
+		return
+	}
+	up := fmt.Sprintf("\x1b[%dA\r\x1b[J", s.drawn)
+	if w == s.notes {
+		io.WriteString(w, up+line+"\n"+s.block)
+		return
+	}
+	io.WriteString(s.notes, up)
 	fmt.Fprintln(w, line)
+	io.WriteString(s.notes, s.block)
 }
 
-// draw replaces the status lines.
+// draw replaces the status lines, in one write and line over line.
 func (s *screen) draw(lines []string) {
 	if !s.live() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.erase()
+	width, height := s.size()
+	block := statusBlock(lines, width, height)
+	if block == s.block {
+		return
+	}
+	up := ""
+	if s.drawn > 0 {
+		up = fmt.Sprintf("\x1b[%dA\r", s.drawn)
+	}
+	s.block, s.drawn = block, strings.Count(block, "\n")
+	io.WriteString(s.notes, up+block+"\x1b[J")
+}
+
+// size is that of the terminal, in characters.
+func (s *screen) size() (width, height int) {
 	width, height, err := term.GetSize(s.fd)
 	if err != nil || width < 10 || height < 4 {
-		width, height = defaultWidth, defaultHeight
+		return defaultWidth, defaultHeight
 	}
-	io.WriteString(s.notes, statusBlock(lines, width, height))
-	s.drawn = min(len(lines), height-2)
+	return width, height
 }
 
-// erase takes the status lines away; the cursor is where they began.
-func (s *screen) erase() {
-	if s.drawn > 0 {
-		fmt.Fprintf(s.notes, "\x1b[%dA\r\x1b[J", s.drawn)
-		s.drawn = 0
-	}
-}
+const (
+	// keepLines and wrapLines: what is too wide for the terminal is cut off,
+	// or goes on in the next line.
+	keepLines, wrapLines = "\x1b[?7l", "\x1b[?7h"
+	// clearRest clears the line from the cursor on.
+	clearRest = "\x1b[K"
+)
 
-// statusBlock fits lines into a terminal: a line that wrapped would be erased
-// only in part.
+// statusBlock fits lines into a terminal. A line that wrapped would be two of
+// the terminal's: characters that are wider than one are left to the terminal
+// to cut.
 func statusBlock(lines []string, width, height int) string {
+	if len(lines) == 0 {
+		return ""
+	}
 	if room := height - 2; len(lines) > room {
 		more := len(lines) - room + 1
 		lines = append(append([]string(nil), lines[:room-1]...), fmt.Sprintf("and %d more", more))
 	}
 	var b strings.Builder
+	b.WriteString(keepLines)
 	for _, l := range lines {
 		l = visible(l)
 		if r := []rune(l); len(r) >= width {
 			l = string(r[:width-2]) + "…"
 		}
-		b.WriteString(l + "\n")
+		b.WriteString(l + clearRest + "\n")
 	}
+	b.WriteString(wrapLines)
 	return b.String()
 }

@@ -14,20 +14,23 @@ import (
 func TestStatusBlockFitsTheTerminal(t *testing.T) {
 	lines := []string{"1 │ " + strings.Repeat("é", 30), "2 │ a\x1b[2Jb", "3", "4", "5"}
 	got := statusBlock(lines, 20, 5)
-	want := "1 │ " + strings.Repeat("é", 14) + "…\n2 │ a [2Jb\nand 3 more\n"
+	want := keepLines + "1 │ " + strings.Repeat("é", 14) + "…\x1b[K\n2 │ a [2Jb\x1b[K\nand 3 more\x1b[K\n" + wrapLines
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestScrollingLinesEraseTheStatus(t *testing.T) {
+func TestScrollingLinesGoAboveTheStatus(t *testing.T) {
 	var out bytes.Buffer
 	s := &screen{logs: &out, notes: &out, fd: 1 << 20} // no terminal: its size is the default
 	s.draw([]string{"a", "b"})
 	s.log("said")
 	s.draw([]string{"c"})
+	s.draw([]string{"c"}) // as it stands there already
 	s.draw(nil)
-	want := "a\nb\n" + "\x1b[2A\r\x1b[J" + "said\n" + "c\n" + "\x1b[1A\r\x1b[J"
+	s.log("end")
+	ab, c := statusBlock([]string{"a", "b"}, 80, 24), statusBlock([]string{"c"}, 80, 24)
+	want := ab + "\x1b[J" + "\x1b[2A\r\x1b[J" + "said\n" + ab + "\x1b[2A\r" + c + "\x1b[J" + "\x1b[1A\r\x1b[J" + "end\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/script"
@@ -120,7 +121,7 @@ func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a := api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: identity.NewAccess(r.registry, logger), Records: b, Bans: ban.New(b), Blueprints: blueprint.NewStore(b), Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, r.engine, nil), Logger: logger,
+	a := api.New(api.Parts{Jobs: r.engine, Flows: flow.New(b, r.engine, flow.Config{}), Directory: r.registry, Access: identity.NewAccess(r.registry, logger), Records: b, Bans: ban.New(b), Blueprints: blueprint.NewStore(b), Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, r.engine, nil), Logger: logger,
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}})

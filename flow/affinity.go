@@ -1,0 +1,18 @@
+package flow
+
+import (
+	"context"
+	"slices"
+)
+
+// announce lets runners know of the labels that jobs of the flow will ask for,
+// before the first is queued.
+func (e *Engine) announce(ctx context.Context, d *draft) error {
+	jobs := slices.Clone(d.jobs)
+	if d.plan != nil {
+		for i := range d.plan.Steps {
+			jobs = append(jobs, stepJob(d.plan.Blueprint, &d.plan.Steps[i], d.flow.CallerID))
+		}
+	}
+	return e.work.Announce(ctx, jobs...)
+}
