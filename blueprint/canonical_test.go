@@ -41,7 +41,7 @@ func TestTheCanonicalFormIsOne(t *testing.T) {
 // FuzzParse: whatever comes, Parse ends with a blueprint or with faults; and
 // what it read is read again from what is printed.
 func FuzzParse(f *testing.F) {
-	examples, err := filepath.Glob("../examples/blueprints/*.yaml")
+	examples, err := filepath.Glob("../examples/*/*.yaml")
 	if err != nil || len(examples) == 0 {
 		f.Fatalf("no examples: %v", err)
 	}

@@ -79,17 +79,20 @@ func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
 // TestTheSchemaAndTheParserAgree: what the parser takes, the schema takes, and
 // what is wrong in a way that a schema can say, both refuse.
 func TestTheSchemaAndTheParserAgree(t *testing.T) {
-	examples, err := filepath.Glob("../examples/blueprints/*.yaml")
+	examples, err := filepath.Glob("../examples/*/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range examples {
-		if _, err := ParseFile(file); err != nil {
-			t.Error(err)
-		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\nsteps:\n") {
+			continue // jobs, schedules
+		}
+		if _, err := ParseFile(file); err != nil {
+			t.Error(err)
 		}
 		if err := validate(t, string(text)); err != nil {
 			t.Errorf("%s: the schema says %v", file, err)

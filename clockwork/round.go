@@ -156,7 +156,7 @@ func (r *round) submit(ctx context.Context, key domain.JobKey) error {
 	switch {
 	case err == nil:
 		return nil
-	case !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrInvalid):
+	case !refused(err):
 		return err // the alarm comes again
 	}
 	// A ban that came between, a type that nobody serves any more, a number

@@ -147,6 +147,8 @@ type Need struct {
 	State string `json:"state"`
 	// Job is the step's only one, whose result the script finds; 0 for others.
 	Job JobID `json:"job,omitzero"`
+	// Result is that of a step without jobs: who approved, and why.
+	Result map[string]string `json:"result,omitzero"`
 }
 
 // MarshalJSON writes empty lists and maps as such: readers in other languages

@@ -16,6 +16,9 @@ import (
 // HandleAlarm does what an alarm of a flow asks for. It reports whether the
 // alarm is one of ours; losing a race is no error.
 func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+	if a.Name == layout.FlowScan {
+		return true, e.scanAlarm(ctx, a)
+	}
 	kind, id, ok := layout.ParseFlowAlarm(a.Name)
 	if !ok {
 		return false, nil
@@ -142,9 +145,10 @@ func (t *tending) removeUnits(ctx context.Context, s *seen) error {
 	}
 }
 
-// split reports whether a step of the flow has more units than one job.
+// split reports whether a step of the flow has had units whose jobs its record
+// does not name.
 func (s *State) split() bool {
-	return slices.ContainsFunc(s.Steps, func(st StepState) bool { return st.Split != nil && (st.Split.Pack || st.Split.Total != 1) })
+	return slices.ContainsFunc(s.Steps, func(st StepState) bool { return st.Split != nil && st.Job == 0 })
 }
 
 // removePage is how many jobs are removed in one batch.

@@ -40,6 +40,7 @@ type stored struct {
 	// first and count are the jobs of a plain flow.
 	first domain.JobID
 	count int
+	ids   []domain.JobID // of a foreign program's flow, whose jobs have any
 }
 
 // decodeState reads the record of a flow's state.
@@ -53,8 +54,14 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 	s.stepped = r.Get(layout.FlowStateStepped) == "true"
 	s.caller = domain.ActorID(number(layout.FlowStateCaller))
 	s.first, s.count = domain.JobID(number(layout.FlowStateFirst)), int(number(layout.FlowStateCount))
+	if list := r.Get(layout.FlowStateJobs); list != "" {
+		if err := json.Unmarshal([]byte(list), &s.ids); err != nil {
+			return s, domain.Invalidf("the jobs of flow %d cannot be read: %v", id, err)
+		}
+		s.count = len(s.ids)
+	}
 	text := r.Get(layout.FlowStateData)
-	if text == "{}" {
+	if text == "{}" || text == "" {
 		return s, nil
 	}
 	if err := json.Unmarshal([]byte(text), &s.State); err != nil {
@@ -65,5 +72,8 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 
 // job is the key of the n-th job of a plain flow.
 func (s *stored) job(n int) domain.JobKey {
+	if s.ids != nil {
+		return domain.JobKey{Caller: s.caller, ID: s.ids[n]}
+	}
 	return domain.JobKey{Caller: s.caller, ID: s.first + domain.JobID(n)}
 }

@@ -29,6 +29,9 @@ const (
 
 // plainRound lets a plain flow go on.
 func (t *tending) plainRound(ctx context.Context, s *seen) error {
+	if s.Adopting {
+		return t.adopt(ctx, s)
+	}
 	if s.Begun < s.Held {
 		return t.beginPage(ctx, s)
 	}

@@ -104,7 +104,10 @@ func (r *randomPlay) fact() {
 	case 0:
 		r.banned = !r.banned
 	case 1, 2:
-		f.Orders = append(f.Orders, r.randomOrder())
+		r.orders++
+		o := r.randomOrder()
+		o.ID = fmt.Sprint("o", r.orders)
+		f.Orders = append(f.Orders, o)
 	case 3:
 		r.now = r.now.Add(time.Duration(r.Int64N(int64(20 * time.Second))))
 	default:
@@ -140,26 +143,6 @@ func (r *randomPlay) ends(n int) (ends []work.Ending) {
 		ends = append(ends, ends[0])
 	}
 	return ends
-}
-
-func (r *randomPlay) randomOrder() flow.Order {
-	r.orders++
-	no, retries := false, r.IntN(9)
-	name := "s" + strconv.Itoa(r.IntN(len(r.plan.Steps)))
-	o := flow.Order{ID: fmt.Sprint("o", r.orders), By: 9, Step: name, Failed: r.yes(50)}
-	o.Verb = []flow.Verb{flow.OrderRetry, flow.OrderRetry, flow.OrderRetry, flow.OrderSkip, flow.OrderSkip, flow.OrderApprove, flow.OrderApprove,
-		flow.OrderReject, flow.OrderUpdate, flow.OrderUpdate, flow.OrderCancel}[r.IntN(11)]
-	if o.Verb == flow.OrderUpdate {
-		c := flow.StepChange{Window: r.IntN(6), Retries: &retries}
-		if r.yes(30) {
-			c.Endless = &no
-		}
-		if r.yes(30) {
-			c.Size, c.End = r.Int64N(12), num(r.Int64N(70)-1)
-		}
-		o.Steps = map[string]flow.StepChange{name: c}
-	}
-	return o
 }
 
 // check checks what must hold after every step; before is the state of then.

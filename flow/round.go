@@ -278,7 +278,7 @@ func (t *tending) needed(ctx context.Context, plan *Plan, s *State, caller domai
 func needsOf(plan *Plan, s *State, i int) map[string]domain.Need {
 	needs := map[string]domain.Need{}
 	add := func(on int) {
-		needs[plan.Steps[on].Name] = domain.Need{State: string(s.Steps[on].Status), Job: s.Steps[on].Job}
+		needs[plan.Steps[on].Name] = domain.Need{State: string(s.Steps[on].Status), Job: s.Steps[on].Job, Result: s.Steps[on].Result}
 	}
 	for _, on := range plan.needs[i] {
 		add(on)

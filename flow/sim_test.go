@@ -1,8 +1,604 @@
 package flow_test
 
-import "flag"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// This file simulates nodes that run flows on one board with faults between:
+// one seed is one run, in virtual time. What is promised of flows is checked at
+// every start of a script, at every audit, and when the last fault has healed.
 
 var (
 	simSeed  = flag.Uint64("seed", 0, "run the simulations of this seed only")
 	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate")
 )
+
+const (
+	simNodes = 2
+	simSteps = 40
+)
+
+func TestSimulation(t *testing.T) {
+	if *simSeed != 0 {
+		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
+		return
+	}
+	for i := range *simSeeds {
+		seed := uint64(i + 1)
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSim(t, seed)
+		for range simSteps {
+			s.step()
+			time.Sleep(time.Duration(s.Int64N(int64(4 * time.Second))))
+		}
+		s.heal()
+		s.ended()
+		s.judge()
+		s.deleted()
+		s.stop()
+		if t.Failed() {
+			t.Logf("again: go test ./flow -run 'TestSimulation$' -seed %d", seed)
+		}
+	})
+}
+
+// sim is one run.
+type sim struct {
+	chance // the driver's alone
+	t      *testing.T
+	board  *memboard.Board
+	words  *words
+	nodes  []*simNode
+	lives  int
+	faults *faultboard.Board
+	hand   *flow.Engine // of the people at the door, behind faults of their own
+	calm   *flow.Engine // of the judge
+	names  int
+
+	mu     sync.Mutex
+	starts map[string]int // by key and attempt
+}
+
+// simNode is one life of a node.
+type simNode struct {
+	faults *faultboard.Board
+	kill   context.CancelFunc
+	ended  chan struct{}
+	gate   gate
+}
+
+// gate holds up the changes of a paused node.
+type gate struct {
+	mu   sync.Mutex
+	shut chan struct{} // closed when the pause is over; nil without one
+}
+
+func (g *gate) pass(context.Context, faultboard.Call) error {
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut != nil {
+		<-shut // a stopped process does not look at its context
+	}
+	return nil
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut == nil {
+		g.shut = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func newSim(t *testing.T, seed uint64) *sim {
+	s := &sim{chance: chance{rand.New(rand.NewPCG(seed, 3))}, t: t, board: memboard.Open(), words: newWords(), starts: map[string]int{}}
+	b := board.Batch{}
+	if err := s.board.Commit(context.Background(), *b.Include(layout.Contexts, "1")); err != nil {
+		t.Fatal(err)
+	}
+	s.faults = faultboard.New(s.board, faultboard.Config{Seed: seed, Refuse: 0.05, Lose: 0.05, Delay: 20 * time.Millisecond})
+	s.hand = flow.New(s.faults, work.New(s.faults, work.Config{}), flow.Config{})
+	s.calm = flow.New(s.board, work.New(s.board, work.Config{}), flow.Config{})
+	for i := range simNodes {
+		s.nodes = append(s.nodes, s.start(i))
+	}
+	return s
+}
+
+// start begins a new life of node i.
+func (s *sim) start(i int) *simNode {
+	s.lives++
+	n := &simNode{ended: make(chan struct{})}
+	n.faults = faultboard.New(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond, Before: n.gate.pass})
+	owner := fmt.Sprintf("n%d/%d", i, s.lives)
+	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
+		s.t.Fatal(err)
+	}
+	w := work.New(n.faults, work.Config{MaxLosses: 1000})
+	f := flow.New(n.faults, w, flow.Config{})
+	r := work.NewRunner(w, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
+		Runtimes: []script.Runtime{&simWords{s.words, s}}})
+	ctx, kill := context.WithCancel(context.Background())
+	n.kill = kill
+	log := slog.New(slog.DiscardHandler)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = r.Run(ctx) })
+	wg.Go(func() { f.Keep(ctx, owner) })
+	wg.Go(func() {
+		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
+			clockwork.Alarms(n.faults, log, func(ctx context.Context, a board.Alarm) (bool, error) {
+				if ours, err := f.HandleAlarm(ctx, a); ours || err != nil {
+					return ours, err
+				}
+				return w.HandleAlarm(ctx, a)
+			}, nil),
+			clockwork.Leases(n.faults, log, func(ctx context.Context, l board.Lease) (bool, error) {
+				if ours, err := f.RecoverLease(ctx, l); ours || err != nil {
+					return ours, err
+				}
+				return w.RecoverLease(ctx, l)
+			}),
+			clockwork.Audits(n.faults, w, f, log, s.audited),
+		})
+	})
+	go func() { wg.Wait(); close(n.ended) }()
+	return n
+}
+
+// audited is told of every audit: no fault is a reason to repair anything,
+// since all changes are whole commits.
+func (s *sim) audited(_ domain.TenantID, a work.Audit) {
+	if len(a.Repaired)+len(a.Stuck) > 0 {
+		s.t.Errorf("%v: the audit found %+v", time.Now().UTC(), a)
+	}
+}
+
+// step does one thing that people or misfortune do.
+func (s *sim) step() {
+	i := s.IntN(simNodes)
+	node := s.nodes[i]
+	switch s.IntN(12) {
+	case 0: // kill -9, and a new life
+		node.faults.Cut()
+		node.kill()
+		node.gate.open()
+		s.nodes[i] = s.start(i)
+	case 1: // drain, and a new life
+		node.kill()
+		node.gate.open()
+		s.nodes[i] = s.start(i)
+	case 2: // stopped, longer than its leases
+		node.gate.close()
+		time.AfterFunc(time.Duration(s.Int64N(int64(100*time.Second))), node.gate.open)
+	case 3: // cut off
+		node.faults.Cut()
+		time.AfterFunc(time.Duration(s.Int64N(int64(90*time.Second))), node.faults.Heal)
+	case 4, 5, 6, 7:
+		s.order()
+	default:
+		s.submit()
+	}
+}
+
+// submit asks for a flow. When the answer is lost it asks again, as a client
+// does; then there may be two, unless the flow has a name.
+func (s *sim) submit() {
+	q := flow.Request{Caller: 1}
+	switch s.IntN(6) {
+	case 0:
+		q.Jobs = s.plainJobs()
+	case 1:
+		q.Plan = s.plainPlan()
+	default:
+		q.Plan = s.scripted(s.anyPlan())
+	}
+	if q.Plan != nil && s.yes(20) {
+		q.Plan.UniqueAlive, q.Plan.Name = true, "alone"
+	}
+	if q.Plan != nil && s.yes(40) {
+		s.names++
+		q.Trigger = fmt.Sprint("t", s.IntN(s.names))
+	}
+	q.OnError = []domain.OnError{"", domain.OnErrorAbort, domain.OnErrorContinue}[s.IntN(3)]
+	if s.yes(10) {
+		q.After = domain.Instant(time.Now().Add(time.Duration(s.Int64N(int64(30 * time.Second)))).UnixMilli())
+	}
+	for range 3 {
+		got, err := s.hand.Submit(context.Background(), tenant, []flow.Request{q})
+		if err == nil {
+			err = got[0].Err
+		}
+		if errors.Is(err, domain.ErrInvalid) {
+			s.t.Errorf("submit: %v", err)
+		}
+		if err == nil || errors.Is(err, domain.ErrConflict) {
+			return
+		}
+	}
+}
+
+// text is a script.
+func (s *sim) text() string {
+	return []string{"", "", "", "sleep 2s", "sleep 30s", "set x 1", "set params.x 1", "fail no luck", "failonce", "crash", "crashonce\nset y 2"}[s.IntN(11)]
+}
+
+// scripted gives the steps of a plan scripts.
+func (s *sim) scripted(b *domain.Blueprint) *domain.Blueprint {
+	for i := range b.Steps {
+		st := &b.Steps[i]
+		if st.Kind != domain.StepApproval {
+			st.Script, st.Retries = s.text()+"\n", s.IntN(2)
+		}
+		if st.Pack != nil && st.Pack.Endless {
+			st.Script = "sleep 5s\n"
+		}
+		if st.After != 0 {
+			st.After = domain.Instant(time.Now().Add(time.Duration(s.Int64N(int64(30 * time.Second)))).UnixMilli())
+		}
+		if st.When != "" && s.yes(50) {
+			st.When = []string{"params.x == \"1\"", "needs.len() > 0"}[s.IntN(2)]
+		}
+	}
+	return b
+}
+
+// plainPlan is a blueprint whose jobs can all be made at once.
+func (s *sim) plainPlan() *domain.Blueprint {
+	b := blueprint()
+	for i := range 1 + s.IntN(8) {
+		st := step("s"+strconv.Itoa(i), s.text())
+		for k := range i {
+			if s.yes(30) {
+				st.Needs = append(st.Needs, "s"+strconv.Itoa(k))
+			}
+		}
+		b.Steps = append(b.Steps, st)
+	}
+	return b
+}
+
+// plainJobs is a chain, a fan-out or a lattice, sometimes one that is written
+// in parts.
+func (s *sim) plainJobs() (jobs []*domain.Job) {
+	n := 1 + s.IntN(12)
+	if s.yes(10) {
+		n = 300
+	}
+	shape := s.IntN(3)
+	for i := range domain.JobID(n) {
+		j := job(i+1, "")
+		if n < 300 {
+			j.Script = s.text() + "\n"
+		}
+		switch {
+		case i == 0:
+		case shape == 0:
+			j.Dependends = []domain.JobID{i}
+		case shape == 1:
+			j.Dependends = []domain.JobID{1}
+		case i >= 3:
+			j.Dependends = []domain.JobID{i - 2, i - 1}
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// order asks something of a flow, of which any answer is right but a fault of
+// ours.
+func (s *sim) order() {
+	ids := s.flows()
+	if len(ids) == 0 {
+		return
+	}
+	ctx := context.Background()
+	id := ids[s.IntN(len(ids))]
+	o := s.randomOrder()
+	if s.yes(8) {
+		o.Verb = flow.OrderDelete
+	}
+	var err error
+	switch s.IntN(8) {
+	case 0:
+		err = s.hand.Pause(ctx, tenant, id, s.yes(70))
+	default:
+		_, err = s.hand.Act(ctx, tenant, id, o)
+	}
+	if err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrUnavailable) {
+		s.t.Errorf("%s: %v", o.Verb, err)
+	}
+}
+
+func (c chance) randomOrder() flow.Order {
+	no, retries := false, c.IntN(9)
+	name := "s" + strconv.Itoa(c.IntN(6))
+	o := flow.Order{By: 9, Step: name, Failed: c.yes(50)}
+	o.Verb = []flow.Verb{flow.OrderRetry, flow.OrderRetry, flow.OrderRetry, flow.OrderSkip, flow.OrderSkip, flow.OrderApprove, flow.OrderApprove,
+		flow.OrderReject, flow.OrderUpdate, flow.OrderUpdate, flow.OrderCancel}[c.IntN(11)]
+	if o.Verb == flow.OrderUpdate {
+		change := flow.StepChange{Window: c.IntN(6), Retries: &retries}
+		if c.yes(30) {
+			change.Endless = &no
+		}
+		if c.yes(30) {
+			change.Size, change.End = c.Int64N(12), num(c.Int64N(70)-1)
+		}
+		o.Steps = map[string]flow.StepChange{name: change}
+	}
+	return o
+}
+
+// flows are those on the board.
+func (s *sim) flows() (ids []domain.FlowID) {
+	for cursor := ""; ; {
+		keys, next, err := s.board.Keys(context.Background(), 1, layout.FlowPrefix, cursor, 1000)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, key := range keys {
+			if id, err := domain.ParseFlowKey(key); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return ids
+		}
+	}
+}
+
+// heal ends every fault.
+func (s *sim) heal() {
+	s.faults.Calm()
+	for _, n := range s.nodes {
+		n.gate.open()
+		n.faults.Heal()
+		n.faults.Calm()
+	}
+	for _, id := range s.flows() {
+		if err := s.calm.Pause(context.Background(), tenant, id, false); err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) {
+			s.t.Errorf("resume %d: %v", id, err)
+		}
+	}
+}
+
+// ended waits until every flow has ended, and decides what waits for people.
+func (s *sim) ended() {
+	ctx, no := context.Background(), false
+	var open []flow.View
+	for range 300 {
+		open = nil
+		for _, id := range s.flows() {
+			v, err := s.calm.Show(ctx, tenant, id)
+			if err != nil || v.Final() {
+				continue
+			}
+			open = append(open, v)
+			for _, st := range v.Steps {
+				o := flow.Order{By: 9, Step: st.Name}
+				switch {
+				case st.Endless && st.Status == flow.Open:
+					o.Verb, o.Steps = flow.OrderUpdate, map[string]flow.StepChange{st.Name: {Endless: &no}}
+				case st.Kind == domain.StepApproval && st.Status == flow.Running:
+					o.Verb = flow.OrderApprove
+				default:
+					continue
+				}
+				_, _ = s.calm.Act(ctx, tenant, id, o)
+			}
+		}
+		if len(open) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Second)
+	}
+	for _, v := range open {
+		s.t.Errorf("flow %d has not ended: %+v", v.ID, v)
+	}
+}
+
+// judge checks that how flows ended is what their jobs say.
+func (s *sim) judge() {
+	for _, id := range s.flows() {
+		v, err := s.calm.Show(context.Background(), tenant, id)
+		if err != nil {
+			s.t.Errorf("flow %d: %v", id, err)
+			continue
+		}
+		s.judgeFlow(v)
+	}
+	live, err := s.board.Live(context.Background(), 1, board.LiveItem{}, 10)
+	if err != nil || len(live) > 0 {
+		s.t.Errorf("unfinished is still %v (%v)", live, err)
+	}
+}
+
+func (s *sim) judgeFlow(v flow.View) {
+	badly := 0
+	for _, st := range v.Steps {
+		if !st.Status.Done() || st.Open > 0 {
+			s.t.Errorf("flow %d ended as %s, but step %s is %s with %d open", v.ID, v.Reason, st.Name, st.Status, st.Open)
+		}
+		if !well(st.Status) {
+			badly++
+		}
+		if !v.Stepped || st.Job == "" {
+			continue
+		}
+		k, _ := domain.ParseJobKey(st.Job)
+		recs, err := s.board.Get(context.Background(), 1, st.Job)
+		if err != nil || recs[0] == nil {
+			s.t.Errorf("flow %d, step %s: job %s: %v", v.ID, st.Name, st.Job, err)
+			continue
+		}
+		j, _ := layout.DecodeJob(k, recs[0])
+		if (j.Status == domain.JobFinished) != (st.Status == flow.Succeeded) {
+			s.t.Errorf("flow %d, step %s is %s, its job %s is %s", v.ID, st.Name, st.Status, st.Job, j.Status)
+		}
+	}
+	if (v.Reason == domain.FlowSucceeded) != (badly == 0) || (v.Status == domain.FlowFinished) != (badly == 0) {
+		s.t.Errorf("flow %d ended as %s, %s (%s), with %d steps that did not end well: %+v", v.ID, v.Status, v.Reason, v.Error, badly, v.Steps)
+	}
+	if v.Reason == domain.FlowStuck {
+		s.t.Errorf("flow %d is stuck: %+v", v.ID, v)
+	}
+	if v.Status == domain.FlowFinished && v.Progress != "100.00" {
+		s.t.Errorf("flow %d: progress %s", v.ID, v.Progress)
+	}
+}
+
+// deleted deletes every flow: nothing may be left.
+func (s *sim) deleted() {
+	ctx := context.Background()
+	for _, id := range s.flows() {
+		if _, err := s.calm.Act(ctx, tenant, id, flow.Order{Verb: flow.OrderDelete, By: 9}); err != nil {
+			s.t.Errorf("delete %d: %v", id, err)
+		}
+	}
+	time.Sleep(30 * time.Minute) // late alarms, doubled entries
+	for _, key := range left(s.t, s.board) {
+		recs, _ := s.board.Get(ctx, 1, key)
+		s.t.Errorf("after all was deleted there is still %s: %v", key, recs)
+	}
+	if due, err := s.board.Due(ctx, 10, 0); err != nil || len(due) > 0 {
+		s.t.Errorf("alarms left: %v, %v", due, err)
+	}
+}
+
+// left are the keys of a context that belong to flows and jobs.
+func left(t *testing.T, b board.Board) (keys []string) {
+	t.Helper()
+	for cursor := ""; ; {
+		page, next, err := b.Keys(t.Context(), 1, "", cursor, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range page {
+			if !strings.HasPrefix(key, "ramet:seq:") && key != layout.Finished {
+				keys = append(keys, key)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return keys
+		}
+	}
+}
+
+func (s *sim) stop() {
+	for _, n := range s.nodes {
+		n.kill()
+		<-n.ended
+	}
+	if err := s.board.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// simWords runs the scripts, and checks what must hold when one begins.
+type simWords struct {
+	*words
+	s *sim
+}
+
+func (w *simWords) Run(ctx context.Context, t script.Task, h script.Host) (script.Outcome, error) {
+	w.s.begun(t)
+	return w.words.Run(ctx, t, h)
+}
+
+func (s *sim) begun(task script.Task) {
+	name := fmt.Sprintf("%s#%d", task.Name, task.Attempt)
+	s.mu.Lock()
+	s.starts[name]++
+	if s.starts[name] > 1 {
+		s.t.Errorf("%s began twice", name)
+	}
+	s.mu.Unlock()
+	k, _ := domain.ParseJobKey(task.Name)
+	recs, err := s.board.Get(context.Background(), 1, task.Name)
+	if err != nil || recs[0] == nil {
+		return // the board is closed, or a stale owner's job was deleted
+	}
+	j, _ := layout.DecodeJob(k, recs[0])
+	if j.Attempt != task.Attempt {
+		return // a stale owner
+	}
+	for _, d := range j.Dependends {
+		on := domain.JobKey{Caller: k.Caller, ID: d}
+		recs, err := s.board.Get(context.Background(), 1, on.String())
+		if err == nil && recs[0].Get(layout.JobStatus) != string(domain.JobFinished) {
+			s.t.Errorf("%v: %s began, but needs %s, which is %q", time.Now().UTC(), k, on, recs[0].Get(layout.JobStatus))
+		}
+	}
+	if j.Stepped {
+		s.begunStep(j)
+	}
+}
+
+// begunStep checks that what a step needs has ended well.
+func (s *sim) begunStep(j *domain.Job) {
+	plan, err := s.calm.Plan(context.Background(), tenant, j.FlowID)
+	if err != nil {
+		s.t.Errorf("%s: the plan of flow %d: %v", j.Key(), j.FlowID, err)
+		return
+	}
+	recs, err := s.board.Get(context.Background(), 1, layout.FlowState(j.FlowID))
+	var state flow.State
+	if err == nil {
+		err = json.Unmarshal([]byte(recs[0].Get(layout.FlowStateData)), &state)
+	}
+	if err != nil {
+		s.t.Errorf("%s: the state of flow %d: %v", j.Key(), j.FlowID, err)
+		return
+	}
+	for i := range plan.Steps {
+		if plan.Steps[i].Name != j.Step {
+			continue
+		}
+		for _, need := range plan.Steps[i].Needs {
+			if was := j.Needs[need].State; !well(flow.Status(was)) {
+				s.t.Errorf("%s of step %s was made, but needs %s, which was %q", j.Key(), j.Step, need, was)
+			}
+			for k := range plan.Steps {
+				if is := state.Steps[k].Status; plan.Steps[k].Name == need && !well(is) {
+					s.t.Errorf("%s of step %s began, but needs %s, which is %s", j.Key(), j.Step, need, is)
+				}
+			}
+		}
+	}
+}

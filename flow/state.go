@@ -81,6 +81,8 @@ type State struct {
 	Begun int `json:"begun,omitempty"`
 	// Writing is set while a large flow is being written.
 	Writing bool `json:"writing,omitempty"`
+	// Adopting is set while the jobs of a foreign program's flow are made its own.
+	Adopting bool `json:"adopting,omitempty"`
 	// Answers are what became of the last orders.
 	Answers []Answer `json:"answers,omitempty"`
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,19 @@ const (
 	FlowStateCaller  = "caller"
 	FlowStateFirst   = "first" // the first of a plain flow's jobs; their ids follow each other
 	FlowStateCount   = "count" // how many they are
+	FlowStateJobs    = "jobs"  // of a foreign program's flow instead: a JSON list of ids
 )
+
+// FlowHolds reports whether one of a plain flow's jobs waits for the keeper to
+// let it go: the flow was written in parts. r is the record of what the keeper
+// knows.
+func FlowHolds(r board.Record, id domain.JobID) bool {
+	var held struct{ Held, Begun int64 }
+	first, err1 := strconv.ParseInt(r.Get(FlowStateFirst), 10, 64)
+	err2 := json.Unmarshal([]byte(r.Get(FlowStateData)), &held)
+	n := int64(id) - first
+	return err1 == nil && err2 == nil && held.Begun <= n && n < held.Held
+}
 
 // FlowWaits is the record of counters by which the ends of jobs tell the keeper.
 func FlowWaits(id domain.FlowID) string { return FlowState(id) + ":waits" }
@@ -88,6 +101,9 @@ const (
 	AlarmFlow      AlarmKind = "flow"      // the keeper has to look at it
 	AlarmFlowWrite AlarmKind = "flowwrite" // it was to be written by now
 )
+
+// FlowScan is the alarm by which flows of foreign programs are looked for.
+const FlowScan = "flows:scan"
 
 // FlowAlarm is an alarm's name: "<kind>:flow:<id>".
 func FlowAlarm(kind AlarmKind, id domain.FlowID) string {

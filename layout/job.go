@@ -252,6 +252,15 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 	}
 }
 
+// FlowOf are the fields of a job of a foreign program that has become one of a
+// flow's.
+func FlowOf(id domain.FlowID) []board.Field {
+	var e encoder
+	e.num(JobFlowID, int64(id))
+	e.flag(jobFlowEnv, true)
+	return e
+}
+
 // Result is the result in a job's record; none where it cannot be read.
 func Result(r board.Record) map[string]string {
 	d := decoder{key: keyText("")}

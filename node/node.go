@@ -57,6 +57,10 @@ type Config struct {
 	KeepFailedFiles time.Duration
 	// Retention is how long ended jobs stay on the board. Default: 24h.
 	Retention time.Duration
+	// Permit is asked before schedules and routines make work. Default: all may.
+	Permit Permit
+	// Foreign says that foreign programs may write on the board, past this node.
+	Foreign bool
 	// Blueprints are those that flows can be made from by name. Default: none.
 	Blueprints flow.Blueprints
 	// Archive takes what has ended, before it may leave the board; it stays the
@@ -74,6 +78,9 @@ func (c Config) withDefaults() Config {
 	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)
+	if c.Permit == nil {
+		c.Permit = func(context.Context, domain.TenantID, domain.ActorID) error { return nil }
+	}
 	if c.Host == "" {
 		c.Host, _ = os.Hostname() // "" matches few rules
 	}
@@ -147,13 +154,13 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
 		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans,
 	})
-	n.Routines = clockwork.NewUserRoutines(b, n.Work, n.Bans)
+	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Logger: cfg.Logger}
 	if cfg.Archive != nil {
 		flows.Names = cfg.Archive
 	}
 	n.Flows = flow.New(b, n.Work, flows)
-	n.Schedules = clockwork.NewSchedules(b, n.Flows, cfg.Logger)
+	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
 	if err := b.Void(ctx, who.Name+"/"); err != nil {
 		return nil, err
 	}
@@ -302,6 +309,14 @@ func (n *Node) routines() []clockwork.Routine {
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
 	}
+	if n.cfg.Foreign {
+		list = append(list, clockwork.Routine{Name: "foreign flows", Every: foreignEvery, Round: func(ctx context.Context) error {
+			return clockwork.EachTenant(ctx, n.board, func(t domain.TenantID) error {
+				_, err := n.Flows.FindForeign(ctx, t)
+				return err
+			})
+		}})
+	}
 	if n.cfg.Archive != nil {
 		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
 			Archive: n.cfg.Archive, Flows: n.Flows, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
@@ -309,6 +324,10 @@ func (n *Node) routines() []clockwork.Routine {
 	}
 	return list
 }
+
+// foreignEvery is how often flows of foreign programs are looked for that have
+// queued none of their jobs; those that have are found at once.
+const foreignEvery = time.Minute
 
 // recordEvery is how often the node says that it is alive.
 const recordEvery = 15 * time.Second

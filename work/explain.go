@@ -184,6 +184,16 @@ func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domai
 			x.NextMs = at.UnixMilli()
 		}
 	}
+	if found < j.Waits && j.FlowID != 0 {
+		recs, err := e.board.Get(ctx, space, layout.FlowState(j.FlowID))
+		if err != nil {
+			return x, err
+		}
+		if layout.FlowHolds(recs[0], j.ID) {
+			found++
+			x.WaitsFor = append(x.WaitsFor, domain.FlowKey(j.FlowID)+" to begin")
+		}
+	}
 	if found >= j.Waits {
 		x.Standing, x.Text = StandingWaiting, fmt.Sprintf("it waits for %d: %s", found, joinSome(x.WaitsFor))
 		if len(open) == 0 && slices.Equal(x.WaitsFor, []string{"not_before"}) {

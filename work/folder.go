@@ -249,7 +249,10 @@ func (x *run) input() (in input, err error) {
 		keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: id}.String()), append(names, "")
 	}
 	for name, n := range x.job.Needs {
-		in.Needs[name] = need{State: n.State, Result: map[string]string{}}
+		in.Needs[name] = need{State: n.State, Result: n.Result}
+		if n.Result == nil {
+			in.Needs[name] = need{State: n.State, Result: map[string]string{}}
+		}
 		if n.Job != 0 {
 			keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: n.Job}.String()), append(names, name)
 		}

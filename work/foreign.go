@@ -21,6 +21,9 @@ const (
 	// record yet: some clients push before they write.
 	unwrittenTries = 30
 	unwrittenPause = 100 * time.Millisecond
+	// flowScanEvery is how often flows of foreign programs are looked for, while
+	// they write jobs.
+	flowScanEvery = 500 * time.Millisecond
 	// foreignLook is how often a job in a foreign runner's hands is looked at.
 	foreignLook = 2 * time.Second
 )
@@ -183,6 +186,8 @@ func (x *run) adoptOnce() (waits bool, err error) {
 		b.Set(x.claimed.Item, layout.UnmetField(j.Prerequisites))
 	}
 	b.Live(x.claimed.Item, now)
+	// Who writes jobs may have written a flow of them.
+	b.SetAlarm(layout.FlowScan, now.Truncate(flowScanEvery).Add(flowScanEvery))
 	if j.Waits > 0 {
 		b.Release(x.claimed.Item)
 	}

@@ -41,6 +41,10 @@ func (x *run) heldUp(b *board.Batch) (what ended, yes bool, err error) {
 	if err != nil || !yes {
 		return what, false, err
 	}
+	// The book may not have heard yet that it was lifted.
+	if by, yes, err = ban.New(x.r.e.board).Holds(x.ctx, by.BanScope, domain.BanPick); err != nil || !yes {
+		return what, false, err
+	}
 	x.park(b, by)
 	return ended{status: domain.JobStarted, text: "laid aside: " + by.Text()}, true, nil
 }

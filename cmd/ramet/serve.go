@@ -168,7 +168,7 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 		Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Foreign: p.kind == "redis", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
@@ -202,6 +202,11 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
 		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.log.With("log", "audit")})
 	return nil
+}
+
+// permit says whether an actor may create work in a context.
+func (p *parts) permit(ctx context.Context, tenant domain.TenantID, actor domain.ActorID) error {
+	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: identity.Create, Tenant: tenant, Object: "schedule or routine"})
 }
 
 // writable returns an error while the node takes nothing in.

@@ -41,11 +41,11 @@ func (a *app) flowSubmit() *cobra.Command {
 					return a.watchFlow(c.Context(), n, out.ID, false)
 				}
 				return a.print(out, func(t *table) {
-					note := ""
 					if out.Existing {
-						note = "exists already"
+						t.row(out.Key, "exists already")
+						return
 					}
-					t.row(out.Key, note)
+					t.row(out.Key)
 				})
 			})
 		},

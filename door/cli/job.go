@@ -147,7 +147,7 @@ func jobTable(t *table, j *domain.Job) {
 // resultFields are the rows of a result.
 func resultFields(t *table, result map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(result)) {
-		t.field("result "+visible(name), result[name])
+		t.wide("result "+visible(name), result[name])
 	}
 }
 

@@ -1,8 +1,12 @@
-// Package readme runs every command of the README as a reader would.
+// Package readme runs every command of the README, and of those of the
+// examples, as a reader would, and compares what is shown with what came out.
 package readme
 
 import (
+	"bytes"
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,50 +15,140 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ramet-run/ramet/internal/redistest"
 )
 
-var block = regexp.MustCompile("(?ms)^```(sh|yaml)\n(.*?)^```$")
+var update = flag.Bool("update", false, "write what came out into the READMEs")
 
-// TestCommands runs the sh blocks in one shell, in order; a yaml block is the
-// file that the next commands call jobs.yaml. The two make commands are run by
-// CI itself.
+// bin is the folder with the binary under test.
+var bin string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "ramet-bin")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-o", dir, "./cmd/ramet")
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build ramet: %v\n%s", err, out)
+	}
+	bin = dir
+	return m.Run(), nil
+}
+
 func TestCommands(t *testing.T) {
 	redis := redistest.Start(t)
-	text, err := os.ReadFile("../../README.md")
+	check(t, "../../README.md", t.TempDir(), redis.Addr())
+}
+
+func TestCommandsOfExamples(t *testing.T) {
+	readmes, err := filepath.Glob("../../examples/*/README.md")
+	if err != nil || len(readmes) == 0 {
+		t.Fatalf("got %q, %v", readmes, err)
+	}
+	for _, readme := range readmes {
+		t.Run(filepath.Base(filepath.Dir(readme)), func(t *testing.T) {
+			// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+			dir, err := os.MkdirTemp("", "ramet-readme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if err := os.CopyFS(dir, os.DirFS(filepath.Dir(readme))); err != nil {
+				t.Fatal(err)
+			}
+			check(t, readme, dir, "")
+		})
+	}
+}
+
+// block is a part of a page: commands (sh), the file that the next commands
+// call by its name's line, else jobs.yaml (yaml), or what the commands before
+// write to standard output (text).
+var block = regexp.MustCompile("(?ms)^```(sh|yaml|text)\n(.*?)^```$")
+
+// patience bounds the commands of one page.
+const patience = time.Minute
+
+// check runs the commands of a page in one shell, in order. The two make
+// commands are run by CI itself.
+func check(t *testing.T, page, dir, redis string) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "set -eu\n"
-	for _, b := range block.FindAllStringSubmatch(string(text), -1) {
-		if b[1] == "yaml" {
-			script += "cat >jobs.yaml <<'END_OF_FILE'\n" + b[2] + "END_OF_FILE\n"
-			continue
-		}
-		for _, line := range strings.Split(strings.TrimSpace(b[2]), "\n") {
-			script += command(line) + "\n"
+	blocks := block.FindAllStringSubmatch(string(text), -1)
+	out := strings.Split(run(t, script(blocks), dir, redis), mark+"\n")
+	n := -1
+	for _, b := range blocks {
+		switch b[1] {
+		case "sh":
+			n++
+		case "text":
+			if *update {
+				text = bytes.Replace(text, []byte(b[0]), []byte("```text\n"+out[n]+"```"), 1)
+			} else if got, want := lines(out[n]), lines(b[2]); !alike(got, want) {
+				t.Errorf("%s: not what is shown (-shown +got):\n%s", page, cmp.Diff(want, got))
+			}
 		}
 	}
-	script += "kill $(jobs -p); wait\necho all commands ran\n"
-	script = strings.ReplaceAll(script, "127.0.0.1:6379", redis.Addr())
-	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "PATH="+build(t)+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), "all commands ran\n") {
-		t.Fatalf("%v\n%s\nthe script was:\n%s", err, out, script)
-	}
-	for _, want := range []string{"42", "the lab is open"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
+	if *update {
+		if err := os.WriteFile(page, text, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
-var dataFlag = regexp.MustCompile(`--data (\S+)`)
+// mark stands behind what each block of commands has written.
+const mark = "-- end of block --"
+
+func script(blocks [][]string) string {
+	script := "set -eu\n"
+	for _, b := range blocks {
+		switch b[1] {
+		case "yaml":
+			script += "cat >" + fileName(b[2]) + " <<'END_OF_FILE'\n" + b[2] + "END_OF_FILE\n"
+		case "sh":
+			if m := decision.FindStringSubmatch(b[2]); m != nil {
+				// Somebody decides who has been asked.
+				script += "until ramet flow explain " + m[1] + " 2>&1 | grep deciding >/dev/null; do sleep 0.05; done\n"
+			}
+			for line := range strings.Lines(strings.TrimSpace(b[2])) {
+				script += command(strings.TrimSpace(line)) + "\n"
+			}
+			script += "echo '" + mark + "'\n"
+		}
+	}
+	return script + "for node in $(jobs -p); do kill $node; done; wait\n"
+}
+
+var nameLine = regexp.MustCompile(`^# (\S+\.yaml)\n`)
+
+// fileName is what the first line of a file says, else jobs.yaml.
+func fileName(text string) string {
+	if m := nameLine.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return "jobs.yaml"
+}
+
+var (
+	dataFlag = regexp.MustCompile(`--data (\S+)`)
+	decision = regexp.MustCompile(`(?m)^ramet flow (?:approve|reject) (\S+)`)
+)
 
 // command makes a line wait for what a reader would wait for.
 func command(line string) string {
@@ -67,14 +161,46 @@ func command(line string) string {
 	return line
 }
 
-// build makes the binary and returns its folder.
-func build(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "ramet"), "./cmd/ramet")
-	cmd.Dir = filepath.Join("..", "..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// run runs a script and returns what it wrote to standard output.
+func run(t *testing.T, script, dir, redis string) string {
+	if redis != "" {
+		script = strings.ReplaceAll(script, "127.0.0.1:6379", redis)
 	}
-	return dir
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "TZ=UTC", "PATH="+bin+":"+os.Getenv("PATH"))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s\n%s\nthe script was:\n%s", err, &out, &errs, script)
+	}
+	return out.String()
+}
+
+// passing are times and lengths of time.
+var passing = regexp.MustCompile(`(\w{3} )?\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d( \w{3,4}\b)?)?|\b20\d{12}\b|\b\d+(\.\d+)?m?s\b`)
+
+// lines are those of a text, without what differs from run to run.
+func lines(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		list = append(list, strings.Join(strings.Fields(passing.ReplaceAllString(line, "0s")), " "))
+	}
+	return list
+}
+
+// alike compares lines; where "…" is shown, anything may have come.
+func alike(got, want []string) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range want {
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want[i]), "…", ".*") + "$"
+		if !regexp.MustCompile(pattern).MatchString(got[i]) {
+			return false
+		}
+	}
+	return true
 }

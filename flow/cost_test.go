@@ -1,0 +1,171 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file counts what plain flows cost the board: a flow costs its steps and
+// edges, whatever its size.
+
+// counted is a board that counts what is asked of it.
+type counted struct {
+	board.Board
+
+	mu sync.Mutex
+	cost
+}
+
+// cost is what was asked.
+type cost struct{ batches, ops, reads, bytes float64 }
+
+// per is the cost of one of n.
+func (c cost) per(n int) cost {
+	return cost{c.batches / float64(n), c.ops / float64(n), c.reads / float64(n), c.bytes / float64(n)}
+}
+
+func (c *counted) count(b *board.Batch) {
+	c.batches++
+	c.ops += float64(len(b.Guards) + len(b.Ops))
+	for _, op := range b.Ops {
+		for _, f := range op.Fields {
+			c.bytes += float64(len(f.Value))
+		}
+		for _, it := range op.Items {
+			c.bytes += float64(len(it))
+		}
+	}
+}
+
+func (c *counted) Commit(ctx context.Context, b board.Batch) error {
+	c.mu.Lock()
+	c.count(&b)
+	c.mu.Unlock()
+	return c.Board.Commit(ctx, b)
+}
+
+func (c *counted) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	c.mu.Lock()
+	for i := range batches {
+		c.count(&batches[i])
+	}
+	c.mu.Unlock()
+	return c.Board.CommitEach(ctx, batches)
+}
+
+// read counts an answer.
+func (c *counted) read(recs []board.Record, items []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads++
+	for _, r := range recs {
+		for _, f := range r {
+			c.bytes += float64(len(f.Name) + len(f.Value))
+		}
+	}
+	for _, it := range items {
+		c.bytes += float64(len(it))
+	}
+}
+
+func (c *counted) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	recs, err := c.Board.Get(ctx, space, keys...)
+	c.read(recs, nil)
+	return recs, err
+}
+
+func (c *counted) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	recs, err := c.Board.GetFields(ctx, space, fields, keys...)
+	c.read(recs, nil)
+	return recs, err
+}
+
+func (c *counted) List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error) {
+	items, err := c.Board.List(ctx, space, list, from, n)
+	c.read(nil, items)
+	return items, err
+}
+
+func (c *counted) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, error) {
+	got, err := c.Board.Claim(ctx, ask)
+	recs := make([]board.Record, len(got))
+	for i := range got {
+		recs[i] = got[i].Record
+	}
+	c.read(recs, nil)
+	return got, err
+}
+
+// shapes are plain flows of n jobs.
+var shapes = map[string]func(i, n int) []domain.JobID{
+	"chain": func(i, _ int) []domain.JobID {
+		if i == 0 {
+			return nil
+		}
+		return []domain.JobID{domain.JobID(i)}
+	},
+	"fan-out": func(i, _ int) []domain.JobID {
+		if i == 0 {
+			return nil
+		}
+		return []domain.JobID{1}
+	},
+	// Rows of ten, each job needing two of the row before.
+	"lattice": func(i, _ int) []domain.JobID {
+		if i < 10 {
+			return nil
+		}
+		row, col := i/10, i%10
+		return []domain.JobID{domain.JobID((row-1)*10 + col + 1), domain.JobID((row-1)*10 + (col+1)%10 + 1)}
+	},
+}
+
+func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
+	for shape, on := range shapes {
+		t.Run(shape, func(t *testing.T) {
+			small, large := costOf(t, 100, on), costOf(t, 10_000, on)
+			t.Logf("of each job of 100: %+v; of 10000: %+v", small, large)
+			for _, c := range []struct {
+				name        string
+				small, much float64
+			}{{"batches", small.batches, large.batches}, {"guards and operations", small.ops, large.ops}, {"reads", small.reads, large.reads}, {"bytes", small.bytes, large.bytes}} {
+				if c.much > 1.5*c.small {
+					t.Errorf("%s of each job: %.1f in a flow of 10000, %.1f in one of 100", c.name, c.much, c.small)
+				}
+			}
+		})
+	}
+}
+
+// costOf runs a flow of n jobs and says what each of them cost.
+func costOf(t *testing.T, n int, on func(i, n int) []domain.JobID) (each cost) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{Board: memboard.Open()}
+		r := newRigOn(t, c, flow.Config{})
+		jobs := make([]*domain.Job, n)
+		for i := range jobs {
+			jobs[i] = job(domain.JobID(i+1), "", on(i, n)...)
+		}
+		id := r.submit(flow.Request{Jobs: jobs})
+		r.want(id, domain.FlowSucceeded)
+		r.stop()
+		each = c.per(n)
+	})
+	return each
+}
+
+var _ = fmt.Sprint
+var _ = slog.Default
+var _ = time.Now
+var _ = layout.Keeper

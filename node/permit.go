@@ -1,0 +1,45 @@
+package node
+
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Permit says whether an actor may create work in a context. Schedules and
+// routines act in the name of who made them, who may have lost the right since.
+//
+// Errors: [domain.ErrForbidden].
+type Permit func(ctx context.Context, tenant domain.TenantID, actor domain.ActorID) error
+
+// permittedJobs submits only jobs of actors who may.
+type permittedJobs struct {
+	jobs *work.Engine
+	may  Permit
+}
+
+func (p permittedJobs) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
+	for _, j := range jobs {
+		if err := p.may(ctx, tenant, j.CallerID); err != nil {
+			return nil, err
+		}
+	}
+	return p.jobs.Submit(ctx, tenant, jobs)
+}
+
+// permittedFlows submits only flows of actors who may.
+type permittedFlows struct {
+	flows *flow.Engine
+	may   Permit
+}
+
+func (p permittedFlows) Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error) {
+	for _, r := range reqs {
+		if err := p.may(ctx, tenant, r.Caller); err != nil {
+			return nil, err
+		}
+	}
+	return p.flows.Submit(ctx, tenant, reqs)
+}
