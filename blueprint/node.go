@@ -19,7 +19,7 @@ import (
 func readNode(text []byte) (*yaml.Node, domain.Fault) {
 	switch {
 	case len(text) > domain.MaxBlueprintBytes:
-		return nil, fault(nil, "the text has %d bytes, the limit is %d; put large data into files or params", len(text), domain.MaxBlueprintBytes)
+		return nil, fault(nil, "the text has more than %d bytes; put large data into files or params", domain.MaxBlueprintBytes)
 	case !utf8.Valid(text):
 		return nil, fault(nil, "the text is not UTF-8")
 	case json.Valid(text): // the YAML parser does not know all of JSON's escapes

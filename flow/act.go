@@ -21,8 +21,12 @@ const (
 // Act has an order done by the flow's keeper: durably taken when it returns,
 // whether it has been done yet or not. done is false where that takes longer.
 //
-// Errors: [domain.ErrNotFound]; [domain.ErrConflict] with the keeper's reason.
+// Errors: [domain.ErrInvalid] for a text that is too long; [domain.ErrNotFound];
+// [domain.ErrConflict] with the keeper's reason.
 func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.FlowID, o Order) (done bool, err error) {
+	if n := len(o.Text); n > domain.MaxSummaryBytes {
+		return false, domain.Invalidf("the text has %d bytes, the limit is %d", n, domain.MaxSummaryBytes)
+	}
 	p := place{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
 	if err != nil {
@@ -72,7 +76,9 @@ func (e *Engine) awaitAnswer(ctx context.Context, p place, o Order, events <-cha
 			if a.Error != "" {
 				return true, domain.Conflictf("flow %d: %s", p.id, a.Error)
 			}
-			return true, nil
+			if o.Verb != OrderDelete { // which is done when the flow is gone
+				return true, nil
+			}
 		}
 		select {
 		case <-events:

@@ -15,9 +15,12 @@ import (
 const (
 	// makeMost bounds the jobs that one round makes: their commit is one batch.
 	makeMost = 150
-	// maxRanges holds back a step whose ends leave so many gaps: what is
-	// remembered of an endless one must stay bounded.
+	// maxRanges holds back a flow whose ends leave so many gaps: what is
+	// remembered of an endless step must stay bounded.
 	maxRanges = 10_000
+	// maxTexts is of how many units that ended badly the reason is remembered;
+	// it stands on their jobs too.
+	maxTexts = 500
 )
 
 // Facts are what happened to a flow since its state was written.
@@ -111,7 +114,9 @@ func (a *advancer) endings() {
 		return
 	}
 	at := map[domain.JobID]Place{}
+	texts := 0
 	for i := range a.s.Steps {
+		texts += len(a.s.Steps[i].Bad)
 		for k, u := range a.s.Steps[i].Open {
 			at[u.Job] = Place{i, k}
 		}
@@ -128,7 +133,11 @@ func (a *advancer) endings() {
 			st.Done = st.Done.Add(u.Start, u.End)
 		} else {
 			bad := *u
-			bad.Outcome, bad.Text = string(rune(e.Outcome)), e.Text
+			bad.Outcome = string(rune(e.Outcome))
+			if texts < maxTexts {
+				bad.Text = e.Text
+			}
+			texts++
 			st.Bad = append(st.Bad, bad)
 			a.mayAbort(where.Step, &bad)
 		}
@@ -443,7 +452,10 @@ func (a *advancer) makeUnits() {
 	if len(a.d.Ask) > 0 {
 		return // called again
 	}
-	room := makeMost
+	room, gaps := makeMost, 0
+	for i := range a.s.Steps {
+		gaps += a.s.Steps[i].gaps()
+	}
 	parallel := 1 << 30
 	if a.p.MaxParallel > 0 {
 		parallel = a.p.MaxParallel
@@ -457,16 +469,16 @@ func (a *advancer) makeUnits() {
 			continue
 		}
 		st.Text = ""
-		if len(st.Done)+len(st.Bad) >= maxRanges {
-			st.Text = fmt.Sprintf("held back: its ends leave %d gaps; retry what ended badly", len(st.Done)+len(st.Bad))
+		if gaps >= maxRanges && st.gaps() > 0 {
+			st.Text = fmt.Sprintf("held back: what has ended leaves %d gaps in the flow; retry what ended badly", gaps)
 			continue
 		}
 		for st.left() && len(st.Open) < st.Split.Window && parallel > 0 {
-			if room == 0 {
+			if room <= 0 {
 				a.d.More = true
 				return
 			}
-			room--
+			room -= 1 + a.p.bytes[i]*makeMost/partBytes
 			parallel--
 			a.d.Make = append(a.d.Make, Place{i, len(st.Open)})
 			st.Open = append(st.Open, st.next())

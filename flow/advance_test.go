@@ -790,6 +790,15 @@ func TestAdvanceRanges(t *testing.T) {
 			}
 			p.want("a open")
 		}},
+		{"units with large scripts are made a few at a time", blueprint(step("a", strings.Repeat("x", 1_000_000), shards(40, 40))), func(p *play) {
+			next, d := flow.Advance(p.plan, flow.State{}, flow.Facts{Now: p.now})
+			if n := len(d.Make); n < 2 || n > 9 || !d.More || next.Steps[0].Status != flow.Open {
+				p.Errorf("%d are made in one commit, more: %v", n, d.More)
+			}
+			if len(p.made) != 40 {
+				p.Errorf("%d are made in all", len(p.made))
+			}
+		}},
 		{"shards begin at their start", blueprint(step("a", "", func(s *domain.Step) { s.Shard = &domain.Shard{Count: 5, Start: 3} })), func(p *play) {
 			p.wantMade("a:3", "a:4")
 			if st := p.at("a"); st.Split.Total != 5 {

@@ -92,6 +92,9 @@ func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, 
 		if err != nil {
 			return err
 		}
+		if len(own) == 0 {
+			continue
+		}
 		b := board.Batch{Space: p.space}
 		for _, key := range own {
 			work.Remove(&b, key, after)

@@ -1,8 +1,12 @@
 package flow
 
 import (
+	"compress/flate"
 	"encoding/json"
+	"errors"
+	"io"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -29,7 +33,36 @@ func stateText(s State) string {
 	if err != nil {
 		panic("BUG: a flow's state cannot be written as JSON: " + err.Error())
 	}
-	return string(text)
+	if len(text) < packFrom {
+		return string(text)
+	}
+	var b strings.Builder
+	b.WriteByte(packed)
+	w, _ := flate.NewWriter(&b, flate.BestSpeed) // it knows its own levels
+	_, err1 := w.Write(text)
+	if err := errors.Join(err1, w.Close()); err != nil {
+		panic("BUG: writing into memory: " + err.Error())
+	}
+	return b.String()
+}
+
+const (
+	// packFrom is from how many bytes on a state is written deflated: that of
+	// ten thousand steps would be larger than a field may be.
+	packFrom = 16 << 10
+	// packed begins such a text.
+	packed = 'z'
+	// maxState bounds what it is inflated to.
+	maxState = 64 << 20
+)
+
+// unpack is the JSON of a state's text.
+func unpack(text string) ([]byte, error) {
+	if text[0] != packed {
+		return []byte(text), nil
+	}
+	r := flate.NewReader(strings.NewReader(text[1:]))
+	return io.ReadAll(io.LimitReader(r, maxState))
 }
 
 // stored is a flow's state as it lies on the board.
@@ -64,7 +97,11 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 	if text == "{}" || text == "" {
 		return s, nil
 	}
-	if err := json.Unmarshal([]byte(text), &s.State); err != nil {
+	data, err := unpack(text)
+	if err == nil {
+		err = json.Unmarshal(data, &s.State)
+	}
+	if err != nil {
 		return s, domain.Invalidf("the state of flow %d cannot be read: %v", id, err)
 	}
 	return s, nil

@@ -2,8 +2,6 @@ package flow_test
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
-	"github.com/ramet-run/ramet/layout"
 )
 
 // This file counts what plain flows cost the board: a flow costs its steps and
@@ -132,9 +129,11 @@ var shapes = map[string]func(i, n int) []domain.JobID{
 }
 
 func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
+	all := map[string]cost{}
 	for shape, on := range shapes {
 		t.Run(shape, func(t *testing.T) {
 			small, large := costOf(t, 100, on), costOf(t, 10_000, on)
+			all[shape] = large
 			t.Logf("of each job of 100: %+v; of 10000: %+v", small, large)
 			for _, c := range []struct {
 				name        string
@@ -145,6 +144,13 @@ func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
 				}
 			}
 		})
+	}
+	for one, a := range all {
+		for other, b := range all {
+			if a.batches > 1.5*b.batches || a.ops > 1.5*b.ops || a.bytes > 1.5*b.bytes {
+				t.Errorf("a %s costs more than a %s: of each job %+v and %+v", one, other, a, b)
+			}
+		}
 	}
 }
 
@@ -157,15 +163,16 @@ func costOf(t *testing.T, n int, on func(i, n int) []domain.JobID) (each cost) {
 		for i := range jobs {
 			jobs[i] = job(domain.JobID(i+1), "", on(i, n)...)
 		}
+		time.Sleep(time.Second) // the first audit is over, and the next far
+		c.mu.Lock()
+		c.cost = cost{}
+		c.mu.Unlock()
 		id := r.submit(flow.Request{Jobs: jobs})
 		r.want(id, domain.FlowSucceeded)
-		r.stop()
+		c.mu.Lock()
 		each = c.per(n)
+		c.mu.Unlock()
+		r.stop()
 	})
 	return each
 }
-
-var _ = fmt.Sprint
-var _ = slog.Default
-var _ = time.Now
-var _ = layout.Keeper

@@ -2,11 +2,13 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
 )
 
 // Standing is why an unfinished flow is alive.
@@ -56,8 +58,10 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 	x := Explanation{Key: v.Key(), Status: v.Status, SinceMs: v.StartedMs}
 	if v.Final() {
 		x.Standing, x.SinceMs, x.Text = StandingEnded, v.FinishedMs, fmt.Sprintf("it has ended: %s", v.Reason)
-		if v.Error != "" {
+		if v.Error != "" && v.Reason != domain.FlowCancelled {
 			x.Text += ": " + v.Error
+		} else if v.Error != "" {
+			x.Text = "it has ended: " + v.Error
 		}
 		return x, nil
 	}
@@ -105,7 +109,40 @@ func (e *Engine) explainFree(ctx context.Context, p place, v *View, x Explanatio
 			x.add(st.Job)
 		}
 	}
-	return e.standing(&s, recs[1].Get(layout.WaitsArmed), v, x, deciding, alarm), nil
+	if len(x.WaitsFor) == 0 && !v.Stepped {
+		for i := range v.Steps {
+			if st := &v.Steps[i]; !st.Status.Done() {
+				x.add(st.Job) // it waits for something of its own
+			}
+		}
+	}
+	x = e.standing(&s, recs[1].Get(layout.WaitsArmed), v, x, deciding, alarm)
+	if x.Standing == StandingWorking {
+		return e.explainJobs(ctx, v.ContextID, x)
+	}
+	return x, nil
+}
+
+// explainJobs says why a job of the flow does not run, if there is one that
+// does not.
+func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, x Explanation) (Explanation, error) {
+	for _, name := range x.WaitsFor {
+		key, err := domain.ParseJobKey(name)
+		if err != nil {
+			continue // a step
+		}
+		j, err := e.work.Explain(ctx, tenant, key)
+		switch {
+		case errors.Is(err, domain.ErrNotFound):
+			continue
+		case err != nil:
+			return x, err
+		case j.Standing != work.StandingLeased && j.Standing != work.StandingEnded:
+			x.Text = fmt.Sprintf("%s has not ended: %s", name, j.Text)
+			return x, nil
+		}
+	}
+	return x, nil
 }
 
 func (x *Explanation) add(what string) {
@@ -131,20 +168,8 @@ func (e *Engine) standing(s *stored, armed string, v *View, x Explanation, decid
 		x.Standing, x.Text = StandingWorking, fmt.Sprintf("jobs of it have not ended, such as %s", x.WaitsFor[0])
 	case alarm:
 		x.Standing, x.Text = StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
-	case !v.Stepped && v.unended():
-		x.Standing, x.Text = StandingWorking, "its jobs wait for what they need"
 	default:
 		x.Standing, x.Text = StandingStuck, "nothing would ever move it; the audit brings it back to a keeper"
 	}
 	return x
-}
-
-// unended reports whether a job of a plain flow has not ended.
-func (v *View) unended() bool {
-	for i := range v.Steps {
-		if !v.Steps[i].Status.Done() {
-			return true
-		}
-	}
-	return false
 }

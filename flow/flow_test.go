@@ -321,7 +321,7 @@ func TestAnEndlessStreamStaysSmallAndIsEndedByAnUpdate(t *testing.T) {
 		s := step("stream", "sleep 1s")
 		s.Pack = &domain.Pack{Size: 10, Endless: true, Window: 3}
 		id := r.steps(s)
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10*time.Minute + 500*time.Millisecond) // between two ends
 		v := r.show(id)
 		if s := v.Steps[0]; s.Status != flow.Open || s.Open != 3 || s.Done < 10_000 || s.Ranges != fmt.Sprintf("[0,%d]", *s.Watermark) {
 			t.Errorf("got %+v", s)
@@ -409,5 +409,30 @@ func TestALargeFlowIsWrittenInPartsAndBeginsWithTheLast(t *testing.T) {
 		if n := len(r.words.runs); n != 1000 {
 			t.Errorf("%d jobs ran", n)
 		}
+	})
+}
+
+func TestIdsThatAreTakenAreDrawnAgain(t *testing.T) {
+	bubble(t, func(r *rig) {
+		// By hand, where the flow's jobs would come.
+		if _, err := r.work.Submit(r.ctx, tenant, []*domain.Job{job(2, ""), job(5, "")}); err != nil {
+			t.Fatal(err)
+		}
+		v := r.want(r.steps(step("a", "set x 1"), step("b", "need a x", needs("a")), step("c", "", needs("b"))), domain.FlowSucceeded)
+		if v.Result["b.got"] != "1" {
+			t.Errorf("result %v", v.Result)
+		}
+		var jobs []*domain.Job
+		for i := range domain.JobID(400) {
+			if i == 0 {
+				jobs = append(jobs, job(1, ""))
+				continue
+			}
+			jobs = append(jobs, job(i+1, "", i))
+		}
+		if _, err := r.work.Submit(r.ctx, tenant, []*domain.Job{job(300, "")}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.submit(flow.Request{Jobs: jobs}), domain.FlowSucceeded)
 	})
 }

@@ -53,7 +53,14 @@ func (a *advancer) order(o Order) {
 	a.s.answer(o.ID, text)
 }
 
+// errDeleted refuses what is asked of a flow after it was to be deleted: its
+// jobs may be gone already.
+var errDeleted = domain.Conflictf("the flow is being deleted")
+
 func (a *advancer) obey(o Order) error {
+	if a.s.Delete && o.Verb != OrderDelete {
+		return errDeleted
+	}
 	switch o.Verb {
 	case OrderCancel:
 		return a.cancel(o)
@@ -216,7 +223,7 @@ func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
 // resume lets a flow go on that was ending, or had ended: steps that were
 // skipped because of others are looked at again.
 func (a *advancer) resume() {
-	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled, a.s.Delete = "", 0, false, "", false
+	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled = "", 0, false, ""
 	for i := range a.s.Steps {
 		st := &a.s.Steps[i]
 		if st.Status == SkippedByError || st.Status == SkippedByFailure {

@@ -145,7 +145,10 @@ func (t *tending) plainOrders(ctx context.Context, s *seen, next *State) (again 
 			continue
 		}
 		why := ""
+		ended := s.flow.Final() && !again
 		switch {
+		case next.Delete && o.Verb != OrderDelete:
+			why = errDeleted.Error()
 		case o.Verb == OrderRetry:
 			why, err = t.plainRetry(ctx, s, next, o)
 			if err != nil {
@@ -154,10 +157,10 @@ func (t *tending) plainOrders(ctx context.Context, s *seen, next *State) (again 
 			again = again || why == ""
 		case o.Verb == OrderDelete:
 			next.Delete = true
-			if !s.flow.Final() && next.Cancelled == "" {
+			if !ended && next.Cancelled == "" {
 				next.Cancelled = strconv.FormatUint(uint64(o.By), 10)
 			}
-		case o.Verb == OrderCancel && s.flow.Final():
+		case o.Verb == OrderCancel && ended:
 			why = fmt.Sprintf("the flow has ended: it is %s", s.flow.Reason)
 		case o.Verb == OrderCancel:
 			if next.Cancelled == "" {
@@ -355,6 +358,7 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 	case len(redo) == 0:
 		return "nothing of the flow ended in error", nil
 	}
+	next.Aborted, next.Cancelled, next.Swept = "", "", false
 	next.Redo = redo
 	next.RedoMs, err = t.lastEnd(ctx, s, redo)
 	return "", err
@@ -363,7 +367,6 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 // restartPlain opens a flow again that had ended. Its counter is kept from zero
 // while its jobs are started again.
 func (t *tending) restartPlain(ctx context.Context, s *seen, b board.Batch, next State) error {
-	next.Aborted, next.Cancelled, next.Delete, next.Swept = "", "", false, false
 	t.putState(&b, s, next)
 	plan, err := t.planOf(ctx, s)
 	if err != nil {

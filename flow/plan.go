@@ -15,15 +15,17 @@ type Plan struct {
 	// order has every step after those it needs and after all of smaller phases.
 	order []int
 	leaf  []bool // nobody needs it
+	bytes []int  // of what each of a step's jobs is written with
 }
 
 // NewPlan prepares a valid blueprint.
 func NewPlan(b *domain.Blueprint) *Plan {
 	n := len(b.Steps)
-	p := &Plan{Blueprint: b, index: make(map[string]int, n), needs: make([][]int, n), leaf: make([]bool, n)}
+	p := &Plan{Blueprint: b, index: make(map[string]int, n), needs: make([][]int, n), leaf: make([]bool, n), bytes: make([]int, n)}
 	for i := range b.Steps {
 		p.index[b.Steps[i].Name] = i
 		p.leaf[i] = true
+		p.bytes[i] = len(b.Steps[i].Script) + mapBytes(b.Params) + mapBytes(b.Steps[i].Params) + mapBytes(b.Steps[i].Env)
 	}
 	for i := range b.Steps {
 		for _, need := range b.Steps[i].Needs {
@@ -34,6 +36,13 @@ func NewPlan(b *domain.Blueprint) *Plan {
 	}
 	p.sort()
 	return p
+}
+
+func mapBytes(m map[string]string) (n int) {
+	for name, value := range m {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // sort finds the order: by phase, and within one by depth.

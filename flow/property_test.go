@@ -18,7 +18,7 @@ import (
 // is one run. What it promises is checked after every step.
 
 func TestAdvanceKeepsItsPromises(t *testing.T) {
-	first, last := uint64(1), uint64(400)
+	first, last := uint64(1), uint64(5**simSeeds)
 	if *simSeed != 0 {
 		first, last = *simSeed, *simSeed
 	}

@@ -27,6 +27,7 @@ import (
 //	crash           it ends as by a signal
 //	set KEY VALUE   a key of the result
 //	gate NAME       it waits until the test opens the gate
+//	gates NAME      the same, with a gate NAME:<id> for each pack
 //	sleep 3s        virtual time
 //	need STEP KEY   puts what a step before it gave into the result
 //	failonce        fails at its first run of all
@@ -126,7 +127,10 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 			case <-ctx.Done():
 				return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
 			}
-		case "gate":
+		case "gate", "gates":
+			if word == "gates" && in.Pack != nil {
+				rest = fmt.Sprint(rest, ":", in.Pack.ID)
+			}
 			select {
 			case <-w.gate(rest):
 			case <-ctx.Done():
@@ -150,6 +154,7 @@ type rig struct {
 	work   *work.Engine
 	flows  *flow.Engine
 	words  *words
+	cfg    flow.Config
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -163,7 +168,7 @@ func newRigOn(t *testing.T, b board.Board, cfg flow.Config) *rig {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &rig{T: t, board: b, words: newWords(), ctx: t.Context(), cancel: cancel}
+	r := &rig{T: t, board: b, cfg: cfg, words: newWords(), ctx: t.Context(), cancel: cancel}
 	r.work = work.New(b, work.Config{})
 	r.flows = flow.New(b, r.work, cfg)
 	r.node(ctx, "n1")

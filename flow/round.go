@@ -129,11 +129,17 @@ func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
 	waits := layout.FlowWaits(t.place.id)
 	last := b
 	last.Guards, last.Ops = slices.Clone(b.Guards), slices.Clone(b.Ops)
-	last.Equal(waits, layout.WaitsArmed, s.armed).Equal(waits, layout.WaitsPlain, s.plain)
+	last.Equal(waits, layout.WaitsArmed, s.armed)
 	if s.armed != "" {
 		last.Set(waits, board.Field{Name: layout.WaitsArmed, Value: "1"})
 	}
 	last.Release(t.claimed.Item)
+	if s.plain != "" && s.plain != "0" {
+		// Where the last job has ended meanwhile, its entry in the queue may be
+		// lost, as we held the flow. No guard: jobs end all the time, and we
+		// would read the flow again each time.
+		last.Add(waits, layout.WaitsPlain, 1).Countdown(waits, layout.WaitsPlain, layout.Keeper, t.claimed.Item)
+	}
 	err := t.board.Commit(ctx, last)
 	var g *board.GuardError
 	switch {

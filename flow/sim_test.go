@@ -410,6 +410,9 @@ func (s *sim) ended() {
 				continue
 			}
 			open = append(open, v)
+			if v.Paused { // it was before a retry
+				_ = s.calm.Pause(ctx, tenant, id, false)
+			}
 			for _, st := range v.Steps {
 				o := flow.Order{By: 9, Step: st.Name}
 				switch {
@@ -433,6 +436,18 @@ func (s *sim) ended() {
 	}
 }
 
+// state is what a flow's keeper remembers.
+func (s *sim) state(id domain.FlowID) (state flow.State) {
+	recs, err := s.board.Get(context.Background(), 1, layout.FlowState(id))
+	if err == nil && recs[0] != nil {
+		err = json.Unmarshal([]byte(recs[0].Get(layout.FlowStateData)), &state)
+	}
+	if err != nil {
+		s.t.Errorf("the state of flow %d: %v", id, err)
+	}
+	return state
+}
+
 // judge checks that how flows ended is what their jobs say.
 func (s *sim) judge() {
 	for _, id := range s.flows() {
@@ -441,7 +456,9 @@ func (s *sim) judge() {
 			s.t.Errorf("flow %d: %v", id, err)
 			continue
 		}
-		s.judgeFlow(v)
+		if state := s.state(id); !state.Delete { // else it is being removed
+			s.judgeFlow(v)
+		}
 	}
 	live, err := s.board.Live(context.Background(), 1, board.LiveItem{}, 10)
 	if err != nil || len(live) > 0 {
@@ -464,7 +481,7 @@ func (s *sim) judgeFlow(v flow.View) {
 		k, _ := domain.ParseJobKey(st.Job)
 		recs, err := s.board.Get(context.Background(), 1, st.Job)
 		if err != nil || recs[0] == nil {
-			s.t.Errorf("flow %d, step %s: job %s: %v", v.ID, st.Name, st.Job, err)
+			s.t.Errorf("flow %d, step %s: job %s is gone (%v): %+v", v.ID, st.Name, st.Job, err, s.state(v.ID))
 			continue
 		}
 		j, _ := layout.DecodeJob(k, recs[0])
@@ -487,7 +504,7 @@ func (s *sim) judgeFlow(v flow.View) {
 func (s *sim) deleted() {
 	ctx := context.Background()
 	for _, id := range s.flows() {
-		if _, err := s.calm.Act(ctx, tenant, id, flow.Order{Verb: flow.OrderDelete, By: 9}); err != nil {
+		if _, err := s.calm.Act(ctx, tenant, id, flow.Order{Verb: flow.OrderDelete, By: 9}); err != nil && !errors.Is(err, domain.ErrNotFound) {
 			s.t.Errorf("delete %d: %v", id, err)
 		}
 	}
@@ -577,15 +594,7 @@ func (s *sim) begunStep(j *domain.Job) {
 		s.t.Errorf("%s: the plan of flow %d: %v", j.Key(), j.FlowID, err)
 		return
 	}
-	recs, err := s.board.Get(context.Background(), 1, layout.FlowState(j.FlowID))
-	var state flow.State
-	if err == nil {
-		err = json.Unmarshal([]byte(recs[0].Get(layout.FlowStateData)), &state)
-	}
-	if err != nil {
-		s.t.Errorf("%s: the state of flow %d: %v", j.Key(), j.FlowID, err)
-		return
-	}
+	state := s.state(j.FlowID)
 	for i := range plan.Steps {
 		if plan.Steps[i].Name != j.Step {
 			continue

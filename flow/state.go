@@ -185,6 +185,9 @@ func (s *State) answered(id string) (Answer, bool) {
 // bad reports whether a unit ended by an error, not by a failure of its script.
 func (u *Unit) fault() bool { return u.Outcome != string(work.OutcomeFailed) }
 
+// gaps is how many ranges and units are remembered besides one range.
+func (s *StepState) gaps() int { return max(len(s.Done)-1, 0) + len(s.Bad) }
+
 // left reports whether there are units to make.
 func (s *StepState) left() bool {
 	return len(s.Lost) > 0 || s.Split != nil && s.At <= s.Split.last()

@@ -25,7 +25,7 @@ const (
 	partJobs = 180
 	// writeWithin is how long a large flow may pause in being written before
 	// it is taken for given up.
-	writeWithin = time.Minute
+	writeWithin = 20 * time.Second
 	// submitWithin bounds a submit. A business name stays taken on the board
 	// for longer after its flow is gone to the archive, so that a slow submit
 	// sees it in one or the other.
@@ -162,6 +162,7 @@ func (e *Engine) drawJobs(ctx context.Context, space board.Space, caller domain.
 
 // number gives the jobs their ids, from first on.
 func (d *draft) number(first domain.JobID) {
+	d.waiting = nil // it names the ids that were
 	became := make(map[domain.JobID]domain.JobID, len(d.jobs))
 	for i, name := range d.names {
 		became[name] = first + domain.JobID(i)
@@ -216,12 +217,12 @@ func (d *draft) heavy() bool {
 	ops, bytes := 0, 0
 	for _, j := range d.jobs {
 		ops += 5 + len(j.Prerequisites)
-		bytes += len(j.Script)
+		bytes += len(j.Script) + mapBytes(j.Params) + mapBytes(j.EnvVars)
 	}
 	return ops > board.MaxOps-32 || bytes > partBytes
 }
 
-// partBytes bounds the scripts of one batch.
+// partBytes bounds the scripts, params and environments of one batch.
 const partBytes = 8 << 20
 
 // resolve deals with a guard that failed. again is true where the flow may be
@@ -248,8 +249,8 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 	return false, err // a guard of the caller's own
 }
 
-// existing names the flow that has the business name.
-func (s *submission) existing(ctx context.Context, i int, name archive.Name) (again bool, err error) {
+// existing names the flow that has the business name; free is true where none has.
+func (s *submission) existing(ctx context.Context, i int, name archive.Name) (free bool, err error) {
 	recs, err := s.e.board.Get(ctx, s.space, layout.FlowName(name.Blueprint, name.Trigger))
 	if err != nil {
 		return false, err
@@ -364,6 +365,12 @@ func (d *draft) followers() map[domain.JobID][]string {
 // is not written to its end is swept: see sweepWrite.
 func (s *submission) writeLarge(ctx context.Context, i int) error {
 	d := s.drafts[i]
+	if name, named := d.name(); named {
+		// The last commit guards it; this spares the writing of most that exist.
+		if free, err := s.existing(ctx, i, name); !free {
+			return err
+		}
+	}
 	var err error
 	for range submitTries {
 		if err = s.writeParts(ctx, d); err == nil {
@@ -390,7 +397,6 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 }
 
 func (s *submission) writeParts(ctx context.Context, d *draft) error {
-	d.waiting = nil
 	d.begin(s.now)
 	d.flow.Status = domain.FlowDispatched
 	d.state = State{Writing: true, Held: len(d.roots())}
@@ -444,7 +450,7 @@ func (d *draft) part(from int) int {
 	for i := from; i < len(d.jobs); i++ {
 		j := d.jobs[i]
 		ops += 5 + len(j.Prerequisites)
-		bytes += len(j.Script)
+		bytes += len(j.Script) + mapBytes(j.Params) + mapBytes(j.EnvVars)
 		if i > from && (ops > board.MaxOps-32 || bytes > partBytes) {
 			return i
 		}

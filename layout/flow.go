@@ -36,7 +36,7 @@ func ParseFlowState(item string) (id domain.FlowID, ok bool) {
 
 // The fields of that record.
 const (
-	FlowStateData    = "state"   // JSON
+	FlowStateData    = "state"   // JSON; a large one is deflated, after a "z"
 	FlowStateStepped = "stepped" // true, or not there
 	FlowStateCaller  = "caller"
 	FlowStateFirst   = "first" // the first of a plain flow's jobs; their ids follow each other

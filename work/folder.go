@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -192,11 +193,23 @@ func (x *run) addNames(env map[string]string) {
 	}
 }
 
+// What a program can be started with is bounded by the kernel: Linux takes
+// 128 KiB for one variable, and no less than 1 MiB for all.
+const (
+	maxParamName  = 64 << 10
+	maxParamNames = 512 << 10
+)
+
 // addParamNames adds each param as RAMET_PARAM_<NAME>, for scripts that would find
-// it hard to read JSON.
+// it hard to read JSON. What is too large for a variable stands in the input only.
 func addParamNames(env, params map[string]string) {
-	for name, value := range params {
-		env["RAMET_PARAM_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		value := params[name]
+		if size := len(name) + len(value); size <= maxParamName && total+size <= maxParamNames {
+			env["RAMET_PARAM_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
+			total += size
+		}
 	}
 }
 

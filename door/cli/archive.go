@@ -161,6 +161,11 @@ func (a *app) archived(r api.ArchiveRecord, logs bool) error {
 			jobTable(t, r.Job)
 			return
 		}
+		var v api.FlowView
+		if r.Kind == archive.KindFlow && json.Unmarshal(r.Body, &v) == nil {
+			flowTable(t, &v)
+			return
+		}
 		t.field(string(r.Kind), r.Key)
 		t.field("status", r.Status)
 		t.field("reason", r.Reason)

@@ -20,6 +20,8 @@ const (
 	// longName is what a name may take before bars get shorter for it, leastName
 	// what is kept of one, however narrow the terminal.
 	longName, leastName = 30, 12
+	// leastText is what must fit beside a bar to be worth it.
+	leastText = 10
 )
 
 // flowLines are a bar for each step and a line for the flow, in up to room
@@ -132,6 +134,12 @@ func choose(rows []stepRow, c columns, room int) (shown []stepRow, rest string) 
 		x, y := rows[a].step, rows[b].step
 		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(y.EndMs, x.EndMs))
 	})
+	begun := slices.IndexFunc(order, func(i int) bool { return !endedBadly(rows[i].step) })
+	if begun > newsMost {
+		// Else what runs would not be seen any more.
+		older := slices.Clone(order[newsMost:begun])
+		order = append(append(order[:newsMost:newsMost], order[begun:]...), older...)
+	}
 	used, n := 0, 0
 	for n < len(order) && used+rows[order[n]].lines <= room {
 		used += rows[order[n]].lines
@@ -149,17 +157,25 @@ func choose(rows []stepRow, c columns, room int) (shown []stepRow, rest string) 
 	return shown, restText(len(rows)-n, left)
 }
 
+// newsMost is how many steps that ended badly go before those that run.
+const newsMost = 4
+
 // rank orders steps by how much somebody who looks wants to see them.
 func rank(s *api.StepView) int {
 	switch {
-	case s.Status.Begun():
+	case endedBadly(s):
 		return 0
-	case s.Status == "failed", s.Status == "errored", s.Status == "failed_accepted":
+	case s.Status.Begun():
 		return 1
 	case !s.Status.Done():
 		return 2
 	}
 	return 3
+}
+
+// endedBadly reports whether a step did, by itself.
+func endedBadly(s *api.StepView) bool {
+	return s.Status == "failed" || s.Status == "errored" || s.Status == "failed_accepted"
 }
 
 // restText counts steps that are not shown.
@@ -171,8 +187,9 @@ func restText(n int, by map[string]int) string {
 	return fmt.Sprintf("and %d more: %s", n, strings.Join(parts, ", "))
 }
 
-// draw writes the row; what there is to say about the step stands beside its
-// bar, or below where it does not fit.
+// draw writes the row. What there is to say about the step stands beside its
+// bar; where it does not fit it is cut, or stands below, if the step runs or
+// ended badly.
 func (r *stepRow) draw(c columns) []string {
 	s := r.step
 	full := int(s.Progress*float64(c.bar) + 0.5)
@@ -181,14 +198,21 @@ func (r *stepRow) draw(c columns) []string {
 		bar = strings.Repeat("▒", c.bar)
 	}
 	line := fmt.Sprintf("%-*s %s %-*s %s", c.name, shorten(s.Name, c.name), bar, c.status, s.Status, r.detail)
-	text := visible(s.Text)
-	switch {
-	case text == "":
+	text := []rune(visible(s.Text))
+	if len(text) == 0 {
 		return []string{strings.TrimRight(line, " ")}
-	case c.name+c.bar+c.status+c.detail+5+len([]rune(text)) < c.all:
-		return []string{fmt.Sprintf("%s%*s  %s", line, c.detail-len(r.detail), "", text)}
 	}
-	return []string{strings.TrimRight(line, " "), "  " + text}
+	room := c.all - (c.name + c.bar + c.status + c.detail + 6)
+	switch {
+	case len(text) <= room:
+	case rank(s) < 2:
+		return []string{strings.TrimRight(line, " "), "  " + string(text)}
+	case room < leastText:
+		text = nil
+	default:
+		text = append(text[:room-1], '…')
+	}
+	return []string{strings.TrimRight(fmt.Sprintf("%s%*s  %s", line, c.detail-len(r.detail), "", string(text)), " ")}
 }
 
 // shorten cuts the middle out of a name that is too long: its ends tell it

@@ -31,8 +31,7 @@ rows   ██████░░░░░░░░░░░░░░░░░░ 
 mail   ░░░░░░░░░░░░░░░░░░░░░░░░ failed    0.5s                  exit code 3
 watch  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ running   9  3.5s
 report ░░░░░░░░░░░░░░░░░░░░░░░░ dormant
-told   ░░░░░░░░░░░░░░░░░░░░░░░░ skipped
-  its condition does not hold: params.region == "eu"
+told   ░░░░░░░░░░░░░░░░░░░░░░░░ skipped                         its condition …
 flow:7  started  42.00 %  5.0s`, "\n")
 	got := strings.Join(flowLines(v, time.UnixMilli(6_000), 80, 22), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -44,8 +44,11 @@ func (f *flowFlags) addShared(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.steps, "step", nil, "a change of a step, `NAME.FIELD=VALUE`: size, window, start, end, count, endless, retries, timeout, may_fail, after, params.<name>; may be repeated")
 }
 
-// shared are the names of the flags that only make sense for a flow.
-var flowOnly = []string{"trigger", "param", "after", "on-error", "skip", "step"}
+// Flags of `ramet run` that only make sense for a flow, and for a script.
+var (
+	flowOnly = []string{"trigger", "param", "after", "on-error", "skip", "step"}
+	jobOnly  = []string{"affinity", "depends", "for-runner", "id", "not-before", "prerequisite", "retries", "timeout", "type"}
+)
 
 // input is what the flags ask for.
 //
@@ -172,6 +175,9 @@ func (a *app) flowInput(arg string, f *flowFlags) (api.FlowInput, error) {
 	if err != nil {
 		return in, err
 	}
+	if in.Version != 0 {
+		return in, domain.Invalidf("--version is for stored blueprints; %s is a file", arg)
+	}
 	if kind == kindJobs {
 		in.Jobs, err = parseJobs(arg, filepath.Dir(arg), text)
 		return in, err
@@ -217,7 +223,7 @@ func kindOf(file string, text []byte) string {
 		switch root.Content[i].Value {
 		case "jobs":
 			return kindJobs
-		case "steps":
+		case "steps", "name":
 			return kindBlueprint
 		}
 	}

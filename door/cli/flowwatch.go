@@ -105,7 +105,7 @@ type broken struct{ name, key string }
 func brokenJobs(v *api.FlowView) (list []broken) {
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		if s.Status != "failed" && s.Status != "errored" && s.Status != "failed_accepted" {
+		if !endedBadly(s) {
 			continue
 		}
 		found := []broken{{s.Name, s.Job}}

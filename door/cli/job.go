@@ -147,7 +147,9 @@ func jobTable(t *table, j *domain.Job) {
 // resultFields are the rows of a result.
 func resultFields(t *table, result map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(result)) {
-		t.wide("result "+visible(name), result[name])
+		if result[name] != "" { // a 0 is one
+			t.wide("result "+visible(name), result[name])
+		}
 	}
 }
 

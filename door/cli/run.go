@@ -25,16 +25,21 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a script, a blueprint, or the jobs of a file, and show what happens",
 		Long: `Run a script, or the jobs of a .yaml or .json file, show their output as it comes and their results at the end.
 A file with steps is a blueprint: a flow is made of it, and shown with a bar for each step on a terminal, a line for each
-change elsewhere.
+change elsewhere. --param, --trigger, --skip, --step, --after and --on-error are for blueprints.
 
 They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA and $RAMET_NODE do not
 count here). There, jobs of a file that are known already are shown, not run again.
 
-Ctrl-C cancels the jobs. Exit codes: 0 all finished, 1 a job failed, 130 interrupted.`,
+Ctrl-C cancels the jobs, or the flow. Exit codes: 0 all finished, 1 a job or the flow failed, 130 interrupted.`,
 		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml\n  ramet run nightly.yaml --param day=2026-11-21",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if kind, _, err := a.documentKind(args[0]); err == nil && kind == kindBlueprint && args[0] != "-" {
+				for _, name := range jobOnly {
+					if c.Flags().Changed(name) {
+						return domain.Invalidf("--%s is for scripts; %s is a blueprint, whose steps say it themselves", name, args[0])
+					}
+				}
 				flow.env, flow.priority = flags.env, flags.priority
 				return a.runFlow(c, args[0], &flow)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/script"
@@ -134,6 +135,9 @@ func (warnings) Write(line []byte) (int, error) {
 // submitters is how many goroutines submit in a child.
 const submitters = 8
 
+// flowSubmitters is how many submit flows.
+const flowSubmitters = 3
+
 // submit submits jobs alone, in pairs that depend on each other, and in batches,
 // and says which were acknowledged and why others were not. When ctx has ended
 // it goes on until it is refused: the board has stopped.
@@ -156,6 +160,28 @@ func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGrou
 		_ = out.Flush()
 		return refused
 	}
+	sayFlow := func(r flow.Receipt) (refused bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Err != nil {
+			fmt.Fprintln(out, "refused", r.Err)
+		} else {
+			fmt.Fprintln(out, "ack", domain.FlowKey(r.ID))
+		}
+		_ = out.Flush()
+		return r.Err != nil
+	}
+	for g := range flowSubmitters {
+		submits.Go(func() {
+			for i, refused := g, false; !refused || ctx.Err() == nil; i++ {
+				receipts, err := n.Flows.Submit(context.Background(), 1, []flow.Request{flowNumber(i)})
+				if err != nil {
+					receipts = []flow.Receipt{{Err: err}}
+				}
+				refused = sayFlow(receipts[0])
+			}
+		})
+	}
 	for g := range submitters {
 		submits.Go(func() {
 			for id, refused := first+g*100_000, false; !refused || ctx.Err() == nil; {
@@ -169,6 +195,36 @@ func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGrou
 			}
 		})
 	}
+}
+
+// flowNumber is a flow: of jobs that count each other down, of steps that a
+// keeper makes, or one that is written in parts.
+func flowNumber(i int) flow.Request {
+	step := func(name string, change func(*domain.Step), needs ...string) domain.Step {
+		s := domain.Step{Name: name, Script: "x", ScriptType: "flaky", Retries: 3, Needs: needs}
+		if change != nil {
+			change(&s)
+		}
+		return s
+	}
+	plan := &domain.Blueprint{Name: "plain", Steps: []domain.Step{step("a", nil), step("b", nil, "a"), step("c", nil, "b"), step("d", nil, "a")}}
+	switch {
+	case i%20 == 19:
+		jobs := make([]*domain.Job, 400)
+		for k := range jobs {
+			jobs[k] = &domain.Job{ID: domain.JobID(k + 1), Script: "x", ScriptType: "flaky", Retries: 3}
+			if k > 300 {
+				jobs[k].Dependends = []domain.JobID{domain.JobID(k), domain.JobID(k - 100)}
+			}
+		}
+		return flow.Request{Caller: 1, Jobs: jobs}
+	case i%2 == 1:
+		plan = &domain.Blueprint{Name: "stepped", Steps: []domain.Step{
+			step("s", func(s *domain.Step) { s.Shard = &domain.Shard{Count: 12, Window: 5} }),
+			step("w", func(s *domain.Step) { s.When = "params.len() == 0" }, "s"),
+			step("z", func(s *domain.Step) { s.Phase = 1 })}}
+	}
+	return flow.Request{Caller: 1, Plan: plan}
 }
 
 func jobsFrom(id int) []*domain.Job {

@@ -152,7 +152,7 @@ func (k *killer) waitSettled(b board.Board) {
 	if err != nil {
 		k.Fatal(err)
 	}
-	for {
+	for quiet := 0; ; {
 		left, err := b.Live(k.Context(), 1, board.LiveItem{}, 5)
 		if err != nil {
 			k.Fatal(err)
@@ -162,7 +162,11 @@ func (k *killer) waitSettled(b board.Board) {
 		}
 		select {
 		case <-events:
-		case <-time.After(2 * time.Minute): // nothing has ended for so long
+			quiet = 0
+		case <-time.After(5 * time.Second): // what was half written is swept without a word
+			if quiet++; quiet < 24 {
+				continue
+			}
 			recs, _ := b.Get(context.Background(), 1, left[0].Item)
 			k.Fatalf("does not drain: %v is still unfinished: %v", left, recs)
 		}

@@ -1,0 +1,208 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+)
+
+const crowd = 64
+
+// together submits the same request by a crowd at once, over a board whose
+// answers take their time.
+func together(t *testing.T, r *rig, q flow.Request) []flow.Receipt {
+	t.Helper()
+	q.Caller = 1
+	slow := faultboard.New(r.board, faultboard.Config{Seed: 7, Delay: 10 * time.Millisecond})
+	e := flow.New(slow, r.work, r.cfg)
+	receipts := make([]flow.Receipt, crowd)
+	var wg sync.WaitGroup
+	for i := range receipts {
+		wg.Go(func() {
+			got, err := e.Submit(r.ctx, tenant, []flow.Request{q})
+			if err != nil {
+				t.Errorf("submit: %v", err)
+				return
+			}
+			receipts[i] = got[0]
+		})
+	}
+	wg.Wait()
+	return receipts
+}
+
+// tally counts what became of a crowd's submits, by flow.
+func tally(t *testing.T, receipts []flow.Receipt) (ids map[domain.FlowID]int, made, refused int) {
+	t.Helper()
+	ids = map[domain.FlowID]int{}
+	for _, rc := range receipts {
+		switch {
+		case errors.Is(rc.Err, domain.ErrConflict):
+			refused++
+			continue
+		case rc.Err != nil:
+			t.Errorf("submit: %v", rc.Err)
+		case !rc.Existing:
+			made++
+		}
+		ids[rc.ID]++
+	}
+	return ids, made, refused
+}
+
+func many(n int) *domain.Blueprint {
+	b := blueprint()
+	for i := range n {
+		b.Steps = append(b.Steps, step(fmt.Sprint("s", i), ""))
+	}
+	return b
+}
+
+func TestACrowdThatWantsOneNameGetsOneFlow(t *testing.T) {
+	for name, plan := range map[string]*domain.Blueprint{"plain": many(2), "of steps": blueprint(step("a", "", shards(3, 3))), "written in parts": many(300)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				ids, made, refused := tally(t, together(t, r, flow.Request{Plan: plan, Trigger: "day-1"}))
+				if len(ids) != 1 || made != 1 || refused != 0 {
+					t.Fatalf("got flows %v, %d made, %d refused", ids, made, refused)
+				}
+				for id := range ids {
+					r.want(id, domain.FlowSucceeded)
+					want := len(plan.Steps)
+					if plan.Steps[0].Shard != nil {
+						want = 3
+					}
+					if n := len(r.words.runs); n != want {
+						t.Errorf("%d jobs ran, want %d", n, want)
+					}
+					r.mustAct(id, flow.Order{Verb: flow.OrderDelete})
+				}
+				time.Sleep(5 * time.Minute)
+				r.nothingLeft()
+			})
+		})
+	}
+}
+
+func TestACrowdThatWantsToBeAloneHasOneThatLives(t *testing.T) {
+	for name, plan := range map[string]*domain.Blueprint{"plain": many(1), "of steps": blueprint(step("a", "", shards(3, 3)))} {
+		plan.UniqueAlive = true
+		plan.Steps[0].Script = "sleep 1m\n"
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				for range 2 { // and once more after its end
+					ids, made, refused := tally(t, together(t, r, flow.Request{Plan: plan}))
+					if len(ids) != 1 || made != 1 || refused != crowd-1 {
+						t.Fatalf("got flows %v, %d made, %d refused", ids, made, refused)
+					}
+					for id := range ids {
+						r.want(id, domain.FlowSucceeded)
+					}
+				}
+			})
+		})
+	}
+}
+
+// oldNames are the names of flows in an archive.
+type oldNames map[archive.Name]string
+
+func (n oldNames) Holder(_ context.Context, name archive.Name) (string, error) {
+	if key, there := n[name]; there {
+		return key, nil
+	}
+	return "", domain.NotFoundf("no flow has that name")
+}
+
+func TestANameInTheArchiveIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := oldNames{{Context: tenant, Blueprint: "test", Trigger: "old"}: "flow:77"}
+		r := newRigOn(t, memboard.Open(), flow.Config{Names: names})
+		for _, rc := range together(t, r, flow.Request{Plan: many(2), Trigger: "old"}) {
+			if rc.Err != nil || !rc.Existing || !rc.Archived || rc.ID != 77 {
+				t.Fatalf("got %+v, want flow 77 of the archive", rc)
+			}
+		}
+		r.nothingLeft()
+		id := r.submit(flow.Request{Plan: many(2), Trigger: "new"})
+		r.want(id, domain.FlowSucceeded)
+		got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{{Caller: 1, Plan: many(2), Trigger: "new"}})
+		if err != nil || got[0].ID != id || !got[0].Existing || got[0].Archived {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		r.stop()
+	})
+}
+
+func TestOneSubmitOfTheSameNameTwiceMakesOneFlow(t *testing.T) {
+	bubble(t, func(r *rig) {
+		q := flow.Request{Caller: 1, Plan: many(2), Trigger: "t"}
+		got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{q, q})
+		if err != nil || got[0].Err != nil || got[1].Err != nil || got[0].ID != got[1].ID || got[0].Existing || !got[1].Existing {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+// TestKeepersTakeTurns lets the keeper of a flow stop for longer than its
+// lease: another goes on, and the first changes nothing when it is back.
+func TestKeepersTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		var g gate
+		g.open()
+		r := newRigOn(t, b, flow.Config{})
+		r.stop() // its node: two others take over
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := flow.New(faultboard.New(b, faultboard.Config{Before: g.pass}), r.work, flow.Config{})
+		r.wg.Go(func() { stopped.Keep(ctx, "old/a") })
+		r.cancel = cancel
+		r.submit(flow.Request{Plan: blueprint(step("a", "gate go", shards(5, 2)), step("b", "", needs("a")))})
+		g.close() // in the middle of whatever it does
+		id := r.submit(flow.Request{Plan: blueprint(step("a", "set x 1", shards(50, 2)), step("b", "", needs("a")))})
+		time.Sleep(time.Second)
+		r.node(ctx, "new")
+		r.want(id, domain.FlowSucceeded)
+		close(r.words.gate("go"))
+		time.Sleep(10 * time.Minute)
+		g.open()
+		time.Sleep(10 * time.Minute)
+		for id := domain.FlowID(1); id <= 2; id++ {
+			v := r.want(id, domain.FlowSucceeded)
+			if v.Retried != 0 {
+				t.Errorf("flow %d: %+v", id, v)
+			}
+		}
+		for name, n := range r.words.runs {
+			if n != 1 {
+				t.Errorf("%s ran %d times", name, n)
+			}
+		}
+		r.stop()
+	})
+}
+
+func TestALargeFlowThatExistsIsNotWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{Board: memboard.Open()}
+		r := newRigOn(t, c, flow.Config{})
+		q := flow.Request{Plan: many(300), Trigger: "t"}
+		id := r.submit(q)
+		r.want(id, domain.FlowSucceeded)
+		r.stop()
+		c.cost = cost{}
+		if again := r.submit(q); again != id || c.batches > 0 {
+			t.Errorf("got flow %d after %.0f commits, want flow %d after none", again, c.batches, id)
+		}
+	})
+}
