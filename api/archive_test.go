@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
 )
 
 // newArchiveRig is a rig with an archive, in which one job has ended that the
@@ -97,6 +98,17 @@ func TestShowAndLogsGoOnWhenTheBoardHasLetGo(t *testing.T) {
 		if diff := cmp.Diff(c.want, lines); diff != "" || got.Logs == nil {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+	}
+	if j, err := r.api.As(reader).WaitJob(t.Context(), api.WaitParams{JobParams: p}); err != nil || !j.Final() {
+		t.Errorf("wait: got %+v, %v", j, err)
+	}
+	if x, err := r.api.As(reader).ExplainJob(t.Context(), p); err != nil || x.Standing != work.StandingEnded {
+		t.Errorf("explain: got %+v, %v", x, err)
+	}
+	var events []string
+	err := r.api.As(reader).WatchJob(t.Context(), &api.WaitParams{JobParams: p}, func(e api.Event) error { events = append(events, e.Name); return nil })
+	if diff := cmp.Diff([]string{api.EventEnd}, events); err != nil || diff != "" {
+		t.Errorf("watch: %v (-want +got):\n%s", err, diff)
 	}
 	p.ID = 2
 	if _, err := r.api.As(reader).ShowJob(t.Context(), p); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "does not exist in context 7") {

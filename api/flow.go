@@ -305,6 +305,9 @@ func (c Caller) WaitFlow(ctx context.Context, p WaitFlowParams) (FlowView, error
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		v, err = c.api.parts.Flows.Show(ctx, p.Context, p.Flow)
 	}
+	if errors.Is(err, domain.ErrNotFound) {
+		v, err = c.archivedFlow(ctx, p.FlowParams, err) // it has ended long ago
+	}
 	if err != nil {
 		return FlowView{}, err
 	}
@@ -331,6 +334,9 @@ func (c Caller) WatchFlow(ctx context.Context, params any, emit func(Event) erro
 		}
 		return nil
 	})
+	if errors.Is(err, domain.ErrNotFound) {
+		v, err = c.archivedFlow(ctx, p, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -388,7 +394,16 @@ func (c Caller) ExplainFlow(ctx context.Context, p FlowParams) (flow.Explanation
 	if _, err := c.mayFlow(ctx, identity.Read, p); err != nil {
 		return flow.Explanation{}, err
 	}
-	return c.api.parts.Flows.Explain(ctx, p.Context, p.Flow)
+	x, err := c.api.parts.Flows.Explain(ctx, p.Context, p.Flow)
+	if !errors.Is(err, domain.ErrNotFound) {
+		return x, err
+	}
+	v, err := c.archivedFlow(ctx, p, err)
+	if err != nil {
+		return flow.Explanation{}, err
+	}
+	return flow.Explanation{Key: v.Key(), Status: v.Status, Standing: flow.StandingEnded, SinceMs: v.FinishedMs,
+		Text: fmt.Sprintf("it has ended: %s; only the archive still has it", v.Reason)}, nil
 }
 
 // act has an order done in the caller's name.

@@ -216,6 +216,9 @@ func (c Caller) WaitJob(ctx context.Context, p WaitParams) (*domain.Job, error) 
 		j, err = c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
 	}
 	if err != nil {
+		j, _, err = c.showArchived(ctx, p.JobParams, err) // it has ended long ago
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c.view(t, j), nil
@@ -231,6 +234,9 @@ func (c Caller) WatchJob(ctx context.Context, params any, emit func(Event) error
 	}
 	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
 	if err != nil {
+		if j, _, err = c.showArchived(ctx, p, err); err == nil {
+			err = emit(Event{Name: EventEnd, Data: c.view(t, j)})
+		}
 		return err
 	}
 	if err := emit(Event{Name: EventJob, Data: c.view(t, j)}); err != nil {
@@ -273,5 +279,14 @@ func (c Caller) ExplainJob(ctx context.Context, p JobParams) (work.Explanation, 
 	if _, err := c.mayJob(ctx, identity.Read, p); err != nil {
 		return work.Explanation{}, err
 	}
-	return c.api.parts.Jobs.Explain(ctx, p.Context, p.Key())
+	x, err := c.api.parts.Jobs.Explain(ctx, p.Context, p.Key())
+	if err == nil {
+		return x, nil
+	}
+	j, _, err := c.showArchived(ctx, p, err)
+	if err != nil {
+		return work.Explanation{}, err
+	}
+	return work.Explanation{Key: j.Key().String(), Status: j.Status, Standing: work.StandingEnded, SinceMs: j.FinishedMs,
+		Text: "it has ended: " + string(j.Status) + "; only the archive still has it"}, nil
 }

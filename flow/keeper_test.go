@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -181,6 +183,33 @@ func TestADeleteOutlivesItsKeeper(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTheLastEndIsSeenThoughAKeeperHoldsTheFlow lets the last job end just
+// before the keeper, which looks at another, lets go of the flow: the entry in
+// the queue by which that end tells keepers is lost.
+func TestTheLastEndIsSeenThoughAKeeperHoldsTheFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *rig
+		var once sync.Once
+		f := faultboard.New(memboard.Open(), faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Batch != nil && slices.ContainsFunc(c.Batch.Ops, func(op board.Op) bool { return op.Kind == board.OpRelease && op.Key == layout.FlowState(1) }) {
+				once.Do(func() {
+					close(r.words.gate("go"))
+					time.Sleep(time.Second)
+				})
+			}
+			return nil
+		}})
+		r = newRigOn(t, f, flow.Config{})
+		p := blueprint(step("a", "fail"), step("b", "gate go"))
+		p.OnError = domain.OnErrorContinue
+		v := r.want(r.submit(flow.Request{Plan: p}), domain.FlowFailed, "b succeeded")
+		if late := v.FinishedMs - v.StartedMs; late > 2000 {
+			t.Errorf("it ended after %d ms", late)
+		}
+		r.stop()
+	})
 }
 
 func TestAnOrderSaysNoMoreThanFits(t *testing.T) {

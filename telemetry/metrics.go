@@ -11,7 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// Metrics are a node's metrics. It observes runners, alarms and audits.
+// Metrics are a node's metrics. It observes runners, keepers, alarms and audits.
 type Metrics struct {
 	registry *prometheus.Registry
 	claimed  *prometheus.CounterVec
@@ -21,6 +21,7 @@ type Metrics struct {
 	repaired prometheus.Counter
 	stuck    *prometheus.GaugeVec
 	archive  archiveMetrics
+	flows    flowMetrics
 }
 
 // NewMetrics returns a fresh set in a registry of its own.
@@ -41,6 +42,7 @@ func NewMetrics() *Metrics {
 			Help: "Unfinished jobs that nothing would ever move, at the last audit."}, []string{"context"}),
 	}
 	m.archive.register(m.registry)
+	m.flows.register(m.registry)
 	m.registry.MustRegister(m.claimed, m.attempts, m.seconds, m.lateness, m.repaired, m.stuck,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -65,6 +65,11 @@ func TestMetrics(t *testing.T) {
 			m.ArchiveBacklog(9, 90*time.Second)
 			m.ArchiveBacklog(-1, 0)
 		}, not: "ramet_archive_backlog"},
+		{name: "flows are counted by how they ended", do: func(m *telemetry.Metrics) {
+			m.FlowEnded(domain.FlowSucceeded, 1500*time.Millisecond)
+			m.FlowEnded(domain.FlowFailed, time.Second)
+		}, want: []string{`ramet_flows_ended_total{reason="succeeded"} 1`, `ramet_flows_ended_total{reason="failed"} 1`,
+			"ramet_flow_duration_seconds_sum 2.5"}},
 		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
 			want: []string{"ramet_denials_total 4"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
@@ -94,6 +99,7 @@ func TestNamesEndInTheirUnit(t *testing.T) {
 	m.AttemptEnded("v", domain.JobFinished, "", 0)
 	m.Audited(1, 0, 1)
 	m.ArchiveBacklog(1, time.Second)
+	m.FlowEnded(domain.FlowFailed, 0)
 	seen := 0
 	for line := range strings.Lines(scrape(t, m)) {
 		name, kind, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "# TYPE ")), " ")
@@ -106,7 +112,7 @@ func TestNamesEndInTheirUnit(t *testing.T) {
 			t.Errorf("%s %s: want a name that ends in one of %q", kind, name, units)
 		}
 	}
-	if seen != 12 {
-		t.Errorf("got %d metrics of ours, want 12", seen)
+	if seen != 14 {
+		t.Errorf("got %d metrics of ours, want 14", seen)
 	}
 }
