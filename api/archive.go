@@ -45,6 +45,10 @@ type ArchiveFilter struct {
 	// Text is words that must all begin a word of the script, the result, the
 	// error or the log.
 	Text string `json:"-" query:"text"`
+	// Where is a Rhai expression over `record`, by the fields that a page shows,
+	// such as record.end_ms - record.begin_ms > 60000. With it a page may be
+	// empty while more is to come.
+	Where string `json:"-" query:"where"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most, up to 500. 0: 100.
@@ -88,7 +92,8 @@ func (c Caller) archived(ctx context.Context, p ArchiveParams, whole bool) (Arch
 			return ArchiveList{}, err
 		}
 	}
-	return list, nil
+	list.Records, err = where(ctx, p.Where, "record", list.Records)
+	return list, err
 }
 
 // ArchiveShowParams name a record.

@@ -13,6 +13,7 @@ type Bans interface {
 	Set(ctx context.Context, b domain.Ban) (domain.Ban, error)
 	Lift(ctx context.Context, scope domain.BanScope) (domain.Ban, error)
 	List(ctx context.Context) ([]domain.Ban, error)
+	Holds(ctx context.Context, scope domain.BanScope, level domain.BanLevel) (domain.Ban, bool, error)
 }
 
 // BanSet asks for a ban.
@@ -50,8 +51,31 @@ func (c Caller) SetBan(ctx context.Context, p BanParams) (domain.Ban, error) {
 	if err != nil {
 		return domain.Ban{}, err
 	}
+	if err := c.mayOverBan(ctx, p.In, scope); err != nil {
+		return domain.Ban{}, err
+	}
 	p.BanScope = scope
 	return c.ban(ctx, p.BanSet)
+}
+
+// mayOverBan asks for the right to end the ban that holds on a scope of a
+// context, if there is one: what the operator has set, only the operator ends,
+// or whoever is banned would end it himself. Pauses of flows are for whoever
+// may pause.
+func (c Caller) mayOverBan(ctx context.Context, tenant domain.TenantID, scope domain.BanScope) error {
+	least := domain.BanPick
+	if scope.Kind == domain.BanRoutine {
+		least = domain.BanExec
+	}
+	by, holds, err := c.api.parts.Bans.Holds(ctx, scope, least)
+	switch {
+	case err != nil || !holds || scope.Kind == domain.BanFlow && by.Reason == flowPaused:
+		return err
+	case by.By == domain.Operator:
+		return c.mayHere(ctx, identity.Administrate, banned(scope))
+	}
+	_, err = c.may(ctx, identity.Ban, tenant, banned(scope))
+	return err
 }
 
 func (c Caller) ban(ctx context.Context, in BanSet) (domain.Ban, error) {
@@ -116,6 +140,9 @@ func (c Caller) LiftBan(ctx context.Context, p LiftParams) (domain.Ban, error) {
 	}
 	scope, err := scopeIn(p.In, p.BanScope)
 	if err != nil {
+		return domain.Ban{}, err
+	}
+	if err := c.mayOverBan(ctx, p.In, scope); err != nil {
 		return domain.Ban{}, err
 	}
 	return c.api.parts.Bans.Lift(ctx, scope)

@@ -143,17 +143,37 @@ type BlueprintParams struct {
 }
 
 // mayBlueprint asks for a right on a blueprint.
-func (c Caller) mayBlueprint(ctx context.Context, verb identity.Verb, tenant domain.TenantID, name string) error {
-	_, err := c.may(ctx, verb, tenant, "blueprint:"+name)
-	return err
+func (c Caller) mayBlueprint(ctx context.Context, verb identity.Verb, tenant domain.TenantID, name string) (domain.Tenant, error) {
+	return c.may(ctx, verb, tenant, "blueprint:"+name)
 }
 
 // ShowBlueprint reads one version.
 func (c Caller) ShowBlueprint(ctx context.Context, p BlueprintParams) (blueprint.Stored, error) {
-	if err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
+	t, err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name)
+	if err != nil {
 		return blueprint.Stored{}, err
 	}
-	return c.api.parts.Blueprints.Get(ctx, p.Context, p.Name, p.Version)
+	return c.storedBlueprint(ctx, t, p.Name, p.Version)
+}
+
+// storedBlueprint is a version as the caller may see it.
+func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name string, version int) (blueprint.Stored, error) {
+	s, err := c.api.parts.Blueprints.Get(ctx, t.ID, name, version)
+	if err != nil || identity.Permit(t, c.actor, identity.ReadEnv, false) {
+		return s, err
+	}
+	redact(s.Blueprint.Env)
+	for i := range s.Blueprint.Steps {
+		redact(s.Blueprint.Steps[i].Env)
+	}
+	return s, nil
+}
+
+// redact hides the values of environment variables.
+func redact(env map[string]string) {
+	for name := range env {
+		env[name] = Redacted
+	}
 }
 
 // BlueprintVersionsParams are those of blueprint.versions.
@@ -166,7 +186,7 @@ type BlueprintVersionsParams struct {
 
 // BlueprintVersions lists the versions of one, newest first.
 func (c Caller) BlueprintVersions(ctx context.Context, p BlueprintVersionsParams) (BlueprintList, error) {
-	if err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
+	if _, err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
 		return BlueprintList{}, err
 	}
 	if err := checkLimit(p.Limit); err != nil {
@@ -199,16 +219,16 @@ type DiffBlueprintParams struct {
 
 // DiffBlueprint compares two versions.
 func (c Caller) DiffBlueprint(ctx context.Context, p DiffBlueprintParams) (BlueprintDiff, error) {
-	if err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
+	t, err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name)
+	if err != nil {
 		return BlueprintDiff{}, err
 	}
-	store := c.api.parts.Blueprints
-	to, err := store.Get(ctx, p.Context, p.Name, p.To)
+	to, err := c.storedBlueprint(ctx, t, p.Name, p.To)
 	if err != nil {
 		return BlueprintDiff{}, err
 	}
 	if p.From == 0 {
-		before, _, err := store.Versions(ctx, p.Context, p.Name, to.Version, 1)
+		before, _, err := c.api.parts.Blueprints.Versions(ctx, p.Context, p.Name, to.Version, 1)
 		if err != nil {
 			return BlueprintDiff{}, err
 		}
@@ -217,7 +237,7 @@ func (c Caller) DiffBlueprint(ctx context.Context, p DiffBlueprintParams) (Bluep
 		}
 		p.From = before[0].Version
 	}
-	from, err := store.Get(ctx, p.Context, p.Name, p.From)
+	from, err := c.storedBlueprint(ctx, t, p.Name, p.From)
 	if err != nil {
 		return BlueprintDiff{}, err
 	}
@@ -233,7 +253,7 @@ type NameBlueprintParams struct {
 
 // DeleteBlueprint removes one with all versions.
 func (c Caller) DeleteBlueprint(ctx context.Context, p NameBlueprintParams) (BlueprintDeleted, error) {
-	if err := c.mayBlueprint(ctx, identity.Delete, p.Context, p.Name); err != nil {
+	if _, err := c.mayBlueprint(ctx, identity.Delete, p.Context, p.Name); err != nil {
 		return BlueprintDeleted{}, err
 	}
 	n, err := c.api.parts.Blueprints.Delete(ctx, p.Context, p.Name)
@@ -260,7 +280,7 @@ type GraphBlueprintParams struct {
 
 // GraphBlueprint draws a version.
 func (c Caller) GraphBlueprint(ctx context.Context, p GraphBlueprintParams) (BlueprintGraph, error) {
-	if err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
+	if _, err := c.mayBlueprint(ctx, identity.Read, p.Context, p.Name); err != nil {
 		return BlueprintGraph{}, err
 	}
 	s, err := c.api.parts.Blueprints.Get(ctx, p.Context, p.Name, p.Version)

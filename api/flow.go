@@ -103,7 +103,7 @@ type SubmittedFlow struct {
 
 // Other operations on flows:
 //
-//	GET    /v1/contexts/{context}/flows?status=&reason=&blueprint=&trigger=&caller=&cursor=   FlowList
+//	GET    /v1/contexts/{context}/flows?status=&reason=&blueprint=&trigger=&caller=&where=&cursor=   FlowList
 //	GET    /v1/{flow}            FlowView, where {flow} is contexts/{context}/flows/{flow}
 //	GET    /v1/{flow}/wait       FlowView, once it has ended or after timeout_ms; as a stream: events "flow", then "end"
 //	GET    /v1/{flow}/graph?format=     BlueprintGraph, with states
@@ -253,6 +253,8 @@ type ListFlowsParams struct {
 	Blueprint string            `json:"-" query:"blueprint"`
 	Trigger   string            `json:"-" query:"trigger"`
 	Caller    domain.ActorID    `json:"-" query:"caller"`
+	// Where is a Rhai expression over `flow`, such as flow.retried > 0.
+	Where string `json:"-" query:"where"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 }
@@ -266,6 +268,9 @@ func (c Caller) ListFlows(ctx context.Context, p ListFlowsParams) (FlowList, err
 	if p.Status != "" && !p.Status.Known() {
 		return FlowList{}, domain.Invalidf("status %q: want dispatched, started, error or finished", p.Status)
 	}
+	if p.Reason != "" && !p.Reason.Known() {
+		return FlowList{}, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
+	}
 	filter := flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller}
 	list := FlowList{Next: p.Cursor}
 	for range listRounds {
@@ -273,8 +278,11 @@ func (c Caller) ListFlows(ctx context.Context, p ListFlowsParams) (FlowList, err
 		if err != nil {
 			return FlowList{}, err
 		}
-		list.Flows, list.Next = flows, next
-		if next == "" || len(flows) > 0 {
+		if list.Flows, err = where(ctx, p.Where, "flow", flows); err != nil {
+			return FlowList{}, err
+		}
+		list.Next = next
+		if next == "" || len(list.Flows) > 0 {
 			break
 		}
 	}
@@ -511,21 +519,30 @@ func (c Caller) DeleteFlow(ctx context.Context, p FlowParams) (FlowDone, error) 
 	return c.act(ctx, identity.Delete, p, flow.Order{Verb: flow.OrderDelete})
 }
 
+// flowPaused is the reason of a ban that is a pause.
+const flowPaused = "the flow is paused"
+
 // PauseFlow holds a flow up: nothing more of it is begun.
 func (c Caller) PauseFlow(ctx context.Context, p FlowParams) (FlowDone, error) {
 	if _, err := c.mayFlow(ctx, identity.Cancel, p); err != nil {
 		return FlowDone{}, err
 	}
+	if err := c.mayOverBan(ctx, p.Context, flowScope(p)); err != nil {
+		return FlowDone{}, err
+	}
 	if err := c.api.parts.Flows.Pause(ctx, p.Context, p.Flow, true); err != nil {
 		return FlowDone{}, err
 	}
-	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: flowScope(p), Level: domain.BanCreate, By: c.actor, Reason: "the flow is paused"})
+	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: flowScope(p), Level: domain.BanCreate, By: c.actor, Reason: flowPaused})
 	return FlowDone{domain.FlowKey(p.Flow), err == nil}, err
 }
 
 // ResumeFlow lets a flow go on that was paused.
 func (c Caller) ResumeFlow(ctx context.Context, p FlowParams) (FlowDone, error) {
 	if _, err := c.mayFlow(ctx, identity.Start, p); err != nil {
+		return FlowDone{}, err
+	}
+	if err := c.mayOverBan(ctx, p.Context, flowScope(p)); err != nil {
 		return FlowDone{}, err
 	}
 	if _, err := c.api.parts.Bans.Lift(ctx, flowScope(p)); err != nil && !errors.Is(err, domain.ErrNotFound) {

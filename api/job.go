@@ -143,6 +143,8 @@ type ListJobsParams struct {
 	Status  domain.JobStatus  `json:"-" query:"status"`
 	Type    domain.ScriptType `json:"-" query:"type"`
 	Caller  domain.ActorID    `json:"-" query:"caller"`
+	// Where is a Rhai expression over `job`, such as job.losses > 0.
+	Where string `json:"-" query:"where"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most. 0: as many as the board gives
@@ -176,7 +178,9 @@ func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error)
 		if err != nil {
 			return JobList{}, err
 		}
-		jobs = at.rest(jobs)
+		if jobs, err = where(ctx, p.Where, "job", at.rest(jobs)); err != nil {
+			return JobList{}, err
+		}
 		if p.Limit > 0 && len(jobs) > p.Limit {
 			at.after = jobs[p.Limit-1].Key().String()
 			return JobList{jobs[:p.Limit], at.String()}, nil

@@ -61,9 +61,7 @@ func (c Caller) hideEnv(t domain.Tenant, r *domain.Routine) {
 	if identity.Permit(t, c.actor, identity.ReadEnv, false) {
 		return
 	}
-	for name := range r.Env {
-		r.Env[name] = Redacted
-	}
+	redact(r.Env)
 }
 
 // RoutineApplyParams are those of routine.apply.

@@ -3,6 +3,7 @@ package ban_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -227,6 +228,125 @@ func TestLiftingWhatIsNotThere(t *testing.T) {
 		}
 		if _, err := r.bans.Lift(t.Context(), domain.BanScope{Kind: "x"}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// hooked calls after once, after a read of a key.
+type hooked struct {
+	board.Board
+	key   string
+	after func()
+}
+
+func (h *hooked) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	recs, err := h.Board.Get(ctx, space, keys...)
+	if after := h.after; after != nil && len(keys) == 1 && keys[0] == h.key {
+		h.after = nil
+		after()
+	}
+	return recs, err
+}
+
+// TestASettlerThatReadTheBanBeforeItWasLiftedDoesNotStopTheContext lifts a ban
+// and settles that on one node, while another is about to settle the ban.
+func TestASettlerThatReadTheBanBeforeItWasLiftedDoesNotStopTheContext(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := domain.BanScope{Kind: domain.BanContext, Context: 7}
+		settle := func(b *ban.Bans) {
+			at, set, err := r.board.AlarmOf(t.Context(), 0, layout.BanAlarm(scope))
+			if err != nil || !set {
+				t.Fatal(set, err)
+			}
+			if _, err := b.HandleAlarm(t.Context(), board.Alarm{Name: layout.BanAlarm(scope), At: at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.set(scope, domain.BanPick, time.Time{})
+		slow := &hooked{Board: r.board, key: layout.Ban(scope)}
+		slow.after = func() {
+			if _, err := r.bans.Lift(t.Context(), scope); err != nil {
+				t.Fatal(err)
+			}
+			settle(r.bans)
+		}
+		settle(ban.New(slow))
+		recs, err := r.board.Get(t.Context(), 7, layout.Limits)
+		if err != nil || recs[0].Get("max") != "" {
+			t.Errorf("got %v, %v: nothing is banned, but the context is stopped", recs, err)
+		}
+	})
+}
+
+func TestABanOnAFlowEndsWithTheFlow(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := domain.BanScope{Kind: domain.BanFlow, Context: 7, Name: "33"}
+		b := board.Batch{Space: 7}
+		b.Set(domain.FlowKey(33), board.Field{Name: layout.FlowStatus, Value: "started"})
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		look := func(wantBans int) (again time.Duration) {
+			t.Helper()
+			at, set, err := r.board.AlarmOf(t.Context(), 0, layout.BanAlarm(scope))
+			if err != nil || !set {
+				t.Fatal(set, err)
+			}
+			time.Sleep(time.Until(at))
+			if _, err := r.bans.HandleAlarm(t.Context(), board.Alarm{Name: layout.BanAlarm(scope), At: at}); err != nil {
+				t.Fatal(err)
+			}
+			list, err := r.bans.List(t.Context())
+			if err != nil || len(list) != wantBans {
+				t.Errorf("got %+v, %v, want %d bans", list, err, wantBans)
+			}
+			at, _, err = r.board.AlarmOf(t.Context(), 0, layout.BanAlarm(scope))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return time.Until(at).Round(time.Minute)
+		}
+		r.set(scope, domain.BanPick, time.Time{})
+		if again := look(1); again != time.Hour {
+			t.Errorf("it is looked at again in %v", again)
+		}
+		r.set(scope, domain.BanPick, time.Now().Add(30*time.Minute))
+		if again := look(1); again != 30*time.Minute {
+			t.Errorf("its end comes in %v", again)
+		}
+		r.set(scope, domain.BanPick, time.Time{})
+		gone := board.Batch{Space: 7}
+		if err := r.board.Commit(t.Context(), *gone.Delete(domain.FlowKey(33))); err != nil {
+			t.Fatal(err)
+		}
+		look(0)
+	})
+}
+
+func TestOneContextCannotTakeTheRoomOfAll(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := func(tenant domain.TenantID, i int) domain.BanScope {
+			return domain.BanScope{Kind: domain.BanBlueprint, Context: tenant, Name: "b" + strconv.Itoa(i)}
+		}
+		for i := range ban.MaxBansOf {
+			var b board.Batch
+			s := domain.Ban{BanScope: scope(7, i), Level: domain.BanPick, By: 1, AtMs: 1, Reason: "x"}
+			if err := r.board.Commit(t.Context(), *b.Set(layout.Ban(s.BanScope), layout.EncodeBan(s)...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set := func(s domain.BanScope) error {
+			_, err := r.bans.Set(t.Context(), domain.Ban{BanScope: s, Level: domain.BanPick, By: 1, Reason: "y"})
+			return err
+		}
+		if err := set(scope(7, ban.MaxBansOf)); !errors.Is(err, domain.ErrExhausted) {
+			t.Errorf("one more: got %v", err)
+		}
+		if err := set(scope(7, 0)); err != nil {
+			t.Errorf("in place of one: got %v", err)
+		}
+		if err := set(scope(8, 0)); err != nil {
+			t.Errorf("of another context: got %v", err)
 		}
 	})
 }

@@ -13,8 +13,15 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// MaxBans bounds the bans of a board: every node knows them by heart.
-const MaxBans = 10_000
+const (
+	// MaxBans bounds the bans of a board: every node knows them by heart.
+	MaxBans = 10_000
+	// MaxBansOf bounds those of one context, which must leave room for others.
+	MaxBansOf = 1_000
+	// flowLook is how often a banned flow is looked for: a ban on one ends when
+	// the board has let the flow go.
+	flowLook = time.Hour
+)
 
 // Bans are the bans of one board, as people set and lift them.
 type Bans struct{ board board.Board }
@@ -36,18 +43,39 @@ func (s *Bans) Set(ctx context.Context, b domain.Ban) (domain.Ban, error) {
 	if !b.InForce(now) {
 		return b, domain.Invalidf("until_ms %d is over already", b.UntilMs)
 	}
-	all, err := s.List(ctx)
-	if err != nil {
+	if err := s.room(ctx, b.BanScope); err != nil {
 		return b, err
-	}
-	if len(all) >= MaxBans {
-		return b, domain.Exhaustedf("there are %d bans, which is the limit; ban something larger, or lift some", len(all))
 	}
 	key := layout.Ban(b.BanScope)
 	var batch board.Batch
 	batch.Delete(key).Set(key, layout.EncodeBan(b)...)
 	batch.SetAlarm(layout.BanAlarm(b.BanScope), now)
 	return b, s.board.Commit(ctx, batch)
+}
+
+// room returns an error where there is no room for a ban on a scope that has
+// none.
+func (s *Bans) room(ctx context.Context, scope domain.BanScope) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	of := 0
+	for _, b := range all {
+		if b.BanScope == scope {
+			return nil // which it takes the place of
+		}
+		if b.Context == scope.Context {
+			of++
+		}
+	}
+	switch {
+	case len(all) >= MaxBans:
+		return domain.Exhaustedf("there are %d bans, which is the limit; ban something larger, or lift some", len(all))
+	case scope.Context != 0 && of >= MaxBansOf:
+		return domain.Exhaustedf("context %d has %d bans, which is the limit; ban something larger, or lift some", scope.Context, of)
+	}
+	return nil
 }
 
 // Lift ends a ban; what it held up goes on.
@@ -121,6 +149,18 @@ func (s *Bans) settle(ctx context.Context, a board.Alarm, scope domain.BanScope)
 	if err != nil {
 		return err
 	}
+	again := time.Time{}
+	if held && ban.UntilMs != 0 {
+		again = time.UnixMilli(ban.UntilMs)
+	}
+	if held && scope.Kind == domain.BanFlow {
+		if held, err = s.flowThere(ctx, scope); err != nil {
+			return err
+		}
+		if look := time.Now().Add(flowLook); again.IsZero() || look.Before(again) {
+			again = look
+		}
+	}
 	if !held {
 		if err := s.wakeParked(ctx, scope); err != nil {
 			return err
@@ -129,15 +169,25 @@ func (s *Bans) settle(ctx context.Context, a board.Alarm, scope domain.BanScope)
 	var b board.Batch
 	b.AlarmAt(a.Name, a.At)
 	switch {
-	case !held && ban.AtMs != 0: // its time is over
+	case !held && ban.AtMs != 0: // its time is over, or its flow is gone
 		b.Equal(layout.Ban(scope), layout.BanAtMs, strconv.FormatInt(ban.AtMs, 10))
 		b.Delete(layout.Ban(scope)).ClearAlarm(a.Name)
-	case held && ban.UntilMs != 0:
-		b.SetAlarm(a.Name, time.UnixMilli(ban.UntilMs))
+	case held && !again.IsZero():
+		b.SetAlarm(a.Name, again)
 	default:
 		b.ClearAlarm(a.Name)
 	}
 	return s.board.Commit(ctx, b)
+}
+
+// flowThere reports whether the board still has the flow of a scope.
+func (s *Bans) flowThere(ctx context.Context, scope domain.BanScope) (bool, error) {
+	id, err := domain.ParseFlowKey(scope.Name)
+	if err != nil {
+		return false, err
+	}
+	recs, err := s.board.GetFields(ctx, layout.SpaceOf(scope.Context), []string{layout.FlowStatus}, domain.FlowKey(id))
+	return err == nil && recs[0] != nil, err
 }
 
 // settleCap sets the cap of a context, or of a type in it, to nothing while
@@ -160,14 +210,18 @@ func (s *Bans) settleCap(ctx context.Context, scope domain.BanScope) (ban domain
 	}
 	held = there && err == nil && ban.InForce(time.Now())
 	before, stopped := limits.Lookup(layout.BannedCapPrefix + field)
-	if stop := held && ban.Level.Covers(domain.BanPick); field == "" || stop == stopped {
+	if field == "" {
 		return ban, held, nil
 	}
+	stop := held && ban.Level.Covers(domain.BanPick)
 	b := board.Batch{Space: space}
+	// Also where nothing is to do: somebody may be about to do it yet, who has
+	// read the ban before it was lifted.
 	b.Equal(layout.Limits, layout.BannedTurn, limits.Get(layout.BannedTurn))
 	b.Add(layout.Limits, layout.BannedTurn, 1)
 	switch {
-	case !stopped:
+	case stop == stopped:
+	case stop:
 		b.Equal(layout.Limits, field, limits.Get(field))
 		b.Set(layout.Limits, board.Field{Name: layout.BannedCapPrefix + field, Value: limits.Get(field)}, board.Field{Name: field, Value: "0"})
 	case before == "":

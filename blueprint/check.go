@@ -36,7 +36,9 @@ func check(b *domain.Blueprint) []domain.Fault {
 
 // whenFaults compiles the steps' conditions, which find `params` and `needs`.
 func whenFaults(b *domain.Blueprint) (faults []domain.Fault) {
-	engine, names := rhai.NewEngine(), rhai.NewScope().SetConst("params", value.Unit).SetConst("needs", value.Unit)
+	engine := rhai.NewEngine()
+	engine.Syntax.Strict = true // as it is evaluated: see package condition
+	names := rhai.NewScope().SetConst("params", value.Unit).SetConst("needs", value.Unit)
 	for i := range b.Steps {
 		// Cut, so that what is missing at the end is missed there.
 		when := strings.TrimRight(b.Steps[i].When, " \t\r\n")

@@ -19,6 +19,8 @@ type JobFilter struct {
 	Status domain.JobStatus
 	Type   domain.ScriptType
 	Caller domain.ActorID
+	// Where is a Rhai expression over `job`.
+	Where string
 	// Limit is how many a page has at the most. Default: the node's.
 	Limit int
 }
@@ -54,6 +56,7 @@ func (c *Client) Jobs(ctx context.Context, tenant domain.TenantID, filter JobFil
 	set("status", string(filter.Status))
 	set("type", string(filter.Type))
 	set("caller", id(filter.Caller))
+	set("where", filter.Where)
 	set("limit", strconv.Itoa(filter.Limit))
 	set("cursor", cursor)
 	var out api.JobList

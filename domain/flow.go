@@ -47,6 +47,11 @@ const (
 	FlowStuck     FlowReason = "stuck"
 )
 
+// Known reports whether r is one of the five.
+func (r FlowReason) Known() bool {
+	return slices.Contains([]FlowReason{FlowSucceeded, FlowFailed, FlowErrored, FlowCancelled, FlowStuck}, r)
+}
+
 // Flow is a graph of jobs that belong together.
 //
 // Source: seeds 000 and 002, "Flow", for the fields up to Status.

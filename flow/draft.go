@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -247,8 +248,10 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 		if s.At != "" {
 			return domain.Invalidf("step %s: at %q: no bus is configured by which jobs could go to another context", s.Name, s.At)
 		}
-		if err := compileWhen(s.When); err != nil {
-			return domain.Invalidf("step %s: when: %v", s.Name, err)
+		if s.When != "" {
+			if _, err := condition.Compile(s.When, whenNames...); err != nil {
+				return domain.Invalidf("step %s: when: %v", s.Name, err)
+			}
 		}
 		j := stepJob(b, s, 1)
 		j.ID = 1

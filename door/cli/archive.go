@@ -25,8 +25,8 @@ What has ended is in the archive a few seconds later.`
 
 // archiveFlags are the filters that search and export have.
 type archiveFlags struct {
-	kind, status, reason, typ, blueprint, trigger, since, until string
-	caller                                                      uint32
+	kind, status, reason, typ, blueprint, trigger, since, until, where string
+	caller                                                             uint32
 }
 
 func (f *archiveFlags) add(c *cobra.Command) {
@@ -39,6 +39,7 @@ func (f *archiveFlags) add(c *cobra.Command) {
 	s.StringVar(&f.trigger, "trigger", "", "only flows with that `trigger`")
 	s.Uint32Var(&f.caller, "caller", 0, "only what that `actor` asked for")
 	s.StringVar(&f.since, "since", "", "only what ended since a `time`: 90m or 7d ago, 2026-11-30, or 2026-11-30T08:00:00Z")
+	s.StringVar(&f.where, "where", "", "only that for which a Rhai `expression` holds, such as 'record.end_ms - record.begin_ms > 60000'")
 	s.StringVar(&f.until, "until", "", "only what ended before a `time`")
 }
 
@@ -47,7 +48,7 @@ func (f *archiveFlags) add(c *cobra.Command) {
 // Errors: [domain.ErrInvalid].
 func (f *archiveFlags) filter(words []string, now time.Time) (api.ArchiveFilter, error) {
 	out := api.ArchiveFilter{Kind: archive.Kind(f.kind), Status: f.status, Reason: f.reason, Type: domain.ScriptType(f.typ), Blueprint: f.blueprint,
-		Trigger: f.trigger, Caller: domain.ActorID(f.caller), Text: strings.Join(words, " ")}
+		Trigger: f.trigger, Caller: domain.ActorID(f.caller), Text: strings.Join(words, " "), Where: f.where}
 	var err error
 	if out.FromMs, err = instant("--since", f.since, now); err != nil {
 		return out, err

@@ -166,6 +166,7 @@ func (a *app) flowList() *cobra.Command {
 	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only flows of that `blueprint`")
 	c.Flags().StringVar(&f.Trigger, "trigger", "", "only flows of that `trigger`")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only flows of that `actor`")
+	c.Flags().StringVar(&f.Where, "where", "", "only flows for which a Rhai `expression` holds, such as 'flow.retried > 0'")
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
 	return c
 }

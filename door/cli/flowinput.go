@@ -3,6 +3,7 @@ package cli
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -178,7 +179,7 @@ func (a *app) flowInput(arg string, f *flowFlags) (api.FlowInput, error) {
 	if in.Version != 0 {
 		return in, domain.Invalidf("--version is for stored blueprints; %s is a file", arg)
 	}
-	if kind == kindJobs {
+	if kind == kindJobs || kind == "" && arg != "-" {
 		in.Jobs, err = parseJobs(arg, filepath.Dir(arg), text)
 		return in, err
 	}
@@ -195,11 +196,11 @@ const (
 	kindBlueprint = "blueprint"
 )
 
-// documentKind tells a blueprint from a list of jobs by its fields. What is
-// piped in is taken for a blueprint.
+// documentKind tells a blueprint from a list of jobs by its fields, and both
+// from a script by the file's extension; "" where it is neither.
 func (a *app) documentKind(file string) (kind string, text []byte, err error) {
-	if file == "-" {
-		return kindBlueprint, nil, nil
+	if file != "-" && !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(file))) {
+		return kindScript, nil, nil
 	}
 	text, err = a.readInput(file, maxJobsFile)
 	if err != nil {
@@ -208,16 +209,11 @@ func (a *app) documentKind(file string) (kind string, text []byte, err error) {
 	return kindOf(file, text), text, nil
 }
 
-// kindOf says what a file holds.
+// kindOf says what a document holds.
 func kindOf(file string, text []byte) string {
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".yaml", ".yml", ".json":
-	default:
-		return kindScript
-	}
 	root, err := readDocument(file, text, "a blueprint, or a list of jobs")
 	if err != nil || root.Kind != yaml.MappingNode {
-		return kindJobs // whose parser says what is wrong
+		return ""
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		switch root.Content[i].Value {
@@ -227,5 +223,5 @@ func kindOf(file string, text []byte) string {
 			return kindBlueprint
 		}
 	}
-	return kindJobs
+	return ""
 }

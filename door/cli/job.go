@@ -174,6 +174,7 @@ func (a *app) jobList() *cobra.Command {
 	c.Flags().StringVar(&status, "status", "", "only jobs of that `status`")
 	c.Flags().StringVar(&typ, "type", "", "only scripts of that `type`")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only jobs of that `actor`")
+	c.Flags().StringVar(&f.Where, "where", "", "only jobs for which a Rhai `expression` holds, such as 'job.losses > 0'")
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
 	return c
 }

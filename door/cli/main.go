@@ -173,6 +173,7 @@ func codeOf(err error) string {
 type app struct {
 	std   Streams
 	hooks Hooks
+	piped []byte // what standard input had, once it was read
 
 	// The global flags.
 	data    string
@@ -303,10 +304,14 @@ func defaultData() string {
 	return filepath.Join(home, ".local", "share", "ramet")
 }
 
-// readInput reads a file, or what is piped in for "-", up to limit bytes.
+// readInput reads a file, or what is piped in for "-", up to limit bytes. What
+// is piped in is kept, so that it can be looked at before it is read.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid].
 func (a *app) readInput(path string, limit int64) ([]byte, error) {
+	if path == "-" && a.piped != nil {
+		return a.piped, nil
+	}
 	in := a.std.In
 	if path != "-" {
 		f, err := os.Open(path)
@@ -321,6 +326,9 @@ func (a *app) readInput(path string, limit int64) ([]byte, error) {
 		return nil, fileError(err)
 	} else if n > limit {
 		return nil, domain.Invalidf("%s is longer than %d bytes", path, limit)
+	}
+	if path == "-" {
+		a.piped = text.Bytes()
 	}
 	return text.Bytes(), nil
 }

@@ -34,7 +34,7 @@ Ctrl-C cancels the jobs, or the flow. Exit codes: 0 all finished, 1 a job or the
 		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml\n  ramet run nightly.yaml --param day=2026-11-21",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if kind, _, err := a.documentKind(args[0]); err == nil && kind == kindBlueprint && args[0] != "-" {
+			if kind, _, err := a.documentKind(args[0]); err == nil && kind == kindBlueprint && !(args[0] == "-" && flags.scriptType != "") {
 				for _, name := range jobOnly {
 					if c.Flags().Changed(name) {
 						return domain.Invalidf("--%s is for scripts; %s is a blueprint, whose steps say it themselves", name, args[0])
