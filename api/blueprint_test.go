@@ -113,3 +113,28 @@ func TestVersionsAreShownAndCompared(t *testing.T) {
 		t.Errorf("list: got %+v, %v", list, err)
 	}
 }
+
+func TestAReaderDoesNotSeeTheEnvOfABlueprint(t *testing.T) {
+	r := newRig(t)
+	for _, secret := range []string{"s3cret1", "s3cret2"} {
+		text := "name: n\nenv: {A: " + secret + "}\nsteps:\n- {name: a, script: x, script_type: shell, env: {B: " + secret + "}}\n"
+		if _, err := r.applyText(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for actor, sees := range map[domain.ActorID]bool{admin: true, executor: false, reader: false} {
+		c := r.api.As(actor)
+		show, err := c.ShowBlueprint(t.Context(), api.BlueprintParams{Context: house, Name: "n"})
+		if err != nil || show.Blueprint.Env["A"] == "" || show.Blueprint.Steps[0].Env["B"] == "" {
+			t.Errorf("actor %d: got %+v, %v", actor, show, err)
+		}
+		diff, err := c.DiffBlueprint(t.Context(), api.DiffBlueprintParams{Context: house, Name: "n"})
+		if err != nil {
+			t.Errorf("actor %d: %v", actor, err)
+		}
+		text, err := json.Marshal([]any{show, diff})
+		if got := strings.Contains(string(text), "s3cret"); err != nil || got != sees {
+			t.Errorf("actor %d: sees %v, %v: %s", actor, got, err, text)
+		}
+	}
+}

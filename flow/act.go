@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -29,6 +30,11 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 	}
 	p := place{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
+	if errors.Is(err, domain.ErrNotFound) && o.Verb == OrderRetry {
+		if err = e.restore(ctx, p); err == nil {
+			f, err = e.load(ctx, p)
+		}
+	}
 	if err != nil {
 		return false, err
 	}

@@ -159,14 +159,14 @@ const removePage = 100
 
 // removeRecords adds to b that a flow's own records go.
 func (e *Engine) removeRecords(b *board.Batch, p place, after time.Duration) {
-	for _, key := range Records(p.id) {
+	for _, key := range ownRecords(p.id) {
 		remove(b, key, after)
 	}
 	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, p.id))
 }
 
-// Records are the keys of a flow's own records.
-func Records(id domain.FlowID) []string {
+// ownRecords are the keys of a flow's own records.
+func ownRecords(id domain.FlowID) []string {
 	return []string{domain.FlowKey(id), layout.FlowState(id), layout.FlowWaits(id), layout.FlowEnded(id), layout.FlowOrders(id), layout.FlowParams(id), layout.FlowPlan(id)}
 }
 

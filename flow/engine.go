@@ -51,6 +51,9 @@ type Config struct {
 	Blueprints Blueprints
 	// Names is the archive. Default: there is none.
 	Names Names
+	// Records are those of the archive: flows that have left the board can be
+	// started again from there. Default: they cannot.
+	Records Records
 	// Bans are asked before a flow or a job is made. Default: nothing is banned.
 	Bans Bans
 	// Observer is told what happens, for metrics. Default: nobody.

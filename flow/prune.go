@@ -24,7 +24,7 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return r, false, err
 	}
-	recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), layout.FlowPlan(id))
+	recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), layout.FlowPlan(id), layout.FlowState(id))
 	if err != nil {
 		return r, false, err
 	}
@@ -34,6 +34,10 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	}
 	if text := recs[0].Get(layout.FlowPlanText); json.Valid([]byte(text)) {
 		body = joinObjects(body, []byte(`{"plan":`+text+`}`))
+	}
+	// By it the flow can be brought back and started again.
+	if text := recs[1].Get(layout.FlowStateData); json.Valid([]byte(text)) {
+		body = joinObjects(body, []byte(`{"state":`+text+`}`))
 	}
 	return archive.Record{Context: tenant, Kind: archive.KindFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
 		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil

@@ -157,7 +157,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Observer: n.Metrics, Logger: cfg.Logger}
 	if cfg.Archive != nil {
-		flows.Names = cfg.Archive
+		flows.Names, flows.Records = cfg.Archive, cfg.Archive
 	}
 	n.Flows = flow.New(b, n.Work, flows)
 	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)

@@ -171,6 +171,9 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	if rec == nil || err != nil {
 		return true
 	}
+	if p.alive[layout.FlowPrefix+rec.Get(layout.JobFlowID)] && rec.Get(layout.JobShard) == "" && rec.Get(layout.JobPack) == "" {
+		return true // its flow removes it
+	}
 	if n, _ := strconv.Atoi(rec.Get(layout.JobRetried)); p.stale[key] < n {
 		// It was started again by hand: its newest end has an entry of its own.
 		p.stale[key]++
@@ -184,9 +187,6 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 		return true // its next end puts it on the list again
 	case j.FinishedMs >= p.before.UnixMilli() || p.telling[key]:
 		return false
-	}
-	if p.alive[layout.FlowPrefix+rec.Get(layout.JobFlowID)] && rec.Get(layout.JobShard) == "" && rec.Get(layout.JobPack) == "" {
-		return true // its flow removes it
 	}
 	p.b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
 	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))

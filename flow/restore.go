@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Records are those of the archive.
+type Records interface {
+	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
+}
+
+// kept is what of an archived flow makes it one of the board again.
+type kept struct {
+	View
+	Plan  json.RawMessage `json:"plan"`
+	State json.RawMessage `json:"state"`
+}
+
+// UnmarshalJSON reads all of it.
+func (k *kept) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &k.View); err != nil {
+		return err
+	}
+	var rest struct{ Plan, State json.RawMessage }
+	err := json.Unmarshal(text, &rest)
+	k.Plan, k.State = rest.Plan, rest.State
+	return err
+}
+
+// restore brings a flow that only the archive still has back onto the board,
+// as it ended, with the jobs that it kept: so that it can be started again. The
+// jobs of shards and packs are made anew where they are needed.
+//
+// Errors: [domain.ErrNotFound] where the archive does not have it either.
+func (e *Engine) restore(ctx context.Context, p place) error {
+	if e.cfg.Records == nil {
+		return missing(p)
+	}
+	r, err := e.cfg.Records.Get(ctx, domain.TenantID(p.space), domain.FlowKey(p.id), 0)
+	if errors.Is(err, domain.ErrNotFound) {
+		return missing(p)
+	} else if err != nil {
+		return err
+	}
+	var k kept
+	if err := json.Unmarshal(r.Body, &k); err != nil {
+		return domain.Invalidf("the record of flow %d in the archive cannot be read: %v", p.id, err)
+	}
+	if k.Reason == domain.FlowSucceeded {
+		return domain.Conflictf("flow %d has succeeded: there is nothing to start again", p.id)
+	}
+	if err := e.restoreJobs(ctx, p, &k); err != nil {
+		return err
+	}
+	err = e.board.Commit(ctx, k.batch(p))
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil // somebody else was first
+	}
+	return err
+}
+
+// batch is the commit that puts the flow's own records back.
+func (k *kept) batch(p place) board.Batch {
+	b := board.Batch{Space: p.space}
+	b.Absent(k.Key())
+	b.Set(k.Key(), layout.EncodeFlow(k.Flow)...)
+	state := string(k.State)
+	if state == "" {
+		state = "{}"
+	}
+	b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: state},
+		board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(k.CallerID), 10)})
+	if k.Stepped {
+		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateStepped, Value: "true"})
+	} else {
+		b.Set(layout.FlowState(p.id), layout.IDsField(layout.FlowStateJobs, k.Jobs))
+	}
+	b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: "0"}, board.Field{Name: layout.WaitsArmed, Value: "1"})
+	if len(k.Plan) > 0 {
+		b.Set(layout.FlowPlan(p.id), board.Field{Name: layout.FlowPlanText, Value: string(k.Plan)})
+	}
+	if len(k.Added) > 0 {
+		var fields []board.Field
+		for name, value := range k.Added {
+			fields = append(fields, board.Field{Name: name, Value: value})
+		}
+		b.Set(layout.FlowParams(p.id), fields...)
+	}
+	if k.Trigger != "" && k.Blueprint != "" {
+		name := layout.FlowName(k.Blueprint, k.Trigger)
+		b.Set(name, board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(p.id), 10)}).Expire(name, 0)
+	}
+	// As after its end: it leaves the board again where nothing comes of it.
+	b.PushLeft(layout.Finished, k.Key())
+	return b
+}
+
+// restoreJobs puts back the jobs that the flow kept.
+func (e *Engine) restoreJobs(ctx context.Context, p place, k *kept) error {
+	for page := range slices.Chunk(k.Jobs, removePage) {
+		var batches []board.Batch
+		for _, id := range page {
+			key := domain.JobKey{Caller: k.CallerID, ID: id}
+			r, err := e.cfg.Records.Get(ctx, domain.TenantID(p.space), key.String(), 0)
+			if errors.Is(err, domain.ErrNotFound) {
+				continue // made anew, if it is needed
+			} else if err != nil {
+				return err
+			}
+			j, err := r.Job()
+			if err != nil {
+				return err
+			}
+			b := board.Batch{Space: p.space}
+			b.Absent(key.String())
+			b.Set(key.String(), append(layout.EncodeJob(j), board.Field{Name: layout.JobAttempt, Value: strconv.FormatInt(j.Attempt, 10)})...)
+			batches = append(batches, b)
+		}
+		if len(batches) == 0 {
+			continue
+		}
+		for _, err := range e.board.CommitEach(ctx, batches) {
+			if err != nil && !errors.Is(err, domain.ErrConflict) {
+				return err
+			}
+		}
+	}
+	return nil
+}
