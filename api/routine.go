@@ -19,8 +19,8 @@ type Routines interface {
 	System(ctx context.Context) ([]domain.SystemRoutine, error)
 }
 
-// RoutineList lists a context's routines, without scripts and checkpoints, and
-// what the nodes do for the whole board.
+// RoutineList lists a context's routines, without scripts, params, env and
+// checkpoints, and what the nodes do for the whole board.
 //
 //	GET    /v1/contexts/{context}/routines                    RoutineList
 //	POST   /v1/contexts/{context}/routines                    domain.Routine -> domain.Routine
@@ -41,15 +41,11 @@ type ListRoutinesParams struct {
 
 // ListRoutines lists routines.
 func (c Caller) ListRoutines(ctx context.Context, p ListRoutinesParams) (list RoutineList, err error) {
-	t, err := c.may(ctx, identity.Read, p.Context, "routines")
-	if err != nil {
+	if _, err := c.may(ctx, identity.Read, p.Context, "routines"); err != nil {
 		return list, err
 	}
 	if list.Routines, err = c.api.parts.Routines.List(ctx, p.Context); err != nil {
 		return list, err
-	}
-	for _, r := range list.Routines {
-		c.hideEnv(t, r)
 	}
 	list.System, err = c.api.parts.Routines.System(ctx)
 	return list, err

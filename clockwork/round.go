@@ -126,6 +126,7 @@ func (r *round) begin(ctx context.Context) error {
 	r.state.Round++
 	r.state.Job, r.state.Held, r.state.BeganMs, r.state.NextMs = job.String(), "", r.now.UnixMilli(), 0
 	b := r.batch()
+	b.Absent(job.String()) // somebody took that number by hand: the next look takes another
 	if r.state.Checkpoint != "" {
 		b.Set(layout.Checkpoint(job), board.Field{Name: layout.CheckpointData, Value: r.state.Checkpoint})
 	}

@@ -23,6 +23,8 @@ const (
 	scheduleTries = 8
 	// schedulePage is how many schedules a page of a list has.
 	schedulePage = 100
+	// MaxSchedules bounds the schedules of a context.
+	MaxSchedules = 1000
 	// MaxUpcoming is how many times can be asked for.
 	MaxUpcoming = 1000
 )
@@ -54,7 +56,8 @@ func NewSchedules(b board.Board, f FlowMaker, log *slog.Logger) *Schedules {
 // so. Counters go on, unless the definition gives them another beginning; so
 // does a time that is due, unless the times are others now.
 //
-// Errors: [domain.ErrInvalid]; [domain.ErrConflict] while others change it.
+// Errors: [domain.ErrInvalid]; [domain.ErrConflict] while others change it;
+// [domain.ErrExhausted].
 func (s *Schedules) Apply(ctx context.Context, tenant domain.TenantID, def domain.Schedule, by domain.ActorID) (*domain.Schedule, error) {
 	def = def.Defined()
 	table, err := timetable.New(&def)
@@ -65,8 +68,30 @@ func (s *Schedules) Apply(ctx context.Context, tenant domain.TenantID, def domai
 		return nil, domain.Invalidf("schedule %q has %d bytes as JSON, the limit is %d", def.Name, len(text), domain.MaxScheduleBytes)
 	}
 	return s.write(ctx, tenant, def.Name, func(old *domain.Schedule, now time.Time) (*domain.Schedule, error) {
+		if old == nil {
+			if err := s.room(ctx, tenant); err != nil {
+				return nil, err
+			}
+		}
 		return applied(old, def, by, table, now), nil
 	})
+}
+
+// room returns an error where the context has no room for another schedule.
+func (s *Schedules) room(ctx context.Context, tenant domain.TenantID) error {
+	n := 0
+	for cursor := ""; ; {
+		keys, next, err := s.board.Keys(ctx, layout.SpaceOf(tenant), layout.SchedulePrefix, cursor, schedulePage)
+		if err != nil {
+			return err
+		}
+		if n += len(keys); n >= MaxSchedules {
+			return domain.Exhaustedf("context %d has %d schedules, which is the limit", tenant, n)
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
 }
 
 // applied is what a schedule becomes; old is nil for a new one.

@@ -753,6 +753,22 @@ func TestSchedulesAreListedPageByPage(t *testing.T) {
 	})
 }
 
+func TestTheSchedulesOfAContextAreBounded(t *testing.T) {
+	timers(t, func(r *timer) {
+		for i := range clockwork.MaxSchedules {
+			r.apply(domain.Schedule{Name: fmt.Sprintf("s%d", i), Every: 3600})
+		}
+		more := domain.Schedule{Name: "more", Blueprint: "b", Every: 3600}
+		if _, err := r.s.Apply(t.Context(), 1, more, 1); !errors.Is(err, domain.ErrExhausted) {
+			t.Errorf("one more: got %v", err)
+		}
+		if _, err := r.s.Apply(t.Context(), 2, more, 1); err != nil {
+			t.Errorf("in another context: got %v", err)
+		}
+		r.apply(domain.Schedule{Name: "s7", Every: 7200}) // a change needs no room
+	})
+}
+
 func TestAlarmsOfOthersAreLeft(t *testing.T) {
 	timers(t, func(r *timer) {
 		for _, name := range []string{"retry:job:1:7", "schedule:acme:order:7:1700000000", "schedule:", "schedules"} {

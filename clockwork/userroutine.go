@@ -124,11 +124,13 @@ func nextRevision(text string) string {
 func (u *UserRoutines) start(ctx context.Context, b *board.Batch, r *domain.Routine) error {
 	for _, p := range parts(r) {
 		name := instanceAlarm(r.Name, p)
-		_, set, err := u.board.AlarmOf(ctx, b.Space, name)
+		at, set, err := u.board.AlarmOf(ctx, b.Space, name)
 		if err != nil {
 			return err
 		}
-		if !set {
+		if set {
+			b.AlarmAt(name, at) // or it is being cleared, by who saw the routine paused
+		} else {
 			b.SetAlarm(name, time.Now())
 		}
 	}
@@ -191,8 +193,8 @@ func noRoutine(tenant domain.TenantID, name string) error {
 	return domain.NotFoundf("routine %q does not exist in context %d; see `ramet routine list`", name, tenant)
 }
 
-// List returns the routines of a context by name, without scripts and
-// checkpoints.
+// List returns the routines of a context by name, without scripts, params, env
+// and checkpoints.
 func (u *UserRoutines) List(ctx context.Context, tenant domain.TenantID) ([]*domain.Routine, error) {
 	names, err := u.names(ctx, tenant)
 	if err != nil {
@@ -206,7 +208,7 @@ func (u *UserRoutines) List(ctx context.Context, tenant domain.TenantID) ([]*dom
 		} else if err != nil {
 			return nil, err
 		}
-		r.Script = ""
+		r.Script, r.Params, r.Env = "", nil, nil
 		for i := range r.Instances {
 			r.Instances[i].Checkpoint = ""
 		}
@@ -310,23 +312,43 @@ func (u *UserRoutines) Delete(ctx context.Context, tenant domain.TenantID, name 
 	if err != nil {
 		return nil, err
 	}
+	if err := u.forgetOthers(ctx, space, r); err != nil {
+		return nil, err
+	}
 	b := board.Batch{Space: space}
 	b.Delete(layout.Routine(name))
 	now := time.Now()
-	for cursor := ""; ; {
-		keys, next, err := u.board.Keys(ctx, space, layout.Routine(name)+":", cursor, schedulePage)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range keys {
-			// The alarm sees that the routine is gone, and clears up.
-			b.SetAlarm(layout.RoutineAlarm(strings.TrimPrefix(key, layout.RoutinePrefix)), now)
-		}
-		if cursor = next; next == "" {
-			break
-		}
+	for _, p := range parts(r) {
+		// The alarm sees that the routine is gone, and clears up.
+		b.SetAlarm(instanceAlarm(name, p), now)
 	}
 	return r, u.board.Commit(ctx, b)
+}
+
+// forgetOthers removes the instances that a routine had at other scales. There
+// may be more of them than one commit could remove.
+func (u *UserRoutines) forgetOthers(ctx context.Context, space board.Space, r *domain.Routine) error {
+	for cursor := ""; ; {
+		keys, next, err := u.board.Keys(ctx, space, layout.Routine(r.Name)+":", cursor, schedulePage)
+		if err != nil {
+			return err
+		}
+		b := board.Batch{Space: space}
+		for _, key := range keys {
+			name := layout.RoutineAlarm(strings.TrimPrefix(key, layout.RoutinePrefix))
+			if _, p, ok := layout.ParseRoutineAlarm(name); !ok || p.Scale != r.ScaleOr() {
+				b.Delete(key).ClearAlarm(name)
+			}
+		}
+		if len(b.Ops) > 0 {
+			if err := u.board.Commit(ctx, b); err != nil {
+				return err
+			}
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
 }
 
 // System lists what the nodes do for the whole board, by name.

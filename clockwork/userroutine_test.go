@@ -335,3 +335,107 @@ func TestRoundsGoOnWhenNodesDie(t *testing.T) {
 		})
 	}
 }
+
+// late lets something happen before the first commit that comes through it.
+func late(b board.Board, happen func()) board.Board {
+	once := sync.OnceFunc(happen)
+	return faultboard.New(b, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+		if c.Name == "commit" {
+			once()
+		}
+		return nil
+	}})
+}
+
+// TestAResumeWhileThePauseIsSeen resumes a routine after its alarm was found
+// set, and before the resume is written: just then a node clears the alarm,
+// because the routine is paused.
+func TestAResumeWhileThePauseIsSeen(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		n := clockwork.NewUserRoutines(b, work.New(b, work.Config{}), nil)
+		const alarm = "routine:sync:1.0"
+		if _, err := n.Apply(t.Context(), 1, routine("sync"), 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Pause(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		resuming := clockwork.NewUserRoutines(late(b, func() {
+			at, _, err := b.AlarmOf(t.Context(), 1, alarm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: alarm, At: at}); err != nil {
+				t.Fatal(err)
+			}
+		}), nil, nil)
+		if _, err := resuming.Resume(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		if _, set, err := b.AlarmOf(t.Context(), 1, alarm); err != nil || !set {
+			t.Errorf("its alarm is not set, %v: it will never have a round again", err)
+		}
+	})
+}
+
+func TestARoutineThatHadManyScalesIsDeleted(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		n := clockwork.NewUserRoutines(b, work.New(b, work.Config{}), nil)
+		for scale := 85; scale < 100; scale++ {
+			batch := board.Batch{Space: 1}
+			for i := range scale {
+				batch.Set(layout.RoutineInstance("sync", domain.RoutinePart{Scale: scale, Index: i}),
+					layout.EncodeInstance(domain.RoutineInstance{Round: 3, Checkpoint: "3"})...)
+			}
+			if err := b.Commit(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := n.Apply(t.Context(), 1, routine("sync", func(r *domain.Routine) { r.Scale = 99 }), 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Delete(t.Context(), 1, "sync"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		due, err := b.Due(t.Context(), 1000, 0)
+		if err != nil || len(due) != 99 {
+			t.Fatalf("got %d alarms, %v", len(due), err)
+		}
+		for _, a := range due {
+			if _, err := n.HandleAlarm(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if keys, _, err := b.Keys(t.Context(), 1, layout.RoutinePrefix, "", 10); err != nil || len(keys) != 0 {
+			t.Errorf("got %v, %v left", keys, err)
+		}
+	})
+}
+
+// TestARoundDoesNotTouchAJobThatHasItsNumber submits jobs by hand with the
+// numbers that the next rounds would get.
+func TestARoundDoesNotTouchAJobThatHasItsNumber(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 60 }))
+		time.Sleep(time.Second)
+		e := work.New(b, work.Config{})
+		for id := domain.JobID(2); id <= 3; id++ {
+			j := &domain.Job{ID: id, CallerID: 1, ContextID: 1, Script: "x", ScriptType: "other"}
+			if r, err := e.Submit(t.Context(), 1, []*domain.Job{j}); err != nil || r[0].Err != nil {
+				t.Fatal(r, err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got := show(t, n, "sync").Instances[0]; got.Round != 2 || got.Error != "" || fmt.Sprint(c.of("sync")) != "[ 1]" && fmt.Sprint(c.of("sync")) != "[ 1 2]" {
+			t.Errorf("got %+v, %v", got, c.of("sync"))
+		}
+		recs, err := b.Get(t.Context(), 1, layout.Checkpoint(domain.JobKey{Caller: 1, ID: 2}))
+		if err != nil || recs[0] != nil {
+			t.Errorf("the other job's checkpoint: %v, %v", recs, err)
+		}
+	})
+}

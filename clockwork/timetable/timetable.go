@@ -47,7 +47,8 @@ func New(s *domain.Schedule) (*Table, error) {
 	return t, nil
 }
 
-// Next is the first time after an instant; ok is false where there is none.
+// Next is the first time after an instant; ok is false where there is none, at
+// least not in a year of four digits.
 func (t *Table) Next(after time.Time) (next time.Time, ok bool) {
 	s := t.schedule
 	if from := s.From.Time(); s.From != 0 && after.Before(from) {
@@ -61,7 +62,7 @@ func (t *Table) Next(after time.Time) (next time.Time, ok bool) {
 	default:
 		next, ok = nextAt(t.at, after)
 	}
-	if !ok || s.Until != 0 && !next.Before(s.Until.Time()) {
+	if !ok || s.Until != 0 && !next.Before(s.Until.Time()) || next.UnixMilli() > domain.MaxNotBefore {
 		return time.Time{}, false
 	}
 	return next.UTC(), true
@@ -123,5 +124,7 @@ func nextEvery(start time.Time, every time.Duration, after time.Time) time.Time 
 	if after.Before(start) {
 		return start
 	}
-	return start.Add((after.Sub(start)/every + 1) * every)
+	// In milliseconds: a [time.Duration] has no more than 292 years.
+	first, length := start.UnixMilli(), every.Milliseconds()
+	return time.UnixMilli(first + ((after.UnixMilli()-first)/length+1)*length)
 }

@@ -37,6 +37,12 @@ func TestTimes(t *testing.T) {
 				From: instant(t, "2026-01-02T00:00:00Z"), Until: instant(t, "2026-01-03T00:00:00Z")}, "2025-12-31T00:00:00Z", []string{"2026-01-02T00:00:00Z"}},
 		{"and for cron",
 			domain.Schedule{Cron: "0 * * * *", From: instant(t, "2026-01-01T02:00:00Z"), Until: instant(t, "2026-01-01T04:00:00Z")}, "2025-12-31T00:00:00Z", []string{"2026-01-01T02:00:00Z", "2026-01-01T03:00:00Z"}},
+		{"a beginning that is farther off than a duration is long",
+			domain.Schedule{Every: 3600, From: instant(t, "9000-01-01T00:00:00Z"), Until: instant(t, "9000-01-01T02:00:00Z")}, "2026-01-01T00:00:00Z", []string{"9000-01-01T00:00:00Z", "9000-01-01T01:00:00Z"}},
+		{"no time comes after the year 9999",
+			domain.Schedule{Every: 3600, From: instant(t, "9999-12-31T22:00:00Z")}, "2026-01-01T00:00:00Z", []string{"9999-12-31T22:00:00Z", "9999-12-31T23:00:00Z"}},
+		{"nor by cron",
+			domain.Schedule{Cron: "0 0 1 1 *", From: instant(t, "9998-12-31T22:00:00Z")}, "2026-01-01T00:00:00Z", []string{"9999-01-01T00:00:00Z"}},
 		{"real time does not care for clocks",
 			domain.Schedule{Every: 24 * 3600, Start: instant(t, "2026-03-28T02:30:00+01:00")}, "2026-03-28T12:00:00Z", []string{"2026-03-29T01:30:00Z", "2026-03-30T01:30:00Z", "2026-03-31T01:30:00Z"}},
 	} {

@@ -212,7 +212,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(),
 		a.tokenCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
