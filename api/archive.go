@@ -141,7 +141,8 @@ func (c Caller) archiveView(t domain.Tenant, r *archive.Record) (ArchiveRecord, 
 	return out, nil
 }
 
-// redactEnv hides the values of every env_vars in a JSON text, however deep.
+// redactEnv hides the values of every env_vars in a JSON text, and of every env
+// of the blueprint in it, however deep.
 func redactEnv(body json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -161,7 +162,7 @@ func hideEnv(v any, isEnv bool) {
 				v[name] = Redacted
 				continue
 			}
-			hideEnv(value, name == "env_vars")
+			hideEnv(value, name == "env_vars" || name == "env")
 		}
 	case []any:
 		for _, item := range v {

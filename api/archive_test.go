@@ -55,7 +55,7 @@ func newArchiveRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	flow := archive.Record{Context: house, Kind: archive.KindFlow, Key: "flow:5", EndMs: 1, Status: "finished", Blueprint: "b", Trigger: "t",
-		Body: json.RawMessage(`{"id":5,"env_vars":{"A":"hunter2"},"jobs":[{"env_vars":{"B":"hunter2"},"env_vars_note":1}]}`)}
+		Body: json.RawMessage(`{"id":5,"env_vars":{"A":"hunter2"},"jobs":[{"env_vars":{"B":"hunter2"},"env_vars_note":1}],"plan":{"env":{"C":"hunter2"},"steps":[{"env":{"D":"hunter2"}}]}}`)}
 	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
 		t.Fatal(err)
 	}
@@ -132,10 +132,10 @@ func TestWhatTheArchiveShowsToWhom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(string(text), "hunter2"); open && got != 3 || !open && got != 0 {
+		if got := strings.Count(string(text), "hunter2"); open && got != 5 || !open && got != 0 {
 			t.Errorf("actor %d: got %d secrets in %s", actor, got, text)
 		}
-		if !open && strings.Count(string(text), `"***"`) != 3 {
+		if !open && strings.Count(string(text), `"***"`) != 5 {
 			t.Errorf("actor %d: got %s, want the names of what is hidden", actor, text)
 		}
 		one, err := r.api.As(actor).ShowArchive(t.Context(), api.ArchiveShowParams{Context: house, Key: "flow:5"})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -336,7 +337,11 @@ func (c Caller) WatchFlow(ctx context.Context, params any, emit func(Event) erro
 			return nil
 		}
 		// What did not change is not sent again.
-		if now := fmt.Appendf(nil, "%v", v); !bytes.Equal(now, last) {
+		now, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(now, last) {
 			last = now
 			return emit(Event{Name: EventFlow, Data: c.flowView(t, v)})
 		}

@@ -51,12 +51,13 @@ func IsQueue(list string) bool {
 }
 
 // Group is the name under which a queue's ready spaces are kept: priorities
-// share the group of their type ("queue:v:p7" -> "queue:v"), a runner's own
-// queue is its own ("queue:v:runner7"), other queues are their own.
+// share the group of what they stand behind ("queue:v:p7" -> "queue:v",
+// "queue:v:at:zone=eu:p7" -> "queue:v:at:zone=eu"), a runner's own queue is its
+// own ("queue:v:runner7"), other queues are their own.
 func Group(list string) string {
-	head, last, ok := cutQueue(list)
-	if ok && len(last) == 2 && last[0] == 'p' {
-		return head
+	i := len(list) - len(":p7")
+	if i > len("queue:") && strings.HasPrefix(list, "queue:") && list[i:i+2] == ":p" {
+		return list[:i]
 	}
 	return list
 }
@@ -64,23 +65,11 @@ func Group(list string) string {
 // CapGroup is the name under which leases are counted for caps: the type,
 // also for a runner's own queue ("queue:v:runner7" -> "queue:v").
 func CapGroup(list string) string {
-	if head, _, ok := cutQueue(list); ok {
-		return head
+	if typ, found := strings.CutPrefix(list, "queue:"); found {
+		typ, _, _ = strings.Cut(typ, ":")
+		return "queue:" + typ
 	}
 	return list
-}
-
-// cutQueue splits "queue:<type>:<rest>".
-func cutQueue(list string) (head, last string, ok bool) {
-	typ, found := strings.CutPrefix(list, "queue:")
-	if !found {
-		return "", "", false
-	}
-	i := strings.IndexByte(typ, ':')
-	if i < 0 {
-		return "", "", false
-	}
-	return list[:len("queue:")+i], typ[i+1:], true
 }
 
 // Space is the number of one context's board. Space 0 is the node-wide one.

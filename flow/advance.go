@@ -267,7 +267,7 @@ func (a *advancer) when(i int) bool {
 // end ends a step.
 func (a *advancer) end(i int, status Status, text string) {
 	st := &a.s.Steps[i]
-	st.Status, st.Text, st.EndMs = status, text, a.f.Now.UnixMilli()
+	st.Status, st.Text, st.EndMs = status, cut(text), a.f.Now.UnixMilli()
 }
 
 // open begins a step.
@@ -469,7 +469,7 @@ func (a *advancer) makeUnits() {
 			continue
 		}
 		st.Text = ""
-		if gaps >= maxRanges && st.gaps() > 0 {
+		if gaps >= maxRanges && st.gaps() > 0 && len(st.Lost) == 0 {
 			st.Text = fmt.Sprintf("held back: what has ended leaves %d gaps in the flow; retry what ended badly", gaps)
 			continue
 		}
@@ -478,10 +478,15 @@ func (a *advancer) makeUnits() {
 				a.d.More = true
 				return
 			}
-			room -= 1 + a.p.bytes[i]*makeMost/partBytes
 			parallel--
-			a.d.Make = append(a.d.Make, Place{i, len(st.Open)})
-			st.Open = append(st.Open, st.next())
+			u := st.next()
+			if u.Job != 0 {
+				a.d.Again = append(a.d.Again, u.Job)
+			} else {
+				room -= 1 + a.p.bytes[i]*makeMost/partBytes
+				a.d.Make = append(a.d.Make, Place{i, len(st.Open)})
+			}
+			st.Open = append(st.Open, u)
 		}
 		if !st.left() {
 			st.Status = Running
@@ -489,12 +494,12 @@ func (a *advancer) makeUnits() {
 	}
 }
 
-// next takes the next unit off what is left.
+// next takes the next unit off what is left. It has a job where that is to be
+// started again.
 func (st *StepState) next() Unit {
-	if n := len(st.Lost); n > 0 {
-		u := st.Lost[n-1]
-		st.Lost = st.Lost[:n-1]
-		u.Job = 0
+	if len(st.Lost) > 0 {
+		u := st.Lost[0]
+		st.Lost = st.Lost[1:]
 		return u
 	}
 	end := st.Split.last()

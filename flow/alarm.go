@@ -31,6 +31,8 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 		err = e.board.Commit(ctx, b)
 	case layout.AlarmFlowWrite:
 		err = e.sweepWrite(ctx, a, id)
+	case layout.AlarmFlowPrune:
+		err = e.pruneAlarm(ctx, a, id)
 	default:
 		return false, nil
 	}
@@ -61,12 +63,12 @@ func (e *Engine) sweepWrite(ctx context.Context, a board.Alarm, id domain.FlowID
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
-	if err := e.removeJobs(ctx, p, s.jobs(), 0); err != nil {
+	if err := e.removeJobs(ctx, p, s.jobs()); err != nil {
 		return err
 	}
 	last := board.Batch{Space: a.Space}
 	last.ClearAlarm(a.Name)
-	e.removeRecords(&last, p, 0)
+	e.removeRecords(&last, p)
 	return e.board.Commit(ctx, last)
 }
 
@@ -80,9 +82,9 @@ func (s *stored) jobs() []domain.JobKey {
 }
 
 // removeJobs removes those of the jobs that are the flow's, with all that
-// belongs to them, at once or after a while. An id that was drawn for a flow
+// belongs to them, as long as the guards hold. An id that was drawn for a flow
 // may be another's: then the flow was never written to its end.
-func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, after time.Duration) error {
+func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, guards ...board.Guard) error {
 	for page := range slices.Chunk(keys, removePage) {
 		names := make([]string, len(page))
 		for i, key := range page {
@@ -95,9 +97,9 @@ func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, 
 		if len(own) == 0 {
 			continue
 		}
-		b := board.Batch{Space: p.space}
+		b := board.Batch{Space: p.space, Guards: slices.Clone(guards)}
 		for _, key := range own {
-			work.Remove(&b, key, after)
+			work.Remove(&b, key)
 		}
 		if err := e.board.Commit(ctx, b); err != nil {
 			return err
@@ -112,14 +114,18 @@ func (e *Engine) own(ctx context.Context, p place, keys []string) (own []domain.
 	if err != nil {
 		return nil, err
 	}
-	id := strconv.FormatUint(uint64(p.id), 10)
 	for i, r := range recs {
 		key, err := domain.ParseJobKey(keys[i])
-		if err == nil && r.Get(layout.JobFlowID) == id {
+		if err == nil && ownJob(r, p.id) {
 			own = append(own, key)
 		}
 	}
 	return own, nil
+}
+
+// ownJob reports whether the record of a job says that it is the flow's.
+func ownJob(r board.Record, id domain.FlowID) bool {
+	return r != nil && r.Get(layout.JobFlowID) == strconv.FormatUint(uint64(id), 10)
 }
 
 // removeUnits removes the jobs of a flow's steps. All jobs of the caller are
@@ -139,7 +145,7 @@ func (t *tending) removeUnits(ctx context.Context, s *seen) error {
 		if err != nil {
 			return err
 		}
-		if err := t.removeJobs(ctx, t.place, own, 0); err != nil {
+		if err := t.removeJobs(ctx, t.place, own); err != nil {
 			return err
 		}
 		if cursor = next; cursor == "" {
@@ -158,11 +164,12 @@ func (s *State) split() bool {
 const removePage = 100
 
 // removeRecords adds to b that a flow's own records go.
-func (e *Engine) removeRecords(b *board.Batch, p place, after time.Duration) {
+func (e *Engine) removeRecords(b *board.Batch, p place) {
 	for _, key := range ownRecords(p.id) {
-		remove(b, key, after)
+		b.Delete(key)
 	}
 	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, p.id))
+	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlowPrune, p.id))
 }
 
 // ownRecords are the keys of a flow's own records.
@@ -179,7 +186,7 @@ func (t *tending) remove(ctx context.Context, s *seen) error {
 			keys = append(keys, domain.JobKey{Caller: s.caller, ID: id})
 		}
 	}
-	if err := t.removeJobs(ctx, t.place, keys, 0); err != nil {
+	if err := t.removeJobs(ctx, t.place, keys); err != nil {
 		return err
 	}
 	if s.split() {
@@ -202,7 +209,7 @@ func (t *tending) remove(ctx context.Context, s *seen) error {
 		return err
 	}
 	b.Release(t.claimed.Item)
-	t.removeRecords(&b, t.place, 0)
+	t.removeRecords(&b, t.place)
 	if err := t.board.Commit(ctx, b); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -156,24 +157,32 @@ const maxUnheard = 200
 
 // unheard are the ends of open units that the flow was never told of.
 func (a *auditor) unheard(ctx context.Context, p place, s *stored) (entries []string, err error) {
-	var keys []string
 	var ids []domain.JobID
 	for i := range s.Steps {
 		for _, u := range s.Steps[i].Open {
-			if len(keys) < maxUnheard {
-				keys, ids = append(keys, domain.JobKey{Caller: s.caller, ID: u.Job}.String()), append(ids, u.Job)
-			}
+			ids = append(ids, u.Job)
 		}
 	}
-	if len(keys) == 0 {
-		return nil, nil
+	for page := range slices.Chunk(ids, maxUnheard) {
+		if entries, err = a.unheardOf(ctx, p, s.caller, page); err != nil || len(entries) > 0 {
+			return entries, err
+		}
+	}
+	return nil, nil
+}
+
+// unheardOf are those of a page of jobs.
+func (a *auditor) unheardOf(ctx context.Context, p place, caller domain.ActorID, ids []domain.JobID) (entries []string, err error) {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = domain.JobKey{Caller: caller, ID: id}.String()
 	}
 	recs, err := a.board.GetFields(ctx, p.space, layout.JobLine, keys...)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range recs {
-		j, _ := layout.DecodeJob(domain.JobKey{Caller: s.caller, ID: ids[i]}, r)
+		j, _ := layout.DecodeJob(domain.JobKey{Caller: caller, ID: ids[i]}, r)
 		switch {
 		case r == nil:
 			entries = append(entries, fmt.Sprintf("%c %d its record is gone", work.OutcomeErrored, ids[i]))
@@ -192,12 +201,12 @@ func (a *auditor) doubtPlain(ctx context.Context, p place, b *board.Batch, s *st
 		for n := from; n < min(s.count, from+plainPage); n++ {
 			keys = append(keys, s.job(n).String())
 		}
-		recs, err := a.board.GetFields(ctx, p.space, []string{layout.JobFinishedMs}, keys...)
+		recs, err := a.board.GetFields(ctx, p.space, []string{layout.JobFinishedMs, layout.JobFlowID}, keys...)
 		if err != nil {
 			return "", err
 		}
 		for _, r := range recs {
-			if r != nil && r.Get(layout.JobFinishedMs) == "" {
+			if ownJob(r, p.id) && r.Get(layout.JobFinishedMs) == "" {
 				left++
 			}
 		}

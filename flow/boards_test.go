@@ -1,7 +1,6 @@
 package flow_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -101,5 +100,5 @@ func (r *rig) until(what string, is func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	r.Fatal(fmt.Sprintf("never: %s", what))
+	r.Fatalf("never: %s", what)
 }

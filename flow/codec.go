@@ -33,6 +33,11 @@ func stateText(s State) string {
 	if err != nil {
 		panic("BUG: a flow's state cannot be written as JSON: " + err.Error())
 	}
+	return pack(text)
+}
+
+// pack is the text of a state's JSON.
+func pack(text []byte) string {
 	if len(text) < packFrom {
 		return string(text)
 	}
@@ -58,7 +63,7 @@ const (
 
 // unpack is the JSON of a state's text.
 func unpack(text string) ([]byte, error) {
-	if text[0] != packed {
+	if text == "" || text[0] != packed {
 		return []byte(text), nil
 	}
 	r := flate.NewReader(strings.NewReader(text[1:]))

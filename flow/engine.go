@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -56,6 +57,9 @@ type Config struct {
 	Records Records
 	// Bans are asked before a flow or a job is made. Default: nothing is banned.
 	Bans Bans
+	// Lease is how long a keeper has a flow unless it renews: what a flow waits
+	// whose node dies. Default: 30s.
+	Lease time.Duration
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
 	// Logger takes what a person running it should know. Default: none.
@@ -100,6 +104,7 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	if cfg.Observer == nil {
 		cfg.Observer = nobody{}
 	}
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
 	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}}
 	w.PruneFlowsBy(e.prune)
 	return e

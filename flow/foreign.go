@@ -101,6 +101,10 @@ func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err erro
 	b := board.Batch{Space: p.space}
 	b.Absent(layout.FlowState(p.id)).Equal(key, layout.FlowStatus, string(f.Status))
 	if why != nil {
+		// What is known of it has no jobs: it can be deleted, and that is all.
+		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: "{}"},
+			board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(f.CallerID), 10)})
+		b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: "0"}, board.Field{Name: layout.WaitsArmed, Value: "1"})
 		b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowError)}, board.Field{Name: layout.FlowReason, Value: string(domain.FlowErrored)},
 			board.Field{Name: layout.FlowError, Value: why.Error()}, board.Field{Name: layout.FlowFinishedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})
 		b.PushLeft(layout.Finished, key)
@@ -124,8 +128,8 @@ func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err erro
 	return err == nil, err
 }
 
-// checkForeign reads the jobs of a foreign program's flow. there is false
-// while they are not all written.
+// checkForeign reads the jobs of a foreign program's flow, and takes out those
+// that it names twice. there is false while they are not all written.
 func (e *Engine) checkForeign(ctx context.Context, p place, f *domain.Flow) (there bool, why, err error) {
 	switch {
 	case len(f.Jobs) == 0 || f.CallerID == 0:
@@ -133,6 +137,12 @@ func (e *Engine) checkForeign(ctx context.Context, p place, f *domain.Flow) (the
 	case len(f.Jobs) > domain.MaxSteps:
 		return true, domain.Invalidf("the flow has %d jobs, the limit is %d", len(f.Jobs), domain.MaxSteps), nil
 	}
+	named := make(map[domain.JobID]bool, len(f.Jobs))
+	f.Jobs = slices.DeleteFunc(f.Jobs, func(id domain.JobID) bool {
+		twice := named[id]
+		named[id] = true
+		return twice
+	})
 	jobs := make([]*domain.Job, len(f.Jobs))
 	for from := 0; from < len(jobs); from += plainPage {
 		to := min(len(jobs), from+plainPage)

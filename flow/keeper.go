@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// keeperLease is how long a keeper has a flow unless it renews.
-	keeperLease = time.Minute
 	// keeperClaim is how many flows are claimed at once.
 	keeperClaim = 128
 	// keeperRounds is how many flows are looked after at once: most of it is
@@ -31,7 +29,7 @@ const (
 func (e *Engine) Keep(ctx context.Context, owner string) {
 	k := keeper{Engine: e, owner: owner, slots: make(chan struct{}, keeperRounds)}
 	defer k.rounds.Wait()
-	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: keeperClaim, Owner: owner, Lease: keeperLease, Wait: keeperWait}
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: keeperClaim, Owner: owner, Lease: k.cfg.Lease, Wait: keeperWait}
 	for ctx.Err() == nil {
 		claimed, err := e.board.Claim(ctx, ask)
 		k.start(ctx, claimed)
@@ -61,7 +59,7 @@ func (k *keeper) start(ctx context.Context, claimed []board.Claimed) {
 			k.drop(ctx, c)
 			continue
 		}
-		t := &tending{keeper: k, place: place{c.Space, id}, claimed: c, until: time.Now().Add(keeperLease)}
+		t := &tending{keeper: k, place: place{c.Space, id}, claimed: c, until: time.Now().Add(k.cfg.Lease)}
 		if t.mayEnd() {
 			ends = append(ends, t)
 			continue
@@ -161,18 +159,18 @@ func (t *tending) back(ctx context.Context) {
 //
 // Errors: errDone when it is lost.
 func (t *tending) renew(ctx context.Context) error {
-	if time.Until(t.until) > keeperLease*2/3 {
+	if time.Until(t.until) > t.cfg.Lease*2/3 {
 		return nil
 	}
 	asked := time.Now()
-	answers, err := t.board.Extend(ctx, t.owner, keeperLease, []board.Held{{Space: t.place.space, Item: t.claimed.Item, Token: t.claimed.Token}})
+	answers, err := t.board.Extend(ctx, t.owner, t.cfg.Lease, []board.Held{{Space: t.place.space, Item: t.claimed.Item, Token: t.claimed.Token}})
 	if err != nil {
 		return err
 	}
 	if answers[0] == board.Lost {
 		return errDone
 	}
-	t.until = asked.Add(keeperLease)
+	t.until = asked.Add(t.cfg.Lease)
 	return nil
 }
 

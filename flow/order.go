@@ -198,8 +198,7 @@ func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
 			continue
 		}
 		again++
-		st.Open = append(st.Open, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
-		a.d.Again = append(a.d.Again, u.Job)
+		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
 	}
 	st.Bad = kept
 	class := st.Status.class()

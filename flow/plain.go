@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,8 +180,8 @@ func (t *tending) sweepPlain(ctx context.Context, s *seen, next State) error {
 	by, _ := strconv.ParseUint(next.Cancelled, 10, 32)
 	var g errgroup.Group
 	g.SetLimit(keeperRounds)
-	err := t.eachPlain(ctx, s, []string{layout.JobStatus, layout.JobLeaseOwner}, func(key domain.JobKey, r board.Record) error {
-		if domain.JobStatus(r.Get(layout.JobStatus)).Final() || next.Cancelled == "" && r.Get(layout.JobLeaseOwner) != "" {
+	err := t.eachPlain(ctx, s, []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFlowID}, func(key domain.JobKey, r board.Record) error {
+		if r == nil || domain.JobStatus(r.Get(layout.JobStatus)).Final() || next.Cancelled == "" && r.Get(layout.JobLeaseOwner) != "" {
 			return nil
 		}
 		g.Go(func() error {
@@ -199,7 +200,8 @@ func (t *tending) sweepPlain(ctx context.Context, s *seen, next State) error {
 	return errors.Join(err, g.Wait())
 }
 
-// eachPlain calls do with the fields of every job of a plain flow.
+// eachPlain calls do with the fields of every job of a plain flow; they are nil
+// of one that is gone, or that another flow has: a foreign program may name any.
 func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do func(domain.JobKey, board.Record) error) error {
 	for from := 0; from < s.count; from += plainPage {
 		if err := t.renew(ctx); err != nil {
@@ -220,6 +222,9 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 			return err
 		}
 		for n, r := range recs {
+			if !s.Adopting && !ownJob(r, t.place.id) {
+				r = nil
+			}
 			if err := do(s.job(from+n), r); err != nil {
 				return err
 			}
@@ -233,7 +238,9 @@ type tally struct {
 	result           *results
 	failures, faults int
 	others           int // that ended because of those, or of the flow
+	unended          int
 	why              string
+	othersWhy        string
 }
 
 // add takes in a job that has ended.
@@ -248,16 +255,18 @@ func (y *tally) add(j *domain.Job) {
 		y.faults++
 	default:
 		y.others++
+		y.othersWhy = cmp.Or(y.othersWhy, whyOf(j))
 		return
 	}
-	if y.why == "" {
-		y.why = j.Error
-		if j.Step != "" {
-			y.why = "step " + j.Step + ": " + y.why
-		} else {
-			y.why = j.Key().String() + ": " + y.why
-		}
+	y.why = cmp.Or(y.why, whyOf(j))
+}
+
+// whyOf names a job and says what went wrong with it.
+func whyOf(j *domain.Job) string {
+	if j.Step != "" {
+		return "step " + j.Step + ": " + j.Error
 	}
+	return j.Key().String() + ": " + j.Error
 }
 
 // stepName is the job's name in the flow: its step, or its id.
@@ -277,6 +286,8 @@ func (y *tally) reason(s *State) (domain.FlowReason, string) {
 		return domain.FlowErrored, y.why
 	case y.failures > 0:
 		return domain.FlowFailed, y.why
+	case y.others > 0: // because of a job that is none of the flow's, say
+		return domain.FlowErrored, y.othersWhy
 	}
 	return domain.FlowSucceeded, ""
 }
@@ -298,11 +309,21 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 			return nil
 		}
 		j, _ := layout.DecodeJob(key, r)
+		if j.FinishedMs == 0 {
+			y.unended++
+			return nil
+		}
 		y.add(j)
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if y.unended > 0 {
+		// The counter was wrong: somebody else has written on the board.
+		waits := layout.FlowWaits(t.place.id)
+		b.Equal(waits, layout.WaitsPlain, s.plain).Set(waits, board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(y.unended)})
+		return t.goOn(ctx, s, b)
 	}
 	reason, why := y.reason(&next)
 	t.endRecord(&b, s, reason, why, y.result.map_())
@@ -331,7 +352,7 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 		return "the flow has succeeded: there is nothing to start again", nil
 	}
 	failures, others := 0, 0
-	var redo []domain.JobID
+	var again []*domain.Job
 	err = t.eachPlain(ctx, s, layout.JobLine, func(key domain.JobKey, r board.Record) error {
 		if r == nil {
 			return nil
@@ -347,7 +368,7 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 		case work.OutcomeErrored, work.OutcomeCancelled:
 			others++
 		}
-		redo = append(redo, key.ID)
+		again = append(again, j)
 		return nil
 	})
 	switch {
@@ -355,12 +376,20 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 		return "", err
 	case others == 0 && failures > 0 && !o.Failed:
 		return fmt.Sprintf("nothing of the flow ended in error, but %d of it failed: say so (--failed) to start that again too", failures), nil
-	case len(redo) == 0:
+	case len(again) == 0:
 		return "nothing of the flow ended in error", nil
 	}
+	// Each after those it depends on: a foreign program lists them in any order.
+	ordered, err := domain.OrderJobs(again)
+	if err != nil {
+		return err.Error(), nil
+	}
 	next.Aborted, next.Cancelled, next.Swept = "", "", false
-	next.Redo = redo
-	next.RedoMs, err = t.lastEnd(ctx, s, redo)
+	next.Redo = make([]domain.JobID, len(ordered))
+	for i, j := range ordered {
+		next.Redo[i] = j.ID
+	}
+	next.RedoMs, err = t.lastEnd(ctx, s, next.Redo)
 	return "", err
 }
 

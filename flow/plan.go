@@ -15,7 +15,7 @@ type Plan struct {
 	// order has every step after those it needs and after all of smaller phases.
 	order []int
 	leaf  []bool // nobody needs it
-	bytes []int  // of what each of a step's jobs is written with
+	bytes []int  // about: of what each of a step's jobs is written with
 }
 
 // NewPlan prepares a valid blueprint.
@@ -27,16 +27,31 @@ func NewPlan(b *domain.Blueprint) *Plan {
 		p.leaf[i] = true
 		p.bytes[i] = len(b.Steps[i].Script) + mapBytes(b.Params) + mapBytes(b.Steps[i].Params) + mapBytes(b.Steps[i].Env)
 	}
+	phases := map[int]int{} // bytes of what is told of a phase's steps
 	for i := range b.Steps {
+		phases[b.Steps[i].Phase] += len(b.Steps[i].Name) + needBytes
+	}
+	for i := range b.Steps {
+		before := -1
+		for phase := range phases {
+			if phase < b.Steps[i].Phase {
+				before = max(before, phase)
+			}
+		}
+		p.bytes[i] += phases[before]
 		for _, need := range b.Steps[i].Needs {
 			on := p.index[need]
 			p.needs[i] = append(p.needs[i], on)
+			p.bytes[i] += len(need) + needBytes
 			p.leaf[on] = false
 		}
 	}
 	p.sort()
 	return p
 }
+
+// needBytes is what a job is told of a step that it needs, besides its name.
+const needBytes = 48
 
 func mapBytes(m map[string]string) (n int) {
 	for name, value := range m {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
@@ -36,8 +37,8 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 		body = joinObjects(body, []byte(`{"plan":`+text+`}`))
 	}
 	// By it the flow can be brought back and started again.
-	if text := recs[1].Get(layout.FlowStateData); json.Valid([]byte(text)) {
-		body = joinObjects(body, []byte(`{"state":`+text+`}`))
+	if text, err := unpack(recs[1].Get(layout.FlowStateData)); err == nil && json.Valid(text) {
+		body = joinObjects(body, []byte(`{"state":`+string(text)+`}`))
 	}
 	return archive.Record{Context: tenant, Kind: archive.KindFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
 		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
@@ -63,7 +64,11 @@ func Archived(r *archive.Record) (View, error) {
 const nameFor = 2 * submitWithin
 
 // prune removes what a flow kept besides its own records, and adds to b that
-// those go; later, where the flow says that it stays longer.
+// those go. Of one that says that it stays longer, it adds the alarm by which
+// it goes: then no entry of it stands on the list of what has ended any more.
+// b guards that the flow has not been started again.
+//
+// Errors: [domain.ErrConflict] where it has.
 func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) error {
 	p := place{b.Space, id}
 	f, err := e.load(ctx, p)
@@ -72,29 +77,50 @@ func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) er
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return err
 	}
-	stays := time.Until(time.UnixMilli(f.FinishedMs).Add(time.Duration(f.Retention) * time.Second))
+	if until := staysUntil(&f); time.Until(until) > 0 {
+		b.Add(f.Key(), layout.FlowStale, -1)
+		b.SetAlarm(layout.FlowAlarm(layout.AlarmFlowPrune, id), until)
+		return nil
+	}
 	keys := make([]domain.JobKey, len(f.Jobs))
 	for i, j := range f.Jobs {
 		keys[i] = domain.JobKey{Caller: f.CallerID, ID: j}
 	}
-	if err := e.removeJobs(ctx, p, keys, stays); err != nil {
+	ended := board.Guard{Kind: board.GuardEqual, Key: f.Key(), Field: layout.FlowFinishedMs, Value: strconv.FormatInt(f.FinishedMs, 10)}
+	if err := e.removeJobs(ctx, p, keys, ended); err != nil {
 		return err
 	}
-	e.removeRecords(b, p, stays)
+	e.removeRecords(b, p)
 	if name := layout.FlowName(f.Blueprint, f.Trigger); f.Trigger != "" && f.Blueprint != "" {
 		if e.cfg.Names != nil {
-			stays = max(stays, 0) + nameFor
+			b.Expire(name, nameFor)
+		} else {
+			b.Delete(name)
 		}
-		remove(b, name, stays)
 	}
 	return nil
 }
 
-// remove adds to b that a key goes, at once or after a while.
-func remove(b *board.Batch, key string, after time.Duration) {
-	if after > 0 {
-		b.Expire(key, after)
-	} else {
-		b.Delete(key)
+// staysUntil is when a flow that has ended may go.
+func staysUntil(f *domain.Flow) time.Time {
+	return time.UnixMilli(f.FinishedMs).Add(time.Duration(f.Retention) * time.Second)
+}
+
+// pruneAlarm removes a flow that was to stay longer than others: unless it was
+// started again, or has ended anew and its entry is still to come.
+func (e *Engine) pruneAlarm(ctx context.Context, a board.Alarm, id domain.FlowID) error {
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+	key := domain.FlowKey(id)
+	recs, err := e.board.GetFields(ctx, a.Space, []string{layout.FlowStatus, layout.FlowStale, layout.FlowFinishedMs}, key)
+	if err != nil {
+		return err
 	}
+	if r := recs[0]; domain.FlowStatus(r.Get(layout.FlowStatus)).Final() && r.Get(layout.FlowStale) == "-1" {
+		b.Equal(key, layout.FlowFinishedMs, r.Get(layout.FlowFinishedMs)).Equal(key, layout.FlowStale, "-1")
+		if err := e.prune(ctx, &b, id); err != nil {
+			return err
+		}
+	}
+	return e.board.Commit(ctx, b)
 }

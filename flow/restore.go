@@ -73,7 +73,7 @@ func (k *kept) batch(p place) board.Batch {
 	b := board.Batch{Space: p.space}
 	b.Absent(k.Key())
 	b.Set(k.Key(), layout.EncodeFlow(k.Flow)...)
-	state := string(k.State)
+	state := pack(k.State)
 	if state == "" {
 		state = "{}"
 	}

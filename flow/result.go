@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
 
-// maxResultBytes bounds a flow's result: it is a field of a record.
+// maxResultBytes bounds a flow's result as JSON: it is a field of a record.
 const maxResultBytes = 512 << 10
 
 // results gathers what steps give to the result of their flow:
@@ -66,7 +67,8 @@ func (r *results) add(step string, leaf bool, result map[string]string) {
 
 // put puts a value in, as long as there is room.
 func (r *results) put(into map[string]string, name, value string) {
-	if r.bytes += len(name) + len(value) + 8; r.bytes > maxResultBytes {
+	// As JSON a text may be six times as long.
+	if r.bytes += len(layout.MapField("", map[string]string{name: value}).Value); r.bytes > maxResultBytes {
 		r.cut = true
 		return
 	}

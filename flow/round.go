@@ -40,6 +40,7 @@ type seen struct {
 	added   map[string]string
 	now     time.Time
 	signals int64 // wake-ups that this round answers
+	more    bool  // that it does not: there are more entries than one round reads
 	banned  bool  // no jobs may be made
 	// reason is set where the flow ends in this round.
 	reason domain.FlowReason
@@ -59,6 +60,7 @@ func (t *tending) round(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s.Writing:
+		s.more = false                     // nothing is taken in yet
 		return t.letGo(ctx, &s, t.batch()) // its last commit wakes us
 	case s.stepped:
 		return t.stepRound(ctx, &s)
@@ -101,6 +103,7 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 	if s.orders, err = t.oldest(ctx, layout.FlowOrders(id), ordersMost); err != nil {
 		return s, err
 	}
+	s.more = len(s.ended) == endedMost || len(s.orders) == ordersMost
 	s.now = time.Now()
 	return s, nil
 }
@@ -123,9 +126,12 @@ func (t *tending) taken(b *board.Batch, s *seen) {
 }
 
 // letGo commits b and lets go of the flow, unless something has happened to it
-// since it was looked at: then b is committed alone, and nil is returned for
-// another round.
+// since it was looked at, or not all of it was read: then b is committed alone,
+// and nil is returned for another round.
 func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
+	if s.more {
+		return t.goOn(ctx, s, b)
+	}
 	waits := layout.FlowWaits(t.place.id)
 	last := b
 	last.Guards, last.Ops = slices.Clone(b.Guards), slices.Clone(b.Ops)
@@ -616,6 +622,7 @@ func (s *State) forget(id domain.JobID) {
 			continue
 		}
 		u := st.Open[k]
+		u.Job = 0
 		st.Open = slices.Delete(st.Open, k, k+1)
 		st.Lost = append(st.Lost, u)
 		st.Status = Open

@@ -406,7 +406,7 @@ func (s *sim) ended() {
 		open = nil
 		for _, id := range s.flows() {
 			v, err := s.calm.Show(ctx, tenant, id)
-			if err != nil || v.Final() {
+			if err != nil || v.Final() && !s.asked(id) {
 				continue
 			}
 			open = append(open, v)
@@ -436,6 +436,15 @@ func (s *sim) ended() {
 	}
 }
 
+// asked reports whether a flow has not done yet what it was asked.
+func (s *sim) asked(id domain.FlowID) bool {
+	n, err := s.board.Len(context.Background(), 1, layout.FlowOrders(id))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n[0] > 0 || s.state(id).Delete
+}
+
 // state is what a flow's keeper remembers.
 func (s *sim) state(id domain.FlowID) (state flow.State) {
 	recs, err := s.board.Get(context.Background(), 1, layout.FlowState(id))
@@ -456,9 +465,7 @@ func (s *sim) judge() {
 			s.t.Errorf("flow %d: %v", id, err)
 			continue
 		}
-		if state := s.state(id); !state.Delete { // else it is being removed
-			s.judgeFlow(v)
-		}
+		s.judgeFlow(v)
 	}
 	live, err := s.board.Live(context.Background(), 1, board.LiveItem{}, 10)
 	if err != nil || len(live) > 0 {

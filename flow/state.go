@@ -3,6 +3,7 @@ package flow
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
@@ -100,7 +101,8 @@ type StepState struct {
 	Bad  []Unit `json:"bad,omitempty"`
 	// Done are the indexes or offsets that ended well.
 	Done Ranges `json:"done,omitempty"`
-	// Lost are units whose job is gone, to be made once more.
+	// Lost are units to be done once more: by the same job where it is still
+	// there, else by another.
 	Lost []Unit `json:"lost,omitempty"`
 	// Split is how the step is split, from its opening on.
 	Split *Split `json:"split,omitempty"`
@@ -146,8 +148,21 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// maxAnswers bounds the answers that are kept.
-const maxAnswers = 32
+const (
+	// maxAnswers bounds the answers that are kept.
+	maxAnswers = 32
+	// maxText bounds a text of the state in bytes: it may quote what a job or a
+	// person wrote, and the state is one field of a record.
+	maxText = 500
+)
+
+// cut shortens a text for people, at a whole character.
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}
 
 // clone copies the state so deeply that the copy can be changed.
 func (s State) clone() State {
@@ -167,7 +182,7 @@ func (s State) clone() State {
 
 // answer keeps what became of an order.
 func (s *State) answer(id, text string) {
-	s.Answers = append(s.Answers, Answer{id, text})
+	s.Answers = append(s.Answers, Answer{id, cut(text)})
 	if n := len(s.Answers) - maxAnswers; n > 0 {
 		s.Answers = slices.Delete(s.Answers, 0, n)
 	}

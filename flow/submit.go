@@ -222,8 +222,9 @@ func (d *draft) heavy() bool {
 	return ops > board.MaxOps-32 || bytes > partBytes
 }
 
-// partBytes bounds the scripts, params and environments of one batch.
-const partBytes = 8 << 20
+// partBytes bounds the scripts, params and environments of one batch: etcd takes
+// 1.5 MiB in a transaction.
+const partBytes = 1 << 20
 
 // resolve deals with a guard that failed. again is true where the flow may be
 // tried with other ids.
@@ -243,6 +244,11 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 			return false, err
 		}
 		return false, domain.Conflictf("flow %s of blueprint %q is still alive, and the blueprint wants only one at a time (unique_alive)", recs[0].Get(layout.FlowNameID), d.flow.Blueprint)
+	case g.Guard.Kind == board.GuardAbsent && g.Guard.Key == d.flow.Key():
+		if err := s.renumber(ctx, i); err != nil {
+			return false, err
+		}
+		return true, s.numberJobs(ctx, s.drafts[i:i+1])
 	case g.Guard.Kind == board.GuardAbsent:
 		return true, s.numberJobs(ctx, s.drafts[i:i+1])
 	}
@@ -385,15 +391,26 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 			return nil
 		}
 		// Another id: what is left of the first try is swept under the old one.
-		next, err := s.e.board.Next(ctx, s.space, layout.Seq("flow", 0), 1)
-		if err != nil {
+		if err := s.renumber(ctx, i); err != nil {
 			return err
 		}
-		d.flow.ID = domain.FlowID(next)
-		s.receipts[i].ID = d.flow.ID
 		d.number(d.flow.Jobs[0])
 	}
 	return err
+}
+
+// renumber draws another id for a flow.
+func (s *submission) renumber(ctx context.Context, i int) error {
+	next, err := s.e.board.Next(ctx, s.space, layout.Seq("flow", 0), 1)
+	if err == nil && next >= 1<<32 {
+		err = domain.Exhaustedf("context %d has used up its flow ids", s.space)
+	}
+	if err != nil {
+		return err
+	}
+	s.drafts[i].flow.ID = domain.FlowID(next)
+	s.receipts[i].ID = s.drafts[i].flow.ID
+	return nil
 }
 
 func (s *submission) writeParts(ctx context.Context, d *draft) error {

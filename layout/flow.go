@@ -100,6 +100,7 @@ const FlowNameID = "flow"
 const (
 	AlarmFlow      AlarmKind = "flow"      // the keeper has to look at it
 	AlarmFlowWrite AlarmKind = "flowwrite" // it was to be written by now
+	AlarmFlowPrune AlarmKind = "flowprune" // it has ended, and stayed for as long as it was to
 )
 
 // FlowScan is the alarm by which flows of foreign programs are looked for.
@@ -140,7 +141,7 @@ const (
 	FlowFinishedMs = "finished_ms"
 	FlowRetried    = "retried"
 	// FlowStale counts ends whose entries still stand on Finished although the
-	// flow was started again.
+	// flow was started again; -1 where it has ended and no entry stands there.
 	FlowStale = "stale_ends"
 )
 

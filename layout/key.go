@@ -111,13 +111,18 @@ func Queue(j *domain.Job) string {
 // queue, then the type's by priority, then the plain one.
 func Queues(t domain.ScriptType, r domain.RunnerID) []board.Queue {
 	base := "queue:" + t.QueueSuffix()
+	own := base + ":runner" + strconv.FormatUint(uint64(r), 10)
+	return []board.Queue{{Lists: []string{own}}, {Lists: ByPriority(base)}}
+}
+
+// ByPriority are the lists of a group of queues, those of higher priority
+// first.
+func ByPriority(group string) []string {
 	lists := make([]string, 0, domain.MaxPriority+1)
 	for p := domain.MaxPriority; p > 0; p-- {
-		lists = append(lists, base+":p"+strconv.Itoa(p))
+		lists = append(lists, group+":p"+strconv.Itoa(p))
 	}
-	lists = append(lists, base)
-	own := base + ":runner" + strconv.FormatUint(uint64(r), 10)
-	return []board.Queue{{Lists: []string{own}}, {Lists: lists}}
+	return append(lists, group)
 }
 
 // AlarmKind says what an alarm of a job is for.

@@ -155,7 +155,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans,
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
-	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Observer: n.Metrics, Logger: cfg.Logger}
+	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
 	if cfg.Archive != nil {
 		flows.Names, flows.Records = cfg.Archive, cfg.Archive
 	}

@@ -1,8 +1,8 @@
 package work
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,7 +25,7 @@ const affinityLook = 30 * time.Second
 func (e *Engine) Announce(ctx context.Context, jobs ...*domain.Job) error {
 	for _, j := range jobs {
 		if len(j.Affinity) > 0 {
-			if err := e.announce(ctx, layout.Queue(j)); err != nil {
+			if err := e.announce(ctx, layout.SpaceOf(j.ContextID), layout.Queue(j)); err != nil {
 				return err
 			}
 		}
@@ -33,25 +33,46 @@ func (e *Engine) Announce(ctx context.Context, jobs ...*domain.Job) error {
 	return nil
 }
 
-func (e *Engine) announce(ctx context.Context, queue string) error {
-	if _, known := e.announced.Load(queue); known {
+// announcement is a group of queues that a context's jobs are in.
+type announcement struct {
+	space board.Space
+	group string
+}
+
+// announce puts the group of a queue into the set, and before that into one of
+// the context, which bounds what the context puts into the other.
+func (e *Engine) announce(ctx context.Context, space board.Space, queue string) error {
+	it := announcement{space, board.Group(queue)}
+	if _, known := e.announced.Load(it); known {
 		return nil
 	}
-	all, err := e.board.Members(ctx, 0, layout.Affinities, "", layout.MaxAffinities)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(all, queue) {
-		if len(all) >= layout.MaxAffinities {
-			return domain.Exhaustedf("%d kinds of affinity are in use, which is the limit; use labels that others ask for already", len(all))
+	if space != 0 {
+		err := e.include(ctx, space, it.group, layout.MaxAffinitiesOf)
+		if errors.Is(err, domain.ErrExhausted) {
+			err = domain.Exhaustedf("jobs of context %d have asked for %d kinds of affinity, which is the limit; use labels that it has used before", space, layout.MaxAffinitiesOf)
 		}
-		var b board.Batch
-		if err := e.board.Commit(ctx, *b.Include(layout.Affinities, queue)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	e.announced.Store(queue, true)
+	if err := e.include(ctx, 0, it.group, layout.MaxAffinities); err != nil {
+		return err
+	}
+	e.announced.Store(it, true)
 	return nil
+}
+
+// include puts a group into a space's set, which may have so many.
+func (e *Engine) include(ctx context.Context, space board.Space, group string, most int) error {
+	all, err := e.board.Members(ctx, space, layout.Affinities, "", most)
+	if err != nil || slices.Contains(all, group) {
+		return err
+	}
+	if len(all) >= most {
+		return domain.Exhaustedf("%d kinds of affinity are in use, which is the limit; use labels that others ask for already", len(all))
+	}
+	b := board.Batch{Space: space}
+	return e.board.Commit(ctx, *b.Include(layout.Affinities, group))
 }
 
 // followAffinities keeps the lanes' queues to the set until ctx ends.
@@ -91,38 +112,55 @@ func (r *Runner) followOnce(ctx context.Context) error {
 	}
 }
 
-// matching are the queues of a type whose labels the runner has, those of
-// higher priority first.
+// matching are the groups of queues of a type whose labels the runner has.
 func (r *Runner) matching(t domain.ScriptType, all []string) []string {
 	var fit []string
-	priority := map[string]int{}
 	for _, list := range all {
 		q, ok := layout.ParseAffinityQueue(list)
 		if ok && q.Type == t && r.cfg.Labels.Has(q.Labels) {
-			fit = append(fit, list)
-			priority[list] = q.Priority
+			fit = append(fit, board.Group(list))
 		}
 	}
-	slices.SortStableFunc(fit, func(a, b string) int { return cmp.Compare(priority[b], priority[a]) })
-	return fit
+	slices.Sort(fit)
+	return slices.Compact(fit)
 }
 
-// serve makes the lane claim from these queues too, after the runner's own and
-// before those of the type; a claim that waits begins anew.
-func (l *lane) serve(lists []string) {
+// serve makes the lane claim from these groups of queues too; a claim that
+// waits begins anew.
+func (l *lane) serve(groups []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if slices.Equal(lists, l.labelled) {
+	if slices.Equal(groups, l.labelled) {
 		return
 	}
-	l.labelled = lists
-	usual := layout.Queues(l.typ, l.r.cfg.ID)
-	queues := append(make([]board.Queue, 0, len(usual)+len(lists)), usual[0])
-	for _, list := range lists {
-		queues = append(queues, board.Queue{Lists: []string{list}})
-	}
-	l.ask.Queues = append(queues, usual[1:]...)
+	l.labelled = groups
 	if l.interrupt != nil {
 		l.interrupt()
 	}
+}
+
+// queues are those of the lane's next claim: the runner's own, then groups of
+// queues, of which each is ordered by priority. Who goes first among these
+// changes from claim to claim: every other time those that ask for no labels,
+// else the others in turn, so that none starves for the backlog of another.
+// The caller holds the mutex.
+func (l *lane) queues() []board.Queue {
+	usual := layout.Queues(l.typ, l.r.cfg.ID)
+	n := len(l.labelled)
+	if n == 0 {
+		return usual
+	}
+	l.claims++
+	own, plain := usual[0], usual[1]
+	queues := append(make([]board.Queue, 0, n+2), own)
+	if l.claims%2 == 0 {
+		queues = append(queues, plain)
+	}
+	for i := range n {
+		queues = append(queues, board.Queue{Lists: layout.ByPriority(l.labelled[(l.claims/2+i)%n])})
+	}
+	if l.claims%2 == 1 {
+		queues = append(queues, plain)
+	}
+	return queues
 }

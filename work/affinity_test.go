@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -128,12 +129,83 @@ func TestJobsWithLabelsKeepPrioritiesRetriesAndCaps(t *testing.T) {
 		for id := domain.JobID(2); id <= 4; id++ {
 			r.want(id, domain.JobFinished, "")
 		}
-		if want := []string{"job:1:3", "job:1:2", "job:1:4"}; !slices.Equal(order, want) {
-			t.Errorf("got order %v, want %v", order, want)
+		if slices.Index(order, "job:1:3") > slices.Index(order, "job:1:2") {
+			t.Errorf("got order %v, want the one of priority 5 before the other", order)
 		}
 		r.submit(job(5, "fail", at("zone=eu"), retries(2)))
 		if j := r.want(5, domain.JobError, domain.ReasonScriptFailed); j.Failures != 3 {
 			t.Errorf("got %d failures, want 3", j.Failures)
+		}
+	})
+}
+
+// TestNoQueueStarvesForTheBacklogOfAnother has one slot, and far more jobs of
+// one kind than can be run: those of another kind do not wait for their end.
+func TestNoQueueStarvesForTheBacklogOfAnother(t *testing.T) {
+	plain, eu, ssd := func(*domain.Job) {}, at("zone=eu"), at("disk=ssd")
+	for _, c := range []struct {
+		name         string
+		backlog, job func(*domain.Job)
+	}{
+		{"without labels behind labels", eu, plain},
+		{"with labels behind none", plain, eu},
+		{"with labels behind others", ssd, eu},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := memboard.Open()
+				defer b.Close()
+				g := newGoScript("go", 1)
+				var mu sync.Mutex
+				var order []string
+				note := noteTo(&mu, &order)
+				g.on("note", func(ctx context.Context, task script.Task, h script.Host) script.Outcome {
+					time.Sleep(time.Second)
+					return note(ctx, task, h)
+				})
+				labels := domain.Labels{"zone": "eu", "disk": "ssd"}
+				r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Labels: labels}, g)
+				defer r.stop()
+				r.submit(job(1, "note", eu), job(2, "note", ssd), job(3, "note")) // the labels are known from here on
+				for id := domain.JobID(1); id <= 3; id++ {
+					r.want(id, domain.JobFinished, "")
+				}
+				for id := range domain.JobID(40) {
+					r.submit(job(100+id, "note", c.backlog))
+				}
+				r.submit(job(4, "note", c.job, func(j *domain.Job) { j.Priority = 9 }))
+				r.want(4, domain.JobFinished, "")
+				if before := len(order) - 4; before > 6 {
+					t.Errorf("%d of the backlog went before it", before)
+				}
+			})
+		})
+	}
+}
+
+func TestOneContextCannotTakeAllKindsOfAffinity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		kind := func(i int) func(*domain.Job) { return at("n=x" + strconv.Itoa(i)) }
+		for i := range layout.MaxAffinitiesOf {
+			// Priorities are no kinds of their own.
+			r.submit(job(domain.JobID(1+i), "ok", kind(i), func(j *domain.Job) { j.Priority = i % 10 }))
+		}
+		submit := func(in domain.TenantID, id domain.JobID, i int) error {
+			receipts, err := r.engine.Submit(t.Context(), in, []*domain.Job{job(id, "ok", kind(i))})
+			if err == nil {
+				err = receipts[0].Err
+			}
+			return err
+		}
+		if err := submit(tenant, 500, layout.MaxAffinitiesOf); !errors.Is(err, domain.ErrExhausted) {
+			t.Errorf("one more: got %v", err)
+		}
+		if err := submit(tenant, 501, 7); err != nil {
+			t.Errorf("one that is known: got %v", err)
+		}
+		if err := submit(tenant+1, 500, layout.MaxAffinitiesOf); err != nil {
+			t.Errorf("in another context: got %v", err)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func (a *auditor) doubt(j *domain.Job) {
 func (a *auditor) searchQueues(ctx context.Context) error {
 	for q, jobs := range a.doubts {
 		if _, at := layout.ParseAffinityQueue(q); at {
-			if err := a.e.announce(ctx, q); err != nil && !errors.Is(err, domain.ErrExhausted) {
+			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrExhausted) {
 				return err
 			}
 		}

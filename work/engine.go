@@ -49,7 +49,7 @@ type Engine struct {
 	envs flowEnvs
 	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
 	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
-	// announced are the queues known to be in layout.Affinities.
+	// announced are each [announcement] known to be in layout.Affinities.
 	announced sync.Map
 
 	mu      sync.Mutex

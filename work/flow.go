@@ -288,18 +288,13 @@ func packOf(text string) (p part, ok bool) {
 	return p, ok1 && ok2 && errors.Join(e1, e2, e3) == nil
 }
 
-// Remove adds to b that a job goes with all that belongs to it, at once or
-// after a while.
-func Remove(b *board.Batch, key domain.JobKey, after time.Duration) {
+// Remove adds to b that a job goes with all that belongs to it.
+func Remove(b *board.Batch, key domain.JobKey) {
 	b.Release(key.String())
 	for _, k := range []layout.AlarmKind{layout.AlarmStart, layout.AlarmRetry, layout.AlarmPrereq, layout.AlarmForeign, layout.AlarmCascade} {
 		b.ClearAlarm(layout.Alarm(k, key))
 	}
 	for _, own := range []string{key.String(), layout.Logs(key), layout.Checkpoint(key), layout.Followers(key)} {
-		if after > 0 {
-			b.Expire(own, after)
-		} else {
-			b.Delete(own)
-		}
+		b.Delete(own)
 	}
 }

@@ -26,7 +26,8 @@ type lane struct {
 
 	mu        sync.Mutex
 	free      int
-	labelled  []string           // the queues in ask of jobs that ask for labels
+	labelled  []string           // groups of queues of jobs that ask for labels
+	claims    int                // so far, while there are such
 	waiting   context.Context    // of the claim under way; nil before the first
 	interrupt context.CancelFunc // ends it
 }
@@ -39,10 +40,9 @@ func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
 		r: r, rt: rt, typ: rt.Type(), info: info, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
-			Queues: layout.Queues(rt.Type(), r.cfg.ID),
-			Owner:  r.cfg.Owner,
-			Lease:  r.cfg.Lease,
-			Wait:   claimWait,
+			Owner: r.cfg.Owner,
+			Lease: r.cfg.Lease,
+			Wait:  claimWait,
 			Mark: []board.Field{
 				{Name: layout.JobStatus, Value: string(domain.JobStarted)},
 				{Name: layout.JobRunnerID, Value: strconv.FormatUint(uint64(r.cfg.ID), 10)},
@@ -114,8 +114,8 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 		l.waiting, l.interrupt = context.WithCancel(ctx)
 	}
 	waiting, ask := l.waiting, l.ask
+	ask.Max, ask.Queues = n, l.queues()
 	l.mu.Unlock()
-	ask.Max = n
 	claimed, err := l.r.e.board.Claim(waiting, ask)
 	if waiting.Err() != nil && ctx.Err() == nil {
 		err = nil // interrupted: what a cancelled claim does not return it has not taken

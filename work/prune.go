@@ -79,7 +79,9 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 			break
 		}
 		if p.flow != 0 {
-			if err := pr.e.pruneFlow(ctx, &p.b, p.flow); err != nil {
+			if err := pr.e.pruneFlow(ctx, &p.b, p.flow); errors.Is(err, domain.ErrConflict) {
+				return 0, nil // it was started again: the next round
+			} else if err != nil {
 				return 0, err
 			}
 			p.flow = 0

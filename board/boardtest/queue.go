@@ -187,7 +187,22 @@ func testTokens(t *testing.T, f Factory) {
 
 func testQueueKinds(t *testing.T, f Factory) {
 	r := open(t, f)
-	for i, l := range []string{"queue:python", "rhai_tasks:c1", "msg_out", "msg_out_coordinator", "msg_in", "msg_in:7", "queue:", "queue:a:b:c"} {
+	// Priorities behind any queue share its group; who asks for some of the
+	// lists leaves the others ready.
+	for _, l := range []string{"queue:v:at:zone=eu", "queue:v:at:zone=eu:p2", "queue:v:at:zone=eu:p9"} {
+		r.commit(in(sp).PushLeft(l, "of "+l))
+	}
+	some := board.Ask{Max: 2, Owner: "me", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{"queue:v:at:zone=eu:p9", "queue:v:at:zone=eu:p2"}}}}
+	for i, c := range r.claim(some) {
+		if want := []string{"of queue:v:at:zone=eu:p9", "of queue:v:at:zone=eu:p2"}[i]; c.Item != want {
+			t.Errorf("got %s, want %s", c.Item, want)
+		}
+	}
+	if got := r.claim(some); len(got) != 0 {
+		t.Errorf("got %v of empty lists", got)
+	}
+	r.claimOne(ask(1, "me", "queue:v:at:zone=eu"), "of queue:v:at:zone=eu")
+	for i, l := range []string{"queue:python", "rhai_tasks:c1", "msg_out", "msg_out_coordinator", "msg_in", "msg_in:7", "queue:", "queue:a:b:c", "queue:a:b:p7"} {
 		item := name("item:", i)
 		r.commit(in(sp).PushLeft(l, item))
 		r.wantReady(board.Group(l), sp)

@@ -50,11 +50,10 @@ func (b *Board) cutPrefix(db board.Space, key string) (board.Space, string) {
 // hidden reports whether a key of a space is not to be listed.
 func hidden(key string) bool { return slices.Contains(own, key) }
 
-// siblings are the lists that share the group with others: the type's own
-// queue and its priorities. Nil: the group is one list.
+// siblings are the lists that share the group with others: a queue and its
+// priorities. Nil: the group is one list.
 func siblings(group string) []string {
-	typ, ok := strings.CutPrefix(group, "queue:")
-	if !ok || strings.Contains(typ, ":") {
+	if !strings.HasPrefix(group, "queue:") {
 		return nil
 	}
 	out := []string{group}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,9 +125,10 @@ func (a *app) search(ctx context.Context, c *client.Client, f api.ArchiveFilter,
 		defer a.complain(fmt.Sprintf("there are more; --limit is %d", limit))
 	}
 	return a.print(all, func(t *table) {
-		t.row("KEY", "TYPE", "STATUS", "REASON", "ENDED", "CALLER")
+		t.row("KEY", "WHAT", "STATUS", "REASON", "ENDED", "CALLER")
 		for _, r := range all.Records {
-			t.row(r.Key, r.ScriptType, r.Status, r.Reason, clock(r.EndMs), r.Caller)
+			what := strings.TrimSpace(r.Blueprint + " " + r.Trigger) // of a flow
+			t.row(r.Key, cmp.Or(string(r.ScriptType), what), r.Status, r.Reason, clock(r.EndMs), r.Caller)
 		}
 	})
 }

@@ -57,6 +57,13 @@ func TestRunOfOneScript(t *testing.T) {
 	}
 }
 
+func TestWhatOthersWroteDoesNothingToTheTerminal(t *testing.T) {
+	f := newFakeNode()
+	if got := ramet(t, f.hooks(), "", "run", "no\x1b[2J\u009b.sh"); got.code == 0 || !strings.Contains(got.err, "no [2J .sh") {
+		t.Errorf("got %d, %q", got.code, got.err)
+	}
+}
+
 func TestRunOfAFailingScript(t *testing.T) {
 	got := ramet(t, newFakeNode().hooks(), "", "run", write(t, "a.py", "fail"))
 	want := result{1, "", "ramet: job:1:1 failed (script_failed): exit code 3\n"}

@@ -131,10 +131,36 @@ func flowTable(t *table, v *api.FlowView) {
 	}
 	_ = t.flush()
 	fmt.Fprintln(t.w)
-	t.row("STEP", "KIND", "STATUS", "DONE", "OPEN", "BAD", "NEEDS", "WHY")
+	t.row("STEP", "KIND", "STATUS", "DONE", "OPEN", "BAD", "JOB", "NEEDS", "WHY")
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		t.row(s.Name, s.Kind, s.Status, doneText(s), s.Open, s.Bad, strings.Join(s.Needs, ", "), s.Text)
+		t.row(s.Name, s.Kind, s.Status, doneText(s), s.Open, s.Bad, s.Job, strings.Join(s.Needs, ", "), s.Text)
+	}
+	badTable(t, v)
+}
+
+// maxBadShown bounds the parts of steps that are listed because they ended
+// badly; -o json has more.
+const maxBadShown = 20
+
+// badTable lists the parts of shards and packs that ended badly.
+func badTable(t *table, v *api.FlowView) {
+	n := 0
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		for _, u := range s.Units {
+			if u.Outcome == "" || s.Kind == domain.StepSingle {
+				continue
+			}
+			if n++; n == 1 {
+				_ = t.flush()
+				fmt.Fprintln(t.w)
+				t.row("PART", "FROM", "TO", "ENDED", "JOB", "WHY")
+			} else if n > maxBadShown {
+				return
+			}
+			t.row(fmt.Sprintf("%s %d", s.Name, u.ID), u.Start, u.End, u.Outcome, u.Job, u.Text)
+		}
 	}
 }
 

@@ -113,6 +113,14 @@ func setChange(c *api.StepChange, field, value string) (err error) {
 		}
 		return n
 	}
+	// counted is a number of which 0 would say that nothing is asked for.
+	counted := func() int64 {
+		n := number()
+		if err == nil && n == 0 {
+			err = domain.Invalidf("want 1 or more")
+		}
+		return n
+	}
 	truth := func() *bool {
 		b, perr := strconv.ParseBool(value)
 		if perr != nil {
@@ -130,11 +138,11 @@ func setChange(c *api.StepChange, field, value string) (err error) {
 	}
 	switch field {
 	case "size":
-		c.Size = number()
+		c.Size = counted()
 	case "window":
-		c.Window = int(number())
+		c.Window = int(counted())
 	case "count":
-		c.Count = int(number())
+		c.Count = int(counted())
 	case "start":
 		n := number()
 		c.Start = &n
@@ -149,7 +157,9 @@ func setChange(c *api.StepChange, field, value string) (err error) {
 	case "may_fail":
 		c.MayFail = truth()
 	case "timeout":
-		c.Timeout, err = domain.ParseSpan(value)
+		if c.Timeout, err = domain.ParseSpan(value); err == nil && c.Timeout == 0 {
+			err = domain.Invalidf("want a span of 1s or more")
+		}
 	case "after":
 		c.After, err = parseAfter(value, time.Now())
 	default:

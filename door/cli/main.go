@@ -148,9 +148,14 @@ func (a *app) exit(ctx context.Context, err error) int {
 	return a.hooks.ExitCode(codeOf(err))
 }
 
-// complain writes a line to people.
+// complain writes to people. What others wrote may be in it (why a ban is, how
+// a job failed), and does nothing to the terminal.
 func (a *app) complain(text string) {
-	fmt.Fprintln(a.std.Err, "ramet: "+strings.TrimSpace(text))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	fmt.Fprintln(a.std.Err, "ramet: "+strings.Join(lines, "\n"))
 }
 
 // codeOf is the code word of an error.

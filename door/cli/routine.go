@@ -116,7 +116,7 @@ func routineTable(t *table, r *domain.Routine) {
 	t.field("timeout", nonzero(r.Timeout.Time()))
 	t.field("priority", r.Priority)
 	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
-		t.field("param "+name, r.Params[name])
+		t.field("param "+visible(name), r.Params[name])
 	}
 	for _, i := range r.Instances {
 		t.field("instance", i.Name)
