@@ -200,7 +200,11 @@ func (r *reader) object(n *yaml.Node, path string, o *object) map[string]any {
 		name := p.key.Value
 		f := o.known(name)
 		if f == nil {
-			r.fault(p.key, join(path, name), "unknown field %q%s", name, o.meant(name))
+			meant := ""
+			if len(r.faults) < maxFaults { // to look for near names takes a while
+				meant = o.meant(name)
+			}
+			r.fault(p.key, join(path, name), "unknown field %q%s", name, meant)
 			continue
 		}
 		if v := r.value(p.value, join(path, name), f); v != nil {

@@ -325,3 +325,22 @@ func write(t *testing.T, folder, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestManyUnknownFieldsAreNoWork looks for near names of no more fields than
+// are told of: of as many as fit into a text it took 8 s.
+func TestManyUnknownFieldsAreNoWork(t *testing.T) {
+	var text strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "k%d: 1\n", i)
+	}
+	allocs := testing.AllocsPerRun(1, func() {
+		_, err := blueprint.Parse("", []byte(text.String()))
+		wrong := (*blueprint.Error)(nil)
+		if !errors.As(err, &wrong) || !strings.Contains(wrong.Faults[0].Text, `unknown field "k0"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+	if allocs > 40*10_000 {
+		t.Errorf("got %.0f allocations for a field", allocs/10_000)
+	}
+}

@@ -76,7 +76,12 @@ func roleWords() string {
 }
 
 // hostPattern matches whole host names.
-func hostPattern(text string) (*regexp.Regexp, error) { return regexp.Compile(`^(?:` + text + `)$`) }
+func hostPattern(text string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(text); err != nil { // "a)|(b" is none, but would be with what is put around it
+		return nil, err
+	}
+	return regexp.Compile(`^(?:` + text + `)$`)
+}
 
 // Fault says which condition a node does not meet; "" is that it meets all.
 func (r DutyRule) Fault(host, version string) string {

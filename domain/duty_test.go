@@ -74,6 +74,7 @@ func TestDutyRulesThatAreWrong(t *testing.T) {
 		{MinVersion: "newest", Disable: []domain.Role{domain.RoleRunner}},
 		{Host: "(", Disable: []domain.Role{domain.RoleRunner}},
 		{NotHost: "[", Disable: []domain.Role{domain.RoleRunner}},
+		{NotHost: "a)|(b", Disable: []domain.Role{domain.RoleRunner}},
 	} {
 		if err := (domain.Duties{Rules: []domain.DutyRule{r}}).Validate(); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%+v: got %v", r, err)

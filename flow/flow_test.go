@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // bubble runs a test in virtual time.
@@ -70,7 +72,7 @@ func TestAPlainFlowAbortsAtTheFirstError(t *testing.T) {
 	bubble(t, func(r *rig) {
 		id := r.steps(step("bad", "fail no luck"), step("after", "", needs("bad")),
 			step("slow", "sleep 1m"), step("later", "", needs("slow")))
-		v := r.want(id, domain.FlowFailed, "bad failed", "after skipped_by_error", "slow succeeded", "later skipped_by_error")
+		v := r.want(id, domain.FlowFailed, "bad failed", "after skipped_by_failure", "slow succeeded", "later skipped_by_failure")
 		if v.Error != "step bad: no luck" {
 			t.Errorf("got error %q", v.Error)
 		}
@@ -434,5 +436,23 @@ func TestIdsThatAreTakenAreDrawnAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.want(r.submit(flow.Request{Jobs: jobs}), domain.FlowSucceeded)
+	})
+}
+
+func TestAFlowWhoseStateCannotBeReadIsGivenUp(t *testing.T) {
+	bubble(t, func(r *rig) {
+		id := r.steps(step("s", "gate g", shards(3, 1)))
+		time.Sleep(time.Second)
+		b := board.Batch{Space: 1}
+		b.Set(layout.FlowState(id), board.Field{Name: layout.FlowStateData, Value: "no JSON"})
+		if err := r.board.Commit(r.ctx, b); err != nil {
+			t.Fatal(err)
+		}
+		close(r.words.gate("g"))
+		time.Sleep(time.Minute)
+		recs, err := r.board.Get(r.ctx, 1, domain.FlowKey(id))
+		if err != nil || recs[0].Get(layout.FlowStatus) != "error" || recs[0].Get(layout.FlowReason) != "stuck" || recs[0].Get(layout.FlowError) == "" {
+			t.Errorf("got %v, %v", recs[0], err)
+		}
 	})
 }

@@ -91,7 +91,7 @@ func TestAFlowOfAForeignProgramFails(t *testing.T) {
 		r.seedJob("3", "sleep 10s", "[]")
 		r.seedFlow("4", "[1,2,3]")
 		r.lpush("job:12:1", "job:12:3")
-		v := r.want(4, domain.FlowFailed, "1 failed", "2 skipped_by_error", "3 succeeded")
+		v := r.want(4, domain.FlowFailed, "1 failed", "2 skipped_by_failure", "3 succeeded")
 		if v.Status != domain.FlowError {
 			t.Errorf("got %s", v.Status)
 		}

@@ -101,8 +101,6 @@ type tending struct {
 	until   time.Time // when the lease runs out
 	// asked are jobs that were told to end under this lease.
 	asked map[domain.JobID]bool
-	// freshRecord is false once the record has changed since the claim.
-	changed bool
 }
 
 func (t *tending) tenant() domain.TenantID { return domain.TenantID(t.place.space) }
@@ -124,6 +122,7 @@ var errDone = errors.New("let go of")
 // run does rounds until there is nothing left to do. Whatever goes wrong, the
 // lease runs out, and somebody looks again.
 func (t *tending) run(ctx context.Context) {
+	refused := 0
 	for range maxTendings {
 		err := t.round(ctx)
 		var g *board.GuardError
@@ -135,8 +134,14 @@ func (t *tending) run(ctx context.Context) {
 		case errors.As(err, &g) && g.Guard.Kind == board.GuardHeld:
 			return // somebody else has it now
 		case errors.Is(err, domain.ErrConflict):
-			t.changed = true
 			continue
+		case errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrExhausted):
+			if refused++; refused < maxRefused {
+				pause(ctx, keeperPause)
+				continue
+			}
+			t.giveUp(ctx, err)
+			return
 		default:
 			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
 			pause(ctx, keeperPause)
@@ -145,6 +150,33 @@ func (t *tending) run(ctx context.Context) {
 		}
 	}
 	t.back(ctx)
+}
+
+// maxRefused is how often a flow is tried whose state cannot be read, or whose
+// next commit the board refuses for what is in it.
+const maxRefused = 3
+
+// giveUp ends a flow that nothing would ever move, with the reason: it is better
+// seen than tried for ever. Its jobs are left as they are; a retry goes on from
+// what is known.
+func (t *tending) giveUp(ctx context.Context, cause error) {
+	t.log.Error("flow given up", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", cause)
+	f, err := t.load(ctx, t.place)
+	if errors.Is(err, domain.ErrNotFound) || f.Final() {
+		t.back(ctx)
+		return
+	}
+	s := &seen{flow: f, now: time.Now()}
+	b := t.batch()
+	b.Equal(f.Key(), layout.FlowStatus, string(f.Status))
+	t.endRecord(&b, s, domain.FlowStuck, cut("its keeper could not go on: "+cause.Error()), f.Result)
+	b.Set(layout.FlowWaits(t.place.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
+	b.Release(t.claimed.Item)
+	if err := t.board.Commit(ctx, b); err != nil {
+		t.back(ctx)
+		return
+	}
+	t.told(s)
 }
 
 // back puts the flow at the end of the queue.

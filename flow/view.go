@@ -132,7 +132,7 @@ func (v *View) lasted(now time.Time) time.Duration {
 
 func (e *Engine) showSteps(ctx context.Context, p place, v *View, s *stored) error {
 	if !s.stepped {
-		return e.showJobs(ctx, p, v)
+		return e.showJobs(ctx, p, v, s.Aborted)
 	}
 	plan, err := e.plan(ctx, p, v.Hash)
 	if err != nil {
@@ -187,7 +187,7 @@ func (v *StepView) addUnit(caller domain.ActorID, u Unit) {
 }
 
 // showJobs fills in the jobs of a plain flow.
-func (e *Engine) showJobs(ctx context.Context, p place, v *View) error {
+func (e *Engine) showJobs(ctx context.Context, p place, v *View, aborted string) error {
 	names := map[domain.JobID]string{}
 	var jobs []*domain.Job
 	for from := 0; from < len(v.Jobs); from += plainPage {
@@ -210,8 +210,12 @@ func (e *Engine) showJobs(ctx context.Context, p place, v *View) error {
 		}
 	}
 	done := 0.0
-	for _, j := range jobs {
+	because := skips(jobs, aborted)
+	for i, j := range jobs {
 		s := jobStep(j, names)
+		if because[i] != "" {
+			s.Status = because[i]
+		}
 		done += s.Progress
 		v.Steps = append(v.Steps, s)
 	}
@@ -219,6 +223,40 @@ func (e *Engine) showJobs(ctx context.Context, p place, v *View) error {
 		v.Progress = progressText(done / float64(len(jobs)))
 	}
 	return nil
+}
+
+// skips says of the jobs that were not run whether that was because of a failure
+// or an error: of what they needed, or of the job that made the flow abort.
+func skips(jobs []*domain.Job, aborted string) []Status {
+	status := make(map[domain.JobID]Status, len(jobs))
+	cause := SkippedByError
+	for _, j := range jobs {
+		if status[j.ID] = jobStatus(j); j.Key().String() == aborted && status[j.ID] == Failed {
+			cause = SkippedByFailure
+		}
+	}
+	because := make([]Status, len(jobs))
+	for i, j := range jobs { // each comes after what it needs
+		if status[j.ID] != SkippedByError {
+			continue
+		}
+		switch work.OutcomeOf(j) {
+		case work.OutcomeAborted:
+			because[i] = cause
+		case work.OutcomeSkipped:
+			worst := failure
+			for _, on := range j.Dependends {
+				worst = max(worst, status[on].class())
+			}
+			if because[i] = SkippedByFailure; worst == fault {
+				because[i] = SkippedByError
+			}
+		default:
+			because[i] = SkippedByError
+		}
+		status[j.ID] = because[i]
+	}
+	return because
 }
 
 // jobStep is a job of a plain flow, as a step.

@@ -181,6 +181,34 @@ func TestABanOnPickingHolds(t *testing.T) {
 	}
 }
 
+// TestABanHoldsBehindOneThatWasLifted has a runner that has not heard yet that
+// one of two bans was lifted.
+func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		bans, book := ban.New(b), ban.NewBook(b, nil)
+		context, flow := domain.BanScope{Kind: domain.BanContext, Context: tenant}, domain.BanScope{Kind: domain.BanFlow, Context: tenant, Name: "33"}
+		for _, s := range []domain.BanScope{context, flow} {
+			if _, err := bans.Set(t.Context(), domain.Ban{BanScope: s, Level: domain.BanPick, By: 1, Reason: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := book.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bans.Lift(t.Context(), context); err != nil {
+			t.Fatal(err)
+		}
+		r := startRig(t, b, work.Config{Bans: book}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		defer r.stop()
+		br := &banRig{rig: r, bans: bans}
+		r.submit(job(1, "ok", br.flow(33, "nightly")), job(2, "ok"))
+		r.want(2, domain.JobFinished, "")
+		br.standing(1, work.StandingBanned)
+	})
+}
+
 func TestABanEndsByItself(t *testing.T) {
 	for _, scope := range pickScopes {
 		t.Run(scope.String(), func(t *testing.T) {

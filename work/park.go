@@ -37,16 +37,26 @@ func (x *run) heldUp(b *board.Batch) (what ended, yes bool, err error) {
 	}
 	j := x.job
 	j.ContextID = domain.TenantID(x.claimed.Space)
-	by, yes, err := x.r.e.bans.Pick(j, func() (string, error) { return x.r.e.blueprintOf(x.ctx, x.claimed.Space, j.FlowID) })
+	bans := x.r.e.bans
+	pick := func() (domain.Ban, bool, error) {
+		return bans.Pick(j, func() (string, error) { return x.r.e.blueprintOf(x.ctx, x.claimed.Space, j.FlowID) })
+	}
+	by, yes, err := pick()
 	if err != nil || !yes {
 		return what, false, err
 	}
-	// The book may not have heard yet that it was lifted.
-	if by, yes, err = ban.New(x.r.e.board).Holds(x.ctx, by.BanScope, domain.BanPick); err != nil || !yes {
+	held, yes, err := ban.New(x.r.e.board).Holds(x.ctx, by.BanScope, domain.BanPick)
+	if err == nil && !yes {
+		// The book has not heard yet that it was lifted. There may be others.
+		if err = bans.Load(x.ctx); err == nil {
+			held, yes, err = pick()
+		}
+	}
+	if err != nil || !yes {
 		return what, false, err
 	}
-	x.park(b, by)
-	return ended{status: domain.JobStarted, text: "laid aside: " + by.Text()}, true, nil
+	x.park(b, held)
+	return ended{status: domain.JobStarted, text: "laid aside: " + held.Text()}, true, nil
 }
 
 // blueprintOf is the name of the blueprint that a flow is of.

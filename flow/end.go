@@ -1,0 +1,105 @@
+package flow
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file writes what becomes of a flow on its record.
+
+// record adds to b what the flow's own record says now. reopened is true where
+// it had ended, and goes on.
+func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *Decisions) (reopened bool) {
+	key := domain.FlowKey(t.place.id)
+	fields := []board.Field{{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)}}
+	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
+	begun := slices.ContainsFunc(next.Steps, func(st StepState) bool { return st.Status != Dormant })
+	if begun && s.flow.Status == domain.FlowDispatched {
+		s.flow.Status, s.flow.StartedMs = domain.FlowStarted, s.now.UnixMilli()
+		set(layout.FlowStatus, string(domain.FlowStarted))
+		set(layout.FlowStartedMs, strconv.FormatInt(s.flow.StartedMs, 10))
+	}
+	if reopened = d.Reopened && s.flow.Final(); reopened {
+		t.reopen(b, plan, s)
+	}
+	if len(d.Make) > 0 {
+		fields = append(fields, layout.IDsField(layout.FlowJobs, s.flow.Jobs))
+	}
+	if next.Cancelled != "" {
+		set(layout.FlowCancel, next.Cancelled)
+	}
+	set(layout.FlowProgress, progressText(progress(plan, next)))
+	b.Set(key, fields...)
+	return reopened
+}
+
+// reopen adds to b that a flow which had ended goes on.
+func (t *tending) reopen(b *board.Batch, plan *Plan, s *seen) {
+	key := domain.FlowKey(t.place.id)
+	s.flow.Status = domain.FlowStarted
+	b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)})
+	b.Unset(key, layout.FlowReason, layout.FlowError, layout.FlowFinishedMs, layout.FlowCancel)
+	b.Add(key, layout.FlowRetried, 1).Add(key, layout.FlowStale, 1)
+	b.Live(key, s.now)
+	if plan != nil && plan.UniqueAlive {
+		// It takes the place again; two may live where a person brings one back.
+		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.place.id), 10)})
+	}
+}
+
+// end adds to b that the flow has ended.
+func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, next *State, d Decisions) error {
+	result, err := t.result(ctx, plan, s, next)
+	if err != nil {
+		return err
+	}
+	t.endRecord(b, s, d.End, d.Why, result)
+	if plan.UniqueAlive {
+		return t.leaveAlive(ctx, b, s)
+	}
+	return nil
+}
+
+// endRecord writes the end of a flow on its record.
+func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, why string, result map[string]string) {
+	key := domain.FlowKey(t.place.id)
+	s.reason = reason
+	status := domain.FlowError
+	if reason == domain.FlowSucceeded {
+		status = domain.FlowFinished
+	}
+	fields := []board.Field{
+		{Name: layout.FlowStatus, Value: string(status)},
+		{Name: layout.FlowReason, Value: string(reason)},
+		{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)},
+		{Name: layout.FlowFinishedMs, Value: strconv.FormatInt(s.now.UnixMilli(), 10)},
+		layout.MapField(layout.FlowResult, result),
+	}
+	if reason == domain.FlowSucceeded {
+		fields = append(fields, board.Field{Name: layout.FlowProgress, Value: progressText(1)})
+	} else if why != "" {
+		fields = append(fields, board.Field{Name: layout.FlowError, Value: why})
+	}
+	b.Set(key, fields...)
+	b.Settle(key)
+	b.PushLeft(layout.Finished, key)
+}
+
+// leaveAlive makes room for another flow of a blueprint that allows only one.
+func (t *tending) leaveAlive(ctx context.Context, b *board.Batch, s *seen) error {
+	key := layout.FlowAlive(s.flow.Blueprint)
+	recs, err := t.board.Get(ctx, t.place.space, key)
+	if err != nil {
+		return err
+	}
+	mine := strconv.FormatUint(uint64(t.place.id), 10)
+	if recs[0].Get(layout.FlowNameID) == mine {
+		b.Equal(key, layout.FlowNameID, mine).Delete(key)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file starts jobs again, as a retry has decided.
+
+// redo starts jobs again that ended badly, as a retry has decided. A keeper
+// that died in the middle is followed by one that does the rest: a job that
+// has ended since is not started once more.
+func (t *tending) redo(ctx context.Context, s *seen) error {
+	gone := make([]bool, len(s.Redo))
+	var g errgroup.Group
+	g.SetLimit(keeperRounds)
+	for i, id := range s.Redo {
+		g.Go(func() (err error) {
+			gone[i], err = t.again(ctx, domain.JobKey{Caller: s.caller, ID: id}, s.RedoMs)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	b := t.batch()
+	next := s.State.clone()
+	for i, id := range s.Redo {
+		if gone[i] {
+			next.forget(id)
+		}
+	}
+	next.Redo, next.RedoMs = nil, 0
+	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
+	return t.board.Commit(ctx, b)
+}
+
+// lastEnd is the instant by which all of these jobs had ended. What ends later
+// has been started again. Other nodes' clocks wrote the ends: ours may be late.
+func (t *tending) lastEnd(ctx context.Context, s *seen, jobs []domain.JobID) (int64, error) {
+	last := s.now.UnixMilli()
+	for page := range slices.Chunk(jobs, plainPage) {
+		keys := make([]string, len(page))
+		for i, id := range page {
+			keys[i] = domain.JobKey{Caller: s.caller, ID: id}.String()
+		}
+		recs, err := t.board.GetFields(ctx, t.place.space, []string{layout.JobFinishedMs}, keys...)
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range recs {
+			ms, _ := strconv.ParseInt(r.Get(layout.JobFinishedMs), 10, 64)
+			last = max(last, ms)
+		}
+	}
+	return last, nil
+}
+
+// again starts one job again. gone is true where its record is not there any
+// more.
+func (t *tending) again(ctx context.Context, key domain.JobKey, before int64) (gone bool, err error) {
+	j, err := t.work.Show(ctx, t.tenant(), key)
+	switch {
+	case errors.Is(err, domain.ErrNotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	case j.Status != domain.JobError || j.FinishedMs > before:
+		return false, nil // it was started again already
+	}
+	err = t.work.RetryInFlow(ctx, t.tenant(), key)
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil
+	}
+	return false, err
+}
+
+// forget takes back the unit of a job that is gone, so that another is made.
+func (s *State) forget(id domain.JobID) {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		k := slices.IndexFunc(st.Open, func(u Unit) bool { return u.Job == id })
+		if k < 0 {
+			continue
+		}
+		u := st.Open[k]
+		u.Job = 0
+		st.Open = slices.Delete(st.Open, k, k+1)
+		st.Lost = append(st.Lost, u)
+		st.Status = Open
+		return
+	}
+}

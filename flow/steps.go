@@ -1,0 +1,299 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// This file moves flows of steps on.
+
+// stepRound lets a flow of steps go on.
+func (t *tending) stepRound(ctx context.Context, s *seen) error {
+	plan, err := t.plan(ctx, t.place, s.flow.Hash)
+	if err != nil {
+		return err
+	}
+	if len(s.Redo) > 0 {
+		return t.redo(ctx, s)
+	}
+	if s.flow.Final() && len(s.orders) == 0 {
+		if s.Delete {
+			return t.remove(ctx, s) // as a keeper began to that died
+		}
+		b := t.batch()
+		t.taken(&b, s)
+		return t.letGo(ctx, s, b)
+	}
+	facts, err := t.facts(ctx, s)
+	if err != nil {
+		return err
+	}
+	next, d, err := t.advance(ctx, plan, s, facts)
+	if err != nil {
+		return err
+	}
+	return t.apply(ctx, plan, s, next, d)
+}
+
+// facts are what was read, as Advance takes it.
+func (t *tending) facts(ctx context.Context, s *seen) (f Facts, err error) {
+	f = Facts{Now: s.now, Added: s.added}
+	for _, entry := range s.ended {
+		if e, ok := work.ParseEnding(entry); ok {
+			f.Ended = append(f.Ended, e)
+		}
+	}
+	for _, text := range s.orders {
+		var o Order
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			t.log.Error("order of a flow cannot be read; dropped", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+			continue
+		}
+		f.Orders = append(f.Orders, o)
+	}
+	s.banned = t.cfg.Bans != nil && t.cfg.Bans.Create(t.tenant(), s.flow.Blueprint, t.place.id) != nil
+	f.Banned = s.banned || s.flow.Paused
+	return f, nil
+}
+
+// advance decides, and finds out what must be known for it.
+func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f Facts) (State, Decisions, error) {
+	f.Whens = map[int]WhenAnswer{}
+	for {
+		next, d := Advance(plan, s.State, f)
+		if len(d.Ask) == 0 {
+			return next, d, nil
+		}
+		for _, i := range d.Ask {
+			needs, err := t.needed(ctx, plan, &next, s.caller, i)
+			if err != nil {
+				return next, d, err
+			}
+			f.Whens[i] = evalWhen(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs)
+		}
+	}
+}
+
+// params are those of a step, with what jobs have added.
+func (t *tending) params(plan *Plan, i int, added map[string]string) map[string]string {
+	params := maps.Clone(over(plan.Params, plan.Steps[i].Params))
+	if params == nil {
+		params = map[string]string{}
+	}
+	for name, value := range added {
+		if name, ok := strings.CutPrefix(name, "params."); ok {
+			params[name] = value
+		}
+	}
+	return params
+}
+
+// needed reads what a step needs.
+func (t *tending) needed(ctx context.Context, plan *Plan, s *State, caller domain.ActorID, i int) (map[string]needed, error) {
+	needs := map[string]needed{}
+	for name, n := range needsOf(plan, s, i) {
+		one := needed{state: Status(n.State)}
+		switch on := &s.Steps[plan.index[name]]; {
+		case on.Result != nil:
+			one.result = on.Result
+		case n.Job != 0:
+			key := domain.JobKey{Caller: caller, ID: n.Job}
+			j, err := t.work.Show(ctx, t.tenant(), key)
+			if err != nil && !errors.Is(err, domain.ErrNotFound) {
+				return nil, err
+			}
+			if err == nil {
+				one.result = j.Result
+			}
+		}
+		needs[name] = one
+	}
+	return needs, nil
+}
+
+// needsOf are the states of the steps that a step needs, and of those of the
+// phase before it.
+func needsOf(plan *Plan, s *State, i int) map[string]domain.Need {
+	needs := map[string]domain.Need{}
+	add := func(on int) {
+		needs[plan.Steps[on].Name] = domain.Need{State: string(s.Steps[on].Status), Job: s.Steps[on].Job, Result: s.Steps[on].Result}
+	}
+	for _, on := range plan.needs[i] {
+		add(on)
+	}
+	before := -1
+	for k := range plan.Steps {
+		if p := plan.Steps[k].Phase; p < plan.Steps[i].Phase && p > before {
+			before = p
+		}
+	}
+	// Those that did not end well first: where there are many, they are what a
+	// clean-up wants to know.
+	for _, ended := range []bool{false, true} {
+		for k := range plan.Steps {
+			if plan.Steps[k].Phase == before && (s.Steps[k].Status.class() == well) == ended && len(needs) < maxNeeds {
+				add(k)
+			}
+		}
+	}
+	return needs
+}
+
+// maxNeeds bounds what a job is told of the phase before its step.
+const maxNeeds = domain.MaxDependends + 100
+
+// apply commits what was decided, and does what is not part of the commit.
+func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d Decisions) error {
+	b := t.batch()
+	t.taken(&b, s)
+	err := t.makeJobs(ctx, &b, plan, s, &next, d.Make)
+	if err != nil {
+		return err
+	}
+	if len(d.Again) > 0 {
+		next.Redo = d.Again
+		if next.RedoMs, err = t.lastEnd(ctx, s, d.Again); err != nil {
+			return err
+		}
+	}
+	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
+	alarm := layout.FlowAlarm(layout.AlarmFlow, t.place.id)
+	if soon := s.now.Add(bannedLook); s.banned && (d.WakeAt.IsZero() || soon.Before(d.WakeAt)) {
+		d.WakeAt = soon // whoever ends the ban does not know whom it held up
+	}
+	if d.WakeAt.IsZero() || d.End != "" {
+		b.ClearAlarm(alarm)
+	} else {
+		b.SetAlarm(alarm, d.WakeAt)
+	}
+	reopened := t.record(&b, plan, s, &next, &d)
+	if d.End != "" {
+		if d.Remove {
+			if err := t.goOn(ctx, s, b); err != nil {
+				return err
+			}
+			return t.remove(ctx, s)
+		}
+		// An order that was refused is no second end.
+		if ended := s.flow.Final() && !reopened; !ended {
+			if err := t.end(ctx, &b, plan, s, &next, d); err != nil {
+				return err
+			}
+		}
+	}
+	stop, abort := t.unasked(d.Stop), t.unasked(d.Abort)
+	if d.More || len(d.Again) > 0 || len(stop)+len(abort) > 0 {
+		if err := t.goOn(ctx, s, b); err != nil {
+			return err
+		}
+		return t.endJobs(ctx, s, stop, abort)
+	}
+	return t.letGo(ctx, s, b)
+}
+
+// unasked are those jobs that have not been told to end under this lease.
+func (t *tending) unasked(jobs []domain.JobID) (list []domain.JobID) {
+	for _, j := range jobs {
+		if !t.asked[j] {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// endJobs ends jobs that the flow no longer wants: abort only those that nobody
+// runs.
+func (t *tending) endJobs(ctx context.Context, s *seen, stop, abort []domain.JobID) error {
+	if t.asked == nil {
+		t.asked = map[domain.JobID]bool{}
+	}
+	var g errgroup.Group
+	g.SetLimit(keeperRounds)
+	by, _ := strconv.ParseUint(s.Cancelled, 10, 32)
+	for _, id := range stop {
+		t.asked[id] = true
+		g.Go(func() error {
+			_, err := t.work.Cancel(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: id}, domain.ActorID(by))
+			if errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrNotFound) {
+				err = nil // it has ended
+			}
+			return err
+		})
+	}
+	for _, id := range abort {
+		t.asked[id] = true
+		g.Go(func() error {
+			_, err := t.work.Abort(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: id}, abortText(s.Aborted))
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+func abortText(cause string) string { return "the flow was aborted because of " + cause }
+
+// makeJobs adds to b the jobs of units, and gives the units their ids.
+func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *seen, next *State, places []Place) error {
+	if len(places) == 0 {
+		return nil
+	}
+	first, err := t.drawJobs(ctx, t.place.space, s.caller, len(places))
+	if err != nil {
+		return err
+	}
+	needs := map[int]map[string]domain.Need{}
+	queues := map[string][]string{}
+	var names []string
+	for n, at := range places {
+		step, st := &plan.Steps[at.Step], &next.Steps[at.Step]
+		u := &st.Open[at.Open]
+		u.Job = first + domain.JobID(n)
+		if needs[at.Step] == nil {
+			needs[at.Step] = needsOf(plan, next, at.Step)
+		}
+		j := unitJob(plan, step, st, u, s)
+		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.place.id, needs[at.Step]
+		j.FlowEnv = len(s.flow.EnvVars) > 0
+		if step.KindOr() == domain.StepSingle {
+			st.Job = j.ID
+			s.flow.Jobs = append(s.flow.Jobs, j.ID)
+		}
+		q := work.AddFlowJob(b, j, work.Place{}, s.now)
+		if queues[q] == nil {
+			names = append(names, q)
+		}
+		queues[q] = append(queues[q], j.Key().String())
+	}
+	for _, q := range names {
+		b.PushLeft(q, queues[q]...)
+	}
+	return nil
+}
+
+// unitJob is the job of a unit.
+func unitJob(plan *Plan, step *domain.Step, st *StepState, u *Unit, s *seen) *domain.Job {
+	j := stepJob(plan.Blueprint, step, s.caller)
+	j.Stepped = true
+	if st.Retries != nil {
+		j.Retries = uint8(*st.Retries)
+	}
+	switch step.KindOr() {
+	case domain.StepShard:
+		j.Shard = fmt.Sprintf("%d/%d", u.ID, st.Split.Total)
+	case domain.StepPack:
+		j.Pack = fmt.Sprintf("%d:%d-%d", u.ID, u.Start, u.End)
+	}
+	return j
+}
