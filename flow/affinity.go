@@ -14,5 +14,8 @@ func (e *Engine) announce(ctx context.Context, d *draft) error {
 			jobs = append(jobs, stepJob(d.plan.Blueprint, &d.plan.Steps[i], d.flow.CallerID))
 		}
 	}
+	for _, j := range jobs {
+		j.ContextID = d.flow.ContextID // whose labels are counted
+	}
 	return e.work.Announce(ctx, jobs...)
 }

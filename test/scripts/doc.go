@@ -11,7 +11,7 @@
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
 //	                           $URL is where, and $NODE that with its name
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
-//	stop NAME                  tells it to stop with SIGTERM; it must end with 0
+//	halt NAME                  tells it to stop with SIGTERM; it must end with 0
 //	log NAME                   puts what it has logged on stdout
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
 //	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches
