@@ -74,8 +74,12 @@ func (w *words) gate(name string) chan struct{} {
 
 func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
 	in := input{Job: t.Name, env: t.Env}
-	if len(t.Input) > 0 {
-		if err := json.Unmarshal(t.Input, &in); err != nil {
+	if t.Input != nil {
+		text, err := t.Input()
+		if err == nil {
+			err = json.Unmarshal(text, &in)
+		}
+		if err != nil {
 			return script.Outcome{}, err
 		}
 	}

@@ -117,9 +117,9 @@ type Task struct {
 	ResultFile     string
 	CheckpointFile string
 	InputFile      string
-	// Input is what InputFile would hold, for runtimes inside the process; nil
-	// where the job needed no other.
-	Input []byte
+	// Input reads what InputFile would hold, for runtimes inside the process that
+	// look at it; nil where there is nothing in it.
+	Input func() ([]byte, error)
 	// Checkpoint is what such a runtime has in the place of CheckpointFile. Nil
 	// where nobody would keep it.
 	Checkpoint *Checkpoint

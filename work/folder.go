@@ -118,12 +118,12 @@ func (x *run) makeFolder(task script.Task, in input) error {
 // prepareInside gives a script inside the process what others find in files.
 func (x *run) prepareInside(task *script.Task) error {
 	if x.hasInput() {
-		in, err := x.input()
-		if err != nil {
-			return err
-		}
-		if task.Input, err = json.Marshal(in); err != nil {
-			return err
+		task.Input = func() ([]byte, error) {
+			in, err := x.input()
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(in)
 		}
 	}
 	data, found, err := x.earlierCheckpoint()

@@ -77,7 +77,9 @@ func TestResults(t *testing.T) {
 func TestWhatIsGiven(t *testing.T) {
 	out, _ := run(t, rhaiscript.New(rhaiscript.Config{}), `env.WHO + " " + env.NONE + " " + input.needs["4"].result.sum + " " + params.day`, func(task *script.Task) {
 		task.Env = map[string]string{"WHO": "me"}
-		task.Input = []byte(`{"params":{"day":"monday"},"needs":{"4":{"status":"finished","result":{"sum":"10"}}}}`)
+		task.Input = func() ([]byte, error) {
+			return []byte(`{"params":{"day":"monday"},"needs":{"4":{"status":"finished","result":{"sum":"10"}}}}`), nil
+		}
 	})
 	if got := out.Result["value"]; got != "me  10 monday" {
 		t.Errorf("got %q: %s", got, out.Error)

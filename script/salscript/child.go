@@ -136,7 +136,7 @@ func readTask(cfg childConfig) (script.Task, error) {
 	}
 	// Whoever runs a script without a node may put what it likes there.
 	if input, err := os.ReadFile(task.InputFile); err == nil && json.Valid(input) {
-		task.Input = input
+		task.Input = func() ([]byte, error) { return input, nil }
 	}
 	return task, nil
 }
