@@ -175,6 +175,8 @@ func TestNoQueueStarvesForTheBacklogOfAnother(t *testing.T) {
 				}
 				r.submit(job(4, "note", c.job, func(j *domain.Job) { j.Priority = 9 }))
 				r.want(4, domain.JobFinished, "")
+				mu.Lock()
+				defer mu.Unlock()
 				if before := len(order) - 4; before > 6 {
 					t.Errorf("%d of the backlog went before it", before)
 				}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,12 +139,12 @@ func TestCancelMeetsTheEndOfAnAttempt(t *testing.T) {
 		m := memboard.Open()
 		defer m.Close()
 		other := work.New(m, work.Config{}) // of another node
-		var cancel func()
+		var cancel atomic.Pointer[func()]
 		b := faultboard.New(m, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
-			if c.Batch != nil && cancel != nil {
+			if do := cancel.Load(); c.Batch != nil && do != nil {
 				for _, op := range c.Batch.Ops {
-					if op.Kind == board.OpSetAlarm && strings.HasPrefix(op.Key, "retry:") {
-						cancel()
+					if op.Kind == board.OpSetAlarm && strings.HasPrefix(op.Key, "retry:") && cancel.CompareAndSwap(do, nil) {
+						(*do)()
 					}
 				}
 			}
@@ -151,12 +152,12 @@ func TestCancelMeetsTheEndOfAnAttempt(t *testing.T) {
 		}})
 		r := startRig(t, b, work.Config{RetryMin: time.Hour, RetryMax: time.Hour}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
 		defer r.stop()
-		cancel = func() {
-			cancel = nil
+		once := func() {
 			if _, err := other.Cancel(t.Context(), tenant, key(1), 7); err != nil {
 				t.Error(err)
 			}
 		}
+		cancel.Store(&once)
 		r.script.on("fails", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
 			h.Log("stdout", []byte("last words"))
 			return failed("no")

@@ -135,8 +135,12 @@ func (warnings) Write(line []byte) (int, error) {
 // submitters is how many goroutines submit in a child.
 const submitters = 8
 
-// flowSubmitters is how many submit flows.
-const flowSubmitters = 3
+// flowSubmitters is how many submit flows, as flowCaller: the jobs that are
+// submitted alone have ids chosen by hand, which are another's.
+const (
+	flowSubmitters = 3
+	flowCaller     = 2
+)
 
 // submit submits jobs alone, in pairs that depend on each other, and in batches,
 // and says which were acknowledged and why others were not. When ctx has ended
@@ -217,14 +221,14 @@ func flowNumber(i int) flow.Request {
 				jobs[k].Dependends = []domain.JobID{domain.JobID(k), domain.JobID(k - 100)}
 			}
 		}
-		return flow.Request{Caller: 1, Jobs: jobs}
+		return flow.Request{Caller: flowCaller, Jobs: jobs}
 	case i%2 == 1:
 		plan = &domain.Blueprint{Name: "stepped", Steps: []domain.Step{
 			step("s", func(s *domain.Step) { s.Shard = &domain.Shard{Count: 12, Window: 5} }),
 			step("w", func(s *domain.Step) { s.When = "params.len() == 0" }, "s"),
 			step("z", func(s *domain.Step) { s.Phase = 1 })}}
 	}
-	return flow.Request{Caller: 1, Plan: plan}
+	return flow.Request{Caller: flowCaller, Plan: plan}
 }
 
 func jobsFrom(id int) []*domain.Job {
