@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/rhai"
-	"github.com/ramet-run/ramet/rhai/value"
 )
 
 // Validate checks a blueprint that did not come as a text.
@@ -34,18 +34,23 @@ func check(b *domain.Blueprint) []domain.Fault {
 	return faults
 }
 
-// whenFaults compiles the steps' conditions, which find `params` and `needs`.
+// CompileWhen reads the `when` of a step; the values of its names, in order,
+// are the flow's `params`, and `needs`: state and result of each step before it.
+//
+// Errors: as [condition.Compile].
+func CompileWhen(text string) (*condition.Condition, error) {
+	return condition.Compile(text, "params", "needs")
+}
+
+// whenFaults compiles the steps' conditions.
 func whenFaults(b *domain.Blueprint) (faults []domain.Fault) {
-	engine := rhai.NewEngine()
-	engine.Syntax.Strict = true // as it is evaluated: see package condition
-	names := rhai.NewScope().SetConst("params", value.Unit).SetConst("needs", value.Unit)
 	for i := range b.Steps {
 		// Cut, so that what is missing at the end is missed there.
 		when := strings.TrimRight(b.Steps[i].When, " \t\r\n")
 		if when == "" || len(when) > domain.MaxWhenBytes {
 			continue
 		}
-		_, err := engine.CompileExpression(when, names)
+		_, err := CompileWhen(when)
 		if err == nil {
 			continue
 		}

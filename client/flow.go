@@ -1,16 +1,12 @@
 package client
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -149,77 +145,28 @@ func (c *Client) DeleteFlow(ctx context.Context, tenant domain.TenantID, id doma
 //
 // Errors: what each returns, [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Client) WatchFlow(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(api.FlowView) error) (api.FlowView, error) {
-	w := flowWatcher{client: c, path: flowPath(tenant, id) + "/wait", each: each}
-	for {
-		err := w.once(ctx)
-		switch {
-		case w.end != nil:
-			return *w.end, nil
-		case w.refused != nil:
-			return api.FlowView{}, w.refused
-		case ctx.Err() != nil:
-			return api.FlowView{}, ctx.Err()
-		case err != nil && !errors.Is(err, domain.ErrUnavailable):
-			return api.FlowView{}, err
+	var last api.FlowView
+	s := stream{client: c, path: flowPath(tenant, id) + "/wait", of: "flow"}
+	s.take = func(e event) error {
+		if e.name != "flow" && e.name != "end" {
+			return nil
 		}
-		if !w.pauses.next(ctx) {
-			return api.FlowView{}, cmp.Or(ctx.Err(), err)
+		var v api.FlowView
+		if err := json.Unmarshal(e.data, &v); err != nil {
+			return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
 		}
-	}
-}
-
-// flowWatcher follows one flow over as many connections as it takes.
-type flowWatcher struct {
-	client  *Client
-	path    string
-	each    func(api.FlowView) error
-	pauses  pauses
-	end     *api.FlowView
-	refused error
-}
-
-// once reads one connection to its end.
-func (w *flowWatcher) once(ctx context.Context) error {
-	h := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
-	resp, err := w.client.send(ctx, http.MethodGet, w.path, nil, nil, h)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if t := resp.Header.Get("Content-Type"); !strings.HasPrefix(t, "text/event-stream") {
-		return fmt.Errorf("follow %s: %s answered %q, want text/event-stream", w.path, w.client.where, t)
-	}
-	w.pauses.met = true
-	err = readEvents(bufio.NewReaderSize(resp.Body, 16<<10), w.event)
-	switch {
-	case w.end != nil || w.refused != nil:
-		return nil
-	case errors.Is(err, errBadEvent):
-		return fmt.Errorf("follow %s: %w", w.path, err)
-	case err == nil:
-		return domain.Unavailablef("%s ended the stream before the flow ended", w.client.where)
-	}
-	return w.client.unreachable(ctx, err)
-}
-
-func (w *flowWatcher) event(e event) error {
-	if e.name != "flow" && e.name != "end" {
-		return nil
-	}
-	var v api.FlowView
-	if err := json.Unmarshal(e.data, &v); err != nil {
-		return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
-	}
-	w.pauses.tries = 0
-	if w.each != nil {
-		if err := w.each(v); err != nil {
-			w.refused = err
+		s.wentOn("")
+		if each != nil {
+			if err := each(v); err != nil {
+				return err
+			}
+		}
+		if e.name == "end" {
+			last = v
 			return errDone
 		}
+		return nil
 	}
-	if e.name == "end" {
-		w.end = &v
-		return errDone
-	}
-	return nil
+	err := s.follow(ctx) // sets last
+	return last, err
 }

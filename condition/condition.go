@@ -38,7 +38,8 @@ type Condition struct {
 
 // Compile reads a condition over names.
 //
-// Errors: [domain.ErrInvalid] with line, column, and what is wrong.
+// Errors: [domain.ErrInvalid] with line, column, and what is wrong; it wraps
+// the *[rhai.Error], but for a text that is too long.
 func Compile(text string, names ...string) (*Condition, error) {
 	if len(text) > MaxBytes {
 		return nil, domain.Invalidf("the condition has %d bytes, the limit is %d", len(text), MaxBytes)
@@ -49,10 +50,16 @@ func Compile(text string, names ...string) (*Condition, error) {
 	}
 	s, err := engine().CompileExpression(text, scope)
 	if err != nil {
-		return nil, domain.Invalidf("%v", err)
+		return nil, compileError{err}
 	}
 	return &Condition{s, names}, nil
 }
+
+// compileError is of the kind [domain.ErrInvalid], and keeps what the compiler
+// said, which has a position.
+type compileError struct{ error }
+
+func (e compileError) Unwrap() []error { return []error{domain.ErrInvalid, e.error} }
 
 // Holds evaluates the condition; values are those of its names, in order.
 //

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/archive"
-	"github.com/ramet-run/ramet/condition"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -249,7 +249,7 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 			return domain.Invalidf("step %s: at %q: no bus is configured by which jobs could go to another context", s.Name, s.At)
 		}
 		if s.When != "" {
-			if _, err := condition.Compile(s.When, whenNames...); err != nil {
+			if _, err := blueprint.CompileWhen(s.When); err != nil {
 				return domain.Invalidf("step %s: when: %v", s.Name, err)
 			}
 		}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
@@ -303,75 +301,6 @@ func jobStatus(j *domain.Job) Status {
 	return Errored
 }
 
-// Filter says which flows to list. Zero fields do not filter.
-type Filter struct {
-	Status    domain.FlowStatus
-	Reason    domain.FlowReason
-	Blueprint string
-	Trigger   string
-	Caller    domain.ActorID
-}
-
-func (f Filter) matches(fl *domain.Flow) bool {
-	return (f.Status == "" || f.Status == fl.Status) && (f.Reason == "" || f.Reason == fl.Reason) && (f.Blueprint == "" || f.Blueprint == fl.Blueprint) &&
-		(f.Trigger == "" || f.Trigger == fl.Trigger) && (f.Caller == 0 || f.Caller == fl.CallerID)
-}
-
-// listPage is how many records are looked at for one page of a list.
-const listPage = 500
-
-// List pages through a context's flows, in the board's own order, without
-// their jobs, environments, params and results. Pass "" as cursor first, then
-// what came back, until that is "". A page may be empty while more is to come.
-func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]domain.Flow, string, error) {
-	space := layout.SpaceOf(tenant)
-	keys, next, err := e.board.Keys(ctx, space, layout.FlowPrefix, cursor, listPage)
-	if err != nil {
-		return nil, "", err
-	}
-	recs, err := e.board.GetFields(ctx, space, layout.FlowLine, keys...)
-	if err != nil {
-		return nil, "", err
-	}
-	var flows []domain.Flow
-	var at []int // flows whose progress is counted by their jobs
-	var waits []string
-	for i, r := range recs {
-		id, err := domain.ParseFlowKey(keys[i])
-		if r == nil || err != nil {
-			continue
-		}
-		fl, _ := layout.DecodeFlow(keys[i], r)
-		fl.ID = id
-		if f.matches(&fl) {
-			if !fl.Stepped && !fl.Final() {
-				at, waits = append(at, len(flows)), append(waits, layout.FlowWaits(id), layout.FlowState(id))
-			}
-			flows = append(flows, fl)
-		}
-	}
-	return flows, next, e.countProgress(ctx, space, flows, at, waits)
-}
-
-// countProgress fills in the progress of plain flows: what has ended of all.
-func (e *Engine) countProgress(ctx context.Context, space board.Space, flows []domain.Flow, at []int, keys []string) error {
-	if len(at) == 0 {
-		return nil
-	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.WaitsPlain, layout.FlowStateCount}, keys...)
-	if err != nil {
-		return err
-	}
-	for n, i := range at {
-		left, err1 := strconv.Atoi(recs[2*n].Get(layout.WaitsPlain))
-		count, err2 := strconv.Atoi(recs[2*n+1].Get(layout.FlowStateCount))
-		if err1 == nil && err2 == nil && count > 0 {
-			flows[i].Progress = progressText(float64(count-left) / float64(count))
-		}
-	}
-	return nil
-}
-
 // Plan reads the blueprint that a flow runs by; nil where it was made of jobs.
 //
 // Errors: [domain.ErrNotFound].
@@ -386,73 +315,4 @@ func (e *Engine) Plan(ctx context.Context, tenant domain.TenantID, id domain.Flo
 		return nil, err
 	}
 	return plan.Blueprint, nil
-}
-
-// Wait returns the flow once it has ended; each, if not nil, is called with
-// how it stands whenever that may have changed.
-//
-// Errors: [domain.ErrNotFound]; the context's; what each returns.
-func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(View) error) (View, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	space := layout.SpaceOf(tenant)
-	key := domain.FlowKey(id)
-	events, err := e.board.Watch(ctx, space, key)
-	if err != nil {
-		return View{}, err
-	}
-	poll := time.NewTicker(waitPoll)
-	defer poll.Stop()
-	var tick <-chan time.Time
-	if each != nil {
-		often := time.NewTicker(watchPoll)
-		defer often.Stop()
-		tick = often.C
-	}
-	for {
-		v, err := e.waitLook(ctx, tenant, id, each)
-		if err != nil || v.Final() {
-			return v, err
-		}
-		select {
-		case _, open := <-events:
-			if !open {
-				return v, context.Cause(ctx)
-			}
-		case <-tick:
-		case <-poll.C:
-		case <-ctx.Done():
-			return v, ctx.Err()
-		}
-	}
-}
-
-const (
-	// waitPoll is how often Wait looks without being told: the net under a watch.
-	waitPoll = 15 * time.Second
-	// watchPoll is how often somebody who watches is shown how far it is: the
-	// jobs of a plain flow do not touch its record.
-	watchPoll = 250 * time.Millisecond
-)
-
-// waitLook reads the flow: all of it for each, its record alone otherwise.
-func (e *Engine) waitLook(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(View) error) (View, error) {
-	if each == nil {
-		key := domain.FlowKey(id)
-		recs, err := e.board.GetFields(ctx, layout.SpaceOf(tenant), []string{layout.FlowStatus}, key)
-		if err != nil {
-			return View{}, err
-		}
-		if recs[0] == nil {
-			return View{}, missing(place{layout.SpaceOf(tenant), id})
-		}
-		if !domain.FlowStatus(recs[0].Get(layout.FlowStatus)).Final() {
-			return View{}, nil
-		}
-	}
-	v, err := e.Show(ctx, tenant, id)
-	if err == nil && each != nil {
-		err = each(v)
-	}
-	return v, err
 }

@@ -3,12 +3,10 @@ package flow
 import (
 	"context"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/rhai/value"
 )
-
-// whenNames are what a step's `when` is about.
-var whenNames = []string{"params", "needs"}
 
 // needed is what a condition finds of a step before it.
 type needed struct {
@@ -18,7 +16,7 @@ type needed struct {
 
 // evalWhen evaluates a condition.
 func evalWhen(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer {
-	c, err := condition.Compile(text, whenNames...)
+	c, err := blueprint.CompileWhen(text)
 	if err != nil {
 		return WhenAnswer{Err: err.Error()}
 	}

@@ -32,7 +32,7 @@ var may = map[string][]string{
 	"work":      {"ban", "board", "layout", "script"},
 	"object":    {"board", "layout", "identity"},
 	"condition": {"rhai", "rhai/value"},
-	"blueprint": {"board", "layout", "rhai", "rhai/syntax", "rhai/value"},
+	"blueprint": {"board", "condition", "layout", "rhai"},
 	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value"},
 	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
 	"telemetry": {},

@@ -1,0 +1,387 @@
+package domain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing that is wrong in a document: where, as a path of field
+// names and indexes ("steps[2].needs[0]"), and what would be right.
+type Fault struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+	// Line and Column count from 1; 0 where the document's text is not known.
+	Line   int `json:"line,omitzero"`
+	Column int `json:"column,omitzero"`
+}
+
+// String says it in a line.
+func (f Fault) String() string {
+	text := f.Text
+	if f.Path != "" {
+		text = f.Path + ": " + text
+	}
+	if f.Line > 0 {
+		return fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
+	}
+	return text
+}
+
+// Validate checks a blueprint and says the first thing that is wrong.
+//
+// Errors: [ErrInvalid].
+func (b *Blueprint) Validate() error {
+	if faults := b.Check(); len(faults) > 0 {
+		more := ""
+		if n := len(faults) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more)", n)
+		}
+		return Invalidf("blueprint %q: %s%s", b.Name, faults[0], more)
+	}
+	return nil
+}
+
+// maxFaults bounds what Check says: nobody reads more.
+const maxFaults = 50
+
+// Check finds all that is wrong with a blueprint, but for the `when`
+// expressions, which are compiled elsewhere.
+func (b *Blueprint) Check() []Fault {
+	c := checker{b: b, steps: make(map[string]int, len(b.Steps))}
+	c.head()
+	for i := range b.Steps {
+		c.name(i)
+	}
+	for i := range b.Steps {
+		c.step(i)
+	}
+	c.circle()
+	c.output()
+	return c.faults
+}
+
+type checker struct {
+	b      *Blueprint
+	steps  map[string]int // by name
+	faults []Fault
+}
+
+func (c *checker) fault(path, format string, args ...any) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, Fault{Path: path, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// err adds what a validator says.
+func (c *checker) err(path string, err error) {
+	if err != nil {
+		c.fault(path, "%s", err)
+	}
+}
+
+func (c *checker) head() {
+	b := c.b
+	c.err("name", ValidateName("name", b.Name))
+	if b.Version < 0 || b.Version > MaxVersion {
+		c.fault("version", "%d: want 1 to %d, or none for the next", b.Version, MaxVersion)
+	}
+	c.summary("summary", b.Summary)
+	c.priority("priority", b.Priority)
+	if b.MaxParallel < 0 {
+		c.fault("max_parallel", "%d: want 1 or more, or 0 for no bound", b.MaxParallel)
+	}
+	if b.OnError != "" && b.OnError != OnErrorAbort && b.OnError != OnErrorContinue {
+		c.fault("on_error", "%q: want abort or continue", b.OnError)
+	}
+	c.params("params", b.Params)
+	c.env("env", b.Env)
+	switch n := len(b.Steps); {
+	case n == 0:
+		c.fault("steps", "there are none: want at least one")
+	case n > MaxSteps:
+		c.fault("steps", "%d steps, the limit is %d", n, MaxSteps)
+	}
+}
+
+func (c *checker) summary(path, text string) {
+	if len(text) > MaxSummaryBytes {
+		c.fault(path, "%d bytes, the limit is %d", len(text), MaxSummaryBytes)
+	}
+}
+
+func (c *checker) priority(path string, p int) {
+	if p < 0 || p > MaxPriority {
+		c.fault(path, "%d: want 0 to %d", p, MaxPriority)
+	}
+}
+
+// Maps are gone through in order, so that the same faults are told each time.
+
+func (c *checker) params(path string, params map[string]string) {
+	before := len(c.faults)
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		c.err(path+"."+name, validateParam(name, params[name]))
+	}
+	if len(c.faults) == before {
+		c.err(path, ValidateParams(params))
+	}
+}
+
+func (c *checker) env(path string, env map[string]string) {
+	before := len(c.faults)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if fault := envFault(name, env[name]); fault != "" {
+			c.fault(path+"."+name, "%s", fault)
+		}
+	}
+	if len(c.faults) == before {
+		c.err(path, ValidateEnv(env))
+	}
+}
+
+func (c *checker) affinity(path string, labels map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		c.err(path+"."+name, ValidateName("label", name))
+		if n := len(labels[name]); n > MaxNameBytes {
+			c.fault(path+"."+name, "%d bytes, the limit is %d", n, MaxNameBytes)
+		}
+	}
+}
+
+func (c *checker) name(i int) {
+	s := &c.b.Steps[i]
+	path := fmt.Sprintf("steps[%d].name", i)
+	if err := ValidateName("name", s.Name); err != nil {
+		c.err(path, err)
+		return
+	}
+	if first, twice := c.steps[s.Name]; twice {
+		c.fault(path, "%q is the name of steps[%d] too: each step needs its own", s.Name, first)
+		return
+	}
+	c.steps[s.Name] = i
+}
+
+func (c *checker) step(i int) {
+	s := &c.b.Steps[i]
+	at := func(field string) string { return fmt.Sprintf("steps[%d].%s", i, field) }
+	c.kind(s, at)
+	c.summary(at("summary"), s.Summary)
+	c.priority(at("priority"), s.Priority)
+	c.params(at("params"), s.Params)
+	c.env(at("env"), s.Env)
+	if s.Retries < 0 || s.Retries > 255 {
+		c.fault(at("retries"), "%d: want 0 to 255", s.Retries)
+	}
+	if s.Timeout > MaxTimeout {
+		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, MaxTimeout)
+	}
+	if s.Phase < 0 || s.Phase > MaxPhase {
+		c.fault(at("phase"), "%d: want 0 to %d", s.Phase, MaxPhase)
+	}
+	if s.Weight < 0 || s.Weight > MaxStepWeight {
+		c.fault(at("weight"), "%d: want 1 to %d", s.Weight, MaxStepWeight)
+	}
+	if len(s.When) > MaxWhenBytes {
+		c.fault(at("when"), "%d bytes, the limit is %d", len(s.When), MaxWhenBytes)
+	}
+	c.affinity(at("affinity"), s.Affinity)
+	c.needs(i, s)
+}
+
+func (c *checker) kind(s *Step, at func(string) string) {
+	kind := s.KindOr()
+	if !slices.Contains(StepKinds, kind) {
+		c.fault(at("kind"), "%q: want single, shard, pack, approval or effect", kind)
+		return
+	}
+	runs := kind == StepSingle || kind == StepShard || kind == StepPack
+	switch {
+	case runs && s.Script == "":
+		c.fault(at("script"), "a step of kind %s needs a script", kind)
+	case runs && len(s.Script) > MaxScriptBytes:
+		c.fault(at("script"), "%d bytes, the limit is %d", len(s.Script), MaxScriptBytes)
+	case strings.IndexByte(s.Script, 0) >= 0:
+		c.fault(at("script"), "it has a NUL byte")
+	case !runs && s.Script != "":
+		c.fault(at("script"), "a step of kind %s has no script", kind)
+	}
+	if runs {
+		c.err(at("script_type"), s.ScriptType.Validate())
+	}
+	if s.Shard != nil && kind != StepShard {
+		c.fault(at("shard"), "the step is of kind %s", kind)
+	}
+	if s.Pack != nil && kind != StepPack {
+		c.fault(at("pack"), "the step is of kind %s", kind)
+	}
+	if s.Effect != nil && kind != StepEffect {
+		c.fault(at("effect"), "the step is of kind %s", kind)
+	}
+	switch kind {
+	case StepShard:
+		c.shard(s.Shard, at)
+	case StepPack:
+		c.pack(s.Pack, at)
+	case StepEffect:
+		if s.Effect == nil || s.Effect.Kind == "" || s.Effect.Target == "" {
+			c.fault(at("effect"), "a step of kind effect needs effect.kind and effect.target")
+			return
+		}
+		c.params(at("effect.params"), s.Effect.Params)
+	}
+}
+
+func (c *checker) shard(s *Shard, at func(string) string) {
+	if s == nil {
+		c.fault(at("shard"), "a step of kind shard needs shard.count")
+		return
+	}
+	c.err(at("shard"), s.Validate())
+}
+
+// Validate checks how a step is split by index. A range without an index is
+// not wrong: such a step succeeds at once.
+//
+// Errors: [ErrInvalid].
+func (s *Shard) Validate() error {
+	switch {
+	case s.Count < 1 || s.Count > MaxShards:
+		return Invalidf("count %d: want 1 to %d", s.Count, MaxShards)
+	case s.Start < 0:
+		return Invalidf("start %d: want 0 or more", s.Start)
+	}
+	return validateWindow(s.Window)
+}
+
+func validateWindow(w int) error {
+	if w < 0 || w > MaxWindow {
+		return Invalidf("window %d: want 1 to %d", w, MaxWindow)
+	}
+	return nil
+}
+
+func (c *checker) pack(p *Pack, at func(string) string) {
+	if p == nil {
+		c.fault(at("pack"), "a step of kind pack needs pack.size, and pack.end or pack.endless")
+		return
+	}
+	c.err(at("pack"), p.Validate())
+}
+
+// Validate checks how a step is split by ranges. The end may be missing where
+// it is computed before the step starts.
+//
+// Errors: [ErrInvalid].
+func (p *Pack) Validate() error {
+	switch {
+	case p.Size < 1:
+		return Invalidf("size %d: want 1 or more", p.Size)
+	case p.Start < 0:
+		return Invalidf("start %d: want 0 or more", p.Start)
+	case p.End != nil && *p.End < -1:
+		return Invalidf("end %d: want 0 or more, or -1 for none", *p.End)
+	case p.End != nil && p.Endless:
+		return Invalidf("it has an end and is endless; want one of them")
+	case p.FirstID < 0:
+		return Invalidf("first_id %d: want 0 or more", p.FirstID)
+	}
+	return validateWindow(p.Window)
+}
+
+func (c *checker) needs(i int, s *Step) {
+	if len(s.Needs) > MaxDependends {
+		c.fault(fmt.Sprintf("steps[%d].needs", i), "%d steps, the limit is %d", len(s.Needs), MaxDependends)
+		return
+	}
+	for k, need := range s.Needs {
+		path := fmt.Sprintf("steps[%d].needs[%d]", i, k)
+		on, known := c.steps[need]
+		switch {
+		case need == s.Name:
+			c.fault(path, "the step needs itself")
+		case !known:
+			c.fault(path, "there is no step %q%s", need, c.meant(need))
+		case slices.Contains(s.Needs[:k], need):
+			c.fault(path, "%q is named twice", need)
+		case c.b.Steps[on].Phase > s.Phase:
+			c.fault(path, "%q is of phase %d, which comes after this step's phase %d", need, c.b.Steps[on].Phase, s.Phase)
+		}
+	}
+}
+
+// maxMeant bounds among how many steps a similar name is looked for.
+const maxMeant = 1000
+
+// meant suggests a step with a similar name.
+func (c *checker) meant(name string) string {
+	if len(c.faults) >= maxFaults {
+		return ""
+	}
+	names := make([]string, 0, min(len(c.b.Steps), maxMeant))
+	for i := range c.b.Steps[:cap(names)] {
+		names = append(names, c.b.Steps[i].Name)
+	}
+	if known := Nearest(name, names); known != "" {
+		return fmt.Sprintf("; did you mean %q?", known)
+	}
+	return ""
+}
+
+// circle finds steps that need each other.
+func (c *checker) circle() {
+	if len(c.faults) > 0 {
+		return
+	}
+	const unseen, open, done = 0, 1, 2
+	state := make([]int, len(c.b.Steps))
+	type frame struct{ step, next int }
+	for root := range c.b.Steps {
+		if state[root] != unseen {
+			continue
+		}
+		stack := []frame{{step: root}}
+		state[root] = open
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			needs := c.b.Steps[top.step].Needs
+			if top.next == len(needs) {
+				state[top.step] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			on := c.steps[needs[top.next]]
+			top.next++
+			switch state[on] {
+			case open:
+				names := ""
+				for _, f := range stack {
+					if f.step == on || names != "" {
+						names += c.b.Steps[f.step].Name + " -> "
+					}
+				}
+				c.fault(fmt.Sprintf("steps[%d].needs", on), "steps need each other in a circle: %s%s", names, c.b.Steps[on].Name)
+				return
+			case unseen:
+				state[on] = open
+				stack = append(stack, frame{step: on})
+			}
+		}
+	}
+}
+
+func (c *checker) output() {
+	for _, name := range slices.Sorted(maps.Keys(c.b.Output)) {
+		from, path := c.b.Output[name], "output."+name
+		step, key, ok := strings.Cut(from, ".")
+		if !ok || key == "" {
+			c.fault(path, "%q: want \"<step>.<key>\"", from)
+			continue
+		}
+		if _, known := c.steps[step]; !known {
+			c.fault(path, "there is no step %q%s", step, c.meant(step))
+		}
+	}
+}
