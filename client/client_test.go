@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,10 +21,16 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// open makes a client of a node that answers with h.
+// open makes a client of a node that answers with h, one request after the
+// other: h may count them.
 func open(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
-	s := httptest.NewServer(h)
+	var mu sync.Mutex
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		h(w, r)
+	}))
 	t.Cleanup(s.Close)
 	c, err := client.New(client.Config{URL: s.URL + "/", Token: func(context.Context) (string, error) { return "secret", nil }})
 	if err != nil {
