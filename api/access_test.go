@@ -2,132 +2,36 @@ package api_test
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
 
-// who may use which operation, by hand: operator (in no list), admin,
-// executor, reader, stranger.
-var allowed = map[string]string{
-	"job.submit":         "-a---",
-	"job.list":           "-aer-",
-	"job.show":           "-aer-",
-	"job.logs":           "-aer-",
-	"job.wait":           "-aer-",
-	"job.cancel":         "-a---",
-	"job.retry":          "-a---",
-	"job.explain":        "-aer-",
-	"flow.submit":        "-a---",
-	"flow.list":          "-aer-",
-	"flow.show":          "-aer-",
-	"flow.wait":          "-aer-",
-	"flow.graph":         "-aer-",
-	"flow.explain":       "-aer-",
-	"flow.cancel":        "-a---",
-	"flow.retry":         "-a---",
-	"flow.skip":          "-a---",
-	"flow.approve":       "-a---",
-	"flow.reject":        "-a---",
-	"flow.update":        "-a---",
-	"flow.pause":         "-a---",
-	"flow.resume":        "-a---",
-	"flow.delete":        "-a---",
-	"archive.search":     "-aer-",
-	"archive.export":     "-aer-",
-	"archive.show":       "-aer-",
-	"prerequisite.meet":  "-ae--",
-	"blueprint.apply":    "-a---",
-	"blueprint.list":     "-aer-",
-	"blueprint.show":     "-aer-",
-	"blueprint.versions": "-aer-",
-	"blueprint.diff":     "-aer-",
-	"blueprint.graph":    "-aer-",
-	"blueprint.delete":   "-a---",
-	"blueprint.schema":   "oaers",
-	"context.create":     "o----",
-	"context.list":       "oaers",
-	"context.show":       "oaer-",
-	"actor.create":       "o----",
-	"actor.list":         "o----",
-	"actor.show":         "oaers",
-	"runner.list":        "oaers",
-	"node.info":          "oaers",
-	"audit.run":          "-a---",
-	"schedule.apply":     "-a---",
-	"schedule.list":      "-aer-",
-	"schedule.show":      "-aer-",
-	"schedule.preview":   "-aer-",
-	"schedule.delete":    "-a---",
-	"schedule.pause":     "-a---",
-	"schedule.resume":    "-a---",
-	"schedule.trigger":   "-a---",
-	"routine.list":       "-aer-",
-	"routine.apply":      "-a---",
-	"routine.show":       "-aer-",
-	"routine.delete":     "-a---",
-	"routine.pause":      "-a---",
-	"routine.resume":     "-a---",
-	"routine.run":        "-a---",
-	"duty.show":          "oaers",
-	"duty.set":           "o----",
-	"duty.clear":         "o----",
-	"ban.set":            "-a---",
-	"ban.list":           "-aer-",
-	"ban.lift":           "-a---",
-	"ban.set_all":        "o----",
-	"ban.list_all":       "o----",
-	"ban.lift_all":       "o----",
-}
-
-// fill gives parameters what any of them may need.
-func fill(t *testing.T, params any, tenant domain.TenantID) {
-	t.Helper()
-	v := reflect.ValueOf(params).Elem()
-	for name, value := range map[string]any{"Context": tenant, "In": tenant, "Caller": admin, "ID": uint64(1), "Actor": admin, "Name": "go", "TimeoutMs": 1} {
-		f := v.FieldByName(name)
-		switch v.Type() {
-		case reflect.TypeFor[api.SubmitParams]():
-			if name != "Context" {
-				continue
-			}
-		case reflect.TypeFor[api.ListRunnersParams](): // the context there is more than the table's right
-			continue
-		}
-		if !f.IsValid() {
-			continue
-		}
-		switch {
-		case f.Kind() == reflect.Uint32:
-			f.SetUint(reflect.ValueOf(value).Convert(reflect.TypeFor[uint64]()).Uint())
-		case f.Kind() == reflect.Int64:
-			f.SetInt(int64(value.(int)))
-		case f.Kind() == reflect.String:
-			f.SetString(value.(string))
-		}
-	}
-}
-
 func TestWhoMayUseWhichOperation(t *testing.T) {
-	actors := map[byte]domain.ActorID{'o': operator, 'a': admin, 'e': executor, 'r': reader, 's': stranger}
-	if len(allowed) != len(api.Operations) {
-		t.Errorf("%d operations have a row here, of %d", len(allowed), len(api.Operations))
+	for _, fault := range apitest.Faults() {
+		t.Error(fault)
 	}
 	for _, o := range api.Operations {
 		t.Run(o.Name, func(t *testing.T) {
-			for letter, actor := range actors {
+			for _, who := range apitest.Everybody {
 				r := newRig(t)
 				r.submit(1, nil)
 				params := o.NewParams()
-				fill(t, params, house)
-				_, err := o.Call(t.Context(), r.api.As(actor), params)
-				want := strings.ContainsRune(allowed[o.Name], rune(letter))
-				if forbidden := errors.Is(err, domain.ErrForbidden); forbidden == want {
-					t.Errorf("actor %d: got %v, want allowed %v", actor, err, want)
+				apitest.Fill(params, who.Context)
+				_, err := o.Call(t.Context(), r.api.As(who.Actor), params)
+				if forbidden := errors.Is(err, domain.ErrForbidden); forbidden == who.May(o.Name) {
+					t.Errorf("%s: got %v, want allowed %v", who.Name, err, who.May(o.Name))
+				}
+				if o.Stream == nil || who.May(o.Name) { // a stream that may be followed might not end
+					continue
+				}
+				emit := func(e api.Event) error { t.Errorf("%s: got event %s", who.Name, e.Name); return nil }
+				if err := o.Stream(t.Context(), r.api.As(who.Actor), params, emit); !errors.Is(err, domain.ErrForbidden) {
+					t.Errorf("%s, stream: got %v", who.Name, err)
 				}
 			}
 		})
@@ -140,7 +44,7 @@ func TestTheTableSaysTheRight(t *testing.T) {
 	for _, o := range api.Operations {
 		r := newRig(t)
 		params := o.NewParams()
-		fill(t, params, house)
+		apitest.Fill(params, house)
 		r.asked = nil
 		_, _ = o.Call(t.Context(), r.api.As(stranger), params)
 		check := func(how string) {
@@ -175,11 +79,11 @@ func TestMissingAndForbiddenReadTheSame(t *testing.T) {
 			continue
 		}
 		there, missing := o.NewParams(), o.NewParams()
-		fill(t, there, house)
-		fill(t, missing, 9)
+		apitest.Fill(there, house)
+		apitest.Fill(missing, apitest.Missing)
 		_, err1 := o.Call(t.Context(), r.api.As(stranger), there)
 		_, err2 := o.Call(t.Context(), r.api.As(stranger), missing)
-		if err1 == nil || err2 == nil || strings.ReplaceAll(err1.Error(), "7", "9") != err2.Error() {
+		if err1 == nil || err2 == nil || strings.ReplaceAll(err1.Error(), "context 7", "context 99") != err2.Error() {
 			t.Errorf("%s: got %v and %v", o.Name, err1, err2)
 		}
 	}
@@ -230,5 +134,39 @@ func TestAnExecutorReadsTheEnvOfAJobItHolds(t *testing.T) {
 	j, err := r.api.As(executor).ShowJob(t.Context(), api.JobParams{Context: house, Caller: admin, ID: 1})
 	if err != nil || j.EnvVars["TOKEN"] != "secret" {
 		t.Errorf("got %+v, %v", j, err)
+	}
+}
+
+// TestARightThatIsTakenAwayEndsWhatWaits takes a reader's right while it waits
+// for a job, which then ends: neither a call nor a stream tells it how.
+func TestARightThatIsTakenAwayEndsWhatWaits(t *testing.T) {
+	for name, wait := range map[string]func(r *rig, p api.WaitParams) error{
+		"a call": func(r *rig, p api.WaitParams) error {
+			_, err := r.api.As(reader).WaitJob(r.Context(), p)
+			return err
+		},
+		"a stream": func(r *rig, p api.WaitParams) error {
+			return api.Named("job.wait").Stream(r.Context(), r.api.As(reader), &p, func(e api.Event) error {
+				r.Errorf("got event %s", e.Name)
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.submit(1, nil)
+			p := api.WaitParams{JobParams: api.JobParams{Context: house, Caller: admin, ID: 1}}
+			r.answered = func() {
+				if _, _, err := r.registry.Revoke(t.Context(), house, reader, ""); err != nil {
+					t.Error(err)
+				}
+				if _, err := r.engine.Cancel(t.Context(), house, p.Key(), admin); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := wait(r, p); !errors.Is(err, domain.ErrForbidden) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

@@ -25,8 +25,22 @@ func (c Caller) CreateActor(ctx context.Context, p CreateActorParams) (CreatedAc
 	if err := c.mayHere(ctx, identity.Administrate, "actor"); err != nil {
 		return CreatedActor{}, err
 	}
-	a, existing, err := c.api.parts.Directory.CreateActor(ctx, p.Actor)
+	a, existing, err := c.api.parts.Directory.As(c.actor).CreateActor(ctx, p.Actor)
 	return CreatedActor{a, existing}, err
+}
+
+// UpdateActorParams are those of actor.update: what is to be changed.
+type UpdateActorParams struct {
+	Actor domain.ActorID `json:"-" path:"actor"`
+	domain.ActorChange
+}
+
+// UpdateActor gives an actor another key, or other addresses.
+func (c Caller) UpdateActor(ctx context.Context, p UpdateActorParams) (domain.Actor, error) {
+	if err := c.mayHere(ctx, identity.Administrate, domain.Actor{ID: p.Actor}.Key()); err != nil {
+		return domain.Actor{}, err
+	}
+	return c.api.parts.Directory.As(c.actor).UpdateActor(ctx, p.Actor, p.ActorChange)
 }
 
 // ActorParams name an actor.

@@ -27,12 +27,18 @@ type Jobs interface {
 
 // Directory is what the operations need of the registry.
 type Directory interface {
-	CreateActor(ctx context.Context, a domain.Actor) (made domain.Actor, existing bool, err error)
 	Actor(ctx context.Context, id domain.ActorID) (domain.Actor, error)
 	Actors(ctx context.Context, cursor string) (actors []domain.Actor, next string, err error)
-	CreateTenant(ctx context.Context, t domain.Tenant) (made domain.Tenant, existing bool, err error)
 	Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	Tenants(ctx context.Context, after domain.TenantID) ([]domain.TenantID, error)
+	// As is the registry for what an actor changes: the audit log keeps who.
+	As(actor domain.ActorID) *identity.Registry
+}
+
+// AuditLog keeps what was done by hand, and what was denied.
+type AuditLog interface {
+	identity.Recorder
+	Entries(ctx context.Context, tenant domain.TenantID, f identity.AuditFilter) (entries []domain.AuditEntry, more bool, err error)
 }
 
 // Access decides who may do what.
@@ -52,8 +58,10 @@ type Parts struct {
 	Jobs      Jobs
 	Directory Directory
 	Access    Access
-	Records   Records
-	Flows     Flows
+	// Audit keeps what was done by hand. Default: nothing is kept.
+	Audit   AuditLog
+	Records Records
+	Flows   Flows
 	// Blueprints keeps the templates of flows.
 	Blueprints Blueprints
 	Schedules  Schedules
@@ -61,8 +69,12 @@ type Parts struct {
 	Archive Archive
 	// Bans keeps what is held up.
 	Bans Bans
+	// Circles keeps queues of Rhai scripts.
+	Circles Circles
 	// Routines keeps what is run again and again.
 	Routines Routines
+	// Post sends and receives messages. Default: this node sends none.
+	Post Post
 	// Duties keeps the rules by which nodes lose roles.
 	Duties Duties
 	// Writable returns an error while the node may take nothing in. Default: it
@@ -92,6 +104,9 @@ func New(p Parts) *API {
 	if p.Archive == nil {
 		p.Archive = noArchive{}
 	}
+	if p.Audit == nil {
+		p.Audit = noAudit{}
+	}
 	return &API{parts: p, log: log}
 }
 
@@ -107,6 +122,7 @@ func (a *API) Info() Info { return a.parts.Info() }
 type Caller struct {
 	api   *API
 	actor domain.ActorID
+	first *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
 }
 
 // may asks for a right in a context and returns the context.
@@ -120,7 +136,11 @@ func (c Caller) may(ctx context.Context, verb identity.Verb, tenant domain.Tenan
 
 // mayAlways is may for what this node does whatever duties it has lost.
 func (c Caller) mayAlways(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
-	return c.api.parts.Access.CheckIn(ctx, identity.Ask{Actor: c.actor, Verb: verb, Tenant: tenant, Object: object})
+	ask := identity.Ask{Actor: c.actor, Verb: verb, Tenant: tenant, Object: object}
+	if c.first != nil && *c.first == (identity.Ask{}) {
+		*c.first = ask
+	}
+	return c.api.parts.Access.CheckIn(ctx, ask)
 }
 
 // mayHere asks for a right that concerns no context.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ramet-run/ramet/domain"
@@ -31,6 +32,8 @@ type BanSet struct {
 	UntilMs int64 `json:"until_ms,omitzero"`
 }
 
+func (p *BanSet) auditDetail() string { return string(p.Level) + ": " + p.Reason }
+
 // BanList lists bans.
 type BanList struct {
 	Bans []domain.Ban `json:"bans"`
@@ -44,7 +47,7 @@ type BanParams struct {
 
 // SetBan bans something of a context, or the context.
 func (c Caller) SetBan(ctx context.Context, p BanParams) (domain.Ban, error) {
-	if _, err := c.may(ctx, identity.Ban, p.In, banned(p.BanScope)); err != nil {
+	if _, err := c.may(ctx, identity.Ban, p.In, bannedIn(p.In, p.BanScope)); err != nil {
 		return domain.Ban{}, err
 	}
 	scope, err := scopeIn(p.In, p.BanScope)
@@ -115,6 +118,12 @@ func (c Caller) bannable(ctx context.Context, s domain.BanScope) error {
 // banned names a scope in the audit log.
 func banned(s domain.BanScope) string { return "ban:" + s.String() }
 
+// bannedIn is the same for a scope that need not name its context.
+func bannedIn(t domain.TenantID, s domain.BanScope) string {
+	s.Context = cmp.Or(s.Context, t)
+	return banned(s)
+}
+
 // scopeIn is a scope within a context: what is wider is the operator's.
 func scopeIn(t domain.TenantID, s domain.BanScope) (domain.BanScope, error) {
 	if s.Kind == domain.BanAll {
@@ -135,7 +144,7 @@ type LiftParams struct {
 
 // LiftBan ends a ban of a context.
 func (c Caller) LiftBan(ctx context.Context, p LiftParams) (domain.Ban, error) {
-	if _, err := c.may(ctx, identity.Ban, p.In, banned(p.BanScope)); err != nil {
+	if _, err := c.may(ctx, identity.Ban, p.In, bannedIn(p.In, p.BanScope)); err != nil {
 		return domain.Ban{}, err
 	}
 	scope, err := scopeIn(p.In, p.BanScope)

@@ -27,8 +27,55 @@ func (c Caller) CreateContext(ctx context.Context, p CreateContextParams) (Creat
 	if err := c.mayHere(ctx, identity.Administrate, "context"); err != nil {
 		return CreatedContext{}, err
 	}
-	t, existing, err := c.api.parts.Directory.CreateTenant(ctx, p.Tenant)
+	t, existing, err := c.api.parts.Directory.As(c.actor).CreateTenant(ctx, p.Tenant)
 	return CreatedContext{t, existing}, err
+}
+
+// GrantParams are those of context.grant and context.revoke.
+type GrantParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	Actor   domain.ActorID  `json:"actor"`
+	// Role is admin, executor or reader; to revoke, "" is all of them.
+	Role identity.Role `json:"role,omitzero"`
+}
+
+// GrantedContext is the answer: the context as it is now.
+type GrantedContext struct {
+	domain.Tenant
+	// Changed is false when it was so already.
+	Changed bool `json:"changed"`
+}
+
+// GrantContext gives an actor a role.
+func (c Caller) GrantContext(ctx context.Context, p GrantParams) (GrantedContext, error) {
+	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
+		return GrantedContext{}, err
+	}
+	t, changed, err := c.api.parts.Directory.As(c.actor).Grant(ctx, p.Context, p.Actor, p.Role)
+	return GrantedContext{t, changed}, err
+}
+
+// RevokeContext takes a role from an actor, or all it has.
+func (c Caller) RevokeContext(ctx context.Context, p GrantParams) (GrantedContext, error) {
+	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
+		return GrantedContext{}, err
+	}
+	t, changed, err := c.api.parts.Directory.As(c.actor).Revoke(ctx, p.Context, p.Actor, p.Role)
+	return GrantedContext{t, changed}, err
+}
+
+// UpdateContextParams are those of context.update: what is to be changed.
+type UpdateContextParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	domain.TenantChange
+}
+
+// UpdateContext changes a context's shares, and whether its executors submit.
+func (c Caller) UpdateContext(ctx context.Context, p UpdateContextParams) (domain.Tenant, error) {
+	if _, err := c.may(ctx, identity.Grant, p.Context, "context"); err != nil {
+		return domain.Tenant{}, err
+	}
+	return c.api.parts.Directory.As(c.actor).UpdateTenant(ctx, p.Context, p.TenantChange)
 }
 
 // ContextParams name a context.

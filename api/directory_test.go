@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -16,7 +17,7 @@ func TestContextsAreListedToThoseInThem(t *testing.T) {
 	if err != nil || made.ID == 0 || made.Existing {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	for actor, want := range map[domain.ActorID][]domain.TenantID{operator: {made.ID, house}, reader: {house}, stranger: {made.ID}} {
+	for actor, want := range map[domain.ActorID][]domain.TenantID{operator: {made.ID, house, apitest.Open, apitest.Elsewhere}, reader: {house, apitest.Open}, stranger: {made.ID}} {
 		list, err := r.api.As(actor).ListContexts(t.Context(), api.ListContextsParams{})
 		if err != nil || len(list.Contexts) != len(want) {
 			t.Errorf("actor %d: got %+v, %v, want %v", actor, list, err, want)

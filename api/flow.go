@@ -300,8 +300,7 @@ type WaitFlowParams struct {
 
 // WaitFlow waits for a flow's end for a while, and returns it as it stands then.
 func (c Caller) WaitFlow(ctx context.Context, p WaitFlowParams) (FlowView, error) {
-	t, err := c.mayFlow(ctx, identity.Read, p.FlowParams)
-	if err != nil {
+	if _, err := c.mayFlow(ctx, identity.Read, p.FlowParams); err != nil {
 		return FlowView{}, err
 	}
 	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
@@ -319,6 +318,10 @@ func (c Caller) WaitFlow(ctx context.Context, p WaitFlowParams) (FlowView, error
 	}
 	if err != nil {
 		return FlowView{}, err
+	}
+	t, err := c.mayFlow(ctx, identity.Read, p.FlowParams)
+	if err != nil {
+		return FlowView{}, err // the right was taken away meanwhile
 	}
 	return c.flowView(t, v), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
@@ -58,6 +59,10 @@ func (p *StepParams) check() error {
 		return domain.Invalidf("comment has %d bytes, the limit is %d", len(p.Comment), maxComment)
 	}
 	return nil
+}
+
+func (p *StepParams) auditDetail() string {
+	return strings.TrimSpace("step " + p.Step + " " + p.Comment)
 }
 
 func (c Caller) onStep(ctx context.Context, verb identity.Verb, p StepParams, order flow.Verb) (FlowDone, error) {

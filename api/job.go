@@ -36,7 +36,7 @@ func (in *JobInput) job(caller domain.ActorID, tenant domain.TenantID) (*domain.
 	return &domain.Job{
 		ID: in.ID, CallerID: caller, ContextID: tenant, Script: in.Script, ScriptType: in.ScriptType, Timeout: in.Timeout,
 		Retries: in.Retries, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
-		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID, Affinity: in.Affinity,
+		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID, Affinity: in.Affinity, At: in.At,
 	}, nil
 }
 
@@ -205,8 +205,7 @@ type WaitParams struct {
 
 // WaitJob waits for a job's end for a while, and returns it as it stands then.
 func (c Caller) WaitJob(ctx context.Context, p WaitParams) (*domain.Job, error) {
-	t, err := c.mayJob(ctx, identity.Read, p.JobParams)
-	if err != nil {
+	if _, err := c.mayJob(ctx, identity.Read, p.JobParams); err != nil {
 		return nil, err
 	}
 	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
@@ -224,6 +223,10 @@ func (c Caller) WaitJob(ctx context.Context, p WaitParams) (*domain.Job, error) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	t, err := c.mayJob(ctx, identity.Read, p.JobParams)
+	if err != nil {
+		return nil, err // the right was taken away meanwhile
 	}
 	return c.view(t, j), nil
 }

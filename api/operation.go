@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"fmt"
+	"strings"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
 
@@ -62,9 +64,9 @@ var Operations = []Operation{
 	op("job.wait", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}/wait", identity.Read, Caller.WaitJob,
 		"Wait until a job has ended.").streams(Caller.WatchJob),
 	op("job.cancel", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/cancel", identity.Cancel, Caller.CancelJob,
-		"End a job that waits; tell one that runs to stop."),
+		"End a job that waits; tell one that runs to stop.").byHand(),
 	op("job.retry", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/retry", identity.Retry, Caller.RetryJob,
-		"Start a job again that ended in error."),
+		"Start a job again that ended in error.").byHand(),
 	op("job.explain", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}/explain", identity.Read, Caller.ExplainJob,
 		"Say what a job waits for, who holds it, and what will wake it."),
 	op("flow.submit", "POST", "/v1/contexts/{context}/flows", identity.Create, Caller.SubmitFlows,
@@ -80,23 +82,23 @@ var Operations = []Operation{
 	op("flow.explain", "GET", "/v1/contexts/{context}/flows/{flow}/explain", identity.Read, Caller.ExplainFlow,
 		"Say what a flow waits for, who holds it, and what will wake it."),
 	op("flow.cancel", "POST", "/v1/contexts/{context}/flows/{flow}/cancel", identity.Cancel, Caller.CancelFlow,
-		"End what a flow has not begun, and tell what runs to stop."),
+		"End what a flow has not begun, and tell what runs to stop.").byHand(),
 	op("flow.retry", "POST", "/v1/contexts/{context}/flows/{flow}/retry", identity.Retry, Caller.RetryFlow,
-		"Start again what ended in error, keeping checkpoints; what failed too, if asked."),
+		"Start again what ended in error, keeping checkpoints; what failed too, if asked.").byHand(),
 	op("flow.skip", "POST", "/v1/contexts/{context}/flows/{flow}/skip", identity.Start, Caller.SkipStep,
-		"Skip a step that allows it, or accept one that ended badly."),
+		"Skip a step that allows it, or accept one that ended badly.").byHand(),
 	op("flow.approve", "POST", "/v1/contexts/{context}/flows/{flow}/approve", identity.Start, Caller.ApproveStep,
-		"Let a step succeed that waits for a decision."),
+		"Let a step succeed that waits for a decision.").byHand(),
 	op("flow.reject", "POST", "/v1/contexts/{context}/flows/{flow}/reject", identity.Start, Caller.RejectStep,
-		"Let a step fail that waits for a decision."),
+		"Let a step fail that waits for a decision.").byHand(),
 	op("flow.update", "POST", "/v1/contexts/{context}/flows/{flow}/update", identity.Create, Caller.UpdateFlow,
-		"Change sizes, windows, ends and retries of a flow that lives."),
+		"Change sizes, windows, ends and retries of a flow that lives.").byHand(),
 	op("flow.pause", "POST", "/v1/contexts/{context}/flows/{flow}/pause", identity.Cancel, Caller.PauseFlow,
-		"Hold a flow up: nothing more of it is begun."),
+		"Hold a flow up: nothing more of it is begun.").byHand(),
 	op("flow.resume", "POST", "/v1/contexts/{context}/flows/{flow}/resume", identity.Start, Caller.ResumeFlow,
-		"Let a flow go on that was paused."),
+		"Let a flow go on that was paused.").byHand(),
 	op("flow.delete", "DELETE", "/v1/contexts/{context}/flows/{flow}", identity.Delete, Caller.DeleteFlow,
-		"Remove a flow with its jobs; one that lives is cancelled first."),
+		"Remove a flow with its jobs; one that lives is cancelled first.").byHand(),
 	op("archive.search", "GET", "/v1/contexts/{context}/archive", identity.Read, Caller.SearchArchive,
 		"Search what has ended, newest first, by status, time, text and more."),
 	op("archive.export", "GET", "/v1/contexts/{context}/archive/export", identity.Read, Caller.ExportArchive,
@@ -104,7 +106,7 @@ var Operations = []Operation{
 	op("archive.show", "GET", "/v1/contexts/{context}/archive/{key}", identity.Read, Caller.ShowArchive,
 		"Show what has ended, with its log."),
 	op("prerequisite.meet", "POST", "/v1/contexts/{context}/prerequisites/meet", identity.Meet, Caller.MeetPrerequisite,
-		"Mark a prerequisite as met that no program can check."),
+		"Mark a prerequisite as met that no program can check.").byHand(),
 	op("schedule.apply", "POST", "/v1/contexts/{context}/schedules", identity.Create, Caller.ApplySchedule,
 		"Make a schedule, or change the one of that name."),
 	op("schedule.list", "GET", "/v1/contexts/{context}/schedules", identity.Read, Caller.ListSchedules,
@@ -114,13 +116,13 @@ var Operations = []Operation{
 	op("schedule.preview", "POST", "/v1/contexts/{context}/schedules/preview", identity.Read, Caller.PreviewSchedule,
 		"Say when a schedule would come, without storing it."),
 	op("schedule.delete", "DELETE", "/v1/contexts/{context}/schedules/{schedule}", identity.Delete, Caller.DeleteSchedule,
-		"Remove a schedule; its flows stay."),
+		"Remove a schedule; its flows stay.").byHand(),
 	op("schedule.pause", "POST", "/v1/contexts/{context}/schedules/{schedule}/pause", identity.Start, Caller.PauseSchedule,
-		"Keep a schedule from making flows."),
+		"Keep a schedule from making flows.").byHand(),
 	op("schedule.resume", "POST", "/v1/contexts/{context}/schedules/{schedule}/resume", identity.Start, Caller.ResumeSchedule,
-		"Let a paused schedule go on with its next time."),
+		"Let a paused schedule go on with its next time.").byHand(),
 	op("schedule.trigger", "POST", "/v1/contexts/{context}/schedules/{schedule}/trigger", identity.Start, Caller.TriggerSchedule,
-		"Make a flow of a schedule now."),
+		"Make a flow of a schedule now.").byHand(),
 	op("blueprint.apply", "POST", "/v1/contexts/{context}/blueprints", identity.Create, Caller.ApplyBlueprint,
 		"Store a blueprint (its fields, or its text in {\"text\": ...}) as the newest version of its name."),
 	op("blueprint.list", "GET", "/v1/contexts/{context}/blueprints", identity.Read, Caller.ListBlueprints,
@@ -134,7 +136,7 @@ var Operations = []Operation{
 	op("blueprint.graph", "GET", "/v1/contexts/{context}/blueprints/{name}/graph", identity.Read, Caller.GraphBlueprint,
 		"Give a blueprint's graph, or draw it as Mermaid, DOT or SVG."),
 	op("blueprint.delete", "DELETE", "/v1/contexts/{context}/blueprints/{name}", identity.Delete, Caller.DeleteBlueprint,
-		"Delete a blueprint with all its versions; its flows go on."),
+		"Delete a blueprint with all its versions; its flows go on.").byHand(),
 	op("blueprint.schema", "GET", "/v1/schemas/blueprint", identity.Know, Caller.BlueprintSchema,
 		"Give the JSON Schema of a blueprint's file, for editors."),
 	op("context.create", "POST", "/v1/contexts", identity.Administrate, Caller.CreateContext,
@@ -143,28 +145,42 @@ var Operations = []Operation{
 		"List the contexts in which the caller has a role."),
 	op("context.show", "GET", "/v1/contexts/{context}", identity.Read, Caller.ShowContext,
 		"Show a context with its lists."),
+	op("context.grant", "POST", "/v1/contexts/{context}/grant", identity.Grant, Caller.GrantContext,
+		"Give an actor a role in a context: admin, executor or reader."),
+	op("context.revoke", "POST", "/v1/contexts/{context}/revoke", identity.Grant, Caller.RevokeContext,
+		"Take a role from an actor, or all it has; every node acts by it within a second."),
+	op("context.update", "POST", "/v1/contexts/{context}/update", identity.Grant, Caller.UpdateContext,
+		"Change a context's weight and caps, and whether its executors may submit."),
 	op("actor.create", "POST", "/v1/actors", identity.Administrate, Caller.CreateActor,
 		"Register an actor by its public key."),
 	op("actor.list", "GET", "/v1/actors", identity.Administrate, Caller.ListActors,
 		"List all actors."),
 	op("actor.show", "GET", "/v1/actors/{actor}", identity.Know, Caller.ShowActor,
 		"Show an actor's public key."),
+	op("actor.update", "POST", "/v1/actors/{actor}/update", identity.Administrate, Caller.UpdateActor,
+		"Give an actor another key, or other addresses."),
 	op("runner.list", "GET", "/v1/runners", identity.Know, Caller.ListRunners,
 		"List runners: what they serve, what not and why, and what isolates their scripts."),
+	op("runner.show", "GET", "/v1/runners/{runner}", identity.Know, Caller.ShowRunner,
+		"Show one runner."),
+	op("node.list", "GET", "/v1/nodes", identity.Know, Caller.ListNodes,
+		"List the nodes of the board: what they are, and when they were last seen."),
+	op("node.show", "GET", "/v1/nodes/{node}", identity.Know, Caller.ShowNode,
+		"Show one node of the board."),
 	op("node.info", "GET", "/v1/info", identity.Know, Caller.NodeInfo,
 		"Show what node this is and how durable its board is."),
 	op("ban.set", "POST", "/v1/contexts/{context}/bans", identity.Ban, Caller.SetBan,
-		"Hold up a context, or a blueprint, flow, script type, routine or effect target in it: what runs goes on, what has not begun waits."),
+		"Hold up a context, or a blueprint, flow, script type, routine or effect target in it: what runs goes on, what has not begun waits.").byHand(),
 	op("ban.list", "GET", "/v1/contexts/{context}/bans", identity.Read, Caller.ListBans,
 		"List the bans that hold in a context."),
 	op("ban.lift", "POST", "/v1/contexts/{context}/bans/lift", identity.Ban, Caller.LiftBan,
-		"End a ban: what it held up goes on."),
+		"End a ban: what it held up goes on.").byHand(),
 	op("ban.set_all", "POST", "/v1/bans", identity.Administrate, Caller.SetBanAnywhere,
-		"Hold up everything, something in all contexts, or something in any context."),
+		"Hold up everything, something in all contexts, or something in any context.").byHand(),
 	op("ban.list_all", "GET", "/v1/bans", identity.Administrate, Caller.ListAllBans,
 		"List the bans of all contexts."),
 	op("ban.lift_all", "POST", "/v1/bans/lift", identity.Administrate, Caller.LiftBanAnywhere,
-		"End a ban of any context."),
+		"End a ban of any context.").byHand(),
 	op("routine.list", "GET", "/v1/contexts/{context}/routines", identity.Read, Caller.ListRoutines,
 		"List the routines of a context, and what the nodes do for all."),
 	op("routine.apply", "POST", "/v1/contexts/{context}/routines", identity.Create, Caller.ApplyRoutine,
@@ -172,21 +188,59 @@ var Operations = []Operation{
 	op("routine.show", "GET", "/v1/contexts/{context}/routines/{routine}", identity.Read, Caller.ShowRoutine,
 		"Show a routine and where its instances stand."),
 	op("routine.delete", "DELETE", "/v1/contexts/{context}/routines/{routine}", identity.Delete, Caller.DeleteRoutine,
-		"Take a routine away; a round under way is let end."),
+		"Take a routine away; a round under way is let end.").byHand(),
 	op("routine.pause", "POST", "/v1/contexts/{context}/routines/{routine}/pause", identity.Start, Caller.PauseRoutine,
-		"Let no more rounds of a routine begin."),
+		"Let no more rounds of a routine begin.").byHand(),
 	op("routine.resume", "POST", "/v1/contexts/{context}/routines/{routine}/resume", identity.Start, Caller.ResumeRoutine,
-		"Let a paused routine go on."),
+		"Let a paused routine go on.").byHand(),
 	op("routine.run", "POST", "/v1/contexts/{context}/routines/{routine}/run", identity.Start, Caller.RunRoutine,
-		"Let the next round of a routine begin now."),
+		"Let the next round of a routine begin now.").byHand(),
+	op("circle.list", "GET", "/v1/contexts/{context}/circles", identity.Read, Caller.ListCircles,
+		"List the circles of a context: how many tasks wait in each, and which nodes serve it."),
+	op("circle.submit", "POST", "/v1/contexts/{context}/circles/{circle}/tasks", identity.Create, Caller.SubmitTask,
+		"Put a Rhai script into a circle, to be run once by whoever serves it."),
+	op("circle.show", "GET", "/v1/contexts/{context}/tasks/{task}", identity.Read, Caller.ShowTask,
+		"Show a circle's task."),
+	op("circle.wait", "GET", "/v1/contexts/{context}/tasks/{task}/wait", identity.Read, Caller.WaitTask,
+		"Wait until a circle's task has ended."),
+	op("circle.explain", "GET", "/v1/contexts/{context}/tasks/{task}/explain", identity.Read, Caller.ExplainTask,
+		"Say what a circle's task waits for, and who holds it."),
+	op("circle.delete", "DELETE", "/v1/contexts/{context}/tasks/{task}", identity.Delete, Caller.DeleteTask,
+		"Take a circle's task away: from its circle while it waits, from its worker while it runs."),
 	op("duty.show", "GET", "/v1/duty", identity.Know, Caller.ShowDuty,
 		"Show the rules by which nodes lose roles, and what this node has lost."),
 	op("duty.set", "PUT", "/v1/duty", identity.Administrate, Caller.SetDuty,
-		"Put rules in place of those before: nodes follow within a second."),
+		"Put rules in place of those before: nodes follow within a second.").byHand(),
 	op("duty.clear", "DELETE", "/v1/duty", identity.Administrate, Caller.ClearDuty,
-		"Take all rules away: every node has all its roles."),
+		"Take all rules away: every node has all its roles.").byHand(),
 	op("audit.run", "POST", "/v1/contexts/{context}/audit", identity.Audit, Caller.RunAudit,
-		"Look for unfinished jobs that nothing would ever move, and repair what there is a rule for."),
+		"Look for unfinished jobs that nothing would ever move, and repair what there is a rule for.").byHand(),
+	op("message.send", "POST", "/v1/contexts/{context}/messages", identity.Create, Caller.SendMessage,
+		"Send a message to an actor, or jobs or a flow to another context, here or at a peer."),
+	op("message.list", "GET", "/v1/contexts/{context}/messages", identity.Read, Caller.ListMessages,
+		"List messages page by page, without texts, jobs and logs."),
+	op("message.show", "GET", "/v1/contexts/{context}/messages/{caller}/{id}", identity.Read, Caller.ShowMessage,
+		"Show a message, with what its jobs have said so far."),
+	op("message.wait", "GET", "/v1/contexts/{context}/messages/{caller}/{id}/wait", identity.Read, Caller.WaitMessage,
+		"Wait until a message has been processed, or ended in error."),
+	op("message.explain", "GET", "/v1/contexts/{context}/messages/{caller}/{id}/explain", identity.Read, Caller.ExplainMessage,
+		"Say where a message is, and what moves it on."),
+	op("inbox.list", "GET", "/v1/contexts/{context}/inbox", identity.Read, Caller.ListInbox,
+		"Read one's own inbox, oldest first."),
+	op("inbox.take", "POST", "/v1/contexts/{context}/inbox/take", identity.Read, Caller.TakeMessage,
+		"Take a message out of one's own inbox."),
+	op("peer.add", "POST", "/v1/peers", identity.Administrate, Caller.AddPeer,
+		"Make another site known by its card, or change what is known of it.").byHand(),
+	op("peer.list", "GET", "/v1/peers", identity.Know, Caller.ListPeers,
+		"List the sites that are known."),
+	op("peer.remove", "DELETE", "/v1/peers/{peer}", identity.Administrate, Caller.RemovePeer,
+		"Forget a site: nothing of it is taken in any more.").byHand(),
+	op("peer.card", "GET", "/v1/card", identity.Know, Caller.PeerCard,
+		"Give the card of this site, for peer.add at another."),
+	op("audit.log", "GET", "/v1/contexts/{context}/audit", identity.Audit, Caller.AuditLog,
+		"Read what was done by hand in a context, and what was denied, newest first."),
+	op("audit.log_all", "GET", "/v1/audit", identity.Administrate, Caller.NodeAuditLog,
+		"Read the same of what concerns no context: actors, contexts, refused tokens."),
 }
 
 // Named finds an operation.
@@ -211,10 +265,46 @@ func op[P, R any](name, method, path string, right identity.Verb, call func(Call
 	}
 }
 
-// streams adds the way to follow, which has the same parameters.
+// byHand lets the audit log say who did it, to what, wherever it came to
+// something: what a person decides, past what the nodes do by themselves.
+func (o Operation) byHand() Operation {
+	_, verb, _ := strings.Cut(o.Name, ".")
+	call := o.Call
+	o.Call = func(ctx context.Context, c Caller, params any) (any, error) {
+		var first identity.Ask
+		c.first = &first
+		result, err := call(ctx, c, params)
+		if err == nil {
+			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.actor, Verb: verb, Object: first.Object, Context: first.Tenant,
+				Outcome: domain.AuditDone, Detail: detailOf(params)})
+		}
+		return result, err
+	}
+	return o
+}
+
+// detailed are parameters that the audit log says more of.
+type detailed interface{ auditDetail() string }
+
+func detailOf(params any) string {
+	if d, ok := params.(detailed); ok {
+		return d.auditDetail()
+	}
+	return ""
+}
+
+// streams adds the way to follow, which has the same parameters. A right that is
+// taken away meanwhile ends the stream, too.
 func (o Operation) streams(stream func(Caller, context.Context, any, func(Event) error) error) Operation {
 	o.Stream = func(ctx context.Context, c Caller, params any, emit func(Event) error) error {
-		return stream(c, ctx, params, emit)
+		var first identity.Ask
+		c.first = &first
+		return stream(c, ctx, params, func(e Event) error {
+			if _, err := c.api.parts.Access.CheckIn(ctx, first); err != nil {
+				return err
+			}
+			return emit(e)
+		})
 	}
 	return o
 }

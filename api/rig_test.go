@@ -2,18 +2,15 @@ package api_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/ban"
-	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/work"
 )
@@ -21,12 +18,12 @@ import (
 // The actors of the tests; context 7 has three of them, the operator is in no
 // list.
 const (
-	operator = domain.Operator
-	admin    = domain.ActorID(10)
-	executor = domain.ActorID(20)
-	reader   = domain.ActorID(30)
-	stranger = domain.ActorID(40)
-	house    = domain.TenantID(7)
+	operator = apitest.Operator
+	admin    = apitest.Admin
+	executor = apitest.Executor
+	reader   = apitest.Reader
+	stranger = apitest.Stranger
+	house    = apitest.House
 )
 
 // rig is an API on a memory board, with nobody to run jobs.
@@ -36,8 +33,10 @@ type rig struct {
 	board    *memboard.Board
 	registry *identity.Registry
 	engine   *work.Engine
-	access   *identity.Access
+	access   api.Access
+	audit    *identity.AuditLog
 	asked    []identity.Ask // what the API asked access
+	answered func()         // is called once, after the next answer of access
 	// noGateway says that the node takes nothing in.
 	noGateway bool
 }
@@ -46,23 +45,15 @@ func newRig(t *testing.T) *rig {
 	b := memboard.Open()
 	t.Cleanup(func() { b.Close() })
 	r := &rig{T: t, board: b, registry: identity.NewRegistry(b), engine: work.New(b, work.Config{})}
-	r.access = identity.NewAccess(r.registry, nil)
-	for _, id := range []domain.ActorID{operator, admin, executor, reader, stranger} {
-		key, err := identity.NewKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := r.registry.CreateActor(t.Context(), domain.Actor{ID: id, Pubkey: key.Pubkey()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: house, Admins: []domain.ActorID{admin},
-		Executors: []domain.ActorID{executor}, Readers: []domain.ActorID{reader}})
-	if err != nil {
+	if _, err := apitest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}
-	r.api = api.New(api.Parts{Jobs: r.engine, Flows: flow.New(b, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: b, Schedules: clockwork.NewSchedules(b, noFlows{b}, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b), Duties: clockwork.DutyRulesOn(b), Writable: r.writable, Routines: clockwork.NewUserRoutines(b, r.engine, nil), Logger: slog.New(slog.DiscardHandler),
-		Info: func() api.Info { return api.Info{Name: "n1", Durability: "memory", Ready: true} }})
+	parts := apitest.Parts(b, r.registry, r.engine)
+	r.access, parts.Access = parts.Access, r
+	r.audit = parts.Audit.(*identity.AuditLog)
+	parts.Schedules = clockwork.NewSchedules(b, noFlows{b}, nil)
+	parts.Writable = r.writable
+	r.api = api.New(parts)
 	return r
 }
 
@@ -76,7 +67,12 @@ func (r *rig) writable() error {
 // CheckIn and Sees pass on to the real access, and remember.
 func (r *rig) CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, error) {
 	r.asked = append(r.asked, ask)
-	return r.access.CheckIn(ctx, ask)
+	t, err := r.access.CheckIn(ctx, ask)
+	if then := r.answered; then != nil {
+		r.answered = nil
+		then()
+	}
+	return t, err
 }
 
 func (r *rig) Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error) {

@@ -39,6 +39,35 @@ func (c Caller) ListRunners(ctx context.Context, p ListRunnersParams) (RunnerLis
 	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context))
 }
 
+// RunnerParams name a runner.
+type RunnerParams struct {
+	Runner domain.RunnerID `json:"-" path:"runner"`
+	// Context, if given, looks for a runner that a foreign program registered in
+	// that context; it needs the right to read there.
+	Context domain.TenantID `json:"-" query:"context"`
+}
+
+// ShowRunner shows one runner: of a node, or of a context's own.
+func (c Caller) ShowRunner(ctx context.Context, p RunnerParams) (domain.Runner, error) {
+	key := layout.Runner(p.Runner)
+	if err := c.mayHere(ctx, identity.Know, key); err != nil {
+		return domain.Runner{}, err
+	}
+	if p.Context != 0 {
+		if _, err := c.may(ctx, identity.Read, p.Context, key); err != nil {
+			return domain.Runner{}, err
+		}
+	}
+	recs, err := c.api.parts.Records.Get(ctx, layout.SpaceOf(p.Context), key)
+	if err != nil {
+		return domain.Runner{}, err
+	}
+	if recs[0] == nil {
+		return domain.Runner{}, domain.NotFoundf("runner %d does not exist; `ramet runner list` shows those there are", p.Runner)
+	}
+	return layout.DecodeRunner(key, recs[0])
+}
+
 // addRunners adds those of one space, by id.
 func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Space) error {
 	cursor := ""

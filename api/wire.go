@@ -137,6 +137,8 @@ type PrerequisiteMeet struct {
 //	GET  /v1/contexts             ContextList
 //	POST /v1/contexts             domain.Tenant -> domain.Tenant (id 0: the next free)
 //	GET  /v1/contexts/{context}   domain.Tenant
+//	POST /v1/contexts/{context}/grant, .../revoke   GrantParams -> GrantedContext
+//	POST /v1/contexts/{context}/update              domain.TenantChange -> domain.Tenant
 type ContextList struct {
 	Contexts []domain.Tenant `json:"contexts"`
 	// Next is the cursor of the next page; "" is the end.
@@ -148,6 +150,7 @@ type ContextList struct {
 //	GET  /v1/actors          ActorList
 //	POST /v1/actors          domain.Actor -> domain.Actor (id 0: the next free)
 //	GET  /v1/actors/{actor}  domain.Actor
+//	POST /v1/actors/{actor}/update   domain.ActorChange -> domain.Actor
 type ActorList struct {
 	Actors []domain.Actor `json:"actors"`
 	// Next is the cursor of the next page; "" is the end.
@@ -157,8 +160,17 @@ type ActorList struct {
 // RunnerList lists runners, of the nodes and of one context's own.
 //
 //	GET /v1/runners?context=
+//	GET /v1/runners/{runner}?context=   domain.Runner
 type RunnerList struct {
 	Runners []domain.Runner `json:"runners"`
+}
+
+// NodeList lists the nodes of a board, by name.
+//
+//	GET /v1/nodes           NodeList
+//	GET /v1/nodes/{node}    domain.Node
+type NodeList struct {
+	Nodes []domain.Node `json:"nodes"`
 }
 
 // AuditReport is what an audit by hand found, by context.
@@ -167,6 +179,16 @@ type RunnerList struct {
 type AuditReport struct {
 	Context domain.TenantID `json:"context"`
 	work.Audit
+}
+
+// AuditLines is a page of an audit log, newest first.
+//
+//	GET /v1/contexts/{context}/audit?outcome=&actor=&cursor=&limit=
+//	GET /v1/audit?... the same, for what concerns no context
+type AuditLines struct {
+	Entries domain.List[domain.AuditEntry] `json:"entries"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }
 
 // Info says what node this is.

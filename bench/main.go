@@ -70,6 +70,10 @@ var measures = []measure{
 	{"flow-shapes", "cost of a job in flows of 100 and 10,000: chain, fan-out, lattice", nil, flowShapes},
 	{"shards", "a fan-out of 10,000 shards in one step", nil, flowShards},
 	{"stream", "sustained rate of an endless pack", nil, flowStream},
+	{"messages", "signed messages a second between two contexts of a board: letters, jobs with their results; round trip when idle", nil, messagesHere},
+	{"messages-nats", "the same between two sites with boards of their own, over embedded NATS and a leaf link", nil, messagesNATS},
+	{"circles", "scripts of a circle a second from submit to reply, 64 clients; latency of one; on Redis beside a worker that does the protocol by hand", nil, circleRate},
+	{"resp", "the Redis door beside Redis, by redis-benchmark: requests a second and processor time", []string{"mem"}, respRate},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 }
 

@@ -29,6 +29,7 @@ import (
 
 // rig is a board with an engine, as a node has them.
 type rig struct {
+	kind   string // of the board
 	board  board.Board
 	engine *work.Engine
 	dir    string
@@ -49,7 +50,7 @@ func openRig(kind, under string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{dir: dir, noop: &noop{}, stop: func() {}, there: make(chan struct{}, 1)}
+	r := &rig{kind: kind, dir: dir, noop: &noop{}, stop: func() {}, there: make(chan struct{}, 1)}
 	switch kind {
 	case "mem":
 		r.board = memboard.Open()
@@ -179,7 +180,12 @@ func (r *rig) serverCPU() float64 {
 	if r.redis == nil {
 		return 0
 	}
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(r.redis.Process.Pid), "stat"))
+	return processCPU(r.redis.Process.Pid)
+}
+
+// processCPU is the processor time of another process, in seconds.
+func processCPU(pid int) float64 {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	check(err)
 	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
 	user, _ := strconv.ParseFloat(f[11], 64)

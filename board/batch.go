@@ -30,6 +30,8 @@ const (
 	GuardLapsed                      // item Key is leased with Token (N) and its time has run out
 	GuardAlarm                       // alarm Key is set at At (milliseconds)
 	GuardFree                        // item Key is not leased, or its lease has run out
+	GuardLength                      // list Key has exactly N items; 0 also when absent
+	GuardItem                        // the item at index N of list Key is Value; negative N counts from the right end
 )
 
 // Guard is a condition of a batch.
@@ -56,6 +58,10 @@ func (g Guard) String() string {
 		return fmt.Sprintf("alarm %s is set at %d", g.Key, g.N)
 	case GuardFree:
 		return fmt.Sprintf("%s is not leased", g.Key)
+	case GuardLength:
+		return fmt.Sprintf("%s has %d items", g.Key, g.N)
+	case GuardItem:
+		return fmt.Sprintf("%s has %.40q at index %d", g.Key, g.Value, g.N)
 	}
 	return fmt.Sprintf("unknown guard %d on %s", g.Kind, g.Key)
 }
@@ -80,7 +86,7 @@ const (
 	OpAdd                          // N to the number in Field of record Key (absent is 0)
 	OpPushLeft                     // Items on list Key, one after the other: the last is leftmost
 	OpPushRight                    // Items on list Key, one after the other: the last is rightmost
-	OpDrop                         // every occurrence of each of Items from list Key
+	OpDrop                         // occurrences of each of Items from list Key: all (N = 0), the N leftmost, or the -N rightmost
 	OpAppend                       // Items on the right of list Key, then keep only the N rightmost
 	OpInclude                      // Items in set Key
 	OpExclude                      // Items from set Key
@@ -92,6 +98,7 @@ const (
 	OpSettle                       // take that mark away
 	OpCountdown                    // see Countdown
 	OpTrimRight                    // the N rightmost items of list Key (all, if there are fewer)
+	OpTrimLeft                     // the N leftmost items of list Key (all, if there are fewer)
 )
 
 // Op is one operation. Which fields count depends on Kind.
@@ -130,6 +137,21 @@ func (b *Batch) Lapsed(item string, token int64) *Batch {
 
 // Free guards that nobody holds the item, or only by a lease that has run out.
 func (b *Batch) Free(item string) *Batch { return b.guard(Guard{Kind: GuardFree, Key: item}) }
+
+// Length guards that a list has exactly n items; 0 also stands for a list that
+// is not there.
+func (b *Batch) Length(list string, n int) *Batch {
+	return b.guard(Guard{Kind: GuardLength, Key: list, N: int64(n)})
+}
+
+// ItemAt guards that the item at an index of a list is this one: 0 is the
+// leftmost, -1 the rightmost. It does not hold when there is none there.
+//
+// With [Batch.TrimRight] it takes an item in one step, and only the one that
+// was looked at before: ItemAt(list, -1, item).TrimRight(list, 1).
+func (b *Batch) ItemAt(list string, index int, item string) *Batch {
+	return b.guard(Guard{Kind: GuardItem, Key: list, N: int64(index), Value: item})
+}
 
 // AlarmAt guards that the alarm is set at exactly this instant (to the millisecond).
 func (b *Batch) AlarmAt(name string, at time.Time) *Batch {
@@ -170,6 +192,14 @@ func (b *Batch) Drop(list string, items ...string) *Batch {
 	return b.op(Op{Kind: OpDrop, Key: list, Items: items})
 }
 
+// DropSome removes the n occurrences of an item that are nearest to the left
+// end, those nearest to the right end for a negative n, and every one for 0. It
+// costs the distance from that end to the last one it removes; where there are
+// fewer, the list's length.
+func (b *Batch) DropSome(list string, n int, item string) *Batch {
+	return b.op(Op{Kind: OpDrop, Key: list, N: int64(n), Items: []string{item}})
+}
+
 // Append puts items on the right of a log and keeps its newest most items.
 func (b *Batch) Append(list string, most int, items ...string) *Batch {
 	return b.op(Op{Kind: OpAppend, Key: list, N: int64(most), Items: items})
@@ -178,6 +208,11 @@ func (b *Batch) Append(list string, most int, items ...string) *Batch {
 // TrimRight removes the n rightmost items of a list, or all it has.
 func (b *Batch) TrimRight(list string, n int) *Batch {
 	return b.op(Op{Kind: OpTrimRight, Key: list, N: int64(n)})
+}
+
+// TrimLeft removes the n leftmost items of a list, or all it has.
+func (b *Batch) TrimLeft(list string, n int) *Batch {
+	return b.op(Op{Kind: OpTrimLeft, Key: list, N: int64(n)})
 }
 
 // Include puts members into a set.

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ const (
 	MaxOps    = 1024    // guards and operations of one batch together
 	MaxKey    = 255     // bytes of a key, field name or alarm name; at least 1, no NUL
 	MaxClaim  = 1024    // items of one Claim
-	MaxMark   = 100     // fields that a Claim sets, and values that it skips
+	MaxMark   = 100     // fields that a Claim sets, values that it skips, and spaces that it names
 	MinLease  = time.Second
 	MaxLease  = time.Hour
 )
@@ -31,7 +32,13 @@ const (
 const LimitsKey = "ramet:limits"
 
 // QueuePrefixes begin the names of lists that can be claimed from.
-var QueuePrefixes = []string{"queue:", "rhai_tasks:", "msg_out", "msg_in", ownPrefix}
+var QueuePrefixes = []string{"queue:", circlePrefix, "msg_out", "msg_in", ownPrefix}
+
+// A circle's queue holds the ids of its tasks, not the keys of their records.
+const (
+	circlePrefix = "rhai_tasks:"
+	taskPrefix   = "rhai_task_details:"
+)
 
 // ownPrefix begins the queues by which the engine gives itself something to do.
 const ownPrefix = "ramet:queue:"
@@ -49,6 +56,30 @@ func IsQueue(list string) bool {
 	}
 	return false
 }
+
+// NamePrefix begins the keys of the records that a queue's items name: the
+// items of "rhai_tasks:<circle>" are ids of tasks, those of other queues are the
+// keys themselves.
+func NamePrefix(list string) string {
+	if strings.HasPrefix(list, circlePrefix) {
+		return taskPrefix
+	}
+	return ""
+}
+
+// Named is the key of the record that an item of a queue names; "" when it
+// names none: it is empty, has a NUL, or is too long. A claim drops such items.
+func Named(list, item string) string {
+	prefix := NamePrefix(list)
+	if item == "" || len(prefix)+len(item) > MaxKey || strings.IndexByte(item, 0) >= 0 {
+		return ""
+	}
+	return prefix + item
+}
+
+// ItemFor is the item by which a queue names the record key: what a claim of it
+// took off the list, to be pushed back.
+func ItemFor(list, key string) string { return strings.TrimPrefix(key, NamePrefix(list)) }
 
 // Group is the name under which a queue's ready spaces are kept: priorities
 // share the group of what they stand behind ("queue:v:p7" -> "queue:v",
@@ -161,6 +192,9 @@ type Board interface {
 	// Len returns the lengths of lists.
 	Len(ctx context.Context, space Space, lists ...string) ([]int, error)
 
+	// Stat says what lies under keys, in order.
+	Stat(ctx context.Context, space Space, keys ...string) ([]Stat, error)
+
 	// Members reads a set, in lexical order, after the given member, up to limit.
 	Members(ctx context.Context, space Space, set, after string, limit int) ([]string, error)
 
@@ -200,6 +234,25 @@ type Board interface {
 	Close() error
 }
 
+// Kind is what lies under a key.
+type Kind string
+
+// The kinds; "" is nothing.
+const (
+	KindRecord Kind = "record"
+	KindList   Kind = "list"
+	KindSet    Kind = "set"
+	KindOther  Kind = "other" // of another program on the same store
+)
+
+// Stat is what can be said of a key without reading it.
+type Stat struct {
+	Kind Kind
+	// Expires is when the key will be gone, by this machine's clock; zero: it
+	// does not expire.
+	Expires time.Time
+}
+
 // Durability is what an acknowledged write survives.
 type Durability string
 
@@ -216,6 +269,9 @@ type Ask struct {
 	// Queues in order of preference. In each, spaces take turns; in a space
 	// the lists are tried in order.
 	Queues []Queue
+	// Spaces are those to claim from. None: all. The turns of those that are
+	// passed over stay as they are.
+	Spaces []Space
 	// Max is the most items wanted, 1..MaxClaim.
 	Max int
 	// Owner is written on the lease.
@@ -234,6 +290,9 @@ type Ask struct {
 	// which are leased already.
 	Skip Match
 }
+
+// Wants reports whether the ask is for items of a space.
+func (a *Ask) Wants(s Space) bool { return len(a.Spaces) == 0 || slices.Contains(a.Spaces, s) }
 
 // Stamped returns the fields named by Stamp for a claim at nowMs.
 func (a *Ask) Stamped(nowMs int64) []Field {
@@ -265,6 +324,7 @@ type Match struct {
 // Claimed is an item that is now leased to the claimer.
 type Claimed struct {
 	Space Space
+	// Item is the key of the record: see [Named].
 	Item  string
 	Token int64
 	// Until is when the lease runs out, by this machine's clock.

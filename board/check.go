@@ -18,8 +18,11 @@ func (b Batch) Check() error {
 		return domain.Invalidf("batch has %d guards and operations, the limit is %d", n, MaxOps)
 	}
 	for _, g := range b.Guards {
-		if g.Kind < GuardAbsent || g.Kind > GuardFree {
+		if g.Kind < GuardAbsent || g.Kind > GuardItem {
 			return domain.Invalidf("%s", g)
+		}
+		if g.Kind == GuardLength && g.N < 0 {
+			return domain.Invalidf("guard that %s, want 0 or more", g)
 		}
 		if err := checkKey("guard", g.Key); err != nil {
 			return err
@@ -34,7 +37,7 @@ func (b Batch) Check() error {
 }
 
 func (o *Op) check() error {
-	if o.Kind < OpSet || o.Kind > OpTrimRight {
+	if o.Kind < OpSet || o.Kind > OpTrimLeft {
 		return domain.Invalidf("unknown operation %d on %q", o.Kind, o.Key)
 	}
 	if err := checkKey("key", o.Key); err != nil {
@@ -46,7 +49,7 @@ func (o *Op) check() error {
 	switch o.Kind {
 	case OpAdd:
 		return checkKey("field", o.Field)
-	case OpAppend, OpExpire, OpTrimRight:
+	case OpAppend, OpExpire, OpTrimRight, OpTrimLeft:
 		if o.N < 0 {
 			return domain.Invalidf("operation on %q with %d, want 0 or more", o.Key, o.N)
 		}
@@ -107,6 +110,8 @@ func (a Ask) Check() error {
 		return domain.Invalidf("claim of %d items, want 1 to %d", a.Max, MaxClaim)
 	case len(a.Mark)+len(a.Stamp) > MaxMark || len(a.Skip.Values) > MaxMark:
 		return domain.Invalidf("claim with %d marks and %d values to skip, the limit is %d each", len(a.Mark)+len(a.Stamp), len(a.Skip.Values), MaxMark)
+	case len(a.Spaces) > MaxMark:
+		return domain.Invalidf("claim from %d spaces, the limit is %d; none stands for all", len(a.Spaces), MaxMark)
 	case a.Owner == "":
 		return domain.Invalidf("claim without an owner")
 	case len(a.Queues) == 0:

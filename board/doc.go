@@ -29,7 +29,9 @@
 // first out. What goes before the rest (a retry, a follower of something that
 // has begun) is pushed on the right.
 //
-// An item of a queue is the key of a record. Claim leases the record: it adds
+// An item of a queue is the key of a record, or in the queue of a circle the id
+// of a task, whose record has a key made of it (see [Named]); leases, and all
+// that speaks of them, are of that key. Claim leases the record: it adds
 // one to the field [FieldAttempt], whose new value is the lease's fencing
 // token, sets [FieldOwner] and [FieldQueue], and drops items whose record is
 // leased already or whose fields match [Ask.Skip]. So a doubled queue entry

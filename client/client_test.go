@@ -69,6 +69,14 @@ func TestRequests(t *testing.T) {
 		{"GET /v1/actors/4", func(c *client.Client) error { _, err := c.Actor(ctx, 4); return err }},
 		{"GET /v1/runners?context=3", func(c *client.Client) error { _, err := c.Runners(ctx, 3); return err }},
 		{"POST /v1/contexts/3/audit", func(c *client.Client) error { _, err := c.Audit(ctx, 3); return err }},
+		{"GET /v1/contexts/3/circles", func(c *client.Client) error { _, err := c.Circles(ctx, 3); return err }},
+		{`POST /v1/contexts/3/circles/a:b/tasks {"script":"1","task_id":"t"}`, func(c *client.Client) error {
+			_, err := c.Circle(3, "a:b").Submit(ctx, api.TaskInput{Script: "1", ID: "t"})
+			return err
+		}},
+		{"GET /v1/contexts/3/tasks/a%2Fb%20c", func(c *client.Client) error { _, err := c.Circle(3, "x").Task(ctx, "a/b c"); return err }},
+		{"GET /v1/contexts/3/tasks/t/explain", func(c *client.Client) error { _, err := c.Circle(3, "x").Explain(ctx, "t"); return err }},
+		{"DELETE /v1/contexts/3/tasks/t", func(c *client.Client) error { _, err := c.Circle(3, "x").Delete(ctx, "t"); return err }},
 		{"GET /info", func(c *client.Client) error { _, err := c.Info(ctx); return err }},
 	}
 	for _, tt := range tests {

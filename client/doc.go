@@ -6,8 +6,8 @@
 //	done, err := c.Submit(ctx, 1, []api.JobInput{{Job: domain.Job{Script: "echo hello", ScriptType: "shell"}}})
 //
 // A client is safe for use by many goroutines and starts none. It repeats
-// nothing by itself, but for [Client.FollowLogs] and [Client.Wait], which take
-// up again where a broken connection left them.
+// nothing by itself, but for [Client.FollowLogs], [Client.Wait] and
+// [Circle.Wait], which take up again where a broken connection left them.
 //
 // # Errors
 //

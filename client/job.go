@@ -69,29 +69,7 @@ func (c *Client) Jobs(ctx context.Context, tenant domain.TenantID, filter JobFil
 //
 // Errors: [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Client) Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	path := jobPath(tenant, key)
-	// Asked first, so that a break later is known to be one.
-	j, err := c.job(ctx, http.MethodGet, path)
-	p := pauses{met: err == nil}
-	for {
-		switch {
-		case err == nil && j.Final():
-			return j, nil
-		case err != nil && !errors.Is(err, domain.ErrUnavailable):
-			return nil, err
-		}
-		began := time.Now()
-		if err != nil && !p.next(ctx) {
-			return nil, cmp.Or(ctx.Err(), err)
-		}
-		j, err = c.job(ctx, http.MethodGet, path+"/wait")
-		if err == nil || time.Since(began) > resumePauseMost {
-			p.tries = 0
-		}
-		if err == nil && !j.Final() {
-			p.next(ctx) // a node that does not wait is not to be asked in a tight loop
-		}
-	}
+	return await(ctx, c, jobPath(tenant, key), (*domain.Job).Final)
 }
 
 // Cancel asks for a job to end: at once where it waits; a running one is told
@@ -133,6 +111,36 @@ func jobPath(tenant domain.TenantID, key domain.JobKey) string {
 }
 
 func id[T ~uint32](n T) string { return strconv.FormatUint(uint64(n), 10) }
+
+// await asks for what lies at path until that is final, by the path's wait.
+func await[T any](ctx context.Context, c *Client, path string, final func(*T) bool) (*T, error) {
+	ask := func(path string) (*T, error) {
+		t := new(T)
+		return t, c.call(ctx, http.MethodGet, path, nil, nil, t)
+	}
+	// Asked first, so that a break later is known to be one.
+	t, err := ask(path)
+	p := pauses{met: err == nil}
+	for {
+		switch {
+		case err == nil && final(t):
+			return t, nil
+		case err != nil && !errors.Is(err, domain.ErrUnavailable):
+			return nil, err
+		}
+		began := time.Now()
+		if err != nil && !p.next(ctx) {
+			return nil, cmp.Or(ctx.Err(), err)
+		}
+		t, err = ask(path + "/wait")
+		if err == nil || time.Since(began) > resumePauseMost {
+			p.tries = 0
+		}
+		if err == nil && !final(t) {
+			p.next(ctx) // a node that does not wait is not to be asked in a tight loop
+		}
+	}
+}
 
 const (
 	// resumePause is the first pause before a connection is taken up again;

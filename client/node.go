@@ -10,7 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// This file has what is not about jobs: contexts, actors, runners, the node.
+// This file has what is asked of nodes.
 
 // MeetPrerequisite marks a name as met: all jobs of the context that wait for
 // it go on.
@@ -18,36 +18,6 @@ import (
 // Errors: [domain.ErrInvalid] for a name that Ramet looks at itself.
 func (c *Client) MeetPrerequisite(ctx context.Context, tenant domain.TenantID, name string) error {
 	return c.call(ctx, http.MethodPost, contextPath(tenant)+"/prerequisites/meet", nil, api.PrerequisiteMeet{Name: name}, nil)
-}
-
-// CreateContext makes a context; id 0 asks for the next free one.
-//
-// Errors: [domain.ErrInvalid], [domain.ErrConflict] when the id is taken.
-func (c *Client) CreateContext(ctx context.Context, tenant domain.Tenant) (domain.Tenant, error) {
-	var out domain.Tenant
-	err := c.call(ctx, http.MethodPost, "/v1/contexts", nil, tenant, &out)
-	return out, err
-}
-
-// Context is one context.
-//
-// Errors: [domain.ErrNotFound].
-func (c *Client) Context(ctx context.Context, tenant domain.TenantID) (domain.Tenant, error) {
-	var out domain.Tenant
-	err := c.call(ctx, http.MethodGet, contextPath(tenant), nil, nil, &out)
-	return out, err
-}
-
-// Contexts lists all that the caller may read.
-func (c *Client) Contexts(ctx context.Context) (api.ContextList, error) {
-	all := api.ContextList{Contexts: []domain.Tenant{}}
-	err := c.pages(ctx, "/v1/contexts", func(get func(page any) error) (next string, err error) {
-		var page api.ContextList
-		err = get(&page)
-		all.Contexts = append(all.Contexts, page.Contexts...)
-		return page.Next, err
-	})
-	return all, err
 }
 
 // pages follows a list from page to page. take reads one with get, keeps what
@@ -66,36 +36,6 @@ func (c *Client) pages(ctx context.Context, path string, take func(get func(page
 	}
 }
 
-// CreateActor makes an actor known; id 0 asks for the next free one.
-//
-// Errors: [domain.ErrInvalid], [domain.ErrConflict] when the id is taken.
-func (c *Client) CreateActor(ctx context.Context, actor domain.Actor) (domain.Actor, error) {
-	var out domain.Actor
-	err := c.call(ctx, http.MethodPost, "/v1/actors", nil, actor, &out)
-	return out, err
-}
-
-// Actor is one actor.
-//
-// Errors: [domain.ErrNotFound].
-func (c *Client) Actor(ctx context.Context, actor domain.ActorID) (domain.Actor, error) {
-	var out domain.Actor
-	err := c.call(ctx, http.MethodGet, "/v1/actors/"+id(actor), nil, nil, &out)
-	return out, err
-}
-
-// Actors lists all actors.
-func (c *Client) Actors(ctx context.Context) (api.ActorList, error) {
-	all := api.ActorList{Actors: []domain.Actor{}}
-	err := c.pages(ctx, "/v1/actors", func(get func(page any) error) (next string, err error) {
-		var page api.ActorList
-		err = get(&page)
-		all.Actors = append(all.Actors, page.Actors...)
-		return page.Next, err
-	})
-	return all, err
-}
-
 // Runners lists the nodes' runners and those of a context's own; 0 leaves the
 // latter out.
 func (c *Client) Runners(ctx context.Context, tenant domain.TenantID) (api.RunnerList, error) {
@@ -105,6 +45,35 @@ func (c *Client) Runners(ctx context.Context, tenant domain.TenantID) (api.Runne
 	}
 	var out api.RunnerList
 	err := c.call(ctx, http.MethodGet, "/v1/runners", q, nil, &out)
+	return out, err
+}
+
+// Runner is one runner, of a node; of a context's own where tenant is not 0.
+//
+// Errors: [domain.ErrNotFound].
+func (c *Client) Runner(ctx context.Context, runner domain.RunnerID, tenant domain.TenantID) (domain.Runner, error) {
+	q := url.Values{}
+	if tenant != 0 {
+		q.Set("context", id(tenant))
+	}
+	var out domain.Runner
+	err := c.call(ctx, http.MethodGet, "/v1/runners/"+id(runner), q, nil, &out)
+	return out, err
+}
+
+// Nodes lists the nodes of the board, those too that are gone.
+func (c *Client) Nodes(ctx context.Context) (api.NodeList, error) {
+	var out api.NodeList
+	err := c.call(ctx, http.MethodGet, "/v1/nodes", nil, nil, &out)
+	return out, err
+}
+
+// Node is one node of the board.
+//
+// Errors: [domain.ErrNotFound].
+func (c *Client) Node(ctx context.Context, name string) (domain.Node, error) {
+	var out domain.Node
+	err := c.call(ctx, http.MethodGet, "/v1/nodes/"+url.PathEscape(name), nil, nil, &out)
 	return out, err
 }
 

@@ -28,9 +28,9 @@ const (
 // Audits is the routine that audits all contexts. told, if not nil, gets each
 // context's result, for metrics.
 //
-// flows, if not nil, audits the flows of a context.
-func Audits(b board.Board, e *work.Engine, flows Auditor, log *slog.Logger, told func(domain.TenantID, work.Audit)) Routine {
-	a := audits{board: b, engine: e, flows: flows, log: log, told: told, known: map[domain.TenantID]map[work.Finding]bool{}}
+// others, if not nil, audits what else there is in a context.
+func Audits(b board.Board, e *work.Engine, others Auditor, log *slog.Logger, told func(domain.TenantID, work.Audit)) Routine {
+	a := audits{board: b, engine: e, others: others, log: log, told: told, known: map[domain.TenantID]map[work.Finding]bool{}}
 	return Routine{Name: "auditor", Every: auditEvery, Round: a.round}
 }
 
@@ -40,10 +40,24 @@ type Auditor interface {
 	Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error)
 }
 
+// Auditors asks one after the other.
+type Auditors []Auditor
+
+// Audit adds up what they find.
+func (list Auditors) Audit(ctx context.Context, tenant domain.TenantID, rest int) (all work.Audit, err error) {
+	for _, a := range list {
+		found, err := a.Audit(ctx, tenant, rest)
+		if all = all.With(found); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
 type audits struct {
 	board  board.Board
 	engine *work.Engine
-	flows  Auditor
+	others Auditor
 	log    *slog.Logger
 	told   func(domain.TenantID, work.Audit)
 	known  map[domain.TenantID]map[work.Finding]bool // what was stuck in the last round
@@ -55,8 +69,8 @@ func (a audits) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.flows != nil {
-			more, err := a.flows.Audit(ctx, t, auditRest)
+		if a.others != nil {
+			more, err := a.others.Audit(ctx, t, auditRest)
 			if err != nil {
 				return err
 			}

@@ -1,14 +1,18 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// MaxAddresses bounds an actor's reachable addresses.
-const MaxAddresses = 16
+// Limits of an actor.
+const (
+	MaxAddresses = 16
+	MaxAddress   = 255 // bytes
+)
 
 // Actor is an identity: a number and a public key. Actors are global to a
 // board (space 0).
@@ -41,11 +45,42 @@ func (a Actor) Validate() error {
 		return Invalidf("actor has %d addresses, the limit is %d", len(a.Address), MaxAddresses)
 	}
 	for _, ad := range a.Address {
-		if ad == "" || len(ad) > 255 {
-			return Invalidf("address %q: want 1 to 255 bytes", string(ad))
+		if err := ad.Validate(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// Validate checks what a caller gave: an address is free text, but one that
+// begins with "node:" names a node by its key.
+//
+// Errors: [ErrInvalid].
+func (a Address) Validate() error {
+	if a == "" || len(a) > MaxAddress {
+		return Invalidf("address %q: want 1 to %d bytes", string(a), MaxAddress)
+	}
+	if strings.HasPrefix(string(a), nodeScheme) && ValidatePubkey(a.Node()) != nil {
+		return Invalidf("address %q: want node: and the node's public key as 64 lower-case hex digits", string(a))
+	}
+	return nil
+}
+
+// ActorChange is what of an actor is to be changed.
+type ActorChange struct {
+	// Pubkey is the new key; "" keeps the old one.
+	Pubkey string `json:"pubkey,omitzero"`
+	// Address is the new list of addresses; nil keeps the old one.
+	Address *List[Address] `json:"address,omitzero"`
+}
+
+// With returns the actor with a change made to it.
+//
+// Errors: [ErrInvalid].
+func (a Actor) With(c ActorChange) (Actor, error) {
+	a.Pubkey = cmp.Or(c.Pubkey, a.Pubkey)
+	set(&a.Address, c.Address)
+	return a, a.Validate()
 }
 
 // ValidatePubkey checks the form of an Ed25519 public key in hex.

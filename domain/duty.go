@@ -18,10 +18,12 @@ const (
 	RoleKeeper    Role = "keeper"    // moves flows on
 	RoleClockwork Role = "clockwork" // occupies routines
 	RoleGateway   Role = "gateway"   // takes in what changes something
+	// RoleSupervisor sends and receives messages.
+	RoleSupervisor Role = "supervisor"
 )
 
 // Roles are all of them.
-var Roles = []Role{RoleRunner, RoleKeeper, RoleClockwork, RoleGateway}
+var Roles = []Role{RoleRunner, RoleKeeper, RoleClockwork, RoleGateway, RoleSupervisor}
 
 // MaxDutyRules bounds the rules of a board.
 const MaxDutyRules = 100

@@ -75,13 +75,15 @@ type Flow struct {
 	OnError   OnError    `json:"on_error,omitzero"`
 	Priority  int        `json:"priority,omitzero"`
 	// Params are those of the flow, without what its jobs have added since.
-	Params     map[string]string `json:"params,omitzero"`
-	Paused     bool              `json:"paused,omitzero"`
-	Cancel     string            `json:"cancel,omitzero"` // who asked
-	Schedule   string            `json:"schedule,omitzero"`
-	StartedMs  int64             `json:"started_ms,omitzero"`
-	FinishedMs int64             `json:"finished_ms,omitzero"`
-	AfterMs    int64             `json:"after_ms,omitzero"`
+	Params   map[string]string `json:"params,omitzero"`
+	Paused   bool              `json:"paused,omitzero"`
+	Cancel   string            `json:"cancel,omitzero"` // who asked
+	Schedule string            `json:"schedule,omitzero"`
+	// Message is the message that asked for it, by its key here.
+	Message    string `json:"message,omitzero"`
+	StartedMs  int64  `json:"started_ms,omitzero"`
+	FinishedMs int64  `json:"finished_ms,omitzero"`
+	AfterMs    int64  `json:"after_ms,omitzero"`
 	// Duration is how long it is expected to take, in seconds.
 	Duration  uint32 `json:"duration,omitzero"`
 	Retention uint32 `json:"retention,omitzero"` // seconds

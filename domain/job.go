@@ -56,6 +56,8 @@ const (
 	ReasonDependencyFailed       Reason = "dependency_failed"
 	ReasonFlowAborted            Reason = "flow_aborted"
 	ReasonInvalid                Reason = "invalid"
+	// ReasonRefused says that the other side of a message did not take the job.
+	ReasonRefused Reason = "refused"
 )
 
 // Limits of a job, and its defaults.
@@ -105,6 +107,9 @@ type Job struct {
 	PrerequisiteTimeout uint32   `json:"prerequisite_timeout,omitzero"` // seconds; 0 is the default
 	TraceID             string   `json:"trace_id,omitzero"`
 	Affinity            Labels   `json:"affinity,omitzero"` // only nodes with these labels may take it
+	// At is another context that is to run it: "7" here, "7@acme" at a peer,
+	// "runner:20" where that runner is.
+	At string `json:"at,omitzero"`
 
 	// What becomes of it.
 	Reason      Reason   `json:"reason,omitzero"`
@@ -130,6 +135,8 @@ type Job struct {
 	Shard  string `json:"shard,omitzero"` // "<index>/<count>"
 	Pack   string `json:"pack,omitzero"`  // "<id>:<start>-<end>"
 	Origin string `json:"origin,omitzero"`
+	// Message is the message it came with, or was sent by, by its key here.
+	Message string `json:"message,omitzero"`
 	// Routine is the instance whose round it is: "<name>:<scale>.<index>".
 	Routine string `json:"routine,omitzero"`
 	// Stepped says that the flow's keeper made it and wants to know its end.
@@ -145,6 +152,9 @@ type Job struct {
 // Need is what a job of a step is told of a step before it.
 type Need struct {
 	State string `json:"state"`
+	// Status and Reason are those of the job, where it ran elsewhere.
+	Status JobStatus `json:"status,omitzero"`
+	Reason Reason    `json:"reason,omitzero"`
 	// Job is the step's only one, whose result the script finds; 0 for others.
 	Job JobID `json:"job,omitzero"`
 	// Result is that of a step without jobs: who approved, and why.
@@ -192,7 +202,8 @@ func (j *Job) Same(o *Job) bool {
 		j.Timeout == o.Timeout && j.Retries == o.Retries && maps.Equal(j.EnvVars, o.EnvVars) &&
 		slices.Equal(j.Prerequisites, o.Prerequisites) && slices.Equal(j.Dependends, o.Dependends) &&
 		j.Priority == o.Priority && j.NotBefore == o.NotBefore && j.ForRunner == o.ForRunner &&
-		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity)
+		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity) && j.At == o.At &&
+		(j.Message == o.Message || j.At != "") // one that is sent gets its message afterwards
 }
 
 // Validate checks what a caller gave, not what became of it.
@@ -229,7 +240,16 @@ func (j *Job) Validate() error {
 	return j.validateWaits()
 }
 
+// validateAffinity checks who may run it.
 func (j *Job) validateAffinity() error {
+	if j.At != "" {
+		if _, err := ParsePlace(j.At); err != nil {
+			return err
+		}
+		if j.ForRunner != 0 {
+			return Invalidf("for_runner and at: want one of them; at runner:%d names a runner that is elsewhere", j.ForRunner)
+		}
+	}
 	if len(j.Affinity) == 0 {
 		return nil
 	}

@@ -1,8 +1,12 @@
 package domain
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 )
 
 // MessageType says what a message is for.
@@ -18,6 +22,9 @@ const (
 	MessageResult MessageType = "result"
 )
 
+// MessageTypes are all of them.
+var MessageTypes = []MessageType{MessageJob, MessageChat, MessageMail, MessageResult}
+
 // QueueSuffix is the type's name as part of a queue name.
 //
 // Source: seed 002, "queue_suffix()".
@@ -32,6 +39,8 @@ const (
 	FormatText MessageFormatType = "text"
 	FormatMD   MessageFormatType = "md"
 )
+
+var messageFormats = []MessageFormatType{FormatHTML, FormatText, FormatMD}
 
 // MessageStatus is where a message stands.
 type MessageStatus string
@@ -50,6 +59,9 @@ var messageMoves = map[MessageStatus][]MessageStatus{
 	MessageAcknowledged: {MessageError, MessageProcessed},
 }
 
+// Known reports whether s is one of the statuses.
+func (s MessageStatus) Known() bool { return s.Final() || messageMoves[s] != nil }
+
 // Final reports whether the message's life is over.
 func (s MessageStatus) Final() bool { return s == MessageError || s == MessageProcessed }
 
@@ -58,29 +70,215 @@ func (s MessageStatus) CanBecome(next MessageStatus) bool {
 	return slices.Contains(messageMoves[s], next)
 }
 
-// Message is a letter between actors; it may carry jobs.
+// Limits of a message, and its defaults.
+const (
+	MaxMessageText = 512 << 10 // bytes of text
+	MaxMessageJobs = 100
+	// MaxLetter bounds a signed message as it travels, in bytes of JSON: it must
+	// fit into a parcel with what goes around it.
+	MaxLetter = 1<<20 - 16<<10
+	// MaxMessageLogs bounds the log lines that a message keeps of its jobs.
+	MaxMessageLogs = 5000
+	MaxTopic       = 64 // bytes
+
+	DefaultMessageTimeout = 24 * 3600 // seconds, for each of the three
+	MaxMessageTimeout     = 30 * 24 * 3600
+)
+
+// AlgEd25519 is the one way to sign messages so far.
+const AlgEd25519 = "ed25519"
+
+// Stage is a part of a message's way, each with a time-out of its own.
+type Stage string
+
+// The stages.
+const (
+	StageDelivery Stage = "delivery" // until a bus has taken it
+	StageAck      Stage = "ack"      // until the receiver has said that it has it
+	StageResult   Stage = "result"   // until the answer to a job is there
+)
+
+// Message is a letter between actors; it may carry jobs, or a flow.
 //
-// Source: seeds 000 and 002, "Message".
+// Source: seeds 000 and 002, "Message", for the fields up to Status.
 type Message struct {
 	ID                MessageID         `json:"id"`
 	CallerID          ActorID           `json:"caller_id"`
-	ContextID         TenantID          `json:"context_id"`
+	ContextID         TenantID          `json:"context_id"` // where the record lies
 	Message           string            `json:"message"`
 	MessageType       MessageType       `json:"message_type"`
 	MessageFormatType MessageFormatType `json:"message_format_type"`
-	Timeout           uint32            `json:"timeout"`
-	TimeoutAck        uint32            `json:"timeout_ack"`
-	TimeoutResult     uint32            `json:"timeout_result"`
-	Job               []Job             `json:"job"`
-	Logs              []Log             `json:"logs"`
+	Timeout           uint32            `json:"timeout"`        // seconds until a bus has it; 0 is the default
+	TimeoutAck        uint32            `json:"timeout_ack"`    // seconds from there until it is acknowledged
+	TimeoutResult     uint32            `json:"timeout_result"` // seconds from there until the result is there
+	Job               List[Job]         `json:"job"`
+	Logs              List[Log]         `json:"logs"`
 	CreatedAt         UnixTime          `json:"created_at"`
 	UpdatedAt         UnixTime          `json:"updated_at"`
 	Status            MessageStatus     `json:"status"`
+
+	// Where it goes. They are signed, with the fields above that never change.
+	DstContext TenantID `json:"dst_context,omitzero"` // the context there; 0 is that of the record
+	DstActor   ActorID  `json:"dst_actor,omitzero"`   // the addressee, by its number on this board
+	DstPubkey  string   `json:"dst_pubkey,omitzero"`  // its key, which is what identifies it elsewhere
+	DstNode    string   `json:"dst_node,omitzero"`    // the public key of the node; "": this board
+	Topic      string   `json:"topic,omitzero"`       // of a runner: "runner20"
+	ReplyTo    string   `json:"reply_to,omitzero"`    // the message it answers, by its key at the receiver
+	// Flow is a flow to be made there, as JSON: its blueprint or the name of one,
+	// trigger, params.
+	Flow string `json:"flow,omitzero"`
+
+	// Who signed.
+	SrcContext TenantID `json:"src_context,omitzero"`
+	Pubkey     string   `json:"pubkey,omitzero"` // the sender's key
+	ExpiresAt  UnixTime `json:"expires_at,omitzero"`
+	Alg        string   `json:"alg,omitzero"`
+	Signature  string   `json:"signature,omitzero"` // 128 hex digits
+
+	// What became of it.
+	Error  string `json:"error,omitzero"`
+	Stage  Stage  `json:"stage,omitzero"`  // the one whose time ran out
+	Node   string `json:"node,omitzero"`   // the key of the node that it came from, or that has it
+	Origin string `json:"origin,omitzero"` // its key where it came from
+	Answer string `json:"answer,omitzero"` // the message that answered it
+	// Receipt is the signed parcel by which it was refused.
+	Receipt string `json:"receipt,omitzero"`
+	Pushes  int    `json:"pushes,omitzero"`
+	SentMs  int64  `json:"sent_ms,omitzero"` // when a bus first took it
+	AckedMs int64  `json:"acked_ms,omitzero"`
+	EndedMs int64  `json:"ended_ms,omitzero"`
 }
 
-// Key is the message's key on its context's board: "message:12:101".
-func (m Message) Key() string {
-	return "message:" + strconv.FormatUint(uint64(m.CallerID), 10) + ":" + strconv.FormatUint(uint64(m.ID), 10)
+// MessageKey names a message: ids are unique per caller, within a context.
+type MessageKey struct {
+	Caller ActorID
+	ID     MessageID
+}
+
+// String is the message's key on its board: "message:12:101".
+func (k MessageKey) String() string {
+	return "message:" + strconv.FormatUint(uint64(k.Caller), 10) + ":" + strconv.FormatUint(uint64(k.ID), 10)
+}
+
+// ParseMessageKey reads "message:<caller>:<id>"; "<caller>:<id>" will do as well.
+//
+// Errors: [ErrInvalid].
+func ParseMessageKey(s string) (MessageKey, error) {
+	caller, id, ok := strings.Cut(strings.TrimPrefix(s, "message:"), ":")
+	c, errC := parseID(caller)
+	i, errI := parseID(id)
+	if !ok || errC != nil || errI != nil || i == 0 {
+		return MessageKey{}, Invalidf("message key %q: want message:<caller>:<id>, for example message:1:7", s)
+	}
+	return MessageKey{ActorID(c), MessageID(i)}, nil
+}
+
+// Key names the message.
+func (m *Message) Key() MessageKey { return MessageKey{m.CallerID, m.ID} }
+
+// Final reports whether the message's life is over.
+func (m *Message) Final() bool { return m.Status.Final() }
+
+// Letter is the message as it was signed: without what becomes of it on its
+// way, and with the fields of its sender's own board.
+func (m *Message) Letter() Message {
+	l := *m
+	l.Status, l.UpdatedAt = MessageDispatched, m.CreatedAt
+	if m.MessageType != MessageResult { // whose log is part of what it says
+		l.Logs = nil
+	}
+	l.ContextID, l.DstActor = m.SrcContext, 0
+	if k, err := ParseMessageKey(m.Origin); err == nil {
+		l.CallerID, l.ID = k.Caller, k.ID
+	}
+	l.Error, l.Stage, l.Node, l.Origin, l.Answer, l.Receipt = "", "", "", "", "", ""
+	l.Pushes, l.SentMs, l.AckedMs, l.EndedMs = 0, 0, 0, 0
+	return l
+}
+
+// TimeoutOf is how long a stage may take.
+func (m *Message) TimeoutOf(s Stage) time.Duration {
+	n := map[Stage]uint32{StageDelivery: m.Timeout, StageAck: m.TimeoutAck, StageResult: m.TimeoutResult}[s]
+	return time.Duration(cmp.Or(n, DefaultMessageTimeout)) * time.Second
+}
+
+// Validate checks what a caller gave. Jobs are checked by who runs them.
+//
+// Errors: [ErrInvalid].
+func (m *Message) Validate() error {
+	switch {
+	case m.CallerID == 0:
+		return Invalidf("message without caller_id: want the actor who sends it")
+	case !slices.Contains(MessageTypes, m.MessageType):
+		return Invalidf("message_type %q: want job, chat, mail or result", m.MessageType)
+	case m.MessageFormatType != "" && !slices.Contains(messageFormats, m.MessageFormatType):
+		return Invalidf("message_format_type %q: want html, text or md", m.MessageFormatType)
+	case len(m.Message) > MaxMessageText:
+		return Invalidf("message has %d bytes, the limit is %d", len(m.Message), MaxMessageText)
+	case !utf8.ValidString(m.Message):
+		return Invalidf("message is no valid UTF-8")
+	case len(m.Job) > MaxMessageJobs:
+		return Invalidf("message has %d jobs, the limit is %d", len(m.Job), MaxMessageJobs)
+	case len(m.Topic) > MaxTopic:
+		return Invalidf("topic has %d bytes, the limit is %d", len(m.Topic), MaxTopic)
+	}
+	for name, n := range map[string]uint32{"timeout": m.Timeout, "timeout_ack": m.TimeoutAck, "timeout_result": m.TimeoutResult} {
+		if n > MaxMessageTimeout {
+			return Invalidf("%s is %d s, the limit is %d", name, n, MaxMessageTimeout)
+		}
+	}
+	for name, key := range map[string]string{"dst_pubkey": m.DstPubkey, "dst_node": m.DstNode} {
+		if err := ValidatePubkey(key); key != "" && err != nil {
+			return Invalidf("%s: %v", name, err)
+		}
+	}
+	return m.validateContent()
+}
+
+// validateContent checks that the message has what its type wants.
+func (m *Message) validateContent() error {
+	switch m.MessageType {
+	case MessageJob:
+		if (len(m.Job) == 0) == (m.Flow == "") {
+			return Invalidf("a message of type job carries jobs or a flow, one of the two")
+		}
+		if _, err := m.Runner(); err != nil {
+			return err
+		}
+		seen := map[JobID]bool{}
+		for i := range m.Job {
+			if id := m.Job[i].ID; id == 0 || seen[id] {
+				return Invalidf("job %d of the message: want an id of its own", i+1)
+			}
+			seen[m.Job[i].ID] = true
+		}
+	case MessageChat, MessageMail:
+		if m.DstActor == 0 && m.DstPubkey == "" {
+			return Invalidf("a message of type %s wants an addressee: dst_actor or dst_pubkey", m.MessageType)
+		}
+		if len(m.Job) > 0 || m.Flow != "" {
+			return Invalidf("a message of type %s carries no jobs", m.MessageType)
+		}
+	case MessageResult:
+		if _, err := ParseMessageKey(m.ReplyTo); err != nil {
+			return Invalidf("a message of type result answers another: reply_to: %v", err)
+		}
+	}
+	return nil
+}
+
+// Runner is the runner that the topic names; 0 where it names none.
+//
+// Errors: [ErrInvalid] for a topic that is none.
+func (m *Message) Runner() (RunnerID, error) {
+	if m.Topic == "" {
+		return 0, nil
+	}
+	n, err := parseID(strings.TrimPrefix(m.Topic, "runner"))
+	if err != nil || n == 0 || m.Topic != RunnerID(n).DefaultTopic() {
+		return 0, Invalidf("topic %q: want runner<id>, for example runner20", m.Topic)
+	}
+	return RunnerID(n), nil
 }
 
 // Log is one line of what a script said.
@@ -92,4 +290,8 @@ type Log struct {
 	// Attempt is the run it belongs to.
 	Attempt int    `json:"attempt,omitzero"`
 	Line    string `json:"line"`
+	// Job says whose line it is, where the jobs of a message have one log.
+	Job JobID `json:"job,omitzero"`
+	// N is its number in that job's log, from 1 on, where lines may be missing.
+	N int `json:"n,omitzero"`
 }

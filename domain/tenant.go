@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -73,6 +74,38 @@ func (t Tenant) validateShares() error {
 		}
 	}
 	return nil
+}
+
+// TenantChange is what of a context is to be changed; nil stays as it is.
+type TenantChange struct {
+	ExecutorsMaySubmit *bool `json:"executors_may_submit,omitzero"`
+	Weight             *int  `json:"weight,omitzero"`
+	MaxRunning         *int  `json:"max_running,omitzero"`
+	// MaxRunningByType sets the bounds of the types in it, and takes away those
+	// that are 0.
+	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
+}
+
+// With returns the context with a change made to it.
+//
+// Errors: [ErrInvalid].
+func (t Tenant) With(c TenantChange) (Tenant, error) {
+	set(&t.ExecutorsMaySubmit, c.ExecutorsMaySubmit)
+	set(&t.Weight, c.Weight)
+	set(&t.MaxRunning, c.MaxRunning)
+	byType := map[ScriptType]int{}
+	maps.Copy(byType, t.MaxRunningByType)
+	maps.Copy(byType, c.MaxRunningByType)
+	maps.DeleteFunc(byType, func(_ ScriptType, n int) bool { return n == 0 })
+	t.MaxRunningByType = byType
+	return t, t.validateShares()
+}
+
+// set takes a value over where there is one.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // Touched returns the context with its times set for a change at now.

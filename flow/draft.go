@@ -33,7 +33,7 @@ type draft struct {
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict].
 func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
-	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, OnError: r.OnError}}
+	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Message: r.Message, OnError: r.OnError}}
 	given := 0
 	for _, is := range []bool{r.Blueprint != "", r.Plan != nil, len(r.Jobs) > 0} {
 		if is {
@@ -58,12 +58,31 @@ func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (
 		if err := e.draftJobs(d, r); err != nil {
 			return nil, err
 		}
-		return d, errors.Join(e.banned(d), e.announce(ctx, d))
+		return d, errors.Join(e.banned(d), e.placed(ctx, d), e.announce(ctx, d))
 	}
 	if err := e.draftPlan(ctx, tenant, d, r); err != nil {
 		return nil, err
 	}
-	return d, errors.Join(e.banned(d), e.announce(ctx, d))
+	return d, errors.Join(e.banned(d), e.placed(ctx, d), e.announce(ctx, d))
+}
+
+// placed asks whether the caller's jobs can be sent where they are to run.
+func (e *Engine) placed(ctx context.Context, d *draft) error {
+	places := map[string]bool{}
+	if d.plan != nil {
+		for i := range d.plan.Steps {
+			places[d.plan.Steps[i].At] = true
+		}
+	}
+	for _, j := range d.jobs {
+		places[j.At] = true
+	}
+	for at := range places {
+		if err := e.work.CheckPlace(ctx, d.flow.ContextID, d.flow.CallerID, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // banned asks whether a flow, or jobs of its script types, may be submitted.
@@ -245,9 +264,6 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 		case domain.StepApproval:
 			continue
 		}
-		if s.At != "" {
-			return domain.Invalidf("step %s: at %q: no bus is configured by which jobs could go to another context", s.Name, s.At)
-		}
 		if s.When != "" {
 			if _, err := blueprint.CompileWhen(s.When); err != nil {
 				return domain.Invalidf("step %s: when: %v", s.Name, err)
@@ -370,7 +386,7 @@ func (d *draft) planJobs() {
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
 	return &domain.Job{
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.Retries),
-		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity, Step: s.Name,
+		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity, Step: s.Name, At: s.At,
 	}
 }
 

@@ -88,6 +88,9 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 	b.Set(key, fields...)
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
+	if m := s.flow.Message; m != "" {
+		b.Countdown(m, layout.MessageOpen, layout.PostResult, m)
+	}
 }
 
 // leaveAlive makes room for another flow of a blueprint that allows only one.

@@ -36,6 +36,9 @@ type Request struct {
 	Steps map[string]StepChange
 	// Schedule is the schedule that asks.
 	Schedule string
+	// Message is the key of the message that asks; its count of what is open is
+	// counted down at the end.
+	Message string
 	// Also, if given, adds guards and operations to the commit that makes the
 	// flow. It may be called more than once.
 	Also func(b *board.Batch, id domain.FlowID)

@@ -1,9 +1,9 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +59,12 @@ const (
 	// Administrate is making actors and contexts, and listing them all: the
 	// operator's, whoever else is admin somewhere.
 	Administrate Verb = "administrate"
+)
+
+// Words of the audit log for what takes one of these verbs.
+const (
+	Revoke Verb = "revoke" // takes Grant
+	Update Verb = "update"
 )
 
 // Reads reports whether a verb changes nothing.
@@ -164,17 +170,14 @@ type Ask struct {
 // Access answers who may do what, and writes down whom it refused.
 type Access struct {
 	registry *Registry
-	audit    *slog.Logger
+	audit    Recorder
 	denials  atomic.Int64
 }
 
-// NewAccess returns the access of a registry's contexts. Denials are written
-// to audit (none when nil).
-func NewAccess(r *Registry, audit *slog.Logger) *Access {
-	if audit == nil {
-		audit = slog.New(slog.DiscardHandler)
-	}
-	return &Access{registry: r, audit: audit}
+// NewAccess returns the access of a registry's contexts. Denials are recorded
+// in audit (nowhere when nil).
+func NewAccess(r *Registry, audit Recorder) *Access {
+	return &Access{registry: r, audit: cmp.Or[Recorder](audit, Discard{})}
 }
 
 // Check returns nil when the actor may. Contexts are read from memory where
@@ -192,19 +195,19 @@ func (a *Access) Check(ctx context.Context, ask Ask) error {
 func (a *Access) CheckIn(ctx context.Context, ask Ask) (domain.Tenant, error) {
 	if ask.Tenant == 0 {
 		if !permitNode(ask.Actor, ask.Verb) {
-			return domain.Tenant{}, a.deny(ctx, ask)
+			return domain.Tenant{}, a.deny(ask)
 		}
 		return domain.Tenant{}, nil
 	}
 	t, err := a.registry.tenants.get(ctx, ask.Tenant)
 	if missing(err) {
-		return domain.Tenant{}, a.deny(ctx, ask)
+		return domain.Tenant{}, a.deny(ask)
 	}
 	if err != nil {
 		return domain.Tenant{}, err
 	}
 	if !Permit(t, ask.Actor, ask.Verb, false) {
-		return domain.Tenant{}, a.deny(ctx, ask)
+		return domain.Tenant{}, a.deny(ask)
 	}
 	return t, nil
 }
@@ -228,11 +231,9 @@ func missing(err error) bool {
 // Denials is how many questions were answered with no since the start.
 func (a *Access) Denials() int64 { return a.denials.Load() }
 
-func (a *Access) deny(ctx context.Context, ask Ask) error {
+func (a *Access) deny(ask Ask) error {
 	a.denials.Add(1)
-	a.audit.LogAttrs(ctx, slog.LevelWarn, "denied",
-		slog.Uint64("actor", uint64(ask.Actor)), slog.String("verb", string(ask.Verb)),
-		slog.String("object", ask.Object), slog.Uint64("context", uint64(ask.Tenant)))
+	a.audit.Record(domain.AuditEntry{Actor: ask.Actor, Verb: string(ask.Verb), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied})
 	if ask.Tenant == 0 {
 		return domain.Forbiddenf("actor %d may not do that on this node; ask its operator", ask.Actor)
 	}

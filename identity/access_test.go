@@ -111,7 +111,8 @@ func TestDenialsAreCountedLoggedAndRevealNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	access := identity.NewAccess(identity.NewRegistry(b), slog.New(slog.NewTextHandler(&log, nil)))
+	registry := identity.NewRegistry(b)
+	access := identity.NewAccess(registry, identity.NewAuditLog(registry, slog.New(slog.NewTextHandler(&log, nil))))
 	texts := map[string]bool{}
 	for _, id := range []domain.TenantID{7, 8, 9} { // forbidden, missing, damaged
 		err := access.Check(t.Context(), identity.Ask{Actor: stranger, Verb: identity.Cancel, Tenant: id, Object: "job:1:2"})

@@ -1,9 +1,13 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -26,7 +30,7 @@ const (
 // the same actor again is a no-op that returns the existing one.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] for an id in use with
-// another key.
+// another key, and for a key that another actor has.
 func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Actor, existing bool, err error) {
 	if err := a.Validate(); err != nil {
 		return domain.Actor{}, false, err
@@ -36,6 +40,9 @@ func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 	}
 	if a.ID != 0 {
 		return r.createActor(ctx, a)
+	}
+	if err := r.keyIsFree(ctx, a); err != nil {
+		return domain.Actor{}, false, err // before numbers are spent on it
 	}
 	for try := range numberTries {
 		step := 1 << max(0, try-nearTries)
@@ -50,6 +57,9 @@ func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 		a.ID = domain.ActorID(last)
 		made, existing, err := r.createActor(ctx, a)
 		if existing || errors.Is(err, domain.ErrConflict) {
+			if err := r.keyIsFree(ctx, a); err != nil {
+				return domain.Actor{}, false, err
+			}
 			continue // somebody chose that id by hand
 		}
 		return made, false, err
@@ -62,17 +72,24 @@ func (r *Registry) createActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 	a = a.Touched(time.Now())
 	var b board.Batch
 	b.Absent(a.Key()).Set(a.Key(), layout.EncodeActor(a)...)
-	err = r.board.Commit(ctx, b)
+	r.note(&b, 0, Create, a.Key(), "key "+a.Pubkey)
+	err = r.claimKey(ctx, &b, a)
 	if err == nil {
-		r.actors.forget(a.ID)
+		err = r.board.Commit(ctx, b)
+	}
+	if err == nil {
+		r.forgetActor(a)
 		return a, false, nil
 	}
 	if !errors.Is(err, domain.ErrConflict) {
 		return domain.Actor{}, false, err
 	}
-	old, err := r.Actor(ctx, a.ID)
-	if err != nil {
-		return domain.Actor{}, false, err
+	old, errOld := r.Actor(ctx, a.ID)
+	switch {
+	case errors.Is(errOld, domain.ErrNotFound): // it was the key that is taken
+		return domain.Actor{}, false, cmp.Or(r.keyIsFree(ctx, a), err)
+	case errOld != nil:
+		return domain.Actor{}, false, errOld
 	}
 	if old.Pubkey != a.Pubkey || !slices.Equal(old.Address, a.Address) {
 		return domain.Actor{}, false, domain.Conflictf("actor %d exists with another key or address; choose another id, or 0 for the next free one", a.ID)
@@ -80,19 +97,86 @@ func (r *Registry) createActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 	return old, true, nil
 }
 
-// Actor reads one actor.
+// UpdateActor changes an actor's key or addresses. Tokens and signatures of the
+// old key end within [CacheFor].
 //
-// Errors: [domain.ErrNotFound].
-func (r *Registry) Actor(ctx context.Context, id domain.ActorID) (domain.Actor, error) {
+// Errors: [domain.ErrInvalid]; [domain.ErrNotFound]; [domain.ErrConflict] for a
+// key that another actor has.
+func (r *Registry) UpdateActor(ctx context.Context, id domain.ActorID, change domain.ActorChange) (domain.Actor, error) {
+	for range changeTries {
+		a, err := r.tryUpdateActor(ctx, id, change)
+		if guard := (*board.GuardError)(nil); !errors.As(err, &guard) {
+			return a, err
+		}
+	}
+	return domain.Actor{}, domain.Unavailablef("actor %d is changed by others all the time; try again", id)
+}
+
+func (r *Registry) tryUpdateActor(ctx context.Context, id domain.ActorID, change domain.ActorChange) (domain.Actor, error) {
 	key := layout.Actor(id)
 	recs, err := r.board.Get(ctx, 0, key)
 	if err != nil {
 		return domain.Actor{}, err
 	}
-	if recs[0] == nil {
+	was, err := decodeActor(id, recs[0])
+	if err != nil {
+		return domain.Actor{}, err
+	}
+	a, err := was.With(change)
+	if err != nil {
+		return domain.Actor{}, err
+	}
+	rotated, moved := a.Pubkey != was.Pubkey, !slices.Equal(a.Address, was.Address)
+	if !rotated && !moved {
+		return was, nil
+	}
+	a = a.Touched(time.Now())
+	var b board.Batch
+	layout.ChangeActor(&b, recs[0], a)
+	if rotated {
+		if _, err := X25519Pubkey(a.Pubkey); err != nil {
+			return domain.Actor{}, err
+		}
+		if err := r.claimKey(ctx, &b, a); err != nil {
+			return domain.Actor{}, err
+		}
+		r.note(&b, 0, Update, key, "key "+was.Pubkey+" to "+a.Pubkey)
+	}
+	if moved {
+		r.note(&b, 0, Update, key, fmt.Sprintf("address %v to %v", was.Address, a.Address))
+	}
+	if err := r.board.Commit(ctx, b); err != nil {
+		return domain.Actor{}, err
+	}
+	r.forgetActor(was)
+	r.forgetActor(a)
+	return a, nil
+}
+
+// Actor reads one actor.
+//
+// Errors: [domain.ErrNotFound].
+func (r *Registry) Actor(ctx context.Context, id domain.ActorID) (domain.Actor, error) {
+	recs, err := r.board.Get(ctx, 0, layout.Actor(id))
+	if err != nil {
+		return domain.Actor{}, err
+	}
+	return decodeActor(id, recs[0])
+}
+
+func decodeActor(id domain.ActorID, rec board.Record) (domain.Actor, error) {
+	if rec == nil {
 		return domain.Actor{}, domain.NotFoundf("actor %d does not exist", id)
 	}
-	return layout.DecodeActor(key, recs[0])
+	a, err := layout.DecodeActor(layout.Actor(id), rec)
+	a.ID = id // the key is the identity, whatever a foreign program wrote
+	return a, err
+}
+
+// forgetActor drops what is known of an actor, after a change of our own.
+func (r *Registry) forgetActor(a domain.Actor) {
+	r.actors.forget(a.ID)
+	r.byKey.forget(a.Pubkey)
 }
 
 // KnownActor is [Registry.Actor] from memory where it was read within the last
@@ -119,6 +203,9 @@ func (r *Registry) Actors(ctx context.Context, cursor string) (_ []domain.Actor,
 		}
 		// A foreign record that cannot be read wholly is listed all the same.
 		a, _ := layout.DecodeActor(keys[i], rec)
+		if id, err := strconv.ParseUint(strings.TrimPrefix(keys[i], layout.ActorPrefix), 10, 32); err == nil {
+			a.ID = domain.ActorID(id)
+		}
 		actors = append(actors, a)
 	}
 	return actors, next, nil

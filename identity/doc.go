@@ -20,5 +20,14 @@
 // counted, written to the audit log, and answered so that it does not show
 // whether the context exists.
 //
-// The package has no goroutines.
+// # What is written down
+//
+//	Registry.As(actor) ──> the change and its line, in one commit ──┐
+//	doors, api, post ──> AuditLog.Record ──> waits ──> AuditLog.Run ┴─> the board
+//
+// Changes of rights are never without their line. All else is written a moment
+// later, in batches, and never makes anybody wait: what is refused again and
+// again is counted, what finds no room is lost and counted.
+//
+// The package starts no goroutines; a node runs [AuditLog.Run].
 package identity

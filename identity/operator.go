@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -42,7 +43,7 @@ func (r *Registry) EnsureOperator(ctx context.Context, dataDir string) (Operator
 	}
 	_, _, err = r.CreateTenant(ctx, domain.Tenant{ID: firstTenant, Admins: []domain.ActorID{domain.Operator}})
 	if errors.Is(err, domain.ErrConflict) {
-		err = r.include(ctx, firstTenant) // a foreign program wrote it; now it is known
+		err = r.include(ctx, firstTenant, board.Batch{}) // a foreign program wrote it; now it is known
 	}
 	return op, err
 }

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
@@ -189,4 +193,85 @@ func TestManyNodesStartAtOnce(t *testing.T) {
 	if makers != 1 {
 		t.Errorf("%d nodes made the operator, want 1", makers)
 	}
+}
+
+func TestAnActorIsChanged(t *testing.T) {
+	r := identity.NewRegistry(newBoard(t))
+	a, other := newActor(t, r, 7), newActor(t, r, 8)
+	fresh := pubkey(t)
+	node := domain.NodeAddress(fresh)
+	for _, c := range []struct {
+		name   string
+		id     domain.ActorID
+		change domain.ActorChange
+		want   error
+	}{
+		{name: "nothing", id: 7},
+		{name: "another's key", id: 7, change: domain.ActorChange{Pubkey: other.Pubkey}, want: domain.ErrConflict},
+		{name: "a key that is none", id: 7, change: domain.ActorChange{Pubkey: "abc"}, want: domain.ErrInvalid},
+		{name: "a key under which anybody can sign", id: 7, change: domain.ActorChange{Pubkey: "01" + strings.Repeat("0", 62)}, want: domain.ErrInvalid},
+		{name: "an address that names no node", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{"node:abc"}}, want: domain.ErrInvalid},
+		{name: "an empty address", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{""}}, want: domain.ErrInvalid},
+		{name: "a very long address", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{domain.Address(strings.Repeat("x", 256))}}, want: domain.ErrInvalid},
+		{name: "somebody who is not there", id: 9, change: domain.ActorChange{Pubkey: fresh}, want: domain.ErrNotFound},
+	} {
+		if _, err := r.UpdateActor(t.Context(), c.id, c.change); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+		if got, err := r.Actor(t.Context(), 7); err != nil || got.Pubkey != a.Pubkey || len(got.Address) != 0 {
+			t.Fatalf("%s changed the actor: %+v, %v", c.name, got, err)
+		}
+	}
+	got, err := r.UpdateActor(t.Context(), 7, domain.ActorChange{Pubkey: fresh, Address: &domain.List[domain.Address]{node, "a place"}})
+	if err != nil || got.Pubkey != fresh || !got.At(fresh) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if known, err := r.KnownActor(t.Context(), 7); err != nil || known.Pubkey != fresh {
+		t.Errorf("from memory: got %+v, %v", known, err)
+	}
+	if by, err := r.ActorByKey(t.Context(), fresh); err != nil || by.ID != 7 {
+		t.Errorf("by the new key: got %+v, %v", by, err)
+	}
+	if by, err := r.ActorByKey(t.Context(), a.Pubkey); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("by the old key: got %+v, %v", by, err)
+	}
+	if got, err = r.UpdateActor(t.Context(), 7, domain.ActorChange{Address: &domain.List[domain.Address]{}}); err != nil || len(got.Address) != 0 || got.Pubkey != fresh {
+		t.Errorf("no addresses: got %+v, %v", got, err)
+	}
+	// The old key is free.
+	if _, _, err := r.CreateActor(t.Context(), domain.Actor{ID: 9, Pubkey: a.Pubkey}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTokensOfAReplacedKeyEnd is what rotation is for.
+func TestTokensOfAReplacedKeyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		here, elsewhere := identity.NewRegistry(b), identity.NewRegistry(b)
+		old, err := identity.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		old.Actor = 7
+		if _, _, err := here.CreateActor(t.Context(), domain.Actor{ID: 7, Pubkey: old.Pubkey()}); err != nil {
+			t.Fatal(err)
+		}
+		token, err := old.Token("n1", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := identity.Verifier{Node: "n1", Actor: elsewhere.KnownActor}
+		if _, err := v.Verify(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := here.UpdateActor(t.Context(), 7, domain.ActorChange{Pubkey: pubkey(t)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(identity.CacheFor) // virtual
+		if _, err := v.Verify(t.Context(), token); !errors.Is(err, identity.ErrUnauthenticated) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

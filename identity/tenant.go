@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -81,6 +82,7 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	if limits := layout.EncodeLimits(t); len(limits) > 0 {
 		b.Set(layout.Limits, limits...)
 	}
+	r.note(&b, t.ID, Create, t.Key(), rolesText(t))
 	switch err := r.board.Commit(ctx, b); {
 	case errors.Is(err, domain.ErrConflict):
 		old, err := r.Tenant(ctx, t.ID)
@@ -95,13 +97,22 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 		return domain.Tenant{}, false, err
 	}
 	r.tenants.forget(t.ID)
-	return t, existing, r.include(ctx, t.ID)
+	var b0 board.Batch
+	if !existing {
+		r.note(&b0, t.ID, Create, t.Key(), rolesText(t)) // for the operator, who may have no role there
+	}
+	return t, existing, r.include(ctx, t.ID, b0)
 }
 
-func (r *Registry) include(ctx context.Context, id domain.TenantID) error {
-	var b board.Batch
+// include puts a context into the list of all, with a batch for space 0.
+func (r *Registry) include(ctx context.Context, id domain.TenantID, b board.Batch) error {
 	b.Include(layout.Contexts, strconv.FormatUint(uint64(id), 10))
 	return r.board.Commit(ctx, b)
+}
+
+// rolesText says for people who is in a context; long lists are cut.
+func rolesText(t domain.Tenant) string {
+	return fmt.Sprintf("admins %v, executors %v, readers %v", t.Admins, t.Executors, t.Readers)
 }
 
 func sameTenant(a, b domain.Tenant) bool {
@@ -114,15 +125,18 @@ func sameTenant(a, b domain.Tenant) bool {
 //
 // Errors: [domain.ErrNotFound].
 func (r *Registry) Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
-	key := layout.Tenant(id)
-	recs, err := r.board.Get(ctx, layout.SpaceOf(id), key)
+	recs, err := r.board.Get(ctx, layout.SpaceOf(id), layout.Tenant(id))
 	if err != nil {
 		return domain.Tenant{}, err
 	}
-	if recs[0] == nil || id == 0 {
+	return decodeTenant(id, recs[0])
+}
+
+func decodeTenant(id domain.TenantID, rec board.Record) (domain.Tenant, error) {
+	if rec == nil || id == 0 {
 		return domain.Tenant{}, domain.NotFoundf("context %d does not exist", id)
 	}
-	t, err := layout.DecodeTenant(key, recs[0])
+	t, err := layout.DecodeTenant(layout.Tenant(id), rec)
 	t.ID = id // the key is the identity, whatever a foreign program wrote
 	return t, err
 }

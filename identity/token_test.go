@@ -2,11 +2,17 @@ package identity_test
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
+	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +56,39 @@ func TestTokens(t *testing.T) {
 	whole := signed(good)
 	head, rest, _ := strings.Cut(whole, ".")
 	body, sig, _ := strings.Cut(rest, ".")
+	// A signature with the group's order added to its second half: the same
+	// number, another text.
+	twisted := func() string {
+		raw, err := base64.RawURLEncoding.DecodeString(sig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+		half := slices.Clone(raw[32:])
+		slices.Reverse(half) // little-endian
+		sum := new(big.Int).Add(new(big.Int).SetBytes(half), order).FillBytes(make([]byte, 32))
+		slices.Reverse(sum)
+		return base64.RawURLEncoding.EncodeToString(append(raw[:32:32], sum...))
+	}()
+	// headed signs the good claims under a header of the forger's.
+	headed := func(key any, header map[string]any) string {
+		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, good)
+		maps.Copy(token.Header, header)
+		s, err := token.SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(header, claims string) string {
+		h, c := base64.RawURLEncoding.EncodeToString([]byte(header)), base64.RawURLEncoding.EncodeToString([]byte(claims))
+		return h + "." + c + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(private, []byte(h+"."+c)))
+	}
+	const headEdDSA = `{"alg":"EdDSA","typ":"JWT"}`
 	grown := base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"12","aud":"n1","iat":1,"exp":99999999999}`))
 
 	for _, c := range []struct{ name, token, want string }{
@@ -63,6 +102,29 @@ func TestTokens(t *testing.T) {
 		{"alg none", forge(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good), "signature"},
 		{"HS256 keyed with the public key", forge(t, jwt.SigningMethodHS256, []byte(public), good), "signature"},
 		{"HS256 keyed with its hex", forge(t, jwt.SigningMethodHS256, []byte(hex.EncodeToString(public)), good), "signature"},
+		{"HS512 keyed with the public key", forge(t, jwt.SigningMethodHS512, []byte(public), good), "signature"},
+		{"ES256 with a key of one's own", forge(t, jwt.SigningMethodES256, ecKey, good), "signature"},
+		{"alg written another way", text(`{"alg":"eddsa","typ":"JWT"}`, `{}`), "signature"},
+		{"no alg", text(`{"typ":"JWT"}`, `{}`), "signature"},
+		{"alg is a list", text(`{"alg":["EdDSA"]}`, `{}`), "signature"},
+		{"a key in the header", headed(other, map[string]any{"jwk": map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(other.Public().(ed25519.PublicKey))}}), "signature"},
+		{"a kid that names another key", headed(other, map[string]any{"kid": "13"}), "signature"},
+		{"a kid that is a path", headed(other, map[string]any{"kid": "../../../../dev/null"}), "signature"},
+		{"a kid that asks a database", headed(other, map[string]any{"kid": "x' UNION SELECT 'key"}), "signature"},
+		{"a URL to fetch a key from", headed(other, map[string]any{"jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/cert"}), "signature"},
+		{"a kid beside the right key changes nothing", headed(private, map[string]any{"kid": "13"}), ""},
+		{"a signature twisted by the group's order", head + "." + body + "." + twisted, "signature"},
+		{"four parts", whole + ".x", "not a JWT"},
+		{"padded base64", head + "." + body + "." + sig + "==", "not a JWT"},
+		{"a blank in it", head + ". " + body + "." + sig, "not a JWT"},
+		{"claims that are no object", text(headEdDSA, `"12"`), "not a JWT"},
+		{"iss is a number", text(headEdDSA, `{"iss":12,"aud":"n1"}`), "not a JWT"},
+		{"iss twice, once another's", text(headEdDSA, fmt.Sprintf(`{"iss":"12","iss":"13","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), "signature"},
+		{"iss in capitals too", text(headEdDSA, fmt.Sprintf(`{"iss":"13","ISS":"12","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), ""},
+		{"exp beyond all numbers", text(headEdDSA, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":1e300}`, now.Unix())), "expired"},
+		{"exp below zero", signed(with("exp", -1)), "expired"},
+		{"an empty aud", signed(with("aud", []string{})), "want iss, aud"},
+		{"aud that contains the name", signed(with("aud", "n1x")), `aud must be "n1"`},
 		{"another's key", forge(t, jwt.SigningMethodEdDSA, other, good), "signature"},
 		{"an actor who does not exist", signed(with("iss", "13")), "signature"},
 		{"a changed body", head + "." + grown + "." + sig, "signature"},

@@ -21,6 +21,20 @@ func EncodeActor(a domain.Actor) []board.Field {
 	return e
 }
 
+// ChangeActor adds to a batch in space 0 what makes the record was that of a,
+// if nobody has changed it meanwhile, and takes the entry of a key away that a
+// has no more.
+func ChangeActor(b *board.Batch, was board.Record, a domain.Actor) {
+	key := a.Key()
+	for _, name := range []string{"pubkey", "address"} {
+		b.Equal(key, name, was.Get(name))
+	}
+	b.Set(key, EncodeActor(a)...)
+	if old := was.Get("pubkey"); old != a.Pubkey && domain.ValidatePubkey(old) == nil {
+		b.Delete(ActorOf(old))
+	}
+}
+
 // DecodeActor reads an actor's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.

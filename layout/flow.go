@@ -148,7 +148,7 @@ const (
 // FlowLine are the fields of a flow but those that may be large.
 var FlowLine = []string{"id", "caller_id", "context_id", "created_at", FlowUpdatedAt, FlowStatus, FlowReason, FlowError, FlowBlueprint, "version", "hash",
 	FlowTrigger, "on_error", "priority", FlowPaused, FlowCancel, "schedule", FlowStartedMs, FlowFinishedMs, "after_ms", "duration", "retention", "stepped",
-	FlowRetried, FlowProgress}
+	FlowRetried, FlowProgress, "message"}
 
 // EncodeFlow writes a flow's record: every field of the seeds, and those of
 // ours that are set.
@@ -178,6 +178,7 @@ func EncodeFlow(f domain.Flow) []board.Field {
 	e.flagOpt(FlowPaused, f.Paused)
 	e.strOpt(FlowCancel, f.Cancel)
 	e.strOpt("schedule", f.Schedule)
+	e.strOpt("message", f.Message)
 	e.numOpt(FlowStartedMs, f.StartedMs)
 	e.numOpt(FlowFinishedMs, f.FinishedMs)
 	e.numOpt("after_ms", f.AfterMs)
@@ -252,6 +253,8 @@ func decodeOurFlowField(d *decoder, fl *domain.Flow, f board.Field) {
 		fl.Cancel = f.Value
 	case "schedule":
 		fl.Schedule = f.Value
+	case "message":
+		fl.Message = f.Value
 	case FlowStartedMs:
 		fl.StartedMs = d.int(f)
 	case FlowFinishedMs:

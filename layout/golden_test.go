@@ -29,7 +29,7 @@ var (
 		Reason: domain.ReasonScriptFailed, Error: "exit code 3", ExitCode: &exit, Losses: 1, Failures: 3, RunnerID: 20,
 		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
 		FinishedMs: 1700000005000, NextRetryMs: 1700000006000,
-		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org",
+		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org", At: "7@acme", Message: "message:3:5",
 		Stepped: true, FlowEnv: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
 	}
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
@@ -39,16 +39,23 @@ var (
 	goldFlow = domain.Flow{ID: 33, CallerID: 12, ContextID: 7, Jobs: []domain.JobID{1, 2}, EnvVars: map[string]string{"K": "v"},
 		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowError,
 		Reason: domain.FlowErrored, Error: "step build: exit code 3", Blueprint: "nightly", Version: 4, Hash: "ab", Trigger: "2026-11-21", OnError: domain.OnErrorContinue,
-		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", StartedMs: 1000, FinishedMs: 2000, AfterMs: 900,
+		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", Message: "message:1:2", StartedMs: 1000, FinishedMs: 2000, AfterMs: 900,
 		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Retried: 1}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
 		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, Slots: 4}}, SeenMs: 3000}
+	goldTask = domain.Task{ID: "7b-1", Script: "40 + 2", Status: domain.TaskError, ClientRPCID: "rpc-9", Output: "o", Error: "e",
+		CreatedAt: 1, UpdatedAt: 2, ReplyToQueue: "rhai_reply:7b-1", Circle: "friends", CallerID: 12, Losses: 1}
+	goldNode = domain.Node{Name: "n1", Version: "v1.2.3", Host: "h1", RunnerID: 20, Durability: "disk", Labels: domain.Labels{"zone": "eu"},
+		Off: []domain.Off{{Role: domain.RoleRunner, Rule: 1, Why: "too old"}}, StartedMs: 1000}
 	goldObject    = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
 	goldBlueprint = layout.StoredBlueprint{Version: 3, Hash: "ab", Text: `{"name":"n"}`, Summary: "for people", UpdatedMs: 1700000000000, By: 12}
 	goldMessage   = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
-		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged}
+		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged,
+		DstContext: 9, DstActor: 4, DstPubkey: "aa", DstNode: "bb", Topic: "runner20", ReplyTo: "message:1:2", Flow: "{}", SrcContext: 7, Pubkey: "cc",
+		ExpiresAt: 99, Alg: domain.AlgEd25519, Signature: "dd", Error: "late", Stage: domain.StageAck, Node: "ee", Origin: "message:3:4",
+		Answer: "message:5:6", Receipt: "ff", Pushes: 2, SentMs: 3, AckedMs: 4, EndedMs: 5}
 )
 
 // TestGolden holds every record byte for byte: other programs read them.
@@ -62,10 +69,13 @@ func TestGolden(t *testing.T) {
 		{"context", goldTenant.Key(), layout.EncodeTenant(goldTenant)},
 		{"limits", layout.Limits, layout.EncodeLimits(goldTenant)},
 		{"flow", goldFlow.Key(), layout.EncodeFlow(goldFlow)},
-		{"message", goldMessage.Key(), layout.EncodeMessage(goldMessage)},
+		{"message", goldMessage.Key().String(), layout.EncodeMessage(&goldMessage)},
 		{"runner", goldRunner.Key(), layout.EncodeRunner(goldRunner)},
+		{"node", layout.Node("n1"), layout.EncodeNode(goldNode)},
 		{"object", layout.Object("person", goldObject.ID), layout.EncodeObject(goldObject)},
 		{"blueprint", layout.BlueprintAt("nightly", goldBlueprint.Version), layout.EncodeBlueprint(goldBlueprint)},
+		{"task", layout.Task(goldTask.ID), layout.EncodeTask(&goldTask)},
+		{"task-least", layout.Task("1"), layout.EncodeTask(&domain.Task{ID: "1", Status: domain.TaskPending})},
 		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},
 		{"job-least", "job:1:1", layout.EncodeJob(&domain.Job{ID: 1, CallerID: 1, ContextID: 1, Script: "x", ScriptType: "v", Status: domain.JobDispatched})},
 	}
@@ -105,7 +115,7 @@ func TestSeedFields(t *testing.T) {
 		"context": {"id admins readers executors created_at updated_at", names(layout.EncodeTenant(domain.Tenant{}))},
 		"flow":    {"id caller_id context_id jobs env_vars result created_at updated_at status", names(layout.EncodeFlow(domain.Flow{}))},
 		"message": {"id caller_id context_id message message_type message_format_type timeout timeout_ack timeout_result job logs created_at updated_at status",
-			names(layout.EncodeMessage(domain.Message{}))},
+			names(layout.EncodeMessage(&domain.Message{}))},
 		"runner": {"id pubkey address topic local created_at updated_at", names(layout.EncodeRunner(domain.Runner{}))},
 		"job": {"id caller_id context_id script script_type timeout retries env_vars result prerequisites dependends created_at updated_at status",
 			names(layout.EncodeJob(&domain.Job{}))},
@@ -143,10 +153,10 @@ func TestDecodeIsTheInverse(t *testing.T) {
 	r, err := layout.DecodeRunner("runner:20", layout.EncodeRunner(goldRunner))
 	check("runner", goldRunner, r, err)
 	// Embedded jobs come back with their empty lists and maps spelled out.
-	m, err := layout.DecodeMessage("message:12:101", layout.EncodeMessage(goldMessage))
+	m, err := layout.DecodeMessage(goldMessage.Key(), layout.EncodeMessage(&goldMessage))
 	want := goldMessage
 	want.Job = []domain.Job{m.Job[0]}
-	check("message", want, m, err)
+	check("message", want, *m, err)
 	if m.Job[0].Key() != goldMessage.Job[0].Key() || m.Job[0].Script != "x" {
 		t.Errorf("embedded job: got %+v", m.Job[0])
 	}

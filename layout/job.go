@@ -49,13 +49,16 @@ const (
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"
 	JobNextRetryMs   = "next_retry_ms"
-	JobParked        = "parked"  // scope of the ban that took it from its queue
-	JobRetried       = "retried" // retries by hand whose earlier end still stands on Finished
+	JobParked        = "parked"   // scope of the ban that took it from its queue
+	JobRetried       = "retried"  // retries by hand whose earlier end still stands on Finished
+	JobTakenBy       = "taken_by" // the actor who popped it from its queue as a foreign runner
 	JobFlowID        = "flow_id"
 	JobStep          = "step"
 	JobShard         = "shard"
 	JobPack          = "pack"
 	jobOrigin        = "origin"
+	jobAt            = "at"
+	JobMessage       = "message"
 	JobRoutine       = "routine"
 	jobStepped       = "stepped"
 	jobFlowEnv       = "flow_env"
@@ -70,7 +73,7 @@ var JobLine = []string{
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
 	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
-	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity,
+	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobAt, JobMessage,
 }
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
@@ -117,6 +120,8 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.strOpt(JobShard, j.Shard)
 	e.strOpt(JobPack, j.Pack)
 	e.strOpt(jobOrigin, j.Origin)
+	e.strOpt(jobAt, j.At)
+	e.strOpt(JobMessage, j.Message)
 	e.strOpt(JobRoutine, j.Routine)
 	e.flagOpt(jobStepped, j.Stepped)
 	e.flagOpt(jobFlowEnv, j.FlowEnv)
@@ -237,6 +242,10 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Routine = f.Value
 	case jobOrigin:
 		j.Origin = f.Value
+	case jobAt:
+		j.At = f.Value
+	case JobMessage:
+		j.Message = f.Value
 	case jobAffinity:
 		j.Affinity = d.strMap(f)
 	case JobParked:

@@ -53,6 +53,13 @@ func SpaceOf(t domain.TenantID) board.Space { return board.Space(t) }
 // Actor is an actor's key, in space 0.
 func Actor(id domain.ActorID) string { return domain.Actor{ID: id}.Key() }
 
+// ActorOf is the record in space 0 that says, in ActorOfID, which actor has a
+// public key.
+func ActorOf(pubkey string) string { return "ramet:actor:" + pubkey }
+
+// ActorOfID is that record's field.
+const ActorOfID = "id"
+
 // Tenant is a context's key, in its own space.
 func Tenant(id domain.TenantID) string { return domain.Tenant{ID: id}.Key() }
 
@@ -97,6 +104,8 @@ func Seq(noun string, caller domain.ActorID) string {
 func Queue(j *domain.Job) string {
 	base := "queue:" + j.ScriptType.QueueSuffix()
 	switch {
+	case j.At != "":
+		return PostJobs
 	case j.ForRunner != 0:
 		return base + ":runner" + strconv.FormatUint(uint64(j.ForRunner), 10)
 	case len(j.Affinity) > 0:

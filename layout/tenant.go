@@ -1,7 +1,9 @@
 package layout
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -37,6 +39,49 @@ func EncodeLimits(t domain.Tenant) []board.Field {
 		e.str("max:queue:"+typ.QueueSuffix(), strconv.Itoa(n))
 	}
 	return e
+}
+
+// tenantOptional are the fields of a context's record that are there at times
+// only, and tenantFields all that a change looks at.
+var (
+	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type"}
+	tenantFields   = append([]string{"admins", "readers", "executors"}, tenantOptional...)
+)
+
+// ChangeTenant adds to a batch in the context's space what makes the record was
+// that of t, if nobody has changed it meanwhile. Fields of others stay.
+func ChangeTenant(b *board.Batch, was board.Record, t domain.Tenant) {
+	key := t.Key()
+	for _, name := range tenantFields {
+		b.Equal(key, name, was.Get(name))
+	}
+	b.Unset(key, tenantOptional...).Set(key, EncodeTenant(t)...)
+}
+
+// ChangeLimits adds to a batch in the context's space what makes the record
+// [Limits] say what t says. A cap that a ban has set to nothing stays so; what
+// it will be afterwards is changed.
+func ChangeLimits(b *board.Batch, was board.Record, t domain.Tenant) {
+	want := board.Record(EncodeLimits(t))
+	set := func(field string) {
+		value, there := want.Lookup(field)
+		if _, banned := was.Lookup(BannedCapPrefix + field); banned {
+			b.Set(Limits, board.Field{Name: BannedCapPrefix + field, Value: value})
+		} else if there {
+			b.Set(Limits, board.Field{Name: field, Value: value})
+		} else {
+			b.Unset(Limits, field)
+		}
+	}
+	// The turn tells whoever is about to set or lift a ban to look again.
+	b.Equal(Limits, BannedTurn, was.Get(BannedTurn)).Add(Limits, BannedTurn, 1)
+	set("weight")
+	set("max")
+	for _, f := range slices.Concat(was, want) {
+		if strings.HasPrefix(f.Name, "max:queue:") {
+			set(f.Name)
+		}
+	}
 }
 
 // DecodeTenant reads a context's record.

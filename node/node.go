@@ -15,10 +15,12 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/telemetry"
 	"github.com/ramet-run/ramet/work"
@@ -68,6 +70,10 @@ type Config struct {
 	Archive archive.Archive
 	// ArchiveRetention is how long records stay in it. Default: 90 days.
 	ArchiveRetention time.Duration
+	// Circles are those it serves. Default: none.
+	Circles CirclesConfig
+	// Post says how messages are sent. Default: this node sends none.
+	Post PostConfig
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
@@ -98,17 +104,22 @@ type Node struct {
 	Work      *work.Engine
 	Flows     *flow.Engine
 	Schedules *clockwork.Schedules
+	Circles   *circle.Engine
 	Bans      *ban.Book
 	Duties    *clockwork.Duties
 	// Routines are those of the contexts.
 	Routines *clockwork.UserRoutines
-	Metrics  *telemetry.Metrics
+	// Post sends and receives messages; nil where the node has none.
+	Post    *post.Engine
+	Metrics *telemetry.Metrics
 
 	cfg      Config
 	board    board.Board
 	self     self
 	owner    string
-	runner   *work.Runner // nil where it serves nothing
+	began    time.Time
+	runner   *work.Runner   // nil where it serves nothing
+	worker   *circle.Worker // nil where it serves no circles
 	services []domain.Service
 	draining atomic.Bool
 	lock     *os.File // on the data folder, until Run returns
@@ -117,6 +128,7 @@ type Node struct {
 var (
 	_ work.Observer             = (*telemetry.Metrics)(nil)
 	_ clockwork.ArchiveObserver = (*telemetry.Metrics)(nil)
+	_ circle.Observer           = (*telemetry.Metrics)(nil)
 )
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and
@@ -143,7 +155,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, board: b, self: who, lock: lock, Metrics: telemetry.NewMetrics(), owner: who.Name + "/" + rand.Text()[:8]}
+	n := &Node{cfg: cfg, board: b, self: who, lock: lock, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8]}
 	served := n.look(ctx)
 	n.Bans = ban.NewBook(b, cfg.Logger)
 	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
@@ -152,7 +164,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	}
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
-		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans,
+		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(),
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
@@ -161,6 +173,8 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	}
 	n.Flows = flow.New(b, n.Work, flows)
 	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
+	n.openCircles()
+	n.openPost()
 	if err := b.Void(ctx, who.Name+"/"); err != nil {
 		return nil, err
 	}
@@ -253,7 +267,13 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	g.Go(func() error { n.keepRecord(rest); return nil })
 	g.Go(func() error { return n.Bans.Run(rest) })
 	g.Go(func() error { return n.Duties.Run(rest) })
-	g.Go(func() error { n.keepFlows(rest); return nil })
+	g.Go(func() error {
+		n.onDuty(rest, domain.RoleKeeper, func(ctx context.Context) { n.Flows.Keep(ctx, n.owner) })
+		return nil
+	})
+	if n.Post != nil {
+		g.Go(func() error { n.onDuty(rest, domain.RoleSupervisor, n.supervise); return nil })
+	}
 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -261,39 +281,49 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	context.AfterFunc(working, func() { n.draining.Store(true) })
 	g.Go(func() error {
 		defer end()
-		if n.runner == nil {
-			<-working.Done()
-			return nil
+		var drained errgroup.Group
+		drained.Go(func() error { return n.serveCircles(working) })
+		if n.runner != nil {
+			drained.Go(func() error { return n.runner.Run(working) })
 		}
-		return n.runner.Run(working)
+		<-working.Done()
+		return drained.Wait()
 	})
 	return g.Wait()
 }
 
 // recoverLease brings back what a dead node had.
 func (n *Node) recoverLease(ctx context.Context, l board.Lease) (bool, error) {
+	if n.Post != nil {
+		if ours, err := n.Post.RecoverLease(ctx, l); ours || err != nil {
+			return ours, err
+		}
+	}
+	if ours, err := n.Circles.RecoverLease(ctx, l); ours || err != nil {
+		return ours, err
+	}
 	if ours, err := n.Flows.RecoverLease(ctx, l); ours || err != nil {
 		return ours, err
 	}
 	return n.Work.RecoverLease(ctx, l)
 }
 
-// keepFlows looks after flows while this node has the duty.
-func (n *Node) keepFlows(ctx context.Context) {
+// onDuty does something while this node has the role for it.
+func (n *Node) onDuty(ctx context.Context, role domain.Role, do func(context.Context)) {
 	for ctx.Err() == nil {
-		may, changed := n.Duties.May(domain.RoleKeeper)
-		keeping, stop := context.WithCancel(ctx)
+		may, changed := n.Duties.May(role)
+		working, stop := context.WithCancel(ctx)
 		go func() {
 			defer stop()
 			select {
 			case <-changed:
-			case <-keeping.Done():
+			case <-working.Done():
 			}
 		}()
 		if may {
-			n.Flows.Keep(keeping, n.owner)
+			do(working)
 		}
-		<-keeping.Done()
+		<-working.Done()
 		stop()
 	}
 }
@@ -302,9 +332,9 @@ func (n *Node) keepFlows(ctx context.Context) {
 func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
 	list := []clockwork.Routine{
-		clockwork.Alarms(n.board, log, clockwork.Handlers(n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
+		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
-		clockwork.Audits(n.board, n.Work, n.Flows, log, func(t domain.TenantID, a work.Audit) {
+		clockwork.Audits(n.board, n.Work, clockwork.Auditors{n.Flows, n.Circles}, log, func(t domain.TenantID, a work.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
@@ -330,7 +360,7 @@ func (n *Node) routines() []clockwork.Routine {
 const foreignEvery = time.Minute
 
 // recordEvery is how often the node says that it is alive.
-const recordEvery = 15 * time.Second
+const recordEvery = domain.NodeSilence / 3
 
 // keepRecord keeps the runner's record, so that others see what is served,
 // and removes old folders: both are this node's own business.
@@ -369,7 +399,10 @@ func (n *Node) sayGoodbye(ctx context.Context) {
 }
 
 func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
-	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli()); err != nil {
+	about := domain.Node{Version: n.cfg.Version, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
+		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
+	fields := append(layout.EncodeNode(about), n.postFields()...)
+	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli(), fields...); err != nil {
 		return err
 	}
 	key := layout.Runner(n.self.RunnerID)

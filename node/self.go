@@ -111,14 +111,12 @@ func writeSelf(path string, s self) error {
 	return nil
 }
 
-// Fields of a node's record on the board.
 const (
-	nodeID   = "id"
-	nodeSeen = "seen_ms" // when it last said that it is alive; 0 when it stopped
+	// nameKept is how long a node that says nothing keeps its name from others.
+	nameKept = domain.NodeSilence
+	// nodeForgotten is how long the record of a node that is gone stays.
+	nodeForgotten = 30 * 24 * time.Hour
 )
-
-// nameKept is how long a node that says nothing keeps its name from others.
-const nameKept = 3 * recordEvery
 
 // takeName makes the name the node's own on the board, and says that it is
 // alive: a node that starts fences every earlier life under its name, so two
@@ -131,8 +129,8 @@ func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	holder := recs[0].Get(nodeID)
-	seen, _ := strconv.ParseInt(recs[0].Get(nodeSeen), 10, 64)
+	holder := recs[0].Get(layout.NodeID)
+	seen, _ := strconv.ParseInt(recs[0].Get(layout.NodeSeen), 10, 64)
 	if age := now.Sub(time.UnixMilli(seen)); holder != "" && holder != s.ID && age < nameKept {
 		return domain.Conflictf("another node has the name %q on this board and was there %v ago; give this one another name, or wait until that one has been gone for %v",
 			s.Name, age.Round(time.Second), nameKept)
@@ -140,12 +138,13 @@ func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error 
 	return s.sign(ctx, b, holder, now.UnixMilli())
 }
 
-// sign writes the node's record, if it still is holder's.
-func (s self) sign(ctx context.Context, b board.Board, holder string, seenMs int64) error {
+// sign writes the node's record, with what more there is to say, if it still is
+// holder's.
+func (s self) sign(ctx context.Context, b board.Board, holder string, seenMs int64, more ...board.Field) error {
 	key := layout.Node(s.Name)
+	fields := append(more, board.Field{Name: layout.NodeID, Value: s.ID}, board.Field{Name: layout.NodeSeen, Value: strconv.FormatInt(seenMs, 10)})
 	var batch board.Batch
-	batch.Equal(key, nodeID, holder)
-	batch.Set(key, board.Field{Name: nodeID, Value: s.ID}, board.Field{Name: nodeSeen, Value: strconv.FormatInt(seenMs, 10)})
+	batch.Equal(key, layout.NodeID, holder).Set(key, fields...).Expire(key, nodeForgotten)
 	err := b.Commit(ctx, batch)
 	if errors.Is(err, domain.ErrConflict) {
 		return domain.Conflictf("another node has taken the name %q on this board; give one of them another name", s.Name)

@@ -123,6 +123,9 @@ type Task struct {
 	// Checkpoint is what such a runtime has in the place of CheckpointFile. Nil
 	// where nobody would keep it.
 	Checkpoint *Checkpoint
+	// Whole asks for what the script gives as one text, Outcome.Value, in the
+	// place of a result. Only runtimes inside the process know of it.
+	Whole bool
 	// Limits bound the run.
 	Limits Limits
 	// Grace is the time between being told to stop and being killed.
@@ -183,4 +186,7 @@ type Outcome struct {
 	// Result is what the job's record gets: exit_code; stdout and stderr tails
 	// of processes; the keys the script added.
 	Result map[string]string
+	// Value is what the script gave, where Task.Whole asks for it: texts as they
+	// are, nothing as "", anything else as JSON.
+	Value string
 }

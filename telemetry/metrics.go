@@ -22,6 +22,8 @@ type Metrics struct {
 	stuck    *prometheus.GaugeVec
 	archive  archiveMetrics
 	flows    flowMetrics
+	messages messageMetrics
+	circles  circleMetrics
 }
 
 // NewMetrics returns a fresh set in a registry of its own.
@@ -43,6 +45,8 @@ func NewMetrics() *Metrics {
 	}
 	m.archive.register(m.registry)
 	m.flows.register(m.registry)
+	m.messages.register(m.registry)
+	m.circles.register(m.registry)
 	m.registry.MustRegister(m.claimed, m.attempts, m.seconds, m.lateness, m.repaired, m.stuck,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -57,6 +61,12 @@ func (m *Metrics) Handler() http.Handler {
 func (m *Metrics) CountDenials(count func() int64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramet_denials_total",
 		Help: "Requests that were refused because the actor lacks the right."}, func() float64 { return float64(count()) }))
+}
+
+// CountAuditDropped shows a counter of audit lines that found no room.
+func (m *Metrics) CountAuditDropped(count func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramet_audit_dropped_total",
+		Help: "Lines of the audit log that were lost because there were too many at once."}, func() float64 { return float64(count()) }))
 }
 
 // JobsClaimed counts leased jobs.

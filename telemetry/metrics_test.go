@@ -70,8 +70,15 @@ func TestMetrics(t *testing.T) {
 			m.FlowEnded(domain.FlowFailed, time.Second)
 		}, want: []string{`ramet_flows_ended_total{reason="succeeded"} 1`, `ramet_flows_ended_total{reason="failed"} 1`,
 			"ramet_flow_duration_seconds_sum 2.5"}},
+		{name: "tasks of circles are counted by circle and how they ended, and timed", do: func(m *telemetry.Metrics) {
+			m.TaskEnded("friends", domain.TaskCompleted, 2*time.Millisecond)
+			m.TaskEnded("friends", domain.TaskError, time.Second)
+		}, want: []string{`ramet_circle_tasks_ended_total{circle="friends",status="completed"} 1`, `ramet_circle_tasks_ended_total{circle="friends",status="error"} 1`,
+			`ramet_circle_task_duration_seconds_sum{circle="friends"} 1.002`}},
 		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
 			want: []string{"ramet_denials_total 4"}},
+		{name: "so are lost lines of the audit log", do: func(m *telemetry.Metrics) { m.CountAuditDropped(func() int64 { return 5 }) },
+			want: []string{"ramet_audit_dropped_total 5"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
 	}
 	for _, tt := range tests {
@@ -95,8 +102,10 @@ func TestMetrics(t *testing.T) {
 func TestNamesEndInTheirUnit(t *testing.T) {
 	m := telemetry.NewMetrics()
 	m.CountDenials(func() int64 { return 0 })
+	m.CountAuditDropped(func() int64 { return 0 })
 	m.JobsClaimed("v", 1)
 	m.AttemptEnded("v", domain.JobFinished, "", 0)
+	m.TaskEnded("friends", domain.TaskCompleted, 0)
 	m.Audited(1, 0, 1)
 	m.ArchiveBacklog(1, time.Second)
 	m.FlowEnded(domain.FlowFailed, 0)
@@ -112,7 +121,7 @@ func TestNamesEndInTheirUnit(t *testing.T) {
 			t.Errorf("%s %s: want a name that ends in one of %q", kind, name, units)
 		}
 	}
-	if seen != 14 {
-		t.Errorf("got %d metrics of ours, want 14", seen)
+	if seen != 17 {
+		t.Errorf("got %d metrics of ours, want 17", seen)
 	}
 }

@@ -113,7 +113,7 @@ func keepOps(ops []board.Op, keep func(board.Op) bool) []board.Op {
 
 // tellOp reports whether op is one that Engine.tell added.
 func tellOp(op board.Op, key domain.JobKey) bool {
-	return op.Kind == board.OpCountdown && op.List != layout.Keeper || op.Kind == board.OpDelete && op.Key == layout.Followers(key) ||
+	return op.Kind == board.OpCountdown && op.Field == layout.JobWaits || op.Kind == board.OpDelete && op.Key == layout.Followers(key) ||
 		op.Kind == board.OpSetAlarm && op.Key == layout.Alarm(layout.AlarmCascade, key)
 }
 

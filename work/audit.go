@@ -19,26 +19,12 @@ const (
 	auditDoubts = 50_000
 )
 
-// Audit is what a round of the auditor found in one context.
-type Audit struct {
-	// Looked is how many unfinished jobs it looked at.
-	Looked int `json:"looked"`
-	// Repaired lists what was brought back, with the reason.
-	Repaired domain.List[Finding] `json:"repaired"`
-	// Stuck lists what nothing would ever move and no rule is known for.
-	Stuck domain.List[Finding] `json:"stuck"`
-}
-
-// With adds what another audit found.
-func (a Audit) With(b Audit) Audit {
-	return Audit{a.Looked + b.Looked, append(a.Repaired, b.Repaired...), append(a.Stuck, b.Stuck...)}
-}
-
-// Finding is one unfinished job that had no reason to be alive.
-type Finding struct {
-	Key  string `json:"key"`
-	Text string `json:"text"`
-}
+// Audit is what a round of the auditor found in one context, and Finding one
+// job in it.
+type (
+	Audit   = domain.Audit
+	Finding = domain.Finding
+)
 
 // Audit looks whether every unfinished job of a context has a reason to be
 // alive, repairs what it knows a rule for and reports the rest.
@@ -144,7 +130,7 @@ func (a *auditor) doubt(j *domain.Job) {
 	}
 	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
-		ForRunner: j.ForRunner, Affinity: j.Affinity, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
+		ForRunner: j.ForRunner, Affinity: j.Affinity, At: j.At, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
 }
 
 // searchQueues looks for the doubtful jobs in their queues, each queue once,
@@ -191,7 +177,7 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 		return a.repair(ctx, b, nil)
 	}
 	a.e.requeue(&b, j, time.Now())
-	return a.repair(ctx, b, &Finding{key, "it was ready, but in no queue; queued again"})
+	return a.repair(ctx, b, &Finding{Key: key, Text: "it was ready, but in no queue; queued again"})
 }
 
 // stuck repairs what there is a rule for.
@@ -204,24 +190,26 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error
 	}
 	b := board.Batch{Space: a.space}
 	switch {
+	case j.LeaseOwner == "" && j.At != "" && j.Message != "":
+		return a.endSent(ctx, now, x.Text)
 	case j.LeaseOwner == "" && j.Parked != "":
 		a.e.requeueParked(&b, j)
-		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; queued again"})
+		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; queued again"})
 	case j.LeaseOwner == "" && j.NextRetryMs != 0:
 		b.Equal(x.Key, layout.JobNextRetryMs, millisText(j.NextRetryMs))
 		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
 		b.Free(x.Key)
 		b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
-		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; the alarm was set"})
+		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; the alarm was set"})
 	case j.LeaseOwner != "":
 		b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
 		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
 		b.Release(x.Key)
 		b.Unset(x.Key, layout.JobLeaseOwner, board.FieldQueue)
 		a.e.requeue(&b, j, time.Now())
-		return a.repair(ctx, b, &Finding{x.Key, x.Text + "; queued again"})
+		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; queued again"})
 	}
-	a.report.Stuck = append(a.report.Stuck, Finding{x.Key, x.Text})
+	a.report.Stuck = append(a.report.Stuck, Finding{Key: x.Key, Text: x.Text})
 	return nil
 }
 

@@ -35,6 +35,11 @@ type Config struct {
 	// Served reports whether somebody is known to serve a script type;
 	// Submit refuses other types. Default: every well-formed type is accepted.
 	Served func(domain.ScriptType) bool
+	// Remote says whether a caller's jobs can be sent to a place. Default: no
+	// job can.
+	//
+	// Errors: [domain.ErrInvalid].
+	Remote func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
 	Bans *ban.Book
 }

@@ -25,6 +25,7 @@ const (
 	StandingWaiting  Standing = "waiting"  // for jobs or prerequisites
 	StandingBanned   Standing = "banned"   // ready, but a ban forbids to begin it
 	StandingForeign  Standing = "foreign"  // a runner without a lease has it
+	StandingSent     Standing = "sent"     // another context is to run it: a message is on its way
 	StandingStuck    Standing = "stuck"    // nothing would ever move it
 )
 
@@ -113,6 +114,8 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		return x, nil // a foreign runner ended it
 	case j.Parked != "":
 		return e.explainParked(ctx, space, j, x)
+	case j.At != "" && j.Message != "":
+		return e.explainSent(ctx, space, j, x)
 	case j.Waits > 0:
 		return e.explainWaiting(ctx, space, j, rec, x)
 	case j.NextRetryMs != 0:

@@ -75,6 +75,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	if j.FlowID != 0 {
 		report(b, j, n)
 	}
+	tellMessage(b, j)
 	tellRoutine(b, j, now)
 }
 

@@ -120,8 +120,8 @@ func (e *Engine) CheckFlowJob(j *domain.Job) error {
 	if err := j.Validate(); err != nil {
 		return err
 	}
-	if e.cfg.Served != nil && !e.cfg.Served(j.ScriptType) {
-		return unknownType(j.ScriptType)
+	if err := e.known(j); err != nil {
+		return err
 	}
 	return validatePrerequisites(j.Prerequisites)
 }

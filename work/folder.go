@@ -233,48 +233,52 @@ type input struct {
 	Pack  *part           `json:"pack,omitzero"`
 }
 
-// mayHaveParams reports whether jobs may have added params that this one sees:
-// not to one that was there from the start and needed none.
-func (x *run) mayHaveParams() bool {
-	return x.job.FlowID != 0 && (x.job.Stepped || len(x.job.Dependends) > 0)
+// mayHaveParams reports whether jobs may have added params that j sees: not to
+// one that was there from the start and needed none.
+func mayHaveParams(j *domain.Job) bool {
+	return j.FlowID != 0 && (j.Stepped || len(j.Dependends) > 0)
 }
 
 // hasInput reports whether there is anything in the input.
 func (x *run) hasInput() bool {
-	return len(x.job.Dependends) > 0 || x.job.FlowID != 0 && x.job.Step != "" || len(x.job.Params) > 0
+	j := x.job
+	return len(j.Dependends) > 0 || j.FlowID != 0 && j.Step != "" || len(j.Params) > 0 || len(j.Needs) > 0 || j.Shard != "" || j.Pack != ""
 }
 
 // input puts it together.
-func (x *run) input() (in input, err error) {
-	in = input{Needs: map[string]need{}, Flow: x.job.FlowID, Step: x.job.Step}
-	if p, ok := shardOf(x.job.Shard); ok {
+func (x *run) input() (input, error) { return x.r.e.inputOf(x.ctx, x.claimed.Space, x.job) }
+
+// inputOf puts together what a job finds.
+func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in input, err error) {
+	in = input{Needs: map[string]need{}, Flow: j.FlowID, Step: j.Step}
+	if p, ok := shardOf(j.Shard); ok {
 		in.Shard = &p
 	}
-	if p, ok := packOf(x.job.Pack); ok {
+	if p, ok := packOf(j.Pack); ok {
 		in.Pack = &p
 	}
 	var keys []string
 	var names []string // of the steps; "" for a plain job
-	if x.mayHaveParams() {
-		keys, names = append(keys, layout.FlowParams(x.job.FlowID)), append(names, "")
+	if mayHaveParams(j) {
+		keys, names = append(keys, layout.FlowParams(j.FlowID)), append(names, "")
 	}
-	for _, id := range x.job.Dependends {
-		keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: id}.String()), append(names, "")
+	for _, id := range j.Dependends {
+		keys, names = append(keys, domain.JobKey{Caller: j.CallerID, ID: id}.String()), append(names, "")
 	}
-	for name, n := range x.job.Needs {
-		in.Needs[name] = need{State: n.State, Result: n.Result}
+	for name, n := range j.Needs {
+		in.Needs[name] = need{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result}
 		if n.Result == nil {
-			in.Needs[name] = need{State: n.State, Result: map[string]string{}}
+			in.Needs[name] = need{State: n.State, Status: n.Status, Reason: n.Reason, Result: map[string]string{}}
 		}
 		if n.Job != 0 {
-			keys, names = append(keys, domain.JobKey{Caller: x.key.Caller, ID: n.Job}.String()), append(names, name)
+			keys, names = append(keys, domain.JobKey{Caller: j.CallerID, ID: n.Job}.String()), append(names, name)
 		}
 	}
-	in.addParamsOf(x.job, nil)
+	in.addParamsOf(j, nil)
 	if len(keys) == 0 {
 		return in, nil
 	}
-	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, keys...)
+	recs, err := e.board.Get(ctx, space, keys...)
 	if err != nil {
 		return in, err
 	}
@@ -282,8 +286,8 @@ func (x *run) input() (in input, err error) {
 		if r == nil {
 			continue // it has been cleared away since
 		}
-		if i == 0 && x.mayHaveParams() {
-			in.addParamsOf(x.job, r)
+		if i == 0 && mayHaveParams(j) {
+			in.addParamsOf(j, r)
 			continue
 		}
 		if err := in.add(keys[i], names[i], r); err != nil {
@@ -317,8 +321,19 @@ func (in *input) add(item, step string, r board.Record) error {
 		in.Needs[j.Step] = n
 		n.State = ""
 	}
-	in.Needs[strconv.FormatUint(uint64(key.ID), 10)] = n
+	in.Needs[strconv.FormatUint(uint64(idAtHome(j)), 10)] = n
 	return nil
+}
+
+// idAtHome is the id that a job has where its scripts were written: one that
+// came in a message has another here.
+func idAtHome(j *domain.Job) domain.JobID {
+	if home, _, sent := strings.Cut(j.Origin, "@"); sent {
+		if key, err := domain.ParseJobKey(home); err == nil {
+			return key.ID
+		}
+	}
+	return j.ID
 }
 
 // modified is when a plain file was changed, in Unix nanoseconds; 0: there is none.

@@ -249,6 +249,7 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	if j.FlowID != 0 {
 		report(&b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
 	}
+	tellMessage(&b, j)
 	tellRoutine(&b, j, now)
 	return e.board.Commit(ctx, b)
 }

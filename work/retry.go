@@ -99,6 +99,10 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	b.Free(key)
 	b.Unset(key, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
 		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobParked)
+	if j.At != "" { // it leaves in another message
+		j.Message = ""
+		b.Unset(key, layout.JobMessage)
+	}
 	j.Status, j.Waits, j.UpdatedAt = domain.JobDispatched, 0, domain.At(now)
 	if j.QueuedMs == 0 {
 		// It never became ready. What made it ready once stays true.

@@ -50,7 +50,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 	for _, j := range jobs {
 		j.ContextID = tenant
 	}
-	s.check(jobs)
+	s.check(ctx, jobs)
 	if err := s.number(ctx, jobs); err != nil {
 		return nil, err
 	}
@@ -77,14 +77,17 @@ type submission struct {
 }
 
 // check validates every job; a bad one only gets its receipt.
-func (s *submission) check(jobs []*domain.Job) {
+func (s *submission) check(ctx context.Context, jobs []*domain.Job) {
 	for i, j := range jobs {
 		err := j.Validate()
 		if err == nil {
 			err = s.e.bans.Submit(j.ContextID, "", j.ScriptType)
 		}
-		if err == nil && s.e.cfg.Served != nil && !s.e.cfg.Served(j.ScriptType) {
-			err = unknownType(j.ScriptType)
+		if err == nil {
+			err = s.e.known(j)
+		}
+		if err == nil {
+			err = s.e.CheckPlace(ctx, j.ContextID, j.CallerID, j.At)
 		}
 		if err == nil {
 			err = validatePrerequisites(j.Prerequisites)
@@ -388,6 +391,7 @@ func (s *submission) stillborn(b *board.Batch, j *domain.Job, failed domain.JobI
 	j.FinishedMs = s.now.UnixMilli()
 	b.Set(j.Key().String(), jobFields(j)...)
 	b.PushLeft(layout.Finished, j.Key().String())
+	tellMessage(b, j)
 }
 
 func dependencyText(dep domain.JobKey) string {

@@ -20,6 +20,7 @@ var batchTests = []test{
 	{"another kind of thing is refused", testWrongKinds},
 	{"batches of one call act in order, each for itself", testCommitEach},
 	{"a later batch of one call sees the earlier ones", testCommitEachReads},
+	{"a key may change its kind between batches of one call", testCommitEachKinds},
 	{"of many equal guards exactly one wins", testOneWins},
 	{"concurrent additions all count", testConcurrentAdd},
 	{"a batch is seen wholly or not at all", testAtomicReads},
@@ -53,7 +54,7 @@ func everything() *board.Batch {
 		Set("r", set("a", "changed"), set("new", "1")).Set("fresh", set("a", "1")).
 		Unset("r", "b").Unset("lone", "a").Delete("doomed").Delete("job:9").Add("r", "n", 5).
 		PushLeft("queue:v", "job:3").PushRight("l", "x").PushLeft("l", "y").PushLeft("newlist", "x").
-		Drop("l", "a").Append("log", 2, "3", "4").Include("s", "new").Exclude("s", "m").Include("newset", "m").
+		Drop("l", "a").DropSome("l", -1, "b").TrimLeft("l", 1).PushLeft("l", "z").TrimRight("log", 1).Append("log", 2, "3", "4").Include("s", "new").Exclude("s", "m").Include("newset", "m").
 		SetAlarm("alarm", time.UnixMilli(1)).ClearAlarm("other").Release("job:1").
 		Expire("r", time.Millisecond).Live("item", time.UnixMilli(7)).Live("fresh", time.UnixMilli(8)).Settle("done").
 		Countdown("waiter", "waits", "queue:v", "waiter", set("status", "go")).
@@ -167,6 +168,10 @@ func testWrongKinds(t *testing.T, f Factory) {
 			r.refused(in(sp).PushRight(key, "x"))
 			r.refused(in(sp).Append(key, 5, "x"))
 			r.refused(in(sp).Drop(key, "x"))
+			r.refused(in(sp).DropSome(key, 1, "x"))
+			r.refused(in(sp).TrimLeft(key, 1))
+			r.refused(in(sp).Length(key, 0))
+			r.refused(in(sp).ItemAt(key, 0, "x"))
 			r.refused(in(sp).Countdown("n", "waits", key, "x"))
 			_, err := r.List(r.ctx, sp, key, 0, 1)
 			r.invalid(err)
@@ -209,6 +214,31 @@ func testCommitEach(t *testing.T, f Factory) {
 	}
 	r.wantRecord(sp, "r", "n=2")
 	r.wantRecord(sp+1, "r", "n=other")
+}
+
+func testCommitEachKinds(t *testing.T, f Factory) {
+	r := open(t, f)
+	each := func(want string, batches ...*board.Batch) {
+		t.Helper()
+		var bs []board.Batch
+		for _, b := range batches {
+			bs = append(bs, *b)
+		}
+		var got []string
+		for _, err := range r.CommitEach(r.ctx, bs) {
+			got = append(got, outcome(err))
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("got %s, want %s", all, want)
+		}
+	}
+	push, pop := in(sp).PushRight("k", "x"), in(sp).TrimRight("k", 1)
+	each("ok ok ok invalid ok", push, pop, in(sp).Equal("k", "a", "").Set("k", set("a", "1")), push, in(sp).Delete("k"))
+	each("ok ok ok invalid ok", push, pop, in(sp).Add("k", "n", 1), push, in(sp).Unset("k", "n"))
+	each("ok ok ok invalid ok", push, pop, in(sp).Include("k", "m"), push, in(sp).Exclude("k", "m"))
+	each("ok ok ok ok invalid", push, in(sp).ItemAt("k", 0, "x").TrimLeft("k", 1), in(sp).Length("k", 0),
+		in(sp).Set("k", set("a", "1")), in(sp).Length("k", 0))
+	r.wantRecord(sp, "k", "a=1")
 }
 
 func testCommitEachReads(t *testing.T, f Factory) {

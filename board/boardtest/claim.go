@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 )
 
 var claimTests = []test{
@@ -21,6 +22,8 @@ var claimTests = []test{
 	{"a claim is stamped with the instant it is served", testStamp},
 	{"an ended context ends a waiting claim", testClaimCancelled},
 	{"a cancelled claim loses nothing", testClaimCancelRace},
+	{"a claim from some spaces leaves the others alone", testClaimSpaces},
+	{"claims from some spaces are woken by those", testClaimSpacesWoken},
 }
 
 func testStamp(t *testing.T, f Factory) {
@@ -44,6 +47,56 @@ func testStamp(t *testing.T, f Factory) {
 			t.Errorf("updated_at: got %s, want %s", got, want)
 		}
 	}
+}
+
+func testClaimSpaces(t *testing.T, f Factory) {
+	r := open(t, f)
+	for s := range board.Space(12) {
+		r.commit(in(s).PushLeft("queue:v", name("job:a", int(s)), name("job:b", int(s))))
+	}
+	a := ask(3, "me", "queue:v")
+	a.Spaces = []board.Space{7, 3}
+	r.wantItems(r.claim(a), "job:a3", "job:a7", "job:b3") // in turns
+	a.Spaces = []board.Space{200}                         // nothing, and never anything
+	if got := r.claim(a); len(got) > 0 {
+		t.Errorf("space 200: got %v", items(got))
+	}
+	a.Spaces = []board.Space{3, 7}
+	r.wantItems(r.claim(a), "job:b7")
+	// The others have kept their turns: each gives one of ten.
+	a.Spaces, a.Max = nil, 1
+	turns := map[board.Space]int{}
+	for range 10 {
+		turns[r.claim(a)[0].Space]++
+	}
+	if len(turns) != 10 || turns[3]+turns[7] > 0 {
+		t.Errorf("got turns %v, want one of each space but 3 and 7", turns)
+	}
+	a.Spaces = make([]board.Space, board.MaxMark+1)
+	if _, err := r.Claim(r.ctx, a); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("%d spaces: got %v, want invalid", len(a.Spaces), err)
+	}
+}
+
+func testClaimSpacesWoken(t *testing.T, f Factory) {
+	r := open(t, f)
+	from := func(s board.Space) <-chan answer[[]board.Claimed] {
+		a := ask(1, "me", "queue:v", "queue:w")
+		a.Spaces = []board.Space{s}
+		return r.waiting(a)
+	}
+	one, two, three := from(1), from(2), from(3)
+	pause()
+	r.commit(in(2).PushLeft("queue:v", "job:2"))
+	r.wantItems(soon(t, two), "job:2")
+	anyone := r.waiting(ask(1, "me", "queue:v"))
+	pause()
+	r.commit(in(3).PushLeft("queue:w", "job:3"))
+	r.wantItems(soon(t, three), "job:3")
+	r.commit(in(4).PushLeft("queue:v", "job:4"))
+	r.wantItems(soon(t, anyone), "job:4")
+	r.commit(in(1).PushLeft("queue:v", "job:1"))
+	r.wantItems(soon(t, one), "job:1")
 }
 
 func testClaimStorm(t *testing.T, f Factory) {

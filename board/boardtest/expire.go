@@ -38,7 +38,9 @@ func testExpire(t *testing.T, f Factory) {
 	r.wantList(sp, "l")
 	r.wantMembers(sp, "s")
 	r.wantKeys(sp, "", "stays")
-	r.commit(in(sp).Absent("r").Absent("l").Absent("s").Equal("r", "a", ""))
+	r.commit(in(sp).Absent("r").Absent("l").Absent("s").Equal("r", "a", "").Length("l", 0).Length("r", 0))
+	r.conflict(in(sp).ItemAt("l", 0, "x"), 0)
+	r.commit(in(sp).TrimLeft("l", 1).DropSome("l", 1, "x").TrimRight("r", 1))
 	// What is made anew knows nothing of the old.
 	r.commit(in(sp).PushLeft("r", "now a list").Set("l", set("now", "a record")).Include("s", "y"))
 	r.wantList(sp, "r", "now a list")

@@ -30,6 +30,8 @@ func testKeyLimits(t *testing.T, f Factory) {
 			in(sp).Live(key, at).Settle(key),
 			in(sp).Absent(key),
 			in(sp).Free(key),
+			in(sp).Length(key, 0),
+			in(sp).PushLeft(key, "x").TrimLeft(key, 1),
 			in(sp).Set("r", set("w", "1")).Countdown("r", "w", key, "x").Delete(key),
 		}
 	}

@@ -97,10 +97,11 @@ func (m *model) compare(what, want, got string) {
 // The universe is small, so that steps meet.
 var (
 	modelJobs    = []string{"job:1", "job:2", "job:3", "job:4", "job:5", "job:6", "job:7"}
+	modelTasks   = []string{"rhai_task_details:job:1", "rhai_task_details:job:2"}
 	modelRecords = append([]string{"flow:1"}, modelJobs...)
 	modelQueues  = map[board.Space][]string{
 		1: {"queue:v:p9", "queue:v", "queue:v:runner7"},
-		2: {"queue:w", "msg_in"},
+		2: {"queue:w", "msg_in", "rhai_tasks:c"},
 	}
 	modelLists  = []string{"log", "list"}
 	modelSets   = []string{"set", "other"}
@@ -165,7 +166,7 @@ func (m *model) claimStep() step {
 	a := board.Ask{Max: 1 + m.IntN(4), Owner: pick(m, modelOwners), Lease: board.MaxLease}
 	switch {
 	case space == 2:
-		a.Queues = []board.Queue{{Lists: []string{"msg_in"}}, {Lists: []string{"queue:w"}}}[m.IntN(2):]
+		a.Queues = []board.Queue{{Lists: []string{"msg_in"}}, {Lists: []string{"queue:w"}}, {Lists: []string{"rhai_tasks:c"}}}[m.IntN(3):]
 	case m.IntN(3) == 0:
 		a.Queues = []board.Queue{{Lists: []string{"queue:v"}}}
 	default:
@@ -244,7 +245,7 @@ func (m *model) batch() board.Batch {
 
 func (m *model) addGuard(b *board.Batch) {
 	key := pick(m, modelRecords)
-	switch m.IntN(7) {
+	switch m.IntN(9) {
 	case 0:
 		b.Absent(m.anyKey(b.Space))
 	case 1:
@@ -268,6 +269,10 @@ func (m *model) addGuard(b *board.Batch) {
 		b.AlarmAt(pick(m, modelAlarms), m.instant())
 	case 6: // one that holds more often than not
 		b.Equal(key, "never", "")
+	case 7:
+		b.Length(m.list(b.Space), m.IntN(4))
+	case 8:
+		b.ItemAt(m.list(b.Space), m.IntN(6)-3, pick(m, modelJobs))
 	}
 }
 
@@ -290,11 +295,16 @@ func (m *model) addOp(b *board.Batch) {
 	case 9:
 		b.PushRight(list, m.items()...)
 	case 10:
-		if m.IntN(2) == 0 {
+		switch m.IntN(4) {
+		case 0:
 			b.TrimRight(list, m.IntN(4))
-			break
+		case 1:
+			b.TrimLeft(list, m.IntN(4))
+		case 2:
+			b.DropSome(list, m.IntN(5)-2, pick(m, modelJobs))
+		case 3:
+			b.Drop(list, pick(m, modelJobs))
 		}
-		b.Drop(list, pick(m, modelJobs))
 	case 11:
 		b.Append(list, m.IntN(8), m.items()...)
 	case 12:
@@ -321,7 +331,7 @@ func (m *model) items() []string {
 	for i := range out {
 		out[i] = pick(m, modelJobs)
 		if m.IntN(20) == 0 {
-			out[i] = pick(m, []string{"", "log", "set", strings.Repeat("k", 300)})
+			out[i] = pick(m, []string{"", "log", "set", strings.Repeat("k", 300), strings.Repeat("k", board.MaxKey-10)})
 		}
 	}
 	return out
@@ -376,7 +386,7 @@ var opNames = map[board.OpKind]string{
 	board.OpPushLeft: "pushleft", board.OpPushRight: "pushright", board.OpDrop: "drop", board.OpAppend: "append",
 	board.OpInclude: "include", board.OpExclude: "exclude", board.OpSetAlarm: "setalarm", board.OpClearAlarm: "clearalarm",
 	board.OpRelease: "release", board.OpExpire: "expire", board.OpLive: "live", board.OpSettle: "settle", board.OpCountdown: "countdown",
-	board.OpTrimRight: "trimright",
+	board.OpTrimRight: "trimright", board.OpTrimLeft: "trimleft",
 }
 
 // dump is everything that can be read of both spaces, as text.
@@ -385,7 +395,7 @@ func dump(r *rig) string {
 	for space := board.Space(1); space <= 2; space++ {
 		dumpSpace(&s, r, space)
 	}
-	for _, group := range []string{"queue:v", "queue:v:runner7", "queue:w", "msg_in"} {
+	for _, group := range []string{"queue:v", "queue:v:runner7", "queue:w", "msg_in", "rhai_tasks:c"} {
 		ready, err := r.Ready(r.ctx, group)
 		fmt.Fprintln(&s, "ready", group, ready, outcome(err))
 	}
@@ -411,7 +421,7 @@ func dumpSpace(s *strings.Builder, r *rig, space board.Space) {
 	for _, key := range r.keys(space, "", 4) {
 		fmt.Fprintf(s, "%d/%s: %s\n", space, key, dumpKey(r.ctx, r, space, key))
 	}
-	for _, item := range modelRecords {
+	for _, item := range slices.Concat(modelRecords, modelTasks) {
 		if l, ok, err := r.LeaseOf(r.ctx, space, item); ok || err != nil {
 			fmt.Fprintln(s, l, outcome(err))
 		}
@@ -441,5 +451,9 @@ func dumpKey(ctx context.Context, r *rig, space board.Space, key string) string 
 	}
 	list, err2 := r.List(ctx, space, key, 0, 1000)
 	members, err3 := r.Members(ctx, space, key, "", 1000)
-	return fmt.Sprintf("%s %s %s, %.50q %s, %.50q %s", rec, outcome(err), outcome(err4), list, outcome(err2), members, outcome(err3))
+	stat, err5 := r.Stat(ctx, space, key)
+	for _, st := range stat {
+		rec = fmt.Sprintf("%s, expires: %v: %s", st.Kind, !st.Expires.IsZero(), rec)
+	}
+	return fmt.Sprintf("%s %s %s %s, %.50q %s, %.50q %s", rec, outcome(err), outcome(err4), outcome(err5), list, outcome(err2), members, outcome(err3))
 }

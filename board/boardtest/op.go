@@ -2,7 +2,10 @@ package boardtest
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +20,10 @@ var opTests = []test{
 	{"add counts from nothing, and both ways", testAdd},
 	{"pushes go where they say", testPush},
 	{"drop removes every occurrence", testDrop},
+	{"drop takes as many as it is to, from the end it is to", testDropSome},
 	{"trim takes from the right", testTrimRight},
+	{"trim takes from the left", testTrimLeft},
+	{"a long list is the same list wherever it was cut", testLongList},
 	{"append keeps the newest", testAppend},
 	{"a set holds each member once", testSetMembers},
 	{"countdown acts exactly at zero", testCountdown},
@@ -139,6 +145,145 @@ func testTrimRight(t *testing.T, f Factory) {
 	r.wantKeys(sp, "")
 	r.refused(in(sp).TrimRight("l", -1))
 	r.refused(in(sp).Set("r", set("a", "1")).TrimRight("r", 1))
+}
+
+func testDropSome(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(sp).DropSome("l", 1, "x").DropSome("l", -1, "x").DropSome("l", 0, "x"))
+	for _, c := range []struct {
+		n    int
+		item string
+		want string
+	}{
+		{1, "a", "bacab"}, {2, "a", "bcab"}, {3, "a", "bcb"}, {9, "a", "bcb"}, {0, "a", "bcb"}, {math.MaxInt, "a", "bcb"},
+		{-1, "a", "abacb"}, {-2, "a", "abcb"}, {-3, "a", "bcb"}, {-9, "a", "bcb"}, {math.MinInt, "a", "bcb"},
+		{1, "b", "aacab"}, {-1, "b", "abaca"}, {2, "b", "aaca"}, {-2, "b", "aaca"}, {1, "c", "abaab"}, {-1, "c", "abaab"},
+		{1, "x", "abacab"}, {-1, "", "abacab"}, {0, "x", "abacab"},
+	} {
+		r.commit(in(sp).Delete("l").PushRight("l", strings.Split("abacab", "")...))
+		r.commit(in(sp).DropSome("l", c.n, c.item))
+		got, err := r.List(r.ctx, sp, "l", 0, 99)
+		r.must(err)
+		if all := strings.Join(got, ""); all != c.want {
+			t.Errorf("drop of %d %q: got %s, want %s", c.n, c.item, all, c.want)
+		}
+	}
+	// Several items, each as often.
+	r.commit(&board.Batch{Space: sp, Ops: []board.Op{{Kind: board.OpDrop, Key: "l", N: -1, Items: []string{"a", "b", "a"}}}})
+	r.wantList(sp, "l", "a", "b", "c")
+	r.commit(in(sp).DropSome("l", 1, "b").DropSome("l", 1, "a").PushLeft("l", "x").DropSome("l", -1, "c").DropSome("l", 5, "x"))
+	r.wantKeys(sp, "")
+	// A list of which everything is moved keeps its time.
+	r.commit(in(sp).PushRight("l", "a", "b").Expire("l", time.Hour))
+	r.commit(in(sp).DropSome("l", -1, "a").PushRight("l", "c").DropSome("l", 1, "c"))
+	r.wantList(sp, "l", "b")
+	stat, err := r.Stat(r.ctx, sp, "l")
+	r.must(err)
+	if stat[0].Expires.IsZero() {
+		t.Error("a list of which some was dropped does not expire any more")
+	}
+	r.commit(in(sp).Delete("l"))
+	r.commit(in(sp).PushLeft("queue:v", "a", "b", "a"))
+	r.commit(in(sp).DropSome("queue:v", -1, "a"))
+	r.wantList(sp, "queue:v", "a", "b")
+	r.claimOne(ask(1, "me", "queue:v"), "b")
+	r.commit(in(sp).DropSome("queue:v", 2, "a"))
+	r.wantReady("queue:v")
+	r.refused(in(sp).Set("r", set("a", "1")).DropSome("r", 1, "a"))
+}
+
+func testTrimLeft(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(sp).TrimLeft("l", 3))
+	r.commit(in(sp).PushRight("l", "a", "b", "c", "d").TrimLeft("l", 1))
+	r.wantList(sp, "l", "b", "c", "d")
+	r.commit(in(sp).TrimLeft("l", 0))
+	r.commit(in(sp).TrimLeft("l", 2).PushLeft("l", "x"))
+	r.wantList(sp, "l", "x", "d")
+	r.commit(in(sp).TrimLeft("l", 1).PushLeft("l", "y", "z").TrimLeft("l", 1).TrimRight("l", 1))
+	r.wantList(sp, "l", "y")
+	r.commit(in(sp).PushLeft("queue:v", "1", "2", "3").TrimLeft("queue:v", 1))
+	r.claimOne(ask(1, "me", "queue:v"), "1")
+	r.commit(in(sp).TrimLeft("queue:v", 9))
+	r.wantReady("queue:v")
+	r.commit(in(sp).TrimLeft("l", 9))
+	r.wantKeys(sp, "", "1")
+	r.refused(in(sp).TrimLeft("l", -1))
+	r.refused(in(sp).Set("r", set("a", "1")).TrimLeft("r", 1))
+	// A refused batch takes nothing.
+	r.commit(in(sp).PushRight("l", "a", "b", "c").Set("r", set("n", "x")))
+	r.refused(in(sp).TrimLeft("l", 2).PushLeft("l", "x").DropSome("l", -1, "c").PushRight("l", "y").Add("r", "n", 1))
+	r.wantList(sp, "l", "a", "b", "c")
+}
+
+// testLongList does to a list of hundreds what can be done to its ends, and
+// compares it with a slice: drivers keep long lists in pieces.
+func testLongList(t *testing.T, f Factory) {
+	r := open(t, f)
+	rnd := rand.New(rand.NewPCG(5, 0))
+	var have []string
+	next := 0
+	fresh := func() (items []string) {
+		for range 1 + rnd.IntN(150) {
+			next++
+			items = append(items, name("item:", next-rnd.IntN(next)/8))
+		}
+		return items
+	}
+	for step := range 60 {
+		b := in(sp).Length("l", len(have))
+		if len(have) > 0 {
+			i := rnd.IntN(len(have))
+			b.ItemAt("l", i, have[i]).ItemAt("l", i-len(have), have[i])
+		}
+		n := rnd.IntN(100)
+		switch rnd.IntN(6) {
+		case 0:
+			items := fresh()
+			b.PushLeft("l", items...)
+			have = slices.Concat(reversed(items), have)
+		case 1:
+			items := fresh()
+			b.PushRight("l", items...)
+			have = slices.Concat(have, items)
+		case 2:
+			b.TrimLeft("l", n).PushLeft("l", "x")
+			have = slices.Concat([]string{"x"}, have[min(n, len(have)):])
+		case 3:
+			b.TrimRight("l", n).PushRight("l", "x")
+			have = append(slices.Clone(have[:max(0, len(have)-n)]), "x")
+		case 4:
+			b.DropSome("l", 2, "x").PushLeft("l", "first")
+			for range 2 {
+				if i := slices.Index(have, "x"); i >= 0 {
+					have = slices.Concat(have[:i], have[i+1:])
+				}
+			}
+			have = slices.Concat([]string{"first"}, have)
+		case 5:
+			item := "x"
+			if len(have) > 0 {
+				item = have[rnd.IntN(len(have))]
+			}
+			b.DropSome("l", -1, item).PushRight("l", "last")
+			back := reversed(have)
+			if i := slices.Index(back, item); i >= 0 {
+				have = reversed(slices.Concat(back[:i], back[i+1:]))
+			}
+			have = append(slices.Clone(have), "last")
+		}
+		r.commit(b)
+		if step%5 == 4 {
+			r.wantList(sp, "l", have...)
+		}
+	}
+	r.conflict(in(sp).Length("l", len(have)+1), 0)
+}
+
+func reversed(items []string) []string {
+	out := slices.Clone(items)
+	slices.Reverse(out)
+	return out
 }
 
 func testAppend(t *testing.T, f Factory) {

@@ -206,7 +206,7 @@ func testQueueKinds(t *testing.T, f Factory) {
 		item := name("item:", i)
 		r.commit(in(sp).PushLeft(l, item))
 		r.wantReady(board.Group(l), sp)
-		c := r.claimOne(ask(1, "me", l), item)
+		c := r.claimOne(ask(1, "me", l), board.Named(l, item))
 		if got := c.Record.Get(board.FieldQueue); got != board.CapGroup(l) {
 			t.Errorf("%s: lease_queue is %q, want %q", l, got, board.CapGroup(l))
 		}

@@ -12,6 +12,7 @@ import (
 
 var readTests = []test{
 	{"list reads from both ends", testListIndexes},
+	{"stat tells kinds and ends of keys", testStat},
 	{"members come in order and in pages", testMembersPaging},
 	{"live items come oldest first and in pages", testLivePaging},
 	{"numbers are never given twice", testNext},
@@ -50,6 +51,70 @@ func testListIndexes(t *testing.T, f Factory) {
 	r.must(err)
 	if !slices.Equal(n, []int{0, 7, 0}) {
 		t.Errorf("lengths: got %v, want [0 7 0]", n)
+	}
+}
+
+func testStat(t *testing.T, f Factory) {
+	r := open(t, f)
+	stat := func(keys ...string) []board.Stat {
+		t.Helper()
+		got, err := r.Stat(r.ctx, sp, keys...)
+		r.must(err)
+		if len(got) != len(keys) {
+			t.Fatalf("stat of %d keys returned %d", len(keys), len(got))
+		}
+		return got
+	}
+	kinds := func(want ...board.Kind) {
+		t.Helper()
+		for i, s := range stat("r", "queue:v", "s", "none", "job:1", "live", "alarm", "seq") {
+			if s != (board.Stat{Kind: want[i]}) {
+				t.Errorf("stat of key %d: got %v, want %q", i, s, want[i])
+			}
+		}
+	}
+	kinds("", "", "", "", "", "", "", "")
+	r.commit(in(sp).Set("r", set("a", "1")).PushLeft("queue:v", "job:1", "job:2").Include("s", "m").
+		Live("live", time.UnixMilli(5)).SetAlarm("alarm", time.UnixMilli(1<<42)))
+	_, err := r.Next(r.ctx, sp, "seq", 1)
+	r.must(err)
+	kinds("record", "list", "set", "", "", "", "", "")
+	r.claimOne(ask(1, "me", "queue:v"), "job:1") // makes the record
+	kinds("record", "list", "set", "", "record", "", "", "")
+	r.commit(in(sp).Unset("r", "a").TrimLeft("queue:v", 1).Exclude("s", "m").Delete("job:1"))
+	kinds("", "", "", "", "", "", "", "")
+	// A key may be again, as another kind.
+	r.commit(in(sp).PushLeft("r", "x").Include("queue:v", "x").Set("s", set("a", "1")))
+	kinds("list", "set", "record", "", "", "", "", "")
+
+	about := time.Now().Add(time.Hour)
+	r.commit(in(sp).Expire("r", time.Hour).Expire("queue:v", 2*time.Hour).Expire("s", time.Hour).Expire("s", 0).Expire("none", time.Hour))
+	got := stat("r", "queue:v", "s", "none")
+	for i, want := range []time.Time{about, about.Add(time.Hour), {}, {}} {
+		if d := got[i].Expires.Sub(want).Abs(); d > time.Minute {
+			t.Errorf("end of key %d: got %v, want about %v", i, got[i].Expires, want)
+		}
+	}
+	r.commit(in(sp).Expire("r", time.Millisecond).Expire("queue:v", time.Millisecond))
+	for end := time.Now().Add(patience); ; pause() {
+		got := stat("r", "queue:v", "s")
+		if got[0] == (board.Stat{}) && got[1] == (board.Stat{}) && got[2].Kind == board.KindRecord {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("stat of keys whose time has run out: got %v", got)
+		}
+	}
+	// Many at once are as good as few.
+	many := stat(slices.Repeat([]string{"s", "none"}, 300)...)
+	for i, s := range many {
+		if want := []board.Kind{board.KindRecord, ""}[i%2]; s.Kind != want {
+			t.Fatalf("key %d of many: got %v, want %q", i, s, want)
+		}
+	}
+	stat()
+	if got, err := r.Stat(r.ctx, 9, "r"); err != nil || len(got) != 1 || got[0] != (board.Stat{}) {
+		t.Errorf("stat in a space where nothing is: got %v %v", got, err)
 	}
 }
 

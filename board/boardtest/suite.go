@@ -53,7 +53,7 @@ type test struct {
 func Run(t *testing.T, f Factory) {
 	for _, tests := range [][]test{
 		guardTests, opTests, batchTests, limitTests, keyTests, readTests,
-		queueTests, claimTests, turnTests, capTests, leaseTests, occupyTests,
+		queueTests, circleTests, claimTests, turnTests, capTests, leaseTests, occupyTests,
 		alarmTests, expireTests, watchTests, closeTests, reopenTests,
 	} {
 		for _, c := range tests {

@@ -63,6 +63,12 @@ func testWatchKinds(t *testing.T, f Factory) {
 		{in(sp).PushLeft("l", "x").PushRight("l2", "x").Append("l3", 1, "x", "y"), []string{"l", "l2", "l3"}},
 		{in(sp).Drop("l", "x").Include("s", "m"), []string{"l", "s"}},
 		{in(sp).Exclude("s", "m").Delete("l2"), []string{"s", "l2"}},
+		{in(sp).PushLeft("l", "x", "y", "z", "y").Include("s", "m", "n"), []string{"l", "s"}},
+		{in(sp).TrimLeft("l", 1), []string{"l"}},
+		{in(sp).TrimRight("l", 1), []string{"l"}},
+		{in(sp).DropSome("l", -1, "y").DropSome("l3", 1, "y"), []string{"l", "l3"}},
+		{in(sp).Exclude("s", "m"), []string{"s"}},
+		{in(sp).Delete("s"), []string{"s"}},
 		{in(sp).Countdown("r", "waits", "queue:v", "job:1", set("go", "1")), []string{"r", "queue:v"}},
 	} {
 		r.commit(c.b)

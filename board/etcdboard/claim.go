@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -174,6 +173,9 @@ func (t *tx) another() bool {
 // cannot.
 func (t *tx) takeOne(tu *turn.Turn, q board.Queue, ask *board.Ask) (board.Claimed, bool) {
 	space := tu.Space.ID
+	if !ask.Wants(space) {
+		return board.Claimed{}, false
+	}
 	for _, key := range q.Lists {
 		if !tu.Has(key) {
 			continue
@@ -185,9 +187,10 @@ func (t *tx) takeOne(tu *turn.Turn, q board.Queue, ask *board.Ask) (board.Claime
 				return board.Claimed{}, false // much to drop: the rest comes with the next transaction
 			}
 			item, _ := t.popRight(n, h)
-			if t.claimable(name{space, item}, ask.Skip) {
+			record := name{space, board.Named(key, item)}
+			if t.claimable(record, ask.Skip) {
 				t.bound(space)
-				return t.grantClaim(name{space, item}, tu.CapGroup(), ask), true
+				return t.grantClaim(record, tu.CapGroup(), ask), true
 			}
 			// Popping may have made another copy of the head.
 			h, err = t.lookup(n, kindList)
@@ -207,9 +210,9 @@ func (t *tx) bound(space board.Space) {
 }
 
 // claimable reports whether an item can be leased, or is to be dropped: it is
-// leased, is to be skipped, or cannot be a record.
+// leased, is to be skipped, or names no record.
 func (t *tx) claimable(n name, skip board.Match) bool {
-	if n.key == "" || len(n.key) > board.MaxKey || strings.IndexByte(n.key, 0) >= 0 || t.lease(n) != nil {
+	if n.key == "" || t.lease(n) != nil {
 		return false
 	}
 	h, err := t.lookup(n, kindRecord)

@@ -1,18 +1,30 @@
 package etcdboard
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
 
 // This file has lists. A list lies in segments, numbered from left to right;
 // its head has the numbers of the first and the last, which are never empty.
-// Segments between them may be gone. Whoever makes or removes a segment writes
-// the head, whoever changes items notes it: so two changes at opposite ends of
-// a long list do not meet, and none is judged by bounds that have moved.
+// Segments between them may be gone. Whoever makes or removes a segment, or
+// changes one between the ends, writes the head, whoever changes items notes it:
+// so two changes at opposite ends of a long list do not meet, none is judged by
+// bounds that have moved, and who has noted the head and both ends has noted all.
 
 func (t *tx) segment(n name, number int64) *segment {
 	s, _ := t.get(n.segmentKey(number)).(*segment)
+	return s
+}
+
+// look reads a segment on whose items something rests. One between the ends
+// changes only with the head, which has been noted.
+func (t *tx) look(n name, h *head, number int64) *segment {
+	if number == h.lo || number == h.hi {
+		return t.segment(n, number)
+	}
+	s, _ := t.peek(n.segmentKey(number)).(*segment)
 	return s
 }
 
@@ -124,8 +136,14 @@ func (t *tx) removeSegment(n name, h *head, number int64) *head {
 	return h
 }
 
-// length is how long a list is by the mirror and what was changed since.
+// length is how long a list is by the mirror and what was changed since; nil
+// has no items.
 func (t *tx) length(n name, h *head) int {
+	if h == nil {
+		return 0
+	}
+	t.look(n, h, h.lo)
+	t.look(n, h, h.hi)
 	total := t.m.space(n.space).lengths[n.key]
 	prefix := n.in(roomSegment) + "\x00"
 	count := func(key string, v any) {
@@ -158,34 +176,102 @@ func (t *tx) append(n name, most int64, items []string) error {
 	return nil
 }
 
-func (t *tx) trimRight(n name, count int64) error {
+// item returns the item at an index of a list, counted from the right end when
+// it is negative; nil has none.
+func (t *tx) item(n name, h *head, index int64) (string, bool) {
+	if h == nil {
+		return "", false
+	}
+	if index >= 0 {
+		for i := h.lo; i <= h.hi; i++ {
+			s := t.look(n, h, i)
+			if index < int64(items(s)) {
+				return s.items[index], true
+			}
+			index -= int64(items(s))
+		}
+		return "", false
+	}
+	for i := h.hi; i >= h.lo; i-- {
+		s := t.look(n, h, i)
+		if index += int64(items(s)); index >= 0 {
+			return s.items[index], true
+		}
+	}
+	return "", false
+}
+
+func (t *tx) trim(n name, count int64, left bool) error {
 	h, err := t.lookup(n, kindList)
 	for ; h != nil && count > 0; count-- {
-		_, h = t.popRight(n, h)
+		if left {
+			h = t.popLeft(n, h)
+		} else {
+			_, h = t.popRight(n, h)
+		}
 	}
 	return err
 }
 
-func (t *tx) dropItems(n name, gone []string) error {
-	h, err := t.lookup(n, kindList)
-	if h == nil || len(gone) == 0 {
-		return err
-	}
-	drop := make(map[string]struct{}, len(gone))
-	for _, it := range gone {
-		drop[it] = struct{}{}
-	}
-	is := func(it string) bool { _, ok := drop[it]; return ok }
-	for i, last := h.lo, h.hi; i <= last && h != nil; i++ {
-		s, _ := t.peek(n.segmentKey(i)).(*segment)
-		if s == nil || !slices.ContainsFunc(s.items, is) {
-			continue
+// dropItems implements [board.OpDrop].
+func (t *tx) dropItems(n name, count int64, gone []string) error {
+	if count == 0 {
+		drop := make(map[string]struct{}, len(gone))
+		for _, it := range gone {
+			drop[it] = struct{}{}
 		}
-		own := t.ownSegment(n, i)
-		own.items = slices.DeleteFunc(own.items, is)
-		if len(own.items) == 0 {
-			h = t.removeSegment(n, h, i)
+		return t.dropFrom(n, false, math.MaxUint64, func(it string) bool { _, ok := drop[it]; return ok })
+	}
+	for _, it := range gone {
+		err := t.dropFrom(n, count < 0, uint64(max(count, -count)), func(other string) bool { return other == it })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// dropFrom drops the first most items that are meant, from one end on.
+func (t *tx) dropFrom(n name, right bool, most uint64, meant func(string) bool) error {
+	h, err := t.lookup(n, kindList)
+	if h == nil {
+		return err
+	}
+	i, last, step := h.lo, h.hi, int64(1)
+	if right {
+		i, last, step = last, i, -1
+	}
+	for ; h != nil && most > 0; i += step {
+		s := t.look(n, h, i)
+		if s != nil && slices.ContainsFunc(s.items, meant) {
+			h = t.change(n, h)
+			own := t.ownSegment(n, i)
+			most -= own.drop(right, most, meant)
+			if len(own.items) == 0 {
+				h = t.removeSegment(n, h, i)
+			}
+		}
+		if i == last {
+			break
+		}
+	}
+	return nil
+}
+
+// drop drops the first most items that are meant, from one end on, and returns
+// how many that were.
+func (s *segment) drop(right bool, most uint64, meant func(string) bool) (dropped uint64) {
+	one := func(it string) bool {
+		if dropped == most || !meant(it) {
+			return false
+		}
+		dropped++
+		return true
+	}
+	if right {
+		slices.Reverse(s.items)
+		defer func() { slices.Reverse(s.items) }()
+	}
+	s.items = slices.DeleteFunc(s.items, one)
+	return dropped
 }

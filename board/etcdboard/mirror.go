@@ -168,7 +168,7 @@ func (m *mirror) put(key string, value any, mod int64, out *news) {
 }
 
 func items(v any) int {
-	if s, ok := v.(*segment); ok {
+	if s, _ := v.(*segment); s != nil {
 		return len(s.items)
 	}
 	return 0

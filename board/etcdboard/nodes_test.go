@@ -372,3 +372,36 @@ func TestAServerThatIsStartedAgain(t *testing.T) {
 		t.Fatalf("claim: got %v %v", got, err)
 	}
 }
+
+// TestNodesJudgeListsAsTheyAre has one node change a long list and the other,
+// which may not know of that yet, act on it at once.
+func TestNodesJudgeListsAsTheyAre(t *testing.T) {
+	url := etcdtest.URL("nodes", etcdtest.Start(t, "--unsafe-no-fsync"))
+	one, two := open(t, url), open(t, url)
+	const n = 200 // items that stay, in several segments
+	items := make([]string, n)
+	for i := range items {
+		items[i] = fmt.Sprint(i)
+	}
+	commit(t, one, in(sp).PushRight("l", items...))
+	conflict := func(b *board.Batch) {
+		t.Helper()
+		if err := two.Commit(t.Context(), *b); !errors.Is(err, domain.ErrConflict) {
+			t.Fatalf("%v: got %v, want a conflict", b.Guards, err)
+		}
+	}
+	for range 20 {
+		commit(t, one, in(sp).PushRight("l", "x").PushLeft("l", "x"))
+		commit(t, two, in(sp).Drop("l", "x"))
+		commit(t, one, in(sp).PushRight("l", "x").PushLeft("l", "x"))
+		conflict(in(sp).Length("l", n))
+		commit(t, two, in(sp).Length("l", n+2).DropSome("l", 1, "x").DropSome("l", -1, "x"))
+		commit(t, one, in(sp).PushRight("l", "x"))
+		conflict(in(sp).ItemAt("l", -1, items[n-1]))
+		commit(t, one, in(sp).DropSome("l", 1, items[n/2])) // neither end changes
+		conflict(in(sp).Length("l", n+1))
+		commit(t, one, in(sp).DropSome("l", -1, items[n/2-1]))
+		conflict(in(sp).ItemAt("l", 0, items[0]).ItemAt("l", n/2, items[n/2+1]))
+		commit(t, two, in(sp).Delete("l").PushRight("l", items...))
+	}
+}

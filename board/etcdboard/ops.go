@@ -39,9 +39,9 @@ func (t *tx) apply(space board.Space, o *board.Op) error {
 	case board.OpPushRight:
 		return t.pushRight(n, o.Items)
 	case board.OpDrop:
-		return t.dropItems(n, o.Items)
-	case board.OpTrimRight:
-		return t.trimRight(n, o.N)
+		return t.dropItems(n, o.N, o.Items)
+	case board.OpTrimRight, board.OpTrimLeft:
+		return t.trim(n, o.N, o.Kind == board.OpTrimLeft)
 	case board.OpAppend:
 		return t.append(n, o.N, o.Items)
 	case board.OpInclude:

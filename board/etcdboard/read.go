@@ -188,6 +188,31 @@ func (b *Board) Len(ctx context.Context, space board.Space, lists ...string) ([]
 	return out, nil
 }
 
+// Stat implements [board.Board].
+func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]board.Stat, error) {
+	out := make([]board.Stat, len(keys))
+	err := b.read(ctx, func(m *mirror, now int64) error {
+		for i, key := range keys {
+			h := m.head(name{space, key})
+			if !h.there() || h.gone(now) {
+				continue
+			}
+			out[i].Kind = kinds[h.kind]
+			if h.expires != 0 {
+				out[i].Expires = time.UnixMilli(h.expires)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// kinds are what the contract calls them.
+var kinds = [...]board.Kind{"", board.KindRecord, board.KindList, board.KindSet}
+
 // Members implements [board.Board].
 func (b *Board) Members(ctx context.Context, space board.Space, set, after string, limit int) (out []string, err error) {
 	if limit < 1 {

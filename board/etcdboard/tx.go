@@ -253,6 +253,16 @@ func (t *tx) holds(n name, g *board.Guard) (bool, error) {
 	case board.GuardAlarm:
 		at, set := t.get(n.in(roomAlarm)).(alarm)
 		return set && int64(at) == g.N, nil
+	case board.GuardLength, board.GuardItem:
+		h, err := t.lookup(n, kindList)
+		if err != nil {
+			return false, err
+		}
+		if g.Kind == board.GuardLength {
+			return int64(t.length(n, h)) == g.N, nil
+		}
+		item, there := t.item(n, h, g.N)
+		return there && item == g.Value, nil
 	}
 	l := t.lease(n) // GuardFree: Check has let no other through
 	return l == nil || l.until <= t.now, nil

@@ -109,6 +109,11 @@ func (b *Board) Len(ctx context.Context, space board.Space, lists ...string) ([]
 	return read(ctx, b, func(ctx context.Context) ([]int, error) { return b.Board.Len(ctx, space, lists...) })
 }
 
+// Stat implements [board.Board].
+func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]board.Stat, error) {
+	return read(ctx, b, func(ctx context.Context) ([]board.Stat, error) { return b.Board.Stat(ctx, space, keys...) })
+}
+
 // Members implements [board.Board].
 func (b *Board) Members(ctx context.Context, space board.Space, set, after string, limit int) ([]string, error) {
 	return read(ctx, b, func(ctx context.Context) ([]string, error) { return b.Board.Members(ctx, space, set, after, limit) })

@@ -3,7 +3,6 @@ package memboard
 import (
 	"container/list"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -78,9 +77,12 @@ func (b *Board) takeTurns(g *group, q board.Queue, ask *board.Ask, now int64, ou
 // cannot.
 func (b *Board) takeOne(t *turn.Turn, q board.Queue, ask *board.Ask, now int64) (board.Claimed, bool) {
 	s := b.spaces[t.Space.ID]
+	if !ask.Wants(s.id) {
+		return board.Claimed{}, false
+	}
 	for _, name := range q.Lists {
 		for t.Has(name) {
-			item := b.pop(s, name)
+			item := board.Named(name, b.pop(s, name))
 			if e := claimable(s, item, ask.Skip); e != nil {
 				return b.lease(s, t.CapGroup(), item, e, ask, now), true
 			}
@@ -104,16 +106,16 @@ func (b *Board) pop(s *space, list string) string {
 
 // claimable returns the record to lease (an empty one when there is none
 // yet), or nil when the item is to be dropped: it is leased, is to be skipped,
-// or cannot be a record.
+// or names no record.
 func claimable(s *space, item string, skip board.Match) *entry {
-	if s.leases[item] != nil || item == "" || len(item) > board.MaxKey || strings.IndexByte(item, 0) >= 0 {
+	if item == "" || s.leases[item] != nil {
 		return nil
 	}
 	e := s.entries[item]
 	if e == nil {
-		e = newEntry(kindRecord)
+		e = newEntry(board.KindRecord)
 	}
-	if e.kind != kindRecord || skip.Matches(e.rec.fields) {
+	if e.kind != board.KindRecord || skip.Matches(e.rec.fields) {
 		return nil
 	}
 	return e

@@ -115,7 +115,7 @@ func (t *tx) guard(i int, g *board.Guard) error {
 	case board.GuardAbsent:
 		holds = t.s.entries[g.Key] == nil
 	case board.GuardEqual:
-		e, err := t.s.lookup(g.Key, kindRecord)
+		e, err := t.s.lookup(g.Key, board.KindRecord)
 		if err != nil {
 			return err
 		}
@@ -129,6 +129,12 @@ func (t *tx) guard(i int, g *board.Guard) error {
 		holds = set && at == g.N
 	case board.GuardFree:
 		holds = l == nil || l.until <= t.now
+	case board.GuardLength, board.GuardItem:
+		e, err := t.s.lookup(g.Key, board.KindList)
+		if err != nil {
+			return err
+		}
+		holds = e.holds(g)
 	default:
 		return domain.Invalidf("%s", g)
 	}
@@ -136,6 +142,23 @@ func (t *tx) guard(i int, g *board.Guard) error {
 		return &board.GuardError{Index: i, Guard: *g}
 	}
 	return nil
+}
+
+// holds reports whether the guard's length or item is that of a list; nil has
+// no items.
+func (e *entry) holds(g *board.Guard) bool {
+	n := int64(0)
+	if e != nil {
+		n = int64(e.list.n)
+	}
+	if g.Kind == board.GuardLength {
+		return g.N == n
+	}
+	i := g.N
+	if i < 0 {
+		i += n
+	}
+	return i >= 0 && i < n && e.list.at(int(i)) == g.Value
 }
 
 func (t *tx) apply(o *board.Op) error {
@@ -154,9 +177,9 @@ func (t *tx) apply(o *board.Op) error {
 	case board.OpPushRight:
 		return t.pushRight(o.Key, o.Items)
 	case board.OpDrop:
-		return t.drop(o.Key, o.Items)
-	case board.OpTrimRight:
-		return t.trimRight(o.Key, o.N)
+		return t.drop(o.Key, o.N, o.Items)
+	case board.OpTrimRight, board.OpTrimLeft:
+		return t.trim(o.Key, o.N, o.Kind == board.OpTrimLeft)
 	case board.OpAppend:
 		return t.append(o.Key, o.N, o.Items)
 	case board.OpInclude:
@@ -185,7 +208,7 @@ func (t *tx) apply(o *board.Op) error {
 
 // countdown implements [board.OpCountdown].
 func (t *tx) countdown(o *board.Op) error {
-	if e, err := t.s.lookup(o.Key, kindRecord); e == nil {
+	if e, err := t.s.lookup(o.Key, board.KindRecord); e == nil {
 		return err
 	}
 	n, err := t.add(o.Key, o.Field, -1)
@@ -199,7 +222,7 @@ func (t *tx) countdown(o *board.Op) error {
 }
 
 func (t *tx) add(key, field string, n int64) (int64, error) {
-	e, err := t.s.lookup(key, kindRecord)
+	e, err := t.s.lookup(key, board.KindRecord)
 	if err != nil {
 		return 0, err
 	}

@@ -132,7 +132,7 @@ func (b *Board) Occupy(ctx context.Context, id board.Space, item, owner string, 
 
 func (b *Board) occupy(s *space, item, owner string, now, until int64) (int64, error) {
 	t := tx{b: b, s: s, now: now}
-	e, err := t.open(item, kindRecord)
+	e, err := t.open(item, board.KindRecord)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 // into the journal how to take that back, and notes which key has changed.
 
 // open returns the entry under key, making it when it is not there.
-func (t *tx) open(key string, k kind) (*entry, error) {
+func (t *tx) open(key string, k board.Kind) (*entry, error) {
 	e, err := t.s.lookup(key, k)
 	if e != nil || err != nil {
 		return e, err
@@ -44,7 +44,7 @@ func (t *tx) sweep(key string, e *entry) {
 	if !e.hollow() {
 		return
 	}
-	if e.kind == kindRecord {
+	if e.kind == board.KindRecord {
 		t.endLease(key)
 	}
 	t.removeEntry(key, e)
@@ -52,10 +52,10 @@ func (t *tx) sweep(key string, e *entry) {
 
 func (t *tx) set(key string, fields []board.Field) error {
 	if len(fields) == 0 {
-		_, err := t.s.lookup(key, kindRecord)
+		_, err := t.s.lookup(key, board.KindRecord)
 		return err
 	}
-	e, err := t.open(key, kindRecord)
+	e, err := t.open(key, board.KindRecord)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (t *tx) set(key string, fields []board.Field) error {
 }
 
 func (t *tx) unset(key string, names ...string) error {
-	e, err := t.s.lookup(key, kindRecord)
+	e, err := t.s.lookup(key, board.KindRecord)
 	if e == nil {
 		return err
 	}
@@ -127,16 +127,16 @@ func (t *tx) pushLeft(key string, items []string) error {
 // openList makes a list only when there is something to put into it.
 func (t *tx) openList(key string, items []string) (*entry, error) {
 	if len(items) == 0 {
-		return t.s.lookup(key, kindList)
+		return t.s.lookup(key, board.KindList)
 	}
-	return t.open(key, kindList)
+	return t.open(key, board.KindList)
 }
 
 func (t *tx) append(key string, most int64, items []string) error {
 	if err := t.pushRight(key, items); err != nil {
 		return err
 	}
-	e, err := t.s.lookup(key, kindList)
+	e, err := t.s.lookup(key, board.KindList)
 	if e == nil {
 		return err
 	}
@@ -157,27 +157,51 @@ func (t *tx) append(key string, most int64, items []string) error {
 	return nil
 }
 
-func (t *tx) trimRight(key string, n int64) error {
-	e, err := t.s.lookup(key, kindList)
+func (t *tx) trim(key string, n int64, left bool) error {
+	e, err := t.s.lookup(key, board.KindList)
 	if e == nil || n <= 0 {
 		return err
 	}
-	var cut []string
-	for ; n > 0 && e.list.n > 0; n-- {
-		cut = append(cut, e.list.popRight())
-	}
-	t.journal(func() {
-		for _, it := range slices.Backward(cut) {
-			e.list.pushRight(it)
-		}
-	})
+	t.cut(e, int(min(n, int64(e.list.n))), left)
 	t.change(key)
 	t.sweep(key, e)
 	return nil
 }
 
-func (t *tx) drop(key string, items []string) error {
-	e, err := t.s.lookup(key, kindList)
+// cut takes n items off an end of a list, the outermost first.
+func (t *tx) cut(e *entry, n int, left bool) []string {
+	d := &e.list
+	pop, push := d.popRight, d.pushRight
+	if left {
+		pop, push = d.popLeft, d.pushLeft
+	}
+	out := make([]string, n)
+	for i := range out {
+		out[i] = pop()
+	}
+	t.journal(func() {
+		for _, it := range slices.Backward(out) {
+			push(it)
+		}
+	})
+	return out
+}
+
+// drop implements [board.OpDrop].
+func (t *tx) drop(key string, n int64, items []string) error {
+	if n == 0 {
+		return t.dropAll(key, items)
+	}
+	for _, it := range items {
+		if err := t.dropSome(key, n, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) dropAll(key string, items []string) error {
+	e, err := t.s.lookup(key, board.KindList)
 	if e == nil {
 		return err
 	}
@@ -201,12 +225,51 @@ func (t *tx) drop(key string, items []string) error {
 	return nil
 }
 
-func (t *tx) include(key string, members []string) error {
-	if len(members) == 0 {
-		_, err := t.s.lookup(key, kindSet)
+// dropSome drops n occurrences of an item from the left end, or -n from the
+// right: it cuts that end off up to the last of them, and puts back the rest.
+func (t *tx) dropSome(key string, n int64, item string) error {
+	e, err := t.s.lookup(key, board.KindList)
+	if e == nil {
 		return err
 	}
-	e, err := t.open(key, kindSet)
+	reach, most := 0, uint64(max(n, -n))
+	for i, found := 0, uint64(0); i < e.list.n && found < most; i++ {
+		at := i
+		if n < 0 {
+			at = e.list.n - 1 - i
+		}
+		if e.list.at(at) == item {
+			found++
+			reach = i + 1
+		}
+	}
+	if reach == 0 {
+		return nil
+	}
+	var kept []string
+	for _, it := range slices.Backward(t.cut(e, reach, n > 0)) {
+		if it != item {
+			kept = append(kept, it)
+		}
+	}
+	push := t.pushRight
+	if n > 0 {
+		push = t.pushLeft
+	}
+	if err := push(key, kept); err != nil {
+		return err
+	}
+	t.change(key)
+	t.sweep(key, e)
+	return nil
+}
+
+func (t *tx) include(key string, members []string) error {
+	if len(members) == 0 {
+		_, err := t.s.lookup(key, board.KindSet)
+		return err
+	}
+	e, err := t.open(key, board.KindSet)
 	if err != nil {
 		return err
 	}
@@ -220,7 +283,7 @@ func (t *tx) include(key string, members []string) error {
 }
 
 func (t *tx) exclude(key string, members []string) error {
-	e, err := t.s.lookup(key, kindSet)
+	e, err := t.s.lookup(key, board.KindSet)
 	if e == nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (b *Board) Get(ctx context.Context, id board.Space, keys ...string) ([]boar
 	defer b.mu.Unlock()
 	out := make([]board.Record, len(keys))
 	for i, key := range keys {
-		e, err := b.spaces[id].lookup(key, kindRecord)
+		e, err := b.spaces[id].lookup(key, board.KindRecord)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (b *Board) GetFields(ctx context.Context, id board.Space, fields []string, 
 	defer b.mu.Unlock()
 	out := make([]board.Record, len(keys))
 	for i, key := range keys {
-		e, err := b.spaces[id].lookup(key, kindRecord)
+		e, err := b.spaces[id].lookup(key, board.KindRecord)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (b *Board) List(ctx context.Context, id board.Space, list string, from, n i
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	e, err := b.spaces[id].lookup(list, kindList)
+	e, err := b.spaces[id].lookup(list, board.KindList)
 	if e == nil {
 		return nil, err
 	}
@@ -76,12 +76,36 @@ func (b *Board) Len(ctx context.Context, id board.Space, lists ...string) ([]int
 	defer b.mu.Unlock()
 	out := make([]int, len(lists))
 	for i, list := range lists {
-		e, err := b.spaces[id].lookup(list, kindList)
+		e, err := b.spaces[id].lookup(list, board.KindList)
 		if err != nil {
 			return nil, err
 		}
 		if e != nil {
 			out[i] = e.list.n
+		}
+	}
+	return out, nil
+}
+
+// Stat implements [board.Board].
+func (b *Board) Stat(ctx context.Context, id board.Space, keys ...string) ([]board.Stat, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	out := make([]board.Stat, len(keys))
+	s := b.spaces[id]
+	if s == nil {
+		return out, nil
+	}
+	for i, key := range keys {
+		e := s.entries[key]
+		if e == nil {
+			continue
+		}
+		out[i].Kind = e.kind
+		if e.expires != 0 {
+			out[i].Expires = time.UnixMilli(e.expires)
 		}
 	}
 	return out, nil
@@ -96,7 +120,7 @@ func (b *Board) Members(ctx context.Context, id board.Space, set, after string, 
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	e, err := b.spaces[id].lookup(set, kindSet)
+	e, err := b.spaces[id].lookup(set, board.KindSet)
 	if e == nil {
 		return nil, err
 	}

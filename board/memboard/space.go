@@ -10,27 +10,18 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// kind is what a key holds.
-type kind string
-
-const (
-	kindRecord kind = "record"
-	kindList   kind = "list"
-	kindSet    kind = "set"
-)
-
 // entry is what lies under one key. Only the part of its kind is used.
 type entry struct {
-	kind    kind
+	kind    board.Kind
 	rec     record
 	list    deque
 	set     sorted.Set[string]
 	expires int64 // Unix ms, 0: never
 }
 
-func newEntry(k kind) *entry {
+func newEntry(k board.Kind) *entry {
 	e := &entry{kind: k}
-	if k == kindSet {
+	if k == board.KindSet {
 		e.set.Compare = strings.Compare
 	}
 	return e
@@ -39,9 +30,9 @@ func newEntry(k kind) *entry {
 // hollow reports whether nothing is left in it; then the key is gone.
 func (e *entry) hollow() bool {
 	switch e.kind {
-	case kindRecord:
+	case board.KindRecord:
 		return len(e.rec.fields) == 0
-	case kindList:
+	case board.KindList:
 		return e.list.n == 0
 	}
 	return e.set.Empty()
@@ -89,7 +80,7 @@ func newSpace(id board.Space) *space {
 // one that nothing was ever written to.
 //
 // Errors: [domain.ErrInvalid] when the key holds something of another kind.
-func (s *space) lookup(key string, want kind) (*entry, error) {
+func (s *space) lookup(key string, want board.Kind) (*entry, error) {
 	if s == nil {
 		return nil, nil
 	}

@@ -8,7 +8,7 @@ import (
 // readLimits reads the limits of a space from what lies under
 // [board.LimitsKey].
 func readLimits(e *entry) turn.Limits {
-	if e == nil || e.kind != kindRecord {
+	if e == nil || e.kind != board.KindRecord {
 		return turn.ReadLimits(nil)
 	}
 	return turn.ReadLimits(e.rec.fields)
@@ -32,7 +32,7 @@ func (b *Board) group(name string) *group {
 // account takes note of whether a queue is empty.
 func (b *Board) account(s *space, list string) {
 	e := s.entries[list]
-	filled := e != nil && e.kind == kindList
+	filled := e != nil && e.kind == board.KindList
 	if filled || b.groups[board.Group(list)] != nil {
 		b.group(board.Group(list)).Account(s.turns, list, filled)
 	}

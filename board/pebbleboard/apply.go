@@ -68,8 +68,35 @@ func (c *committer) guard(i int, g *board.Guard) error {
 		return failed(i, g, l != nil && l.token == g.N && l.until <= c.now)
 	case board.GuardFree:
 		return failed(i, g, l == nil || l.until <= c.now)
+	case board.GuardLength, board.GuardItem:
+		return c.guardList(i, g, o)
 	}
 	return domain.Invalidf("%s", *g)
+}
+
+func (c *committer) guardList(i int, g *board.Guard, o *object) error {
+	if err := o.check(kindList); err != nil {
+		return err
+	}
+	n := int64(0)
+	if o.exists() {
+		n = int64(o.list.len())
+	}
+	if g.Kind == board.GuardLength {
+		return failed(i, g, g.N == n)
+	}
+	at := g.N
+	if at < 0 {
+		at += n
+	}
+	if at < 0 || at >= n {
+		return failed(i, g, false)
+	}
+	item, err := c.at(o.list, o.list.left+at)
+	if err != nil {
+		return err
+	}
+	return failed(i, g, item == g.Value)
 }
 
 func failed(i int, g *board.Guard, holds bool) error {
@@ -103,11 +130,13 @@ func (c *committer) apply(op *board.Op) error {
 	case board.OpPushLeft, board.OpPushRight:
 		return c.push(o, op.Items, op.Kind == board.OpPushLeft)
 	case board.OpDrop:
-		return c.drop(o, op.Items)
+		return c.drop(o, op.N, op.Items)
 	case board.OpAppend:
 		return c.appendLog(o, op.Items, op.N)
 	case board.OpTrimRight:
 		return c.trimRight(o, op.N)
+	case board.OpTrimLeft:
+		return c.trimLeft(o, op.N)
 	case board.OpInclude:
 		return c.include(o, op.Items)
 	case board.OpExclude:
@@ -199,134 +228,6 @@ func (c *committer) countdown(o *object, op *board.Op) error {
 		return err
 	}
 	return c.push(q, op.Items, false)
-}
-
-// makeList turns nothing into an empty list.
-func (c *committer) makeList(o *object) error {
-	if err := o.check(kindList); err != nil {
-		return err
-	}
-	c.change(o)
-	if o.kind == kindNone {
-		o.kind, o.list = kindList, newList(c.number())
-	}
-	return nil
-}
-
-func (c *committer) push(o *object, items []string, left bool) error {
-	if len(items) == 0 {
-		return o.check(kindList)
-	}
-	if err := c.makeList(o); err != nil {
-		return err
-	}
-	if left && o.list.trimmed {
-		if err := c.renew(o); err != nil {
-			return err
-		}
-	}
-	room := c.windowRoom(o)
-	for _, it := range items {
-		if left {
-			o.list.pushLeft(it, room)
-		} else {
-			o.list.pushRight(it)
-		}
-	}
-	return nil
-}
-
-// renew writes a list anew under another id: one that was cut on the left
-// cannot grow there, because a chunk may reach over the edge.
-func (c *committer) renew(o *object) error {
-	fresh := newList(c.number())
-	if _, err := c.each(o.list, func(_ int64, item string) { fresh.pushRight(item) }); err != nil {
-		return err
-	}
-	c.gone = append(c.gone, o.list.leave())
-	o.list = fresh
-	return nil
-}
-
-// appendLog implements [board.OpAppend].
-func (c *committer) appendLog(o *object, items []string, most int64) error {
-	if err := c.push(o, items, false); err != nil || !o.exists() {
-		return err
-	}
-	extra := int64(o.list.len()) - most
-	if extra <= 0 {
-		return nil
-	}
-	c.change(o)
-	if most == 0 {
-		c.vanish(o)
-		return nil
-	}
-	o.list.cut(extra)
-	return nil
-}
-
-// trimRight implements [board.OpTrimRight].
-func (c *committer) trimRight(o *object, n int64) error {
-	if err := o.check(kindList); err != nil || !o.exists() || n <= 0 {
-		return err
-	}
-	l := o.list
-	end := max(l.left, l.right-n)
-	var starts []int64
-	err := c.b.chunks(c.b.db, l.id, max(end, l.diskLeft), l.fresh, func(ch chunk) bool {
-		if ch.first >= end {
-			starts = append(starts, ch.first)
-		}
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	c.change(o)
-	l.truncate(end, starts)
-	if l.len() == 0 {
-		c.vanish(o)
-	}
-	return nil
-}
-
-// drop implements [board.OpDrop]. Only what lies right of the first item
-// dropped is written again.
-func (c *committer) drop(o *object, items []string) error {
-	if err := o.check(kindList); err != nil || !o.exists() {
-		return err
-	}
-	gone := make(map[string]struct{}, len(items))
-	for _, it := range items {
-		gone[it] = struct{}{}
-	}
-	l := o.list
-	first, stay := int64(-1), []string(nil)
-	starts, err := c.each(l, func(n int64, item string) {
-		_, drop := gone[item]
-		switch {
-		case drop && stay == nil:
-			first, stay = n, []string{}
-		case !drop && stay != nil:
-			stay = append(stay, item)
-		}
-	})
-	if err != nil || stay == nil {
-		return err
-	}
-	c.change(o)
-	for len(starts) > 0 && starts[0] < first {
-		starts = starts[1:]
-	}
-	l.truncate(first, starts)
-	for _, item := range stay {
-		l.pushRight(item)
-	}
-	if l.len() == 0 {
-		c.vanish(o)
-	}
-	return nil
 }
 
 func (c *committer) include(o *object, members []string) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -158,6 +157,9 @@ func (c *committer) takeTurns(k *claiming, g *group, q board.Queue) error {
 
 // takeFrom leases up to n items of one space, and drops what cannot be leased.
 func (c *committer) takeFrom(k *claiming, t *turn.Turn, q board.Queue, n int) (got int, err error) {
+	if !k.ask.Wants(t.Space.ID) {
+		return 0, nil
+	}
 	for _, name := range q.Lists {
 		if !t.Has(name) {
 			continue
@@ -182,7 +184,7 @@ func (c *committer) takeFromList(k *claiming, t *turn.Turn, o *object, n int) (g
 	l, before := o.list, o.list.len()
 	for got < n && l.len() > 0 && err == nil {
 		var leased bool
-		leased, err = c.takeItem(k, t, l)
+		leased, err = c.takeItem(k, t, o)
 		if leased {
 			got++
 		}
@@ -202,11 +204,13 @@ func (c *committer) takeFromList(k *claiming, t *turn.Turn, o *object, n int) (g
 }
 
 // takeItem takes the next item off a queue, and leases it if it can be leased.
-func (c *committer) takeItem(k *claiming, t *turn.Turn, l *list) (leased bool, err error) {
+func (c *committer) takeItem(k *claiming, t *turn.Turn, queue *object) (leased bool, err error) {
+	l := queue.list
 	if err := c.fill(l); err != nil {
 		return false, err
 	}
-	o, err := c.claimable(t.Space.ID, l.window.at(l.window.n-1), k.ask.Skip)
+	item := board.Named(queue.id.name, l.window.at(l.window.n-1))
+	o, err := c.claimable(t.Space.ID, item, k.ask.Skip)
 	if err != nil {
 		return false, err
 	}
@@ -220,9 +224,9 @@ func (c *committer) takeItem(k *claiming, t *turn.Turn, l *list) (leased bool, e
 }
 
 // claimable returns the record to lease, or nil when the item is to be
-// dropped: it is leased, is to be skipped, or cannot be a record.
+// dropped: it is leased, is to be skipped, or names no record.
 func (c *committer) claimable(s board.Space, item string, skip board.Match) (*object, error) {
-	if item == "" || len(item) > board.MaxKey || strings.IndexByte(item, 0) >= 0 {
+	if item == "" {
 		return nil, nil
 	}
 	o, err := c.claimed(s, item)

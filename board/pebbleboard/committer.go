@@ -212,12 +212,9 @@ func weigh(b *board.Batch) int {
 
 func (c *committer) answerSoon(r *request) { c.soon = append(c.soon, r) }
 
-// tell notes for watchers that a key has changed.
-func (c *committer) tell(id ident) {
-	if c.b.watchers.Any() {
-		c.told = append(c.told, id)
-	}
-}
+// tell notes for watchers that a key has changed, also while there are none:
+// one that opens before the change can be read must still hear of it.
+func (c *committer) tell(id ident) { c.told = append(c.told, id) }
 
 // number gives out a number that was never used on this board.
 func (c *committer) number() uint64 {
@@ -234,17 +231,13 @@ func (c *committer) set(key, value []byte) { c.fatal(c.batch.Set(key, value, nil
 func (c *committer) end() {
 	c.write()
 	sync := len(c.late) > 0 || c.partial || c.tellNow
-	if !sync && len(c.told) > 0 {
-		c.tellLater()
-	}
 	if c.tellNow && c.batch.Empty() {
 		c.fatal(c.batch.LogData([]byte{0}, nil)) // something to wait for
 	}
 	c.partial, c.tellNow = false, false
 	g := &written{batch: c.batch}
 	if sync {
-		g.answers, g.told = c.late, c.told
-		c.late, c.told = nil, nil
+		g.answers, c.late = c.late, nil
 	}
 	switch {
 	case c.batch.Empty():
@@ -259,6 +252,15 @@ func (c *committer) end() {
 	}
 	c.batch = nil
 	c.publish()
+	switch {
+	case !c.b.watchers.Any(): // who opens a watch now reads all this
+		clear(c.told)
+		c.told = c.told[:0]
+	case sync:
+		g.told, c.told = c.told, nil
+	case len(c.told) > 0:
+		c.tellLater()
+	}
 	for _, r := range c.soon {
 		r.answer()
 	}

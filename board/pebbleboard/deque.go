@@ -1,12 +1,13 @@
 package pebbleboard
 
 // deque grows at both ends: a ring buffer. A copy of the struct keeps what it
-// has while only pushes happen to the original; that is how a batch is taken
-// back.
+// has while only pushes and skips happen to the original; that is how a batch
+// is taken back.
 type deque[T any] struct {
 	ring  []T // its length is a power of two, or 0
 	start int
 	n     int
+	spent int // slots left of start that were skipped: a copy may still have them
 }
 
 func (d *deque[T]) slot(i int) *T { return &d.ring[(d.start+i)&(len(d.ring)-1)] }
@@ -19,6 +20,9 @@ func (d *deque[T]) pushRight(v T) {
 }
 
 func (d *deque[T]) pushLeft(v T) {
+	if d.spent > 0 {
+		d.renew()
+	}
 	d.grow()
 	d.start = (d.start - 1) & (len(d.ring) - 1)
 	d.n++
@@ -39,6 +43,7 @@ func (d *deque[T]) skipLeft(n int) {
 	if n > 0 {
 		d.start = (d.start + n) & (len(d.ring) - 1)
 		d.n -= n
+		d.spent += n
 	}
 }
 
@@ -52,12 +57,20 @@ func (d *deque[T]) clone(n int) deque[T] {
 }
 
 func (d *deque[T]) grow() {
-	if d.n < len(d.ring) {
-		return
+	if d.n+d.spent == len(d.ring) {
+		d.renew()
 	}
-	ring := make([]T, max(8, 2*d.n))
+}
+
+// renew goes on in a ring of its own, with room.
+func (d *deque[T]) renew() {
+	size := 8
+	for size < 2*d.n {
+		size *= 2
+	}
+	ring := make([]T, size)
 	for i := range d.n {
 		ring[i] = d.at(i)
 	}
-	d.ring, d.start = ring, 0
+	d.ring, d.start, d.spent = ring, 0, 0
 }

@@ -61,7 +61,8 @@
 //
 // A list numbers its items; pushes of a group are one chunk; popping moves
 // the right end and removes chunks that are used up, so most pops write
-// nothing but where the list ends.
+// nothing but where the list ends. What is cut off on the left stays on disk
+// until there is much of it, or until the list grows there again.
 //
 // # After a crash
 //

@@ -2,9 +2,8 @@ package pebbleboard
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/ramet-run/ramet/board"
 )
@@ -32,7 +31,8 @@ type list struct {
 
 	epoch   uint32 // counts what makes a fetch in flight useless
 	trimmed bool   // items were cut off on the left: chunks there may be left over
-	swept   int64  // up to here they have been removed
+	swept   int64  // where it was cut when they were last removed
+	floor   int64  // none that is not dead begins left of it
 	fetch   *fetch // the next part of the window, on its way
 }
 
@@ -46,6 +46,9 @@ func (l *list) decode(body []byte) error {
 	l.left, l.right = r.varint(), r.varint()
 	l.trimmed = r.uvarint() != 0
 	l.diskLeft, l.fresh, l.windowLeft, l.swept = l.left, l.right, l.right, l.left
+	if l.floor = l.left; l.trimmed {
+		l.floor = math.MinInt64
+	}
 	return r.err()
 }
 
@@ -91,10 +94,48 @@ func (l *list) cut(n int64) {
 	l.left += n
 	l.trimmed = true
 	l.epoch++
-	if l.left > l.windowLeft {
-		l.window.skipLeft(int(l.left - l.windowLeft))
-		l.windowLeft = l.left
+	if l.left <= l.windowLeft {
+		return
 	}
+	l.window.skipLeft(int(l.left - l.windowLeft))
+	l.windowLeft = l.left
+	for l.starts.n > 1 && l.starts.at(1) <= l.left {
+		l.starts.skipLeft(1)
+	}
+}
+
+// mend makes a list that was cut on the left fit to grow there: what is left
+// over on disk goes, and of a chunk that reaches over the edge the rest is
+// written anew.
+func (c *committer) mend(l *list) error {
+	if !l.trimmed {
+		return nil
+	}
+	starts, err := c.b.starts(c.b.db, l.id, l.floor, min(l.left, l.fresh))
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.left >= l.fresh: // all that is there was pushed on the right in this group
+		l.added, l.diskLeft, l.fresh = nil, l.left, l.left
+	case l.left < l.diskLeft: // the edge is among what was pushed on the left in this group
+		n := l.diskLeft - l.left
+		l.added = l.added[:n:n]
+	default:
+		rest, err := c.b.restOf(c.b.db, l)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(rest)
+		l.added, l.diskLeft = rest, l.left+int64(len(rest))
+	}
+	l.dead = append(l.dead[:len(l.dead):len(l.dead)], starts...)
+	for l.starts.n > 0 && l.starts.at(0) < l.left {
+		l.starts.skipLeft(1)
+	}
+	l.trimmed, l.floor = false, l.diskLeft
+	l.epoch++
+	return nil
 }
 
 // truncate takes away everything from number end on. starts are the chunks on
@@ -148,47 +189,6 @@ func (l *list) leave() garbage {
 	return g
 }
 
-// chunk is a part of a list on disk.
-type chunk struct {
-	first int64
-	items []string
-}
-
-// chunks reads the chunks that hold items [from, to) in the store, the last
-// first, until more says no. Items of a chunk beyond the next are cut off.
-func (b *Board) chunks(src pebble.Reader, id uint64, from, to int64, more func(chunk) bool) error {
-	if from >= to {
-		return nil
-	}
-	lower, upper := appendChunkKey(nil, id, -1<<63), appendChunkKey(nil, id, to)
-	it, err := src.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
-		return b.readError(err)
-	}
-	defer it.Close()
-	for ok := it.Last(); ok; ok = it.Prev() {
-		first := ordered(it.Key()[9:])
-		v, err := it.ValueAndErr()
-		if err != nil {
-			return b.readError(err)
-		}
-		items, err := decodeChunk(make([]string, 0, 16), append([]byte(nil), v...))
-		if err != nil {
-			return b.readError(err)
-		}
-		if n := to - first; n <= int64(len(items)) {
-			items = items[:n]
-		} else {
-			return b.readError(errCorrupt)
-		}
-		if !more(chunk{first, items}) || first <= from {
-			break
-		}
-		to = first
-	}
-	return b.readError(it.Error())
-}
-
 // install puts a chunk from disk on the left of the window.
 func (l *list) install(ch chunk) {
 	low := max(ch.first, l.left)
@@ -227,31 +227,6 @@ func (c *committer) fill(l *list) error {
 	return nil
 }
 
-// each calls f for every item from the left, with its number, and returns the
-// chunks on disk that are not popped.
-func (c *committer) each(l *list, f func(n int64, item string)) (starts []int64, err error) {
-	for n := l.left; n < min(l.diskLeft, l.fresh); n++ {
-		f(n, l.added[l.diskLeft-1-n])
-	}
-	var found []chunk
-	from := max(l.left, l.diskLeft)
-	err = c.b.chunks(c.b.db, l.id, from, l.fresh, func(ch chunk) bool {
-		found = append(found, ch)
-		return true
-	})
-	for i := len(found) - 1; i >= 0; i-- {
-		ch := found[i]
-		starts = append(starts, ch.first)
-		for k := max(ch.first, from); k < ch.first+int64(len(ch.items)); k++ {
-			f(k, ch.items[k-ch.first])
-		}
-	}
-	for n := max(l.fresh, l.left); n < l.right; n++ {
-		f(n, l.window.at(int(n-l.windowLeft)))
-	}
-	return starts, err
-}
-
 // writeList writes what the group changed of a list's items.
 func (c *committer) writeList(l *list) {
 	c.bury(l.id, l.dead)
@@ -260,6 +235,9 @@ func (c *committer) writeList(l *list) {
 	c.writeItems(l, lo, hi, func(n int64) string { return l.added[l.diskLeft-1-n] })
 	c.writeItems(l, max(l.fresh, l.left), l.right, func(n int64) string { return l.window.at(int(n - l.windowLeft)) })
 	l.diskLeft, l.fresh = l.left, l.right
+	if l.swept, l.floor = min(l.swept, l.left), min(l.floor, l.left); !l.trimmed {
+		l.swept, l.floor = l.left, l.left
+	}
 	clear(l.added)
 	l.added, l.dead = l.added[:0], l.dead[:0]
 }

@@ -1,22 +1,26 @@
 package pebbleboard_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // TestLongLists does to lists of thousands of items, with many chunks on
 // disk and only a window in memory, what can be done to a list, and compares
 // them with slices. Now and then the power is cut.
 func TestLongLists(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			d := &disks{}
@@ -35,19 +39,71 @@ func TestLongLists(t *testing.T) {
 					l.compare()
 				}
 			}
-			if err := l.b.Close(); err != nil {
-				t.Fatal(err)
-			}
+			l.clean(d)
 		})
+	}
+}
+
+// TestWindowCut cuts a queue off on the left within the part of it that is in
+// memory, beyond what a window may have.
+func TestWindowCut(t *testing.T) {
+	l := &lists{t: t, Rand: rand.New(rand.NewPCG(1, 7)), want: map[string][]string{}}
+	l.b = (&disks{}).open(t, vfs.NewCrashableMem())
+	defer l.b.Close()
+	var have []string
+	for round := range 12 {
+		items := l.fresh(2000)
+		batch := &board.Batch{Space: 1}
+		if len(have) > 3000 {
+			batch.TrimLeft("queue:v", len(have)-3000+100*round)
+			have = have[len(have)-3000+100*round:]
+		}
+		batch.PushRight("queue:v", items...)
+		have = slices.Concat(have, items)
+		if err := l.b.Commit(t.Context(), *batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.want["queue:v"] = have
+	l.compare()
+	for len(have) > 0 {
+		have = l.claim("queue:v", have, 700)
 	}
 }
 
 type lists struct {
 	*rand.Rand
 	t    *testing.T
-	b    board.Board
+	b    *pebbleboard.Board
 	want map[string][]string
 	last int
+}
+
+// clean deletes all lists, and looks at what is left of them on the disk.
+func (l *lists) clean(d *disks) {
+	l.t.Helper()
+	for name := range l.want {
+		if err := l.b.Commit(l.t.Context(), *(&board.Batch{Space: 1}).Delete(name)); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	disk := d.of[l.b]
+	if err := l.b.Close(); err != nil {
+		l.t.Fatal(err)
+	}
+	db, err := pebble.Open("board", &pebble.Options{FS: disk, ReadOnly: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer db.Close()
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte("l"), UpperBound: []byte("m")})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer it.Close()
+	if it.First() {
+		l.t.Fatalf("of lists that are gone, %x is left on the disk", it.Key())
+	}
 }
 
 // fresh makes n new items, some of which are there already.
@@ -67,8 +123,10 @@ func (l *lists) step(name string) {
 	l.t.Helper()
 	have := l.want[name]
 	batch := &board.Batch{Space: 1}
-	for range 1 + l.IntN(2) {
-		switch n := 1 + l.IntN(700); l.IntN(12) {
+	l.guard(batch, name, have)
+	refused := l.IntN(6) == 0
+	for range 1 + l.IntN(3) {
+		switch n := 1 + l.IntN(700); l.IntN(17) {
 		case 0, 1, 2, 3:
 			items := l.fresh(n)
 			batch.PushLeft(name, slices.Clone(items)...)
@@ -94,16 +152,84 @@ func (l *lists) step(name string) {
 				batch.Delete(name)
 				have = nil
 			}
+		case 9, 10:
+			batch.TrimLeft(name, n)
+			have = slices.Clone(have[min(n, len(have)):])
+		case 11: // a stack
+			items := l.fresh(1 + n%5)
+			batch.TrimLeft(name, n%9).PushLeft(name, slices.Clone(items)...)
+			slices.Reverse(items)
+			have = slices.Concat(items, have[min(n%9, len(have)):])
+		case 12, 13:
+			have = l.dropSome(batch, name, have)
 		default:
-			if name != "plain" && len(batch.Ops) == 0 {
+			if name != "plain" && len(batch.Ops) == 0 && len(batch.Guards) == 0 && !refused {
 				have = l.claim(name, have, n)
 			}
 		}
+	}
+	if refused {
+		batch.Equal("text", "n", "").Set("text", board.Field{Name: "n", Value: "x"}).Add("text", "n", 1)
+		if err := l.b.Commit(l.t.Context(), *batch); !errors.Is(err, domain.ErrInvalid) {
+			l.t.Fatalf("adding to a text: got %v, want it refused", err)
+		}
+		return
 	}
 	l.want[name] = have
 	if err := l.b.Commit(l.t.Context(), *batch); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// guard guards, now and then, what is so.
+func (l *lists) guard(batch *board.Batch, name string, have []string) {
+	if l.IntN(3) > 0 {
+		return
+	}
+	batch.Length(name, len(have))
+	for range 3 {
+		if len(have) > 0 {
+			i := l.IntN(len(have))
+			batch.ItemAt(name, i, have[i]).ItemAt(name, i-len(have), have[i])
+		}
+	}
+	in := func() *board.Batch { return &board.Batch{Space: 1} }
+	for _, wrong := range []*board.Batch{
+		in().Length(name, len(have)+1), in().ItemAt(name, len(have), ""), in().ItemAt(name, -1-len(have), ""),
+	} {
+		if err := l.b.Commit(l.t.Context(), *wrong); !errors.Is(err, domain.ErrConflict) {
+			l.t.Fatalf("%v of %d items: got %v, want a conflict", wrong.Guards[0], len(have), err)
+		}
+	}
+}
+
+// dropSome drops some of a few items from one end or the other.
+func (l *lists) dropSome(batch *board.Batch, name string, have []string) []string {
+	if len(have) == 0 {
+		return have
+	}
+	item := have[l.IntN(len(have))]
+	if l.IntN(3) == 0 {
+		item = "none"
+	}
+	n := l.IntN(5) - 2
+	batch.DropSome(name, n, item)
+	have = slices.Clone(have)
+	if n < 0 {
+		slices.Reverse(have)
+	}
+	left := max(n, -n)
+	have = slices.DeleteFunc(have, func(it string) bool {
+		if it != item || n != 0 && left == 0 {
+			return false
+		}
+		left--
+		return true
+	})
+	if n < 0 {
+		slices.Reverse(have)
+	}
+	return have
 }
 
 func (l *lists) drop(batch *board.Batch, name string, have []string) []string {

@@ -189,6 +189,45 @@ func (b *Board) Len(ctx context.Context, space board.Space, lists ...string) ([]
 	return out, nil
 }
 
+// Stat implements [board.Board].
+func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]board.Stat, error) {
+	if err := b.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	out := make([]board.Stat, len(keys))
+	for i, key := range keys {
+		var err error
+		if out[i], err = b.stat(ident{space, key}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *Board) stat(id ident) (s board.Stat, err error) {
+	v, closer, err := b.db.Get(appendKey(nil, id))
+	if err == pebble.ErrNotFound {
+		return s, nil
+	}
+	if err != nil {
+		return s, b.readError(err)
+	}
+	defer closer.Close()
+	var h header
+	if _, err := h.decode(v); err != nil || h.gone(time.Now().UnixMilli()) {
+		return s, b.readError(err)
+	}
+	s.Kind = kinds[h.kind]
+	if h.expires != 0 {
+		s.Expires = time.UnixMilli(h.expires)
+	}
+	return s, nil
+}
+
+// kinds are what the contract calls them.
+var kinds = [...]board.Kind{"", board.KindRecord, board.KindList, board.KindSet}
+
 // Members implements [board.Board].
 func (b *Board) Members(ctx context.Context, space board.Space, name, after string, limit int) ([]string, error) {
 	if limit < 1 {

@@ -28,6 +28,7 @@ const (
 // fetch is the next part of a window, on its way.
 type fetch struct {
 	space   board.Space
+	name    string
 	list    uint64
 	epoch   uint32
 	from    int64 // of the list, when asked
@@ -81,7 +82,7 @@ func (c *committer) fetchAhead(o *object) {
 		return
 	}
 	f := &fetch{
-		space: o.id.space, list: l.id, epoch: l.epoch, from: from, to: l.windowLeft,
+		space: o.id.space, name: o.id.name, list: l.id, epoch: l.epoch, from: from, to: l.windowLeft,
 		want: c.windowStep(), since: c.b.applied.Load(), done: make(chan struct{}),
 	}
 	select {
@@ -207,7 +208,11 @@ func (b *Board) fetch(f *fetch) error {
 	size := 0
 	for _, ch := range f.chunks {
 		for i := len(ch.items) - 1; i >= 0 && size < fetchBytes; i-- {
-			key = appendKey(key[:0], ident{f.space, ch.items[i]})
+			item := board.Named(f.name, ch.items[i])
+			if item == "" {
+				continue
+			}
+			key = appendKey(key[:0], ident{f.space, item})
 			v, found, err := find.get(b.db, key, n)
 			if err != nil {
 				return b.readError(err)
@@ -218,7 +223,7 @@ func (b *Board) fetch(f *fetch) error {
 			size += len(v)
 			var kept []byte
 			arena, kept = keep(arena, v)
-			f.records = append(f.records, record{ch.items[i], kept})
+			f.records = append(f.records, record{item, kept})
 		}
 	}
 	return nil

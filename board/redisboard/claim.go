@@ -50,7 +50,7 @@ func (b *Board) waitForClaim(ctx context.Context, c *claim) ([]board.Claimed, er
 	timer := time.NewTimer(c.ask.Wait)
 	defer timer.Stop()
 	for {
-		w := b.line.join(c.groups, c.packed) // before the look: nothing is missed between
+		w := b.line.join(c.groups, c.packed, len(c.ask.Spaces) > 0) // before the look: nothing is missed between
 		got, err := b.claim(ctx, c)
 		if len(got) > 0 || err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			b.line.leave(w)
@@ -149,10 +149,15 @@ func packAsk(ask *board.Ask) string {
 	ms, seconds := stamps(ask)
 	run(ms)
 	run(seconds)
+	s.num(len(ask.Spaces))
+	for _, space := range ask.Spaces {
+		s.num(int(space))
+	}
 	s.num(len(ask.Queues))
 	for _, q := range ask.Queues {
 		s.text(q.Group())
 		s.text(board.CapGroup(q.Lists[0]))
+		s.text(board.NamePrefix(q.Lists[0]))
 		run(q.Lists)
 		run(siblings(q.Group()))
 	}
@@ -196,10 +201,12 @@ func (c *claim) read(answer []rueidis.RedisMessage, until time.Time) (got []boar
 	set := c.written(num(0))
 	more = num(1) == 1
 	var space board.Space
+	var naming string
 	for answer = answer[2:]; len(answer) > 0; {
 		if answer[0].IsInt64() {
 			space = board.Space(num(0))
-			set[0].Value = board.CapGroup(c.ask.Queues[num(1)].Lists[0])
+			list := c.ask.Queues[num(1)].Lists[0]
+			set[0].Value, naming = board.CapGroup(list), board.NamePrefix(list)
 			answer = answer[2:]
 		}
 		rest, _ := answer[0].ToString()
@@ -209,7 +216,7 @@ func (c *claim) read(answer []rueidis.RedisMessage, until time.Time) (got []boar
 		rest, item := cutLast(rest)
 		set[1].Value = token
 		got = append(got, board.Claimed{
-			Space: space, Item: item, Token: parseInt(token), Until: until,
+			Space: space, Item: naming + item, Token: parseInt(token), Until: until,
 			Record: joined(int(parseInt(fields)), rest, set),
 		})
 	}

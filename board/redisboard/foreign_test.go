@@ -116,6 +116,62 @@ func TestForeignPushIsSeenAtOnce(t *testing.T) {
 	})
 }
 
+// A rhailib client writes the task and pushes its id, as it always has.
+func TestForeignPushToACircle(t *testing.T) {
+	inBothTenancies(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: time.Hour})
+		got := waits(t, b, waitingAsk("rhai_tasks:c1"))
+		p.do("HSET", prefix+"rhai_task_details:5f3c", "script", "40 + 2", "status", "pending")
+		p.do("LPUSH", prefix+"rhai_tasks:c1", "5f3c")
+		c := <-got
+		if len(c) != 1 || c[0].Item != "rhai_task_details:5f3c" || c[0].Space != 3 || c[0].Record.Get("script") != "40 + 2" {
+			t.Fatalf("claimed %v", c)
+		}
+		want := map[string]string{"script": "40 + 2", "status": "pending", "attempt": "1", "lease_owner": "me", "lease_queue": "rhai_tasks:c1"}
+		if diff := cmp.Diff(want, p.hash(prefix+"rhai_task_details:5f3c")); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+		if held := dial(t, s, 0).list("ZRANGE", "ramet:leases", "0", "-1"); len(held) != 1 || held[0] != "3|rhai_task_details:5f3c" {
+			t.Errorf("leases: got %q", held)
+		}
+		if n := p.list("LRANGE", prefix+"rhai_tasks:c1", "0", "-1"); len(n) != 0 {
+			t.Errorf("left in the list: %q", n)
+		}
+	})
+}
+
+func TestForeignKinds(t *testing.T) {
+	inBothTenancies(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy})
+		commit(t, b, (&board.Batch{Space: 3}).Set("job:1", board.Field{Name: "a", Value: "1"}).Live("job:1", time.Now()).PushLeft("queue:v", "job:2"))
+		if _, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "me", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{"queue:v"}}}}); err != nil {
+			t.Fatal(err)
+		}
+		p.do("SET", prefix+"text", "x", "EX", "100")
+		p.do("ZADD", prefix+"scores", "1", "x")
+		p.do("XADD", prefix+"stream", "*", "a", "1")
+		p.do("LPUSH", prefix+"list", "x")
+		p.do("EXPIRE", prefix+"list", "100")
+		want := map[string]board.Kind{
+			"job:1": board.KindRecord, "text": board.KindOther, "scores": board.KindOther, "stream": board.KindOther, "list": board.KindList,
+			"none": "", "ramet:live": "", "ramet:running": "", // the board's own are not there
+		}
+		for key, kind := range want {
+			stat, err := b.Stat(t.Context(), 3, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stat[0].Kind != kind {
+				t.Errorf("%s: got %q, want %q", key, stat[0].Kind, kind)
+			}
+			expires := key == "text" || key == "list"
+			if d := time.Until(stat[0].Expires); expires && (d < 50*time.Second || d > 101*time.Second) || !expires && !stat[0].Expires.IsZero() {
+				t.Errorf("%s expires at %v", key, stat[0].Expires)
+			}
+		}
+	})
+}
+
 func TestForeignPushIsFoundWithoutMessages(t *testing.T) {
 	inBothTenancies(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
 		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: 20 * time.Millisecond, LeaveConfig: true})
@@ -149,8 +205,14 @@ func TestForeignChangeIsWatched(t *testing.T) {
 		}
 		p.do("HSET", prefix+"job:13:1", "status", "finished")
 		p.do("HSET", prefix+"job:12:1", "status", "finished")
-		if e := <-events; e.Space != 3 || e.Key != "job:12:1" {
-			t.Fatalf("got %v, want job:12:1", e)
+		p.do("RPUSH", prefix+"job:12:list", "x")
+		p.do("SADD", prefix+"job:12:set", "x")
+		p.do("LPOP", prefix+"job:12:list")
+		for _, key := range []string{"job:12:1", "job:12:list", "job:12:set", "job:12:list"} {
+			e := <-events
+			if e.Space != 3 || e.Key != key {
+				t.Fatalf("got %v, want %s", e, key)
+			}
 		}
 	})
 }

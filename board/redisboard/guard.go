@@ -51,6 +51,15 @@ func (e *encoder) guard(g *board.Guard, i int) {
 		s.num(5, i)
 		e.key(s, g.Key)
 		s.joined(e.mark, g.Key)
+	case board.GuardLength:
+		s.num(6, i)
+		e.key(s, g.Key)
+		s.num(int(min(g.N, maxIndex)))
+	case board.GuardItem:
+		s.num(7, i)
+		e.key(s, g.Key)
+		s.decimal(clamp(g.N))
+		s.text(g.Value)
 	}
 }
 

@@ -18,6 +18,7 @@ type line struct {
 // group is one queue group that this board claims from.
 type group struct {
 	waiters list.List // of *waiter
+	picky   int       // of them that are
 	asked   time.Time // when it was last claimed from
 }
 
@@ -32,6 +33,7 @@ type waiter struct {
 	groups []string
 	places []*list.Element // nil when it is out of line
 	rests  bool            // it has found nothing itself and waits
+	picky  bool            // it wants items of some spaces only
 	escort bool            // a claim is being made for it: served will come
 }
 
@@ -92,9 +94,9 @@ func (l *line) names() []string {
 }
 
 // join lets a waiter stand in line.
-func (l *line) join(groups []string, packed string) *waiter {
+func (l *line) join(groups []string, packed string, picky bool) *waiter {
 	w := &waiter{
-		woken: make(chan string, 1), served: make(chan served, 1), packed: packed,
+		woken: make(chan string, 1), served: make(chan served, 1), packed: packed, picky: picky,
 		groups: groups, places: make([]*list.Element, len(groups)),
 	}
 	l.mu.Lock()
@@ -106,6 +108,9 @@ func (l *line) join(groups []string, packed string) *waiter {
 			l.groups[name] = g
 		}
 		w.places[i] = g.waiters.PushBack(w)
+		if picky {
+			g.picky++
+		}
 	}
 	return w
 }
@@ -148,7 +153,7 @@ func (l *line) escort(groups []string) *waiter {
 		if g == nil || g.waiters.Len() == 0 {
 			continue
 		}
-		if w := g.waiters.Front().Value.(*waiter); w.rests {
+		if w := g.waiters.Front().Value.(*waiter); w.rests && !w.picky {
 			l.remove(w)
 			w.escort = true
 			return w
@@ -159,20 +164,41 @@ func (l *line) escort(groups []string) *waiter {
 
 func (l *line) remove(w *waiter) {
 	for i, name := range w.groups {
-		if w.places[i] != nil {
-			l.groups[name].waiters.Remove(w.places[i])
-			w.places[i] = nil
+		if w.places[i] == nil {
+			continue
+		}
+		g := l.groups[name]
+		g.waiters.Remove(w.places[i])
+		w.places[i] = nil
+		if w.picky {
+			g.picky--
 		}
 	}
 }
 
-// wake calls the first n who wait for the group.
+// wake calls the first n who wait for the group, and all who are picky: what
+// has come may be for one of them, or for none.
 func (l *line) wake(name string, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[name]
-	for ; g != nil && n > 0 && g.waiters.Len() > 0; n-- {
-		w := g.waiters.Front().Value.(*waiter)
+	if g == nil {
+		return
+	}
+	for el := g.waiters.Front(); el != nil && (n > 0 || g.picky > 0); {
+		w := el.Value.(*waiter)
+		el = el.Next()
+		switch {
+		case w.picky:
+		case n > 0:
+			n--
+		default:
+			continue
+		}
+		// It may stand in this line twice; its next place goes with it.
+		for el != nil && el.Value.(*waiter) == w {
+			el = el.Next()
+		}
 		l.remove(w)
 		w.woken <- name
 	}

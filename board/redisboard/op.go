@@ -35,18 +35,15 @@ func (e *encoder) op(o *board.Op) {
 		e.use(o.Key, kindList)
 		e.begin(13)
 		e.key(&e.ops, o.Key)
+		e.ops.decimal(clamp(o.N))
 		e.ops.num(len(o.Items))
 		e.ops.texts(o.Items)
 	case board.OpAppend:
 		e.append(o)
 	case board.OpTrimRight:
-		e.use(o.Key, kindList)
-		if o.N == 0 {
-			e.nothing()
-			return
-		}
-		e.begin(17)
-		e.command("LTRIM", o.Key, []string{"0", formatInt(-min(o.N, 1<<40) - 1)})
+		e.trim(o, "0", formatInt(-clamp(o.N)-1))
+	case board.OpTrimLeft:
+		e.trim(o, formatInt(clamp(o.N)), "-1")
 	case board.OpInclude:
 		e.members("SADD", o.Key, o.Items)
 	case board.OpExclude:
@@ -56,6 +53,23 @@ func (e *encoder) op(o *board.Op) {
 	default:
 		e.about(o)
 	}
+}
+
+// maxIndex is more than any list has items. Redis does not take every number of
+// 64 bits for an index, nor can Lua hold it.
+const maxIndex = 1 << 40
+
+func clamp(n int64) int64 { return max(-maxIndex, min(n, maxIndex)) }
+
+// trim encodes a trim that keeps what lies between two indexes.
+func (e *encoder) trim(o *board.Op, first, last string) {
+	e.use(o.Key, kindList)
+	if o.N == 0 {
+		e.nothing()
+		return
+	}
+	e.begin(17)
+	e.command("LTRIM", o.Key, []string{first, last})
 }
 
 // about encodes what is done to alarms, leases, expiries and live marks.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -87,6 +88,53 @@ func (b *Board) ints(m rueidis.RedisMessage) ([]int, error) {
 		out[i] = int(v)
 	}
 	return out, b.translate(err)
+}
+
+// Stat implements [board.Board]. The board's own indexes are not there, as for
+// Keys.
+func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]board.Stat, error) {
+	out := make([]board.Stat, 0, len(keys))
+	for part := range slices.Chunk(keys, maxKeys) {
+		m, err := b.read(ctx, "stat", space, part...)
+		if err != nil {
+			return nil, err
+		}
+		pairs, err := m.ToArray()
+		if err != nil || len(pairs) != 2*len(part) {
+			return nil, b.translate(err)
+		}
+		now := time.Now()
+		for i, key := range part {
+			kind, _ := pairs[2*i].ToString()
+			left, _ := pairs[2*i+1].AsInt64()
+			out = append(out, stat(key, kind, left, now))
+		}
+	}
+	return out, ctx.Err()
+}
+
+// stat is what Redis says of a key: what it holds, and the milliseconds left to
+// it (negative: it does not expire).
+func stat(key, kind string, left int64, now time.Time) (s board.Stat) {
+	if hidden(key) || kind == "zset" && strings.HasPrefix(key, "ramet:") {
+		return s
+	}
+	switch kind {
+	case "none":
+		return s
+	case "hash":
+		s.Kind = board.KindRecord
+	case "list":
+		s.Kind = board.KindList
+	case "set":
+		s.Kind = board.KindSet
+	default:
+		s.Kind = board.KindOther
+	}
+	if left >= 0 {
+		s.Expires = now.Add(time.Duration(left) * time.Millisecond)
+	}
+	return s
 }
 
 // Members implements [board.Board]. Redis keeps no order: each page looks

@@ -14,6 +14,7 @@ import (
 
 // Pushes are gathered for a moment: settleSoon while somebody waits, which is
 // long enough for a push by a board to have woken who waits without our help.
+// Those on circles are not: it is foreign programs that push there, and wait.
 const (
 	settleSoon = time.Millisecond
 	settleDown = 5 * time.Millisecond
@@ -26,7 +27,8 @@ const maxTouched = 500
 type touches struct {
 	mu     sync.Mutex
 	spaces map[string]map[board.Space]struct{}
-	urgent bool          // somebody waits
+	urgent bool          // somebody waits, or it is a circle
+	now    bool          // both
 	wake   chan struct{} // buffered 1: there is something
 	looks  chan struct{} // buffered 1: look through all contexts now
 }
@@ -43,7 +45,8 @@ func (ts *touches) add(space board.Space, group string, urgent bool) {
 		ts.spaces[group] = map[board.Space]struct{}{}
 	}
 	ts.spaces[group][space] = struct{}{}
-	ts.urgent = ts.urgent || urgent
+	circle := board.NamePrefix(group) != ""
+	ts.urgent, ts.now = ts.urgent || urgent || circle, ts.now || urgent && circle
 	poke(ts.wake)
 }
 
@@ -57,17 +60,24 @@ func poke(ch chan struct{}) {
 	}
 }
 
-func (ts *touches) isUrgent() bool {
+// pause is how long to gather more.
+func (ts *touches) pause() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.urgent
+	switch {
+	case ts.now:
+		return 0
+	case ts.urgent:
+		return settleSoon
+	}
+	return settleDown
 }
 
 func (ts *touches) takeAll() map[string]map[board.Space]struct{} {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	all := ts.spaces
-	ts.spaces, ts.urgent = map[string]map[board.Space]struct{}{}, false
+	ts.spaces, ts.urgent, ts.now = map[string]map[board.Space]struct{}{}, false, false
 	return all
 }
 
@@ -79,11 +89,7 @@ func (b *Board) touchLoop() {
 		case <-b.closing.Done():
 			return
 		}
-		pause := settleDown
-		if b.touches.isUrgent() {
-			pause = settleSoon
-		}
-		if b.sleep(b.closing, pause, nil) != nil {
+		if pause := b.touches.pause(); pause > 0 && b.sleep(b.closing, pause, nil) != nil {
 			return
 		}
 		for group, spaces := range b.touches.takeAll() {

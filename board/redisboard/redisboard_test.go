@@ -22,7 +22,7 @@ func open(t testing.TB, s *redistest.Server, cfg redisboard.Config) *redisboard.
 }
 
 // factory makes boards that each have a server of their own.
-func factory(tenancy redisboard.Tenancy) boardtest.Factory {
+func factory(cfg redisboard.Config) boardtest.Factory {
 	servers := map[board.Board]*redistest.Server{}
 	var mu sync.Mutex
 	remember := func(b board.Board, s *redistest.Server) board.Board {
@@ -34,19 +34,30 @@ func factory(tenancy redisboard.Tenancy) boardtest.Factory {
 	return boardtest.Factory{
 		Open: func(t *testing.T) board.Board {
 			s := redistest.Start(t, "databases 1100", "appendonly yes", "appendfsync always")
-			return remember(open(t, s, redisboard.Config{Tenancy: tenancy}), s)
+			return remember(open(t, s, cfg), s)
 		},
 		Reopen: func(t *testing.T, b board.Board) board.Board {
 			mu.Lock()
 			s := servers[b]
 			mu.Unlock()
 			s.Restart()
-			return remember(open(t, s, redisboard.Config{Tenancy: tenancy}), s)
+			return remember(open(t, s, cfg), s)
 		},
 	}
 }
 
-func TestBoard(t *testing.T)       { boardtest.Run(t, factory(redisboard.TenancyDB)) }
-func TestBoardPrefix(t *testing.T) { boardtest.Run(t, factory(redisboard.TenancyPrefix)) }
-func TestModel(t *testing.T)       { boardtest.Model(t, factory(redisboard.TenancyDB)) }
-func TestModelPrefix(t *testing.T) { boardtest.Model(t, factory(redisboard.TenancyPrefix)) }
+var (
+	byDB     = redisboard.Config{Tenancy: redisboard.TenancyDB}
+	byPrefix = redisboard.Config{Tenancy: redisboard.TenancyPrefix}
+)
+
+func TestBoard(t *testing.T)       { boardtest.Run(t, factory(byDB)) }
+func TestBoardPrefix(t *testing.T) { boardtest.Run(t, factory(byPrefix)) }
+func TestModel(t *testing.T)       { boardtest.Model(t, factory(byDB)) }
+func TestModelPrefix(t *testing.T) { boardtest.Model(t, factory(byPrefix)) }
+
+// Where CONFIG may not be used there are no keyspace events: scripts tell of
+// what they change.
+func TestBoardWithoutEvents(t *testing.T) {
+	boardtest.Run(t, factory(redisboard.Config{LeaveConfig: true}))
+}

@@ -36,8 +36,16 @@ type config struct {
 	Archive          string        `yaml:"archive"`
 	ArchiveRetention time.Duration `yaml:"archive_retention"`
 
+	// RESP is where to listen for clients of Redis; that of the flag goes before.
+	RESP string `yaml:"resp"`
+	// Buses are URLs of buses to other sites; those of the flag go before them.
+	Buses []string `yaml:"buses"`
+
 	// Labels say what the node is, as zone: eu; those of the flag go before them.
 	Labels domain.Labels `yaml:"labels"`
+
+	// ForCircles are the fields about circles.
+	ForCircles circlesConfig `yaml:",inline"`
 
 	// Hide lists folders that scripts may not read. The node knows, not the file.
 	Hide []string `yaml:"-"`
@@ -156,5 +164,5 @@ func (c config) check() error {
 	if c.Lease != 0 && (c.Lease < 3*time.Second || c.Lease > time.Hour) {
 		return domain.Invalidf("lease is %v, want 3s to 1h", c.Lease)
 	}
-	return nil
+	return c.ForCircles.check()
 }

@@ -35,6 +35,9 @@ func TestConfig(t *testing.T) {
 			config{Lease: 30 * time.Second, Grace: 2 * time.Minute, Timeout: time.Hour, KeepFailedFiles: 24 * time.Hour, Retention: 48 * time.Hour}},
 		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, ruby: 1}\n",
 			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "ruby": 1}}},
+		{"circles", "circles: {friends: {context: 7}, others: }\ncircle_slots: 8\ncircle_timeout: 1m\nreply_expiry: 10m\n", config{ForCircles: circlesConfig{
+			Circles:     map[string]circleConfig{"friends": {Context: 7}, "others": {}},
+			CircleSlots: 8, CircleTimeout: time.Minute, ReplyExpiry: 10 * time.Minute}}},
 		{"limits", "limits: {cpu: 1m, memory_bytes: 1024, file_bytes: 2048, files: 3, processes: 4}\n",
 			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 1024, FileBytes: 2048, Files: 3, Processes: 4}}},
 		{"runtimes", `runtimes:
@@ -80,6 +83,10 @@ func TestBadConfig(t *testing.T) {
 		{"no slots", "slots: {shell: 0}\n", "slots.shell is 0, want 1 to 100000"},
 		{"slots of no type", "slots: {Shell: 1}\n", `script type "Shell"`},
 		{"a runtime of no type", "runtimes: {A B: {off: true}}\n", `script type "A B"`},
+		{"a circle with a bad name", "circles: {a b: {context: 1}}\n", `circle "a b"`},
+		{"an unknown field of a circle", "circles: {a: {contxt: 1}}\n", `unknown field "contxt"`},
+		{"too many slots for circles", "circle_slots: 100001\n", "circle_slots is 100001"},
+		{"replies that expire before they come", "reply_expiry: -1s\n", "reply_expiry"},
 		{"no YAML", "lease: [\n", "line "},
 		{"a list", "- 1\n", "line 1: cannot unmarshal a list into fields"},
 	}

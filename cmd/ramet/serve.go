@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
@@ -25,6 +26,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/object"
+	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 )
@@ -32,7 +34,7 @@ import (
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, run: true, hide: true, log: o.Logger})
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, hide: true, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -49,11 +51,23 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		}
 		listeners, address = append(listeners, tcp), tcp.Addr().String() // port 0 has become one
 	}
+	redis, err := p.openRESP(o.TLSCert, o.TLSKey)
+	if err != nil {
+		return errors.Join(err, closeAll(listeners))
+	}
 	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()), "archive", p.archived,
-		"listen", address, "pid", os.Getpid())
+		"listen", address, "resp", redis, "pid", os.Getpid())
 	err = p.run(ctx, listeners...)
 	p.log.Info("node stopped", "node", p.node.Name())
 	return err
+}
+
+func closeAll(listeners []net.Listener) error {
+	var errs []error
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // embedded starts a node in this process for the time of a command.
@@ -87,6 +101,11 @@ type options struct {
 	runnerID                      domain.RunnerID
 	grace, lease                  time.Duration
 	labels                        domain.Labels
+	buses                         []string
+	circles                       []domain.ServedCircle
+	circlesOnly                   bool
+	resp                          string
+	serve                         bool // for long: with buses
 	run                           bool // with a runner
 	hide                          bool // the data folder from scripts, which are other people's
 	log                           *slog.Logger
@@ -99,11 +118,17 @@ type parts struct {
 	archive  archive.Archive // nil: none
 	archived string          // the archive's kind, for people
 	registry *identity.Registry
+	audit    *identity.AuditLog
 	access   *identity.Access
 	jail     *jail.Jail
 	runtimes []script.Runtime
+	circles  script.Runtime // of the circles; nil: the node serves none
+	keys     *identity.Keyring
+	buses    []bus.Bus
 	node     *node.Node
 	door     *http.Door
+	resp     string         // where to listen for clients of Redis; "": nowhere
+	services []node.Service // to run beside
 	log      *slog.Logger
 }
 
@@ -121,6 +146,12 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 		o.log = slog.New(slog.DiscardHandler)
 	}
 	p := &parts{kind: boardKind(o.boardURL), log: o.log}
+	if o.serve {
+		p.resp = cmp.Or(o.resp, cfg.RESP)
+		if err := checkRESP(p.resp); err != nil {
+			return nil, err
+		}
+	}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -130,7 +161,8 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 		return nil, err
 	}
 	p.registry = identity.NewRegistry(p.board)
-	p.access = identity.NewAccess(p.registry, o.log.With("log", "audit"))
+	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
+	p.access = identity.NewAccess(p.registry, p.audit)
 	o.archiveURL = cmp.Or(o.archiveURL, cfg.Archive)
 	if p.archive, p.archived, err = openArchive(ctx, p.board, o); err != nil {
 		return nil, err
@@ -140,10 +172,39 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 			return nil, err
 		}
 	}
+	if err = p.openPost(ctx, cfg, o); err != nil {
+		return nil, err
+	}
 	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {
 		return nil, err
 	}
+	p.registry.SetNode(p.node.Name())
 	return p, p.openDoor(ctx, o.dataDir)
+}
+
+// openPost opens the keys by which the node signs, and its buses.
+func (p *parts) openPost(ctx context.Context, cfg config, o options) (err error) {
+	if err = os.MkdirAll(o.dataDir, 0o700); err != nil {
+		return domain.Unavailablef("make the data folder: %v", err)
+	}
+	if p.keys, err = identity.OpenKeyring(o.dataDir); err != nil {
+		return err
+	}
+	if !o.serve {
+		return nil
+	}
+	urls := o.buses
+	if len(urls) == 0 {
+		urls = cfg.Buses
+	}
+	p.buses, err = openBuses(ctx, urls, p.keys, o.dataDir, p.peerNodes, o.log)
+	return err
+}
+
+// refused writes down a message that was not believed.
+func (p *parts) refused(r post.Refusal) {
+	p.audit.Record(domain.AuditEntry{Actor: r.Actor, Verb: "message", Object: cmp.Or(r.Message, "parcel"), Context: r.Tenant,
+		Outcome: domain.AuditRefused, Detail: r.Cause + ": " + r.Text})
 }
 
 // openRuntimes opens the runtimes in one jail.
@@ -165,10 +226,11 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	}
 	maps.Copy(labels, o.labels)
 	return node.Config{
+		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
 		Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Foreign: p.kind == "redis", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
@@ -182,10 +244,11 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 		p.log.Info("operator made: actor 1, admin of context 1", "key", op.KeyFile)
 	}
 	p.node.Metrics.CountDenials(p.access.Denials)
+	p.node.Metrics.CountAuditDropped(p.audit.Dropped)
 	began := time.Now()
 	parts := api.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Blueprints: blueprint.NewStore(p.board), Logger: p.log,
-		Access: p.access, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines,
+		Access: p.access, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines, Circles: p.node.Circles,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
@@ -198,9 +261,12 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
+	if p.node.Post != nil {
+		parts.Post = p.node.Post
+	}
 	a := api.New(parts)
 	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
-		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.log.With("log", "audit")})
+		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit})
 	return nil
 }
 
@@ -221,16 +287,20 @@ func (p *parts) writable() error {
 
 // run runs the node with its door at every listener until ctx ends.
 func (p *parts) run(ctx context.Context, listeners ...net.Listener) error {
-	services := make([]node.Service, len(listeners))
-	for i, l := range listeners {
-		services[i] = func(ctx context.Context) error { return p.door.Serve(ctx, l) }
+	services := append([]node.Service{p.audit.Run, p.refreshPeers}, p.services...)
+	for _, l := range listeners {
+		services = append(services, func(ctx context.Context) error { return p.door.Serve(ctx, l) })
 	}
 	return p.node.Run(ctx, services...)
 }
 
 // close closes what assemble opened, as far as it came.
 func (p *parts) close() {
-	for _, rt := range p.runtimes {
+	runtimes := p.runtimes
+	if p.circles != nil {
+		runtimes = append(runtimes, p.circles)
+	}
+	for _, rt := range runtimes {
 		if err := rt.Close(); err != nil {
 			p.log.Warn("runtime not closed cleanly", "script_type", string(rt.Type()), "err", err)
 		}
@@ -240,6 +310,7 @@ func (p *parts) close() {
 			p.log.Warn("jail not closed cleanly", "err", err)
 		}
 	}
+	closeBuses(p.buses, p.log)
 	if p.archive != nil {
 		if err := p.archive.Close(); err != nil {
 			p.log.Warn("archive not closed cleanly", "err", err)
@@ -279,4 +350,14 @@ func token(keyFile, audience string, ttl time.Duration) (string, error) {
 		return "", err
 	}
 	return identity.Mint(key, audience, time.Now(), ttl)
+}
+
+// signMessage signs a message with a key file, in the name of its actor.
+func signMessage(keyFile string, m *domain.Message) error {
+	key, err := identity.LoadKey(keyFile)
+	if err != nil {
+		return err
+	}
+	m.CallerID = key.Actor
+	return identity.SignMessage(key, m)
 }

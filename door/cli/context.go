@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
 
 func (a *app) contextCommand() *cobra.Command {
-	return noun("context", "Make and show contexts: who may do what, and how much", a.contextCreate(), a.contextShow(), a.contextList())
+	return noun("context", "Make and show contexts: who may do what, and how much", a.contextCreate(), a.contextShow(), a.contextList(),
+		a.contextUpdate(), a.contextGrant(), a.contextRevoke())
 }
 
 func (a *app) contextCreate() *cobra.Command {
@@ -50,6 +55,110 @@ func (a *app) contextCreate() *cobra.Command {
 	f.IntVar(&t.Weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000 (default 1)")
 	f.IntVar(&t.MaxRunning, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
 	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; may be repeated")
+	return c
+}
+
+func (a *app) contextUpdate() *cobra.Command {
+	var submit bool
+	var weight, most int
+	var byType map[string]int
+	c := &cobra.Command{
+		Use: "update ID", Short: "Change how much of the nodes a context gets, and whether its executors may submit", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseNumber("context", args[0])
+			if err != nil {
+				return err
+			}
+			change := domain.TenantChange{MaxRunningByType: map[domain.ScriptType]int{}}
+			given := c.Flags().Changed
+			if given("executors-may-submit") {
+				change.ExecutorsMaySubmit = &submit
+			}
+			if given("weight") {
+				change.Weight = &weight
+			}
+			if given("max-running") {
+				change.MaxRunning = &most
+			}
+			for name, n := range byType {
+				change.MaxRunningByType[domain.ScriptType(name)] = n
+			}
+			if !given("executors-may-submit") && !given("weight") && !given("max-running") && len(byType) == 0 {
+				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running and --max-running-type")
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				t, err := n.UpdateContext(c.Context(), domain.TenantID(id), change)
+				if err != nil {
+					return err
+				}
+				return a.print(t, func(out *table) { contextTable(out, t) })
+			})
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&submit, "executors-may-submit", false, "executors may submit and cancel jobs as well; =false takes that away")
+	f.IntVar(&weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000; 0 is the default")
+	f.IntVar(&most, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
+	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; 0 takes a bound away; may be repeated")
+	return c
+}
+
+func (a *app) contextGrant() *cobra.Command {
+	c := a.roleVerb("grant CONTEXT ACTOR --role ROLE", "Give an actor a role in a context",
+		"the `role`: admin, executor or reader (required)", func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
+			if role == "" {
+				return api.GrantedContext{}, domain.Invalidf("--role is missing: want admin, executor or reader")
+			}
+			return n.Grant(ctx, tenant, actor, role)
+		})
+	c.Long = c.Short + `: admins do everything, executors run jobs, readers look. Where an actor has several roles
+the strongest counts. Every node acts by it within a second.`
+	return c
+}
+
+func (a *app) contextRevoke() *cobra.Command {
+	c := a.roleVerb("revoke CONTEXT ACTOR", "Take a role from an actor, or all it has in a context",
+		"only that `role`: admin, executor or reader (default: all)", func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
+			return n.Revoke(ctx, tenant, actor, role)
+		})
+	c.Long = c.Short + `. Every node acts by it within a second; what runs already goes on. The last admin
+of a context stays.`
+	return c
+}
+
+// roleVerb is a verb on an actor's roles in a context.
+func (a *app) roleVerb(use, short, roleHelp string,
+	do func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error)) *cobra.Command {
+	var role string
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(2), DisableFlagsInUseLine: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			tenant, err := parseNumber("context", args[0])
+			if err != nil {
+				return err
+			}
+			actor, err := parseNumber("actor", args[1])
+			if err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				t, err := do(c.Context(), n, domain.TenantID(tenant), domain.ActorID(actor), role)
+				if err != nil {
+					return err
+				}
+				return a.print(t, func(out *table) {
+					contextTable(out, t.Tenant)
+					if !t.Changed {
+						out.field("changed", "nothing: it was so already")
+					}
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&role, "role", "", roleHelp)
+	if err := c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]cobra.Completion{"admin", "executor", "reader"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("BUG: " + err.Error())
+	}
 	return c
 }
 
@@ -110,8 +219,8 @@ func contextTable(out *table, t domain.Tenant) {
 	out.field("executors", numbers(t.Executors))
 	out.field("weight", max(t.Weight, 1))
 	out.field("max running", bound(t.MaxRunning))
-	for typ, n := range t.MaxRunningByType {
-		out.field("max running "+string(typ), n)
+	for _, typ := range slices.Sorted(maps.Keys(t.MaxRunningByType)) {
+		out.field("max running "+string(typ), t.MaxRunningByType[typ])
 	}
 	if t.ExecutorsMaySubmit {
 		out.field("executors", "may submit")

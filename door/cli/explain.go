@@ -10,10 +10,10 @@ import (
 
 // explainCommand answers for anything unfinished, by its key.
 func (a *app) explainCommand() *cobra.Command {
-	job, flow := a.jobExplain(), a.flowExplain()
+	job, flow, message, task := a.jobExplain(), a.flowExplain(), a.messageExplain(), a.circleExplain()
 	return &cobra.Command{
-		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow", Args: cobra.ExactArgs(1),
-		Example:           "  ramet explain job:1:7\n  ramet explain flow:33",
+		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow, a message, a circle's task", Args: cobra.ExactArgs(1),
+		Example:           "  ramet explain job:1:7\n  ramet explain flow:33\n  ramet explain message:1:5",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -23,8 +23,14 @@ func (a *app) explainCommand() *cobra.Command {
 			case strings.HasPrefix(args[0], "flow:"):
 				flow.SetContext(c.Context())
 				return flow.RunE(flow, args)
+			case strings.HasPrefix(args[0], "message:"):
+				message.SetContext(c.Context())
+				return message.RunE(message, args)
+			case strings.HasPrefix(args[0], taskPrefix):
+				task.SetContext(c.Context())
+				return task.RunE(task, args)
 			}
-			return domain.Invalidf("key %q: want job:<caller>:<id> or flow:<id>", args[0])
+			return domain.Invalidf("key %q: want job:<caller>:<id>, flow:<id>, message:<caller>:<id> or rhai_task_details:<task>", args[0])
 		},
 	}
 }

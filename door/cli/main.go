@@ -42,6 +42,8 @@ type Hooks struct {
 	NewKey func(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error)
 	// Token signs a token for the node named audience.
 	Token func(keyFile, audience string, ttl time.Duration) (string, error)
+	// SignMessage signs a message with a key file, in the name of its actor.
+	SignMessage func(keyFile string, m *domain.Message) error
 	// ExitCode is the process's exit code for an error's code word. Default:
 	// invalid 2, unauthenticated and forbidden 3, not_found 4, conflict 5,
 	// exhausted 6, unavailable 7, others 70.
@@ -50,20 +52,27 @@ type Hooks struct {
 
 // ServeOptions are the flags of `ramet serve`; zero is the node's default.
 type ServeOptions struct {
-	DataDir    string
-	Socket     string // where to listen besides Listen: [SocketPath] of DataDir
-	BoardURL   string
-	Listen     string // host:port, or ""
-	TLSCert    string // PEM files for Listen; both or none
-	TLSKey     string
-	Name       string
-	RunnerID   domain.RunnerID
-	ConfigFile string
-	ArchiveURL string
-	Grace      time.Duration
-	Lease      time.Duration
-	Labels     domain.Labels // over those of the config file
-	Logger     *slog.Logger
+	DataDir  string
+	Socket   string // where to listen besides Listen: [SocketPath] of DataDir
+	BoardURL string
+	Listen   string // host:port, or ""
+	RESP     string // host:port or unix:PATH for clients of Redis, or ""
+	TLSCert  string // PEM files for Listen and RESP; both or none
+	TLSKey   string
+	Name     string
+	RunnerID domain.RunnerID
+	// Buses are URLs of buses to other sites.
+	Buses []string
+	// Circles are those to serve, beside those of the config file; CirclesOnly
+	// says that these alone are served, and no jobs.
+	Circles     []domain.ServedCircle
+	CirclesOnly bool
+	ConfigFile  string
+	ArchiveURL  string
+	Grace       time.Duration
+	Lease       time.Duration
+	Labels      domain.Labels // over those of the config file
+	Logger      *slog.Logger
 }
 
 // EmbeddedOptions say what node to start in this process.
@@ -217,8 +226,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(),
-		a.tokenCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
+		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)

@@ -1,42 +1,83 @@
 package cli
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // This file has what is asked of a node as a whole.
 
-func (a *app) auditCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "audit", Short: "Look whether every unfinished job has a reason to be alive, and repair it", Args: cobra.NoArgs,
+func (a *app) nodeCommand() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "List the nodes of the board, those too that are gone", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				r, err := n.Audit(c.Context(), a.tenant())
+				list, err := n.Nodes(c.Context())
 				if err != nil {
 					return err
 				}
-				err = a.print(r, func(t *table) {
-					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck", r.Looked, r.Context, len(r.Repaired), len(r.Stuck)))
-					for _, f := range r.Repaired {
-						t.wide("repaired", f.Key, f.Text)
-					}
-					for _, f := range r.Stuck {
-						t.wide("stuck", f.Key, f.Text)
+				return a.print(list, func(t *table) {
+					t.row("NODE", "STATE", "VERSION", "RUNNER", "DURABILITY", "OFF", "SEEN")
+					for _, node := range list.Nodes {
+						t.row(node.Name, nodeState(node), node.Version, node.RunnerID, node.Durability, offRoles(node.Off), clock(node.SeenMs))
 					}
 				})
-				if err == nil && len(r.Stuck) > 0 {
-					err = &exitError{code: exitFailed}
-				}
-				return err
 			})
 		},
 	}
-	c.Long = c.Short + ". Exit code: 0 none is stuck, 1 some are."
-	return c
+	show := &cobra.Command{
+		Use: "show NAME", Short: "Show a node of the board as it says of itself", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				node, err := n.Node(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(node, func(t *table) { nodeTable(t, node) })
+			})
+		},
+	}
+	return noun("node", "Show the nodes of the board", list, show)
+}
+
+func nodeTable(t *table, n domain.Node) {
+	t.field("node", n.Name)
+	t.field("state", nodeState(n))
+	t.field("version", n.Version)
+	t.field("host", n.Host)
+	t.field("runner", n.RunnerID)
+	t.field("durability", n.Durability)
+	if len(n.Labels) > 0 {
+		t.field("labels", n.Labels)
+	}
+	for _, o := range n.Off {
+		t.field("off: "+string(o.Role), offText(o))
+	}
+	t.field("since", clock(n.StartedMs))
+	t.field("seen", clock(n.SeenMs))
+}
+
+// nodeState says for people whether a node is there.
+func nodeState(n domain.Node) string {
+	switch {
+	case n.Alive:
+		return "alive"
+	case n.SeenMs == 0:
+		return "stopped"
+	}
+	return "silent"
+}
+
+func offRoles(off []domain.Off) string {
+	words := make([]string, len(off))
+	for i, o := range off {
+		words[i] = string(o.Role)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (a *app) infoCommand() *cobra.Command {

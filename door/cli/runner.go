@@ -27,7 +27,27 @@ func (a *app) runnerCommand() *cobra.Command {
 			})
 		},
 	}
-	return noun("runner", "Show who executes jobs", list)
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show one runner; with --context one that a foreign program registered there", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseNumber("runner", args[0])
+			if err != nil {
+				return err
+			}
+			in := domain.TenantID(0)
+			if c.Flags().Changed("context") {
+				in = a.tenant()
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				r, err := n.Runner(c.Context(), domain.RunnerID(id), in)
+				if err != nil {
+					return err
+				}
+				return a.print(r, func(t *table) { runnerTable(t, r) })
+			})
+		},
+	}
+	return noun("runner", "Show who executes jobs", list, show)
 }
 
 // runnerTable writes a block for a runner: what it is, then a line for each

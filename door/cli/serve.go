@@ -11,55 +11,71 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var o ServeOptions
 	var runner uint32
 	var labels map[string]string
-	format, level := "text", slog.LevelInfo
-	c := &cobra.Command{
+	var circles, buses []string
+	c := a.serving(&cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
 		Long: `Run a node on --data until it gets SIGTERM or Ctrl-C; it then lets running jobs go on for --grace.
 
 It always listens on a socket in its data folder, for this user. --listen adds TCP, where every request needs a token.`,
-		Example: "  ramet serve --data /var/lib/ramet\n  ramet serve --board redis://localhost:6379 --listen :7480",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if a.hooks.Serve == nil {
-				return domain.Invalidf("this program cannot run a node")
-			}
-			if a.nodeGiven {
-				return domain.Invalidf("--node is for commands that talk to a node; serve wants --data")
-			}
-			if err := o.checkListen(); err != nil {
-				return err
-			}
-			if o.Grace < 0 || o.Lease < 0 {
-				return domain.Invalidf("--grace and --lease: want a positive duration such as 30s")
-			}
-			o.Labels = labels
-			if err := o.Labels.Validate(); err != nil {
-				return fmt.Errorf("--label: %w", err)
-			}
-			logger, err := a.logger(format, level)
-			if err != nil {
-				return err
-			}
-			o.DataDir, o.Socket, o.BoardURL, o.ConfigFile = a.data, SocketPath(a.data), a.board, a.config
-			o.ArchiveURL = a.archive
-			o.RunnerID, o.Logger = domain.RunnerID(runner), logger
-			if err := makeDirs(o.DataDir, o.Socket); err != nil {
-				return err
-			}
-			return a.hooks.Serve(c.Context(), o)
-		},
+		Example: "  ramet serve --data /var/lib/ramet\n  ramet serve --board redis://localhost:6379 --listen :7480\n  ramet serve --circle friends",
+	}, func(o *ServeOptions, _ []string) (err error) {
+		o.RunnerID, o.Labels, o.Buses = domain.RunnerID(runner), labels, buses
+		if err := o.Labels.Validate(); err != nil {
+			return fmt.Errorf("--label: %w", err)
+		}
+		o.Circles, err = a.servedCircles(circles)
+		return err
+	})
+	f := c.Flags()
+	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
+	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites: nats: (embedded), nats://host:4222, mycelium:http://127.0.0.1:8989; may be repeated")
+	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
+	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
+	return c
+}
+
+// serving makes c a command that runs a node. prepare fills in what the flags
+// and arguments of c say.
+func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []string) error) *cobra.Command {
+	var o ServeOptions
+	format, level := "text", slog.LevelInfo
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if a.hooks.Serve == nil {
+			return domain.Invalidf("this program cannot run a node")
+		}
+		if a.nodeGiven {
+			return domain.Invalidf("--node is for commands that talk to a node; %s wants --data", c.Name())
+		}
+		if err := o.checkListen(); err != nil {
+			return err
+		}
+		if o.Grace < 0 || o.Lease < 0 {
+			return domain.Invalidf("--grace and --lease: want a positive duration such as 30s")
+		}
+		if err := prepare(&o, args); err != nil {
+			return err
+		}
+		logger, err := a.logger(format, level)
+		if err != nil {
+			return err
+		}
+		o.DataDir, o.Socket, o.BoardURL, o.ConfigFile = a.data, SocketPath(a.data), a.board, a.config
+		o.ArchiveURL, o.Logger = a.archive, logger
+		if err := makeDirs(o.DataDir, o.Socket); err != nil {
+			return err
+		}
+		return a.hooks.Serve(c.Context(), o)
 	}
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "", "`address` to listen on over TCP, host:port (default: none)")
-	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate `file` (PEM) for --listen")
+	f.StringVar(&o.RESP, "resp", "", "`address` to listen on for clients of Redis, host:port or unix:PATH (default: none)")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate `file` (PEM) for --listen and --resp")
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key `file` (PEM)")
 	f.StringVar(&o.Name, "name", "", "the node's `name` (default: remembered, at first the host's)")
-	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
-	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
-	f.DurationVar(&o.Grace, "grace", 0, "how long running jobs may go on at the end (default: the config's, 30s)")
-	f.DurationVar(&o.Lease, "lease", 0, "length of a job's lease (default: the config's, 30s)")
+	f.DurationVar(&o.Grace, "grace", 0, "how long what runs may go on at the end (default: the config's, 30s)")
+	f.DurationVar(&o.Lease, "lease", 0, "length of a lease (default: the config's, 30s)")
 	f.StringVar(&format, "log-format", format, "text or json")
 	f.TextVar(&level, "log-level", level, "debug, info, warn or error")
 	return c
@@ -70,7 +86,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 // Errors: [domain.ErrInvalid].
 func (o ServeOptions) checkListen() error {
 	if o.Listen == "" {
-		if o.TLSCert != "" || o.TLSKey != "" {
+		if (o.TLSCert != "" || o.TLSKey != "") && o.RESP == "" {
 			return domain.Invalidf("--tls-cert and --tls-key are for --listen, which is missing")
 		}
 		return nil

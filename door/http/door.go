@@ -45,8 +45,10 @@ type Config struct {
 	Heartbeat time.Duration
 	// MaxStreams bounds the streams that are open at once. Default: 1024.
 	MaxStreams int
-	// Logger takes what went wrong; Audit refused tokens. Default: none.
-	Logger, Audit *slog.Logger
+	// Logger takes what went wrong. Default: none.
+	Logger *slog.Logger
+	// Audit takes refused tokens. Default: none.
+	Audit identity.Recorder
 }
 
 // Door is the HTTP door of one node.
@@ -56,7 +58,7 @@ type Door struct {
 	mux      *nethttp.ServeMux
 	verifier identity.Verifier
 	log      *slog.Logger
-	audit    *slog.Logger
+	audit    identity.Recorder
 	streams  atomic.Int64
 }
 
@@ -67,7 +69,7 @@ func New(a *api.API, cfg Config) *Door {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
 	cfg.MaxStreams = cmp.Or(cfg.MaxStreams, 1024)
 	discard := slog.New(slog.DiscardHandler)
-	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard), audit: cmp.Or(cfg.Audit, discard),
+	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard), audit: cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{}),
 		verifier: identity.Verifier{Node: cfg.Node, Actor: cfg.Actor}}
 	for i := range api.Operations {
 		d.mount(&api.Operations[i])

@@ -115,7 +115,7 @@ func TestTokensAtTheDoor(t *testing.T) {
 	for _, header := range []string{"Bearer x", "Bearer", "Basic YTpi", "Bearer " + other, r.token(admin)} {
 		r.want(401, 0, "GET", "/v1/info", "", "Authorization", header)
 	}
-	if !strings.Contains(r.log.String(), "token refused") {
+	if !strings.Contains(r.log.String(), "refused actor=0 verb=authenticate") {
 		t.Error("refused tokens are not in the audit log")
 	}
 	// The body of somebody unknown is not even looked at.

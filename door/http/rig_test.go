@@ -17,22 +17,19 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/ban"
-	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/board/memboard"
-	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
-	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
 
 const (
-	admin    = domain.ActorID(10)
-	reader   = domain.ActorID(30)
-	stranger = domain.ActorID(40)
+	admin    = apitest.Admin
+	reader   = apitest.Reader
+	stranger = apitest.Stranger
 )
 
 // rig is the door on a real engine with a memory board and a runner whose
@@ -108,24 +105,21 @@ func (s *lineScript) Run(ctx context.Context, t script.Task, h script.Host) (scr
 func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), keys: map[domain.ActorID]identity.Key{}, log: &lockedBuffer{},
+	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &lockedBuffer{},
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
-	if _, err := r.registry.EnsureOperator(t.Context(), t.TempDir()); err != nil {
+	var err error
+	if r.keys, err = apitest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []domain.ActorID{admin, reader, stranger} {
-		r.newActor(id)
-	}
-	_, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Readers: []domain.ActorID{reader}})
-	if err != nil {
+	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}); err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a := api.New(api.Parts{Jobs: r.engine, Flows: flow.New(b, r.engine, flow.Config{}), Directory: r.registry, Access: identity.NewAccess(r.registry, logger), Records: b, Bans: ban.New(b), Blueprints: blueprint.NewStore(b), Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, r.engine, nil), Logger: logger,
-		Info: func() api.Info {
-			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
-		}})
-	cfg := http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger, Audit: logger}
+	parts := apitest.Parts(b, r.registry, r.engine)
+	audit := identity.NewAuditLog(r.registry, logger)
+	parts.Audit, parts.Access, parts.Logger = audit, identity.NewAccess(r.registry, audit), logger
+	a := api.New(parts)
+	cfg := http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger, Audit: audit}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -135,19 +129,6 @@ func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 	t.Cleanup(r.server.Close)
 	r.startRunner()
 	return r
-}
-
-func (r *rig) newActor(id domain.ActorID) {
-	r.Helper()
-	key, err := identity.NewKey()
-	if err != nil {
-		r.Fatal(err)
-	}
-	key.Actor = id
-	r.keys[id] = key
-	if _, _, err := r.registry.CreateActor(r.Context(), domain.Actor{ID: id, Pubkey: key.Pubkey()}); err != nil {
-		r.Fatal(err)
-	}
 }
 
 func (r *rig) startRunner() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/peer"
 )
 
 const (
@@ -36,7 +37,7 @@ func (d *Door) Serve(ctx context.Context, ln net.Listener) error {
 		},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if local, ok := c.(*net.UnixConn); ok {
-				return withPeer(ctx, peerOf(local))
+				return withPeer(ctx, peer.Of(local))
 			}
 			return ctx
 		},

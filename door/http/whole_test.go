@@ -77,7 +77,7 @@ func TestTheGoClient(t *testing.T) {
 	if tenant, err := c.Context(ctx, 7); err != nil || tenant.ID != 7 {
 		t.Errorf("context: got %+v, %v", tenant, err)
 	}
-	if list, err := c.Contexts(ctx); err != nil || len(list.Contexts) != 1 {
+	if list, err := c.Contexts(ctx); err != nil || len(list.Contexts) != 2 {
 		t.Errorf("contexts: got %+v, %v", list, err)
 	}
 	if _, err := c.Actors(ctx); !errors.Is(err, domain.ErrForbidden) {
@@ -94,6 +94,72 @@ func TestTheGoClient(t *testing.T) {
 	}
 	if _, err := c.Job(ctx, 7, key(9)); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("no job: got %v", err)
+	}
+}
+
+func TestTheGoClientOverRights(t *testing.T) {
+	r := newRig(t)
+	as := func(actor domain.ActorID) *client.Client {
+		c, err := client.New(client.Config{URL: r.server.URL, Token: func(context.Context) (string, error) { return r.token(actor), nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	boss, operator, other := as(admin), as(domain.Operator), as(stranger)
+	ctx := t.Context()
+	if got, err := boss.Grant(ctx, 7, stranger, "reader"); err != nil || !got.Changed || !slices.Contains(got.Readers, stranger) {
+		t.Fatalf("grant: got %+v, %v", got, err)
+	}
+	if _, err := other.Jobs(ctx, 7, client.JobFilter{}, ""); err != nil {
+		t.Errorf("with the right: got %v", err)
+	}
+	if got, err := boss.Revoke(ctx, 7, stranger, ""); err != nil || !got.Changed || slices.Contains(got.Readers, stranger) {
+		t.Errorf("revoke: got %+v, %v", got, err)
+	}
+	if _, err := other.Jobs(ctx, 7, client.JobFilter{}, ""); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("without it: got %v", err)
+	}
+	if _, err := boss.Revoke(ctx, 7, admin, "admin"); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("the last admin: got %v", err)
+	}
+	weight := 3
+	if got, err := boss.UpdateContext(ctx, 7, domain.TenantChange{Weight: &weight}); err != nil || got.Weight != 3 {
+		t.Errorf("update: got %+v, %v", got, err)
+	}
+	list := domain.List[domain.Address]{"a place"}
+	if got, err := operator.UpdateActor(ctx, stranger, domain.ActorChange{Address: &list}); err != nil || !slices.Equal(got.Address, list) {
+		t.Errorf("update the actor: got %+v, %v", got, err)
+	}
+	if _, err := other.UpdateActor(ctx, stranger, domain.ActorChange{Address: &list}); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("update oneself: got %v", err)
+	}
+	lines, err := boss.AuditLog(ctx, 7, client.AuditFilter{Outcome: domain.AuditDone, Actor: admin, Limit: 1})
+	if err != nil || len(lines.Entries) == 0 || lines.Entries[0].Verb != "update" || lines.Next == "" && len(lines.Entries) < 3 {
+		t.Fatalf("audit log: got %+v, %v", lines, err)
+	}
+	if lines.Next != "" {
+		if rest, err := boss.AuditLog(ctx, 7, client.AuditFilter{Cursor: lines.Next}); err != nil || len(rest.Entries) == 0 {
+			t.Errorf("its rest: got %+v, %v", rest, err)
+		}
+	}
+	if lines, err := operator.AuditLog(ctx, 0, client.AuditFilter{}); err != nil || len(lines.Entries) != 1 || lines.Entries[0].Object != "actor:40" {
+		t.Errorf("the node's: got %+v, %v", lines, err)
+	}
+	if nodes, err := other.Nodes(ctx); err != nil || len(nodes.Nodes) != 0 {
+		t.Errorf("nodes: got %+v, %v", nodes, err)
+	}
+	for _, name := range []string{"n1", "a/b?c", ".."} {
+		if _, err := other.Node(ctx, name); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("node %q: got %v", name, err)
+		}
+	}
+	if _, err := other.Runner(ctx, 5, 0); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("a runner: got %v", err)
+	}
+	if _, err := other.Runner(ctx, 5, 7); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("a context's runner: got %v", err)
 	}
 }
 

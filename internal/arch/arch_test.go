@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"domain":    {},
 	"board":     {},
 	"archive":   {"board"}, // its Durability
+	"bus":       {"board"}, // its Durability
 	"script":    {},
 	"layout":    {"board"},
 	"identity":  {"board", "layout"},
@@ -36,14 +37,18 @@ var may = map[string][]string{
 	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value"},
 	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
 	"telemetry": {},
-	"node":      {"archive", "ban", "board", "layout", "script", "work", "flow", "clockwork", "telemetry"},
-	"api":       {"archive", "ban", "blueprint", "condition", "board", "layout", "identity", "work", "flow", "clockwork"},
-	"door/http": {"api", "identity"},
-	"door/cli":  {"api", "archive", "blueprint", "client", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value"},
-	"client":    {"api", "blueprint"},
+	"post":      {"board", "bus", "flow", "identity", "layout", "work"},
+	"circle":    {"board", "layout", "script"},
+	"node":      {"archive", "ban", "bus", "circle", "identity", "post", "board", "layout", "script", "work", "flow", "clockwork", "telemetry"},
+	"api":       {"archive", "ban", "blueprint", "condition", "board", "layout", "identity", "work", "flow", "clockwork", "post", "circle"},
+	"door/http": {"api", "identity", "internal/peer"},
+	"door/resp": {"api", "board", "identity", "internal/peer", "layout"},
+	"door/cli":  {"api", "archive", "blueprint", "client", "identity", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value"},
+	"client":    {"api", "blueprint", "post"},
 	"cmd/ramet": nil, // wiring: everything
 	"bench":     nil, // measures everything
 
+	"api/apitest":             {"api", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "work"},
 	"clockwork/timetable":     {},
 	"board/boardtest":         {"board", "board/memboard"},
 	"board/internal/sorted":   {},
@@ -58,6 +63,10 @@ var may = map[string][]string{
 	"archive/internal/rows":   {"archive"},
 	"archive/sqlitearchive":   {"archive", "archive/internal/rows", "board"},
 	"archive/postgresarchive": {"archive", "archive/internal/rows", "board"},
+	"bus/bustest":             {"bus", "board"},
+	"bus/membus":              {"bus", "board"},
+	"bus/natsbus":             {"bus", "board"},
+	"bus/myceliumbus":         {"bus", "board"},
 	"script/jail":             {"script"},
 	"script/scripttest":       {"script"},
 	"script/processscript":    {"script", "script/jail"},
@@ -72,6 +81,8 @@ var may = map[string][]string{
 	"internal/redistest":      {},
 	"internal/etcdtest":       {},
 	"internal/postgrestest":   {},
+	"internal/myceliumtest":   {"identity"}, // the address of a key
+	"internal/peer":           {},
 	"internal/arch":           {},
 	"tools/rhaicompare":       {}, // speaks to processes only
 }

@@ -99,6 +99,9 @@ func (j *job) write(stream, text string) {
 
 // succeeded is the end of a script that gave v.
 func (j *job) succeeded(v value.Value) script.Outcome {
+	if j.task.Whole {
+		return j.whole(v)
+	}
 	if err := j.take(v); err != nil {
 		out := j.errored(err.Error())
 		out.ExitCode, out.Invalid = 0, true
@@ -107,6 +110,21 @@ func (j *job) succeeded(v value.Value) script.Outcome {
 	}
 	j.result[script.KeyExitCode] = "0"
 	return script.Outcome{Verdict: script.Succeeded, Result: j.result}
+}
+
+// whole is the end of a script whose value is wanted as it is.
+func (j *job) whole(v value.Value) script.Outcome {
+	if v.IsUnit() {
+		return script.Outcome{Verdict: script.Succeeded}
+	}
+	s, err := text(v)
+	if err == nil && len(s) > script.MaxResultBytes {
+		err = domain.Invalidf("it has %d bytes, the limit is %d", len(s), script.MaxResultBytes)
+	}
+	if err != nil {
+		return script.Outcome{Verdict: script.Errored, Invalid: true, Error: fmt.Sprintf("the value of the script: %v", err)}
+	}
+	return script.Outcome{Verdict: script.Succeeded, Value: s}
 }
 
 // take puts the value of the script into the result, wholly or not at all.

@@ -74,6 +74,30 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestTheWholeValue is what circles ask for.
+func TestTheWholeValue(t *testing.T) {
+	r := rhaiscript.New(rhaiscript.Config{})
+	for _, tt := range []struct {
+		name, source string
+		want         script.Outcome
+	}{
+		{"a text", `"5"`, script.Outcome{Verdict: script.Succeeded, Value: "5"}},
+		{"a number", "2.5", script.Outcome{Verdict: script.Succeeded, Value: "2.5"}},
+		{"a map", `#{value: 1, exit_code: "x"}`, script.Outcome{Verdict: script.Succeeded, Value: `{"exit_code":"x","value":1}`}},
+		{"nothing", "let x = 5;", script.Outcome{Verdict: script.Succeeded}},
+		{"a result of another kind", `set_result("a", 1); 7`, script.Outcome{Verdict: script.Succeeded, Value: "7"}},
+		{"too much", `let s = "x"; s.pad(524289, "x"); s`, script.Outcome{Verdict: script.Errored, Invalid: true,
+			Error: "the value of the script: it has 524289 bytes, the limit is 524288"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, _ := run(t, r, tt.source, func(task *script.Task) { task.Whole = true })
+			if diff := cmp.Diff(tt.want, out); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWhatIsGiven(t *testing.T) {
 	out, _ := run(t, rhaiscript.New(rhaiscript.Config{}), `env.WHO + " " + env.NONE + " " + input.needs["4"].result.sum + " " + params.day`, func(task *script.Task) {
 		task.Env = map[string]string{"WHO": "me"}

@@ -323,7 +323,7 @@ func TestRedisThatCannotBeReached(t *testing.T) {
 // TestEveryFunctionHasAnExample keeps the tables whole, and docs/rhai.md with them.
 func TestEveryFunctionHasAnExample(t *testing.T) {
 	var sources strings.Builder
-	for _, list := range [][]example{fileExamples, processExamples, textExamples, netExamples(t), gitExamples, redisExamples, myceliumExamples("", ""), toolExamples} {
+	for _, list := range [][]example{fileExamples, processExamples, textExamples, netExamples(t), gitExamples, redisExamples, myceliumExamples(myceliumPlaces{}), toolExamples} {
 		for _, e := range list {
 			sources.WriteString(e.source + "\n")
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -32,6 +33,11 @@ const (
 	maxAnswerBytes = 16 << 20
 	// maxTopicBytes is Mycelium's own limit.
 	maxTopicBytes = 255
+	// maxMyceliumWait bounds the seconds for which a script may wait.
+	maxMyceliumWait = 24 * 60 * 60
+	// The pauses between looks at the inbox.
+	minMyceliumPause = 10 * time.Millisecond
+	maxMyceliumPause = 250 * time.Millisecond
 )
 
 func (h *host) myceliumFunctions() []function {
@@ -58,15 +64,20 @@ func (h *host) myceliumFunctions() []function {
 
 var publicKey = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
-// sendMessage sends text to a public key (64 hex digits) or an address. With a
-// deadline of more than 0 s it waits for a reply and gives that; #{id} when none came.
+// sendMessage sends text to a public key (64 hex digits) or an IPv6 address. With
+// a deadline of more than 0 s it waits for a reply and gives that; #{id} when
+// none came.
 func (h *host) sendMessage(api, dst, topic, text string, deadline int64) (value.Value, error) {
-	if len(topic) > maxTopicBytes {
-		return value.Value{}, fmt.Errorf("mycelium: the topic has %d bytes; at most %d are allowed", len(topic), maxTopicBytes)
+	if err := checkMessage(topic, deadline); err != nil {
+		return value.Value{}, err
 	}
-	to := map[string]string{"ip": dst}
-	if publicKey.MatchString(dst) {
-		to = map[string]string{"pk": dst}
+	to := map[string]string{"pk": dst}
+	if !publicKey.MatchString(dst) {
+		// A node takes an IPv4 address too, and then never sends the message.
+		if a, err := netip.ParseAddr(dst); err != nil || !a.Is6() || a.Zone() != "" {
+			return value.Value{}, fmt.Errorf("mycelium: %q is neither a public key of 64 hex digits nor an IPv6 address", dst)
+		}
+		to = map[string]string{"ip": dst}
 	}
 	body := map[string]any{"dst": to, "payload": base64.StdEncoding.EncodeToString([]byte(text))}
 	if topic != "" {
@@ -80,20 +91,42 @@ func (h *host) sendMessage(api, dst, topic, text string, deadline int64) (value.
 	return opened(v), err
 }
 
-// receiveMessage takes the oldest message of a topic ("" for any), for which it
-// waits so many seconds; () when none came. It asks anew each second, because a
-// Mycelium node answers nobody else while one waits.
+// receiveMessage takes the oldest message of a topic, "" for those that have
+// none, and waits for it so many seconds; () when none came. There is no way to
+// take just any message: all programs of a machine have one inbox, and what one
+// takes the others never see.
+//
+// It looks again and again, because a Mycelium node answers nobody else while a
+// call waits.
 func (h *host) receiveMessage(api, topic string, wait int64) (value.Value, error) {
-	query := ""
-	if topic != "" {
-		query = "&topic=" + url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(topic)))
+	if err := checkMessage(topic, wait); err != nil {
+		return value.Value{}, err
 	}
-	for left := max(wait, 0); ; left-- {
-		status, v, err := h.mycelium(http.MethodGet, api, "/messages?timeout="+strconv.FormatInt(min(left, 1), 10)+query, nil, time.Second)
-		if err != nil || status != http.StatusNoContent || left <= 1 {
+	place := "/messages?timeout=0&topic=" + url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(topic)))
+	until := time.Now().Add(time.Duration(max(wait, 0)) * time.Second)
+	for pause := minMyceliumPause; ; pause = min(2*pause, maxMyceliumPause) {
+		status, v, err := h.mycelium(http.MethodGet, api, place, nil, 0)
+		left := time.Until(until)
+		if err != nil || status != http.StatusNoContent || left <= 0 {
 			return opened(v), err
 		}
+		select {
+		case <-time.After(min(pause, left)):
+		case <-h.ctx.Done():
+			return value.Value{}, fmt.Errorf("mycelium: %w", h.ctx.Err())
+		}
 	}
+}
+
+// checkMessage checks what both sending and receiving are given.
+func checkMessage(topic string, seconds int64) error {
+	switch {
+	case len(topic) > maxTopicBytes:
+		return fmt.Errorf("mycelium: the topic has %d bytes; at most %d are allowed", len(topic), maxTopicBytes)
+	case seconds > maxMyceliumWait:
+		return fmt.Errorf("mycelium: %d s are too long to wait; at most %d are allowed", seconds, maxMyceliumWait)
+	}
+	return nil
 }
 
 // mycelium makes one call. An answer without a body is ().

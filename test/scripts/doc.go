@@ -10,6 +10,7 @@
 //	                           1, rhai and blueprint may have more lines beside it
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
 //	                           $URL is where, and $NODE that with its name
+//	serve NAME circle ARGS...  the same with ramet circle serve
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	halt NAME                  tells it to stop with SIGTERM; it must end with 0
 //	log NAME                   puts what it has logged on stdout

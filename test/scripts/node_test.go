@@ -51,7 +51,11 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 		ts.Fatalf("node %s is there already", name)
 	}
 	n := &node{gone: make(chan struct{}), started: make(chan struct{})}
-	n.cmd = command(context.Background(), ts, append([]string{"serve"}, args[1:]...))
+	how := append([]string{"serve"}, args[1:]...)
+	if len(args) > 1 && args[1] == "circle" {
+		how = append([]string{"circle", "serve"}, args[2:]...)
+	}
+	n.cmd = command(context.Background(), ts, how)
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.WaitDelay = time.Second // a script it left behind may hold its output
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

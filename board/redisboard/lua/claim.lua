@@ -1,8 +1,9 @@
 -- Claims items. ARGV[3] is the ask, a flat MessagePack array:
---   owner, lease ms, max, skip field, then five times a number and as many:
+--   owner, lease ms, max, skip field, then six times a number and as many:
 --   skip values, marks (names and values), milliseconds stamps, seconds stamps,
---   queues. A queue is its group, cap group, and two times a number and as
---   many: lists, siblings (the other lists that the group may have).
+--   spaces (none: all), queues. A queue is its group, cap group, what the keys
+--   of its records begin with, and two times a number and as many: lists,
+--   siblings (the other lists that the group may have).
 -- Returns {now ms, more, runs}. A run is a space, the number of a queue, and a
 -- string for each item: names and values of the record before the claim, then
 -- the item, its token and how many names and values, joined by NULs. One
@@ -37,6 +38,11 @@ for divisor = 1, 1000, 999 do -- milliseconds, then seconds
     write[#write + 1], write[#write + 2] = name, string.format('%.0f', math.floor(now / divisor))
   end
 end
+local only -- spaces to claim from; nil: all
+for _, space in ipairs(values()) do
+  only = only or {}
+  only[space] = true
+end
 local tokenAt = #write + 6
 local queueAt = tokenAt - 2
 write[tokenAt - 5], write[tokenAt - 4], write[tokenAt - 3], write[queueAt] = 'lease_owner', owner, 'lease_queue', ''
@@ -68,8 +74,8 @@ end
 
 -- lease leases one item, or returns false when it is to be dropped.
 local function lease(t, item)
-  if item == '' or #item > 255 or item:find('\0', 1, true) then return false end
-  local key, member = t.pfx .. item, t.mark .. item
+  if item == '' or #item > t.longest or item:find('\0', 1, true) then return false end
+  local key, member = t.key .. item, t.mark .. item
   local rec = try('HGETALL', key)
   if rec.err then return false end
   local attempt, value, fields = 0, '', #rec
@@ -268,15 +274,17 @@ local function settleGroup(group, served, turn)
   end
 end
 
-local function claimFrom(group, capGroup, lists, siblings)
+local function claimFrom(group, capGroup, naming, lists, siblings)
   local heap, line, served, turn = {}, newcomers(group), {}, nil
   local share = nil
   write[queueAt] = capGroup
   while n < most and drops < maxDrops do
     local t = nextTurn(heap, line)
+    while t and only and not only[t.space] do t = nextTurn(heap, line) end
     if not t then break end
     if not t.pfx then
-      t.pfx, t.mark = prefix(t.space), t.space .. '|'
+      t.pfx = prefix(t.space)
+      t.key, t.mark, t.longest = t.pfx .. naming, t.space .. '|' .. naming, 255 - #naming
       served[#served + 1] = t
       limit(t, capGroup)
       share = share or math.max(quantum, math.ceil(most * 2 / #line.page))
@@ -309,10 +317,10 @@ place = place + 1
 for i = 1, queues do
   if n >= most or drops >= maxDrops then break end
   number = i - 1
-  local group, capGroup = ask[place], ask[place + 1]
-  place = place + 2
+  local group, capGroup, naming = ask[place], ask[place + 1], ask[place + 2]
+  place = place + 3
   local lists = values()
-  claimFrom(group, capGroup, lists, values())
+  claimFrom(group, capGroup, naming, lists, values())
 end
 if n > 0 then
   at(0)

@@ -156,56 +156,6 @@ local function lapse(member, queue)
   if ms then return true, tonumber(ms) <= now end
 end
 
--- guard is given the place of a guard, and returns the place after it and nil,
--- the number of the guard that fails, or a text.
-local function guard(p)
-  local code = b[p]
-  if code == 2 then
-    -- Equal and held, side by side on one key: mismatch, number of values, of
-    -- fields, HMGET, key, fields, then value and guard's number of each. A
-    -- field without a value is lease_queue. The value 0 is what no field has.
-    local values, fields, key = b[p + 2], b[p + 3], b[p + 5]
-    local q = p + 6 + fields
-    put(key)
-    local f = try(unpack(b, p + 4, q - 1))
-    if f.err then return q, b[p + 1] end
-    for i = 1, values do
-      if (f[i] or '') ~= b[q] then return q, b[q + 1] end
-      q = q + 2
-    end
-    known = key
-    if fields > values then heldKey, heldQueue = key, f[fields] end
-    return q
-  elseif code == 1 then
-    -- Absent: number, key.
-    local key = b[p + 2]
-    put(key)
-    if call('EXISTS', key) == 1 then return p + 3, b[p + 1] end
-    kinds[key] = nil
-    return p + 3
-  elseif code == 3 then
-    -- Lapsed: number, key, token, member.
-    local owner, token, queue = leaseOf(b[p + 2])
-    local there, over
-    if owner and token == b[p + 3] then there, over = lapse(b[p + 4], queue) end
-    return p + 5, not (there and over) and b[p + 1] or nil
-  elseif code == 4 then
-    -- Alarm: number, member, ms.
-    local ms = alarms[b[p + 2]]
-    if ms == nil then
-      at(0)
-      ms = call('ZSCORE', 'ramet:alarms', b[p + 2])
-      at(space)
-    end
-    return p + 4, ms ~= b[p + 3] and b[p + 1] or nil
-  end
-  -- 5, free: number, key, member.
-  local owner, _, queue = leaseOf(b[p + 2])
-  local there, over
-  if owner then there, over = lapse(b[p + 3], queue) end
-  return p + 4, there and not over and b[p + 1] or nil
-end
-
 -- The sizes of records. Counting every field would cost more than the change
 -- itself, so small records are told by what Redis estimates of their memory.
 local maxRecord, smallRecord, smallChange = 4194304, 1048576, 16384
@@ -300,12 +250,76 @@ local function prove(cmd, key)
   end
 end
 
+-- guard is given the place of a guard, and returns the place after it and nil,
+-- the number of the guard that fails, or a text.
+local function guard(p)
+  local code = b[p]
+  if code == 2 then
+    -- Equal and held, side by side on one key: mismatch, number of values, of
+    -- fields, HMGET, key, fields, then value and guard's number of each. A
+    -- field without a value is lease_queue. The value 0 is what no field has.
+    local values, fields, key = b[p + 2], b[p + 3], b[p + 5]
+    local q = p + 6 + fields
+    put(key)
+    local f = try(unpack(b, p + 4, q - 1))
+    if f.err then return q, b[p + 1] end
+    for i = 1, values do
+      if (f[i] or '') ~= b[q] then return q, b[q + 1] end
+      q = q + 2
+    end
+    known, kinds[key] = key, nil -- a list that was emptied may become a record
+    if fields > values then heldKey, heldQueue = key, f[fields] end
+    return q
+  elseif code == 1 then
+    -- Absent: number, key.
+    local key = b[p + 2]
+    put(key)
+    if call('EXISTS', key) == 1 then return p + 3, b[p + 1] end
+    kinds[key] = nil
+    return p + 3
+  elseif code == 3 then
+    -- Lapsed: number, key, token, member.
+    local owner, token, queue = leaseOf(b[p + 2])
+    local there, over
+    if owner and token == b[p + 3] then there, over = lapse(b[p + 4], queue) end
+    return p + 5, not (there and over) and b[p + 1] or nil
+  elseif code == 4 then
+    -- Alarm: number, member, ms.
+    local ms = alarms[b[p + 2]]
+    if ms == nil then
+      at(0)
+      ms = call('ZSCORE', 'ramet:alarms', b[p + 2])
+      at(space)
+    end
+    return p + 4, ms ~= b[p + 3] and b[p + 1] or nil
+  elseif code == 5 then
+    -- Free: number, key, member.
+    local owner, _, queue = leaseOf(b[p + 2])
+    local there, over
+    if owner then there, over = lapse(b[p + 3], queue) end
+    return p + 4, there and not over and b[p + 1] or nil
+  end
+  -- 6, length: number, key, length; 7, item: number, key, index, item.
+  local key, want = b[p + 2], p + code - 3
+  local bad = prove('LLEN', key)
+  if bad then return want + 1, bad end
+  put(key)
+  local found
+  if code == 6 then
+    found = call('LLEN', key)
+  else
+    found = call('LINDEX', key, b[p + 3])
+  end
+  return want + 1, found ~= b[want] and b[p + 1] or nil
+end
+
 -- checkNumber returns a text when n cannot be added to a field, and the
 -- field's text.
 local function checkNumber(key, field, n)
   put(key)
   local text = try('HGET', key, field)
   if type(text) == 'table' then return rare().wrongKind(key, 'HLEN') end
+  kinds[key] = nil
   if text then
     if #text < 15 and #n < 15 and text:match('^%d+$') then return nil, text end
     return rare().addable(key, field, text, n), text
@@ -429,10 +443,10 @@ local function act(p)
       call('LTRIM', list, -most, -1)
     end
     return last + 1
-  elseif code == 13 then -- drop: list, number of items, items
-    local last = p + 2 + b[p + 2]
+  elseif code == 13 then -- drop: list, count, number of items, items
+    local last = p + 3 + b[p + 3]
     put(b[p + 1])
-    for i = p + 3, last do call('LREM', b[p + 1], 0, b[i]) end
+    for i = p + 4, last do call('LREM', b[p + 1], b[p + 2], b[i]) end
     return last + 1
   elseif code == 14 or code == 17 then -- expire, trim: length, command
     local last = p + 1 + b[p + 1]

@@ -53,6 +53,16 @@ local function len()
   return out
 end
 
+-- stat returns what each key holds and the milliseconds left to it.
+local function stat()
+  local out = {}
+  for i = 5, #ARGV do
+    local key = pfx .. ARGV[i]
+    out[#out + 1], out[#out + 2] = call('TYPE', key).ok, call('PTTL', key)
+  end
+  return out
+end
+
 local function members()
   return ask('set', 'SSCAN', ARGV[5], ARGV[6], 'COUNT', 1000)
 end
@@ -151,7 +161,7 @@ local function databases()
 end
 
 local acts = {
-  get = get, fields = fields, list = list, len = len, members = members, keys = keys, live = live, next = nextNumber,
+  get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber,
   alarm = alarm, alarms = alarms, ready = ready, touch = touch, databases = databases,
 }
 if what ~= 'alarms' and what ~= 'databases' then at(space) end

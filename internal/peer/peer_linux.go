@@ -1,4 +1,4 @@
-package http
+package peer
 
 import (
 	"net"
@@ -9,11 +9,11 @@ import (
 
 func ownUID() int { return os.Geteuid() }
 
-// peerOf asks the kernel whose process is at the other end.
-func peerOf(c *net.UnixConn) peer {
+// Of asks the kernel whose process is at the other end.
+func Of(c *net.UnixConn) Peer {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return peer{err: err}
+		return Peer{err: err}
 	}
 	var cred *unix.Ucred
 	var asked error
@@ -21,9 +21,9 @@ func peerOf(c *net.UnixConn) peer {
 		cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err != nil || asked != nil {
-		return peer{err: firstError(err, asked)}
+		return Peer{err: firstError(err, asked)}
 	}
-	return peer{uid: int(cred.Uid)}
+	return Peer{uid: int(cred.Uid)}
 }
 
 func firstError(a, b error) error {

@@ -1,4 +1,4 @@
-package http
+package peer
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 
 // Inside the package: a test cannot easily be somebody else.
 func TestWhoMayUseTheSocket(t *testing.T) {
-	for _, p := range []peer{{uid: ownUID()}, {uid: 0}} {
-		if err := p.check(); err != nil {
+	for _, p := range []Peer{{uid: ownUID()}, {uid: 0}} {
+		if err := p.Check(); err != nil {
 			t.Errorf("uid %d: got %v", p.uid, err)
 		}
 	}
-	if err := (peer{uid: ownUID() + 12345}).check(); !errors.Is(err, domain.ErrForbidden) {
+	if err := (Peer{uid: ownUID() + 12345}).Check(); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("another user: got %v", err)
 	}
-	if err := (peer{err: errors.New("no credentials")}).check(); !errors.Is(err, domain.ErrUnavailable) {
+	if err := (Peer{err: errors.New("no credentials")}).Check(); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("nobody knows who: got %v", err)
 	}
 }

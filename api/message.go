@@ -1,0 +1,361 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Post is what the operations need of the engine of messages.
+type Post interface {
+	Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error)
+	Show(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error)
+	List(ctx context.Context, tenant domain.TenantID, f post.Filter, cursor string) ([]*domain.Message, string, error)
+	Wait(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error)
+	Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (post.Explanation, error)
+	Inbox(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, from, n int) ([]*domain.Message, error)
+	Take(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, key domain.MessageKey) (*domain.Message, error)
+	AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error)
+	RemovePeer(ctx context.Context, name string) error
+	Peers(ctx context.Context) ([]domain.Peer, error)
+	Card(ctx context.Context, name string) (domain.Peer, error)
+	Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error)
+}
+
+// post is the engine of messages.
+//
+// Errors: [domain.ErrUnavailable] where the node has none.
+func (c Caller) post() (Post, error) {
+	if c.api.parts.Post == nil {
+		return nil, domain.Unavailablef("this node sends no messages")
+	}
+	return c.api.parts.Post, nil
+}
+
+// SendParams are those of message.send: the fields of a message, signed or not.
+type SendParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	domain.Message
+	// Peer is the name of the site it goes to, instead of dst_node.
+	Peer string `json:"peer,omitzero"`
+}
+
+// MessageSent is the answer to message.send.
+type MessageSent struct {
+	domain.Message
+	// Existing is true when the same message was sent before: nothing was done.
+	Existing bool `json:"existing,omitzero"`
+	// Durability is what the acknowledged message survives.
+	Durability string `json:"durability,omitzero"`
+}
+
+// SendMessage sends a message in the caller's own name. What becomes of it, and
+// where it came from, is not taken over from the request.
+func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, error) {
+	t, err := c.may(ctx, identity.Create, p.Context, "message")
+	if err != nil {
+		return MessageSent{}, err
+	}
+	engine, err := c.post()
+	if err != nil {
+		return MessageSent{}, err
+	}
+	m := p.Message.Letter()
+	m.DstActor = p.DstActor
+	switch {
+	case m.CallerID != 0 && m.CallerID != c.actor:
+		return MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID, c.actor)
+	case p.Peer != "" && m.DstNode != "":
+		return MessageSent{}, domain.Invalidf("peer and dst_node: want one of them")
+	case p.Peer != "" && m.Signature != "":
+		return MessageSent{}, domain.Invalidf("peer: a signed message says where it goes by dst_node")
+	case p.Peer != "":
+		if m.DstNode, err = c.nodeOf(ctx, engine, p.Peer); err != nil {
+			return MessageSent{}, err
+		}
+	}
+	m.CallerID = c.actor
+	existing, err := engine.Send(ctx, p.Context, &m)
+	if err != nil {
+		return MessageSent{}, err
+	}
+	return MessageSent{c.messageView(t, &m, nil).Message, existing, c.api.Info().Durability}, nil
+}
+
+// nodeOf is a node of a peer.
+func (c Caller) nodeOf(ctx context.Context, engine Post, name string) (string, error) {
+	peers, err := engine.Peers(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, p := range peers {
+		if p.Name == name {
+			return p.Nodes[0].Pubkey, nil
+		}
+		names = append(names, p.Name)
+	}
+	near := domain.Nearest(name, names)
+	if near != "" {
+		return "", domain.Invalidf("peer: there is no peer %q; did you mean %q?", name, near)
+	}
+	return "", domain.Invalidf("peer: there is no peer %q; `ramet peer add` makes one known", name)
+}
+
+// MessageView is a message as a caller may see it.
+type MessageView struct {
+	domain.Message
+	// Peer is the name of the other site, "" where that is this one.
+	Peer string `json:"peer,omitzero"`
+	// Results is how its jobs ended, once that is known. A flow counts as one
+	// job without an id.
+	Results []domain.Job `json:"results,omitzero"`
+}
+
+// messageView is the message as the caller may see it. sites are the names of
+// other sites, by node.
+func (c Caller) messageView(t domain.Tenant, m *domain.Message, sites map[string]string) *MessageView {
+	seen := MessageView{Message: *m, Peer: sites[m.DstNode]}
+	if m.Origin != "" {
+		seen.Peer = sites[m.Node]
+	}
+	seen.Job = slices.Clone(m.Job)
+	for i := range seen.Job {
+		seen.Job[i] = *c.view(t, &seen.Job[i])
+	}
+	if seen.Flow != "" && !identity.Permit(t, c.actor, identity.ReadEnv, false) {
+		seen.Flow = Redacted // it may bring an environment
+	}
+	return &seen
+}
+
+// siteNames are the names of the sites of nodes.
+func siteNames(ctx context.Context, engine Post) (map[string]string, error) {
+	peers, err := engine.Peers(ctx)
+	names := map[string]string{}
+	for _, p := range peers {
+		for _, n := range p.Nodes {
+			names[n.Pubkey] = p.Name
+		}
+	}
+	return names, err
+}
+
+// wholeView is the view of a message with the results of its jobs.
+func (c Caller) wholeView(ctx context.Context, engine Post, t domain.Tenant, m *domain.Message) (MessageView, error) {
+	sites, err := siteNames(ctx, engine)
+	if err != nil {
+		return MessageView{}, err
+	}
+	seen := c.messageView(t, m, sites)
+	answer := m
+	if m.MessageType == domain.MessageJob {
+		key, err := domain.ParseMessageKey(m.Answer)
+		if err != nil {
+			return *seen, nil // none yet
+		}
+		if answer, err = engine.Show(ctx, t.ID, key); errors.Is(err, domain.ErrNotFound) {
+			return *seen, nil // it has been cleared away
+		} else if err != nil {
+			return MessageView{}, err
+		}
+	}
+	if answer.MessageType == domain.MessageResult {
+		seen.Results = c.messageView(t, answer, nil).Job
+	}
+	return *seen, nil
+}
+
+// MessageParams name a message.
+type MessageParams struct {
+	Context domain.TenantID  `json:"-" path:"context"`
+	Caller  domain.ActorID   `json:"-" path:"caller"`
+	ID      domain.MessageID `json:"-" path:"id"`
+}
+
+// Key names the message within its context.
+func (p MessageParams) Key() domain.MessageKey {
+	return domain.MessageKey{Caller: p.Caller, ID: p.ID}
+}
+
+// mayMessage asks for the right to read a message.
+func (c Caller) mayMessage(ctx context.Context, p MessageParams) (domain.Tenant, Post, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, p.Key().String())
+	if err != nil {
+		return t, nil, err
+	}
+	engine, err := c.post()
+	return t, engine, err
+}
+
+// ShowMessage reads one message.
+func (c Caller) ShowMessage(ctx context.Context, p MessageParams) (MessageView, error) {
+	t, engine, err := c.mayMessage(ctx, p)
+	if err != nil {
+		return MessageView{}, err
+	}
+	m, err := engine.Show(ctx, p.Context, p.Key())
+	if err != nil {
+		return MessageView{}, err
+	}
+	return c.wholeView(ctx, engine, t, m)
+}
+
+// ExplainMessage says where a message is and what moves it on.
+func (c Caller) ExplainMessage(ctx context.Context, p MessageParams) (post.Explanation, error) {
+	_, engine, err := c.mayMessage(ctx, p)
+	if err != nil {
+		return post.Explanation{}, err
+	}
+	return engine.Explain(ctx, p.Context, p.Key())
+}
+
+// WaitMessageParams are those of message.wait.
+type WaitMessageParams struct {
+	MessageParams
+	// TimeoutMs is how long to wait, up to 60,000. 0: that.
+	TimeoutMs int64 `json:"-" query:"timeout_ms"`
+}
+
+// WaitMessage waits for a message's end for a while, and returns it as it
+// stands then.
+func (c Caller) WaitMessage(ctx context.Context, p WaitMessageParams) (MessageView, error) {
+	t, engine, err := c.mayMessage(ctx, p.MessageParams)
+	if err != nil {
+		return MessageView{}, err
+	}
+	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
+	if most < 0 || most > waitMost {
+		return MessageView{}, domain.Invalidf("timeout_ms %d: want 0 to %d", p.TimeoutMs, waitMost.Milliseconds())
+	}
+	waiting, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	m, err := engine.Wait(waiting, p.Context, p.Key())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		m, err = engine.Show(ctx, p.Context, p.Key())
+	}
+	if err != nil {
+		return MessageView{}, err
+	}
+	return c.wholeView(ctx, engine, t, m)
+}
+
+// ListMessagesParams are those of message.list. Empty filters do not filter.
+type ListMessagesParams struct {
+	Context domain.TenantID      `json:"-" path:"context"`
+	Status  domain.MessageStatus `json:"-" query:"status"`
+	Type    domain.MessageType   `json:"-" query:"type"`
+	Caller  domain.ActorID       `json:"-" query:"caller"`
+	// Box is "sent" or "received".
+	Box string `json:"-" query:"box"`
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+}
+
+// MessageList is a page of messages, without their texts, jobs and logs.
+type MessageList struct {
+	Messages []*MessageView `json:"messages"`
+	Next     string         `json:"next,omitzero"`
+}
+
+// ListMessages lists a page.
+func (c Caller) ListMessages(ctx context.Context, p ListMessagesParams) (MessageList, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, "messages")
+	if err != nil {
+		return MessageList{}, err
+	}
+	engine, err := c.post()
+	if err != nil {
+		return MessageList{}, err
+	}
+	switch {
+	case p.Box != "" && p.Box != "sent" && p.Box != "received":
+		return MessageList{}, domain.Invalidf("box %q: want sent or received", p.Box)
+	case p.Status != "" && !p.Status.Known():
+		return MessageList{}, domain.Invalidf("status %q: want dispatched, acknowledged, processed or error", p.Status)
+	case p.Type != "" && !slices.Contains(domain.MessageTypes, p.Type):
+		return MessageList{}, domain.Invalidf("type %q: want job, chat, mail or result", p.Type)
+	}
+	filter := post.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Sent: p.Box == "sent", Received: p.Box == "received"}
+	for range listRounds {
+		list, next, err := engine.List(ctx, p.Context, filter, p.Cursor)
+		if err != nil {
+			return MessageList{}, err
+		}
+		if next == "" || len(list) > 0 {
+			return c.messageList(ctx, engine, t, list, next)
+		}
+		p.Cursor = next
+	}
+	return MessageList{[]*MessageView{}, p.Cursor}, nil
+}
+
+func (c Caller) messageList(ctx context.Context, engine Post, t domain.Tenant, list []*domain.Message, next string) (MessageList, error) {
+	sites, err := siteNames(ctx, engine)
+	out := MessageList{make([]*MessageView, len(list)), next}
+	for i, m := range list {
+		out.Messages[i] = c.messageView(t, m, sites)
+	}
+	return out, err
+}
+
+// InboxParams are those of inbox.list.
+type InboxParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	// From is how many of the oldest to pass over, Limit how many to return at
+	// the most, up to 200.
+	From  int `json:"-" query:"from"`
+	Limit int `json:"-" query:"limit"`
+}
+
+// ListInbox reads the caller's own inbox, oldest first.
+func (c Caller) ListInbox(ctx context.Context, p InboxParams) (MessageList, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, "inbox")
+	if err != nil {
+		return MessageList{}, err
+	}
+	engine, err := c.post()
+	if err != nil {
+		return MessageList{}, err
+	}
+	list, err := engine.Inbox(ctx, p.Context, c.actor, p.From, p.Limit)
+	if err != nil {
+		return MessageList{}, err
+	}
+	return c.messageList(ctx, engine, t, list, "")
+}
+
+// TakeParams are those of inbox.take.
+type TakeParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	// Key is the message's: "message:12:101".
+	Key string `json:"key"`
+}
+
+// TakeMessage takes a message out of the caller's own inbox.
+func (c Caller) TakeMessage(ctx context.Context, p TakeParams) (MessageView, error) {
+	t, err := c.may(ctx, identity.Read, p.Context, "inbox")
+	if err != nil {
+		return MessageView{}, err
+	}
+	engine, err := c.post()
+	if err != nil {
+		return MessageView{}, err
+	}
+	key, err := domain.ParseMessageKey(p.Key)
+	if err != nil {
+		return MessageView{}, err
+	}
+	m, err := engine.Take(ctx, p.Context, c.actor, key)
+	if err != nil {
+		return MessageView{}, err
+	}
+	return c.wholeView(ctx, engine, t, m)
+}

@@ -1,0 +1,203 @@
+package natsbus
+
+import (
+	"cmp"
+	"crypto/ed25519"
+	"log/slog"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Config is how to open a bus. Key is required, and DataDir unless URL names
+// an external server.
+type Config struct {
+	// URL is "" or "nats:" for a server inside this process, or
+	// nats://host[:4222][,host…][?parameters] for an external one; tls:// with
+	// TLS. Parameters: creds=FILE (log in with it instead of the key), login=none
+	// (for a server that has no log-in: anybody who reaches it can read all
+	// parcels), ca=FILE (who may have signed the server's certificate),
+	// replicas=N (of the mailbox; default 1). Log-in is by key unless the URL
+	// has a user or token.
+	URL string
+	// Key is the node's identity.
+	Key ed25519.PrivateKey
+	// DataDir is the node's folder; the embedded server keeps its mailboxes in
+	// its folder nats.
+	DataDir string
+
+	// Listen is host:port where the embedded server takes other nodes'
+	// connections. Port 0: any. Default: nowhere.
+	Listen string
+	// LeafListen is host:port where it takes the links of other sites.
+	LeafListen string
+	// Leafs are sites that it links to: nats://host[:7422][?key=<key of that
+	// site's node>], tls:// with TLS. A link reaches the node of that key and
+	// the peers that are via it; one link may be without a key, and reaches all
+	// peers that nothing else does.
+	Leafs []string
+	// TLSCert and TLSKey are PEM files for both listeners: with them, they take
+	// TLS only. TLSCA says who may have signed the certificates of the sites in
+	// Leafs. Default: whom the system trusts.
+	TLSCert, TLSKey, TLSCA string
+	// Peers lists the nodes that may connect to the embedded server or be
+	// reached over links. It is asked at each log-in, so it must be quick; call
+	// [Bus.Refresh] when its answer changes. Default: none.
+	Peers func() []Peer
+
+	// SyncAlways has the embedded server sync each parcel to disk before it
+	// says that it has it.
+	SyncAlways bool
+	// MaxAge is how long a parcel waits for its node. Default: 7 days.
+	MaxAge time.Duration
+	// MaxBytes bounds what waits for one node. Default: 256 MiB.
+	MaxBytes int64
+	// MaxParcels bounds the number that wait for one node from one sender.
+	// Default: 100,000.
+	MaxParcels int64
+	// AckWait is after what time a parcel that was received and not done with
+	// comes again. Default: 30s.
+	AckWait time.Duration
+
+	// Logger hears of lost and found connections. Default: none.
+	Logger *slog.Logger
+}
+
+// Peer is another node.
+type Peer struct {
+	// Key is its public key, 64 lower-case hex digits.
+	Key string
+	// Via is the key of the node whose link leads to it, where it is behind
+	// another site's server. Default: it connects itself.
+	Via string
+}
+
+func (c Config) filled() Config {
+	c.MaxAge = cmp.Or(c.MaxAge, 7*24*time.Hour)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 256<<20)
+	c.MaxParcels = cmp.Or(c.MaxParcels, 100_000)
+	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
+	if c.Peers == nil {
+		c.Peers = func() []Peer { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) limits() limits {
+	return limits{age: c.MaxAge, bytes: c.MaxBytes, parcels: c.MaxParcels, ackWait: c.AckWait, replicas: 1}
+}
+
+// remote is an external server, read from a URL.
+type remote struct {
+	servers  string // for the client; may hold a password
+	hosts    string // for people
+	open     bool   // log in with nothing but what servers holds
+	creds    string
+	ca       string
+	replicas int
+}
+
+// parseURL reads Config.URL; nil is the embedded server. No error shows the
+// URL, for it may hold a password.
+//
+// Errors: [domain.ErrInvalid]; those of [domain.FileErrorf].
+func parseURL(text string) (*remote, error) {
+	if text == "" || text == scheme+":" {
+		return nil, nil
+	}
+	// Several hosts are no URL to net/url where they have ports: it reads the
+	// text with the first, and the others are looked at one by one.
+	head, query, _ := strings.Cut(text, "?")
+	kind, hosts, ok := strings.Cut(head, "://")
+	if !ok || (kind != "nats" && kind != "tls") {
+		return nil, domain.Invalidf("NATS URL begins with neither nats:// nor tls://")
+	}
+	r := &remote{replicas: 1}
+	var servers, names []string
+	for host := range strings.SplitSeq(strings.TrimSuffix(hosts, "/"), ",") {
+		u, err := url.Parse(kind + "://" + host)
+		if err != nil || u.Hostname() == "" || u.Path != "" || u.Fragment != "" {
+			return nil, domain.Invalidf("NATS URL: a host is missing or malformed; want nats://host:4222")
+		}
+		servers, names = append(servers, u.String()), append(names, u.Host)
+		r.open = r.open || u.User != nil
+	}
+	r.servers, r.hosts = strings.Join(servers, ","), strings.Join(names, ",")
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, domain.Invalidf("NATS URL: its parameters are malformed")
+	}
+	for name := range q {
+		value := q.Get(name)
+		switch name {
+		case "creds", "ca":
+			if _, err := os.Stat(value); err != nil {
+				return nil, domain.FileErrorf(err, "NATS URL, parameter %s: %v", name, err)
+			}
+		case "login":
+			if value != "none" {
+				return nil, domain.Invalidf("NATS URL, parameter login=%q: known is none", value)
+			}
+			r.open = true
+		case "replicas":
+			if r.replicas, err = strconv.Atoi(value); err != nil || r.replicas < 1 || r.replicas > 5 {
+				return nil, domain.Invalidf("NATS URL, parameter replicas=%q: want 1 to 5", value)
+			}
+		default:
+			return nil, domain.Invalidf("NATS URL has parameter %q; known are ca, creds, login, replicas", name)
+		}
+	}
+	r.creds, r.ca = q.Get("creds"), q.Get("ca")
+	return r, nil
+}
+
+// leaf is a site that we link to.
+type leaf struct {
+	url *url.URL
+	key string // of that site's node; "" for whatever nothing else reaches
+}
+
+// parseLeafs reads Config.Leafs.
+//
+// Errors: [domain.ErrInvalid].
+func parseLeafs(texts []string) ([]leaf, error) {
+	var leafs []leaf
+	keyless := 0
+	for _, text := range texts {
+		u, err := url.Parse(text)
+		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" || u.Path != "" || u.User != nil {
+			// Not shown: it may hold a password that somebody thought it needs.
+			return nil, domain.Invalidf("link to a site: want nats://host:7422 or tls://host:7422, without a password")
+		}
+		q := u.Query()
+		l := leaf{key: q.Get("key")}
+		for name := range q {
+			if name != "key" {
+				return nil, domain.Invalidf("link to %s has parameter %q; known is key", u.Host, name)
+			}
+		}
+		if q.Has("key") && !validKey(l.key) {
+			return nil, domain.Invalidf("link to %s has key=%q: want 64 lower-case hex digits", u.Host, l.key)
+		}
+		if l.key == "" {
+			keyless++
+		}
+		if u.Port() == "" {
+			u.Host += ":7422"
+		}
+		u.RawQuery = ""
+		l.url = u
+		leafs = append(leafs, l)
+	}
+	if keyless > 1 {
+		return nil, domain.Invalidf("%d links to sites are without a key: only one may be", keyless)
+	}
+	return leafs, nil
+}

@@ -1,0 +1,36 @@
+package natsbus
+
+import (
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// dial connects to an external server, with the node's key or with what the
+// URL names.
+func (r *remote) dial(identity nkeys.KeyPair, log *slog.Logger) (*wire, error) {
+	opts, err := r.login(identity)
+	if err != nil {
+		return nil, err
+	}
+	return dial(r.servers, r.hosts, log, opts...)
+}
+
+func (r *remote) login(identity nkeys.KeyPair) ([]nats.Option, error) {
+	opts := []nats.Option{nats.RetryOnFailedConnect(true)}
+	if r.ca != "" {
+		opts = append(opts, nats.RootCAs(r.ca))
+	}
+	if r.creds != "" {
+		return append(opts, nats.UserCredentials(r.creds)), nil
+	}
+	if r.open {
+		return opts, nil
+	}
+	user, err := identity.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	return append(opts, nats.Nkey(user, identity.Sign)), nil
+}

@@ -1,0 +1,151 @@
+package natsbus_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/bus/bustest"
+	"github.com/ramet-run/ramet/bus/natsbus"
+)
+
+// external starts a NATS server as an operator would, with this configuration.
+func external(t testing.TB, name, config string, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := &server.Options{}
+	if config != "" {
+		if err := o.ProcessConfigString(config); err != nil {
+			t.Fatalf("configuration: %v\n%s", err, config)
+		}
+	}
+	o.ServerName, o.NoLog, o.NoSigs = name, true, true
+	o.Host, o.Port = "127.0.0.1", server.RANDOM_PORT
+	o.JetStream, o.StoreDir = true, t.TempDir()
+	if change != nil {
+		change(o)
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+func ready(t testing.TB, s *server.Server) *server.Server {
+	t.Helper()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+func permit(t testing.TB, p natsbus.Permit) string {
+	t.Helper()
+	for i := range 4 {
+		p.Nodes = append(p.Nodes, public(i))
+	}
+	text, err := natsbus.ServerConfig(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	bustest.Run(t, bustest.Factory{Open: func(t *testing.T) bustest.Network {
+		s := ready(t, external(t, "one", permit(t, natsbus.Permit{}), nil))
+		return bustest.Network{Join: func(t *testing.T, i int) bus.Bus {
+			return open(t, natsbus.Config{Key: key(i), URL: s.ClientURL()})
+		}}
+	}})
+}
+
+// A server without log-in, as a developer starts it.
+func TestOpenServer(t *testing.T) {
+	t.Parallel()
+	bustest.Run(t, bustest.Factory{Open: func(t *testing.T) bustest.Network {
+		s := ready(t, external(t, "one", "", nil))
+		return bustest.Network{Join: func(t *testing.T, i int) bus.Bus {
+			return open(t, natsbus.Config{Key: key(i), URL: s.ClientURL() + "?login=none"})
+		}}
+	}})
+}
+
+func TestExternalNodesAreApart(t *testing.T) {
+	t.Parallel()
+	s := ready(t, external(t, "one", permit(t, natsbus.Permit{}), nil))
+	sender := open(t, natsbus.Config{Key: key(0), URL: s.ClientURL()})
+	victim := open(t, natsbus.Config{Key: key(1), URL: s.ClientURL()})
+	open(t, natsbus.Config{Key: key(3), URL: s.ClientURL()})
+	apart(t, raw(t, s.ClientURL(), 2), sender, victim, nil)
+}
+
+// clusterOf starts three servers that know each other.
+func clusterOf(t testing.TB, config string) []*server.Server {
+	t.Helper()
+	var routes []*url.URL
+	var ports []int
+	for range 3 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: ln.Addr().String()})
+		ln.Close()
+	}
+	var servers []*server.Server
+	for i, port := range ports {
+		servers = append(servers, external(t, fmt.Sprint("s", i), config, func(o *server.Options) {
+			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}
+			o.Routes = routes
+		}))
+	}
+	for _, s := range servers {
+		ready(t, s)
+	}
+	for until := time.Now().Add(20 * time.Second); !slices.ContainsFunc(servers, (*server.Server).JetStreamIsLeader); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the cluster has no leader")
+		}
+	}
+	return servers
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	servers := clusterOf(t, permit(t, natsbus.Permit{Replicas: 3}))
+	var hosts []string
+	for _, s := range servers {
+		hosts = append(hosts, s.Addr().String())
+	}
+	url := "nats://" + strings.Join(hosts, ",") + "?replicas=3"
+	bus0 := open(t, natsbus.Config{Key: key(0), URL: url})
+	bus1 := open(t, natsbus.Config{Key: key(1), URL: url})
+	sendOn(t, bus0, bus1.Self(), "before")
+	if got := bus1.Durability(); got != board.DurableQuorum {
+		t.Errorf("got durability %q, want %q", got, board.DurableQuorum)
+	}
+	// One server ends, whichever; what it held is with the others.
+	servers[0].Shutdown()
+	sendOn(t, bus0, bus1.Self(), "after")
+	for want := map[string]bool{"before": true, "after": true}; len(want) > 0; {
+		p, err := bus1.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Done(t.Context())
+		delete(want, string(p.Body))
+	}
+}

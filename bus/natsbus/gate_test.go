@@ -1,0 +1,352 @@
+package natsbus_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/bus/natsbus"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// identity is a key for NATS to sign with.
+func identity(t *testing.T, k ed25519.PrivateKey) (user string, pair nkeys.KeyPair) {
+	t.Helper()
+	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, k.Seed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err = pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user, pair
+}
+
+// raw connects as node i with nothing of ours in between.
+func raw(t *testing.T, url string, i int) *nats.Conn {
+	t.Helper()
+	user, pair := identity(t, key(i))
+	nc, err := nats.Connect(url, nats.Nkey(user, pair.Sign), nats.NoReconnect(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatalf("connect as node %d: %v", i, err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestLogin(t *testing.T) {
+	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1)})
+	nodes, _ := host.Listening()
+	known, pair := identity(t, key(1))
+	stranger, strange := identity(t, key(9))
+	own, _ := identity(t, key(0))
+	for _, c := range []struct {
+		name string
+		opt  nats.Option
+		ok   bool
+	}{
+		{"a peer", nats.Nkey(known, pair.Sign), true},
+		{"a stranger", nats.Nkey(stranger, strange.Sign), false},
+		{"a stranger with a peer's name", nats.Nkey(known, strange.Sign), false},
+		{"a stranger with the server's own name", nats.Nkey(own, strange.Sign), false},
+		{"a signature of something else", nats.Nkey(known, func([]byte) ([]byte, error) { return pair.Sign([]byte("else")) }), false},
+		{"nobody", nil, false},
+		{"a password", nats.UserInfo("ramet", "secret"), false},
+		{"an empty password", nats.UserInfo("ramet", ""), false},
+		{"a token", nats.Token("secret"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nc, err := nats.Connect("nats://"+nodes, c.opt, nats.NoReconnect())
+			if err == nil {
+				nc.Close()
+			}
+			if ok := err == nil; ok != c.ok {
+				t.Errorf("got %v, want admitted: %t", err, c.ok)
+			}
+		})
+	}
+}
+
+// A node that speaks NATS itself tries what it must not.
+func TestNodesAreApart(t *testing.T) {
+	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2, 3)})
+	nodes, _ := host.Listening()
+	url := "nats://" + nodes
+	victim := open(t, natsbus.Config{Key: key(1), URL: url})
+	open(t, natsbus.Config{Key: key(3), URL: url}) // in whose name it would like to speak
+	evil := raw(t, url, 2)
+
+	apart(t, evil, host, victim, nil)
+}
+
+// apart has node 2, whose connection evil is, try to get at the parcels of the
+// victim (node 1), which the sender sends to it.
+func apart(t *testing.T, evil *nats.Conn, sender, victim *natsbus.Bus, wake func()) {
+	t.Helper()
+	var (
+		mu   sync.Mutex
+		seen []string
+	)
+	spy, err := evil.Subscribe(">", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, m.Subject+" "+string(m.Data))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = evil.Flush()
+	if wake != nil {
+		wake()
+	}
+	const secret = "for the victim only"
+	var want []string
+	for i := range 5 {
+		want = append(want, fmt.Sprint(secret, " ", i))
+		sendOn(t, sender, victim.Self(), want[i])
+	}
+	// The victim holds one, so that there is something to acknowledge.
+	held, err := victim.Receive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	own, other := public(2), public(1)
+	box, ownBox := "parcel-"+other, "parcel-"+own
+	ack := "$JS.ACK." + box + ".node.1.1.1." + fmt.Sprint(time.Now().UnixNano()) + ".0"
+
+	// Asking outright. The spy sees the answers.
+	for subject, body := range map[string]string{
+		"$JS.API.INFO":                               "",
+		"$JS.API.STREAM.NAMES":                       "",
+		"$JS.API.STREAM.LIST":                        "",
+		"$JS.API.STREAM.INFO." + box:                 "",
+		"$JS.API.STREAM.DELETE." + box:               "",
+		"$JS.API.STREAM.PURGE." + box:                "",
+		"$JS.API.STREAM.MSG.GET." + box:              `{"seq":1}`,
+		"$JS.API.DIRECT.GET." + box:                  `{"seq":1}`,
+		"$JS.API.STREAM.MSG.DELETE." + box:           `{"seq":1}`,
+		"$JS.API.STREAM.SNAPSHOT." + box:             `{"deliver_subject":"here"}`,
+		"$JS.API.STREAM.CREATE.mine":                 `{"name":"mine","subjects":["ramet.parcel.*.x"]}`,
+		"$JS.API.STREAM.CREATE.copy":                 `{"name":"copy","mirror":{"name":"` + box + `"}}`,
+		"$JS.API.STREAM.UPDATE." + ownBox:            `{"name":"` + ownBox + `","subjects":["ramet.parcel.>"]}`,
+		"$JS.API.CONSUMER.INFO." + box + ".node":     "",
+		"$JS.API.CONSUMER.NAMES." + box:              "",
+		"$JS.API.CONSUMER.DELETE." + box + ".node":   "",
+		"$JS.API.CONSUMER.CREATE." + box:             `{"stream_name":"` + box + `","config":{"deliver_subject":"here","ack_policy":"explicit"}}`,
+		"$JS.API.CONSUMER.CREATE." + ownBox + ".x":   `{"stream_name":"` + ownBox + `","config":{"name":"x","deliver_subject":"ramet.parcel.` + other + `.x"}}`,
+		"$JS.API.CONSUMER.MSG.NEXT." + box + ".node": "1",
+		ack:                           "+TERM",
+		"$SYS.REQ.SERVER.PING":        "",
+		"$SYS.REQ.ACCOUNT.PING.CONNZ": "",
+		"ramet.parcel." + other + "." + public(3):     "in another's name",
+		"ramet.parcel." + other + "." + other:         "in its own name",
+		"ramet.parcel." + other + "." + public(0):     "in the server's name",
+		"ramet.parcel." + other:                       "in no name",
+		"ramet.parcel." + other + "." + own + ".more": "with more",
+	} {
+		_ = evil.PublishRequest(subject, "answer."+subject, []byte(body))
+	}
+	// Having the server answer where it does harm: the answers to a send and to
+	// a fetch go to subjects that the asker names.
+	self := "ramet.parcel." + own + "." + own
+	for _, target := range []string{
+		"$JS.API.STREAM.DELETE." + box, "$JS.API.STREAM.PURGE." + box, "$JS.API.CONSUMER.DELETE." + box + ".node",
+		"ramet.parcel." + other + "." + public(3), "ramet.parcel." + other + "." + public(0), ack,
+	} {
+		for _, body := range []string{"", "{}", "+TERM", "forged"} {
+			_ = evil.PublishRequest("ramet.parcel."+other+"."+own, target, nil)
+			_ = evil.Publish(self, []byte(body))
+			_ = evil.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+ownBox+".node", target, []byte("1"))
+			_ = evil.PublishRequest(self, target, []byte(body))
+		}
+	}
+	_ = evil.Flush()
+	if err := held.Done(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	// All is there, and whose name it bears it is from. Node 2 may write to the
+	// victim, so what it wrote itself may be there too.
+	sendOn(t, sender, victim.Self(), "the last")
+	want = append(want, "the last")
+	got := []string{string(held.Body)}
+	for !slices.Contains(got, "the last") {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		p, err := victim.Receive(ctx)
+		cancel()
+		if err != nil {
+			t.Fatalf("got %q, then %v; want %q", got, err, want)
+		}
+		_ = p.Done(t.Context())
+		switch p.From {
+		case sender.Self():
+			got = append(got, string(p.Body))
+		case domain.Address("nats:" + own):
+		default:
+			t.Errorf("got %q in the name of %s", p.Body, p.From)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the victim got %q, want %q", got, want)
+	}
+	_ = spy.Unsubscribe()
+	_ = evil.Flush()
+	mu.Lock()
+	defer mu.Unlock()
+	answers := 0
+	for _, s := range seen {
+		if strings.Contains(s, secret) {
+			t.Errorf("node 2 saw %q", s)
+		}
+		if !strings.HasPrefix(s, "answer.") {
+			continue
+		}
+		answers++
+		// In its own account it may do as it likes; of the victim's mailbox it
+		// must see neither that it is there nor what is in it.
+		subject, answer, _ := strings.Cut(s, " ")
+		if strings.Contains(subject, other) && strings.Contains(answer, "stream") && !strings.Contains(answer, `"error"`) {
+			t.Errorf("%s: %s", subject, answer)
+		}
+	}
+	if answers == 0 {
+		t.Error("nothing was answered: the test cannot tell")
+	}
+}
+
+// sendOn sends until the bus takes it.
+func sendOn(t *testing.T, from bus.Bus, to domain.Address, body string) {
+	t.Helper()
+	until := time.Now().Add(20 * time.Second)
+	for {
+		err := from.Send(t.Context(), to, []byte(body))
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, domain.ErrUnavailable) || time.Now().After(until) {
+			t.Fatalf("send: %v", err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A site that runs a NATS server of its own making tries the same over a link.
+func TestSitesAreApart(t *testing.T) {
+	list := []natsbus.Peer{{Key: public(1)}, {Key: public(2)}, {Key: public(3)}}
+	host := open(t, natsbus.Config{
+		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
+		Peers: func() []natsbus.Peer { return list },
+	})
+	nodes, leafs := host.Listening()
+	victim := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
+
+	evil := site(t, leafs, 2)
+	apart(t, evil, host, victim, func() {
+		// The link stands when a parcel passes.
+		for until := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			_, err := evil.Request("ramet.parcel."+public(0)+"."+public(2), []byte("hello"), time.Second)
+			if err == nil {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("the link does not stand: %v", err)
+			}
+		}
+	})
+}
+
+// site is a plain NATS server without any rules, that links to another as node
+// i.
+func site(t *testing.T, leafs string, i int) *nats.Conn {
+	t.Helper()
+	_, pair := identity(t, key(i))
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: "evil", DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		LeafNode: server.LeafNodeOpts{Remotes: []*server.RemoteLeafOpts{{
+			URLs: []*url.URL{{Scheme: "nats", Host: leafs}}, Nkey: string(seed),
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(5 * time.Second) {
+		t.Fatal("no server")
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestRefresh(t *testing.T) {
+	var (
+		mu   sync.Mutex
+		list = peers(1)()
+	)
+	set := func(l []natsbus.Peer) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = l
+	}
+	host := open(t, natsbus.Config{
+		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
+		Peers: func() []natsbus.Peer {
+			mu.Lock()
+			defer mu.Unlock()
+			return list
+		},
+	})
+	nodes, leafs := host.Listening()
+	one := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
+	two := open(t, natsbus.Config{Key: key(2), URL: "nats://" + nodes})
+	three := open(t, natsbus.Config{
+		Key: key(3), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0),
+	})
+	works := func(b *natsbus.Bus) bool { return b.Send(t.Context(), host.Self(), []byte("x")) == nil }
+	becomes := func(b *natsbus.Bus, want bool) {
+		t.Helper()
+		for until := time.Now().Add(20 * time.Second); works(b) != want; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%s can send: got %t, want %t", b.Self(), !want, want)
+			}
+		}
+	}
+	becomes(one, true)
+	for _, b := range []*natsbus.Bus{two, three} {
+		if works(b) {
+			t.Fatalf("%s can send though it is no peer", b.Self())
+		}
+	}
+	set(peers(2, 3)())
+	host.Refresh()
+	becomes(one, false)
+	becomes(two, true)
+	becomes(three, true)
+	set(nil)
+	host.Refresh()
+	becomes(two, false)
+	becomes(three, false)
+}

@@ -1,0 +1,305 @@
+package natsbus
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// maxPayload is what our servers take: the largest parcel and what NATS may
+// put before it.
+const maxPayload = bus.MaxParcel + 64<<10
+
+// host is the embedded server.
+type host struct {
+	key    string // this node's
+	cfg    Config
+	log    *slog.Logger
+	server *server.Server
+	opts   *server.Options
+	lock   *folderLock
+	secret string        // logs our own connections in
+	ready  chan struct{} // closed when log-ins may be answered
+	seldom seldom        // of what others make us say
+
+	office *wire // our connection to the exchange
+	own    *wire // to the account of this node
+
+	refused lately // log-ins
+
+	joining sync.Mutex // one newcomer at a time; taken before mu
+
+	mu     sync.Mutex
+	local  map[string]bool   // whose account is here
+	relays map[string]*relay // of links to sites, by account
+}
+
+// startHost starts the embedded server and makes this node's mailbox.
+func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error) {
+	if cfg.DataDir == "" {
+		return nil, domain.Invalidf("the embedded NATS server needs a data folder")
+	}
+	leafs, err := parseLeafs(cfg.Leafs)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{
+		key: key, cfg: cfg, log: cfg.Logger, secret: rand.Text(),
+		ready: make(chan struct{}), local: map[string]bool{}, relays: map[string]*relay{},
+	}
+	if h.opts, err = h.options(leafs); err != nil {
+		return nil, err
+	}
+	if h.lock, err = lockFolder(h.opts.StoreDir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	if h.server, err = server.NewServer(h.opts); err != nil {
+		return nil, domain.Invalidf("embedded NATS server: %v", err)
+	}
+	logger := &serverLog{log: h.log, seldom: &h.seldom}
+	h.server.SetLoggerV2(logger, false, false, false)
+	h.server.Start()
+	for began := time.Now(); !h.server.ReadyForConnections(answerTime / 100); {
+		if text := logger.worst(); text != "" || time.Since(began) > answerTime {
+			return nil, domain.Unavailablef("embedded NATS server did not start: %s", text)
+		}
+	}
+	if err := h.enter(ctx); err != nil {
+		return nil, domain.Unavailablef("embedded NATS server: %s", words(err))
+	}
+	for i, l := range leafs {
+		if err := h.link(leafAccount(i), l.key); err != nil {
+			return nil, domain.Unavailablef("embedded NATS server: %s", words(err))
+		}
+	}
+	close(h.ready)
+	h.refresh()
+	return h, nil
+}
+
+// leafAccount is where the i-th of Config.Leafs ends.
+func leafAccount(i int) string { return "leaf-" + strconv.Itoa(i) }
+
+func (h *host) options(leafs []leaf) (*server.Options, error) {
+	o := &server.Options{
+		// Names of servers that are joined must differ.
+		ServerName: h.key,
+		DontListen: true,
+		NoSigs:     true,
+		MaxPayload: maxPayload,
+		JetStream:  true,
+		StoreDir:   filepath.Join(h.cfg.DataDir, "nats"),
+		// Each mailbox has its own limits. The server's guess from the free
+		// disk would refuse the next node's once their sum is over it.
+		JetStreamMaxStore:          1 << 50,
+		JetStreamMaxMemory:         64 << 20,
+		SyncAlways:                 h.cfg.SyncAlways,
+		AuthTimeout:                answerTime.Seconds(),
+		AlwaysEnableNonce:          true,
+		CustomClientAuthentication: gate{h},
+		DisableJetStreamBanner:     true,
+		Accounts:                   []*server.Account{server.NewAccount(exchange)},
+	}
+	serve, dial, err := h.tls()
+	if err != nil {
+		return nil, err
+	}
+	if h.cfg.Listen != "" {
+		if o.Host, o.Port, err = hostPort(h.cfg.Listen); err != nil {
+			return nil, err
+		}
+		o.DontListen, o.TLSConfig, o.TLSTimeout = false, serve, answerTime.Seconds()
+	}
+	if h.cfg.LeafListen != "" {
+		if o.LeafNode.Host, o.LeafNode.Port, err = hostPort(h.cfg.LeafListen); err != nil {
+			return nil, err
+		}
+		o.LeafNode.TLSConfig = serve
+		o.LeafNode.NoAdvertise = true
+	}
+	o.LeafNode.AuthTimeout, o.LeafNode.TLSTimeout = answerTime.Seconds(), answerTime.Seconds()
+	o.LeafNode.ReconnectInterval = time.Second / 2
+	identity, err := pair(h.cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := identity.Seed()
+	if err != nil {
+		return nil, domain.Invalidf("key: %v", err)
+	}
+	for i, l := range leafs {
+		o.Accounts = append(o.Accounts, server.NewAccount(leafAccount(i)))
+		r := &server.RemoteLeafOpts{
+			LocalAccount: leafAccount(i), URLs: []*url.URL{l.url}, Nkey: string(seed),
+			IgnoreDiscoveredServers: true,
+		}
+		if l.url.Scheme == "tls" {
+			r.TLS, r.TLSConfig, r.TLSTimeout = true, dial, answerTime.Seconds()
+		}
+		o.LeafNode.Remotes = append(o.LeafNode.Remotes, r)
+	}
+	return o, nil
+}
+
+// tls reads the files for listeners and for links; both are nil without.
+func (h *host) tls() (serve, dial *tls.Config, err error) {
+	cert, key, ca := h.cfg.TLSCert, h.cfg.TLSKey, h.cfg.TLSCA
+	if (cert == "") != (key == "") {
+		return nil, nil, domain.Invalidf("TLS needs a certificate and its key: give both or none")
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, nil, domain.FileErrorf(err, "TLS certificate %q with key %q: %v", cert, key, err)
+		}
+		serve = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	dial = &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, nil, domain.FileErrorf(err, "TLS authority %q: %v", ca, err)
+		}
+		dial.RootCAs = x509.NewCertPool()
+		if !dial.RootCAs.AppendCertsFromPEM(text) {
+			return nil, nil, domain.Invalidf("TLS authority %q holds no certificate", ca)
+		}
+	}
+	return serve, dial, nil
+}
+
+// hostPort reads where to listen, as NATS wants it.
+func hostPort(text string) (string, int, error) {
+	name, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, domain.Invalidf("listen at %q: want host:port", text)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", 0, domain.Invalidf("listen at %q: want a port of 0 to 65535", text)
+	}
+	if n == 0 {
+		return name, server.RANDOM_PORT, nil
+	}
+	return name, int(n), nil
+}
+
+// enter makes the accounts of this node and of those that were here before, and
+// connects us.
+func (h *host) enter(ctx context.Context) (err error) {
+	a, err := h.server.LookupAccount(exchange)
+	if err != nil {
+		return err
+	}
+	if err := a.AddServiceExport(exchangeMaps, nil); err != nil {
+		return err
+	}
+	if err := a.AddMapping(exchangeMaps, exchangeMapsTo); err != nil {
+		return err
+	}
+	if h.office, err = h.dial(exchange); err != nil {
+		return err
+	}
+	if _, err := h.lodge(h.key); err != nil {
+		return err
+	}
+	// So that parcels for them are taken before they are back.
+	known, err := os.ReadDir(filepath.Join(h.opts.StoreDir, server.JetStreamStoreDir))
+	if err != nil {
+		return err
+	}
+	for _, dir := range known {
+		if key, ok := strings.CutPrefix(dir.Name(), nodePrefix); ok && validKey(key) && h.peer(key) {
+			if _, err := h.lodge(key); err != nil {
+				return err
+			}
+		}
+	}
+	if h.own, err = h.dial(nodeAccount(h.key)); err != nil {
+		return err
+	}
+	js, err := jetstream.New(h.own.nc)
+	if err != nil {
+		return err
+	}
+	// Nobody but us can have fetched from our mailbox yet. What an earlier
+	// process had and did not acknowledge, a new consumer gets at once; the old
+	// one would wait until AckWait is over.
+	err = js.DeleteConsumer(ctx, mailbox(h.key), consumerName)
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	_, err = findMailbox(ctx, js, h.key, h.cfg.limits())
+	return err
+}
+
+// dial connects us to one of our own accounts.
+func (h *host) dial(account string) (*wire, error) {
+	return dial("", embedded, h.log.With("account", account), nats.InProcessServer(h.server), nats.UserInfo(account, h.secret))
+}
+
+// peer says whether a node may connect.
+func (h *host) peer(key string) bool {
+	return key == h.key || slices.ContainsFunc(h.cfg.Peers(), func(p Peer) bool { return p.Key == key })
+}
+
+// refresh looks at the list of peers again.
+func (h *host) refresh() {
+	h.settle()
+	h.expel()
+}
+
+func (h *host) listening() (nodes, sites string) {
+	if h.cfg.Listen != "" {
+		nodes = h.server.Addr().String()
+	}
+	if h.cfg.LeafListen != "" {
+		sites = net.JoinHostPort(h.opts.LeafNode.Host, strconv.Itoa(h.opts.LeafNode.Port))
+	}
+	return nodes, sites
+}
+
+// close ends the server and whatever of it had begun.
+func (h *host) close() {
+	h.mu.Lock()
+	relays := h.relays
+	h.relays = map[string]*relay{}
+	h.mu.Unlock()
+	for _, r := range relays {
+		r.close()
+	}
+	for _, w := range []*wire{h.own, h.office} {
+		if w != nil {
+			w.close()
+		}
+	}
+	if h.server != nil {
+		h.server.Shutdown()
+		h.server.WaitForShutdown()
+	}
+	h.lock.release()
+}

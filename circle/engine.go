@@ -1,0 +1,99 @@
+package circle
+
+import (
+	"cmp"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
+)
+
+// Config holds what all nodes of a board should agree on.
+type Config struct {
+	// Logger takes what a person running it should know. Default: none.
+	Logger *slog.Logger
+	// MaxLosses is how many leases of a task may run out before it ends in
+	// error. Default: 5.
+	MaxLosses int
+	// Timeout bounds the run of a script. Default: 1h.
+	Timeout time.Duration
+	// ReplyExpiry is how long a reply queue stays after the last reply, for
+	// clients that are gone. Default: 5min.
+	ReplyExpiry time.Duration
+	// Retention is how long ended tasks stay. Default: 24h.
+	Retention time.Duration
+	// Refuse returns an error where no tasks may be submitted in a context.
+	// Default: they may.
+	Refuse func(domain.TenantID) error
+}
+
+// Engine is what can be done with the circles of one board. It is safe for
+// concurrent use.
+type Engine struct {
+	board board.Board
+	cfg   Config
+	log   *slog.Logger
+	// announced are the place of each circle known to be in layout.Circles.
+	announced sync.Map
+
+	mu      sync.Mutex
+	workers map[*Worker]struct{} // those in this process, for what is deleted
+}
+
+// place names a circle across contexts.
+type place struct {
+	space  board.Space
+	circle string
+}
+
+// New returns the circles of b.
+func New(b board.Board, cfg Config) *Engine {
+	cfg.MaxLosses = cmp.Or(cfg.MaxLosses, domain.DefaultLosses)
+	cfg.Timeout = cmp.Or(cfg.Timeout, domain.DefaultTimeout*time.Second)
+	cfg.ReplyExpiry = cmp.Or(cfg.ReplyExpiry, 5*time.Minute)
+	cfg.Retention = cmp.Or(cfg.Retention, 24*time.Hour)
+	if cfg.Refuse == nil {
+		cfg.Refuse = func(domain.TenantID) error { return nil }
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, workers: map[*Worker]struct{}{}}
+}
+
+// join makes a worker known until the returned function is called.
+func (e *Engine) join(w *Worker) (leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.workers[w] = struct{}{}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.workers, w)
+	}
+}
+
+// stopHere stops a task if it runs in this process.
+func (e *Engine) stopHere(space board.Space, key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for w := range e.workers {
+		for _, x := range w.inHand() {
+			if x.claimed.Space == space && x.claimed.Item == key {
+				x.cancel(script.ErrLost)
+			}
+		}
+	}
+}
+
+// number is n as a record has it: "" where it is not set.
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

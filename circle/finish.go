@@ -1,0 +1,223 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// fate is what becomes of a task after a run.
+type fate int
+
+const (
+	ended     fate = iota // its status says how
+	givenBack             // to its circle, before what has not begun
+	dropped               // it is no task
+	lost                  // it is no longer ours: nothing is written
+)
+
+// ending is what a run ends with.
+type ending struct {
+	fate   fate
+	status domain.TaskStatus
+	text   string // the output, the error, or why
+}
+
+// maxErrorText bounds what a record says of an error, in bytes.
+const maxErrorText = 4 << 10
+
+// failed is the end of a task that went wrong.
+func failed(text string) ending {
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return ending{status: domain.TaskError, text: text}
+}
+
+// batch is what a run's end changes; only the holder of the lease can commit it.
+func (x *run) batch(n ending) board.Batch {
+	item := x.claimed.Item
+	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 6)}
+	b.Held(item, x.w.cfg.Owner, x.claimed.Token).Release(item)
+	switch n.fate {
+	case givenBack:
+		requeue(&b, x.task, x.lane.list, time.Now())
+	case dropped:
+		// Its writer may be slow, rather than none. What the claim has written is
+		// taken back: if that is all there is, nothing is left.
+		b.Equal(item, layout.TaskScript, "")
+		b.Unset(item, layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskAttempt, layout.TaskLosses)
+	default:
+		x.w.e.end(&b, x.task, n, time.Now())
+	}
+	return b
+}
+
+// requeue puts a task back where it goes first.
+func requeue(b *board.Batch, t *domain.Task, list string, now time.Time) {
+	b.Set(layout.Task(t.ID), statusField(domain.TaskPending), updatedField(now))
+	b.PushRight(list, t.ID)
+}
+
+func statusField(s domain.TaskStatus) board.Field {
+	return board.Field{Name: layout.TaskStatus, Value: string(s)}
+}
+
+func updatedField(now time.Time) board.Field {
+	return board.Field{Name: layout.TaskUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)}
+}
+
+func lossesField(n int) board.Field {
+	return board.Field{Name: layout.TaskLosses, Value: strconv.Itoa(n)}
+}
+
+// end adds to b all that the end of a task means. The caller adds guards that
+// make it the only one.
+func (e *Engine) end(b *board.Batch, t *domain.Task, n ending, now time.Time) {
+	key := layout.Task(t.ID)
+	word, stale := layout.TaskOutput, t.Error
+	if n.status == domain.TaskError {
+		word, stale = layout.TaskError, t.Output
+	}
+	b.Set(key, statusField(n.status), updatedField(now), board.Field{Name: word, Value: n.text})
+	if stale != "" { // of an earlier life
+		b.Unset(key, layout.StaleTaskFields(n.status)...)
+	}
+	b.Expire(key, e.cfg.Retention)
+	if t.Circle != "" {
+		b.Settle(key)
+	}
+	e.reply(b, t, n)
+}
+
+// reply tells the client. The list expires, in case nobody fetches it.
+func (e *Engine) reply(b *board.Batch, t *domain.Task, n ending) {
+	switch {
+	case t.ReplyToQueue == "":
+		return
+	case !layout.IsReply(t.ReplyToQueue):
+		e.log.Warn("no reply sent: the list is no client's own", "task", t.ID, "context", uint32(b.Space), "reply_to_queue", t.ReplyToQueue)
+		return
+	}
+	told := domain.Task{ID: t.ID, Status: n.status, ClientRPCID: t.ClientRPCID}
+	if n.status == domain.TaskCompleted {
+		told.Output = n.text
+	} else {
+		told.Error = n.text
+	}
+	b.PushLeft(t.ReplyToQueue, layout.EncodeReply(&told)).Expire(t.ReplyToQueue, e.cfg.ReplyExpiry)
+}
+
+// finishers is how many loops commit the ends of runs: while one waits for the
+// disk, the other gathers the next.
+const finishers = 2
+
+// end is a batch that ends a run.
+type end struct {
+	x     *run
+	batch board.Batch
+	what  ending
+}
+
+// endLoop commits the ends of runs, all that are ready at once.
+func (w *Worker) endLoop(ctx context.Context) {
+	for f := range w.ends {
+		group := append(make([]end, 0, 16), f)
+	more:
+		for len(group) < maxClaim {
+			select {
+			case f, open := <-w.ends:
+				if !open {
+					break more
+				}
+				group = append(group, f)
+			default:
+				break more
+			}
+		}
+		w.finish(ctx, group)
+	}
+}
+
+func (w *Worker) finish(ctx context.Context, group []end) {
+	batches := make([]board.Batch, len(group))
+	for i := range group {
+		batches[i] = group[i].batch
+	}
+	freed := map[*lane]int{}
+	for i, err := range w.e.board.CommitEach(ctx, batches) {
+		f := group[i]
+		if err != nil && !settled(err) {
+			// The slow way, beside the loop: it may take until the board is back.
+			go f.again(ctx, err)
+			continue
+		}
+		f.x.close(f.what, err)
+		freed[f.x.lane]++
+	}
+	for l, n := range freed {
+		l.giveSlots(n)
+	}
+}
+
+// settled reports whether err means that there is nothing left to do: the
+// lease is no longer ours.
+func settled(err error) bool {
+	var g *board.GuardError
+	return errors.As(err, &g) && g.Guard.Kind == board.GuardHeld
+}
+
+const (
+	// againMin and againMax bound the pause between two tries.
+	againMin = 100 * time.Millisecond
+	againMax = 5 * time.Second
+)
+
+// again tries until the end of the run is written or the lease is no longer
+// ours.
+func (f end) again(ctx context.Context, err error) {
+	unsure := false // an answer was lost
+	for try := 0; err != nil && !settled(err) && ctx.Err() == nil; try++ {
+		switch {
+		case errors.Is(err, domain.ErrConflict): // a script was written after all
+			f.what = ending{fate: givenBack, text: "written late"}
+		case errors.Is(err, domain.ErrInvalid):
+			f.refused(err)
+		default:
+			unsure = true
+			pause(ctx, min(againMin<<min(try, 6), againMax))
+		}
+		f.batch = f.x.batch(f.what)
+		err = f.x.w.e.board.Commit(ctx, f.batch)
+	}
+	if unsure && settled(err) && f.x.applied(ctx) {
+		err = nil
+	}
+	f.x.lane.giveSlots(1)
+	f.x.close(f.what, err)
+}
+
+// refused deals with an end that the board refuses for good: first without the
+// reply, whose list may be something else, then without what the script gave.
+func (f *end) refused(err error) {
+	x := f.x
+	if x.task.ReplyToQueue != "" {
+		x.w.log.Warn("no reply sent", "task", x.task.ID, "context", uint32(x.claimed.Space), "reply_to_queue", x.task.ReplyToQueue, "err", err)
+		x.task.ReplyToQueue = ""
+		return
+	}
+	f.what = failed("its end could not be written: " + err.Error())
+}
+
+// applied tells whether the commit whose answer was lost is what ended our
+// lease.
+func (x *run) applied(ctx context.Context) bool {
+	t, err := x.w.e.Show(ctx, domain.TenantID(x.claimed.Space), x.task.ID)
+	return err == nil && t.Attempt == x.claimed.Token && t.LeaseOwner == ""
+}

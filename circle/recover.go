@@ -1,0 +1,72 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// RecoverLease brings back a task whose lease has run out: its worker is dead,
+// paused or cut off. It goes before what has not begun, and ends in error once
+// it has lost too many workers. It reports whether the lease is one of a task.
+func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, err error) {
+	id, ours := layout.ParseTask(l.Item)
+	if !ours {
+		return false, nil
+	}
+	err = e.recover(ctx, l, id)
+	if errors.Is(err, domain.ErrConflict) {
+		err = nil // renewed, finished, or another node was first
+	}
+	return true, err
+}
+
+func (e *Engine) recover(ctx context.Context, l board.Lease, id string) error {
+	recs, err := e.board.Get(ctx, l.Space, l.Item)
+	if err != nil {
+		return err
+	}
+	t, list := layout.DecodeTask(id, recs[0]), listOf(recs[0])
+	now := time.Now()
+	b := board.Batch{Space: l.Space}
+	b.Lapsed(l.Item, l.Token).Release(l.Item)
+	if recs[0] == nil || t.Final() || list == "" {
+		return e.board.Commit(ctx, b)
+	}
+	b.Equal(l.Item, layout.TaskStatus, string(t.Status))
+	b.Set(l.Item, lossesField(t.Losses+1))
+	e.backOrEnd(&b, t, list, fmt.Sprintf("the worker was lost %d times, last %s; does the script kill its node?", t.Losses+1, l.Owner), now)
+	if err := e.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	e.log.Warn("lease of a task ran out", "task", id, "context", uint32(l.Space), "owner", l.Owner, "losses", t.Losses+1)
+	return nil
+}
+
+// backOrEnd puts a task back that was lost once more, or ends it when that was
+// once too often.
+func (e *Engine) backOrEnd(b *board.Batch, t *domain.Task, list, text string, now time.Time) {
+	if t.Losses+1 >= e.cfg.MaxLosses {
+		e.end(b, t, failed(text), now)
+		return
+	}
+	requeue(b, t, list, now)
+}
+
+// listOf is the list that a task belongs to: the one it was claimed from, or
+// that of the circle it was submitted to; "" where neither is known.
+func listOf(r board.Record) string {
+	if list := r.Get(layout.TaskQueue); strings.HasPrefix(list, layout.CirclePrefix) {
+		return list
+	}
+	if circle := r.Get(layout.TaskCircle); circle != "" {
+		return layout.Circle(circle)
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+)
+
+// run is one task in the hands of this worker.
+type run struct {
+	w       *Worker
+	lane    *lane
+	claimed board.Claimed
+	task    *domain.Task
+	begun   time.Time
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    func() // tells the worker that nothing of the run is left
+
+	mu    sync.Mutex
+	until time.Time // when the lease runs out
+}
+
+func (x *run) leaseUntil() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.until
+}
+
+func (x *run) renewed(until time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.until = until
+}
+
+// do runs the task and hands its end to the finishers.
+func (x *run) do() {
+	id, _ := layout.ParseTask(x.claimed.Item) // a circle's list has nothing else: see board.Named
+	x.task = layout.DecodeTask(id, x.claimed.Record)
+	n := x.attempt()
+	if n.fate == lost {
+		x.lane.giveSlots(1)
+		x.close(n, nil)
+		return
+	}
+	x.w.ends <- end{x, x.batch(n), n}
+}
+
+// attempt runs the script and says what becomes of the task.
+func (x *run) attempt() ending {
+	if banned, _ := x.w.cfg.Banned(x.lane.circle.Context); banned {
+		return ending{fate: givenBack, text: "banned"}
+	}
+	if err := x.awaitScript(); err != nil {
+		return x.without(err)
+	}
+	limit := x.w.e.cfg.Timeout
+	timer := time.AfterFunc(limit, func() { x.cancel(script.ErrTimeout) })
+	defer timer.Stop()
+	out, err := x.runScript()
+	if err != nil {
+		return failed(fmt.Sprintf("the script could not be run: %v", err))
+	}
+	switch out.Verdict {
+	case script.Succeeded:
+		return ending{status: domain.TaskCompleted, text: out.Value}
+	case script.Stopped:
+		return x.stopped(limit)
+	}
+	return failed(out.Error)
+}
+
+// stopped deals with a run that was told to stop.
+func (x *run) stopped(limit time.Duration) ending {
+	cause := context.Cause(x.ctx)
+	switch {
+	case errors.Is(cause, script.ErrTimeout):
+		return failed(fmt.Sprintf("stopped after %v", limit))
+	case errors.Is(cause, script.ErrCancelled):
+		return failed("cancelled")
+	case errors.Is(cause, script.ErrDraining):
+		return ending{fate: givenBack, text: "the node is going away"}
+	}
+	return ending{fate: lost}
+}
+
+const (
+	// scriptWait is how long a task is waited for whose id was pushed before it
+	// was written; it holds a slot for that long. Some clients do that, and
+	// write within a millisecond.
+	scriptWait = 3 * time.Second
+	// scriptPause is the first pause between two looks; it doubles up to
+	// scriptPauseMost.
+	scriptPause     = time.Millisecond
+	scriptPauseMost = 250 * time.Millisecond
+)
+
+var errUnwritten = errors.New("its id was pushed, but nobody wrote its script")
+
+// awaitScript looks again for a task whose id came before its record.
+//
+// Errors: errUnwritten; the board's.
+func (x *run) awaitScript() error {
+	if layout.HasScript(x.claimed.Record) {
+		return nil
+	}
+	began := time.Now()
+	for wait := scriptPause; time.Since(began) < scriptWait && x.ctx.Err() == nil; wait = min(2*wait, scriptPauseMost) {
+		pause(x.ctx, wait)
+		recs, err := x.w.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+		if err != nil {
+			return err
+		}
+		if layout.HasScript(recs[0]) {
+			x.task = layout.DecodeTask(x.task.ID, recs[0])
+			return nil
+		}
+	}
+	return errUnwritten
+}
+
+// without is what becomes of a task without a script.
+func (x *run) without(err error) ending {
+	switch {
+	case x.ctx.Err() != nil:
+		return x.stopped(0)
+	case errors.Is(err, errUnwritten):
+		return ending{fate: dropped, text: err.Error()}
+	}
+	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "err", err)
+	pause(x.ctx, claimPause)
+	return ending{fate: givenBack, text: err.Error()}
+}
+
+// runScript runs the script. A runtime that panics costs the task, not the node.
+func (x *run) runScript() (out script.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.w.log.Error("runtime panicked", "task", x.task.ID, "context", uint32(x.claimed.Space), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			out, err = script.Outcome{}, fmt.Errorf("the runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", p)
+		}
+	}()
+	return x.w.cfg.Runtime.Run(x.ctx, script.Task{
+		Name: x.claimed.Item, Script: x.task.Script, Context: domain.TenantID(x.claimed.Space), Caller: x.task.CallerID,
+		Attempt: x.claimed.Token, Whole: true, Limits: x.w.cfg.Limits,
+	}, x)
+}
+
+// Log implements [script.Host]: a task has no log of its own.
+func (x *run) Log(stream string, line []byte) {
+	if x.w.log.Enabled(x.ctx, slog.LevelDebug) {
+		x.w.log.Debug("task says", "task", x.task.ID, "context", uint32(x.claimed.Space), "stream", stream, "line", string(line))
+	}
+}
+
+// close ends the run on this side.
+func (x *run) close(n ending, err error) {
+	x.cancel(nil)
+	x.w.release(x)
+	switch {
+	case err != nil || n.fate == lost:
+		x.w.log.Warn("end of a task dropped: its lease is lost", "task", x.task.ID, "circle", x.lane.circle.Name,
+			"context", uint32(x.claimed.Space), "attempt", x.claimed.Token, "err", err)
+	case n.fate == dropped:
+		x.w.log.Warn("task dropped", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "why", n.text)
+	case n.fate == ended && x.w.cfg.Observer != nil:
+		x.w.cfg.Observer.TaskEnded(x.lane.circle.Name, n.status, time.Since(x.begun))
+	}
+	x.done()
+}

@@ -1,0 +1,150 @@
+package circle
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+)
+
+// WorkerConfig says which circles a worker serves and how.
+type WorkerConfig struct {
+	// Circles are those it serves. Required.
+	Circles []domain.ServedCircle
+	// Runtime runs the scripts; it is one inside the process. Required.
+	Runtime script.Runtime
+	// Owner is written on leases. It must differ for each life of the process.
+	Owner string
+	// Slots is how many scripts run at once, of all circles together; each gets
+	// its share, one at least, so that none can starve another. Default: what
+	// the runtime says.
+	Slots int
+	// Lease is the length of a lease. Default: 30s.
+	Lease time.Duration
+	// Grace is how long running scripts may go on when the worker is told to
+	// stop; then their tasks go back. Default: 30s.
+	Grace time.Duration
+	// Limits bound every script.
+	Limits script.Limits
+	// May reports whether the worker may take tasks, and returns a channel that
+	// is closed when that changes. What runs goes on. Default: always.
+	May func() (may bool, changed <-chan struct{})
+	// Banned is the same for one context, and counts also for what was taken a
+	// moment ago. Default: never.
+	Banned func(domain.TenantID) (banned bool, changed <-chan struct{})
+	// Observer is told what happens, for metrics. Default: nobody.
+	Observer Observer
+}
+
+// Observer is told what a worker does. Its methods must be quick.
+type Observer interface {
+	// TaskEnded is told of the end of a task, and how long it took from the
+	// lease on.
+	TaskEnded(circle string, status domain.TaskStatus, took time.Duration)
+}
+
+// Worker leases tasks and runs them.
+type Worker struct {
+	e     *Engine
+	cfg   WorkerConfig
+	log   *slog.Logger
+	lanes []*lane
+	// ends carries the batches that end runs. Closed when the last run has
+	// ended.
+	ends chan end
+
+	mu   sync.Mutex
+	held map[*run]struct{}
+}
+
+// NewWorker returns a worker on the engine's board.
+func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	if cfg.May == nil {
+		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
+	}
+	if cfg.Banned == nil {
+		cfg.Banned = func(domain.TenantID) (bool, <-chan struct{}) { return false, nil }
+	}
+	w := &Worker{e: e, cfg: cfg, log: e.log, ends: make(chan end, board.MaxClaim), held: map[*run]struct{}{}}
+	slots := cmp.Or(cfg.Slots, cfg.Runtime.Info().Slots)
+	for _, c := range cfg.Circles {
+		w.lanes = append(w.lanes, newLane(w, c, max(1, slots/len(cfg.Circles))))
+	}
+	return w
+}
+
+// Run leases and runs tasks until ctx ends; then it takes no more, lets running
+// scripts go on for Grace, gives back what has not ended, and returns. It is
+// called once.
+//
+// Errors: [domain.ErrUnavailable] when tasks in hand could not be given back;
+// they go on when their leases have run out.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.e.join(w)()
+	// Work in hand outlives ctx: it is ended by the drain below.
+	hard, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	w.announce(ctx)
+	var lanes, runs, ends, beats sync.WaitGroup
+	for _, l := range w.lanes {
+		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
+	}
+	for range finishers {
+		ends.Go(func() { w.endLoop(hard) })
+	}
+	beat, stopBeat := context.WithCancel(hard)
+	beats.Go(func() { w.heartbeat(beat) })
+
+	lanes.Wait()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runs.Wait()
+		close(w.ends)
+		ends.Wait()
+	}()
+	err := w.drain(done, stop)
+	stopBeat()
+	beats.Wait()
+	return err
+}
+
+// announce lets people see the circles that are served, also empty ones.
+func (w *Worker) announce(ctx context.Context) {
+	for _, c := range w.cfg.Circles {
+		b := board.Batch{Space: layout.SpaceOf(c.Context)}
+		b.Include(layout.Circles, c.Name)
+		if err := w.e.board.Commit(ctx, b); err != nil && ctx.Err() == nil {
+			w.log.Warn("circle not announced; it is served all the same", "circle", c.Name, "context", uint32(c.Context), "err", err)
+		}
+	}
+}
+
+// inHand are the runs that have not ended.
+func (w *Worker) inHand() []*run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*run, 0, len(w.held))
+	for x := range w.held {
+		list = append(list, x)
+	}
+	return list
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

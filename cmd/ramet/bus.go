@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/bus/myceliumbus"
+	"github.com/ramet-run/ramet/bus/natsbus"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// peersEvery is how often a NATS server is told which nodes it may let in.
+const peersEvery = time.Second
+
+// openBuses opens the buses that URLs name. peers lists the nodes of other
+// sites, once the node knows them.
+func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataDir string, peers func() []domain.PeerNode, log *slog.Logger) (list []bus.Bus, err error) {
+	defer func() {
+		if err != nil {
+			closeBuses(list, log)
+			list = nil
+		}
+	}()
+	for _, text := range urls {
+		b, err := openBus(ctx, text, keys, dataDir, peers, log)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, b)
+		if slices.ContainsFunc(list[:len(list)-1], func(o bus.Bus) bool { return o.Scheme() == b.Scheme() }) {
+			return list, domain.Invalidf("two buses of kind %s: one is enough, for it reaches all its network", b.Scheme())
+		}
+	}
+	return list, nil
+}
+
+func closeBuses(list []bus.Bus, log *slog.Logger) {
+	for _, b := range list {
+		if err := b.Close(); err != nil {
+			log.Warn("bus not closed cleanly", "bus", b.Scheme(), "err", err)
+		}
+	}
+}
+
+// openBus opens one bus:
+//
+//	nats:?listen=:4222&leaf_listen=:7422&leaf=nats://host:7422    a server in this process
+//	nats://host:4222, tls://host:4222                             one elsewhere
+//	mycelium:http://127.0.0.1:8989                                a Mycelium daemon
+//
+// Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
+func openBus(ctx context.Context, text string, keys *identity.Keyring, dataDir string, peers func() []domain.PeerNode, log *slog.Logger) (bus.Bus, error) {
+	scheme, rest, _ := strings.Cut(text, ":")
+	switch scheme {
+	case "nats", "tls":
+		cfg := natsbus.Config{URL: text, Key: keys.Node.Private(), DataDir: dataDir, Logger: log, Peers: func() []natsbus.Peer { return natsPeers(peers()) }}
+		if !strings.HasPrefix(rest, "//") {
+			if err := embeddedNATS(&cfg, rest); err != nil {
+				return nil, err
+			}
+		}
+		b, err := natsbus.Open(ctx, cfg)
+		if err != nil {
+			return nil, err // not b: a nil *Bus is no nil bus.Bus
+		}
+		if nodes, sites := b.Listening(); nodes+sites != "" {
+			log.Info("NATS server listens", "nodes", nodes, "sites", sites)
+		}
+		return b, nil
+	case "mycelium":
+		b, err := myceliumbus.Open(ctx, text, myceliumbus.Config{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
+	// Not the whole text: it may hold a password.
+	return nil, domain.Invalidf("bus of kind %q: want nats: (embedded), nats://host:4222, tls://host:4222 or mycelium:http://127.0.0.1:8989", scheme)
+}
+
+// embeddedNATS reads what is said of a server in this process.
+func embeddedNATS(cfg *natsbus.Config, rest string) error {
+	cfg.URL = ""
+	q, err := url.ParseQuery(strings.TrimPrefix(rest, "?"))
+	if err != nil || rest != "" && !strings.HasPrefix(rest, "?") {
+		return domain.Invalidf("bus nats:%s: want nats: with parameters such as ?listen=:4222", rest)
+	}
+	for name, values := range q {
+		switch name {
+		case "listen":
+			cfg.Listen = values[0]
+		case "leaf_listen":
+			cfg.LeafListen = values[0]
+		case "leaf":
+			cfg.Leafs = values
+		case "tls_cert":
+			cfg.TLSCert = values[0]
+		case "tls_key":
+			cfg.TLSKey = values[0]
+		case "tls_ca":
+			cfg.TLSCA = values[0]
+		case "sync":
+			cfg.SyncAlways = values[0] == "always"
+		default:
+			return domain.Invalidf("bus nats: has parameter %q; known are leaf, leaf_listen, listen, sync, tls_ca, tls_cert, tls_key", name)
+		}
+	}
+	return nil
+}
+
+// natsPeers are the nodes that have an address on NATS.
+func natsPeers(nodes []domain.PeerNode) []natsbus.Peer {
+	var list []natsbus.Peer
+	for _, n := range nodes {
+		if slices.ContainsFunc(n.Addresses, func(a domain.Address) bool { return a.Scheme() == "nats" }) {
+			list = append(list, natsbus.Peer{Key: n.Pubkey})
+		}
+	}
+	return list
+}
+
+// refreshPeers lets a NATS server know when there are other peers, from
+// whichever node of the board they were added.
+func (p *parts) refreshPeers(ctx context.Context) error {
+	tick := time.NewTicker(peersEvery)
+	defer tick.Stop()
+	var known []natsbus.Peer
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		now := natsPeers(p.peerNodes())
+		if slices.Equal(now, known) {
+			continue
+		}
+		known = now
+		for _, b := range p.buses {
+			if n, ok := b.(*natsbus.Bus); ok {
+				n.Refresh()
+			}
+		}
+	}
+}
+
+// peerNodes are the nodes of other sites, none before the node stands.
+func (p *parts) peerNodes() []domain.PeerNode {
+	if p.node == nil || p.node.Post == nil {
+		return nil
+	}
+	return p.node.Post.PeerNodes()
+}

@@ -1,0 +1,64 @@
+package domain
+
+import "strings"
+
+// Limits of an entry of the audit log: what is longer is cut.
+const (
+	MaxAuditObject = 255 // bytes of the verb and of the object
+	MaxAuditDetail = 500 // bytes
+)
+
+// AuditOutcome says how something ended that the audit log keeps.
+type AuditOutcome string
+
+// The outcomes.
+const (
+	AuditDone    AuditOutcome = "done"
+	AuditDenied  AuditOutcome = "denied"  // the actor has no right to it
+	AuditRefused AuditOutcome = "refused" // what came in was not believed: a token, a message
+)
+
+// AuditEntry is one line of the audit log: who did something that changes
+// rights or was done by hand, or was kept from doing something. It has no
+// secrets.
+type AuditEntry struct {
+	// AtMs is when, in Unix milliseconds.
+	AtMs int64 `json:"at_ms"`
+	// Actor is who, as far as it was proved; 0 for nobody known.
+	Actor ActorID `json:"actor"`
+	// Verb and Object are what was done to what: "cancel", "job:1:7".
+	Verb   string `json:"verb"`
+	Object string `json:"object"`
+	// Context is where; 0 for what concerns the node.
+	Context TenantID     `json:"context,omitzero"`
+	Outcome AuditOutcome `json:"outcome"`
+	Detail  string       `json:"detail,omitzero"`
+	// Node is the name of the node that saw it.
+	Node string `json:"node,omitzero"`
+	// Count is how many equal ones this line stands for, the last of them at
+	// AtMs. 0 is one.
+	Count int `json:"count,omitzero"`
+}
+
+// Cut returns the entry with texts of strangers cut to size and made readable:
+// no line of it breaks a list or a terminal.
+func (e AuditEntry) Cut() AuditEntry {
+	e.Verb = plainText(e.Verb, MaxAuditObject)
+	e.Object = plainText(e.Object, MaxAuditObject)
+	e.Detail = plainText(e.Detail, MaxAuditDetail)
+	return e
+}
+
+// plainText is s in UTF-8 without control characters, at most n bytes.
+func plainText(s string, n int) string {
+	if len(s) > n {
+		s = s[:n] // a character cut in two is taken away below
+	}
+	s = strings.ToValidUTF8(s, "")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,34 @@
+package domain
+
+import "time"
+
+// NodeSilence is how long a node may say nothing and still count as alive: it
+// says that it is there three times in that time.
+const NodeSilence = 45 * time.Second
+
+// Node is one process, as it says of itself on the board.
+type Node struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitzero"`
+	Host    string `json:"host,omitzero"`
+	// RunnerID is that of its runner.
+	RunnerID RunnerID `json:"runner_id,omitzero"`
+	// Durability is what writes survive that the node acknowledges.
+	Durability string `json:"durability,omitzero"`
+	Labels     Labels `json:"labels,omitzero"`
+	// Circles are those that it serves.
+	Circles []ServedCircle `json:"circles,omitzero"`
+	// Off are the roles that rules of duty have taken from it.
+	Off       []Off `json:"off,omitzero"`
+	StartedMs int64 `json:"started_ms,omitzero"` // Unix milliseconds
+	// SeenMs is when it last said that it is alive; 0 once it has stopped.
+	SeenMs int64 `json:"seen_ms"`
+	// Alive is whether that is not too long ago.
+	Alive bool `json:"alive"`
+}
+
+// Seen returns the node with Alive as it is at now.
+func (n Node) Seen(now time.Time) Node {
+	n.Alive = now.Sub(time.UnixMilli(n.SeenMs)) < NodeSilence
+	return n
+}

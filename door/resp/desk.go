@@ -1,0 +1,395 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// desk is where the clients of one space take turns. Whoever comes while nobody
+// is served leads: it works off all who wait, in waves of one commit each, and
+// hands the lead on. So commands of one space follow each other as they do in
+// Redis, those of many clients share a commit, and nobody races another client
+// of this node for an item.
+type desk struct {
+	door  *Door
+	space board.Space
+
+	mu   sync.Mutex
+	busy bool
+	line []*ask // those who wait, in order
+
+	// Only the leader touches these.
+	sheet   *sheet
+	waiting map[string][]*waiter // those who wait for a key, in order of arrival
+
+	watch watch
+}
+
+// queued is a command that waits for its turn.
+type queued struct {
+	spec *command
+	args []string
+}
+
+// ask is what one client asks of a desk at once: some commands of its pipeline.
+type ask struct {
+	c    *client
+	cmds []queued
+	out  *answer
+	// atomic: they are done in one commit, and answered as one array.
+	atomic bool
+	// unless are conditions without which an atomic ask is not done: WATCH.
+	unless func(*sheet) (changed bool, err error)
+	// wait is set for a command that waits for one of its keys; patient for one
+	// that would, so that it is not answered where there is nothing: then empty
+	// is set.
+	wait           *waiter
+	patient, empty bool
+	// wake names lists that others may have changed; wakeAll says any may be.
+	wake    []string
+	wakeAll bool
+	// forget is a waiter who waits no more.
+	forget *waiter
+
+	next   int  // how many of the commands are done
+	looked bool // those who wait were looked after
+	// turn gets true when the ask is to lead, false when it is done.
+	turn chan bool
+}
+
+func (a *ask) done() bool {
+	return a.next >= len(a.cmds) && a.wake == nil && !a.wakeAll && a.forget == nil
+}
+
+// run does an ask, and returns when it is done.
+func (d *desk) run(a *ask) {
+	d.mu.Lock()
+	d.line = append(d.line, a)
+	if d.busy {
+		d.mu.Unlock()
+		if lead := <-a.turn; !lead {
+			return
+		}
+		d.mu.Lock()
+	}
+	d.busy = true
+	asks := d.line
+	d.line = nil
+	d.mu.Unlock()
+	d.serve(asks)
+	for _, other := range asks {
+		if other != a {
+			other.turn <- false
+		}
+	}
+	d.mu.Lock()
+	if len(d.line) > 0 { // the next one leads
+		d.line[0].turn <- true
+	} else {
+		d.busy = false
+	}
+	d.mu.Unlock()
+}
+
+// Tries of a wave that another node, or the engine, was quicker than.
+const (
+	togetherTries = 3
+	aloneTries    = 100
+)
+
+// serve works asks off.
+func (d *desk) serve(asks []*ask) {
+	tries, alone := 0, false
+	for {
+		w := d.compose(asks, alone)
+		if w.units == 0 {
+			return
+		}
+		err := w.spoilt
+		if err == nil {
+			err = d.commit()
+		}
+		switch {
+		case err == nil:
+			d.door.hub.tell(d.sheet.letters)
+			d.accept(w)
+			tries, alone = 0, false
+			continue
+		case errors.Is(err, domain.ErrConflict) && tries < aloneTries:
+			tries++
+			alone = alone || tries > togetherTries
+		case errors.Is(err, domain.ErrConflict):
+			d.refuse(w, errChanging)
+			tries, alone = 0, false
+			continue
+		case w.units > 1 && (errors.Is(err, domain.ErrInvalid) || w.spoilt != nil):
+			alone = true // whose fault it is shows when each is done alone
+		default:
+			d.refuse(w, err)
+			tries, alone = 0, false
+			continue
+		}
+		w.discard()
+	}
+}
+
+func (d *desk) commit() error {
+	s := d.sheet
+	if len(s.batch.Ops) == 0 && (!s.strict || len(s.batch.Guards) > board.MaxOps) {
+		return nil // what was only looked at needs no guards
+	}
+	if len(s.batch.Ops)+len(s.batch.Guards) == 0 {
+		return nil
+	}
+	return d.door.cfg.Board.Commit(d.door.ctx, d.sheet.batch)
+}
+
+// wave is what goes into one commit, with all that is needed to take it back.
+type wave struct {
+	units  int
+	marks  []mark
+	served []*waiter
+	// waits are those who begin to wait, if the wave is accepted.
+	waits  []*ask
+	spoilt error // a command broke down half way
+}
+
+// mark is where an ask stood before the wave.
+type mark struct {
+	a    *ask
+	next int
+	out  int
+}
+
+// discard takes the answers back.
+func (w *wave) discard() {
+	for _, m := range slices.Backward(w.marks) {
+		m.a.next, m.a.looked = m.next, false
+		if m.a.out != nil {
+			m.a.out.b = m.a.out.b[:m.out]
+		}
+	}
+	for _, s := range w.served {
+		s.out.b = s.out.b[:s.mark]
+	}
+}
+
+// accept makes what a wave did so.
+func (d *desk) accept(w *wave) {
+	for _, s := range w.served {
+		d.leave(s)
+		s.served = true
+		close(s.done)
+	}
+	for _, a := range w.waits {
+		for _, key := range a.wait.keys {
+			d.waiting[key] = append(d.waiting[key], a.wait)
+		}
+		a.wait.waits = true
+	}
+	for _, m := range w.marks {
+		if m.a.looked {
+			m.a.wake, m.a.wakeAll, m.a.forget = nil, false, nil
+		}
+	}
+}
+
+// refuse answers what is in a wave with an error.
+func (d *desk) refuse(w *wave, err error) {
+	reached := make([]int, len(w.marks))
+	for i, m := range w.marks {
+		reached[i] = m.a.next
+	}
+	w.discard()
+	for _, s := range w.served {
+		d.fail(s.out, err)
+	}
+	for i, m := range w.marks {
+		n := reached[i] - m.next
+		if m.a.atomic {
+			n = min(n, 1)
+		}
+		for range n {
+			d.fail(m.a.out, err)
+		}
+		m.a.next = reached[i]
+	}
+	w.waits = nil
+	d.accept(w)
+}
+
+// fail answers with an error, and logs what is not for clients.
+func (d *desk) fail(out *answer, err error) {
+	text, listed := textOf(err)
+	if !listed {
+		d.door.log.LogAttrs(d.door.ctx, slog.LevelError, "command failed", slog.Uint64("context", uint64(d.space)), slog.Any("err", err))
+	}
+	out.fail(text)
+}
+
+// compose does as much as goes into one commit, on a fresh sheet; alone, one
+// command only.
+func (d *desk) compose(asks []*ask, alone bool) *wave {
+	d.sheet.reset(d.door.ctx)
+	w := &wave{}
+	for _, a := range asks {
+		if a.done() {
+			continue
+		}
+		m := mark{a: a, next: a.next}
+		if a.out != nil {
+			m.out = len(a.out.b)
+		}
+		w.marks = append(w.marks, m)
+		more := d.composeAsk(w, a, alone)
+		if !more || w.spoilt != nil || alone && w.units > 0 {
+			break
+		}
+	}
+	return w
+}
+
+// composeAsk does the commands of one ask. more is false when the wave is to be
+// committed before anything else is done.
+func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
+	switch {
+	case a.forget != nil:
+		w.units++
+		d.leave(a.forget)
+		a.looked = true
+		return true
+	case a.wakeAll, a.wake != nil:
+		w.units++
+		keys := a.wake
+		if a.wakeAll {
+			keys = slices.Collect(maps.Keys(d.waiting))
+		}
+		a.looked = d.serveWaiting(w, keys...)
+		return a.looked
+	case a.atomic:
+		return d.composeAtomic(w, a)
+	}
+	for a.next < len(a.cmds) {
+		if d.sheet.full() || w.units > 0 && alone {
+			return false
+		}
+		if !d.composeOne(w, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// composeOne does the next command of an ask. It returns false when that has to
+// wait for a commit.
+func (d *desk) composeOne(w *wave, a *ask) bool {
+	q := a.cmds[a.next]
+	if q.spec.class == pops && len(d.waiting) > 0 && !d.serveWaiting(w, q.spec.keys(q.args)...) {
+		return false // who came first goes first
+	}
+	x := &call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args}
+	from := len(a.out.b)
+	a.empty = false
+	err := d.safely(x, q.spec)
+	if err != nil {
+		a.out.b = a.out.b[:from]
+	}
+	var broke *breakdown
+	switch {
+	case err == nil:
+	case err == errFlush && w.units+len(d.sheet.batch.Ops) > 0:
+		w.units = max(w.units, 1)
+		return false
+	case err == errFlush:
+		d.fail(a.out, errTogether)
+	case err == errBlock && a.wait != nil:
+		w.waits = append(w.waits, a)
+	case err == errBlock && a.patient:
+		a.empty = true
+	case err == errBlock:
+		q.spec.nothing(a.out)
+	case errors.As(err, &broke):
+		w.spoilt = err
+	default:
+		d.fail(a.out, err)
+	}
+	a.next++
+	w.units++
+	return w.spoilt == nil && d.servePushed(w)
+}
+
+// composeAtomic does a whole MULTI.
+func (d *desk) composeAtomic(w *wave, a *ask) bool {
+	if w.units > 0 {
+		return false // on a sheet of its own: all that it reads is guarded
+	}
+	d.sheet.strict = true
+	w.units++
+	a.next = len(a.cmds)
+	if a.unless != nil {
+		changed, err := a.unless(d.sheet)
+		if err != nil {
+			d.fail(a.out, err)
+			return false
+		}
+		if changed {
+			a.out.nullArray()
+			return false
+		}
+	}
+	from := len(a.out.b)
+	a.out.array(len(a.cmds))
+	for _, q := range a.cmds {
+		x := &call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args, multi: true}
+		at := len(a.out.b)
+		err := d.safely(x, q.spec)
+		if err != nil {
+			a.out.b = a.out.b[:at]
+		}
+		var broke *breakdown
+		switch {
+		case err == nil:
+		case err == errFlush:
+			d.fail(a.out, errTogether)
+		case err == errBlock:
+			q.spec.nothing(a.out)
+		case errors.As(err, &broke):
+			w.spoilt = err
+			return false
+		default:
+			d.fail(a.out, err)
+		}
+	}
+	if n := len(d.sheet.batch.Ops); n > 0 && n+len(d.sheet.batch.Guards) > board.MaxOps {
+		d.sheet.reset(d.door.ctx)
+		a.out.b = a.out.b[:from]
+		d.fail(a.out, errBatch)
+		return false
+	}
+	d.servePushed(w)
+	return false
+}
+
+// breakdown is a broken program: nothing of the wave can be trusted.
+type breakdown struct{ what any }
+
+func (b *breakdown) Error() string { return fmt.Sprintf("BUG: %v", b.what) }
+
+// safely does a command; one that panics ends the command and not the node.
+func (d *desk) safely(x *call, spec *command) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			d.door.log.Error("command broke down", "command", spec.name, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+			err = &breakdown{what}
+		}
+	}()
+	return x.do(spec)
+}

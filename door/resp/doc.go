@@ -1,0 +1,2 @@
+// Package resp is the Redis door.
+package resp

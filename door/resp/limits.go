@@ -1,0 +1,78 @@
+package resp
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// This file has every limit of the door. They are judged before anything is
+// allocated for what a client says is to come.
+
+// What one client may send.
+const (
+	maxBulk        = board.MaxField           // bytes of one argument: what a field may hold
+	maxArgs        = 1100                     // of one command: what a batch of the board may do, and some
+	maxCommand     = board.MaxRecord + 64<<10 // bytes of one command's arguments together
+	maxInline      = 64 << 10                 // bytes of a command typed as a line
+	maxQueued      = 1000                     // commands between MULTI and EXEC
+	maxQueuedBytes = maxCommand               // their arguments together
+	maxWatched     = 128                      // keys of one client's WATCH
+	maxChannels    = 1024                     // subscriptions of one client
+	maxName        = 255                      // bytes of a channel, pattern or client's name
+
+	// Who has not said yet who it is may say little: a token has 2 KiB at most.
+	strangerBulk = 4 << 10
+	strangerArgs = 10
+	// strangerTries is how many wrong tokens end a connection.
+	strangerTries = 5
+)
+
+// What a stretch of a pipeline is: commands that are answered together.
+const (
+	stretchCommands = 512
+	stretchBytes    = 256 << 10
+)
+
+// What is answered.
+const (
+	maxAnswer      = 32 << 20 // bytes of one answer
+	maxAnswerItems = 200_000  // items of one answer
+	flushAt        = 64 << 10 // bytes of answers that are sent before more are made
+)
+
+// Times.
+const (
+	authTime    = 10 * time.Second // until a stranger has said who it is
+	commandTime = time.Minute      // from a command's first byte to its last
+	writeTime   = 30 * time.Second // for a client to take what it is sent
+	closeTime   = 5 * time.Second  // for answers under way when the door closes
+	// provenFor is how long a token counts as good without being looked at
+	// again: one that has run out, or whose actor has another key now, ends
+	// within that time.
+	provenFor = time.Minute
+)
+
+// Defaults of [Config].
+const (
+	defaultClients = 1000
+	// defaultMemory bounds what large commands and answers of all clients hold.
+	defaultMemory = 256 << 20
+	// smallBuffer is what each client has anyway; it counts to no budget.
+	smallBuffer = 16 << 10
+)
+
+// budget bounds the bytes of all clients' large buffers together.
+type budget struct{ left atomic.Int64 }
+
+// take reserves n bytes, if there are as many.
+func (b *budget) take(n int) bool {
+	if b.left.Add(-int64(n)) >= 0 {
+		return true
+	}
+	b.left.Add(int64(n))
+	return false
+}
+
+func (b *budget) give(n int) { b.left.Add(int64(n)) }

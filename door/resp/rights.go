@@ -1,0 +1,194 @@
+package resp
+
+import (
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// This file is the table of what may be done with which key: the right that
+// each class of command needs, and the rule that holds beside it. Who has a
+// right is decided in package identity alone.
+
+// class is a kind of command, as rights see it.
+type class uint8
+
+// The classes.
+const (
+	reads   class = iota // HGET LRANGE EXISTS TTL ...
+	writes               // HSET HDEL SET INCR SADD ...: field by field, for hashes of the layout
+	pushes               // LPUSH RPUSH, and where LMOVE puts
+	pops                 // LPOP BRPOP ..., and where LMOVE takes
+	prunes               // LREM LTRIM
+	deletes              // DEL UNLINK GETDEL
+	expires              // EXPIRE PERSIST ...
+	classes              // how many there are
+)
+
+// right is what a class needs on a key: a verb, or the reason why nobody may.
+type right struct {
+	verb identity.Verb
+	no   string
+}
+
+func may(v identity.Verb) right { return right{verb: v} }
+func no(why string) right       { return right{no: why} }
+
+// row is one kind of key.
+type row struct {
+	// prefix begins the keys; exact says that it is the whole key.
+	prefix string
+	exact  bool
+	rights [classes]right
+	// fields say who may write which field; nil: the right of writes is for all.
+	fields *fields
+	// put is asked before fields are written, take before an item is popped,
+	// drop before the key is deleted. Nil: nothing is asked.
+	put  func(*call, *change) error
+	take func(x *call, key, item string) (keep bool, err error)
+	drop func(*call, *leaf) error
+	// secret are fields whose values are hidden from who may not read
+	// environment variables.
+	secret map[string]func(string) string
+}
+
+// fields are a record's fields by who may write them.
+type fields struct {
+	// definition is what its maker writes, with the right maker.
+	maker      identity.Verb
+	definition []string
+	// progress is what who works on it writes, with the right worker.
+	worker   identity.Verb
+	progress []string
+	// ours nobody writes through this door.
+	ours []string
+}
+
+// Reasons.
+const (
+	isHash    = "it is a hash"
+	isList    = "it is a list"
+	oursAlone = "keys that begin with ramet: are written by the node alone"
+	byGrant   = "a context's record is changed by `ramet context grant`, `revoke` and `update`"
+	byActor   = "actors are made and changed by `ramet actor`"
+	bySender  = "the node itself moves messages there"
+	byNode    = "database 0 is written by the node alone; see `ramet actor`, `ramet context` and `ramet duty`"
+	keptLong  = "how long it is kept is the node's to decide: see retention in the config file"
+)
+
+// hashes is a row of hashes.
+func hashes(r row, read, write, del right) row {
+	r.rights = [classes]right{reads: read, writes: write, pushes: no(isHash), pops: no(isHash), prunes: no(isHash), deletes: del, expires: no(keptLong)}
+	return r
+}
+
+// lists is a row of lists.
+func lists(r row, read, push, pop, prune right) row {
+	r.rights = [classes]right{reads: read, writes: no(isList), pushes: push, pops: pop, prunes: prune, deletes: prune, expires: prune}
+	return r
+}
+
+// fixed is a row that may only be read.
+func fixed(r row, read right, why string) row {
+	r.rights = [classes]right{}
+	for c := range r.rights {
+		r.rights[c] = no(why)
+	}
+	r.rights[reads] = read
+	return r
+}
+
+// contextRows are the keys of a context's database; the first that fits counts.
+//
+// Source: part 4 of the design; seed 000, "Permissions & security"; seed 001.
+var contextRows = []row{
+	hashes(row{prefix: "job:", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "flow:", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "message:", fields: &messageFields, put: putMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "runner:", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
+	fixed(row{prefix: "context:"}, may(identity.Read), byGrant),
+	fixed(row{prefix: "actor:"}, may(identity.Read), byActor),
+	lists(row{prefix: "queue:", take: takeJob}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
+	lists(row{prefix: "msg_out", exact: true}, may(identity.Read), may(identity.Finish), may(identity.Delete), may(identity.Delete)),
+	lists(row{prefix: "msg_in", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
+	fixed(row{prefix: "msg_out_coordinator", exact: true}, may(identity.Read), bySender),
+	lists(row{prefix: "rhai_tasks:", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
+	hashes(row{prefix: "rhai_task_details:", fields: &taskFields}, may(identity.Read), right{}, may(identity.Delete)),
+	{prefix: "rhai_reply:", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
+		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
+	fixed(row{prefix: "ramet:"}, may(identity.ReadEnv), oursAlone),
+	{prefix: "", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write), pops: may(identity.Write),
+		prunes: may(identity.Write), deletes: may(identity.Write), expires: may(identity.Write)}},
+}
+
+// nodeRows are those of database 0.
+var nodeRows = []row{
+	fixed(row{prefix: "actor:"}, may(identity.Administrate), byActor), // one's own is for everybody: see client.mayRead
+	fixed(row{prefix: ""}, may(identity.Administrate), byNode),
+}
+
+func (r *row) fits(key string) bool {
+	if r.exact {
+		return key == r.prefix
+	}
+	return strings.HasPrefix(key, r.prefix)
+}
+
+// rowOf is the row of a key.
+func rowOf(space board.Space, key string) *row {
+	rows := contextRows
+	if space == 0 {
+		rows = nodeRows
+	}
+	for i := range rows {
+		if rows[i].fits(key) {
+			return &rows[i]
+		}
+	}
+	panic("BUG: the last row fits every key")
+}
+
+// boardFields are kept by the board itself on whatever is leased.
+var boardFields = []string{board.FieldAttempt, board.FieldOwner, board.FieldQueue, stringField}
+
+var jobFields = fields{
+	maker: identity.Create,
+	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "env_vars", "prerequisites", "dependends", "depends",
+		"created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
+	worker:   identity.Finish,
+	progress: []string{"status", "result", "error", "exit_code", "updated_at"},
+	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "failures", "retried", "runner_id", "cancel", "waits", "unmet", "followers",
+		"log_bytes", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
+		"origin", "message", "routine", "taken_by"},
+}
+
+var flowFields = fields{
+	maker:      identity.Create,
+	definition: []string{"id", "caller_id", "context_id", "jobs", "env_vars", "result", "created_at", "updated_at", "status", "on_error"},
+	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms", "finished_ms",
+		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends"},
+}
+
+// Its definition is everything that is signed, and the signature: who has its
+// own key may sign before it writes.
+var messageFields = fields{
+	maker: identity.Finish,
+	definition: []string{"id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job",
+		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "flow", "src_context", "pubkey",
+		"expires_at", "alg", "signature"},
+	ours: []string{"error", "stage", "node", "origin", "answer", "receipt", "pushes", "sent_ms", "acked_ms", "ended_ms"},
+}
+
+var runnerFields = fields{
+	maker:      identity.Create,
+	definition: []string{"id", "pubkey", "address", "topic", "local", "created_at", "updated_at"},
+	ours:       []string{"node", "serves", "labels", "off", "circles", "seen_ms"},
+}
+
+var taskFields = fields{
+	maker:    identity.Create,
+	worker:   identity.Finish,
+	progress: []string{"status", "output", "error", "error_msg", "result", "updated_at", "updatedAt", "started_at", "finished_at"},
+	ours:     []string{"losses", "circle"},
+}

@@ -1,0 +1,398 @@
+package resp
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file has the rules that hold for keys of the layout beside the rights:
+// what keeps a record readable for the engine, and what the engine must be told
+// in the same commit.
+
+// change is fields that a command is about to write to a record, or to take
+// away.
+type change struct {
+	l     *leaf
+	set   []board.Field
+	unset []string
+	// maker says that fields of the definition are among them.
+	maker bool
+}
+
+// names are those of the fields.
+func (c *change) names() []string {
+	names := slices.Clone(c.unset)
+	for _, f := range c.set {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// text is what a field will be.
+func (c *change) text(name string) (string, bool) {
+	for _, f := range slices.Backward(c.set) {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// own refuses a record in another's name. The operator may write for everybody,
+// where it is admin.
+func (x *call) own(what string, caller domain.ActorID) error {
+	if who := x.c.actor; who == caller || who == domain.Operator {
+		return nil
+	}
+	return domain.Forbiddenf("%s: the caller in its key is not you: what is asked for is asked for in one's own name; write %s:%d:<id>",
+		what, strings.SplitN(what, ":", 2)[0], x.c.actor)
+}
+
+// identical refuses fields that say something else than the key does.
+func (c *change) identical(want map[string]uint64) error {
+	for name, n := range want {
+		if text, there := c.text(name); there && text != strconv.FormatUint(n, 10) && !(name == "context_id" && text == "0") {
+			return domain.Invalidf("%s: field %s is %.40q, but by its key it is %d", c.l.key, name, text, n)
+		}
+	}
+	return nil
+}
+
+// foreignLook is when the engine first looks after a job that was taken from
+// its queue through this door.
+const foreignLook = 2 * time.Second
+
+// jobState are the fields by which is known where a job stands.
+var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScriptType}
+
+// putJob keeps a job readable, leaves alone what one of our runners holds or
+// what has ended, and lets the engine know at once when a foreign runner ends
+// one.
+func putJob(x *call, c *change) error {
+	key, err := domain.ParseJobKey(c.l.key)
+	if err != nil || key.String() != c.l.key {
+		return domain.Invalidf("%.255q is no key of a job: want job:<caller>:<id>, for example job:12:2001", c.l.key)
+	}
+	if err := c.identical(map[string]uint64{"id": uint64(key.ID), "caller_id": uint64(key.Caller), "context_id": uint64(x.s.space())}); err != nil {
+		return err
+	}
+	if _, err := layout.DecodeJob(key, c.set); err != nil {
+		return err
+	}
+	if err := x.s.load(c.l, append(jobState, c.names()...)...); err != nil {
+		return err
+	}
+	if c.maker {
+		if err := x.own(c.l.key, key.Caller); err != nil {
+			return err
+		}
+	} else if c.l.record.read < 0 && !c.maker {
+		return domain.Conflictf("%s does not exist; who makes a job writes its script and script_type first", c.l.key)
+	}
+	if err := x.free(c.l); err != nil {
+		return err
+	}
+	if err := fixedDefinition(x, c); err != nil {
+		return err
+	}
+	if status, there := c.text(layout.JobStatus); there && domain.JobStatus(status).Final() {
+		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now)
+	}
+	return nil
+}
+
+// free refuses to write a job that one of our runners holds, or that has ended.
+func (x *call) free(l *leaf) error {
+	switch {
+	case l.get(layout.JobLeaseOwner) != "":
+		return domain.Conflictf("%s is held by %s under a lease, and is its to write", l.key, l.get(layout.JobLeaseOwner))
+	case l.get(layout.JobFinishedMs) != "":
+		return domain.Conflictf("%s has ended already: it is %s", l.key, l.get(layout.JobStatus))
+	}
+	x.s.pin(l, layout.JobLeaseOwner)
+	x.s.pin(l, layout.JobFinishedMs)
+	return nil
+}
+
+// fixedDefinition refuses to change what was asked for once the engine has
+// taken it over. The same once more is no change.
+func fixedDefinition(x *call, c *change) error {
+	if !c.maker || c.l.get(layout.JobQueuedMs) == "" && c.l.get(layout.JobWaits) == "" {
+		x.s.pin(c.l, layout.JobQueuedMs)
+		return nil
+	}
+	for _, f := range c.set {
+		if !slices.Contains(jobFields.progress, f.Name) && c.l.get(f.Name) != f.Value {
+			return domain.Conflictf("%s was submitted already, with another %s", c.l.key, f.Name)
+		}
+	}
+	if len(c.unset) > 0 {
+		return domain.Conflictf("%s was submitted already; its fields stay", c.l.key)
+	}
+	return nil
+}
+
+// dropJob lets only such jobs be deleted as nobody waits for.
+func dropJob(x *call, l *leaf) error {
+	if err := x.s.load(l, jobState...); err != nil {
+		return err
+	}
+	unfinished := l.get(layout.JobFinishedMs) == "" && (l.get(layout.JobQueuedMs) != "" || l.get(layout.JobWaits) != "")
+	if unfinished || l.get(layout.JobLeaseOwner) != "" {
+		return domain.Conflictf("%s has not ended; cancel it first, with `ramet job cancel`", l.key)
+	}
+	for _, name := range []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits} {
+		x.s.pin(l, name)
+	}
+	return nil
+}
+
+// takeJob is asked for each item that is to be popped from a queue. What need
+// not run is dropped (keep is false): it was cancelled, runs already, or waits
+// for something. For what is handed out the engine gets an alarm by which it
+// looks after it, as no lease covers it.
+func takeJob(x *call, _, item string) (keep bool, err error) {
+	key, err := domain.ParseJobKey(item)
+	if err != nil || key.String() != item {
+		return true, nil // another program's own queue
+	}
+	l, err := x.s.as(item, board.KindRecord)
+	if err == nil {
+		err = x.s.load(l, jobState...)
+	}
+	if err == errWrongType {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	status := domain.JobStatus(l.get(layout.JobStatus))
+	waits := l.get(layout.JobWaits)
+	switch {
+	case l.record.read < 0:
+		// Pushed before it was written, as some programs do.
+		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
+		return true, nil
+	case status.Final(), l.get(layout.JobLeaseOwner) != "", l.get(layout.JobFinishedMs) != "":
+		return false, nil
+	case waits != "" && waits != "0" && l.get(layout.JobQueuedMs) == "":
+		return false, nil // it is queued when it is ready
+	}
+	x.s.pin(l, layout.JobLeaseOwner)
+	x.s.pin(l, layout.JobFinishedMs)
+	x.s.pin(l, pinned(l))
+	x.s.put(l, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(x.s.now.UnixMilli(), 10)},
+		board.Field{Name: layout.JobTakenBy, Value: strconv.FormatUint(uint64(x.c.actor), 10)})
+	x.s.batch.Live(item, x.s.now)
+	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
+	return true, nil
+}
+
+// pinned is a field that is not empty: guarding it keeps a record that is
+// deleted meanwhile from being made again.
+func pinned(l *leaf) string {
+	for _, name := range []string{layout.JobScriptType, layout.JobStatus, layout.JobQueuedMs} {
+		if l.get(name) != "" {
+			return name
+		}
+	}
+	return layout.JobScriptType
+}
+
+// takeTask drops tasks of a circle that have ended, or that one of our workers
+// has.
+func takeTask(x *call, list, item string) (keep bool, err error) {
+	key := board.Named(list, item)
+	if key == "" {
+		return true, nil
+	}
+	l, err := x.s.as(key, board.KindRecord)
+	if err == nil {
+		err = x.s.load(l, "status", board.FieldOwner)
+	}
+	if err == errWrongType {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	if status := l.get("status"); status == "completed" || status == "error" || l.get(board.FieldOwner) != "" {
+		return false, nil
+	}
+	x.s.pin(l, board.FieldOwner)
+	return true, nil
+}
+
+// putFlow keeps a flow readable, leaves alone what a keeper looks after, and
+// lets flows of foreign programs be looked for.
+func putFlow(x *call, c *change) error {
+	id, err := domain.ParseFlowKey(c.l.key)
+	if err != nil || domain.FlowKey(id) != c.l.key {
+		return domain.Invalidf("%.255q is no key of a flow: want flow:<id>, for example flow:33", c.l.key)
+	}
+	if err := c.identical(map[string]uint64{"id": uint64(id), "context_id": uint64(x.s.space())}); err != nil {
+		return err
+	}
+	if _, err := layout.DecodeFlow(c.l.key, c.set); err != nil {
+		return err
+	}
+	if err := x.s.load(c.l, layout.FlowCaller); err != nil {
+		return err
+	}
+	for _, text := range []string{c.l.get(layout.FlowCaller), first(c.text(layout.FlowCaller))} {
+		if text == "" {
+			continue
+		}
+		if n, err := strconv.ParseUint(text, 10, 32); err != nil || domain.ActorID(n) != x.c.actor && x.c.actor != domain.Operator {
+			return domain.Forbiddenf("%s: caller_id %.20q is not you: flows are written in one's own name; write %d", c.l.key, text, x.c.actor)
+		}
+	}
+	if err := x.notKept(id, c.l.key); err != nil {
+		return err
+	}
+	x.s.batch.SetAlarm(layout.FlowScan, x.s.now.Truncate(flowScanEvery).Add(flowScanEvery))
+	return nil
+}
+
+// flowScanEvery is how often flows of foreign programs are looked for while
+// they write some.
+const flowScanEvery = 500 * time.Millisecond
+
+func first(s string, _ bool) string { return s }
+
+// notKept refuses what a keeper looks after already.
+func (x *call) notKept(id domain.FlowID, key string) error {
+	state, err := x.s.as(layout.FlowState(id), board.KindRecord)
+	if err == nil {
+		err = x.s.load(state, layout.FlowStateCaller)
+	}
+	if err != nil {
+		return err
+	}
+	if state.record.read > 0 {
+		return domain.Conflictf("%s is looked after by the node, and no longer written by others; see `ramet flow`", key)
+	}
+	x.s.batch.Absent(state.key)
+	return nil
+}
+
+// dropFlow leaves flows that a keeper looks after to `ramet flow delete`, which
+// takes away what belongs to them too.
+func dropFlow(x *call, l *leaf) error {
+	id, err := domain.ParseFlowKey(l.key)
+	if err != nil {
+		return nil // no flow, and nothing hangs on it
+	}
+	return x.notKept(id, l.key)
+}
+
+// putMessage keeps a message readable and its sender honest: only the actor in
+// its key writes it, and only until it is on its way.
+func putMessage(x *call, c *change) error {
+	key, err := domain.ParseMessageKey(c.l.key)
+	if err != nil || key.String() != c.l.key {
+		return domain.Invalidf("%.255q is no key of a message: want message:<caller>:<id>, for example message:12:101", c.l.key)
+	}
+	if err := c.identical(map[string]uint64{"id": uint64(key.ID), "caller_id": uint64(key.Caller), "context_id": uint64(x.s.space())}); err != nil {
+		return err
+	}
+	if _, err := layout.DecodeMessage(key, c.set); err != nil {
+		return err
+	}
+	if err := x.own(c.l.key, key.Caller); err != nil {
+		return err
+	}
+	if status, there := c.text(layout.MessageStatus); there && status != string(domain.MessageDispatched) {
+		return domain.Invalidf("%s: status %.40q: a message begins as dispatched, and the node writes what becomes of it", c.l.key, status)
+	}
+	if err := x.s.load(c.l, layout.MessageStatus, layout.MessageOrigin, layout.MessagePushes, layout.MessageSentMs); err != nil {
+		return err
+	}
+	status := domain.MessageStatus(c.l.get(layout.MessageStatus))
+	if status != "" && status != domain.MessageDispatched || c.l.get(layout.MessageOrigin)+c.l.get(layout.MessagePushes)+c.l.get(layout.MessageSentMs) != "" {
+		return domain.Conflictf("%s is on its way already, or came from elsewhere, and is no longer written by others", c.l.key)
+	}
+	x.s.pin(c.l, layout.MessageStatus)
+	x.s.pin(c.l, layout.MessageOrigin)
+	x.s.pin(c.l, layout.MessageSentMs)
+	return nil
+}
+
+// environment hides the values of environment variables.
+var environment = map[string]func(string) string{"env_vars": hideValues}
+
+// letter hides them in the jobs that a message carries, and in its flow.
+var letter = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
+
+// hideValues hides the values of a JSON object of strings.
+func hideValues(text string) string {
+	if text == "" || text == "{}" {
+		return text
+	}
+	var m map[string]string
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return api.Redacted
+	}
+	for name := range m {
+		m[name] = api.Redacted
+	}
+	hidden, err := json.Marshal(m)
+	if err != nil {
+		return api.Redacted
+	}
+	return string(hidden)
+}
+
+// hideInJobs hides them in a JSON list of jobs.
+func hideInJobs(text string) string {
+	if text == "" || text == "[]" {
+		return text
+	}
+	var jobs []map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &jobs) != nil {
+		return api.Redacted
+	}
+	for _, j := range jobs {
+		for name, raw := range j {
+			// encoding/json takes names in any case, so others may read them so.
+			if strings.EqualFold(name, "env_vars") {
+				j[name] = json.RawMessage(hideRaw(raw))
+			}
+		}
+	}
+	hidden, err := json.Marshal(jobs)
+	if err != nil {
+		return api.Redacted
+	}
+	return string(hidden)
+}
+
+func hideRaw(raw json.RawMessage) string {
+	if hidden := hideValues(string(raw)); hidden != api.Redacted {
+		return hidden
+	}
+	return `"` + api.Redacted + `"`
+}
+
+// sees reports whether the client may read a record's secrets: with the right
+// to, or as the executor who took the job from its queue and has it still.
+func (x *call) sees(l *leaf) (bool, error) {
+	if x.c.permits(identity.ReadEnv) {
+		return true, nil
+	}
+	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(identity.Finish) {
+		return false, nil
+	}
+	if err := x.s.load(l, layout.JobTakenBy, layout.JobLeaseOwner, layout.JobFinishedMs); err != nil {
+		return false, err
+	}
+	mine := l.get(layout.JobTakenBy) == strconv.FormatUint(uint64(x.c.actor), 10)
+	return mine && l.get(layout.JobLeaseOwner) == "" && l.get(layout.JobFinishedMs) == "", nil
+}

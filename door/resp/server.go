@@ -1,0 +1,201 @@
+package resp
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// redisVersion is the release of Redis whose commands these are: some clients
+// ask before they use one.
+const redisVersion = "7.0.0"
+
+var serverCommands = []command{
+	{name: "client", arity: -2, conn: clientCommand},
+	{name: "command", arity: -1, conn: commandCommand},
+	{name: "config", arity: -2, conn: config},
+	{name: "info", arity: -1, conn: info},
+	{name: "time", arity: 1, run: timeCommand},
+}
+
+func timeCommand(x *call) error {
+	now := time.Now().UnixMicro()
+	x.a.bulks([]string{strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10)})
+	return nil
+}
+
+func clientCommand(c *client, args []string) error {
+	a := &c.out
+	switch sub := strings.ToUpper(args[1]); {
+	case sub == "ID" && len(args) == 2:
+		a.number64(c.id)
+	case sub == "GETNAME" && len(args) == 2:
+		a.bulkOr(c.name, c.name != "")
+	case sub == "SETNAME" && len(args) == 3:
+		if err := checkName(args[2]); err != nil {
+			return err
+		}
+		c.name = args[2]
+		a.ok()
+	case sub == "SETINFO" && len(args) == 4:
+		if err := checkName(args[3]); err != nil {
+			return err
+		}
+		a.ok()
+	case sub == "INFO" && len(args) == 2:
+		a.text(c.describe() + "\n")
+	case sub == "LIST":
+		a.text(c.door.describe(c))
+	case (sub == "NO-EVICT" || sub == "NO-TOUCH") && len(args) == 3:
+		a.ok()
+	case sub == "REPLY" && len(args) == 3 && is(args[2], "on"):
+		a.ok()
+	case sub == "TRACKING" && len(args) == 3 && is(args[2], "off"):
+		a.ok()
+	case slices.Contains([]string{"ID", "GETNAME", "SETNAME", "SETINFO", "INFO", "NO-EVICT", "NO-TOUCH"}, sub):
+		return failure("ERR wrong number of arguments for 'client|" + strings.ToLower(sub) + "' command")
+	default:
+		return errSubcommand(args[1], "CLIENT")
+	}
+	return nil
+}
+
+// describe is a line of CLIENT LIST, of what does not change while others look.
+func (c *client) describe() string {
+	return fmt.Sprintf("id=%d addr=%s name=%s age=%d db=%d user=%d resp=%d cmd=%s",
+		c.id, c.conn.RemoteAddr(), c.name, int(time.Since(c.since).Seconds()), c.space, c.actor, map[bool]int{false: 2, true: 3}[c.out.three], c.last)
+}
+
+// describe lists the connections of the client's actor.
+func (d *Door) describe(c *client) string { return c.describe() + "\n" }
+
+func commandCommand(c *client, args []string) error {
+	names := slices.Sorted(maps.Keys(commands))
+	a := &c.out
+	if len(args) == 1 {
+		a.array(len(names))
+		for _, name := range names {
+			commands[name].describe(a)
+		}
+		return nil
+	}
+	switch strings.ToUpper(args[1]) {
+	case "COUNT":
+		a.number(len(names))
+	case "LIST":
+		a.bulks(names)
+	case "DOCS":
+		a.pairs(0)
+	case "INFO":
+		if len(args) > 2 {
+			names = args[2:]
+		}
+		a.array(len(names))
+		for _, name := range names {
+			if spec := find(name); spec != nil {
+				spec.describe(a)
+			} else {
+				a.nullArray()
+			}
+		}
+	case "GETKEYS":
+		if len(args) < 3 {
+			return errArity("command|getkeys")
+		}
+		spec := find(args[2])
+		if spec == nil || !spec.fits(len(args)-2) {
+			return failure("ERR Invalid command specified")
+		}
+		a.bulks(spec.keys(args[2:]))
+	default:
+		return errSubcommand(args[1], "COMMAND")
+	}
+	return nil
+}
+
+// describe is an entry of COMMAND: name, arity, flags, place of the keys.
+func (s *command) describe(a *answer) {
+	flags := []string{"readonly"}
+	if s.writes {
+		flags = []string{"write"}
+	}
+	if s.blocks {
+		flags = append(flags, "blocking")
+	}
+	if s.open {
+		flags = append(flags, "no_auth")
+	}
+	a.array(6)
+	a.bulk(s.name)
+	a.number(s.arity)
+	a.members(len(flags))
+	for _, f := range flags {
+		a.status(f)
+	}
+	a.number(s.first)
+	a.number(s.last)
+	a.number(s.step)
+}
+
+// config answers the few settings that programs ask for; none can be set.
+func config(c *client, args []string) error {
+	if !is(args[1], "get") || len(args) < 3 {
+		return failure("ERR CONFIG " + clip(strings.ToUpper(args[1]), 64) + " is not done here: a node is set up by its flags and its config file")
+	}
+	durable := map[board.Durability]string{board.DurableDisk: "yes", board.DurableQuorum: "yes", board.DurableProcess: "yes"}[c.door.cfg.Board.Durability()]
+	settings := map[string]string{"save": "", "appendonly": "no", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.MaxClients), "maxmemory": "0"}
+	if durable != "" {
+		settings["appendonly"] = durable
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if slices.ContainsFunc(args[2:], func(p string) bool { return glob(strings.ToLower(p), name) }) {
+			names = append(names, name)
+		}
+	}
+	c.out.pairs(len(names))
+	for _, name := range names {
+		c.out.bulk(name)
+		c.out.bulk(settings[name])
+	}
+	return nil
+}
+
+// info says what the node is; who is connected is the operator's to know.
+func info(c *client, args []string) error {
+	d := c.door
+	var b strings.Builder
+	line := func(name string, value any) { fmt.Fprintf(&b, "%s:%v\r\n", name, value) }
+	b.WriteString("# Server\r\n")
+	line("redis_version", redisVersion)
+	line("redis_mode", "standalone")
+	line("ramet_version", d.cfg.Version)
+	line("ramet_node", d.cfg.Node)
+	line("os", runtime.GOOS)
+	line("process_id", os.Getpid())
+	line("uptime_in_seconds", int(time.Since(d.began).Seconds()))
+	b.WriteString("\r\n# Persistence\r\n")
+	line("loading", 0)
+	line("ramet_durability", d.cfg.Board.Durability())
+	if c.actor == domain.Operator {
+		b.WriteString("\r\n# Clients\r\n")
+		d.mu.Lock()
+		line("connected_clients", len(d.clients))
+		d.mu.Unlock()
+		line("maxclients", d.cfg.MaxClients)
+		b.WriteString("\r\n# Stats\r\n")
+		line("total_connections_received", d.lastID.Load())
+		line("total_commands_processed", d.commands.Load())
+	}
+	b.WriteString("\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n")
+	c.out.text(b.String())
+	return nil
+}

@@ -1,0 +1,238 @@
+package resp
+
+import (
+	"github.com/ramet-run/ramet/board"
+)
+
+// stringField is the one field of a record that stands for a Redis string. The
+// board has no strings; no record of the layout has a field of this name.
+const stringField = "ramet:string"
+
+// recordLeaf is what a sheet knows of a record.
+type recordLeaf struct {
+	// read says whether the record lies on the board: 0 unknown, 1 yes, -1 no.
+	read int
+	// whole says that cells has every field.
+	whole bool
+	cells []cell
+}
+
+// cell is a field.
+type cell struct {
+	name, text string
+	there      bool
+	changed    bool
+}
+
+func (r *recordLeaf) find(name string) *cell {
+	for i := range r.cells {
+		if r.cells[i].name == name {
+			return &r.cells[i]
+		}
+	}
+	return nil
+}
+
+// complete reports whether nothing more can be learnt from the board.
+func (l *leaf) complete() bool { return l.gone || l.record.read < 0 || l.record.whole }
+
+// load reads fields of a record that are not known yet.
+func (s *sheet) load(l *leaf, names ...string) error {
+	if l.complete() {
+		return nil
+	}
+	missing := make([]string, 0, 8)
+	for _, name := range names {
+		if l.record.find(name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	recs, err := s.board.GetFields(s.ctx, s.space(), missing, l.key)
+	if err != nil {
+		return wrongKind(err)
+	}
+	s.learn(l, recs[0], missing)
+	return nil
+}
+
+// learn takes over what the board says of some fields of a record.
+func (s *sheet) learn(l *leaf, rec board.Record, names []string) {
+	if rec == nil {
+		s.learnAbsent(l)
+		return
+	}
+	l.record.read = 1
+	if l.kind == "" {
+		l.kind = board.KindRecord
+	}
+	for _, name := range names {
+		if l.record.find(name) != nil {
+			continue
+		}
+		text, there := rec.Lookup(name)
+		l.record.cells = append(l.record.cells, cell{name: name, text: text, there: there})
+		if s.strict {
+			s.batch.Equal(l.key, name, text)
+		}
+	}
+}
+
+func (s *sheet) learnAbsent(l *leaf) {
+	l.record.read = -1
+	if s.strict {
+		s.batch.Absent(l.key)
+	}
+}
+
+// loadAll reads the whole record.
+func (s *sheet) loadAll(l *leaf) error {
+	if l.complete() {
+		return nil
+	}
+	recs, err := s.board.Get(s.ctx, s.space(), l.key)
+	if err != nil {
+		return wrongKind(err)
+	}
+	if recs[0] == nil {
+		s.learnAbsent(l)
+		return nil
+	}
+	names := make([]string, len(recs[0]))
+	for i, f := range recs[0] {
+		names[i] = f.Name
+	}
+	s.learn(l, recs[0], names)
+	l.record.whole = true
+	return nil
+}
+
+// field is one field's text, which must have been loaded.
+func (l *leaf) field(name string) (text string, there bool) {
+	if c := l.record.find(name); c != nil {
+		return c.text, c.there
+	}
+	return "", false
+}
+
+// get is a loaded field's text, "" where it is not there.
+func (l *leaf) get(name string) string {
+	text, _ := l.field(name)
+	return text
+}
+
+// recordThere reports whether the record has any field.
+func (s *sheet) recordThere(l *leaf) (bool, error) {
+	removed := false
+	for _, c := range l.record.cells {
+		if c.there {
+			return true, nil
+		}
+		removed = removed || c.changed
+	}
+	if !removed && !l.complete() {
+		if l.record.read == 0 {
+			err := s.load(l, stringField)
+			return l.record.read > 0, err
+		}
+		return true, nil
+	}
+	if err := s.loadAll(l); err != nil {
+		return false, err
+	}
+	for _, c := range l.record.cells {
+		if c.there {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// put sets fields.
+func (s *sheet) put(l *leaf, fields ...board.Field) {
+	for _, f := range fields {
+		s.bytes += len(f.Name) + len(f.Value)
+		if c := l.record.find(f.Name); c != nil {
+			c.text, c.there, c.changed = f.Value, true, true
+			continue
+		}
+		l.record.cells = append(l.record.cells, cell{f.Name, f.Value, true, true})
+	}
+	l.kind = board.KindRecord
+	s.batch.Set(l.key, fields...)
+}
+
+// cut takes fields away, which must have been loaded.
+func (s *sheet) cut(l *leaf, names ...string) {
+	for _, name := range names {
+		if c := l.record.find(name); c != nil {
+			c.text, c.there, c.changed = "", false, true
+		}
+	}
+	s.batch.Unset(l.key, names...)
+}
+
+// hash is the leaf of a key that must be a hash or nothing, with these fields
+// loaded.
+//
+// Errors: [errWrongType], also for a string.
+func (s *sheet) hash(key string, names ...string) (*leaf, error) {
+	l, err := s.as(key, board.KindRecord)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.load(l, append(names, stringField)...); err != nil {
+		return nil, err
+	}
+	if _, text := l.field(stringField); text {
+		return nil, errWrongType
+	}
+	return l, nil
+}
+
+// wholeHash is the leaf of a hash with all its fields.
+func (s *sheet) wholeHash(key string) (*leaf, error) {
+	l, err := s.as(key, board.KindRecord)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.loadAll(l); err != nil {
+		return nil, err
+	}
+	if _, text := l.field(stringField); text {
+		return nil, errWrongType
+	}
+	return l, nil
+}
+
+// text is the leaf of a key that must be a string or nothing.
+func (s *sheet) text(key string) (l *leaf, text string, there bool, err error) {
+	if l, err = s.as(key, board.KindRecord); err != nil {
+		return nil, "", false, err
+	}
+	if err = s.load(l, stringField); err != nil {
+		return nil, "", false, err
+	}
+	if text, there = l.field(stringField); there {
+		return l, text, true, nil
+	}
+	other, err := s.recordThere(l)
+	if other {
+		err = errWrongType
+	}
+	return l, "", false, err
+}
+
+// pin guards that a field is as it was seen.
+func (s *sheet) pin(l *leaf, name string) {
+	if c := l.record.find(name); c != nil && c.changed || l.gone {
+		return // it is what the sheet makes it
+	}
+	if l.record.read < 0 {
+		s.batch.Absent(l.key)
+		return
+	}
+	s.batch.Equal(l.key, name, l.get(name))
+}

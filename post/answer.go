@@ -1,0 +1,203 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// answer writes the answers to messages whose work has ended.
+//
+// Source: seed 000, "Message flow", step 7.
+func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
+	batches := make([]board.Batch, len(claimed))
+	ready := make([]bool, len(claimed))
+	together(len(claimed), abreast, func(i int) {
+		c := &claimed[i]
+		var err error
+		batches[i], err = s.answerOne(ctx, c)
+		switch {
+		case err == nil:
+			ready[i] = true
+		case errors.Is(err, errNothing):
+			s.letGo(ctx, c, nil)
+		default:
+			s.log.Warn("message not answered; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
+			pause(ctx, restAfter)
+			s.answerLater(ctx, c)
+		}
+	})
+	s.commitReady(ctx, claimed, batches, ready, func(c *board.Claimed, err error) {
+		s.log.Debug("answer not written; it is tried again", "message", c.Item, "err", err)
+		s.answerLater(ctx, c)
+	})
+}
+
+// answerLater puts a message back whose answer could not be written.
+func (s *Supervisor) answerLater(ctx context.Context, c *board.Claimed) {
+	s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostResult, c.Item) })
+}
+
+// errNothing says that a claimed message needs no answer.
+var errNothing = domain.Conflictf("nothing to answer")
+
+// answerOne is the commit that answers a message: the result goes to msg_out,
+// the message is processed.
+func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Batch, error) {
+	b := s.heldBatch(c)
+	key, err := domain.ParseMessageKey(c.Item)
+	if err != nil {
+		return b, errNothing
+	}
+	m, rec, err := s.load(ctx, c.Space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && (m.Final() || m.MessageType != domain.MessageJob || m.Origin == "") {
+		return b, errNothing
+	} else if err != nil {
+		return b, err
+	}
+	made, decided := layout.MadeOf(rec)
+	if !decided {
+		return b, errNothing
+	}
+	now := time.Now()
+	r, err := s.resultOf(ctx, m, made, now)
+	if err != nil {
+		return b, err
+	}
+	s.addMessage(&b, r, now)
+	notes := layout.Notes(key)
+	b.ClearAlarm(layout.MessageAlarm(layout.AlarmNotes, key))
+	b.Set(notes, board.Field{Name: layout.NotesDone, Value: "1"}).Expire(notes, s.cfg.Retention)
+	b.Set(c.Item, board.Field{Name: layout.MessageAnswer, Value: r.Key().String()})
+	s.finish(&b, key, domain.MessageProcessed, "", now)
+	b.PushLeft(layout.Finished, c.Item)
+	return b, nil
+}
+
+// resultOf is the message that answers m, signed by this node.
+func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []layout.Made, now time.Time) (*domain.Message, error) {
+	self, err := s.cfg.Registry.ActorByKey(ctx, s.Node())
+	if err != nil {
+		return nil, fmt.Errorf("this node is no actor yet: %w", err)
+	}
+	r := &domain.Message{CallerID: self.ID, ContextID: m.ContextID, SrcContext: m.ContextID, MessageType: domain.MessageResult,
+		MessageFormatType: domain.FormatText, DstContext: m.SrcContext, DstPubkey: m.Pubkey, DstNode: m.Node, ReplyTo: m.Origin,
+		Timeout: m.TimeoutResult, CreatedAt: domain.At(now), UpdatedAt: domain.At(now)}
+	if m.Node == s.Node() {
+		r.DstNode = ""
+	}
+	r.ExpiresAt = expiry(r, now)
+	if m.Flow != "" {
+		err = s.flowResult(ctx, m, made, r)
+	} else {
+		err = s.jobResults(ctx, m, made, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.board.Next(ctx, space(m.ContextID), layout.Seq("message", self.ID), 1)
+	if err != nil {
+		return nil, err
+	}
+	r.ID = domain.MessageID(n)
+	for {
+		if err := identity.SignMessage(s.cfg.Keys.Node, r); err != nil {
+			return nil, err
+		}
+		if fits(r) == nil {
+			return r, nil
+		}
+		if !cutDown(r) {
+			return nil, domain.Invalidf("the answer to %q does not fit into a parcel", m.Key())
+		}
+	}
+}
+
+// cutDown makes an answer that is too large smaller: first by its log, then by
+// its largest result, whose job must then say so.
+func cutDown(r *domain.Message) bool {
+	if n := len(r.Logs); n > 0 {
+		r.Logs = r.Logs[n/2+1:]
+		return true
+	}
+	largest, size := -1, 0
+	for i := range r.Job {
+		n := len(r.Job[i].Error)
+		for name, v := range r.Job[i].Result {
+			n += len(name) + len(v)
+		}
+		if n > size {
+			largest, size = i, n
+		}
+	}
+	if largest < 0 {
+		return false
+	}
+	j := &r.Job[largest]
+	j.Status, j.Reason, j.Result = domain.JobError, domain.ReasonInvalid, nil
+	j.Error = fmt.Sprintf("its result has %d bytes, which do not fit into a message of %d", size, domain.MaxLetter)
+	return true
+}
+
+// jobResults puts the ends of jobs into an answer, under the ids that the
+// sender knows, with what they said last.
+func (s *Supervisor) jobResults(ctx context.Context, m *domain.Message, made []layout.Made, r *domain.Message) error {
+	origin, err := domain.ParseMessageKey(m.Origin)
+	if err != nil {
+		return err
+	}
+	finished := 0
+	for _, d := range made {
+		j := domain.Job{ID: d.Theirs, CallerID: origin.Caller, ContextID: m.SrcContext, Status: domain.JobError, Reason: domain.ReasonRefused, Error: d.Error}
+		if d.Error == "" {
+			ours, err := s.cfg.Work.Show(ctx, m.ContextID, domain.JobKey{Caller: m.CallerID, ID: d.Ours})
+			switch {
+			case errors.Is(err, domain.ErrNotFound):
+				j.Error = "it was removed before its result was sent"
+			case err != nil:
+				return err
+			default:
+				j.Status, j.Reason, j.Error, j.Result, j.ExitCode = ours.Status, ours.Reason, ours.Error, ours.Result, ours.ExitCode
+				j.Attempt, j.StartedMs, j.FinishedMs, j.ScriptType = ours.Attempt, ours.StartedMs, ours.FinishedMs, ours.ScriptType
+			}
+		}
+		if j.Status == domain.JobFinished {
+			finished++
+		}
+		r.Job = append(r.Job, j)
+	}
+	r.Message = strconv.Itoa(finished) + " of " + strconv.Itoa(len(made)) + " jobs finished"
+	r.Logs, err = s.tailOf(ctx, m, made)
+	return err
+}
+
+// flowResult puts the end of a flow into an answer, as if it were one job.
+func (s *Supervisor) flowResult(ctx context.Context, m *domain.Message, made []layout.Made, r *domain.Message) error {
+	j := domain.Job{Status: domain.JobError, Reason: domain.ReasonRefused, Error: made[0].Error, ContextID: m.SrcContext}
+	if made[0].Error == "" {
+		f, err := s.cfg.Flows.Show(ctx, m.ContextID, made[0].Flow)
+		switch {
+		case errors.Is(err, domain.ErrNotFound):
+			j.Error = "the flow was removed before its result was sent"
+		case err != nil:
+			return err
+		case f.Status == domain.FlowFinished:
+			j.Status, j.Reason, j.Result = domain.JobFinished, "", f.Result
+		default:
+			j.Reason, j.Error, j.Result = domain.ReasonScriptFailed, f.Error, f.Result
+		}
+		if err == nil {
+			j.StartedMs, j.FinishedMs = f.StartedMs, f.FinishedMs
+		}
+	}
+	r.Job = domain.List[domain.Job]{j}
+	r.Message = "the flow has ended: " + string(j.Status)
+	return nil
+}

@@ -1,0 +1,210 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+const (
+	// auditAfter is how long a message may stand as it does before it is doubted.
+	auditAfter = time.Minute
+	// auditScan bounds what is looked through of a queue.
+	auditScan = 20_000
+)
+
+// Audit looks for unfinished messages of a context that nothing would ever
+// move, and puts them back where they are moved from: all that is done with a
+// message can be done again. It rests after each page, rest times as long as
+// that took.
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error) {
+	a := auditor{e: e, space: space(tenant), before: time.Now().Add(-auditAfter), queues: map[string][]string{}}
+	var after board.LiveItem
+	for {
+		page, err := e.board.Live(ctx, a.space, after, listPage)
+		if err != nil || len(page) == 0 {
+			return a.report, err
+		}
+		begun := time.Now()
+		for _, item := range page {
+			if !strings.HasPrefix(item.Item, layout.MessagePrefix) || item.At.After(a.before) {
+				continue
+			}
+			if err := a.look(ctx, item.Item); err != nil {
+				return a.report, err
+			}
+		}
+		after = page[len(page)-1]
+		if rest > 0 {
+			pause(ctx, time.Since(begun)*time.Duration(rest))
+		}
+	}
+}
+
+type auditor struct {
+	e      *Engine
+	space  board.Space
+	before time.Time
+	queues map[string][]string // what is in them, as far as it was looked through
+	report work.Audit
+}
+
+func (a *auditor) look(ctx context.Context, item string) error {
+	key, err := domain.ParseMessageKey(item)
+	if err != nil {
+		return nil
+	}
+	a.report.Looked++
+	m, rec, err := a.e.load(ctx, a.space, key)
+	if errors.Is(err, domain.ErrNotFound) || err == nil && m.Final() {
+		b := board.Batch{Space: a.space}
+		b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus)).Settle(item)
+		return unlessConflict(a.e.board.Commit(ctx, b))
+	} else if err != nil {
+		return err
+	}
+	alive, err := a.alive(ctx, key, m, rec)
+	if err != nil || alive {
+		return err
+	}
+	b := board.Batch{Space: a.space}
+	b.Free(item)
+	b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus))
+	b.Equal(item, board.FieldAttempt, rec.Get(board.FieldAttempt))
+	if m.Status == domain.MessageAcknowledged && m.Origin == "" {
+		// What waits for a result has only its time-out to end it.
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now().Add(m.TimeoutOf(domain.StageResult)))
+	} else {
+		b.PushLeft(queueOf(m, rec), item)
+	}
+	err = a.e.board.Commit(ctx, b)
+	if err == nil {
+		a.report.Repaired = append(a.report.Repaired, work.Finding{Key: item, Text: "nothing would have moved it; queued again"})
+	}
+	return unlessConflict(err)
+}
+
+// alive reports whether anything moves the message.
+func (a *auditor) alive(ctx context.Context, key domain.MessageKey, m *domain.Message, rec board.Record) (bool, error) {
+	if rec.Get(board.FieldOwner) != "" {
+		return true, nil
+	}
+	if m.Origin == "" {
+		if m.Pushes == 0 && m.Status == domain.MessageDispatched {
+			return a.queued(ctx, layout.MsgOut, key)
+		}
+		for _, kind := range []layout.AlarmKind{layout.AlarmLate, layout.AlarmPush} {
+			if _, set, err := a.e.board.AlarmOf(ctx, a.space, layout.MessageAlarm(kind, key)); err != nil || set {
+				return set, err
+			}
+		}
+		return a.queued(ctx, layout.PostPush, key)
+	}
+	if open := rec.Get(layout.MessageOpen); open != "" && open != "0" {
+		return a.working(ctx, m, rec)
+	}
+	return a.queued(ctx, queueOf(m, rec), key)
+}
+
+// working reports whether a job or flow of a received message has not ended.
+func (a *auditor) working(ctx context.Context, m *domain.Message, rec board.Record) (bool, error) {
+	made, _ := layout.MadeOf(rec)
+	for _, d := range made {
+		if d.Flow != 0 {
+			f, err := a.e.cfg.Flows.Show(ctx, m.ContextID, d.Flow)
+			if err == nil && !f.Final() {
+				return true, nil
+			}
+		}
+		j, err := a.e.cfg.Work.Show(ctx, m.ContextID, domain.JobKey{Caller: m.CallerID, ID: d.Ours})
+		if err == nil && (!j.Final() || j.FinishedMs == 0) {
+			return true, nil
+		}
+	}
+	return a.queued(ctx, layout.MsgIn, domain.MessageKey{Caller: m.CallerID, ID: m.ID})
+}
+
+func (a *auditor) queued(ctx context.Context, queue string, key domain.MessageKey) (bool, error) {
+	items, looked := a.queues[queue]
+	if !looked {
+		var err error
+		if items, err = a.e.board.List(ctx, a.space, queue, 0, auditScan); err != nil {
+			return false, err
+		}
+		a.queues[queue] = items
+	}
+	// In a queue that is too long to look through it may well be.
+	return len(items) >= auditScan || slices.Contains(items, key.String()), nil
+}
+
+// Explain answers for one message: what it waits for, and what will wake it.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (Explanation, error) {
+	m, rec, err := e.load(ctx, space(tenant), key)
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := Explanation{Key: key.String(), Status: m.Status, Holder: rec.Get(board.FieldOwner)}
+	d, err := e.sites.look(ctx)
+	if err != nil {
+		return x, err
+	}
+	for kind, next := range map[layout.AlarmKind]*int64{layout.AlarmPush: &x.PushMs, layout.AlarmLate: &x.LateMs} {
+		at, set, err := e.board.AlarmOf(ctx, space(tenant), layout.MessageAlarm(kind, key))
+		if err != nil {
+			return x, err
+		}
+		if set {
+			*next = at.UnixMilli()
+		}
+	}
+	x.Text = x.sentence(m, rec, d)
+	return x, nil
+}
+
+// Explanation says where a message stands.
+type Explanation struct {
+	Key    string               `json:"key"`
+	Status domain.MessageStatus `json:"status"`
+	// Text is the answer in one sentence.
+	Text string `json:"text"`
+	// Holder is the supervisor that has it in its hands.
+	Holder string `json:"holder,omitzero"`
+	// PushMs is when it is pushed again, LateMs when its stage runs out.
+	PushMs int64 `json:"push_ms,omitzero"`
+	LateMs int64 `json:"late_ms,omitzero"`
+}
+
+func (x *Explanation) sentence(m *domain.Message, rec board.Record, d directory) string {
+	site := d.siteOf(m.DstNode)
+	if m.DstNode == "" {
+		site = "this site"
+	}
+	switch {
+	case m.Status == domain.MessageError:
+		return "it has ended in error: " + m.Error
+	case m.Final():
+		return "it has been processed"
+	case x.Holder != "":
+		return "a supervisor has it: " + x.Holder
+	case m.Origin != "" && rec.Get(layout.MessageOpen) != "":
+		return "it came from " + d.siteOf(m.Node) + "; " + rec.Get(layout.MessageOpen) + " of its jobs have not ended"
+	case m.Origin != "":
+		return "it came from " + d.siteOf(m.Node) + " and waits in msg_in"
+	case m.Status == domain.MessageAcknowledged:
+		return "it is at " + site + ", which is to send the result"
+	case m.SentMs != 0:
+		return "it was sent to " + site + ", which has not acknowledged it; it is pushed again"
+	case m.Pushes > 0:
+		return "no bus has taken it yet to " + site + "; it is tried again"
+	}
+	return "it waits in msg_out"
+}

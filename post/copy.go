@@ -1,0 +1,123 @@
+package post
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file keeps records here of the jobs of messages that leave: they take
+// status and result from the other side, and flows and people find them.
+
+// copied says of one job of a message what record there is of it.
+type copied struct {
+	key   string
+	there bool // its sender wrote it, as the seeds' actors do, and nobody has begun it
+	taken bool // it is something else's: a job of this board, or of another message
+}
+
+// copiesOf looks which of a message's jobs have records here.
+func (e *Engine) copiesOf(ctx context.Context, s board.Space, m *domain.Message) ([]copied, error) {
+	if len(m.Job) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(m.Job))
+	for i := range m.Job {
+		keys[i] = domain.JobKey{Caller: m.CallerID, ID: m.Job[i].ID}.String()
+	}
+	recs, err := e.board.GetFields(ctx, s, copyFields, keys...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]copied, len(keys))
+	for i, r := range recs {
+		list[i] = copied{key: keys[i], there: untouched(r)}
+		list[i].taken = r != nil && !list[i].there
+	}
+	return list, nil
+}
+
+// copyFields are those by which untouched decides.
+var copyFields = []string{layout.JobStatus, layout.JobQueuedMs, layout.JobWaits, layout.JobMessage}
+
+// untouched reports whether a record is that of a job which its writer has
+// queued nowhere.
+func untouched(r board.Record) bool {
+	status := domain.JobStatus(r.Get(layout.JobStatus))
+	return r != nil && (status == "" || status == domain.JobDispatched) && r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == "" && r.Get(layout.JobMessage) == ""
+}
+
+// freeCopies is copiesOf for a message of which no job may be taken.
+//
+// Errors: [domain.ErrConflict].
+func (e *Engine) freeCopies(ctx context.Context, s board.Space, m *domain.Message) ([]copied, error) {
+	list, err := e.copiesOf(ctx, s, m)
+	for _, c := range list {
+		if c.taken {
+			return nil, domain.Conflictf("job %q exists already; choose another id, or none", c.key)
+		}
+	}
+	return list, err
+}
+
+// numberJobs gives free ids to jobs that have none.
+func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Message) error {
+	chosen := map[domain.JobID]bool{}
+	for _, j := range m.Job {
+		chosen[j.ID] = true
+	}
+	for i := range m.Job {
+		for try := 0; m.Job[i].ID == 0; try++ {
+			if try == numberTries {
+				return domain.Exhaustedf("no free job id was found; name one")
+			}
+			n, err := e.board.Next(ctx, s, layout.Seq("job", m.CallerID), 1)
+			if err != nil {
+				return err
+			}
+			id := domain.JobID(n)
+			recs, err := e.board.GetFields(ctx, s, []string{layout.JobStatus}, domain.JobKey{Caller: m.CallerID, ID: id}.String())
+			if err != nil {
+				return err
+			}
+			if recs[0] == nil && !chosen[id] {
+				m.Job[i].ID = id
+			}
+		}
+	}
+	return nil
+}
+
+// placeOf is where the jobs of a message run, as their records say it.
+func (e *Engine) placeOf(ctx context.Context, m *domain.Message) string {
+	return domain.Place{Tenant: m.DstContext, Peer: e.peerName(ctx, m.DstNode)}.String()
+}
+
+// addCopies adds to b the records of a message's jobs.
+func (e *Engine) addCopies(b *board.Batch, m *domain.Message, list []copied, at string, now time.Time) {
+	for i, c := range list {
+		if c.there {
+			claimCopy(b, c.key, m.Key(), at, now)
+			continue
+		}
+		j := m.Job[i]
+		j.CallerID, j.ContextID, j.At, j.Message = m.CallerID, domain.TenantID(b.Space), at, m.Key().String()
+		j.Status, j.StartedMs, j.Dependends = domain.JobDispatched, now.UnixMilli(), slices.Clone(j.Dependends)
+		b.Absent(c.key)
+		b.Set(c.key, layout.EncodeJob(&j)...)
+		b.Live(c.key, now)
+	}
+}
+
+// claimCopy notes on a record that its job is to run elsewhere: a flow that has
+// it must not queue it on this board.
+func claimCopy(b *board.Batch, key string, by domain.MessageKey, at string, now time.Time) {
+	b.Equal(key, layout.JobQueuedMs, "")
+	b.Equal(key, layout.JobMessage, "")
+	b.Set(key, layout.SentFields(at, by)...)
+	b.Live(key, now)
+}

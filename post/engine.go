@@ -1,0 +1,126 @@
+package post
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// Config says with what messages are sent.
+type Config struct {
+	// Keys are those that this node may sign with. Required.
+	Keys *identity.Keyring
+	// Registry and Access know actors, contexts and rights. Required.
+	Registry *identity.Registry
+	Access   *identity.Access
+	// Work and Flows run what messages ask for. Required.
+	Work  *work.Engine
+	Flows *flow.Engine
+	// Buses carry parcels to other sites; none: messages stay on this board.
+	Buses []bus.Bus
+	// Lease is how long a message may be in one supervisor's hands. Default: 30s.
+	Lease time.Duration
+	// Retention is how long ended messages stay on the board. Default: 24h.
+	Retention time.Duration
+	// PushMin and PushMax bound the back-off between pushes of a parcel whose
+	// receipt does not come. Default: 1s, 1min.
+	PushMin, PushMax time.Duration
+	// Observer counts. Default: nobody.
+	Observer Observer
+	// Refused is told of every letter and parcel that is not taken, for the
+	// audit log. Default: nobody.
+	Refused func(Refusal)
+	// Logger takes what a person running it should know. Default: none.
+	Logger *slog.Logger
+}
+
+// Observer counts what happens to messages. Its methods do not block.
+type Observer interface {
+	MessageSent(domain.MessageType)
+	MessageReceived(domain.MessageType)
+	MessageRefused(cause string)
+	MessageEnded(t domain.MessageType, s domain.MessageStatus, took time.Duration)
+}
+
+// nobody observes nothing.
+type nobody struct{}
+
+func (nobody) MessageSent(domain.MessageType)                                       {}
+func (nobody) MessageReceived(domain.MessageType)                                   {}
+func (nobody) MessageRefused(string)                                                {}
+func (nobody) MessageEnded(domain.MessageType, domain.MessageStatus, time.Duration) {}
+
+// Engine sends and receives the messages of one board. It is safe for
+// concurrent use.
+type Engine struct {
+	board board.Board
+	cfg   Config
+	log   *slog.Logger
+	buses map[string]bus.Bus // by scheme
+	sites *sites
+	local *inflow // what stays on this board
+}
+
+// New returns an engine on b.
+func New(b board.Board, cfg Config) *Engine {
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Retention = cmp.Or(cfg.Retention, 24*time.Hour)
+	cfg.PushMin = cmp.Or(cfg.PushMin, time.Second)
+	cfg.PushMax = cmp.Or(cfg.PushMax, time.Minute)
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(Refusal) {}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{board: b, cfg: cfg, log: cfg.Logger, buses: map[string]bus.Bus{}}
+	for _, a := range cfg.Buses {
+		e.buses[a.Scheme()] = a
+	}
+	e.sites = newSites(b, cfg.Keys.Node.Pubkey())
+	e.local = &inflow{e: e}
+	return e
+}
+
+// Node is this node's public key.
+func (e *Engine) Node() string { return e.cfg.Keys.Node.Pubkey() }
+
+// Addresses are where this node can be reached.
+func (e *Engine) Addresses() []domain.Address {
+	list := make([]domain.Address, 0, len(e.cfg.Buses))
+	for _, b := range e.cfg.Buses {
+		list = append(list, b.Self())
+	}
+	return list
+}
+
+// space is a context's.
+func space(t domain.TenantID) board.Space { return layout.SpaceOf(t) }
+
+// load reads a message as far as it can be read, with its record.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) load(ctx context.Context, s board.Space, key domain.MessageKey) (*domain.Message, board.Record, error) {
+	recs, err := e.board.Get(ctx, s, key.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	if recs[0] == nil {
+		return nil, nil, domain.NotFoundf("message %q does not exist in context %d", key, s)
+	}
+	m, _ := layout.DecodeMessage(key, recs[0])
+	m.ContextID = domain.TenantID(s)
+	return m, recs[0], nil
+}

@@ -1,0 +1,91 @@
+package post_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/bus/membus"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+func TestAJobThatEndsBeforeItsMessageIsLetGoIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// The commit by which the supervisor lets go of the received message,
+		// which has the next number, is held up until its job has ended.
+		received, held := domain.MessageKey{Caller: domain.Operator, ID: 2}.String(), 0
+		letsGo := func(o board.Op) bool { return o.Kind == board.OpRelease && o.Key == received }
+		b := faultboard.New(memboard.Open(), faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Batch != nil && held == 0 && slices.ContainsFunc(c.Batch.Ops, letsGo) {
+				held++
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		}})
+		s := newSiteOn(t, "alpha", b)
+		s.start("a/1")
+		defer s.stop()
+		begun := time.Now()
+		m := s.send(domain.Message{MessageType: domain.MessageJob, Job: domain.List[domain.Job]{{Script: "set x 1", ScriptType: "lines"}}})
+		if done := s.wait(m); done.Status != domain.MessageProcessed || held != 1 {
+			t.Fatalf("got %s %s, held up %d times", done.Status, done.Error, held)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestAJobOfTheSameNumberIsLeftAlone(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		mine := &domain.Job{ID: 5, CallerID: a.op, ContextID: home, Script: "sleep 1h\nset mine 1", ScriptType: "lines"}
+		if _, err := a.work.Submit(t.Context(), home, []*domain.Job{mine}); err != nil {
+			t.Fatal(err)
+		}
+		m := jobTo(b, "set x 1")
+		m.CallerID, m.Job[0].ID = a.op, 5
+		if _, err := a.post.Send(t.Context(), home, &m); !errors.Is(err, domain.ErrConflict) {
+			t.Fatalf("a job that is there: got %v, want a conflict", err)
+		}
+		// Other programs' messages do not ask; their jobs of that number keep no record here.
+		a.write("message:1:77", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(), "job", `[{"id":5,"script":"set x 1","script_type":"lines"}]`)
+		a.push(layout.MsgOut, "message:1:77")
+		if done := a.wait(&domain.Message{CallerID: a.op, ID: 77}); done.Status != domain.MessageProcessed {
+			t.Fatalf("got %s %s", done.Status, done.Error)
+		}
+		time.Sleep(2 * time.Hour)
+		j, err := a.work.Show(t.Context(), home, mine.Key())
+		a.must(err)
+		if j.Result["mine"] != "1" || j.Message != "" {
+			t.Errorf("got %s %v of %q", j.Status, j.Result, j.Message)
+		}
+		// One without a number takes one that is free.
+		free := a.send(jobTo(b, "set x 2"))
+		if free.Job[0].ID == 5 || a.wait(free).Status != domain.MessageProcessed {
+			t.Errorf("got %+v", free)
+		}
+	})
+}
+
+func TestAJobFindsWhatItNeedsUnderTheNumberThatItsSenderGave(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		m := jobTo(b, "")
+		m.Job = domain.List[domain.Job]{
+			{ID: 2011, Script: "set n 7", ScriptType: "lines"},
+			{ID: 2012, Script: "need 2011 n", ScriptType: "lines", Dependends: []domain.JobID{2011}},
+		}
+		done := a.wait(a.send(m))
+		j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: 2012})
+		a.must(err)
+		if done.Status != domain.MessageProcessed || j.Result["got"] != "7" {
+			t.Errorf("got %s, %v", done.Status, j.Result)
+		}
+	})
+}

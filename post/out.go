@@ -1,0 +1,323 @@
+package post
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// outgoing is a message on its way to a bus.
+type outgoing struct {
+	claimed *board.Claimed
+	key     domain.MessageKey
+	m       *domain.Message
+	foreign bool     // another program wrote it: this is the first time we see it
+	copies  []copied // then: what records there are of its jobs
+	at      string   // and where they go
+	letter  json.RawMessage
+	digest  string
+	way     route
+	sent    bool     // a bus, or this board, has it
+	receipt *receipt // where this board answered at once
+	// err is why it can never be sent; later is why it cannot be sent now.
+	err, later error
+}
+
+// handOver sends what was claimed.
+func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
+	list := make([]*outgoing, 0, len(claimed))
+	for i := range claimed {
+		c := &claimed[i]
+		key, err := domain.ParseMessageKey(c.Item)
+		if err != nil || key.String() != c.Item {
+			s.log.Warn("queued item is no message", "item", c.Item, "context", uint32(c.Space))
+			s.letGo(ctx, c, nil)
+			continue
+		}
+		m, err := layout.DecodeMessage(key, c.Record)
+		m.ContextID = domain.TenantID(c.Space)
+		list = append(list, &outgoing{claimed: c, key: key, m: m, foreign: m.Signature == "", err: err})
+	}
+	together(len(list), processors(), func(i int) { s.prepare(ctx, list[i]) })
+	s.send(ctx, list)
+	s.keep(ctx, list)
+}
+
+// prepare checks that a message may be sent, signs it where that was left to
+// us, and finds its way.
+func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
+	if o.err != nil || o.m.Final() {
+		return
+	}
+	if o.foreign {
+		o.err = s.sign(ctx, o)
+	} else if o.m.Pushes == 0 {
+		o.err = s.mayAnswer(ctx, o.m)
+	}
+	if o.err == nil {
+		o.way, o.err = s.routeOf(ctx, o.m.DstNode, o.m.Pushes)
+	}
+	if o.err == nil {
+		o.letter, o.err = letterJSON(o.m)
+		o.digest = identity.Digest(o.m)
+	}
+	if o.err == nil && len(o.letter) > domain.MaxLetter {
+		o.err = fits(o.m)
+	}
+	if errors.Is(o.err, domain.ErrUnavailable) {
+		o.later, o.err = o.err, nil
+	}
+}
+
+// sign completes and signs a message that another program wrote, in the name of
+// its caller, who must have the right here.
+func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
+	m := o.m
+	if err := s.mayWrite(ctx, m); err != nil {
+		return err
+	}
+	now := time.Now()
+	created := m.CreatedAt
+	if err := s.complete(ctx, m.ContextID, m, now); err != nil {
+		return err
+	}
+	if created != 0 && created < m.CreatedAt { // as the program wrote it
+		m.CreatedAt = created
+	}
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	key, err := s.keyOf(ctx, m.CallerID)
+	if err != nil {
+		return err
+	}
+	o.at = s.placeOf(ctx, m)
+	if o.copies, err = s.copiesOf(ctx, o.claimed.Space, m); err != nil {
+		return err
+	}
+	return identity.SignMessage(key, m)
+}
+
+// mayWrite asks whether a message's caller may send it from its context.
+func (s *Supervisor) mayWrite(ctx context.Context, m *domain.Message) error {
+	verb := identity.Create
+	if m.MessageType == domain.MessageResult {
+		verb = identity.Finish
+	}
+	return s.cfg.Access.Check(ctx, identity.Ask{Actor: m.CallerID, Verb: verb, Tenant: m.ContextID, Object: m.Key().String()})
+}
+
+// mayAnswer checks a message that is signed: by somebody who may, or by a node
+// of ours with a result. The right may have gone since it was written.
+func (s *Supervisor) mayAnswer(ctx context.Context, m *domain.Message) error {
+	if m.MessageType == domain.MessageResult {
+		d, err := s.sites.look(ctx)
+		if err != nil || d.own[m.Pubkey] {
+			return err
+		}
+	}
+	return s.mayWrite(ctx, m)
+}
+
+// send hands the letters over: those for one node together.
+func (s *Supervisor) send(ctx context.Context, list []*outgoing) {
+	type target struct{ node, to string }
+	remote := map[target][]*outgoing{}
+	var local []*outgoing
+	for _, o := range list {
+		switch {
+		case o.err != nil || o.later != nil || o.m.Final():
+		case o.way.local:
+			local = append(local, o)
+		default:
+			t := target{o.way.node, string(o.way.to)}
+			remote[t] = append(remote[t], o)
+		}
+	}
+	for _, group := range remote {
+		s.sendTo(ctx, group)
+	}
+	s.sendHere(ctx, local)
+}
+
+// sendTo fills parcels for one node.
+func (s *Supervisor) sendTo(ctx context.Context, group []*outgoing) {
+	for len(group) > 0 {
+		n, size := 0, 0
+		p := parcel{}
+		for n < len(group) && n < maxParcelItems && size+len(group[n].letter)+1 <= parcelRoom {
+			p.Letters = append(p.Letters, group[n].letter)
+			size += len(group[n].letter) + 1
+			n++
+		}
+		if n == 0 { // alone it does not fit; fits has said so before
+			group[0].err = domain.Invalidf("message is too large for a parcel")
+			group = group[1:]
+			continue
+		}
+		err := s.push(ctx, group[0].way, p)
+		for _, o := range group[:n] {
+			o.sent, o.later = err == nil, err
+			if errors.Is(err, domain.ErrInvalid) {
+				o.err, o.later = err, nil
+			}
+		}
+		group = group[n:]
+	}
+}
+
+// push seals a parcel and gives it to a bus.
+func (e *Engine) push(ctx context.Context, way route, p parcel) error {
+	body, err := seal(e.cfg.Keys.Node, way.node, time.Now(), p)
+	if err != nil {
+		return err
+	}
+	return way.bus.Send(ctx, way.to, body)
+}
+
+// sendHere gives letters to contexts of this board.
+func (s *Supervisor) sendHere(ctx context.Context, list []*outgoing) {
+	if len(list) == 0 {
+		return
+	}
+	letters := make([]*incoming, len(list))
+	for i, o := range list {
+		letter := o.m.Letter()
+		letters[i] = &incoming{m: &letter, digest: o.digest, from: s.Node(), local: true}
+	}
+	err := s.local.receive(ctx, letters)
+	for i, o := range list {
+		if err != nil {
+			o.later = err
+			continue
+		}
+		o.sent = true
+		r := letters[i].receipt()
+		o.receipt = &r
+	}
+}
+
+// keep writes what became of the messages.
+func (s *Supervisor) keep(ctx context.Context, list []*outgoing) {
+	now := time.Now()
+	batches := make([]board.Batch, 0, len(list))
+	kept := make([]*outgoing, 0, len(list))
+	for _, o := range list {
+		if o.err != nil || o.receipt != nil && o.receipt.Status == domain.MessageError {
+			s.refuse(ctx, o)
+			continue
+		}
+		b := s.heldBatch(o.claimed)
+		s.result(&b, o, now)
+		batches, kept = append(batches, b), append(kept, o)
+	}
+	for i, err := range s.board.CommitEach(ctx, batches) {
+		o := kept[i]
+		var g *board.GuardError
+		switch {
+		case err == nil:
+			if o.sent && o.m.Pushes == 0 {
+				s.cfg.Observer.MessageSent(o.m.MessageType)
+			}
+			if o.receipt != nil {
+				s.acknowledged(o.m, now)
+			}
+			if o.later != nil {
+				s.log.Debug("message not sent yet", "message", o.key.String(), "context", uint32(o.claimed.Space), "err", o.later)
+			}
+		case errors.As(err, &g) && g.Guard.Kind != board.GuardHeld:
+			// Its receipt was faster: there is nothing left to keep. Or one of a
+			// foreign message's jobs has moved: all over again.
+			s.letGo(ctx, o.claimed, func(b *board.Batch) {
+				if o.foreign {
+					b.PushRight(layout.MsgOut, o.claimed.Item)
+				}
+			})
+		case errors.Is(err, domain.ErrConflict):
+		default:
+			s.log.Warn("message not written down; it comes again", "message", o.key.String(), "err", err)
+		}
+	}
+}
+
+// result adds to b where a message stands that was sent, or has to wait.
+func (s *Supervisor) result(b *board.Batch, o *outgoing, now time.Time) {
+	item := o.key.String()
+	if o.m.Final() {
+		b.Release(item)
+		return
+	}
+	b.Equal(item, layout.MessageStatus, o.claimed.Record.Get(layout.MessageStatus))
+	if o.foreign {
+		o.m.Status, o.m.UpdatedAt = domain.MessageDispatched, o.m.CreatedAt
+		b.Set(item, layout.EncodeMessage(o.m)...)
+		b.Live(item, now)
+		for _, c := range o.copies {
+			if c.there {
+				claimCopy(b, c.key, o.key, o.at, now)
+			}
+		}
+	}
+	if o.m.MessageType == domain.MessageResult && o.m.Pushes == 0 && !o.foreign {
+		// It may have been written long before a supervisor came.
+		b.Live(item, now)
+	}
+	fields := []board.Field{{Name: layout.MessagePushes, Value: strconv.Itoa(o.m.Pushes + 1)}}
+	if o.sent && o.m.SentMs == 0 {
+		o.m.SentMs = now.UnixMilli()
+		fields = append(fields, board.Field{Name: layout.MessageSentMs, Value: strconv.FormatInt(o.m.SentMs, 10)})
+	}
+	b.Set(item, fields...)
+	b.Release(item)
+	if o.receipt != nil {
+		e := ended{m: o.m, key: o.key, now: now}
+		s.acknowledge(b, e, s.Node())
+		return
+	}
+	if o.m.Pushes == 0 {
+		b.PushLeft(layout.MsgSent, item)
+	}
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmPush, o.key), now.Add(s.backoff(o.m.Pushes)))
+	late := o.m.CreatedAt.Time().Add(o.m.TimeoutOf(domain.StageDelivery))
+	if o.m.SentMs != 0 {
+		late = time.UnixMilli(o.m.SentMs).Add(o.m.TimeoutOf(domain.StageAck))
+	}
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, o.key), late)
+}
+
+// backoff is the pause before the next push, with jitter.
+func (e *Engine) backoff(pushes int) time.Duration {
+	d := e.cfg.PushMin << min(pushes, 20)
+	if d <= 0 || d > e.cfg.PushMax {
+		d = e.cfg.PushMax
+	}
+	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+}
+
+// refuse ends a message that can never be sent, or that this board refused.
+func (s *Supervisor) refuse(ctx context.Context, o *outgoing) {
+	text := ""
+	if o.err != nil {
+		text = o.err.Error()
+	} else {
+		text = o.receipt.Error
+	}
+	e := ended{m: o.m, key: o.key, status: domain.MessageError, text: text, now: time.Now()}
+	b := s.heldBatch(o.claimed)
+	b.Equal(o.key.String(), layout.MessageStatus, o.claimed.Record.Get(layout.MessageStatus))
+	if o.foreign {
+		b.Live(o.key.String(), e.now) // so that its end takes it away again
+	}
+	b.Release(o.key.String())
+	if err := s.end(ctx, &b, e); err != nil && !errors.Is(err, domain.ErrConflict) {
+		s.log.Warn("refused message not ended; it comes again", "message", o.key.String(), "err", err)
+	}
+}

@@ -1,0 +1,87 @@
+package post
+
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Show reads a message, with what its jobs have said so far.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error) {
+	m, _, err := e.load(ctx, space(tenant), key)
+	if err != nil || m.Final() || m.Origin != "" || m.MessageType != domain.MessageJob {
+		return m, err
+	}
+	m.Logs, err = e.Logs(ctx, tenant, key)
+	return m, err
+}
+
+// Filter says which messages to list. Zero fields do not filter.
+type Filter struct {
+	Status domain.MessageStatus
+	Type   domain.MessageType
+	Caller domain.ActorID
+	// Received lists only those that came from elsewhere, Sent only the others.
+	Received, Sent bool
+}
+
+func (f Filter) matches(m *domain.Message) bool {
+	return (f.Status == "" || f.Status == m.Status) && (f.Type == "" || f.Type == m.MessageType) && (f.Caller == 0 || f.Caller == m.CallerID) &&
+		(!f.Received || m.Origin != "") && (!f.Sent || m.Origin == "")
+}
+
+// List pages through a context's messages, in the board's own order, without
+// their texts, jobs and logs. Pass "" as cursor first, then what came back,
+// until that is "". A page may be empty while more is to come.
+func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Message, string, error) {
+	keys, next, err := e.board.Keys(ctx, space(tenant), layout.MessagePrefix, cursor, listPage)
+	if err != nil {
+		return nil, "", err
+	}
+	recs, err := e.board.GetFields(ctx, space(tenant), layout.MessageLine, keys...)
+	if err != nil {
+		return nil, "", err
+	}
+	list := make([]*domain.Message, 0, len(keys))
+	for i, r := range recs {
+		key, err := domain.ParseMessageKey(keys[i])
+		if r == nil || err != nil {
+			continue
+		}
+		m, _ := layout.DecodeMessage(key, r)
+		m.ContextID = tenant
+		if f.matches(m) {
+			list = append(list, m)
+		}
+	}
+	return list, next, nil
+}
+
+// Wait returns a message once it has ended.
+//
+// Errors: [domain.ErrNotFound]; the context's.
+func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := e.board.Watch(ctx, space(tenant), key.String())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		m, err := e.Show(ctx, tenant, key)
+		if err != nil || m.Final() {
+			return m, err
+		}
+		select {
+		case _, open := <-events:
+			if !open && ctx.Err() == nil {
+				return nil, domain.Unavailablef("the board was closed")
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

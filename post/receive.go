@@ -1,0 +1,435 @@
+package post
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Causes of refusals, for counting.
+const (
+	causeForged    = "forged" // also altered
+	causeExpired   = "expired"
+	causeOversized = "oversized"
+	causeMalformed = "malformed"
+	causeUnknown   = "unknown_sender"
+	causeNode      = "wrong_node"
+	causeRight     = "no_right"
+	causeReplayed  = "replayed" // not refused, but counted: it is there already
+	causeOther     = "other"
+)
+
+// Refusal is a letter or a parcel that was not taken.
+type Refusal struct {
+	Cause   string
+	Text    string
+	Tenant  domain.TenantID // it was for; 0 where that is not known
+	Actor   domain.ActorID  // who sent it, by its number here; 0 where that is not known
+	Node    string          // that it came from, "" where that is not known
+	Message string          // its key there
+}
+
+// refusal is the error of a letter that is not taken.
+type refusal struct {
+	cause string
+	err   error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+func refuse(cause string, err error) error { return &refusal{cause, err} }
+
+// incoming is a letter that came.
+type incoming struct {
+	m      *domain.Message
+	digest string
+	from   string // the node
+	local  bool   // from another context of this board
+
+	sender domain.Actor
+	space  board.Space
+	again  bool  // it was here before
+	err    error // why it is refused
+}
+
+// receipt says what became of it.
+func (i *incoming) receipt() receipt {
+	r := receipt{Digest: i.digest, Status: domain.MessageAcknowledged, Context: i.m.SrcContext, Key: i.m.Key().String()}
+	if i.err != nil {
+		r.Status, r.Error = domain.MessageError, i.err.Error()
+	}
+	return r
+}
+
+// inflow takes letters in.
+type inflow struct{ e *Engine }
+
+// receive takes letters in, each for itself: refused ones get their err. The
+// error is for what must be tried again.
+//
+// Source: seed 000, "Message flow", step 4.
+func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
+	now := time.Now()
+	errs := make([]error, len(letters))
+	together(len(letters), processors(), func(i int) {
+		err := f.check(ctx, letters[i], now)
+		var r *refusal
+		if errors.As(err, &r) && !errors.Is(err, domain.ErrInvalid) {
+			err = f.unlessTaken(ctx, letters[i], r)
+		}
+		switch {
+		case errors.As(err, &r):
+			f.refused(letters[i], r)
+		case err != nil:
+			errs[i] = err
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	good := slices.DeleteFunc(slices.Clone(letters), func(i *incoming) bool { return i.err != nil || i.again })
+	return f.store(ctx, good, now)
+}
+
+// unlessTaken is nil for a letter that is refused now, but was taken when it
+// came first: its receipt got lost, and since then the right went, or its time
+// passed. What was taken stays so.
+func (f *inflow) unlessTaken(ctx context.Context, i *incoming, r *refusal) error {
+	if identity.VerifyMessage(i.m) != nil {
+		return r
+	}
+	recs, err := f.e.board.Get(ctx, space(i.m.DstContext), layout.Seen(i.digest))
+	if err != nil {
+		return err
+	}
+	if recs[0] == nil {
+		return r
+	}
+	i.again = true
+	f.e.cfg.Observer.MessageRefused(causeReplayed)
+	return nil
+}
+
+// refused notes that a letter is not taken.
+func (f *inflow) refused(i *incoming, r *refusal) {
+	i.err = r.err
+	f.e.cfg.Observer.MessageRefused(r.cause)
+	f.e.cfg.Refused(Refusal{Cause: r.cause, Text: r.err.Error(), Tenant: domain.TenantID(i.space), Actor: i.sender.ID, Node: i.from, Message: i.m.Key().String()})
+}
+
+// check decides whether a letter is taken: what costs least comes first.
+func (f *inflow) check(ctx context.Context, i *incoming, now time.Time) error {
+	m := i.m
+	if err := m.Validate(); err != nil {
+		return refuse(causeMalformed, err)
+	}
+	if m.ID == 0 || m.SrcContext == 0 || m.DstContext == 0 {
+		return refuse(causeMalformed, domain.Invalidf("message without id, src_context or dst_context"))
+	}
+	if err := checkTimes(m, now); err != nil {
+		return refuse(causeExpired, err)
+	}
+	// Also of this board's own: other programs may write on it.
+	if err := identity.VerifyMessage(m); err != nil {
+		return refuse(causeForged, err)
+	}
+	d, err := f.e.sites.look(ctx)
+	if err != nil {
+		return err
+	}
+	if m.DstNode != "" && !d.own[m.DstNode] {
+		return refuse(causeNode, domain.Forbiddenf("message is for node %s, which is not of this site", m.DstNode))
+	}
+	if err := f.known(ctx, i, d); err != nil {
+		return err
+	}
+	i.space = space(m.DstContext)
+	return f.may(ctx, i, d)
+}
+
+// known looks up the sender: the key is the identity, whatever number it has
+// at its own site.
+func (f *inflow) known(ctx context.Context, i *incoming, d directory) (err error) {
+	i.sender, err = f.e.cfg.Registry.ActorByKey(ctx, i.m.Pubkey)
+	switch {
+	case errors.Is(err, domain.ErrNotFound), errors.Is(err, domain.ErrInvalid):
+		return refuse(causeUnknown, domain.Forbiddenf("no actor here has the key %s", i.m.Pubkey))
+	case err != nil:
+		return err
+	case i.local || i.sender.At(i.from):
+		return nil
+	}
+	return refuse(causeNode, domain.Forbiddenf("actor %d is not known to be at the node this came from, %s", i.sender.ID, i.from))
+}
+
+// may asks whether the sender has the right here: to have work done for a job,
+// any role for a letter to somebody. A result is right where it answers.
+func (f *inflow) may(ctx context.Context, i *incoming, d directory) error {
+	verb := identity.Read
+	switch i.m.MessageType {
+	case domain.MessageJob:
+		verb = identity.Create
+	case domain.MessageResult:
+		return f.answers(ctx, i, d)
+	default:
+		if err := f.addressee(ctx, i); err != nil {
+			return err
+		}
+	}
+	err := f.e.cfg.Access.Check(ctx, identity.Ask{Actor: i.sender.ID, Verb: verb, Tenant: i.m.DstContext, Object: "message"})
+	if errors.Is(err, domain.ErrForbidden) {
+		return refuse(causeRight, domain.Forbiddenf("the actor with the key %s may not do that in context %d, or there is no such context", i.m.Pubkey, i.m.DstContext))
+	}
+	return err
+}
+
+// addressee finds who the letter is for.
+func (f *inflow) addressee(ctx context.Context, i *incoming) error {
+	a, err := f.e.cfg.Registry.ActorByKey(ctx, i.m.DstPubkey)
+	switch {
+	case errors.Is(err, domain.ErrNotFound), errors.Is(err, domain.ErrInvalid):
+		return refuse(causeUnknown, domain.Forbiddenf("no actor here has the addressee's key %q", i.m.DstPubkey))
+	case err != nil:
+		return err
+	}
+	i.m.DstActor = a.ID
+	n, err := f.e.board.Len(ctx, space(i.m.DstContext), layout.Inbox(a.ID))
+	if err == nil && n[0] >= MaxInbox {
+		return refuse(causeOther, domain.Exhaustedf("the inbox of the addressee is full"))
+	}
+	return err
+}
+
+// answers checks that a result answers a message of ours that waits for it,
+// and comes from the site that has it.
+func (f *inflow) answers(ctx context.Context, i *incoming, d directory) error {
+	key, err := domain.ParseMessageKey(i.m.ReplyTo)
+	if err != nil {
+		return refuse(causeMalformed, err)
+	}
+	asked, _, err := f.e.load(ctx, space(i.m.DstContext), key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return refuse(causeOther, domain.Forbiddenf("nobody here waits for an answer to %s", i.m.ReplyTo))
+	} else if err != nil {
+		return err
+	}
+	node := cmp.Or(asked.DstNode, f.e.Node())
+	if asked.Origin != "" || asked.MessageType != domain.MessageJob || !d.same(node, i.from) || !d.same(i.m.Pubkey, i.from) {
+		return refuse(causeForged, domain.Forbiddenf("%s was not sent to the site that answers it", i.m.ReplyTo))
+	}
+	return nil
+}
+
+// storeTries bounds how often letters are stored again under other ids.
+const storeTries = 20
+
+// store writes letters, each with its entry in msg_in and the mark of having
+// seen it, in one commit.
+func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) error {
+	for try := 0; len(letters) > 0; try++ {
+		if try == storeTries {
+			return domain.Unavailablef("%d letters could not be stored", len(letters))
+		}
+		batches := make([]board.Batch, len(letters))
+		for n, i := range letters {
+			id := i.m.ID
+			if try > 0 { // the sender's own number is taken here
+				next, err := f.e.board.Next(ctx, i.space, layout.Seq("message", i.sender.ID), 1)
+				if err != nil {
+					return err
+				}
+				id = domain.MessageID(next)
+			}
+			batches[n] = f.batch(i, id, now)
+		}
+		var again []*incoming
+		for n, err := range f.e.board.CommitEach(ctx, batches) {
+			i := letters[n]
+			var g *board.GuardError
+			switch {
+			case err == nil:
+				f.e.cfg.Observer.MessageReceived(i.m.MessageType)
+			case errors.As(err, &g) && g.Guard.Key == layout.Seen(i.digest):
+				i.again = true
+				f.e.cfg.Observer.MessageRefused(causeReplayed)
+			case errors.Is(err, domain.ErrConflict):
+				again = append(again, i)
+			case errors.Is(err, domain.ErrInvalid):
+				f.refused(i, &refusal{causeOversized, err})
+			default:
+				return err
+			}
+		}
+		letters = again
+	}
+	return nil
+}
+
+// batch is the commit by which a letter is here.
+func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Batch {
+	m := *i.m
+	m.Origin = m.Key().String()
+	m.CallerID, m.ID, m.ContextID = i.sender.ID, id, m.DstContext
+	m.Status, m.UpdatedAt, m.Node = domain.MessageAcknowledged, domain.At(now), i.from
+	key, seen := m.Key().String(), layout.Seen(i.digest)
+	b := board.Batch{Space: i.space}
+	b.Absent(seen).Absent(key)
+	b.Set(key, layout.EncodeMessage(&m)...)
+	b.Live(key, now)
+	b.PushLeft(layout.MsgIn, key)
+	b.Set(seen, board.Field{Name: layout.SeenMessage, Value: key})
+	b.Expire(seen, m.ExpiresAt.Time().Sub(now)+2*clockLeeway)
+	return b
+}
+
+// open deals with a parcel: the letters in it, the receipts, the notes. The
+// error is for what must be tried again.
+func (s *Supervisor) open(ctx context.Context, b bus.Bus, p bus.Parcel) error {
+	now := time.Now()
+	in, err := unseal(p.Body, s.Node(), now)
+	if err != nil {
+		cause := causeMalformed
+		switch {
+		case len(p.Body) > bus.MaxParcel:
+			cause = causeOversized
+		case errors.Is(err, domain.ErrForbidden):
+			cause = causeForged
+		}
+		s.dropParcel(cause, "", err)
+		return nil
+	}
+	d, err := s.sites.look(ctx)
+	if err != nil {
+		return err
+	}
+	if d.of[in.From] == "" && !d.own[in.From] {
+		s.dropParcel(causeNode, in.From, domain.Forbiddenf("parcel of node %s, which is of no peer", in.From))
+		return nil
+	}
+	if err := s.takeReceipts(ctx, in, p.Body, d, now); err != nil {
+		return err
+	}
+	if err := s.takeNotes(ctx, in, d); err != nil {
+		return err
+	}
+	return s.takeLetters(ctx, in)
+}
+
+// dropParcel notes that a parcel was not taken. Nobody is answered: its sender
+// is not known.
+func (s *Supervisor) dropParcel(cause, node string, err error) {
+	s.cfg.Observer.MessageRefused(cause)
+	s.cfg.Refused(Refusal{Cause: cause, Text: err.Error(), Node: node})
+}
+
+// takeLetters takes the letters of a parcel in and sends the receipts: one
+// parcel for those that were taken, and one of its own for each refusal, which
+// the other side keeps as proof.
+func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
+	if len(in.Letters) == 0 {
+		return nil
+	}
+	letters := make([]*incoming, 0, len(in.Letters))
+	for _, text := range in.Letters {
+		i, err := readLetter(text, in.From)
+		if err != nil {
+			s.dropParcel(causeMalformed, in.From, err)
+			continue
+		}
+		letters = append(letters, i)
+	}
+	if err := s.local.receive(ctx, letters); err != nil {
+		return err
+	}
+	way, err := s.routeOf(ctx, in.From, 0)
+	if err != nil || way.local {
+		s.log.Warn("no receipts sent", "node", in.From, "err", err)
+		return nil // the other side pushes again, and may be reached then
+	}
+	taken := parcel{}
+	for _, i := range letters {
+		if r := i.receipt(); i.err == nil {
+			taken.Receipts = append(taken.Receipts, r)
+		} else if err := s.push(ctx, way, parcel{Receipts: []receipt{r}}); err != nil {
+			s.log.Debug("refusal not sent; the letter comes again", "err", err)
+		}
+	}
+	if len(taken.Receipts) > 0 {
+		if err := s.push(ctx, way, taken); err != nil {
+			s.log.Debug("receipts not sent; the letters come again", "err", err)
+		}
+	}
+	return nil
+}
+
+// readLetter reads a letter of a parcel.
+func readLetter(text json.RawMessage, from string) (*incoming, error) {
+	if len(text) > domain.MaxLetter {
+		return nil, domain.Invalidf("letter of %d bytes, the limit is %d", len(text), domain.MaxLetter)
+	}
+	var m domain.Message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, domain.Invalidf("letter cannot be read: %v", err)
+	}
+	// What its sender cannot say of it is not taken over.
+	m.Origin, m.Node = "", ""
+	letter := m.Letter()
+	return &incoming{m: &letter, from: from, digest: identity.Digest(&letter)}, nil
+}
+
+// takeReceipts notes what became of letters of ours.
+func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d directory, now time.Time) error {
+	var batches []board.Batch
+	var of []*domain.Message
+	for _, r := range in.Receipts {
+		key, err := domain.ParseMessageKey(r.Key)
+		if err != nil {
+			continue
+		}
+		m, rec, err := s.load(ctx, space(r.Context), key)
+		if errors.Is(err, domain.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if m.Origin != "" || identity.Digest(m) != r.Digest || !d.same(cmp.Or(m.DstNode, s.Node()), in.From) {
+			s.dropParcel(causeForged, in.From, domain.Forbiddenf("receipt for %s, which was not sent there", r.Key))
+			continue
+		}
+		if m.Status != domain.MessageDispatched {
+			continue
+		}
+		b := board.Batch{Space: space(r.Context)}
+		b.Equal(r.Key, layout.MessageStatus, rec.Get(layout.MessageStatus))
+		n := ended{m: m, key: key, now: now, node: in.From}
+		if r.Status == domain.MessageError {
+			n.status, n.text, n.receipt = domain.MessageError, "refused by "+d.siteOf(in.From)+": "+r.Error, fmt.Sprintf("%x", body)
+			if err := s.end(ctx, &b, n); err != nil && !errors.Is(err, domain.ErrConflict) {
+				return err
+			}
+			continue
+		}
+		s.acknowledge(&b, n, in.From)
+		batches, of = append(batches, b), append(of, m)
+	}
+	for i, err := range s.board.CommitEach(ctx, batches) {
+		switch {
+		case err == nil:
+			s.acknowledged(of[i], now)
+		case !errors.Is(err, domain.ErrConflict):
+			return err
+		}
+	}
+	return nil
+}

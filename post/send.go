@@ -1,0 +1,249 @@
+package post
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// numberTries bounds the search for a free message id.
+const numberTries = 20
+
+// Send takes a message in and queues it: when it returns, it is as durable as
+// the board is. The caller must have proved to be the message's caller. A
+// message that is signed already is taken as it is; one that is not is
+// numbered, and signed by this node if it has the caller's key. Its jobs become
+// records here too, which take status and result from the other side.
+//
+// Sending the same signed message again is a no-op that returns the one there.
+//
+// Errors: [domain.ErrInvalid]; [domain.ErrForbidden] for a signature that is
+// not the caller's; [domain.ErrConflict] for an id in use with other content.
+//
+// Source: seed 000, "Message flow", step 1.
+func (e *Engine) Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error) {
+	now := time.Now()
+	if m.Signature == "" {
+		if err := e.complete(ctx, tenant, m, now); err != nil {
+			return false, err
+		}
+	}
+	if err := m.Validate(); err != nil {
+		return false, err
+	}
+	if m.MessageType == domain.MessageResult {
+		return false, domain.Invalidf("message_type result: results are written by the node that had the work done")
+	}
+	if m.Signature == "" {
+		return false, e.sendUnsigned(ctx, tenant, m, now)
+	}
+	if err := e.checkOwn(ctx, tenant, m); err != nil {
+		return false, err
+	}
+	err = e.sendSigned(ctx, tenant, m, now)
+	if !errors.Is(err, domain.ErrConflict) {
+		return false, err
+	}
+	there, _, errLoad := e.load(ctx, space(tenant), m.Key())
+	if errLoad == nil && there.Signature == m.Signature {
+		*m = *there
+		return true, nil
+	}
+	return false, err
+}
+
+func (e *Engine) sendSigned(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
+	c, err := e.freeCopies(ctx, space(tenant), m)
+	if err != nil {
+		return err
+	}
+	return e.put(ctx, tenant, m, c, now)
+}
+
+// complete fills in what a sender may leave out of a message that it does not
+// sign itself.
+func (e *Engine) complete(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
+	m.ContextID, m.SrcContext = tenant, tenant
+	m.DstContext = cmp.Or(m.DstContext, tenant)
+	m.MessageFormatType = cmp.Or(m.MessageFormatType, domain.FormatText)
+	m.CreatedAt = domain.At(now)
+	m.ExpiresAt = expiry(m, now)
+	if m.DstActor != 0 && m.DstPubkey == "" {
+		a, err := e.cfg.Registry.KnownActor(ctx, m.DstActor)
+		if errors.Is(err, domain.ErrNotFound) {
+			return domain.Invalidf("dst_actor: actor %d does not exist here; register it with its public key and address", m.DstActor)
+		} else if err != nil {
+			return err
+		}
+		m.DstPubkey = a.Pubkey
+		if m.DstNode == "" {
+			m.DstNode = e.nodeOf(a)
+		}
+	}
+	for i := range m.Job {
+		j := &m.Job[i]
+		j.CallerID, j.ContextID, j.Status, j.CreatedAt, j.UpdatedAt = m.CallerID, m.DstContext, domain.JobDispatched, m.CreatedAt, m.CreatedAt
+	}
+	return e.numberJobs(ctx, space(tenant), m)
+}
+
+// nodeOf is the node at which an actor can be reached; "" where it is at this
+// one, or at none.
+func (e *Engine) nodeOf(a domain.Actor) string {
+	if a.At(e.Node()) {
+		return ""
+	}
+	for _, ad := range a.Address {
+		if node := ad.Node(); node != "" {
+			return node
+		}
+	}
+	return ""
+}
+
+// expiry is until when a message is good: for as long as it may be on its way.
+func expiry(m *domain.Message, now time.Time) domain.UnixTime {
+	return domain.At(now.Add(m.TimeoutOf(domain.StageDelivery) + m.TimeoutOf(domain.StageAck)))
+}
+
+// sendUnsigned numbers, signs and stores a message.
+func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
+	key, err := e.keyOf(ctx, m.CallerID)
+	if err != nil {
+		return err
+	}
+	c, err := e.freeCopies(ctx, space(tenant), m)
+	if err != nil {
+		return err
+	}
+	chosen := m.ID != 0
+	for range numberTries {
+		if !chosen {
+			n, err := e.board.Next(ctx, space(tenant), layout.Seq("message", m.CallerID), 1)
+			if err != nil {
+				return err
+			}
+			m.ID = domain.MessageID(n)
+		}
+		m.Status, m.UpdatedAt = domain.MessageDispatched, m.CreatedAt
+		if err := identity.SignMessage(key, m); err != nil {
+			return err
+		}
+		if err := fits(m); err != nil {
+			return err
+		}
+		err = e.put(ctx, tenant, m, c, now)
+		if chosen || !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+	return domain.Exhaustedf("no free message id was found; name one")
+}
+
+// checkOwn checks a message that came signed from its sender.
+func (e *Engine) checkOwn(ctx context.Context, tenant domain.TenantID, m *domain.Message) error {
+	a, err := e.cfg.Registry.KnownActor(ctx, m.CallerID)
+	if err != nil {
+		return err
+	}
+	m.ContextID, m.Status, m.UpdatedAt = tenant, domain.MessageDispatched, m.CreatedAt
+	switch {
+	case m.ID == 0:
+		return domain.Invalidf("a message that comes signed has an id: choose one that is free")
+	case m.SrcContext != tenant:
+		return domain.Invalidf("src_context is %d, but the message is sent from context %d", m.SrcContext, tenant)
+	case a.Pubkey != m.Pubkey:
+		return domain.Forbiddenf("message signed by another key than that of actor %d", m.CallerID)
+	}
+	if err := checkTimes(m, time.Now()); err != nil {
+		return err
+	}
+	if err := fits(m); err != nil {
+		return err
+	}
+	return identity.VerifyMessage(m)
+}
+
+// checkTimes checks when a letter was written and until when it is good.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrForbidden].
+func checkTimes(m *domain.Message, now time.Time) error {
+	created, expires := m.CreatedAt.Time(), m.ExpiresAt.Time()
+	switch {
+	case m.ExpiresAt <= m.CreatedAt || expires.Sub(created) > maxGood:
+		return domain.Invalidf("expires_at %d: want an instant after created_at, at most %v later", m.ExpiresAt, maxGood)
+	case now.After(expires):
+		return domain.Forbiddenf("message has expired at %s", expires.Format(time.RFC3339))
+	case created.Sub(now) > clockLeeway:
+		return domain.Forbiddenf("message was written in the future, at %s; compare the clocks of the two sites", created.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// maxGood is the longest time for which a letter is good: the receiver must
+// remember it for that long.
+const maxGood = 2*domain.MaxMessageTimeout*time.Second + time.Hour
+
+// fits checks that a message can travel.
+//
+// Errors: [domain.ErrInvalid].
+func fits(m *domain.Message) error {
+	text, err := letterJSON(m)
+	if err != nil {
+		return err
+	}
+	if len(text) > domain.MaxLetter {
+		return domain.Invalidf("message has %d bytes with its jobs, the limit is %d; put large data where the other side can fetch it", len(text), domain.MaxLetter)
+	}
+	return nil
+}
+
+// letterJSON is a message as it travels.
+func letterJSON(m *domain.Message) ([]byte, error) {
+	text, err := json.Marshal(m.Letter())
+	if err != nil {
+		return nil, domain.Invalidf("message cannot be written as JSON: %v", err)
+	}
+	return text, nil
+}
+
+// put stores a signed message with its jobs and queues it.
+//
+// Errors: [domain.ErrConflict] for an id in use.
+func (e *Engine) put(ctx context.Context, tenant domain.TenantID, m *domain.Message, c []copied, now time.Time) error {
+	b := board.Batch{Space: space(tenant)}
+	e.addMessage(&b, m, now)
+	e.addCopies(&b, m, c, e.placeOf(ctx, m), now)
+	err := e.board.Commit(ctx, b)
+	if errors.Is(err, domain.ErrConflict) {
+		return domain.Conflictf("message %q, or a job of it, exists with other content; choose another id", m.Key())
+	}
+	return err
+}
+
+// addMessage adds to b that a message is there and to be sent.
+func (e *Engine) addMessage(b *board.Batch, m *domain.Message, now time.Time) {
+	key := m.Key()
+	m.Status = domain.MessageDispatched
+	b.Absent(key.String())
+	b.Set(key.String(), layout.EncodeMessage(m)...)
+	b.Live(key.String(), now)
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), now.Add(m.TimeoutOf(domain.StageDelivery)))
+	b.PushLeft(layout.MsgOut, key.String())
+}
+
+// peerName is the name of the site of a node, "" for our own.
+func (e *Engine) peerName(ctx context.Context, node string) string {
+	d, err := e.sites.look(ctx)
+	if err != nil {
+		return ""
+	}
+	return d.of[node]
+}

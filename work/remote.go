@@ -1,0 +1,139 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file deals with jobs that cross from one context to another as part of
+// a message: those that are sent (they have an at), and those that came (they
+// have a message and no at).
+
+// CheckPlace says whether jobs of a caller can be sent to a place, before they
+// are taken in. "" is the context itself.
+//
+// Errors: [domain.ErrInvalid].
+func (e *Engine) CheckPlace(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
+	if at == "" {
+		return nil
+	}
+	if e.cfg.Remote == nil {
+		return domain.Invalidf("at %q: this node sends no messages", at)
+	}
+	return e.cfg.Remote(ctx, tenant, caller, at)
+}
+
+// known checks that somebody serves the job: who runs it elsewhere will say so
+// there.
+func (e *Engine) known(j *domain.Job) error {
+	if j.At == "" && e.cfg.Served != nil && !e.cfg.Served(j.ScriptType) {
+		return unknownType(j.ScriptType)
+	}
+	return nil
+}
+
+// Portable is a job as it goes to another context: with all that it would have
+// found here, and without what it waited for.
+func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain.Job) (domain.Job, error) {
+	space := layout.SpaceOf(tenant)
+	in, err := e.inputOf(ctx, space, j)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	p := domain.Job{ID: j.ID, CallerID: j.CallerID, ContextID: tenant, Script: j.Script, ScriptType: j.ScriptType, Timeout: j.Timeout,
+		Retries: j.Retries, EnvVars: j.EnvVars, Status: domain.JobDispatched, CreatedAt: j.CreatedAt, UpdatedAt: j.CreatedAt,
+		Priority: j.Priority, TraceID: j.TraceID, Affinity: j.Affinity, Step: j.Step, Shard: j.Shard, Pack: j.Pack, Params: in.Params}
+	if j.FlowID != 0 && j.FlowEnv {
+		env, err := e.envs.get(ctx, e.board, flowPlace{space, j.FlowID})
+		if err != nil {
+			return p, err
+		}
+		p.EnvVars = maps.Clone(env)
+		if p.EnvVars == nil {
+			p.EnvVars = map[string]string{}
+		}
+		maps.Copy(p.EnvVars, j.EnvVars)
+	}
+	for name, n := range in.Needs {
+		if p.Needs == nil {
+			p.Needs = map[string]domain.Need{}
+		}
+		p.Needs[name] = domain.Need{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result}
+	}
+	return p, nil
+}
+
+// Remote is how a job ended that another context ran.
+type Remote struct {
+	Status   domain.JobStatus // finished or error
+	Reason   domain.Reason
+	Error    string
+	Result   map[string]string
+	ExitCode *int
+}
+
+// EndRemote ends a job that another context ran, or was to run. A job that has
+// ended already stays as it is.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] while a runner here has it.
+func (e *Engine) EndRemote(ctx context.Context, tenant domain.TenantID, key domain.JobKey, r Remote) error {
+	n := ending{status: r.Status, reason: r.Reason, text: r.Error, result: r.Result, exitCode: r.ExitCode}
+	if n.status != domain.JobFinished {
+		n.status = domain.JobError
+	}
+	err := e.endUnheld(ctx, layout.SpaceOf(tenant), key, n)
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}
+
+// tellMessage counts down what is open of the message that a job came with:
+// who makes it zero has the answer written.
+func tellMessage(b *board.Batch, j *domain.Job) {
+	if j.Message != "" && j.At == "" {
+		b.Countdown(j.Message, layout.MessageOpen, layout.PostResult, j.Message)
+	}
+}
+
+// explainSent says where a job stands that has left in a message.
+func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+	x.SinceMs, x.WaitsFor = j.StartedMs, []string{j.Message}
+	key, err := domain.ParseMessageKey(j.Message)
+	if err != nil {
+		return x, err
+	}
+	recs, err := e.board.GetFields(ctx, space, layout.MessageLine, j.Message)
+	if err != nil {
+		return x, err
+	}
+	m, _ := layout.DecodeMessage(key, recs[0])
+	if recs[0] == nil || m.Final() && recs[0].Get(layout.MessageEnding) == "" {
+		x.Standing, x.Text = StandingStuck, fmt.Sprintf("it was sent as %s to be run at %s; that message has ended, and the job has not", j.Message, j.At)
+		return x, nil
+	}
+	x.Standing, x.Text = StandingSent, fmt.Sprintf("it was sent as %s to be run at %s; the message is %s", j.Message, j.At, m.Status)
+	at, set, err := e.board.AlarmOf(ctx, space, layout.MessageAlarm(layout.AlarmLate, key))
+	if err == nil && set {
+		x.NextMs = at.UnixMilli()
+	}
+	return x, err
+}
+
+// endSent ends a job whose message has ended without it: the last step of that
+// end was not made.
+func (a *auditor) endSent(ctx context.Context, j *domain.Job, text string) error {
+	b := board.Batch{Space: a.space}
+	b.Free(j.Key().String())
+	b.Equal(j.Key().String(), layout.JobStatus, string(j.Status))
+	b.Equal(j.Key().String(), layout.JobMessage, j.Message)
+	a.e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRefused, text: text}, time.Now())
+	return a.repair(ctx, b, &Finding{Key: j.Key().String(), Text: text + "; ended"})
+}

@@ -1,0 +1,80 @@
+package work_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// letter writes a received message of which n jobs are open.
+func (r *rig) letter(key, n string) {
+	r.Helper()
+	b := board.Batch{Space: 1}
+	if err := r.board.Commit(r.ctx, *b.Set(key, board.Field{Name: layout.MessageOpen, Value: n})); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// wantAnswered checks that the message is to be answered, once.
+func (r *rig) wantAnswered(key string) {
+	r.Helper()
+	items, err := r.board.List(r.ctx, 1, layout.PostResult, 0, 10)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{key}, items); diff != "" {
+		r.Errorf("to be answered (-want +got):\n%s", diff)
+	}
+}
+
+func ofMessage(key string) func(*domain.Job) { return func(j *domain.Job) { j.Message = key } }
+
+func TestAJobThatGetsAFollowerWhileItEndsStillTellsItsMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.letter("message:2:1", "1")
+		r.script.on("follow", func(context.Context, script.Task, script.Host) script.Outcome {
+			r.submit(job(2, "ok", after(1)))
+			return ok(nil)
+		})
+		r.submit(job(1, "follow", ofMessage("message:2:1")))
+		r.want(1, domain.JobFinished, "")
+		r.want(2, domain.JobFinished, "")
+		r.wantAnswered("message:2:1")
+	})
+}
+
+func TestAJobThatCanNeverStartTellsItsMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.letter("message:2:1", "2")
+		r.submit(job(1, "fail", ofMessage("message:2:1")))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		// As a supervisor does that was killed between the two.
+		r.submit(job(1, "fail", ofMessage("message:2:1")), job(2, "ok", ofMessage("message:2:1"), after(1)))
+		r.want(2, domain.JobError, domain.ReasonDependencyFailed)
+		r.wantAnswered("message:2:1")
+	})
+}
+
+func TestTheSameJobOfAnotherMessageIsAnotherJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "ok", ofMessage("message:2:1")))
+		receipts, err := r.engine.Submit(r.ctx, tenant, []*domain.Job{job(1, "ok", ofMessage("message:2:2"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if receipts[0].Err == nil {
+			t.Error("it was taken for the first message's: nobody would tell the second one of its end")
+		}
+	})
+}
