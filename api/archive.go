@@ -42,8 +42,8 @@ type ArchiveFilter struct {
 	// FromMs and ToMs bound the end: from_ms <= end < to_ms.
 	FromMs int64 `json:"-" query:"from_ms"`
 	ToMs   int64 `json:"-" query:"to_ms"`
-	// Text is words that must all begin a word of the script, the result, the
-	// error or the log.
+	// Text is words that must all begin a word of the script, the text of a
+	// message, the result, the error or the log.
 	Text string `json:"-" query:"text"`
 	// Where is a Rhai expression over `record`, by the fields that a page shows,
 	// such as record.end_ms - record.begin_ms > 60000. With it a page may be
@@ -129,6 +129,13 @@ func (c Caller) archiveView(t domain.Tenant, r *archive.Record) (ArchiveRecord, 
 			return out, err
 		}
 		out.Job = c.view(t, j)
+	case r.Kind == archive.KindMessage:
+		m, err := r.Message()
+		if err != nil {
+			return out, err
+		}
+		m.Logs = nil // they are the record's
+		out.Message = &c.messageView(t, m, nil).Message
 	case identity.Permit(t, c.actor, identity.ReadEnv, false):
 		out.Body = r.Body
 	default:
@@ -171,18 +178,34 @@ func hideEnv(v any, isEnv bool) {
 	}
 }
 
-// showArchived reads a job that the board no longer has. Where the archive
-// does not have it either, missing is what the board said.
-func (c Caller) showArchived(ctx context.Context, p JobParams, missing error) (*domain.Job, []domain.Log, error) {
+// inArchive is the newest record of what the board no longer has. Where the
+// archive does not have it either, the error is what the board said.
+func (c Caller) inArchive(ctx context.Context, tenant domain.TenantID, key string, missing error) (archive.Record, error) {
 	if !errors.Is(missing, domain.ErrNotFound) {
-		return nil, nil, missing
+		return archive.Record{}, missing
 	}
-	r, err := c.api.parts.Archive.Get(ctx, p.Context, p.Key().String(), 0)
+	r, err := c.api.parts.Archive.Get(ctx, tenant, key, 0)
 	if errors.Is(err, domain.ErrNotFound) {
-		return nil, nil, missing
-	} else if err != nil {
+		err = missing
+	}
+	return r, err
+}
+
+// showArchived reads a job that the board no longer has.
+func (c Caller) showArchived(ctx context.Context, p JobParams, missing error) (*domain.Job, []domain.Log, error) {
+	r, err := c.inArchive(ctx, p.Context, p.Key().String(), missing)
+	if err != nil {
 		return nil, nil, err
 	}
 	j, err := r.Job()
 	return j, r.Logs, err
+}
+
+// archivedMessage reads a message that the board no longer has.
+func (c Caller) archivedMessage(ctx context.Context, tenant domain.TenantID, key domain.MessageKey, missing error) (*domain.Message, error) {
+	r, err := c.inArchive(ctx, tenant, key.String(), missing)
+	if err != nil {
+		return nil, err
+	}
+	return r.Message()
 }

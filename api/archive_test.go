@@ -15,7 +15,10 @@ import (
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -28,7 +31,14 @@ func newArchiveRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { a.Close() })
 	r := newRig(t)
-	r.api = api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: r, Records: r.board, Archive: a,
+	keys, err := identity.OpenKeyring(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := post.New(r.board, post.Config{Keys: keys, Registry: r.registry, Access: identity.NewAccess(r.registry, nil), Work: r.engine,
+		Flows: flow.New(r.board, r.engine, flow.Config{})})
+	r.shelf = a
+	r.api = api.New(api.Parts{Jobs: r.engine, Directory: r.registry, Access: r, Records: r.board, Archive: a, Post: letters,
 		Info: func() api.Info { return api.Info{} }})
 	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
 		t.Fatal(err)
@@ -113,6 +123,88 @@ func TestShowAndLogsGoOnWhenTheBoardHasLetGo(t *testing.T) {
 	p.ID = 2
 	if _, err := r.api.As(reader).ShowJob(t.Context(), p); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "does not exist in context 7") {
 		t.Errorf("a job that never was: got %v, want what the board says", err)
+	}
+}
+
+// shelve puts an ended message into the archive; the board does not have it.
+func (r *rig) shelve(m *domain.Message) {
+	r.Helper()
+	m.Status, m.EndedMs = domain.MessageProcessed, 1000
+	rec, err := archive.OfMessage(house, m)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := r.shelf.Put(r.Context(), []archive.Record{rec}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestAMessageIsShownWhenTheBoardHasLetGo(t *testing.T) {
+	r := newArchiveRig(t)
+	secret := map[string]string{"SECRET": "hunter2"}
+	r.shelve(&domain.Message{ID: 1, CallerID: admin, MessageType: domain.MessageJob, Message: "please", Answer: "message:9:2",
+		Job:  domain.List[domain.Job]{{ID: 5, CallerID: admin, EnvVars: secret}},
+		Logs: domain.List[domain.Log]{{Line: "walnut", Job: 5, N: 1}}})
+	r.shelve(&domain.Message{ID: 2, CallerID: 9, MessageType: domain.MessageResult, ReplyTo: "message:1:1",
+		Job: domain.List[domain.Job]{{ID: 5, CallerID: admin, Status: domain.JobFinished, Result: map[string]string{"sum": "3"}}}})
+	p := api.MessageParams{Context: house, Caller: admin, ID: 1}
+	for actor, want := range map[domain.ActorID]string{admin: "hunter2", executor: api.Redacted, reader: api.Redacted} {
+		for verb, read := range map[string]func() (api.MessageView, error){
+			"show": func() (api.MessageView, error) { return r.api.As(actor).ShowMessage(t.Context(), p) },
+			"wait": func() (api.MessageView, error) {
+				return r.api.As(actor).WaitMessage(t.Context(), api.WaitMessageParams{MessageParams: p})
+			},
+		} {
+			m, err := read()
+			if err != nil {
+				t.Errorf("%s by actor %d: %v", verb, actor, err)
+				continue
+			}
+			if m.Message.Message != "please" || len(m.Logs) != 1 || m.Job[0].EnvVars["SECRET"] != want {
+				t.Errorf("%s by actor %d: got %+v, want the message with %q", verb, actor, m, want)
+			}
+			if len(m.Results) != 1 || m.Results[0].Result["sum"] != "3" {
+				t.Errorf("%s by actor %d: got results %+v, want those of the answer, from the archive too", verb, actor, m.Results)
+			}
+		}
+	}
+	if x, err := r.api.As(reader).ExplainMessage(t.Context(), p); err != nil || !strings.Contains(x.Text, "only the archive") {
+		t.Errorf("explain: got %+v, %v", x, err)
+	}
+	if _, err := r.api.As(stranger).ShowMessage(t.Context(), p); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("a stranger: got %v, want forbidden", err)
+	}
+	p.ID = 3
+	if _, err := r.api.As(reader).ShowMessage(t.Context(), p); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "does not exist in context 7") {
+		t.Errorf("a message that never was: got %v, want what the board says", err)
+	}
+}
+
+func TestTheArchiveHidesTheEnvironmentOfAMessage(t *testing.T) {
+	r := newArchiveRig(t)
+	env := map[string]string{"SECRET": "hunter3"}
+	r.shelve(&domain.Message{ID: 1, CallerID: admin, MessageType: domain.MessageJob, Job: domain.List[domain.Job]{{ID: 5, EnvVars: env}}, Logs: domain.List[domain.Log]{{Line: "walnut"}}})
+	r.shelve(&domain.Message{ID: 2, CallerID: admin, MessageType: domain.MessageJob, Flow: `{"env":{"SECRET":"hunter3"}}`})
+	filter := api.ArchiveFilter{Kind: archive.KindMessage}
+	for actor, secrets := range map[domain.ActorID]int{admin: 2, executor: 0, reader: 0} {
+		whole, err := r.api.As(actor).ExportArchive(t.Context(), api.ArchiveParams{Context: house, ArchiveFilter: filter})
+		if err != nil || len(whole.Records) != 2 {
+			t.Fatalf("actor %d: got %+v, %v, want two messages", actor, whole, err)
+		}
+		text, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(text), "hunter3"); got != secrets {
+			t.Errorf("actor %d: got %d secrets in %s, want %d", actor, got, text, secrets)
+		}
+		if got := strings.Count(string(text), "walnut"); got != 1 {
+			t.Errorf("actor %d: got its log %d times, want once", actor, got)
+		}
+	}
+	filter.Text = "hunter3"
+	if found, err := r.api.As(reader).SearchArchive(t.Context(), api.ArchiveParams{Context: house, ArchiveFilter: filter}); err != nil || len(found.Records) != 0 {
+		t.Errorf("a reader finds %+v, %v by a secret", found, err)
 	}
 }
 

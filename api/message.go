@@ -161,7 +161,7 @@ func (c Caller) wholeView(ctx context.Context, engine Post, t domain.Tenant, m *
 		if err != nil {
 			return *seen, nil // none yet
 		}
-		if answer, err = engine.Show(ctx, t.ID, key); errors.Is(err, domain.ErrNotFound) {
+		if answer, err = c.message(ctx, engine, t.ID, key); errors.Is(err, domain.ErrNotFound) {
 			return *seen, nil // it has been cleared away
 		} else if err != nil {
 			return MessageView{}, err
@@ -195,13 +195,22 @@ func (c Caller) mayMessage(ctx context.Context, p MessageParams) (domain.Tenant,
 	return t, engine, err
 }
 
-// ShowMessage reads one message.
+// message reads a message: from the archive, once the board has let it go.
+func (c Caller) message(ctx context.Context, engine Post, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error) {
+	m, err := engine.Show(ctx, tenant, key)
+	if err != nil {
+		m, err = c.archivedMessage(ctx, tenant, key, err)
+	}
+	return m, err
+}
+
+// ShowMessage reads one message: from the archive, once the board has let it go.
 func (c Caller) ShowMessage(ctx context.Context, p MessageParams) (MessageView, error) {
 	t, engine, err := c.mayMessage(ctx, p)
 	if err != nil {
 		return MessageView{}, err
 	}
-	m, err := engine.Show(ctx, p.Context, p.Key())
+	m, err := c.message(ctx, engine, p.Context, p.Key())
 	if err != nil {
 		return MessageView{}, err
 	}
@@ -214,7 +223,15 @@ func (c Caller) ExplainMessage(ctx context.Context, p MessageParams) (post.Expla
 	if err != nil {
 		return post.Explanation{}, err
 	}
-	return engine.Explain(ctx, p.Context, p.Key())
+	x, err := engine.Explain(ctx, p.Context, p.Key())
+	if err == nil {
+		return x, nil
+	}
+	m, err := c.archivedMessage(ctx, p.Context, p.Key(), err)
+	if err != nil {
+		return post.Explanation{}, err
+	}
+	return post.Explanation{Key: m.Key().String(), Status: m.Status, Text: "it has ended: " + string(m.Status) + "; only the archive still has it"}, nil
 }
 
 // WaitMessageParams are those of message.wait.
@@ -240,6 +257,9 @@ func (c Caller) WaitMessage(ctx context.Context, p WaitMessageParams) (MessageVi
 	m, err := engine.Wait(waiting, p.Context, p.Key())
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		m, err = engine.Show(ctx, p.Context, p.Key())
+	}
+	if err != nil {
+		m, err = c.archivedMessage(ctx, p.Context, p.Key(), err) // it has ended long ago
 	}
 	if err != nil {
 		return MessageView{}, err

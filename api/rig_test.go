@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/api/apitest"
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
@@ -35,8 +36,9 @@ type rig struct {
 	engine   *work.Engine
 	access   api.Access
 	audit    *identity.AuditLog
-	asked    []identity.Ask // what the API asked access
-	answered func()         // is called once, after the next answer of access
+	shelf    archive.Archive // nil: none
+	asked    []identity.Ask  // what the API asked access
+	answered func()          // is called once, after the next answer of access
 	// noGateway says that the node takes nothing in.
 	noGateway bool
 }

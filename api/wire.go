@@ -118,11 +118,12 @@ type ArchiveRecord struct {
 	Blueprint  string            `json:"blueprint,omitzero"`
 	Trigger    string            `json:"trigger,omitzero"`
 	Caller     domain.ActorID    `json:"caller"`
-	// The rest is left out of a list: the job, or the body of another kind,
-	// and the log.
-	Job  *domain.Job     `json:"job,omitzero"`
-	Body json.RawMessage `json:"body,omitzero"`
-	Logs []domain.Log    `json:"logs,omitzero"`
+	// The rest is left out of a list: the job or the message, or the body of
+	// another kind, and the log.
+	Job     *domain.Job     `json:"job,omitzero"`
+	Message *domain.Message `json:"message,omitzero"`
+	Body    json.RawMessage `json:"body,omitzero"`
+	Logs    []domain.Log    `json:"logs,omitzero"`
 }
 
 // PrerequisiteMeet marks a prerequisite as met.

@@ -10,9 +10,9 @@
 //
 // A [Record] is one end of one thing: its context, its key on the board and the
 // instant it ended are its identity. A job that ended in error, was started
-// again by hand and ended once more has two records. Put of what is there
-// already changes nothing, so that an archiver which died between copy and mark
-// may simply begin again.
+// again by hand and ended once more has two records. A message in an inbox gets
+// its record once it is taken out. Put of what is there already changes nothing,
+// so that an archiver which died between copy and mark may simply begin again.
 //
 // A record has a head (what is searched by), a body (the thing as JSON, all
 // its fields) and log lines. Lists carry heads only, unless asked otherwise.

@@ -20,7 +20,8 @@ type Query struct {
 	// FromMs and ToMs bound the end: FromMs <= end < ToMs, in Unix ms.
 	FromMs, ToMs int64
 	// Text is words that must all be there: each begins a word of the script,
-	// the result, the error or the log. Capitals do not count.
+	// the text of a message, the result, the error or the log. Capitals do not
+	// count.
 	Text string
 
 	// Cursor is the Next of the page before.

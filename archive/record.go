@@ -13,8 +13,7 @@ import (
 // Kind is what a record is of.
 type Kind string
 
-// The kinds. Flows and messages have their place here before they have an
-// archiver.
+// The kinds.
 const (
 	KindJob     Kind = "job"
 	KindFlow    Kind = "flow"

@@ -33,8 +33,9 @@ func Words(texts ...string) []string {
 	return b.words
 }
 
-// Words are those of the record: of a job its error, result, script and log.
-// Values of environment variables are not among them.
+// Words are those of the record: of a job its error, result, script and log, of
+// a message its error, text and log. Values of environment variables are not
+// among them, nor is what a message's jobs are: they are records of their own.
 func (r *Record) Words() []string {
 	b := wordBook{seen: map[string]bool{}}
 	// Only texts, not the names of fields; an unreadable body is not searchable.
@@ -42,6 +43,7 @@ func (r *Record) Words() []string {
 		Error  string            `json:"error"`
 		Result map[string]string `json:"result"`
 		Script string            `json:"script"`
+		Text   string            `json:"message"` // of a message; of a job it is a key
 	}
 	_ = json.Unmarshal(r.Body, &body)
 	b.add(body.Error)
@@ -50,6 +52,9 @@ func (r *Record) Words() []string {
 		b.add(body.Result[name])
 	}
 	b.add(body.Script)
+	if r.Kind == KindMessage {
+		b.add(body.Text)
+	}
 	for _, l := range r.Logs {
 		b.add(l.Line)
 	}

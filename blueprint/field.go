@@ -122,7 +122,7 @@ var aStep = (&object{
 		{name: "duration", kind: aSpan, doc: "How long one job is expected to take."},
 		{name: "priority", kind: aNumber, max: domain.MaxPriority, doc: "Of its jobs; left out, the flow's."},
 		{name: "affinity", kind: aMap, pattern: namePattern, doc: "Labels that a node must have to run it."},
-		{name: "at", kind: aText, doc: "Another context, to which its jobs go."},
+		{name: "at", kind: aValue, doc: "Where its jobs run, if not here: a context, as 7; one of another site, as 7@acme; or runner:20."},
 		{name: "checkpoint", kind: aFlag, initial: false, doc: "Whether the script keeps a checkpoint between attempts. This tells people only: every script may."},
 		{name: "shard", kind: anObject, of: aShard, doc: "How a step is split by index."},
 		{name: "pack", kind: anObject, of: aPack, doc: "How a step is split by ranges."},

@@ -24,8 +24,9 @@ const (
 
 // Audit looks whether every unfinished task of a context that came through
 // Ramet has a reason to be alive, and brings back those that have none: a
-// foreign worker popped one and was lost, or somebody emptied the list. It
-// rests after each page, rest times as long as that took.
+// foreign worker popped one and was lost, or somebody emptied the list. Now and
+// then it lets those expire that others left. It rests after each page, rest
+// times as long as that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
 	a := auditor{Engine: e, space: layout.SpaceOf(tenant), now: time.Now(), doubts: map[string]map[string]doubt{}}
 	// Most contexts have no circles, and much else that lives.
@@ -40,6 +41,9 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 		if err != nil || len(page) == 0 {
 			if err == nil {
 				err = a.searchLists(ctx)
+			}
+			if err == nil {
+				err = a.leftovers(ctx, rest)
 			}
 			return a.report, err
 		}
@@ -71,7 +75,7 @@ type doubt struct {
 }
 
 // taskLine are the fields of a task but those that may be large.
-var taskLine = []string{layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskCircle, layout.TaskAttempt, layout.TaskLosses, layout.TaskQueue, layout.TaskOwner}
+var taskLine = []string{layout.TaskStatus, layout.TaskCreatedAt, layout.TaskUpdatedAt, layout.TaskCircle, layout.TaskAttempt, layout.TaskLosses, layout.TaskQueue, layout.TaskOwner}
 
 func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	var keys []string

@@ -26,7 +26,9 @@
 // A client may write the hash before or after it pushes the id, in any spelling
 // of the seed. A foreign worker that pops an id leases nothing: what became of
 // a task that came through Ramet is looked after by the auditor; one that a
-// foreign client pushed and a foreign worker popped is theirs alone.
+// foreign client pushed and a foreign worker popped is theirs alone, but for its
+// end: its record expires after the retention, once it has ended or stands in no
+// circle any more.
 //
 // # Goroutines
 //

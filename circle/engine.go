@@ -39,6 +39,8 @@ type Engine struct {
 	log   *slog.Logger
 	// announced are the place of each circle known to be in layout.Circles.
 	announced sync.Map
+	// swept is when the audit last looked for leftovers, by space.
+	swept sync.Map
 
 	mu      sync.Mutex
 	workers map[*Worker]struct{} // those in this process, for what is deleted

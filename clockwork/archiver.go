@@ -238,8 +238,11 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 // record is what the archive gets of what ended.
 func (p *pass) record(ctx context.Context, t domain.TenantID, e work.Ended) (r archive.Record, ok bool, err error) {
 	switch {
-	case e.Flow == 0:
+	case e.Job != nil:
 		r, err = archive.OfJob(t, e.Job, e.Logs)
+		return r, true, err
+	case e.Message != nil:
+		r, err = archive.OfMessage(t, e.Message)
 		return r, true, err
 	case p.Flows == nil:
 		return r, false, nil

@@ -188,12 +188,29 @@ func (y *yard) cancel(tenant domain.TenantID, key domain.JobKey) {
 	}
 }
 
-// onBoard is how many jobs the board has of a context.
+// letter writes a message that ends now, as package post does.
+func (y *yard) letter(tenant domain.TenantID, id domain.MessageID, text string) {
+	y.Helper()
+	m := &domain.Message{ID: id, CallerID: 1, MessageType: domain.MessageChat, Message: text, Status: domain.MessageProcessed,
+		Logs: domain.List[domain.Log]{{Line: "said"}}, EndedMs: time.Now().UnixMilli()}
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	b.Set(m.Key().String(), layout.EncodeMessage(m)...)
+	b.PushLeft(layout.Finished, m.Key().String())
+	if err := y.board.Commit(y.Context(), b); err != nil {
+		y.Fatal(err)
+	}
+}
+
+// onBoard is how many jobs and messages the board has of a context.
 func (y *yard) onBoard(tenant domain.TenantID) int {
 	y.Helper()
-	n := 0
+	return y.count(tenant, layout.JobPrefix) + y.count(tenant, layout.MessagePrefix)
+}
+
+func (y *yard) count(tenant domain.TenantID, prefix string) (n int) {
+	y.Helper()
 	for cursor := ""; ; {
-		keys, next, err := y.board.Keys(y.Context(), layout.SpaceOf(tenant), layout.JobPrefix, cursor, 1000)
+		keys, next, err := y.board.Keys(y.Context(), layout.SpaceOf(tenant), prefix, cursor, 1000)
 		if err != nil {
 			y.Fatal(err)
 		}
@@ -240,6 +257,49 @@ func TestWhatHasEndedIsArchivedAndThenExpires(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
 			y.Errorf("got %d jobs on the board after retention, want none", n)
+		}
+	})
+}
+
+func TestMessagesThatHaveEndedAreArchivedAndThenExpire(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.letter(1, 1, "walnut")
+		y.letter(2, 1, "almond")
+		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
+		time.Sleep(10 * time.Second)
+		for tenant, text := range map[domain.TenantID]string{1: "walnut", 2: "almond"} {
+			if diff := cmp.Diff(map[string]int{"message:1:1": 1}, y.shelf.keys(tenant)); diff != "" {
+				y.Errorf("context %d (-want +got):\n%s", tenant, diff)
+			}
+			for e, r := range y.shelf.records {
+				if m, err := r.Message(); e.tenant == tenant && (err != nil || m.Message != text || m.ContextID != tenant || len(r.Logs) != 1) {
+					y.Errorf("context %d: got %+v, %v", tenant, m, err)
+				}
+			}
+		}
+		if n := y.onBoard(1); n != 1 || y.gauge.archived != 2 {
+			y.Errorf("got %d messages on the board before retention and %d counted, want 1 and 2", n, y.gauge.archived)
+		}
+		time.Sleep(2 * time.Hour)
+		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
+			y.Errorf("got %d messages on the board after retention, want none", n)
+		}
+	})
+}
+
+func TestAMessageDoesNotExpireWhileTheArchiveIsDown(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.set(true)
+		y.letter(1, 1, "walnut")
+		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
+		time.Sleep(time.Hour)
+		if n, age := y.gauge.backlog(); y.onBoard(1) != 1 || n != 1 || age < time.Hour-time.Minute {
+			y.Errorf("got %d messages on the board, a backlog of %d, %v old, want 1, 1, an hour", y.onBoard(1), n, age)
+		}
+		y.shelf.set(false)
+		time.Sleep(5 * time.Minute)
+		if n := y.onBoard(1); n != 0 || y.shelf.keys(1)["message:1:1"] != 1 {
+			y.Errorf("got %d messages on the board and %v in the archive, want none and it", n, y.shelf.keys(1))
 		}
 	})
 }
@@ -303,6 +363,7 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 				for id := range domain.JobID(5) {
 					y.end(1, id+1)
 				}
+				y.letter(1, 7, "walnut")
 				crashed := make(chan struct{})
 				var once sync.Once
 				die := func(ctx context.Context) error {
@@ -340,12 +401,12 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 				y.end(1, 6)
 				defer run(y.T, y.board, "n1/a", y.archiver(y.board), y.pruner(time.Minute))()
 				time.Sleep(5 * time.Minute)
-				want := map[string]int{"job:1:1": 1, "job:1:2": 1, "job:1:3": 1, "job:1:4": 1, "job:1:5": 1, "job:1:6": 1}
+				want := map[string]int{"job:1:1": 1, "job:1:2": 1, "job:1:3": 1, "job:1:4": 1, "job:1:5": 1, "job:1:6": 1, "message:1:7": 1}
 				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
 					y.Errorf("(-want +got):\n%s", diff)
 				}
 				if n, m := y.waiting(1), y.onBoard(1); n != 0 || m != 0 {
-					y.Errorf("got %d that wait and %d jobs on the board, want none", n, m)
+					y.Errorf("got %d that wait and %d on the board, want none", n, m)
 				}
 			})
 		})

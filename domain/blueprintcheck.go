@@ -188,6 +188,9 @@ func (c *checker) step(i int) {
 		c.fault(at("when"), "%d bytes, the limit is %d", len(s.When), MaxWhenBytes)
 	}
 	c.affinity(at("affinity"), s.Affinity)
+	if _, err := ParsePlace(s.At); s.At != "" && err != nil {
+		c.fault(at("at"), "%s", strings.TrimPrefix(err.Error(), "at "))
+	}
 	c.needs(i, s)
 }
 

@@ -44,7 +44,7 @@ const (
 	TaskOutput       = "output"
 	TaskError        = "error"
 	taskErrorToo     = "error_msg"
-	taskCreatedAt    = "created_at"
+	TaskCreatedAt    = "created_at"
 	TaskUpdatedAt    = "updated_at"
 	taskReply        = "reply_to_queue"
 	taskReplyNameToo = "reply_queue_name"
@@ -68,7 +68,7 @@ func EncodeTask(t *domain.Task) []board.Field {
 	e.strOpt(taskRPCID, t.ClientRPCID)
 	e.strOpt(TaskOutput, t.Output)
 	e.strOpt(TaskError, t.Error)
-	e.num(taskCreatedAt, int64(t.CreatedAt))
+	e.num(TaskCreatedAt, int64(t.CreatedAt))
 	e.num(TaskUpdatedAt, int64(t.UpdatedAt))
 	e.strOpt(taskReply, t.ReplyToQueue)
 
@@ -98,7 +98,7 @@ func DecodeTask(id string, r board.Record) *domain.Task {
 			t.Error = f.Value
 		case taskErrorToo:
 			errorMsg = f.Value
-		case taskCreatedAt:
+		case TaskCreatedAt:
 			t.CreatedAt = taskTime(f.Value)
 		case TaskUpdatedAt:
 			t.UpdatedAt = taskTime(f.Value)

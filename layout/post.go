@@ -55,8 +55,12 @@ func MadeOf(r board.Record) (made []Made, ok bool) {
 // Seen is the mark of a letter that has been received: by its digest.
 func Seen(digest string) string { return "ramet:seen:" + digest }
 
-// SeenMessage is that record's field: the key it was stored under.
-const SeenMessage = "message"
+// Fields of that record, one of the two: the key it was stored under, or why it
+// was refused, for good.
+const (
+	SeenMessage = "message"
+	SeenRefused = "refused"
+)
 
 // Inbox is the list of messages for an actor in a context, newest left.
 func Inbox(a domain.ActorID) string { return "ramet:inbox:" + strconv.FormatUint(uint64(a), 10) }

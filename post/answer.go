@@ -27,7 +27,11 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 		case err == nil:
 			ready[i] = true
 		case errors.Is(err, errNothing):
-			s.letGo(ctx, c, nil)
+			// If its last job ends just now, what that queues is passed over: the
+			// message is leased.
+			if err := s.board.Commit(ctx, *batches[i].Release(c.Item)); errors.Is(err, domain.ErrConflict) {
+				s.answerLater(ctx, c)
+			}
 		default:
 			s.log.Warn("message not answered; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
 			pause(ctx, restAfter)
@@ -49,7 +53,8 @@ func (s *Supervisor) answerLater(ctx context.Context, c *board.Claimed) {
 var errNothing = domain.Conflictf("nothing to answer")
 
 // answerOne is the commit that answers a message: the result goes to msg_out,
-// the message is processed.
+// the message is processed. With errNothing, it has the guards under which that
+// is so.
 func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Batch, error) {
 	b := s.heldBatch(c)
 	key, err := domain.ParseMessageKey(c.Item)
@@ -57,25 +62,28 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 		return b, errNothing
 	}
 	m, rec, err := s.load(ctx, c.Space, key)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && (m.Final() || m.MessageType != domain.MessageJob || m.Origin == "") {
+	if errors.Is(err, domain.ErrNotFound) || err == nil && (m.Final() || m.MessageType != domain.MessageJob) {
 		return b, errNothing
 	} else if err != nil {
 		return b, err
 	}
+	b.Equal(c.Item, layout.MessageOpen, rec.Get(layout.MessageOpen))
 	made, decided := layout.MadeOf(rec)
-	if !decided {
+	if !decided || rec.Get(layout.MessageOpen) != "0" { // one of its jobs was started again, say
 		return b, errNothing
 	}
 	now := time.Now()
-	r, err := s.resultOf(ctx, m, made, now)
-	if err != nil {
-		return b, err
+	if m.Origin != "" { // else a program of this board put it into msg_in: it looks itself
+		r, err := s.resultOf(ctx, m, made, now)
+		if err != nil {
+			return b, err
+		}
+		s.addMessage(&b, r, now)
+		b.Set(c.Item, board.Field{Name: layout.MessageAnswer, Value: r.Key().String()})
 	}
-	s.addMessage(&b, r, now)
 	notes := layout.Notes(key)
 	b.ClearAlarm(layout.MessageAlarm(layout.AlarmNotes, key))
 	b.Set(notes, board.Field{Name: layout.NotesDone, Value: "1"}).Expire(notes, s.cfg.Retention)
-	b.Set(c.Item, board.Field{Name: layout.MessageAnswer, Value: r.Key().String()})
 	s.finish(&b, key, domain.MessageProcessed, "", now)
 	b.PushLeft(layout.Finished, c.Item)
 	return b, nil

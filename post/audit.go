@@ -63,7 +63,8 @@ func (a *auditor) look(ctx context.Context, item string) error {
 	}
 	a.report.Looked++
 	m, rec, err := a.e.load(ctx, a.space, key)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && m.Final() {
+	ending := rec.Get(layout.MessageEnding) != ""
+	if errors.Is(err, domain.ErrNotFound) || err == nil && m.Final() && !ending {
 		b := board.Batch{Space: a.space}
 		b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus)).Settle(item)
 		return unlessConflict(a.e.board.Commit(ctx, b))
@@ -78,7 +79,11 @@ func (a *auditor) look(ctx context.Context, item string) error {
 	b.Free(item)
 	b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus))
 	b.Equal(item, board.FieldAttempt, rec.Get(board.FieldAttempt))
-	if m.Status == domain.MessageAcknowledged && m.Origin == "" {
+	b.Equal(item, layout.MessageOpen, rec.Get(layout.MessageOpen))
+	if ending {
+		b.Equal(item, layout.MessageEnding, "1")
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now())
+	} else if m.Status == domain.MessageAcknowledged && m.Origin == "" {
 		// What waits for a result has only its time-out to end it.
 		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now().Add(m.TimeoutOf(domain.StageResult)))
 	} else {
@@ -119,29 +124,37 @@ func (a *auditor) working(ctx context.Context, m *domain.Message, rec board.Reco
 	for _, d := range made {
 		if d.Flow != 0 {
 			f, err := a.e.cfg.Flows.Show(ctx, m.ContextID, d.Flow)
-			if err == nil && !f.Final() {
-				return true, nil
+			if err == nil && !f.Final() || err != nil && !errors.Is(err, domain.ErrNotFound) {
+				return true, err
 			}
+			continue
 		}
 		j, err := a.e.cfg.Work.Show(ctx, m.ContextID, domain.JobKey{Caller: m.CallerID, ID: d.Ours})
-		if err == nil && (!j.Final() || j.FinishedMs == 0) {
-			return true, nil
+		if err == nil && (!j.Final() || j.FinishedMs == 0) || err != nil && !errors.Is(err, domain.ErrNotFound) {
+			return true, err
 		}
 	}
 	return a.queued(ctx, layout.MsgIn, domain.MessageKey{Caller: m.CallerID, ID: m.ID})
 }
 
+// queued reports whether a queue has the message. What was read of the queue
+// before is good for a yes only: it may have come since.
 func (a *auditor) queued(ctx context.Context, queue string, key domain.MessageKey) (bool, error) {
-	items, looked := a.queues[queue]
-	if !looked {
-		var err error
-		if items, err = a.e.board.List(ctx, a.space, queue, 0, auditScan); err != nil {
-			return false, err
-		}
-		a.queues[queue] = items
+	if a.in(queue, key) {
+		return true, nil
 	}
+	items, err := a.e.board.List(ctx, a.space, queue, 0, auditScan)
+	if err != nil {
+		return false, err
+	}
+	a.queues[queue] = items
+	return a.in(queue, key), nil
+}
+
+func (a *auditor) in(queue string, key domain.MessageKey) bool {
+	items := a.queues[queue]
 	// In a queue that is too long to look through it may well be.
-	return len(items) >= auditScan || slices.Contains(items, key.String()), nil
+	return len(items) >= auditScan || slices.Contains(items, key.String())
 }
 
 // Explain answers for one message: what it waits for, and what will wake it.

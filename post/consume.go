@@ -115,14 +115,29 @@ func (s *Supervisor) takeIn(ctx context.Context, c *board.Claimed, key domain.Me
 		}
 		m.DstActor = to
 	}
+	filed, err := s.filed(ctx, m)
+	if err != nil {
+		return b, false, err
+	}
 	s.finish(&b, key, domain.MessageProcessed, "", now)
-	if m.DstActor != 0 {
+	if filed {
 		b.Set(key.String(), board.Field{Name: "dst_actor", Value: actorText(m.DstActor)}, board.Field{Name: layout.MessageFor, Value: actorText(m.DstActor)})
 		b.PushLeft(layout.Inbox(m.DstActor), key.String())
 	} else {
 		b.PushLeft(layout.Finished, key.String())
 	}
 	return b, true, nil
+}
+
+// filed reports whether a message goes into its addressee's inbox. Letters were
+// refused before where that is full; of results, of which nobody may read any,
+// only as many go there as leave room for letters.
+func (s *Supervisor) filed(ctx context.Context, m *domain.Message) (bool, error) {
+	if m.DstActor == 0 || m.MessageType != domain.MessageResult {
+		return m.DstActor != 0, nil
+	}
+	n, err := s.board.Len(ctx, space(m.ContextID), layout.Inbox(m.DstActor))
+	return err == nil && n[0] < maxResults, err
 }
 
 // finish adds to b that a received message has been dealt with.

@@ -3,6 +3,8 @@ package post
 import (
 	"context"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -11,6 +13,10 @@ import (
 
 // MaxInbox bounds the messages that wait for an actor in a context.
 const MaxInbox = 10_000
+
+// maxResults is how full an inbox may be for a result to be filed in it. What a
+// result says is known from the message that it answers, too.
+const maxResults = MaxInbox / 2
 
 // inboxPage is the most that one look at an inbox returns.
 const inboxPage = 200
@@ -50,7 +56,8 @@ func (e *Engine) Inbox(ctx context.Context, tenant domain.TenantID, actor domain
 	return messages, nil
 }
 
-// Take takes a message out of an actor's inbox. Its record stays for a while.
+// Take takes a message out of an actor's inbox. That is its end: from then on
+// its record stays for a while, and then in the archive.
 //
 // Errors: [domain.ErrNotFound] where it is not in it.
 func (e *Engine) Take(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, key domain.MessageKey) (*domain.Message, error) {
@@ -62,8 +69,10 @@ func (e *Engine) Take(ctx context.Context, tenant domain.TenantID, actor domain.
 	if rec.Get(layout.MessageFor) != actorText(actor) {
 		return nil, domain.NotFoundf("message %q is not in the inbox of actor %d", key, actor)
 	}
+	m.EndedMs = time.Now().UnixMilli()
 	b := board.Batch{Space: space(tenant)}
 	b.Equal(item, layout.MessageFor, actorText(actor)).Unset(item, layout.MessageFor)
+	b.Set(item, board.Field{Name: layout.MessageEndedMs, Value: strconv.FormatInt(m.EndedMs, 10)})
 	b.DropSome(list, -1, item)
 	b.PushLeft(layout.Finished, item)
 	err = e.board.Commit(ctx, b)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,13 @@ type outgoing struct {
 	receipt *receipt // where this board answered at once
 	// err is why it can never be sent; later is why it cannot be sent now.
 	err, later error
+	status     string // as the record has it
+}
+
+// over reports whether the message is where it was to go: its key stood in the
+// queue twice.
+func (o *outgoing) over() bool {
+	return o.m.Final() || o.m.Status == domain.MessageAcknowledged && !o.foreign
 }
 
 // handOver sends what was claimed.
@@ -44,9 +52,10 @@ func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
 		}
 		m, err := layout.DecodeMessage(key, c.Record)
 		m.ContextID = domain.TenantID(c.Space)
-		list = append(list, &outgoing{claimed: c, key: key, m: m, foreign: m.Signature == "", err: err})
+		list = append(list, &outgoing{claimed: c, key: key, m: m, foreign: m.Signature == "", err: err, status: c.Record.Get(layout.MessageStatus)})
 	}
 	together(len(list), processors(), func(i int) { s.prepare(ctx, list[i]) })
+	list = s.adopt(ctx, list)
 	s.send(ctx, list)
 	s.keep(ctx, list)
 }
@@ -54,7 +63,7 @@ func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
 // prepare checks that a message may be sent, signs it where that was left to
 // us, and finds its way.
 func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
-	if o.err != nil || o.m.Final() {
+	if o.err != nil || o.over() {
 		return
 	}
 	if o.foreign {
@@ -64,6 +73,9 @@ func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
 	}
 	if o.err == nil {
 		o.way, o.err = s.routeOf(ctx, o.m.DstNode, o.m.Pushes)
+		if errors.Is(o.err, domain.ErrNotFound) && (o.m.Pushes > 0 || o.m.MessageType == domain.MessageResult) {
+			o.later, o.err = o.err, nil // it was a peer's when this began, and may be again
+		}
 	}
 	if o.err == nil {
 		o.letter, o.err = letterJSON(o.m)
@@ -72,10 +84,14 @@ func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
 	if o.err == nil && len(o.letter) > domain.MaxLetter {
 		o.err = fits(o.m)
 	}
-	if errors.Is(o.err, domain.ErrUnavailable) {
+	if errors.Is(o.err, domain.ErrUnavailable) || errors.Is(o.err, errKeyless) && o.m.Pushes < keylessPushes {
 		o.later, o.err = o.err, nil
 	}
 }
+
+// keylessPushes is how often a message that another program wrote waits for a
+// node of this board that can sign for its caller: some minutes.
+const keylessPushes = 10
 
 // sign completes and signs a message that another program wrote, in the name of
 // its caller, who must have the right here.
@@ -96,7 +112,9 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 		return err
 	}
 	key, err := s.keyOf(ctx, m.CallerID)
-	if err != nil {
+	if errors.Is(err, domain.ErrInvalid) {
+		return errors.Join(errKeyless, err)
+	} else if err != nil {
 		return err
 	}
 	o.at = s.placeOf(ctx, m)
@@ -104,6 +122,58 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 		return err
 	}
 	return identity.SignMessage(key, m)
+}
+
+// adopt writes down what was signed here, before it is sent: if it were signed
+// again after a crash, that would be another letter. It returns those that may
+// be sent.
+func (s *Supervisor) adopt(ctx context.Context, list []*outgoing) []*outgoing {
+	now := time.Now()
+	var batches []board.Batch
+	var of []*outgoing
+	for _, o := range list {
+		if o.foreign && o.err == nil && !o.m.Final() && o.m.Signature != "" {
+			batches, of = append(batches, s.adoption(o, now)), append(of, o)
+		}
+	}
+	if len(of) == 0 {
+		return list
+	}
+	gone := map[*outgoing]bool{}
+	for i, err := range s.board.CommitEach(ctx, batches) {
+		o := of[i]
+		if err == nil {
+			o.foreign, o.status = false, string(domain.MessageDispatched)
+			continue
+		}
+		gone[o] = true
+		if !errors.Is(err, domain.ErrConflict) {
+			s.log.Warn("message not written down; it comes again", "message", o.key.String(), "err", err)
+			continue
+		}
+		// One of its jobs has moved, say: all over again.
+		s.letGo(ctx, o.claimed, func(b *board.Batch) { b.PushRight(layout.MsgOut, o.claimed.Item) })
+	}
+	return slices.DeleteFunc(list, func(o *outgoing) bool { return gone[o] })
+}
+
+// adoption is the commit by which a message of another program becomes one of
+// ours, with the records here of its jobs.
+func (s *Supervisor) adoption(o *outgoing, now time.Time) board.Batch {
+	item := o.key.String()
+	o.m.Status, o.m.UpdatedAt, o.m.Pushes = domain.MessageDispatched, o.m.CreatedAt, 0
+	b := s.heldBatch(o.claimed)
+	b.Equal(item, layout.MessageStatus, o.status).Equal(item, layout.MessageSignature, "")
+	b.Set(item, layout.EncodeMessage(o.m)...)
+	b.Unset(item, layout.MessagePushes)
+	b.Live(item, now)
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, o.key), o.m.CreatedAt.Time().Add(o.m.TimeoutOf(domain.StageDelivery)))
+	for _, c := range o.copies {
+		if c.there {
+			claimCopy(&b, c.key, o.key, o.at, now)
+		}
+	}
+	return b
 }
 
 // mayWrite asks whether a message's caller may send it from its context.
@@ -134,7 +204,7 @@ func (s *Supervisor) send(ctx context.Context, list []*outgoing) {
 	var local []*outgoing
 	for _, o := range list {
 		switch {
-		case o.err != nil || o.later != nil || o.m.Final():
+		case o.err != nil || o.later != nil || o.over():
 		case o.way.local:
 			local = append(local, o)
 		default:
@@ -234,13 +304,8 @@ func (s *Supervisor) keep(ctx context.Context, list []*outgoing) {
 				s.log.Debug("message not sent yet", "message", o.key.String(), "context", uint32(o.claimed.Space), "err", o.later)
 			}
 		case errors.As(err, &g) && g.Guard.Kind != board.GuardHeld:
-			// Its receipt was faster: there is nothing left to keep. Or one of a
-			// foreign message's jobs has moved: all over again.
-			s.letGo(ctx, o.claimed, func(b *board.Batch) {
-				if o.foreign {
-					b.PushRight(layout.MsgOut, o.claimed.Item)
-				}
-			})
+			// Its receipt was faster: there is nothing left to keep.
+			s.letGo(ctx, o.claimed, nil)
 		case errors.Is(err, domain.ErrConflict):
 		default:
 			s.log.Warn("message not written down; it comes again", "message", o.key.String(), "err", err)
@@ -251,22 +316,20 @@ func (s *Supervisor) keep(ctx context.Context, list []*outgoing) {
 // result adds to b where a message stands that was sent, or has to wait.
 func (s *Supervisor) result(b *board.Batch, o *outgoing, now time.Time) {
 	item := o.key.String()
-	if o.m.Final() {
+	if o.over() {
 		b.Release(item)
 		return
 	}
-	b.Equal(item, layout.MessageStatus, o.claimed.Record.Get(layout.MessageStatus))
-	if o.foreign {
-		o.m.Status, o.m.UpdatedAt = domain.MessageDispatched, o.m.CreatedAt
-		b.Set(item, layout.EncodeMessage(o.m)...)
+	b.Equal(item, layout.MessageStatus, o.status)
+	if o.foreign { // it could not be signed yet
+		b.Set(item, board.Field{Name: layout.MessagePushes, Value: strconv.Itoa(o.m.Pushes + 1)},
+			board.Field{Name: layout.MessageStatus, Value: string(domain.MessageDispatched)})
 		b.Live(item, now)
-		for _, c := range o.copies {
-			if c.there {
-				claimCopy(b, c.key, o.key, o.at, now)
-			}
-		}
+		b.Release(item)
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmPush, o.key), now.Add(s.backoff(o.m.Pushes)))
+		return
 	}
-	if o.m.MessageType == domain.MessageResult && o.m.Pushes == 0 && !o.foreign {
+	if o.m.MessageType == domain.MessageResult && o.m.Pushes == 0 {
 		// It may have been written long before a supervisor came.
 		b.Live(item, now)
 	}
@@ -312,7 +375,7 @@ func (s *Supervisor) refuse(ctx context.Context, o *outgoing) {
 	}
 	e := ended{m: o.m, key: o.key, status: domain.MessageError, text: text, now: time.Now()}
 	b := s.heldBatch(o.claimed)
-	b.Equal(o.key.String(), layout.MessageStatus, o.claimed.Record.Get(layout.MessageStatus))
+	b.Equal(o.key.String(), layout.MessageStatus, o.status)
 	if o.foreign {
 		b.Live(o.key.String(), e.now) // so that its end takes it away again
 	}

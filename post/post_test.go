@@ -231,3 +231,31 @@ func TestABadBusLosesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestAJobForARunnerThatIsElsewhereGoesThere(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		// The record of the seeds: local is false, the address says where.
+		a.write("runner:1", "id", "1", "local", "false", "address", "7@beta", "topic", "runner1")
+		j := &domain.Job{CallerID: a.op, Script: "set x 5", ScriptType: "lines", ForRunner: 1}
+		receipts, err := a.work.Submit(t.Context(), home, []*domain.Job{j})
+		a.must(err)
+		a.must(receipts[0].Err)
+		done, err := a.work.Wait(t.Context(), home, receipts[0].Key)
+		a.must(err)
+		if done.Status != domain.JobFinished || done.Result["x"] != "5" {
+			t.Fatalf("got %+v", done)
+		}
+		theirs, err := b.work.Show(t.Context(), annex, domain.JobKey{Caller: guestOf(a, b), ID: done.ID})
+		b.must(err)
+		if theirs.ForRunner != 1 {
+			t.Errorf("there it was for runner %d, want 1", theirs.ForRunner)
+		}
+	})
+}
+
+// guestOf is the number of a's operator at b.
+func guestOf(a, b *site) domain.ActorID {
+	guest, err := b.registry.ActorByKey(b.Context(), a.opKey.Pubkey())
+	b.must(err)
+	return guest.ID
+}

@@ -60,7 +60,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 	return list, next, nil
 }
 
-// Wait returns a message once it has ended.
+// Wait returns a message once it has ended, and its jobs with it.
 //
 // Errors: [domain.ErrNotFound]; the context's.
 func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error) {
@@ -71,8 +71,8 @@ func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, key domain.Me
 		return nil, err
 	}
 	for {
-		m, err := e.Show(ctx, tenant, key)
-		if err != nil || m.Final() {
+		m, rec, err := e.load(ctx, space(tenant), key)
+		if err != nil || m.Final() && rec.Get(layout.MessageEnding) == "" {
 			return m, err
 		}
 		select {

@@ -25,6 +25,7 @@ const (
 	causeUnknown   = "unknown_sender"
 	causeNode      = "wrong_node"
 	causeRight     = "no_right"
+	causeFull      = "inbox_full"
 	causeReplayed  = "replayed" // not refused, but counted: it is there already
 	causeOther     = "other"
 )
@@ -86,7 +87,7 @@ func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
 		err := f.check(ctx, letters[i], now)
 		var r *refusal
 		if errors.As(err, &r) && !errors.Is(err, domain.ErrInvalid) {
-			err = f.unlessTaken(ctx, letters[i], r)
+			err = f.decide(ctx, letters[i], r)
 		}
 		switch {
 		case errors.As(err, &r):
@@ -102,23 +103,58 @@ func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
 	return f.store(ctx, good, now)
 }
 
-// unlessTaken is nil for a letter that is refused now, but was taken when it
-// came first: its receipt got lost, and since then the right went, or its time
-// passed. What was taken stays so.
-func (f *inflow) unlessTaken(ctx context.Context, i *incoming, r *refusal) error {
+// decide is the answer to a letter that is refused now. What was decided when it
+// came first stays so, whatever rights came or went since: it may have been
+// taken, and its receipt got lost. And what is refused now stays refused, so that
+// another copy of it that is still on its way is not taken after its sender was
+// told so. nil: it was taken.
+func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	if identity.VerifyMessage(i.m) != nil {
 		return r
 	}
-	recs, err := f.e.board.Get(ctx, space(i.m.DstContext), layout.Seen(i.digest))
-	if err != nil {
+	_, err := f.e.cfg.Registry.Tenant(ctx, i.m.DstContext)
+	if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+		return r // nothing is written into a context that does not exist
+	} else if err != nil {
 		return err
 	}
-	if recs[0] == nil {
+	if r.cause == causeRight || r.cause == causeFull {
+		seen := layout.Seen(i.digest)
+		b := board.Batch{Space: i.space}
+		b.Absent(seen).Set(seen, board.Field{Name: layout.SeenRefused, Value: r.Error()})
+		b.Expire(seen, rememberFor(i.m))
+		if err := f.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+			return cmp.Or[error](err, r)
+		}
+	}
+	if was, err := f.before(ctx, i); err != nil || was == nil {
+		return cmp.Or[error](err, r)
+	} else if was.Get(layout.SeenRefused) != "" {
 		return r
 	}
+	f.replayed(i)
+	return nil
+}
+
+// before is the mark of what was decided of a letter before; nil where nothing
+// was.
+func (f *inflow) before(ctx context.Context, i *incoming) (board.Record, error) {
+	recs, err := f.e.board.Get(ctx, space(i.m.DstContext), layout.Seen(i.digest))
+	if err != nil {
+		return nil, err
+	}
+	return recs[0], nil
+}
+
+// replayed notes that a letter is here already.
+func (f *inflow) replayed(i *incoming) {
 	i.again = true
 	f.e.cfg.Observer.MessageRefused(causeReplayed)
-	return nil
+}
+
+// rememberFor is how long a letter can come again.
+func rememberFor(m *domain.Message) time.Duration {
+	return time.Until(m.ExpiresAt.Time()) + 2*clockLeeway
 }
 
 // refused notes that a letter is not taken.
@@ -176,22 +212,20 @@ func (f *inflow) known(ctx context.Context, i *incoming, d directory) (err error
 // may asks whether the sender has the right here: to have work done for a job,
 // any role for a letter to somebody. A result is right where it answers.
 func (f *inflow) may(ctx context.Context, i *incoming, d directory) error {
-	verb := identity.Read
+	verb, what := identity.Read, "write to anybody"
 	switch i.m.MessageType {
 	case domain.MessageJob:
-		verb = identity.Create
+		verb, what = identity.Create, "have work done"
 	case domain.MessageResult:
 		return f.answers(ctx, i, d)
-	default:
-		if err := f.addressee(ctx, i); err != nil {
-			return err
-		}
 	}
 	err := f.e.cfg.Access.Check(ctx, identity.Ask{Actor: i.sender.ID, Verb: verb, Tenant: i.m.DstContext, Object: "message"})
 	if errors.Is(err, domain.ErrForbidden) {
-		return refuse(causeRight, domain.Forbiddenf("the actor with the key %s may not do that in context %d, or there is no such context", i.m.Pubkey, i.m.DstContext))
+		return refuse(causeRight, domain.Forbiddenf("its sender may not %s in context %d, or there is no such context", what, i.m.DstContext))
+	} else if err != nil || i.m.MessageType == domain.MessageJob {
+		return err
 	}
-	return err
+	return f.addressee(ctx, i)
 }
 
 // addressee finds who the letter is for.
@@ -206,7 +240,7 @@ func (f *inflow) addressee(ctx context.Context, i *incoming) error {
 	i.m.DstActor = a.ID
 	n, err := f.e.board.Len(ctx, space(i.m.DstContext), layout.Inbox(a.ID))
 	if err == nil && n[0] >= MaxInbox {
-		return refuse(causeOther, domain.Exhaustedf("the inbox of the addressee is full"))
+		return refuse(causeFull, domain.Exhaustedf("the inbox of the addressee is full"))
 	}
 	return err
 }
@@ -261,8 +295,15 @@ func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) 
 			case err == nil:
 				f.e.cfg.Observer.MessageReceived(i.m.MessageType)
 			case errors.As(err, &g) && g.Guard.Key == layout.Seen(i.digest):
-				i.again = true
-				f.e.cfg.Observer.MessageRefused(causeReplayed)
+				was, err := f.before(ctx, i)
+				if err != nil {
+					return err
+				}
+				if text := was.Get(layout.SeenRefused); text != "" {
+					f.refused(i, &refusal{causeRight, domain.Forbiddenf("%s", text)})
+				} else {
+					f.replayed(i)
+				}
 			case errors.Is(err, domain.ErrConflict):
 				again = append(again, i)
 			case errors.Is(err, domain.ErrInvalid):
@@ -289,7 +330,7 @@ func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Ba
 	b.Live(key, now)
 	b.PushLeft(layout.MsgIn, key)
 	b.Set(seen, board.Field{Name: layout.SeenMessage, Value: key})
-	b.Expire(seen, m.ExpiresAt.Time().Sub(now)+2*clockLeeway)
+	b.Expire(seen, rememberFor(&m))
 	return b
 }
 

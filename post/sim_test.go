@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,7 @@ type simSite struct {
 	lines    *simLines
 	opKey    identity.Key
 	guests   map[string]domain.ActorID // operators of the other sites, here
+	card     domain.Peer
 	faults   *faultboard.Board
 	hand     *parts // of the people at the door, behind faults of their own
 	calm     *parts // of the judge
@@ -127,7 +129,7 @@ type parts struct {
 func newParts(b board.Board, k *identity.Keyring, log *slog.Logger, buses ...bus.Bus) *parts {
 	p := &parts{}
 	registry := identity.NewRegistry(b)
-	p.work = work.New(b, work.Config{MaxLosses: 1000, Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
+	p.work = work.New(b, work.Config{MaxLosses: 1000, Logger: log, Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
 		return p.post.CheckPlace(ctx, tenant, caller, at)
 	}})
 	p.flows = flow.New(b, p.work, flow.Config{})
@@ -252,6 +254,9 @@ func (s *sim) newSite(name string, n int) *simSite {
 	}
 	x.faults = faultboard.New(x.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.05, Lose: 0.05, Delay: 20 * time.Millisecond})
 	x.calm = newParts(x.board, x.keys[0], slog.New(slog.DiscardHandler), s.net.Join(x.nodeName(0)))
+	var err error
+	x.card, err = x.calm.post.Card(ctx, name)
+	s.must(err)
 	return x
 }
 
@@ -260,9 +265,7 @@ func (x *simSite) nodeName(i int) string { return x.name + "-" + strconv.Itoa(i)
 // meet lets x know another site, whose operator gets x's context 7.
 func (x *simSite) meet(other *simSite) {
 	ctx := x.sim.t.Context()
-	card, err := other.calm.post.Card(ctx, other.name)
-	x.sim.must(err)
-	_, err = x.calm.post.AddPeer(ctx, card)
+	_, err := x.calm.post.AddPeer(ctx, other.card)
 	x.sim.must(err)
 	guest, err := x.registry.ActorByKey(ctx, other.opKey.Pubkey())
 	x.sim.must(err)
@@ -359,7 +362,11 @@ func (s *sim) step() {
 	}
 	i := s.IntN(len(x.nodes))
 	node := x.nodes[i]
-	switch s.IntN(20) {
+	switch s.IntN(22) {
+	case 21:
+		x.part(s.other(x))
+	case 20:
+		x.retry()
 	case 0:
 		node.kill()
 	case 1: // drain, and a new life
@@ -478,7 +485,7 @@ func (x *simSite) message() {
 
 // sent reports whether nothing is to be tried again.
 func (x *simSite) sent(err error) bool {
-	if err != nil && !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrConflict) {
+	if err != nil && !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrConflict) && !strings.Contains(err.Error(), "there is no peer") {
 		x.sim.t.Errorf("%s: send: %v", x.name, err)
 	}
 	return !errors.Is(err, domain.ErrUnavailable)
@@ -581,6 +588,31 @@ func (x *simSite) cancel() {
 	}
 	key, _ := domain.ParseJobKey(keys[x.sim.IntN(len(keys))])
 	_, _ = x.hand.work.Cancel(context.Background(), in, key, domain.Operator)
+}
+
+// retry starts a job again that ended in error, wherever it came from.
+func (x *simSite) retry() {
+	in := pick(x.sim, home, annex, annex)
+	keys, _, err := x.board.Keys(context.Background(), board.Space(in), layout.JobPrefix, "", 1000)
+	x.sim.must(err)
+	for _, i := range x.sim.Perm(len(keys)) {
+		key, _ := domain.ParseJobKey(keys[i])
+		if j, err := x.calm.work.Show(context.Background(), in, key); err == nil && j.Status == domain.JobError {
+			_, _ = x.hand.work.Retry(context.Background(), in, key)
+			return
+		}
+	}
+}
+
+// part lets x forget a peer for a while.
+func (x *simSite) part(y *simSite) {
+	_ = x.calm.post.RemovePeer(context.Background(), y.name)
+	card := y.card
+	time.AfterFunc(time.Duration(x.sim.Int64N(int64(10*time.Second))), func() {
+		if _, err := x.calm.post.AddPeer(context.Background(), card); err != nil {
+			x.sim.t.Errorf("%s: add peer: %v", x.name, err)
+		}
+	})
 }
 
 // take takes what is oldest out of an inbox.

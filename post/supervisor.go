@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,15 +112,26 @@ func (s *Supervisor) heldBatch(c *board.Claimed) board.Batch {
 	return b
 }
 
-// letGo releases an item, and puts it where add says.
+// letGo releases an item, and puts it where add says. Of an item that names
+// nothing, the record that its claim has made goes with it.
 func (s *Supervisor) letGo(ctx context.Context, c *board.Claimed, add func(*board.Batch)) {
 	b := s.heldBatch(c)
 	b.Release(c.Item)
+	if !written(c.Record) {
+		b.Unset(c.Item, board.FieldAttempt)
+	}
 	if add != nil {
 		add(&b)
 	}
 	// Where this fails the lease runs out.
 	_ = s.board.Commit(ctx, b)
+}
+
+// written reports whether a claimed record has more than what its claim wrote.
+func written(r board.Record) bool {
+	return slices.ContainsFunc(r, func(f board.Field) bool {
+		return f.Name != board.FieldAttempt && f.Name != board.FieldOwner && f.Name != board.FieldQueue
+	})
 }
 
 // pause rests for d, or until ctx ends.

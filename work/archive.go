@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ const (
 	// endedChunk is how many records are read at once: each may have 4 MiB, and
 	// as much log as its share allows.
 	endedChunk = 32
-	// endedBytes is about how large a stretch of ended jobs gets.
+	// endedBytes is about how large a stretch of what ended gets.
 	endedBytes = 8 << 20
 )
 
@@ -69,7 +70,7 @@ type Backlog struct {
 	Tenant domain.TenantID
 	// Waiting is how many ends wait.
 	Waiting int
-	// OldestMs is when the oldest of them was, in Unix ms; 0 where its job is
+	// OldestMs is when the oldest of them was, in Unix ms; 0 where what ended is
 	// gone or was started again.
 	OldestMs int64
 
@@ -96,9 +97,9 @@ func (e *Engine) Backlog(ctx context.Context, tenant domain.TenantID) (Backlog, 
 	if err != nil || len(keys) == 0 {
 		return l, err
 	}
-	recs, err = e.board.GetFields(ctx, space, []string{layout.JobFinishedMs}, keys...)
+	recs, err = e.board.GetFields(ctx, space, []string{layout.JobFinishedMs, layout.MessageEndedMs}, keys...)
 	if err == nil {
-		l.OldestMs = int64(number(recs[0].Get(layout.JobFinishedMs)))
+		l.OldestMs = int64(number(cmp.Or(recs[0].Get(layout.JobFinishedMs), recs[0].Get(layout.MessageEndedMs))))
 	}
 	return l, err
 }
@@ -112,23 +113,27 @@ func (e *Engine) oldest(ctx context.Context, l Backlog, n int) ([]string, error)
 	return keys, err
 }
 
-// Ended is an ended job with its log, or an ended flow.
+// Ended is one of an ended job with its log, an ended message, an ended flow.
 type Ended struct {
-	Job  *domain.Job
-	Logs []domain.Log
-	Flow domain.FlowID // 0: a job
+	Job     *domain.Job
+	Logs    []domain.Log // the job's; a message has its own
+	Message *domain.Message
+	Flow    domain.FlowID
 }
 
 // Key is the key of what ended.
 func (e *Ended) Key() string {
-	if e.Flow != 0 {
+	switch {
+	case e.Flow != 0:
 		return domain.FlowKey(e.Flow)
+	case e.Message != nil:
+		return e.Message.Key().String()
 	}
 	return e.Job.Key().String()
 }
 
 // Ended reads a stretch of up to most of the oldest ends that wait for the
-// archive, and how many entries it covers. It ends early where jobs are large.
+// archive, and how many entries it covers. It ends early where they are large.
 // A job that was started again has its next end on the list too: it is left
 // out until then, as is one that is gone.
 func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (list []Ended, covered int, err error) {
@@ -150,52 +155,99 @@ func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (list []Ended, 
 	return list, covered, nil
 }
 
-func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string) (jobs []Ended, bytes int, err error) {
+func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string) (list []Ended, bytes int, err error) {
 	recs, err := e.board.Get(ctx, space, keys...)
 	if err != nil {
 		return nil, 0, err
 	}
-	var lists []string
-	var flows []Ended
+	var jobs []Ended
 	for i, item := range keys {
 		if id, err := domain.ParseFlowKey(item); err == nil && item == domain.FlowKey(id) {
-			flows = append(flows, Ended{Flow: id})
+			list = append(list, Ended{Flow: id})
 			continue
 		}
-		key, err := jobItem(item)
-		if err != nil || recs[i] == nil || slices.Contains(keys[:i], item) {
+		if recs[i] == nil || slices.Contains(keys[:i], item) {
 			continue
 		}
-		// What a foreign program wrote wrongly is archived as far as it can be read.
-		j, _ := layout.DecodeJob(key, recs[i])
-		if !j.Final() || j.FinishedMs <= 0 {
-			continue
-		}
-		j.ContextID = domain.TenantID(space)
-		jobs, lists = append(jobs, Ended{Job: j}), append(lists, layout.Logs(key))
-		for _, f := range recs[i] {
-			bytes += len(f.Value)
+		if m := endedMessage(space, item, recs[i]); m != nil {
+			list, bytes = append(list, Ended{Message: m}), bytes+sizeOf(recs[i])
+		} else if j := endedJob(space, item, recs[i]); j != nil {
+			jobs, bytes = append(jobs, Ended{Job: j}), bytes+sizeOf(recs[i])
 		}
 	}
+	size, err := e.addLogs(ctx, space, jobs)
+	return append(jobs, list...), bytes + size, err
+}
+
+// endedJob is the job of an item that has ended, nil where that is none. What
+// a foreign program wrote wrongly is archived as far as it can be read.
+func endedJob(space board.Space, item string, rec board.Record) *domain.Job {
+	key, err := jobItem(item)
+	if err != nil {
+		return nil
+	}
+	j, _ := layout.DecodeJob(key, rec)
+	if !j.Final() || j.FinishedMs <= 0 {
+		return nil
+	}
+	j.ContextID = domain.TenantID(space)
+	return j
+}
+
+// endedMessage is endedJob for messages.
+func endedMessage(space board.Space, item string, rec board.Record) *domain.Message {
+	key, err := messageItem(item)
+	if err != nil {
+		return nil
+	}
+	m, _ := layout.DecodeMessage(key, rec)
+	if !m.Final() || m.EndedMs <= 0 {
+		return nil
+	}
+	m.ContextID = domain.TenantID(space)
+	return m
+}
+
+func messageItem(item string) (domain.MessageKey, error) {
+	key, err := domain.ParseMessageKey(item)
+	if err == nil && key.String() != item {
+		err = domain.Invalidf("item %q is no message: want message:<caller>:<id>", item)
+	}
+	return key, err
+}
+
+func sizeOf(r board.Record) (n int) {
+	for _, f := range r {
+		n += len(f.Value)
+	}
+	return n
+}
+
+// addLogs reads the logs of jobs.
+func (e *Engine) addLogs(ctx context.Context, space board.Space, jobs []Ended) (bytes int, err error) {
 	if len(jobs) == 0 {
-		return flows, 0, nil
+		return 0, nil
+	}
+	lists := make([]string, len(jobs))
+	for i := range jobs {
+		lists[i] = layout.Logs(jobs[i].Job.Key())
 	}
 	lengths, err := e.board.Len(ctx, space, lists...)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	for i, n := range lengths {
 		if n == 0 {
 			continue
 		}
 		if jobs[i].Logs, err = e.Logs(ctx, domain.TenantID(space), jobs[i].Job.Key(), 0, n); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		for _, l := range jobs[i].Logs {
 			bytes += len(l.Line)
 		}
 	}
-	return append(jobs, flows...), bytes, nil
+	return bytes, nil
 }
 
 // MarkArchived says that the archive durably has the oldest covered ends of a

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -63,7 +65,7 @@ func (e endings) archives(most int) (ids []domain.JobID) {
 		e.Fatal(err)
 	}
 	for _, x := range ended {
-		if x.Flow == 0 { // flows are looked at by those who know them
+		if x.Job != nil { // flows are looked at by those who know them
 			ids = append(ids, x.Job.ID)
 		}
 	}
@@ -97,6 +99,105 @@ func TestTheBacklogIsTakenOldestFirst(t *testing.T) {
 	e.end(6)
 	if diff := cmp.Diff([]domain.JobID{6}, e.archives(2)); diff != "" {
 		t.Errorf("one that came later (-want +got):\n%s", diff)
+	}
+}
+
+// message writes a message with what belongs to it, and, where it has ended,
+// its entry, as package post does.
+func (e endings) message(id domain.MessageID, status domain.MessageStatus, endedMs int64) domain.MessageKey {
+	e.Helper()
+	m := &domain.Message{ID: id, CallerID: 1, ContextID: 1, MessageType: domain.MessageChat, Message: "hello", Status: status, EndedMs: endedMs}
+	key := m.Key()
+	b := board.Batch{Space: 1}
+	b.Set(key.String(), layout.EncodeMessage(m)...)
+	b.Set(layout.Notes(key), board.Field{Name: layout.NotesDone, Value: "1"})
+	b.PushRight(layout.MessageLog(key), "{}")
+	b.PushLeft(layout.Finished, key.String())
+	if err := e.board.Commit(e.Context(), b); err != nil {
+		e.Fatal(err)
+	}
+	return key
+}
+
+// left is which of a message's keys are still there.
+func (e endings) left(key domain.MessageKey) (keys []string) {
+	e.Helper()
+	recs, err := e.board.Get(e.Context(), 1, key.String(), layout.Notes(key))
+	if err != nil {
+		e.Fatal(err)
+	}
+	for i, name := range []string{"message", "notes"} {
+		if recs[i] != nil {
+			keys = append(keys, name)
+		}
+	}
+	n, err := e.board.Len(e.Context(), 1, layout.MessageLog(key))
+	if err != nil {
+		e.Fatal(err)
+	}
+	if n[0] > 0 {
+		keys = append(keys, "log")
+	}
+	return keys
+}
+
+func TestMessagesAreArchivedAndPrunedLikeJobs(t *testing.T) {
+	e := newEndings(t)
+	now := time.Now().UnixMilli()
+	old := e.message(1, domain.MessageProcessed, now-time.Hour.Milliseconds())
+	e.end(2)
+	lives := e.message(3, domain.MessageAcknowledged, 0)
+	young := e.message(4, domain.MessageError, now+time.Hour.Milliseconds())
+	if l := e.backlog(); l.Waiting != 4 || l.OldestMs != now-time.Hour.Milliseconds() {
+		t.Errorf("got %+v, want 4 that wait, the oldest the message of an hour ago", l)
+	}
+	e.prunes(0) // the archive has none of them
+	l := e.backlog()
+	ended, covered, err := e.engine.Ended(t.Context(), l, 99)
+	if err != nil || covered != 4 {
+		t.Fatalf("got %d covered, %v, want 4", covered, err)
+	}
+	var keys []string
+	for _, x := range ended {
+		keys = append(keys, x.Key())
+		if x.Message != nil && (x.Message.Message != "hello" || x.Message.ContextID != 1) {
+			t.Errorf("got %+v", x.Message)
+		}
+	}
+	slices.Sort(keys)
+	if diff := cmp.Diff([]string{"job:1:2", "message:1:1", "message:1:4"}, keys); diff != "" {
+		t.Errorf("what has ended (-want +got):\n%s", diff)
+	}
+	if err := e.engine.MarkArchived(t.Context(), l, covered); err != nil {
+		t.Fatal(err)
+	}
+	e.prunes(3) // also the entry of the one that has not ended
+	for key, want := range map[domain.MessageKey][]string{old: nil, lives: {"message", "notes", "log"}, young: {"message", "notes", "log"}} {
+		if diff := cmp.Diff(want, e.left(key)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
+// TestAMessageThatChangedIsNotPruned: between what Prune reads and what it
+// commits somebody else may end the message anew.
+func TestAMessageThatChangedIsNotPruned(t *testing.T) {
+	e := newEndings(t)
+	key := e.message(1, domain.MessageProcessed, 1000)
+	e.archives(1)
+	f := faultboard.New(e.board, faultboard.Config{Before: func(ctx context.Context, c faultboard.Call) error {
+		if c.Batch == nil {
+			return nil
+		}
+		b := board.Batch{Space: 1}
+		b.Set(key.String(), board.Field{Name: layout.MessageEndedMs, Value: "9"})
+		return e.board.Commit(ctx, b)
+	}})
+	if n, err := work.New(f, work.Config{}).Prune(t.Context(), 1, time.Now()); n != 0 || err != nil {
+		t.Errorf("got %d pruned, %v, want none", n, err)
+	}
+	if len(e.left(key)) != 3 {
+		t.Errorf("got only %v left", e.left(key))
 	}
 }
 
@@ -157,7 +258,7 @@ func TestWhatIsNoEndedJobIsPassedOver(t *testing.T) {
 	e := newEndings(t)
 	e.end(1)
 	b := board.Batch{Space: 1}
-	b.PushLeft(layout.Finished, "rubbish", "job:1:99", "job:1:1", "job:01:1", "flow:7")
+	b.PushLeft(layout.Finished, "rubbish", "job:1:99", "job:1:1", "job:01:1", "flow:7", "message:1:99", "message:01:1")
 	if err := e.board.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -167,5 +268,5 @@ func TestWhatIsNoEndedJobIsPassedOver(t *testing.T) {
 	if l := e.backlog(); l.Waiting != 0 {
 		t.Errorf("got %d that wait still", l.Waiting)
 	}
-	e.prunes(6)
+	e.prunes(8)
 }

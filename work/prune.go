@@ -13,9 +13,10 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// Prune removes the jobs of a context that ended before an instant, oldest
-// first, with all that belongs to them. It returns how many. Where the board
-// has an archive, what that does not have yet stays, however old it is.
+// Prune removes the jobs, flows and messages of a context that ended before an
+// instant, oldest first, with all that belongs to them. It returns how many.
+// Where the board has an archive, what that does not have yet stays, however
+// old it is.
 func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.Time) (removed int, err error) {
 	space := layout.SpaceOf(tenant)
 	where, err := e.Archive(ctx)
@@ -40,9 +41,9 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 	}
 }
 
-// pruneFields are what Prune looks at of a job, and of the record [layout.Trimmed].
+// pruneFields are what Prune looks at of what ended, and of the record [layout.Trimmed].
 var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
-	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.FlowStale}
+	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.FlowStale, layout.MessageEndedMs}
 
 // pruner removes what is old of one context.
 type pruner struct {
@@ -52,10 +53,10 @@ type pruner struct {
 	archived bool // only what the archive has may go
 }
 
-// page goes through the right end of the list of ended jobs, oldest
-// first, and stops at the first that is too young. Entries are trimmed in the
-// commit that removes their jobs, guarded by the count of all trims so far:
-// two nodes that prune at once cannot trim what the other has not looked at.
+// page goes through the right end of the list of what ended, oldest first, and
+// stops at the first that is too young. Entries are trimmed in the commit that
+// removes what they name, guarded by the count of all trims so far: two nodes
+// that prune at once cannot trim what the other has not looked at.
 func (pr pruner) page(ctx context.Context, keys []string) (removed int, err error) {
 	recs, err := pr.e.board.GetFields(ctx, pr.space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...)
 	if err != nil {
@@ -163,11 +164,14 @@ type pruning struct {
 	stale   map[string]int // by key: entries of earlier ends seen in this page
 }
 
-// entry adds the removal of one entry with its job. It returns false when the
-// job has to stay: it ended too recently, or is needed.
+// entry adds the removal of one entry with what it names. It returns false when
+// that has to stay: it ended too recently, or is needed.
 func (p *pruning) entry(key string, rec board.Record) bool {
 	if flow, err := domain.ParseFlowKey(key); err == nil && strings.HasPrefix(key, layout.FlowPrefix) {
 		return p.flowEntry(flow, key, rec)
+	}
+	if message, err := messageItem(key); err == nil {
+		return p.messageEntry(message, rec)
 	}
 	id, err := jobItem(key)
 	if rec == nil || err != nil {
@@ -214,5 +218,19 @@ func (p *pruning) flowEntry(id domain.FlowID, key string, rec board.Record) bool
 	}
 	p.b.Equal(key, layout.FlowFinishedMs, millisText(ended))
 	p.flow = id
+	return true
+}
+
+// messageEntry is entry for a message. One in an inbox has no entry yet.
+func (p *pruning) messageEntry(id domain.MessageKey, rec board.Record) bool {
+	ended := int64(number(rec.Get(layout.MessageEndedMs)))
+	switch {
+	case !domain.MessageStatus(rec.Get(layout.MessageStatus)).Final() || ended == 0:
+		return true // gone; or its end puts it on the list again
+	case ended >= p.before.UnixMilli():
+		return false
+	}
+	p.b.Equal(id.String(), layout.MessageEndedMs, rec.Get(layout.MessageEndedMs))
+	p.b.Delete(id.String()).Delete(layout.MessageLog(id)).Delete(layout.Notes(id))
 	return true
 }

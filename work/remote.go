@@ -30,6 +30,30 @@ func (e *Engine) CheckPlace(ctx context.Context, tenant domain.TenantID, caller 
 	return e.cfg.Remote(ctx, tenant, caller, at)
 }
 
+// place sends a job for one runner to where that is, if its record in the
+// context says that it is not at this board: local is false, and it has an
+// address.
+//
+// Source: seed 002, "Runner.local".
+func (e *Engine) place(ctx context.Context, j *domain.Job) error {
+	if j.ForRunner == 0 || j.At != "" || e.cfg.Remote == nil {
+		return nil
+	}
+	key := layout.Runner(j.ForRunner)
+	recs, err := e.board.Get(ctx, layout.SpaceOf(j.ContextID), key)
+	if err != nil || recs[0] == nil {
+		return err
+	}
+	r, err := layout.DecodeRunner(key, recs[0])
+	if err != nil {
+		return err
+	}
+	if !r.Local && r.Address != "" {
+		j.At, j.ForRunner = domain.Place{Runner: j.ForRunner}.String(), 0
+	}
+	return nil
+}
+
 // known checks that somebody serves the job: who runs it elsewhere will say so
 // there.
 func (e *Engine) known(j *domain.Job) error {

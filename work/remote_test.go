@@ -78,3 +78,28 @@ func TestTheSameJobOfAnotherMessageIsAnotherJob(t *testing.T) {
 		}
 	})
 }
+
+func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.letter("message:2:1", "2")
+		r.script.on("second", func(_ context.Context, t script.Task, _ script.Host) script.Outcome {
+			if t.Attempt == 1 {
+				return failed("at first")
+			}
+			return ok(nil)
+		})
+		r.submit(job(1, "second", ofMessage("message:2:1")))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		if _, err := r.engine.Retry(r.ctx, tenant, key(1)); err != nil {
+			t.Fatal(err)
+		}
+		r.want(1, domain.JobFinished, "")
+		if items, err := r.board.List(r.ctx, 1, layout.PostResult, 0, 10); err != nil || len(items) > 0 {
+			t.Errorf("answered while a job of the message is missing: %v, %v", items, err)
+		}
+		r.submit(job(2, "ok", ofMessage("message:2:1")))
+		r.want(2, domain.JobFinished, "")
+		r.wantAnswered("message:2:1")
+	})
+}

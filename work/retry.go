@@ -102,6 +102,8 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	if j.At != "" { // it leaves in another message
 		j.Message = ""
 		b.Unset(key, layout.JobMessage)
+	} else if err := e.openAgain(ctx, &b, j); err != nil {
+		return b, err
 	}
 	j.Status, j.Waits, j.UpdatedAt = domain.JobDispatched, 0, domain.At(now)
 	if j.QueuedMs == 0 {
@@ -118,6 +120,23 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	b.Add(key, layout.JobRetried, 1)
 	b.Live(key, now)
 	return b, nil
+}
+
+// openAgain counts a job again among those that the message it came with waits
+// for, if that has not been answered yet.
+func (e *Engine) openAgain(ctx context.Context, b *board.Batch, j *domain.Job) error {
+	if j.Message == "" {
+		return nil
+	}
+	recs, err := e.board.GetFields(ctx, b.Space, []string{layout.MessageOpen, layout.MessageStatus}, j.Message)
+	if err != nil {
+		return err
+	}
+	status := recs[0].Get(layout.MessageStatus)
+	if recs[0].Get(layout.MessageOpen) != "" && !domain.MessageStatus(status).Final() {
+		b.Equal(j.Message, layout.MessageStatus, status).Add(j.Message, layout.MessageOpen, 1)
+	}
+	return nil
 }
 
 // waitAgain registers j anew with what it needs. Entries of its earlier life

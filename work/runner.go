@@ -128,6 +128,9 @@ func (r *Runner) may() (bool, <-chan struct{}) {
 func (r *Runner) hold(runs []*run) {
 	r.mu.Lock()
 	for _, x := range runs {
+		if old := r.held[x.place()]; old != nil {
+			old.cancel(script.ErrLost) // it goes on, but the lease is another's: this one's
+		}
 		r.held[x.place()] = x
 	}
 	r.mu.Unlock()
@@ -137,7 +140,9 @@ func (r *Runner) hold(runs []*run) {
 func (r *Runner) release(x *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.held, x.place())
+	if r.held[x.place()] == x { // or a later attempt has come here, whose lease must be renewed
+		delete(r.held, x.place())
+	}
 }
 
 // join makes the runner known to its engine until the returned function is

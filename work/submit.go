@@ -84,6 +84,9 @@ func (s *submission) check(ctx context.Context, jobs []*domain.Job) {
 			err = s.e.bans.Submit(j.ContextID, "", j.ScriptType)
 		}
 		if err == nil {
+			err = s.e.place(ctx, j)
+		}
+		if err == nil {
 			err = s.e.known(j)
 		}
 		if err == nil {

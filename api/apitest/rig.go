@@ -3,6 +3,8 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -78,6 +81,30 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) api.Parts {
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
+}
+
+// Post is an engine of messages for parts, whose node has the keys of all
+// people but the reader's; dir is the node's folder.
+func Post(ctx context.Context, b board.Board, r *identity.Registry, p api.Parts, keys map[domain.ActorID]identity.Key, dir string) (*post.Engine, error) {
+	if err := os.Mkdir(filepath.Join(dir, identity.KeysFolder), 0o700); err != nil {
+		return nil, err
+	}
+	for id, key := range keys {
+		if id == Reader {
+			continue
+		}
+		if err := identity.SaveKey(filepath.Join(dir, identity.KeysFolder, fmt.Sprintf("%d.key", id)), key); err != nil {
+			return nil, err
+		}
+	}
+	ring, err := identity.OpenKeyring(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.EnsureNode(ctx, ring.Node.Pubkey()); err != nil {
+		return nil, err
+	}
+	return post.New(b, post.Config{Keys: ring, Registry: r, Access: p.Access.(*identity.Access), Work: p.Jobs.(*work.Engine), Flows: p.Flows.(*flow.Engine)}), nil
 }
 
 // values are what parameters of an operation get, by the name of the field.

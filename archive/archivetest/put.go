@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
@@ -33,6 +34,27 @@ var putTests = []test{
 		j, err := got.Job()
 		if err != nil || j.Result["nul"] != "\x00" || *j.ExitCode != 3 || j.EnvVars["A"] != "b" {
 			t.Errorf("got job %+v, %v", j, err)
+		}
+	}},
+	{"a message comes back with all its fields, its jobs and what they said", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		want := &domain.Message{ID: 101, CallerID: 4_000_000_000, ContextID: 7, Message: "two jobs, please", MessageType: domain.MessageJob,
+			MessageFormatType: domain.FormatMD, Timeout: 1, TimeoutAck: 2, TimeoutResult: 3, CreatedAt: 1_700_000_000, UpdatedAt: 1_700_000_001,
+			Job:  domain.List[domain.Job]{{ID: 5, CallerID: 4_000_000_000, Script: "exit", ScriptType: "shell", EnvVars: map[string]string{"A": "b"}}},
+			Logs: domain.List[domain.Log]{{AtMs: 1, Stream: "stdout", Line: "eins\x00", Job: 5, N: 1}}, Status: domain.MessageError, DstContext: 9,
+			DstNode: "aa", Signature: "bb", Error: "no result came", Stage: domain.StageResult, Answer: "message:3:4", Pushes: 2, EndedMs: 1_700_000_001_234}
+		rec, err := archive.OfMessage(7, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.put(rec)
+		back := r.get(7, "message:4000000000:101", want.EndedMs)
+		got, err := back.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}},
 	{"a second put of the same end changes nothing", func(t *testing.T, f Factory) {

@@ -41,6 +41,20 @@ func job(tenant domain.TenantID, id domain.JobID, endMs int64, change ...func(*d
 	return r
 }
 
+// message is a record of a message that was processed at an instant.
+func message(tenant domain.TenantID, id domain.MessageID, endMs int64, change ...func(*domain.Message)) archive.Record {
+	m := &domain.Message{ID: id, CallerID: 1, ContextID: tenant, MessageType: domain.MessageChat, MessageFormatType: domain.FormatText,
+		Status: domain.MessageProcessed, CreatedAt: domain.UnixTime(endMs / 1000), EndedMs: endMs}
+	for _, c := range change {
+		c(m)
+	}
+	r, err := archive.OfMessage(tenant, m)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 // flow is a record of a flow with a name.
 func flow(tenant domain.TenantID, id int, endMs int64, blueprint, trigger string) archive.Record {
 	return archive.Record{Context: tenant, Kind: archive.KindFlow, Key: fmt.Sprintf("flow:%d", id), EndMs: endMs, BeginMs: endMs,

@@ -45,6 +45,36 @@ var searchTests = []test{
 			})
 		}
 	}},
+	{"messages are found among the rest", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		r.put(
+			job(1, 1, 1000, func(j *domain.Job) { j.Status, j.Reason = domain.JobError, domain.ReasonTimeout }),
+			message(1, 1, 2000),
+			message(1, 2, 3000, func(m *domain.Message) { m.CallerID = 9 }),
+			message(1, 3, 4000, func(m *domain.Message) { m.Status, m.Stage = domain.MessageError, domain.StageAck }),
+			message(1, 4, 5000, func(m *domain.Message) { m.Status, m.Receipt = domain.MessageError, "7b7d" }),
+			message(2, 5, 6000),
+		)
+		all := archive.Query{Context: 1, Kind: archive.KindMessage}
+		r.finds(all, "message:1:4", "message:1:3", "message:9:2", "message:1:1")
+		for _, c := range []struct {
+			name  string
+			query func(*archive.Query)
+			want  []string
+		}{
+			{"status", func(q *archive.Query) { q.Status = "processed" }, []string{"message:9:2", "message:1:1"}},
+			{"the stage whose time ran out", func(q *archive.Query) { q.Reason = "ack" }, []string{"message:1:3"}},
+			{"refused", func(q *archive.Query) { q.Reason = "refused" }, []string{"message:1:4"}},
+			{"caller", func(q *archive.Query) { q.Caller = 9 }, []string{"message:9:2"}},
+			{"between instants", func(q *archive.Query) { q.FromMs, q.ToMs = 3000, 5000 }, []string{"message:1:3", "message:9:2"}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				q := all
+				c.query(&q)
+				rig{t, r.Archive}.finds(q, c.want...)
+			})
+		}
+	}},
 	{"no context sees another's", func(t *testing.T, f Factory) {
 		r := open(t, f)
 		secret := func(j *domain.Job) { j.Script = "geheim" }
@@ -125,6 +155,24 @@ var textTests = []test{
 			t.Run(c.name, func(t *testing.T) {
 				rig{t, r.Archive}.finds(archive.Query{Context: 1, Text: c.text}, c.want...)
 			})
+		}
+	}},
+	{"words of a message's text, error and log are found, those of its jobs are not", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		r.put(
+			message(1, 1, 1000, func(m *domain.Message) { m.Message = "The harbour is frozen" }),
+			message(1, 2, 2000, func(m *domain.Message) { m.Status, m.Error = domain.MessageError, "no bus took it: frozen" }),
+			message(1, 3, 3000, func(m *domain.Message) { m.Logs = domain.List[domain.Log]{{Stream: "stdout", Line: "frozen again"}} }),
+			message(1, 4, 4000, func(m *domain.Message) {
+				m.Job = domain.List[domain.Job]{{ID: 1, Script: "frozen", EnvVars: map[string]string{"PASSWORD": "hunter2"}}}
+				m.Flow = `{"env":{"TOKEN":"hunter2"}}`
+			}),
+			job(1, 5, 5000, func(j *domain.Job) { j.Message = "message:77:88" }),
+		)
+		for text, want := range map[string][]string{
+			"frozen": {"message:1:3", "message:1:2", "message:1:1"}, "harbour": {"message:1:1"}, "hunter2": nil, "password": nil, "77": nil,
+		} {
+			r.finds(archive.Query{Context: 1, Text: text}, want...)
 		}
 	}},
 	{"text and filters hold together", func(t *testing.T, f Factory) {

@@ -30,12 +30,13 @@ type touches struct {
 	urgent bool          // somebody waits, or it is a circle
 	now    bool          // both
 	wake   chan struct{} // buffered 1: there is something
+	hurry  chan struct{} // buffered 1: it is more urgent than what there was
 	looks  chan struct{} // buffered 1: look through all contexts now
 }
 
 func (ts *touches) init() {
 	ts.spaces = map[string]map[board.Space]struct{}{}
-	ts.wake, ts.looks = make(chan struct{}, 1), make(chan struct{}, 1)
+	ts.wake, ts.hurry, ts.looks = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 func (ts *touches) add(space board.Space, group string, urgent bool) {
@@ -46,7 +47,10 @@ func (ts *touches) add(space board.Space, group string, urgent bool) {
 	}
 	ts.spaces[group][space] = struct{}{}
 	circle := board.NamePrefix(group) != ""
-	ts.urgent, ts.now = ts.urgent || urgent || circle, ts.now || urgent && circle
+	if soon, now := urgent || circle, urgent && circle; soon && !ts.urgent || now && !ts.now {
+		ts.urgent, ts.now = true, ts.now || now
+		poke(ts.hurry)
+	}
 	poke(ts.wake)
 }
 
@@ -60,17 +64,20 @@ func poke(ch chan struct{}) {
 	}
 }
 
-// pause is how long to gather more.
-func (ts *touches) pause() time.Duration {
+// pause is how long to gather more, and whether there is anything yet: pushes
+// that came while others were looked at have been taken with those.
+func (ts *touches) pause() (d time.Duration, any bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	switch {
 	case ts.now:
-		return 0
+		d = 0
 	case ts.urgent:
-		return settleSoon
+		d = settleSoon
+	default:
+		d = settleDown
 	}
-	return settleDown
+	return d, len(ts.spaces) > 0
 }
 
 func (ts *touches) takeAll() map[string]map[board.Space]struct{} {
@@ -89,9 +96,7 @@ func (b *Board) touchLoop() {
 		case <-b.closing.Done():
 			return
 		}
-		if pause := b.touches.pause(); pause > 0 && b.sleep(b.closing, pause, nil) != nil {
-			return
-		}
+		b.gather(time.Now())
 		for group, spaces := range b.touches.takeAll() {
 			list := make([]board.Space, 0, len(spaces))
 			for s := range spaces {
@@ -99,6 +104,17 @@ func (b *Board) touchLoop() {
 			}
 			// What fails here is found by the next look through all contexts.
 			_ = b.touch(b.closing, group, list)
+		}
+	}
+}
+
+// gather waits for more pushes, as long as the most urgent of them allows.
+func (b *Board) gather(began time.Time) {
+	for {
+		pause, any := b.touches.pause()
+		left := pause - time.Since(began)
+		if !any || left <= 0 || b.sleep(b.closing, left, b.touches.hurry) != nil {
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package natsbus_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -26,8 +27,10 @@ func receives(t *testing.T, b *natsbus.Bus, bodies ...string) {
 	for _, s := range bodies {
 		missing[s] = true
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	for len(missing) > 0 {
-		p, err := b.Receive(t.Context())
+		p, err := b.Receive(ctx)
 		if err != nil {
 			t.Fatalf("receive: %v; %d missing", err, len(missing))
 		}

@@ -19,7 +19,7 @@ import (
 
 func (a *app) archiveCommand() *cobra.Command {
 	c := noun("archive", "Search, show and export what has ended", a.archiveSearch(), a.archiveShow(), a.archiveExport())
-	c.Long = `Search, show and export what has ended: jobs with their results and logs, also those that the board no longer has.
+	c.Long = `Search, show and export what has ended: jobs with their results and logs, flows and messages, also what the board no longer has.
 What has ended is in the archive a few seconds later.`
 	return c
 }
@@ -33,8 +33,8 @@ type archiveFlags struct {
 func (f *archiveFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.kind, "kind", "", "only that `kind`: job, flow or message")
-	s.StringVar(&f.status, "status", "", "only what ended with that `status`: finished or error")
-	s.StringVar(&f.reason, "reason", "", "only what ended for that `reason`, such as timeout")
+	s.StringVar(&f.status, "status", "", "only what ended with that `status`: finished, processed (messages) or error")
+	s.StringVar(&f.reason, "reason", "", "only what ended for that `reason`, such as timeout; of messages refused, delivery, ack or result")
 	s.StringVar(&f.typ, "type", "", "only scripts of that `type`")
 	s.StringVar(&f.blueprint, "blueprint", "", "only flows of that `blueprint`")
 	s.StringVar(&f.trigger, "trigger", "", "only flows with that `trigger`")
@@ -100,7 +100,7 @@ func (a *app) archiveSearch() *cobra.Command {
 		},
 	}
 	c.Long = c.Short + `.
-Each WORD must begin a word of the script, the result, the error or the log; capitals do not count.`
+Each WORD must begin a word of the script, the text of a message, the result, the error or the log; capitals do not count.`
 	c.Example = "  ramet archive search refused --status error --since 7d"
 	flags.add(c)
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
@@ -162,6 +162,10 @@ func (a *app) archived(r api.ArchiveRecord, logs bool) error {
 	err := a.print(r, func(t *table) {
 		if r.Job != nil {
 			jobTable(t, r.Job)
+			return
+		}
+		if r.Message != nil {
+			messageTable(t, &api.MessageView{Message: *r.Message})
 			return
 		}
 		var v api.FlowView

@@ -51,8 +51,9 @@ type ask struct {
 	// wait is set for a command that waits for one of its keys; patient for one
 	// that would, so that it is not answered where there is nothing: then empty
 	// is set.
-	wait           *waiter
-	patient, empty bool
+	// waits is set when the waiter is in line.
+	wait                  *waiter
+	patient, empty, waits bool
 	// wake names lists that others may have changed; wakeAll says any may be.
 	wake    []string
 	wakeAll bool
@@ -66,7 +67,15 @@ type ask struct {
 }
 
 func (a *ask) done() bool {
-	return a.next >= len(a.cmds) && a.wake == nil && !a.wakeAll && a.forget == nil
+	return a.next >= a.steps() && a.wake == nil && !a.wakeAll && a.forget == nil
+}
+
+// steps is how far next goes: a MULTI without commands is answered too.
+func (a *ask) steps() int {
+	if a.atomic {
+		return max(len(a.cmds), 1)
+	}
+	return len(a.cmds)
 }
 
 // run does an ask, and returns when it is done.
@@ -193,7 +202,7 @@ func (d *desk) accept(w *wave) {
 		for _, key := range a.wait.keys {
 			d.waiting[key] = append(d.waiting[key], a.wait)
 		}
-		a.wait.waits = true
+		a.waits = true
 	}
 	for _, m := range w.marks {
 		if m.a.looked {
@@ -333,7 +342,7 @@ func (d *desk) composeAtomic(w *wave, a *ask) bool {
 	}
 	d.sheet.strict = true
 	w.units++
-	a.next = len(a.cmds)
+	a.next = a.steps()
 	if a.unless != nil {
 		changed, err := a.unless(d.sheet)
 		if err != nil {

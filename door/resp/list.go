@@ -81,9 +81,9 @@ func popMany(x *call, left bool) error {
 	if err != nil {
 		return err
 	}
-	if there, err := x.s.there(l); err != nil {
+	if there, err := x.s.length(l); err != nil {
 		return err
-	} else if !there {
+	} else if there == 0 {
 		x.a.nullArray()
 		return nil
 	}
@@ -159,11 +159,20 @@ func rpoplpush(x *call) error { return move(x, x.args[1], x.args[2], false, true
 // move takes an item from one list and puts it on another, or the same, in one
 // commit.
 func move(x *call, from, to string, fromLeft, toLeft bool) error {
+	src, err := x.s.listOf(from)
+	if err != nil {
+		return err
+	}
+	if _, there, err := x.s.first(src, fromLeft); err != nil {
+		return err
+	} else if !there {
+		return errBlock
+	}
 	l, err := x.s.listOf(to)
 	if err != nil {
 		return err
 	}
-	if _, err := x.s.length(l); err != nil {
+	if _, err := x.s.length(l); err != nil { // it may be no list
 		return err
 	}
 	item, ok, err := x.takeItem(from, fromLeft)

@@ -172,6 +172,17 @@ func (s *sheet) statOf(l *leaf) (board.Stat, error) {
 	return l.stat, nil
 }
 
+// pinAbsent guards that there is nothing but what the sheet itself has emptied.
+func (s *sheet) pinAbsent(l *leaf) {
+	switch {
+	case l.gone:
+	case l.kind == "":
+		s.batch.Absent(l.key)
+	case l.kind == board.KindList:
+		s.pinLength(l) // of which all was taken, item by item
+	}
+}
+
 // remove deletes a key, whatever it holds.
 func (s *sheet) remove(l *leaf) {
 	*l = leaf{key: l.key, gone: true}

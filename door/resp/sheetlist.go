@@ -78,6 +78,15 @@ func (s *sheet) pinLength(l *leaf) {
 	}
 }
 
+// pinEmpty guards that the board's list has no more than was taken of it.
+func (s *sheet) pinEmpty(l *leaf) error {
+	if _, err := s.size(l); err != nil {
+		return err
+	}
+	s.pinLength(l)
+	return nil
+}
+
 // push puts items on one end.
 func (s *sheet) push(l *leaf, left bool, items ...string) {
 	for _, it := range items {
@@ -217,6 +226,10 @@ func (s *sheet) take(l *leaf, left bool) (item string, there bool, err error) {
 		s.batch.ItemAt(l.key, -1-t.tookRight, item)
 		t.tookRight++
 	default:
+		// Pushed on the other end of a list that has nothing else, as seen.
+		if err := s.pinEmpty(l); err != nil {
+			return "", false, err
+		}
 		*theirs = (*theirs)[1:]
 	}
 	s.trim(l, kind, 1)

@@ -160,15 +160,13 @@ func set(x *call) error {
 	}
 	l := x.s.leaf(key)
 	if o.onlyNew || o.onlyThere || o.get || o.keep {
-		if done, err := setAfterLook(x, l, o); done || err != nil {
+		if done, err := setAfterLook(x, l, &o); done || err != nil {
 			return err
 		}
 	} else {
 		x.a.ok()
 	}
-	if !o.keep {
-		x.s.remove(l)
-	}
+	x.s.remove(l)
 	if err := putText(x, l, x.args[2]); err != nil {
 		return err
 	}
@@ -180,21 +178,27 @@ func set(x *call) error {
 
 // setAfterLook answers a SET that hangs on what is there. done is true when
 // nothing is to be set.
-func setAfterLook(x *call, l *leaf, o setting) (done bool, err error) {
+func setAfterLook(x *call, l *leaf, o *setting) (done bool, err error) {
 	var old string
 	var there bool
-	if o.get || o.keep {
-		if _, old, there, err = x.s.text(l.key); err != nil {
+	if o.get {
+		_, old, there, err = x.s.text(l.key)
+	} else {
+		there, err = x.s.there(l)
+	}
+	if err != nil {
+		return false, err
+	}
+	if o.keep && there {
+		if o.until, err = x.s.expiry(l); err != nil {
 			return false, err
 		}
-	} else if there, err = x.s.there(l); err != nil {
-		return false, err
 	}
 	switch {
 	case there && l.record.read != 0:
 		x.s.pin(l, stringField)
-	case !there && !l.gone:
-		x.s.batch.Absent(l.key)
+	case !there:
+		x.s.pinAbsent(l)
 	}
 	refused := o.onlyNew && there || o.onlyThere && !there
 	switch {
@@ -221,9 +225,7 @@ func setnx(x *call) error {
 		x.a.number(0)
 		return nil
 	}
-	if !l.gone {
-		x.s.batch.Absent(l.key)
-	}
+	x.s.pinAbsent(l)
 	x.a.number(1)
 	_, err = replace(x, l.key, x.args[2])
 	return err

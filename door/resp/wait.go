@@ -31,7 +31,7 @@ type waiter struct {
 	done chan struct{} // closed by the desk when it has been answered
 
 	// The desk's, until done is closed or it was left:
-	waits, served bool
+	served bool
 }
 
 // block does a command that waits where there is nothing for it, after what was
@@ -73,8 +73,9 @@ func (c *client) linger(q queued, most time.Duration) error {
 	// Again, now that no change can be missed.
 	c.ask.cmds, c.ask.wait = append(c.ask.cmds, q), w
 	c.desk.run(&c.ask)
+	waits := c.ask.waits
 	c.clear()
-	if !w.waits {
+	if !waits {
 		return nil
 	}
 	err := c.sit(w, most)
@@ -164,7 +165,6 @@ func (d *desk) leave(w *waiter) {
 			d.waiting[key] = list
 		}
 	}
-	w.waits = false
 }
 
 // servePushed serves those who wait for what commands have just pushed. It

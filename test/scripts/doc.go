@@ -11,6 +11,9 @@
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
 //	                           $URL is where, and $NODE that with its name
 //	serve NAME circle ARGS...  the same with ramet circle serve
+//	sites                      starts two organisations that know each other: alpha on
+//	                           A and beta on B, where alpha's operator is actor 2 and
+//	                           admin of context 7; $LEAF is where alpha takes links
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	halt NAME                  tells it to stop with SIGTERM; it must end with 0
 //	log NAME                   puts what it has logged on stdout

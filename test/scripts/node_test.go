@@ -39,6 +39,9 @@ func (n *node) Write(b []byte) (int, error) {
 // listening finds a node's name, and the address where it listens over TCP.
 var listening = regexp.MustCompile(`msg="node started" node=(\S+) .* listen=([0-9.:]+)`)
 
+// linking finds the address where it takes links of other sites.
+var linking = regexp.MustCompile(`msg="NATS server listens" nodes=\S* sites=([0-9.:]+)`)
+
 func (n *node) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -70,6 +73,9 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 		if m := listening.FindStringSubmatch(n.text()); m != nil {
 			ts.Setenv("URL", "http://"+m[2])
 			ts.Setenv("NODE", "http://"+m[2]+"#"+m[1])
+		}
+		if m := linking.FindStringSubmatch(n.text()); m != nil {
+			ts.Setenv("LEAF", m[1])
 		}
 	case <-n.gone:
 		ts.Fatalf("node %s ended at once: %v\n%s", name, n.cmd.ProcessState, n.text())

@@ -1,0 +1,405 @@
+package resp_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/ban"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/work"
+)
+
+// plant is the door beside what else a node has: an engine that looks after
+// jobs and flows, and a runner for scripts of type lines.
+type plant struct {
+	*rig
+	engine *work.Engine
+	flows  *flow.Engine
+}
+
+// lines is a runtime inside the process: "key=value" is a result, "hang" waits
+// until it is stopped, "env NAME" gives that variable.
+type lines struct{}
+
+func (lines) Type() domain.ScriptType     { return "lines" }
+func (lines) Info() script.Info           { return script.Info{Summary: "lines", Slots: 4, InProcess: true} }
+func (lines) Check(context.Context) error { return nil }
+func (lines) Close() error                { return nil }
+
+func (lines) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
+	out := script.Outcome{Verdict: script.Succeeded, Result: map[string]string{}}
+	for line := range strings.Lines(t.Script) {
+		line = strings.TrimSpace(line)
+		if line == "hang" {
+			<-ctx.Done()
+			return script.Outcome{Verdict: script.Stopped, ExitCode: 143, Error: "stopped"}, nil
+		}
+		if name, value, ok := strings.Cut(line, "="); ok {
+			out.Result[name] = value
+		}
+	}
+	return out, nil
+}
+
+// inPlant runs a test in a bubble with an engine.
+func inPlant(t *testing.T, f func(t *testing.T, p *plant)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, r *rig) {
+		p := &plant{rig: r, engine: work.New(r.board, work.Config{DataDir: t.TempDir()})}
+		p.flows = flow.New(r.board, p.engine, flow.Config{})
+		ctx, stop := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		log := slog.New(slog.DiscardHandler)
+		wg.Go(func() {
+			if err := clockwork.Run(ctx, r.board, clockwork.Config{Owner: "test/1"}, []clockwork.Routine{
+				clockwork.Alarms(r.board, log, clockwork.Handlers(p.engine.HandleAlarm, p.flows.HandleAlarm, ban.New(r.board).HandleAlarm), nil),
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() { p.flows.Keep(ctx, "test/1") })
+		wg.Go(func() {
+			if err := work.NewRunner(p.engine, work.RunnerConfig{ID: 1, Owner: "test/1", Runtimes: []script.Runtime{lines{}}}).Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		f(t, p)
+		stop()
+		wg.Wait()
+	})
+}
+
+// field reads a field of a record past the door.
+func (r *rig) field(key, name string) string {
+	r.Helper()
+	recs, err := r.board.Get(r.Context(), 7, key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return recs[0].Get(name)
+}
+
+// submit hands a job in at the engine.
+func (p *plant) submit(jobs ...*domain.Job) {
+	p.Helper()
+	receipts, err := p.engine.Submit(p.Context(), 7, jobs)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, r := range receipts {
+		if r.Err != nil {
+			p.Fatal(r.Err)
+		}
+	}
+}
+
+func TestAForeignProgramSubmits(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		c := p.as(admin)
+		c.script(`
+			HSET job:10:1 id 1 caller_id 10 context_id 7 script n=7 script_type lines timeout 60 retries 2 env_vars {} result {} prerequisites [] dependends [] created_at 1700000000 updated_at 1700000000 status dispatched -> 14
+			LPUSH queue:lines job:10:1 -> 1
+		`)
+		synctest.Wait()
+		c.want("[finished {\"n\":\"7\"}]", "HMGET", "job:10:1", "status", "result")
+	})
+}
+
+func TestAForeignRunnerRuns(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "first"}, &domain.Job{ID: 2, CallerID: 10, ScriptType: "v", Script: "second", Dependends: []domain.JobID{1}})
+		c := p.as(executor)
+		c.script(`
+			BRPOP queue:v 0 -> [queue:v job:10:1]
+			HSET job:10:1 status started -> 0
+		`)
+		c.send("BRPOP", "queue:v", "0")
+		d := p.as(executor)
+		d.script(`HSET job:10:1 result {"n":"7"} status finished updated_at 5 -> 0`)
+		// What follows is queued in the moment that it is told, not seconds later.
+		begun := time.Now()
+		if got := show(c.read()); got != "[queue:v job:10:2]" {
+			t.Errorf("got %s", got)
+		}
+		if d := time.Since(begun); d > 100*time.Millisecond {
+			t.Errorf("it took %v", d)
+		}
+		if p.field("job:10:1", "finished_ms") == "" {
+			t.Error("the engine did not take note of the end")
+		}
+		d.refused("CONFLICT job:10:1 has ended already: it is finished", "HSET", "job:10:1", "status", "error")
+		d.script(`HSET job:10:2 error oops status error -> 1`)
+		time.Sleep(time.Second)
+		if got := p.field("job:10:2", "reason"); got != "script_failed" {
+			t.Errorf("got reason %q", got)
+		}
+	})
+}
+
+func TestAForeignRunnerThatIsLost(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		c := p.as(executor)
+		a := p.as(admin)
+		// Its times are old: it has still all of its time from when it was taken.
+		a.script(`
+			HSET job:10:1 script x script_type v timeout 100 created_at 1000 updated_at 1000 status dispatched -> 6
+			LPUSH queue:v job:10:1 -> 1
+		`)
+		c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+		c.want("0", "HSET", "job:10:1", "status", "started")
+		begun := time.Now()
+		c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+		if d := time.Since(begun); d < 100*time.Second || d > 103*time.Second {
+			t.Errorf("it came back after %v, want 100s", d)
+		}
+		if got := p.field("job:10:1", "losses"); got != "1" {
+			t.Errorf("got %q losses", got)
+		}
+	})
+}
+
+func TestWhatNeedNotRunIsNotHandedOut(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		for id := range domain.JobID(4) {
+			p.submit(&domain.Job{ID: id + 1, CallerID: 10, ScriptType: "v", Script: "x"})
+		}
+		if _, err := p.engine.Cancel(t.Context(), 7, domain.JobKey{Caller: 10, ID: 2}, 10); err != nil {
+			t.Fatal(err)
+		}
+		a, c := p.as(admin), p.as(executor)
+		a.want("5", "LPUSH", "queue:v", "not a job")
+		a.want("6", "LPUSH", "queue:v", "job:10:1") // once more
+		c.script(`
+			RPOP queue:v 9 -> [job:10:1 job:10:3 job:10:4 not a job job:10:1]
+			LLEN queue:v -> 0
+		`)
+	})
+}
+
+func TestWhatOurRunnerHoldsIsItsOwn(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "lines", Script: "hang"})
+		synctest.Wait()
+		p.as(executor).refused("CONFLICT job:10:1 is held by test/1 under a lease", "HSET", "job:10:1", "status", "finished")
+		a := p.as(admin)
+		a.refused("CONFLICT job:10:1 is held by test/1", "HSET", "job:10:1", "script", "other")
+		a.refused("CONFLICT job:10:1 has not ended; cancel it first", "DEL", "job:10:1")
+	})
+}
+
+func TestABanHoldsQueuesForForeignRunners(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "x"})
+		limit := func(field, value string) {
+			b := board.Batch{Space: 7}
+			if err := p.board.Commit(t.Context(), *b.Set(board.LimitsKey, board.Field{Name: field, Value: value})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := p.as(executor)
+		limit("max:queue:v", "0")
+		c.want("(nil)", "RPOP", "queue:v")
+		c.send("BRPOP", "queue:v", "0")
+		synctest.Wait()
+		limit("max:queue:v", "5")
+		if got := show(c.read()); got != "[queue:v job:10:1]" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestWhatAJobMayLookLike(t *testing.T) {
+	p := newRig(t)
+	c := p.as(admin)
+	for _, tt := range []struct{ cmd, want string }{
+		{"HSET job:10:1 timeout soon", `ERR job:10:1: field timeout is "soon", want a decimal number`},
+		{"HSET job:10:1 status done", `ERR job:10:1: field status is "done", want dispatched`},
+		{"HSET job:10:1 dependends 5", `ERR job:10:1: field dependends is "5", want a JSON list`},
+		{"HSET job:10:1 env_vars [1]", `ERR job:10:1: field env_vars is "[1]", want a JSON object`},
+		{"HSET job:10:1 id 2", `ERR job:10:1: field id is "2", but by its key it is 1`},
+		{"HSET job:10:1 caller_id 11", `ERR job:10:1: field caller_id is "11", but by its key it is 10`},
+		{"HSET job:10:1 context_id 8", `ERR job:10:1: field context_id is "8", but by its key it is 7`},
+		{"HSET job:10:x script a", `ERR "job:10:x" is no key of a job`},
+		{"HSET job:010:1 script a", `ERR "job:010:1" is no key of a job`},
+		{"HSET job:11:1 script a", `NOPERM job:11:1: the caller in its key is not you`},
+		{"HSET flow:1 caller_id 11", `NOPERM flow:1: caller_id "11" is not you`},
+		{"HSET flow:x caller_id 10", `ERR "flow:x" is no key of a flow`},
+		{"HSET flow:1 jobs 5", `ERR flow:1: field jobs is "5"`},
+		{"HSET message:10:1 status processed", `ERR message:10:1: status "processed": a message begins as dispatched`},
+		{"HSET message:20:1 message hi", `NOPERM message:20:1: the caller in its key is not you`},
+		{"HSET message:10:1 timeout x", `ERR message:10:1: field timeout is "x"`},
+		{"LPUSH job:10:1 x", `NOPERM job:10:1: it is a hash`},
+		{"SET job:10:1 x", `NOPERM job:10:1: it is a hash`},
+		{"SADD flow:1 x", `NOPERM flow:1: it is a hash`},
+		{"EXPIRE job:10:1 5", `NOPERM job:10:1: how long it is kept`},
+		{"HSET context:7 admins [1]", "NOPERM context:7: a context's record is changed by `ramet context grant`"},
+		{"LPUSH msg_in message:10:1", `NOPERM msg_in: the node itself moves messages there`},
+		{"HSET ramet:live x y", `NOPERM ramet:live: keys that begin with ramet: are written by the node alone`},
+	} {
+		c.refused(tt.want, strings.Fields(tt.cmd)...)
+	}
+	if keys, _, err := p.board.Keys(t.Context(), 7, "", "", 100); err != nil || len(keys) != 1 {
+		t.Errorf("got keys %v, %v, want the context's alone", keys, err)
+	}
+	e := p.as(executor)
+	e.refused("CONFLICT job:10:1 does not exist", "HSET", "job:10:1", "status", "started")
+	e.refused("NOPERM", "HSET", "job:20:1", "script", "x")
+}
+
+func TestWhatWasAskedForStays(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		c := p.as(admin)
+		c.script(`
+			HSET job:10:1 script hang script_type lines dependends [2] -> 3
+			HSET job:10:2 script hang script_type v -> 2
+			LPUSH queue:lines job:10:1 -> 1
+		`)
+		synctest.Wait()
+		c.want("waiting_for_prerequisites", "HGET", "job:10:1", "status")
+		c.script(`
+			HSET job:10:1 script hang script_type lines dependends [2] -> 0
+			HSET job:10:1 script other -> ! CONFLICT job:10:1 was submitted already, with another script
+			HDEL job:10:1 script -> ! CONFLICT job:10:1 was submitted already; its fields stay
+			DEL job:10:1 -> ! CONFLICT job:10:1 has not ended
+			HSET job:10:2 script another -> 0
+			DEL job:10:2 -> 1
+		`)
+	})
+}
+
+func TestWhoMayWriteForOthers(t *testing.T) {
+	r := newRig(t)
+	// The operator, where it is admin; executors where the context lets them
+	// submit, in their own name.
+	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 9, Admins: []domain.ActorID{1}, Executors: []domain.ActorID{20}, ExecutorsMaySubmit: true}); err != nil {
+		t.Fatal(err)
+	}
+	op, e := r.connect(), r.connect()
+	op.want("OK", "AUTH", r.token(1))
+	op.want("OK", "SELECT", "9")
+	op.want("1", "HSET", "job:10:1", "script", "x")
+	e.want("OK", "AUTH", r.token(executor))
+	e.want("OK", "SELECT", "9")
+	e.want("1", "HSET", "job:20:1", "script", "x")
+	e.want("1", "LPUSH", "queue:v", "job:20:1")
+	e.refused("NOPERM job:10:2: the caller in its key is not you", "HSET", "job:10:2", "script", "x")
+}
+
+func TestSecretsAreHidden(t *testing.T) {
+	r := newRig(t)
+	a, e, rd := r.as(admin), r.as(executor), r.as(reader)
+	a.script(`
+		HSET job:10:1 script x script_type v env_vars {"TOKEN":"hush"} -> 3
+		HSET flow:1 caller_id 10 env_vars {"TOKEN":"hush"} -> 2
+		HSET message:10:1 message hi job [{"id":1,"env_vars":{"TOKEN":"hush"},"Env_Vars":{"A":"hush"}}] flow {"x":"hush"} -> 3
+		LPUSH queue:v job:10:1 -> 1
+		HGET job:10:1 env_vars -> {"TOKEN":"hush"}
+	`)
+	for _, c := range []*conn{e, rd} {
+		for _, cmd := range []string{"HGET job:10:1 env_vars", "HMGET job:10:1 env_vars script", "HGETALL job:10:1", "HVALS job:10:1", "HSCAN job:10:1 0", "HGETALL flow:1", "HGETALL message:10:1",
+			"HGET message:10:1 job", "HGET flow:1 env_vars"} {
+			if got := show(c.do(strings.Fields(cmd)...)); strings.Contains(got, "hush") || !strings.Contains(got, "***") {
+				t.Errorf("%s: got %s", cmd, got)
+			}
+		}
+		c.script(`
+			HGET job:10:1 env_vars -> {"TOKEN":"***"}
+			HSTRLEN job:10:1 env_vars -> 15
+			HGET message:10:1 job -> [{"Env_Vars":{"A":"***"},"env_vars":{"TOKEN":"***"},"id":1}]
+		`)
+	}
+	// Who has taken the job must run it.
+	e.script(`
+		RPOP queue:v -> job:10:1
+		HGET job:10:1 env_vars -> {"TOKEN":"hush"}
+	`)
+	rd.want(`{"TOKEN":"***"}`, "HGET", "job:10:1", "env_vars")
+	// What cannot be read is hidden wholly.
+	r.setPast("job:10:2", board.Field{Name: "env_vars", Value: "hush"}, board.Field{Name: "script", Value: "x"})
+	rd.want("***", "HGET", "job:10:2", "env_vars")
+}
+
+// setPast writes a record past the door.
+func (r *rig) setPast(key string, fields ...board.Field) {
+	r.Helper()
+	b := board.Batch{Space: 7}
+	if err := r.board.Commit(r.Context(), *b.Set(key, fields...)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestAForeignProgramsFlowRunsOnForeignRunners(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		c, e := p.as(admin), p.as(executor)
+		c.script(`
+			HSET job:10:2001 script a script_type v dependends [] status dispatched -> 4
+			HSET job:10:2002 script b script_type v dependends [2001] status dispatched -> 4
+			HSET flow:33 id 33 caller_id 10 context_id 7 jobs [2001,2002] env_vars {} result {} status dispatched -> 7
+			LPUSH queue:v job:10:2001 -> 1
+		`)
+		for _, id := range []int{2001, 2002} {
+			e.want(fmt.Sprintf("[queue:v job:10:%d]", id), "BRPOP", "queue:v", "60")
+			e.want("0", "HSET", fmt.Sprintf("job:10:%d", id), "status", "started")
+			e.want("1", "HSET", fmt.Sprintf("job:10:%d", id), "status", "finished", "result", `{"n":"1"}`)
+		}
+		time.Sleep(5 * time.Second)
+		c.want("finished", "HGET", "flow:33", "status")
+		c.refused("CONFLICT flow:33 is looked after by the node", "HSET", "flow:33", "status", "error")
+		c.refused("CONFLICT flow:33 is looked after by the node", "DEL", "flow:33")
+	})
+}
+
+func TestAMessageIsWrittenOnce(t *testing.T) {
+	r := newRig(t)
+	e := r.as(executor)
+	e.script(`
+		HSET message:20:1 message_type chat message hello dst_actor 10 status dispatched -> 4
+		HSET message:20:1 message again -> 0
+		LPUSH msg_out message:20:1 -> 1
+	`)
+	r.setPast("message:20:1", board.Field{Name: layout.MessageSentMs, Value: "5"})
+	e.refused("CONFLICT message:20:1 is on its way already", "HSET", "message:20:1", "message", "other")
+	r.setPast("message:20:2", board.Field{Name: layout.MessageOrigin, Value: "message:5:5"}, board.Field{Name: "status", Value: "dispatched"})
+	e.refused("CONFLICT message:20:2 is on its way already, or came from elsewhere", "HSET", "message:20:2", "message", "other")
+}
+
+func TestTasksOfCircles(t *testing.T) {
+	r := newRig(t)
+	a, e := r.as(admin), r.as(executor)
+	a.script(`
+		HSET rhai_task_details:t1 script 40+2 status pending reply_to_queue rhai_reply:u1 -> 3
+		LPUSH rhai_tasks:friends t1 -> 1
+	`)
+	e.script(`
+		BLPOP rhai_tasks:friends 1 -> [rhai_tasks:friends t1]
+		HSET rhai_task_details:t1 status processing -> 0
+		HSET rhai_task_details:t1 script other -> ! NOPERM
+		HSET rhai_task_details:t1 status completed output 42 -> 1
+		LPUSH rhai_reply:u1 {"task_id":"t1","status":"completed","output":"42"} -> 1
+		EXPIRE rhai_reply:u1 60 -> 1
+	`)
+	a.script(`
+		BLPOP rhai_reply:u1 1 -> [rhai_reply:u1 {"task_id":"t1","status":"completed","output":"42"}]
+		DEL rhai_reply:u1 -> 0
+	`)
+	// One that has ended, or that a worker of ours has, is not handed out again.
+	r.setPast("rhai_task_details:t2", board.Field{Name: "status", Value: "pending"}, board.Field{Name: board.FieldOwner, Value: "test/1"})
+	a.script(`LPUSH rhai_tasks:friends t1 t2 t3 -> 3`)
+	e.script(`
+		BLPOP rhai_tasks:friends 1 -> [rhai_tasks:friends t3]
+		LLEN rhai_tasks:friends -> 2
+		LPOP rhai_tasks:friends -> (nil)
+		LLEN rhai_tasks:friends -> 0
+	`)
+}
