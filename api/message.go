@@ -25,6 +25,7 @@ type Post interface {
 	AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error)
 	RemovePeer(ctx context.Context, name string) error
 	Peers(ctx context.Context) ([]domain.Peer, error)
+	SiteNames(ctx context.Context) (map[string]string, error)
 	Card(ctx context.Context, name string) (domain.Peer, error)
 	Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error)
 }
@@ -122,9 +123,9 @@ type MessageView struct {
 // messageView is the message as the caller may see it. sites are the names of
 // other sites, by node.
 func (c Caller) messageView(t domain.Tenant, m *domain.Message, sites map[string]string) *MessageView {
-	seen := MessageView{Message: *m, Peer: sites[m.DstNode]}
+	seen := MessageView{Message: *m, Peer: siteOf(sites, m.DstNode)}
 	if m.Origin != "" {
-		seen.Peer = sites[m.Node]
+		seen.Peer = siteOf(sites, m.Node)
 	}
 	seen.Job = slices.Clone(m.Job)
 	for i := range seen.Job {
@@ -136,21 +137,19 @@ func (c Caller) messageView(t domain.Tenant, m *domain.Message, sites map[string
 	return &seen
 }
 
-// siteNames are the names of the sites of nodes.
-func siteNames(ctx context.Context, engine Post) (map[string]string, error) {
-	peers, err := engine.Peers(ctx)
-	names := map[string]string{}
-	for _, p := range peers {
-		for _, n := range p.Nodes {
-			names[n.Pubkey] = p.Name
-		}
+// siteOf is the name of a node's site, "" for this one. One that is of no peer,
+// or no longer, is called by the beginning of its key.
+func siteOf(sites map[string]string, node string) string {
+	name, known := sites[node]
+	if !known {
+		return node[:min(len(node), 12)]
 	}
-	return names, err
+	return name
 }
 
 // wholeView is the view of a message with the results of its jobs.
 func (c Caller) wholeView(ctx context.Context, engine Post, t domain.Tenant, m *domain.Message) (MessageView, error) {
-	sites, err := siteNames(ctx, engine)
+	sites, err := engine.SiteNames(ctx)
 	if err != nil {
 		return MessageView{}, err
 	}
@@ -318,7 +317,7 @@ func (c Caller) ListMessages(ctx context.Context, p ListMessagesParams) (Message
 }
 
 func (c Caller) messageList(ctx context.Context, engine Post, t domain.Tenant, list []*domain.Message, next string) (MessageList, error) {
-	sites, err := siteNames(ctx, engine)
+	sites, err := engine.SiteNames(ctx)
 	out := MessageList{make([]*MessageView, len(list)), next}
 	for i, m := range list {
 		out.Messages[i] = c.messageView(t, m, sites)

@@ -24,7 +24,7 @@ type mail struct {
 	keys map[domain.ActorID]identity.Key
 }
 
-func withMail(t *testing.T, test func(m *mail)) {
+func withMail(t *testing.T, test func(t *testing.T, m *mail)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
 		defer b.Close()
@@ -43,9 +43,8 @@ func withMail(t *testing.T, test func(m *mail)) {
 			defer close(done)
 			_ = engine.Supervise("n1/a").Run(ctx)
 		}()
-		test(m)
-		cancel()
-		<-done
+		defer func() { cancel(); <-done }()
+		test(t, m)
 	})
 }
 
@@ -74,7 +73,7 @@ func params(s api.MessageSent) api.MessageParams {
 }
 
 func TestReadersOfAMessageDoNotSeeWhatItsJobsBring(t *testing.T) {
-	withMail(t, func(m *mail) {
+	withMail(t, func(t *testing.T, m *mail) {
 		job := m.send(admin, domain.Message{MessageType: domain.MessageJob, Job: domain.List[domain.Job]{
 			{Script: "x", ScriptType: "shell", EnvVars: map[string]string{"TOKEN": "hush"}}}})
 		flow := m.send(admin, domain.Message{MessageType: domain.MessageJob, Flow: `{"blueprint":"b","env":{"TOKEN":"hush"}}`})
@@ -105,7 +104,7 @@ func TestReadersOfAMessageDoNotSeeWhatItsJobsBring(t *testing.T) {
 }
 
 func TestNobodyReadsTheInboxOfAnother(t *testing.T) {
-	withMail(t, func(m *mail) {
+	withMail(t, func(t *testing.T, m *mail) {
 		m.send(admin, chat(reader, "one"))
 		m.send(admin, chat(reader, "two"))
 		texts := func(who domain.ActorID, from, limit int) []string {
@@ -155,7 +154,7 @@ func TestNobodyReadsTheInboxOfAnother(t *testing.T) {
 }
 
 func TestWhatIsRefusedOfAMessage(t *testing.T) {
-	withMail(t, func(m *mail) {
+	withMail(t, func(t *testing.T, m *mail) {
 		signed := func(as domain.ActorID, change func(*domain.Message)) domain.Message {
 			now := time.Now()
 			l := chat(0, "hello")
@@ -217,7 +216,7 @@ func TestWhatIsRefusedOfAMessage(t *testing.T) {
 }
 
 func TestListsOfMessages(t *testing.T) {
-	withMail(t, func(m *mail) {
+	withMail(t, func(t *testing.T, m *mail) {
 		m.send(admin, chat(reader, "a text"))
 		list := func(p api.ListMessagesParams) (api.MessageList, error) {
 			p.Context = house
@@ -252,7 +251,7 @@ func TestListsOfMessages(t *testing.T) {
 }
 
 func TestPeers(t *testing.T) {
-	withMail(t, func(m *mail) {
+	withMail(t, func(t *testing.T, m *mail) {
 		key := func() string {
 			k, err := identity.NewKey()
 			m.must(err)
@@ -289,7 +288,10 @@ func TestPeers(t *testing.T) {
 		if v, err := m.api.As(reader).ShowMessage(t.Context(), params(sent)); err != nil || v.Peer != "acme" || v.DstNode != card.Nodes[0].Pubkey {
 			t.Errorf("got %+v, %v", v, err)
 		}
-		m.must(func() error { _, err := m.api.As(operator).RemovePeer(t.Context(), api.PeerParams{Name: "acme"}); return err }())
+		m.must(func() error {
+			_, err := m.api.As(operator).RemovePeer(t.Context(), api.PeerParams{Name: "acme"})
+			return err
+		}())
 		if _, err := m.api.As(operator).RemovePeer(t.Context(), api.PeerParams{Name: "acme"}); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("a second time: got %v", err)
 		}

@@ -97,6 +97,9 @@ func (c Caller) ListPeers(ctx context.Context, _ ListPeersParams) (PeerList, err
 	if err != nil {
 		return PeerList{}, err
 	}
+	if err := c.notGuest(ctx); err != nil {
+		return PeerList{}, err
+	}
 	peers, err := engine.Peers(ctx)
 	if err != nil {
 		return PeerList{}, err
@@ -132,4 +135,19 @@ func (c Caller) PeerCard(ctx context.Context, p CardParams) (domain.Peer, error)
 		return domain.Peer{}, err
 	}
 	return engine.Card(ctx, p.Name)
+}
+
+// notGuest refuses actors of other sites: who else this one talks to is not
+// their business.
+func (c Caller) notGuest(ctx context.Context) error {
+	a, err := c.api.parts.Directory.Actor(ctx, c.actor)
+	if err != nil {
+		return err
+	}
+	for _, ad := range a.Address {
+		if ad.Node() != "" {
+			return domain.Forbiddenf("actor %d is of another site, and may not see with which others this one exchanges messages", c.actor)
+		}
+	}
+	return nil
 }

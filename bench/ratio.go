@@ -50,6 +50,8 @@ var ratios = []ratio{
 		cost{"flows", "redis-everysec", 5_000, "cpu_us_per_flow_5000"}, cost{"drain", "redis-everysec", 50_000, "cpu_us_per_job"}},
 	{"jobs of 1,000 contexts, embedded / of one",
 		cost{"contexts", "pebble", 50_000, "cpu_us_per_job_1k"}, cost{"contexts", "pebble", 50_000, "cpu_us_per_job_1"}},
+	{"script of a circle, Redis / the same by hand, without leases",
+		cost{"circles", "redis-everysec", 20_000, "cpu_us_per_script"}, cost{"circles", "redis-everysec", 20_000, "hand_cpu_us_per_script"}},
 	{"Python job in the pool / python3 started for each",
 		cost{"python", "pebble", 1_000, "pool_cpu_us_per_job"}, cost{"python", "pebble", 1_000, "plain_cpu_us_per_job"}},
 }

@@ -3,7 +3,6 @@ package circle
 import (
 	"cmp"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -90,12 +89,4 @@ func (e *Engine) stopHere(space board.Space, key string) {
 			}
 		}
 	}
-}
-
-// number is n as a record has it: "" where it is not set.
-func number(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }

@@ -54,6 +54,23 @@ func TestALostWorkerLosesNothing(t *testing.T) {
 	})
 }
 
+func TestWhatComesBackGoesFirst(t *testing.T) {
+	bubble(t, func(r *rig) {
+		for _, id := range []string{"t1", "t2", "t3"} {
+			r.write(id, "script", fmt.Sprintf("say(%q)", id))
+			r.push(id)
+		}
+		r.deadClaim()
+		r.recoverer()
+		time.Sleep(31 * time.Second)
+		r.worker(func(c *circle.WorkerConfig) { c.Slots = 1 })
+		r.wait("t3")
+		if diff := cmp.Diff([]string{"t1", "t2", "t3"}, r.heard()); diff != "" {
+			r.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAScriptThatKillsItsNodeEnds(t *testing.T) {
 	for _, where := range []string{"foreign", "ours"} {
 		t.Run(where, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -356,16 +357,18 @@ func TestAStoppedWorkerGivesBack(t *testing.T) {
 
 func TestABanHoldsTasksUp(t *testing.T) {
 	bubble(t, func(r *rig) {
-		banned, lifted := true, make(chan struct{})
+		var banned atomic.Bool
+		banned.Store(true)
+		lifted := make(chan struct{})
 		r.worker(func(c *circle.WorkerConfig) {
-			c.Banned = func(tenant domain.TenantID) (bool, <-chan struct{}) { return banned && tenant == home, lifted }
+			c.Banned = func(tenant domain.TenantID) (bool, <-chan struct{}) { return banned.Load() && tenant == home, lifted }
 		})
 		r.submit("t1", "1")
 		time.Sleep(time.Hour)
 		if rec := r.record("t1"); rec.Get("status") != "pending" || rec.Get("attempt") != "" {
 			r.Errorf("got %v", rec)
 		}
-		banned = false
+		banned.Store(false)
 		close(lifted)
 		r.wait("t1")
 	})
@@ -374,13 +377,13 @@ func TestABanHoldsTasksUp(t *testing.T) {
 // TestABanAfterTheClaim: what was taken a moment before goes back.
 func TestABanAfterTheClaim(t *testing.T) {
 	bubble(t, func(r *rig) {
-		asked := 0
+		var asked atomic.Int32
 		lifted := make(chan struct{})
 		r.worker(func(c *circle.WorkerConfig) {
 			c.Slots = 1
 			c.Banned = func(domain.TenantID) (bool, <-chan struct{}) {
-				asked++
-				return asked > 1 && asked < 5, lifted
+				n := asked.Add(1)
+				return n > 1 && n < 5, lifted
 			}
 		})
 		r.submit("t1", `say("t1")`)
@@ -388,7 +391,7 @@ func TestABanAfterTheClaim(t *testing.T) {
 		if rec := r.record("t1"); rec.Get("status") != "pending" || len(r.heard()) != 0 {
 			r.Errorf("got %v", rec)
 		}
-		asked = 5
+		asked.Store(5)
 		close(lifted)
 		if got := r.wait("t1"); got.Attempt != 2 || got.Losses != 0 {
 			r.Errorf("got %+v", got)

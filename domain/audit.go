@@ -1,7 +1,5 @@
 package domain
 
-import "strings"
-
 // Limits of an entry of the audit log: what is longer is cut.
 const (
 	MaxAuditObject = 255 // bytes of the verb and of the object
@@ -43,22 +41,8 @@ type AuditEntry struct {
 // Cut returns the entry with texts of strangers cut to size and made readable:
 // no line of it breaks a list or a terminal.
 func (e AuditEntry) Cut() AuditEntry {
-	e.Verb = plainText(e.Verb, MaxAuditObject)
-	e.Object = plainText(e.Object, MaxAuditObject)
-	e.Detail = plainText(e.Detail, MaxAuditDetail)
+	e.Verb = PlainText(e.Verb, MaxAuditObject)
+	e.Object = PlainText(e.Object, MaxAuditObject)
+	e.Detail = PlainText(e.Detail, MaxAuditDetail)
 	return e
-}
-
-// plainText is s in UTF-8 without control characters, at most n bytes.
-func plainText(s string, n int) string {
-	if len(s) > n {
-		s = s[:n] // a character cut in two is taken away below
-	}
-	s = strings.ToValidUTF8(s, "")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
 }

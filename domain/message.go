@@ -124,6 +124,8 @@ type Message struct {
 	DstNode    string   `json:"dst_node,omitzero"`    // the public key of the node; "": this board
 	Topic      string   `json:"topic,omitzero"`       // of a runner: "runner20"
 	ReplyTo    string   `json:"reply_to,omitzero"`    // the message it answers, by its key at the receiver
+	// ReplyDigest names that message's letter: a key may be used again.
+	ReplyDigest string `json:"reply_digest,omitzero"`
 	// Flow is a flow to be made there, as JSON: its blueprint or the name of one,
 	// trigger, params.
 	Flow string `json:"flow,omitzero"`
@@ -215,8 +217,8 @@ func (m *Message) Validate() error {
 		return Invalidf("message_format_type %q: want html, text or md", m.MessageFormatType)
 	case len(m.Message) > MaxMessageText:
 		return Invalidf("message has %d bytes, the limit is %d", len(m.Message), MaxMessageText)
-	case !utf8.ValidString(m.Message):
-		return Invalidf("message is no valid UTF-8")
+	case !utf8.ValidString(m.Message) || slices.ContainsFunc(m.Job, func(j Job) bool { return !utf8.ValidString(j.Script) }):
+		return Invalidf("message or script is no valid UTF-8")
 	case len(m.Job) > MaxMessageJobs:
 		return Invalidf("message has %d jobs, the limit is %d", len(m.Job), MaxMessageJobs)
 	case len(m.Topic) > MaxTopic:

@@ -84,7 +84,8 @@ func (r *Keyring) Key(pubkey string) (Key, bool) {
 
 // look reads all key files; r.mu is held, or nobody else has r yet.
 func (r *Keyring) look() error {
-	r.looked, r.keys = time.Now(), map[string]Key{}
+	r.looked = time.Now()
+	keys := map[string]Key{}
 	files := []string{filepath.Join(r.dir, OperatorKeyFile)}
 	entries, err := os.ReadDir(filepath.Join(r.dir, KeysFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,11 +101,12 @@ func (r *Keyring) look() error {
 		k, err := LoadKey(f)
 		switch {
 		case err == nil:
-			r.keys[k.Pubkey()] = k
+			keys[k.Pubkey()] = k
 		case !errors.Is(err, domain.ErrNotFound):
 			bad = errors.Join(bad, err)
 		}
 	}
+	r.keys = keys
 	return bad
 }
 

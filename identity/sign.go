@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	"github.com/gowebpki/jcs"
 
@@ -41,6 +42,11 @@ func SignMessage(k Key, m *domain.Message) error {
 func VerifyMessage(m *domain.Message) error {
 	if m.Alg != domain.AlgEd25519 {
 		return domain.Forbiddenf("message signed by %q: want %s", m.Alg, domain.AlgEd25519)
+	}
+	// One spelling only: the signature is part of the letter's name, by which it
+	// is known when it comes again.
+	if m.Pubkey != strings.ToLower(m.Pubkey) || m.Signature != strings.ToLower(m.Signature) {
+		return domain.Forbiddenf("message without a signature in lower-case hex")
 	}
 	key, errKey := hex.DecodeString(m.Pubkey)
 	sig, errSig := hex.DecodeString(m.Signature)

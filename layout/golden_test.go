@@ -53,7 +53,7 @@ var (
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
 		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged,
-		DstContext: 9, DstActor: 4, DstPubkey: "aa", DstNode: "bb", Topic: "runner20", ReplyTo: "message:1:2", Flow: "{}", SrcContext: 7, Pubkey: "cc",
+		DstContext: 9, DstActor: 4, DstPubkey: "aa", DstNode: "bb", Topic: "runner20", ReplyTo: "message:1:2", ReplyDigest: "d1", Flow: "{}", SrcContext: 7, Pubkey: "cc",
 		ExpiresAt: 99, Alg: domain.AlgEd25519, Signature: "dd", Error: "late", Stage: domain.StageAck, Node: "ee", Origin: "message:3:4",
 		Answer: "message:5:6", Receipt: "ff", Pushes: 2, SentMs: 3, AckedMs: 4, EndedMs: 5}
 )

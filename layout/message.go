@@ -47,6 +47,7 @@ func EncodeMessage(m *domain.Message) []board.Field {
 	e.strOpt("dst_node", m.DstNode)
 	e.strOpt("topic", m.Topic)
 	e.strOpt("reply_to", m.ReplyTo)
+	e.strOpt("reply_digest", m.ReplyDigest)
 	e.strOpt("flow", m.Flow)
 	e.numOpt("src_context", int64(m.SrcContext))
 	e.strOpt("pubkey", m.Pubkey)
@@ -125,6 +126,8 @@ func decodeOurMessageField(d *decoder, m *domain.Message, f board.Field) {
 		m.Topic = f.Value
 	case "reply_to":
 		m.ReplyTo = f.Value
+	case "reply_digest":
+		m.ReplyDigest = f.Value
 	case "flow":
 		m.Flow = f.Value
 	case "src_context":

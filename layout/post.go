@@ -23,12 +23,13 @@ const (
 
 // Fields by which a received message is followed.
 const (
-	MessageOpen  = "open"  // how many of its jobs, or flows, have not ended; one more while it is taken in
-	MessageTaken = "taken" // "1": it has been taken in
-	MessageMade  = "made"  // JSON: the jobs made of it, see Made
-	MessageNoted = "noted" // of the job at each place of Made: how many log lines have gone back
-	MessageTold  = "told"  // how many log lines a message's sender has
-	MessageFor   = "for"   // whose inbox it is in
+	MessageOpen      = "open"       // how many of its jobs, or flows, have not ended; one more while it is taken in
+	MessageTaken     = "taken"      // "1": it has been taken in
+	MessageMade      = "made"       // JSON: the jobs made of it, see Made
+	MessageToldBytes = "told_bytes" // how many bytes of them it has
+	MessageQuiet     = "quiet"      // made of a job: its result need not go into an inbox
+	MessageTold      = "told"       // how many log lines a message's sender has
+	MessageFor       = "for"        // whose inbox it is in
 	// MessageEnding says that a message has ended, and its jobs here not all yet.
 	MessageEnding = "ending"
 )

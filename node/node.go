@@ -334,7 +334,7 @@ func (n *Node) routines() []clockwork.Routine {
 	list := []clockwork.Routine{
 		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
-		clockwork.Audits(n.board, n.Work, clockwork.Auditors{n.Flows, n.Circles}, log, func(t domain.TenantID, a work.Audit) {
+		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a work.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
@@ -58,6 +59,15 @@ func (n *Node) handlePostAlarm(ctx context.Context, a board.Alarm) (bool, error)
 		return false, nil
 	}
 	return n.Post.HandleAlarm(ctx, a)
+}
+
+// auditors look for what is stuck beside jobs.
+func (n *Node) auditors() clockwork.Auditors {
+	list := clockwork.Auditors{n.Flows, n.Circles}
+	if n.Post != nil {
+		list = append(list, n.Post)
+	}
+	return list
 }
 
 // postFields say on the node's record who it is to other sites.

@@ -91,16 +91,13 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 
 // resultOf is the message that answers m, signed by this node.
 func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []layout.Made, now time.Time) (*domain.Message, error) {
-	self, err := s.cfg.Registry.ActorByKey(ctx, s.Node())
+	self, err := s.cfg.Registry.EnsureNode(ctx, s.Node(), domain.NodeAddress(s.Node()))
 	if err != nil {
-		return nil, fmt.Errorf("this node is no actor yet: %w", err)
+		return nil, err
 	}
 	r := &domain.Message{CallerID: self.ID, ContextID: m.ContextID, SrcContext: m.ContextID, MessageType: domain.MessageResult,
-		MessageFormatType: domain.FormatText, DstContext: m.SrcContext, DstPubkey: m.Pubkey, DstNode: m.Node, ReplyTo: m.Origin,
+		MessageFormatType: domain.FormatText, DstContext: m.SrcContext, DstPubkey: m.Pubkey, DstNode: m.Node, ReplyTo: m.Origin, ReplyDigest: identity.Digest(m),
 		Timeout: m.TimeoutResult, CreatedAt: domain.At(now), UpdatedAt: domain.At(now)}
-	if m.Node == s.Node() {
-		r.DstNode = ""
-	}
 	r.ExpiresAt = expiry(r, now)
 	if m.Flow != "" {
 		err = s.flowResult(ctx, m, made, r)

@@ -86,6 +86,11 @@ func (a *auditor) look(ctx context.Context, item string) error {
 	} else if m.Status == domain.MessageAcknowledged && m.Origin == "" {
 		// What waits for a result has only its time-out to end it.
 		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now().Add(m.TimeoutOf(domain.StageResult)))
+	} else if rec.Get(layout.MessageTaken) != "" {
+		// Its jobs are gone: a program took them off the board, or all have been
+		// told of. What is known of them is the answer.
+		b.Set(item, board.Field{Name: layout.MessageOpen, Value: "0"})
+		b.PushLeft(layout.PostResult, item)
 	} else {
 		b.PushLeft(queueOf(m, rec), item)
 	}

@@ -168,8 +168,15 @@ func (s *Supervisor) takeResult(ctx context.Context, m *domain.Message, now time
 		} else if err != nil {
 			return 0, err
 		}
+		waiting := asked.CallerID
+		if rec.Get(layout.MessageQuiet) != "" { // a job waits for it, nobody else
+			waiting = 0
+		}
 		if asked.Final() {
-			return asked.CallerID, nil // too late, or the second time
+			if asked.Answer != m.Key().String() { // too late; else the second time
+				waiting = 0
+			}
+			return waiting, nil
 		}
 		logs, err := s.allLogs(ctx, m.ContextID, key, m.Logs)
 		if err != nil {
@@ -179,7 +186,7 @@ func (s *Supervisor) takeResult(ctx context.Context, m *domain.Message, now time
 		b.Equal(key.String(), layout.MessageStatus, rec.Get(layout.MessageStatus))
 		err = s.end(ctx, &b, ended{m: asked, key: key, status: domain.MessageProcessed, node: m.Node, answer: m.Key().String(), jobs: m.Job, logs: logs, text: "", now: now})
 		if !errors.Is(err, domain.ErrConflict) {
-			return asked.CallerID, err
+			return waiting, err
 		}
 	}
 	return 0, domain.Unavailablef("message %q changes too quickly", key)

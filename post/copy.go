@@ -104,13 +104,22 @@ func (e *Engine) addCopies(b *board.Batch, m *domain.Message, list []copied, at 
 			claimCopy(b, c.key, m.Key(), at, now)
 			continue
 		}
-		j := m.Job[i]
+		j := asAsked(&m.Job[i])
 		j.CallerID, j.ContextID, j.At, j.Message = m.CallerID, domain.TenantID(b.Space), at, m.Key().String()
 		j.Status, j.StartedMs, j.Dependends = domain.JobDispatched, now.UnixMilli(), slices.Clone(j.Dependends)
 		b.Absent(c.key)
 		b.Set(c.key, layout.EncodeJob(&j)...)
 		b.Live(c.key, now)
 	}
+}
+
+// asAsked is a job of a message with what its sender may ask for, and nothing
+// of what becomes of jobs or where they belong.
+func asAsked(t *domain.Job) domain.Job {
+	return domain.Job{ID: t.ID, Script: t.Script, ScriptType: t.ScriptType, Timeout: t.Timeout, Retries: t.Retries, EnvVars: t.EnvVars,
+		Prerequisites: t.Prerequisites, PrerequisiteTimeout: t.PrerequisiteTimeout, Dependends: slices.Clone(t.Dependends), Priority: t.Priority,
+		NotBefore: t.NotBefore, ForRunner: t.ForRunner, TraceID: t.TraceID, Affinity: t.Affinity, Step: t.Step, Shard: t.Shard, Pack: t.Pack,
+		Params: t.Params, Needs: t.Needs}
 }
 
 // claimCopy notes on a record that its job is to run elsewhere: a flow that has

@@ -31,11 +31,11 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 	if m.Flow != "" {
 		return s.takeFlow(ctx, c, m)
 	}
+	made, decided := layout.MadeOf(c.Record)
 	jobs, err := s.wanted(m)
-	if err != nil {
+	if err != nil && !decided { // else some may have been made: what is wrong now is said of each
 		return s.takeNothing(ctx, c, m, err)
 	}
-	made, decided := layout.MadeOf(c.Record)
 	if !decided {
 		if made, err = s.choose(ctx, c.Space, m); err != nil {
 			return err
@@ -119,10 +119,10 @@ func (s *Supervisor) wanted(m *domain.Message) ([]*domain.Job, error) {
 	jobs := make([]*domain.Job, len(m.Job))
 	for i := range m.Job {
 		t := &m.Job[i]
-		j := &domain.Job{ID: t.ID, CallerID: m.CallerID, ContextID: m.ContextID, Script: t.Script, ScriptType: t.ScriptType, Timeout: t.Timeout,
-			Retries: t.Retries, EnvVars: t.EnvVars, Prerequisites: t.Prerequisites, PrerequisiteTimeout: t.PrerequisiteTimeout, Dependends: slices.Clone(t.Dependends),
-			Priority: t.Priority, NotBefore: t.NotBefore, ForRunner: cmp.Or(runner, t.ForRunner), TraceID: t.TraceID, Affinity: t.Affinity, Step: t.Step, Shard: t.Shard,
-			Pack: t.Pack, Params: t.Params, Needs: t.Needs, Origin: originOf(m, t.ID), Message: m.Key().String()}
+		own := asAsked(t)
+		j := &own
+		j.CallerID, j.ContextID, j.ForRunner = m.CallerID, m.ContextID, cmp.Or(runner, t.ForRunner)
+		j.Origin, j.Message = originOf(m, t.ID), m.Key().String()
 		for _, on := range j.Dependends {
 			if !slices.ContainsFunc(m.Job, func(o domain.Job) bool { return o.ID == on }) {
 				return nil, domain.Invalidf("job %d depends on job %d, which is not in the message", j.ID, on)

@@ -27,6 +27,10 @@ const (
 	// noteLines and noteBytes bound what one look sends.
 	noteLines = 1000
 	noteBytes = 256 << 10
+	// maxNoteLine and maxNoteBytes bound what is kept of what comes: a line, and
+	// all lines of a message.
+	maxNoteLine  = 16 << 10
+	maxNoteBytes = 1 << 20
 	// tailLines bounds what a result brings of one job's log.
 	tailLines = 1000
 	tailBytes = 256 << 10
@@ -35,13 +39,13 @@ const (
 // sendNotes looks what the jobs of received messages have said since, and sends
 // it.
 func (s *Supervisor) sendNotes(ctx context.Context, claimed []board.Claimed) {
-	for i := range claimed {
+	together(len(claimed), abreast, func(i int) {
 		c := &claimed[i]
 		if err := s.sendNote(ctx, c); err != nil && !errors.Is(err, domain.ErrConflict) {
 			s.log.Debug("log lines not sent; they come with the result", "item", c.Item, "err", err)
 			s.letGo(ctx, c, nil)
 		}
-	}
+	})
 }
 
 func (s *Supervisor) sendNote(ctx context.Context, c *board.Claimed) error {
@@ -134,16 +138,16 @@ func (s *Supervisor) takeNotes(ctx context.Context, in parcel, d directory) erro
 			continue
 		}
 		m, _, err := s.load(ctx, space(n.Context), key)
-		if errors.Is(err, domain.ErrNotFound) {
-			continue
-		} else if err != nil {
+		if passing(err) {
 			return err
+		} else if errors.Is(err, domain.ErrNotFound) {
+			continue
 		}
-		if m.Origin != "" || identity.Digest(m) != n.Digest || !d.same(m.DstNode, in.From) {
+		if err != nil || m.Origin != "" || len(n.Lines) > noteLines || identity.Digest(m) != n.Digest || !d.same(m.DstNode, in.From) {
 			s.dropParcel(causeForged, in.From, domain.Forbiddenf("log lines for %s, which was not sent there", n.Key))
 			continue
 		}
-		if err := s.takeNote(ctx, n); err != nil {
+		if err := s.takeNote(ctx, n); passing(err) {
 			return err
 		}
 	}
@@ -172,11 +176,16 @@ func (e *Engine) takeNote(ctx context.Context, n note) error {
 		told := toldOf(rec)
 		was := toldOf(rec)
 		var items []string
+		size, _ := strconv.Atoi(rec.Get(layout.MessageToldBytes))
 		for _, l := range n.Lines {
 			if l.N <= told[l.Job] || !has(m, l.Job) {
 				continue
 			}
 			told[l.Job] = l.N
+			l.Line = domain.CutText(l.Line, maxNoteLine)
+			if size += len(l.Line); size > maxNoteBytes {
+				break
+			}
 			items = append(items, logText(l))
 		}
 		if len(items) == 0 {
@@ -188,6 +197,7 @@ func (e *Engine) takeNote(ctx context.Context, n note) error {
 				b.Equal(n.Key, name, rec.Get(name)).Set(n.Key, board.Field{Name: name, Value: strconv.Itoa(upTo)})
 			}
 		}
+		b.Set(n.Key, board.Field{Name: layout.MessageToldBytes, Value: strconv.Itoa(size)})
 		b.Append(layout.MessageLog(key), domain.MaxMessageLogs, items...)
 		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -212,9 +213,11 @@ func (s *Supervisor) send(ctx context.Context, list []*outgoing) {
 			remote[t] = append(remote[t], o)
 		}
 	}
-	for _, group := range remote {
-		s.sendTo(ctx, group)
-	}
+	// A node that does not answer must not hold up the others, nor this lease.
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Lease/3)
+	defer cancel()
+	groups := slices.Collect(maps.Values(remote))
+	together(len(groups), abreast, func(i int) { s.sendTo(ctx, groups[i]) })
 	s.sendHere(ctx, local)
 }
 
@@ -234,6 +237,9 @@ func (s *Supervisor) sendTo(ctx context.Context, group []*outgoing) {
 			continue
 		}
 		err := s.push(ctx, group[0].way, p)
+		if ctx.Err() != nil && err != nil {
+			err = domain.Unavailablef("no bus took it in time: %v", err)
+		}
 		for _, o := range group[:n] {
 			o.sent, o.later = err == nil, err
 			if errors.Is(err, domain.ErrInvalid) {

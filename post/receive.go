@@ -92,8 +92,10 @@ func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
 		switch {
 		case errors.As(err, &r):
 			f.refused(letters[i], r)
-		case err != nil:
+		case passing(err):
 			errs[i] = err
+		case err != nil:
+			f.refused(letters[i], &refusal{causeOther, err})
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
@@ -121,8 +123,8 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	if r.cause == causeRight || r.cause == causeFull {
 		seen := layout.Seen(i.digest)
 		b := board.Batch{Space: i.space}
-		b.Absent(seen).Set(seen, board.Field{Name: layout.SeenRefused, Value: r.Error()})
-		b.Expire(seen, rememberFor(i.m))
+		b.Absent(seen).Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
+		b.Expire(seen, min(rememberFor(i.m), refusedFor))
 		if err := f.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return cmp.Or[error](err, r)
 		}
@@ -151,6 +153,11 @@ func (f *inflow) replayed(i *incoming) {
 	i.again = true
 	f.e.cfg.Observer.MessageRefused(causeReplayed)
 }
+
+// refusedFor is how long a refusal stays decided: as long as copies of a letter
+// may well be under way, and no longer, for whoever has no right here can have
+// any number of letters refused.
+const refusedFor = 10 * time.Minute
 
 // rememberFor is how long a letter can come again.
 func rememberFor(m *domain.Message) time.Duration {
@@ -183,6 +190,9 @@ func (f *inflow) check(ctx context.Context, i *incoming, now time.Time) error {
 	d, err := f.e.sites.look(ctx)
 	if err != nil {
 		return err
+	}
+	if m.DstNode == "" && !i.local {
+		return refuse(causeNode, domain.Forbiddenf("message names no node that it is for"))
 	}
 	if m.DstNode != "" && !d.own[m.DstNode] {
 		return refuse(causeNode, domain.Forbiddenf("message is for node %s, which is not of this site", m.DstNode))
@@ -237,6 +247,12 @@ func (f *inflow) addressee(ctx context.Context, i *incoming) error {
 	case err != nil:
 		return err
 	}
+	may, err := f.e.cfg.Access.Sees(ctx, a.ID, i.m.DstContext)
+	if err != nil {
+		return err
+	} else if !may {
+		return refuse(causeUnknown, domain.Forbiddenf("the addressee has no role in context %d, and could not read it", i.m.DstContext))
+	}
 	i.m.DstActor = a.ID
 	n, err := f.e.board.Len(ctx, space(i.m.DstContext), layout.Inbox(a.ID))
 	if err == nil && n[0] >= MaxInbox {
@@ -254,15 +270,24 @@ func (f *inflow) answers(ctx context.Context, i *incoming, d directory) error {
 	}
 	asked, _, err := f.e.load(ctx, space(i.m.DstContext), key)
 	if errors.Is(err, domain.ErrNotFound) {
-		return refuse(causeOther, domain.Forbiddenf("nobody here waits for an answer to %s", i.m.ReplyTo))
+		return refuse(causeOther, nobodyWaits(i.m))
 	} else if err != nil {
 		return err
 	}
 	node := cmp.Or(asked.DstNode, f.e.Node())
-	if asked.Origin != "" || asked.MessageType != domain.MessageJob || !d.same(node, i.from) || !d.same(i.m.Pubkey, i.from) {
-		return refuse(causeForged, domain.Forbiddenf("%s was not sent to the site that answers it", i.m.ReplyTo))
+	if asked.Origin != "" || asked.MessageType != domain.MessageJob || identity.Digest(asked) != i.m.ReplyDigest || !d.same(node, i.from) || !d.same(i.m.Pubkey, i.from) {
+		return refuse(causeForged, nobodyWaits(i.m))
+	}
+	if asked.Final() {
+		return refuse(causeOther, nobodyWaits(i.m))
 	}
 	return nil
+}
+
+// nobodyWaits is one text for all answers that are not taken: it does not tell
+// which messages there are.
+func nobodyWaits(m *domain.Message) error {
+	return domain.Forbiddenf("nobody here waits for that answer to %s", m.ReplyTo)
 }
 
 // storeTries bounds how often letters are stored again under other ids.
@@ -306,10 +331,10 @@ func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) 
 				}
 			case errors.Is(err, domain.ErrConflict):
 				again = append(again, i)
-			case errors.Is(err, domain.ErrInvalid):
-				f.refused(i, &refusal{causeOversized, err})
-			default:
+			case passing(err):
 				return err
+			default:
+				f.refused(i, &refusal{causeOversized, err})
 			}
 		}
 		letters = again
@@ -335,8 +360,9 @@ func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Ba
 }
 
 // open deals with a parcel: the letters in it, the receipts, the notes. The
-// error is for what must be tried again.
-func (s *Supervisor) open(ctx context.Context, b bus.Bus, p bus.Parcel) error {
+// error is for what must be tried again: that the board is away. What it can
+// never take is dropped, each thing for itself, or the parcel would come for ever.
+func (s *Supervisor) open(ctx context.Context, p bus.Parcel) error {
 	now := time.Now()
 	in, err := unseal(p.Body, s.Node(), now)
 	if err != nil {
@@ -367,6 +393,14 @@ func (s *Supervisor) open(ctx context.Context, b bus.Bus, p bus.Parcel) error {
 	return s.takeLetters(ctx, in)
 }
 
+// maxProof bounds the parcel that is kept as proof of a refusal, in bytes.
+const maxProof = 64 << 10
+
+// passing reports whether an error may be gone at the next try.
+func passing(err error) bool {
+	return errors.Is(err, domain.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // dropParcel notes that a parcel was not taken. Nobody is answered: its sender
 // is not known.
 func (s *Supervisor) dropParcel(cause, node string, err error) {
@@ -375,8 +409,8 @@ func (s *Supervisor) dropParcel(cause, node string, err error) {
 }
 
 // takeLetters takes the letters of a parcel in and sends the receipts: one
-// parcel for those that were taken, and one of its own for each refusal, which
-// the other side keeps as proof.
+// parcel for those that were taken, and one for the refusals, which the other
+// side keeps as proof.
 func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
 	if len(in.Letters) == 0 {
 		return nil
@@ -393,24 +427,15 @@ func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
 	if err := s.local.receive(ctx, letters); err != nil {
 		return err
 	}
-	way, err := s.routeOf(ctx, in.From, 0)
-	if err != nil || way.local {
-		s.log.Warn("no receipts sent", "node", in.From, "err", err)
-		return nil // the other side pushes again, and may be reached then
-	}
-	taken := parcel{}
+	var taken, refused parcel
 	for _, i := range letters {
 		if r := i.receipt(); i.err == nil {
 			taken.Receipts = append(taken.Receipts, r)
-		} else if err := s.push(ctx, way, parcel{Receipts: []receipt{r}}); err != nil {
-			s.log.Debug("refusal not sent; the letter comes again", "err", err)
+		} else {
+			refused.Receipts = append(refused.Receipts, r)
 		}
 	}
-	if len(taken.Receipts) > 0 {
-		if err := s.push(ctx, way, taken); err != nil {
-			s.log.Debug("receipts not sent; the letters come again", "err", err)
-		}
-	}
+	s.reply(ctx, in.From, taken, refused)
 	return nil
 }
 
@@ -439,12 +464,12 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 			continue
 		}
 		m, rec, err := s.load(ctx, space(r.Context), key)
-		if errors.Is(err, domain.ErrNotFound) {
-			continue
-		} else if err != nil {
+		if passing(err) {
 			return err
+		} else if errors.Is(err, domain.ErrNotFound) {
+			continue // its sender has cleared it away
 		}
-		if m.Origin != "" || identity.Digest(m) != r.Digest || !d.same(cmp.Or(m.DstNode, s.Node()), in.From) {
+		if err != nil || m.Origin != "" || identity.Digest(m) != r.Digest || !d.same(cmp.Or(m.DstNode, s.Node()), in.From) {
 			s.dropParcel(causeForged, in.From, domain.Forbiddenf("receipt for %s, which was not sent there", r.Key))
 			continue
 		}
@@ -455,8 +480,11 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 		b.Equal(r.Key, layout.MessageStatus, rec.Get(layout.MessageStatus))
 		n := ended{m: m, key: key, now: now, node: in.From}
 		if r.Status == domain.MessageError {
-			n.status, n.text, n.receipt = domain.MessageError, "refused by "+d.siteOf(in.From)+": "+r.Error, fmt.Sprintf("%x", body)
-			if err := s.end(ctx, &b, n); err != nil && !errors.Is(err, domain.ErrConflict) {
+			n.status, n.text = domain.MessageError, "refused by "+d.siteOf(in.From)+": "+domain.PlainText(r.Error, maxErrorText)
+			if len(body) <= maxProof {
+				n.receipt = fmt.Sprintf("%x", body)
+			}
+			if err := s.end(ctx, &b, n); passing(err) {
 				return err
 			}
 			continue
@@ -468,7 +496,7 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 		switch {
 		case err == nil:
 			s.acknowledged(of[i], now)
-		case !errors.Is(err, domain.ErrConflict):
+		case passing(err):
 			return err
 		}
 	}

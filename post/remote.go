@@ -1,6 +1,7 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -39,7 +40,6 @@ func (s *Supervisor) sendJob(ctx context.Context, c *board.Claimed) error {
 	if err != nil {
 		return errNothing
 	}
-	tenant := domain.TenantID(c.Space)
 	j, err := layout.DecodeJob(key, c.Record)
 	switch {
 	case j.Final() || j.Message != "" && err == nil:
@@ -55,11 +55,18 @@ func (s *Supervisor) sendJob(ctx context.Context, c *board.Claimed) error {
 	}
 	// Nothing will ever change that: the job ends here.
 	b := s.heldBatch(c)
-	b.Release(c.Item)
-	if err := s.board.Commit(ctx, b); err != nil {
-		return err
+	s.cfg.Work.EndHeld(ctx, &b, j, work.Remote{Status: domain.JobError, Reason: domain.ReasonRefused, Error: err.Error()})
+	return s.commitJob(ctx, c, b)
+}
+
+// commitJob commits what becomes of a job that was to be sent. Where the job has
+// moved it comes again.
+func (s *Supervisor) commitJob(ctx context.Context, c *board.Claimed, b board.Batch) error {
+	err := s.board.Commit(ctx, b)
+	if errors.Is(err, domain.ErrConflict) {
+		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.PostJobs, c.Item) })
 	}
-	return s.cfg.Work.EndRemote(ctx, tenant, key, work.Remote{Status: domain.JobError, Reason: domain.ReasonRefused, Error: err.Error()})
+	return err
 }
 
 // sendAs writes the message by which a job goes away, in one commit with the
@@ -84,7 +91,7 @@ func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job
 	}
 	p.ContextID = to.tenant
 	m := &domain.Message{CallerID: j.CallerID, ContextID: tenant, SrcContext: tenant, MessageType: domain.MessageJob, MessageFormatType: domain.FormatText,
-		DstContext: to.tenant, DstNode: to.node, Topic: to.topic, Job: domain.List[domain.Job]{p}, CreatedAt: domain.At(now), UpdatedAt: domain.At(now),
+		DstContext: to.tenant, DstNode: cmp.Or(to.node, s.Node()), Topic: to.topic, Job: domain.List[domain.Job]{p}, CreatedAt: domain.At(now), UpdatedAt: domain.At(now),
 		TimeoutResult: resultWithin(j)}
 	m.ExpiresAt = expiry(m, now)
 	n, err := s.board.Next(ctx, c.Space, layout.Seq("message", j.CallerID), 1)
@@ -101,16 +108,12 @@ func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job
 	b := s.heldBatch(c)
 	b.Equal(c.Item, layout.JobCancel, "")
 	s.addMessage(&b, m, now)
+	b.Set(m.Key().String(), board.Field{Name: layout.MessageQuiet, Value: "1"})
 	b.Set(c.Item, layout.SentFields(j.At, m.Key())...)
 	b.Set(c.Item, board.Field{Name: layout.JobStatus, Value: string(domain.JobStarted)},
 		board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})
 	b.Release(c.Item)
-	err = s.board.Commit(ctx, b)
-	if errors.Is(err, domain.ErrConflict) {
-		// The number was somebody's already, or a cancel came: all over again.
-		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.PostJobs, c.Item) })
-	}
-	return err
+	return s.commitJob(ctx, c, b) // the number may be somebody's already, or a cancel came
 }
 
 // errKeyless marks that this node cannot sign for a job's caller.

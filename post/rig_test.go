@@ -1,10 +1,12 @@
 package post_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,7 @@ import (
 // lines is a runtime inside the process whose scripts are lines of a few words:
 //
 //	say TEXT        a line of the log
+//	shout N         a line of N bytes
 //	set KEY VALUE   a key of the result
 //	need STEP KEY   puts what a step before it gave into the result as "got"
 //	sleep 3s        virtual time
@@ -54,6 +57,12 @@ func (l *lines) Run(ctx context.Context, t script.Task, h script.Host) (script.O
 		switch word {
 		case "say":
 			h.Log("stdout", []byte(rest))
+		case "shout":
+			n, err := strconv.Atoi(rest)
+			if err != nil {
+				return out, err
+			}
+			h.Log("stdout", bytes.Repeat([]byte("z"), n))
 		case "set":
 			name, value, _ := strings.Cut(rest, " ")
 			out.Result[name] = value

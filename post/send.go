@@ -87,8 +87,12 @@ func (e *Engine) complete(ctx context.Context, tenant domain.TenantID, m *domain
 			m.DstNode = e.nodeOf(a)
 		}
 	}
+	if m.DstNode == "" { // so that it cannot be carried to another site
+		m.DstNode = e.Node()
+	}
 	for i := range m.Job {
 		j := &m.Job[i]
+		*j = asAsked(j)
 		j.CallerID, j.ContextID, j.Status, j.CreatedAt, j.UpdatedAt = m.CallerID, m.DstContext, domain.JobDispatched, m.CreatedAt, m.CreatedAt
 	}
 	return e.numberJobs(ctx, space(tenant), m)

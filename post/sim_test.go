@@ -94,7 +94,17 @@ type sim struct {
 	net        *membus.Network
 	sites      []*simSite
 	lives      int
-	cancels    int
+	// prunes says that what has ended is removed soon: then only what must not be
+	// left is checked.
+	prunes bool
+}
+
+// keep is how long what has ended stays on the boards.
+func (s *sim) keep() time.Duration {
+	if s.prunes {
+		return 30 * time.Second
+	}
+	return 90 * 24 * time.Hour
 }
 
 func (s *sim) yes(percent int) bool { return s.IntN(100) < percent }
@@ -126,7 +136,7 @@ type parts struct {
 	post  *post.Engine
 }
 
-func newParts(b board.Board, k *identity.Keyring, log *slog.Logger, buses ...bus.Bus) *parts {
+func (s *sim) newParts(b board.Board, k *identity.Keyring, log *slog.Logger, buses ...bus.Bus) *parts {
 	p := &parts{}
 	registry := identity.NewRegistry(b)
 	p.work = work.New(b, work.Config{MaxLosses: 1000, Logger: log, Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
@@ -134,7 +144,7 @@ func newParts(b board.Board, k *identity.Keyring, log *slog.Logger, buses ...bus
 	}})
 	p.flows = flow.New(b, p.work, flow.Config{})
 	p.post = post.New(b, post.Config{Keys: k, Registry: registry, Access: identity.NewAccess(registry, nil), Work: p.work, Flows: p.flows,
-		Buses: buses, Lease: 12 * time.Second, Retention: 90 * 24 * time.Hour, Logger: log})
+		Buses: buses, Lease: 12 * time.Second, Retention: s.keep(), Logger: log})
 	return p
 }
 
@@ -187,7 +197,7 @@ func (g *gate) open() {
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
-	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), t: t}
+	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), t: t, prunes: seed%6 == 0}
 	bad := membus.Config{Seed: seed, Loss: 0.2, Double: 0.2, Unsure: 0.1, Delay: 5 * time.Second, Reorder: 0.3}
 	if seed%5 == 0 {
 		bad = membus.Config{Seed: seed} // the boards alone are bad
@@ -208,7 +218,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 		}
 	}
 	for _, x := range s.sites {
-		x.hand = newParts(x.faults, x.keys[0], slog.New(slog.DiscardHandler), s.net.Join(x.name+"-0"))
+		x.hand = s.newParts(x.faults, x.keys[0], slog.New(slog.DiscardHandler), s.net.Join(x.name+"-0"))
 		for i := range x.nodes {
 			x.start(i)
 		}
@@ -253,7 +263,7 @@ func (s *sim) newSite(name string, n int) *simSite {
 		s.must(err)
 	}
 	x.faults = faultboard.New(x.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.05, Lose: 0.05, Delay: 20 * time.Millisecond})
-	x.calm = newParts(x.board, x.keys[0], slog.New(slog.DiscardHandler), s.net.Join(x.nodeName(0)))
+	x.calm = s.newParts(x.board, x.keys[0], slog.New(slog.DiscardHandler), s.net.Join(x.nodeName(0)))
 	var err error
 	x.card, err = x.calm.post.Card(ctx, name)
 	s.must(err)
@@ -287,7 +297,7 @@ func (x *simSite) start(i int) {
 	if *simSeed != 0 && testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(x.sim.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", owner)
 	}
-	p := newParts(n.faults, x.keys[i], log, n.bus)
+	p := x.sim.newParts(n.faults, x.keys[i], log, n.bus)
 	runner := work.NewRunner(p.work, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{x.lines}})
 	supervisor := p.post.Supervise(owner)
@@ -309,6 +319,7 @@ func (x *simSite) start(i int) {
 				return p.work.RecoverLease(ctx, l)
 			}),
 			clockwork.Audits(n.faults, p.work, clockwork.Auditors{p.flows, p.post}, log, x.audited),
+			clockwork.Prunes(n.faults, p.work, x.sim.keep()),
 		})
 	})
 	go func() { all.Wait(); n.bus.Close(); close(n.ended) }()

@@ -56,6 +56,11 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 	for _, op := range b.Ops {
 		p := place{domain.TenantID(b.Space), op.Key}
 		switch {
+		case op.Kind == board.OpDelete: // removed: another letter may get the key
+			delete(a.status, p)
+			delete(a.listed, p)
+			delete(a.filed, p)
+			delete(a.retried, p)
 		case op.Kind == board.OpAdd && op.Field == layout.JobRetried:
 			a.retried[p]++
 		case op.Kind == board.OpPushLeft && op.Key == layout.Finished:
@@ -201,6 +206,13 @@ func (s *sim) judge() {
 	for _, what := range s.leftAtAll() {
 		s.t.Errorf("left: %s", what)
 	}
+	if s.prunes {
+		for _, x := range s.sites {
+			x.judgePruned()
+			s.must(x.board.Close())
+		}
+		return
+	}
 	got := map[string]received{} // by digest
 	for _, x := range s.sites {
 		x.each(func(in domain.TenantID, m *domain.Message, rec board.Record) {
@@ -230,6 +242,32 @@ func (s *sim) judge() {
 	}
 }
 
+// judgePruned checks that nothing is left of what has ended but what nobody has
+// taken out of the inboxes.
+func (x *simSite) judgePruned() {
+	ctx := context.Background()
+	for _, in := range simSpaces {
+		inbox, err := x.board.List(ctx, board.Space(in), layout.Inbox(domain.Operator), 0, 10_000)
+		x.sim.must(err)
+		for cursor := ""; ; {
+			keys, next, err := x.board.Keys(ctx, board.Space(in), "", cursor, 1000)
+			x.sim.must(err)
+			for _, key := range keys {
+				kind, _, _ := strings.Cut(strings.TrimPrefix(key, "ramet:"), ":")
+				if slices.Contains([]string{"context", "limits", "seq", "seen", "inbox"}, kind) || key == layout.Trimmed || slices.Contains(inbox, key) {
+					continue
+				}
+				recs, _ := x.board.Get(ctx, board.Space(in), key)
+				x.sim.t.Errorf("%s: after all was removed there is still %s in context %d: %v", x.name, key, in, recs)
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+	}
+	x.judgeEnds()
+}
+
 func (s *sim) leftAtAll() (left []string) {
 	for _, x := range s.sites {
 		left = append(left, x.left()...)
@@ -246,7 +284,11 @@ func (s *sim) leftAtAll() (left []string) {
 func (x *simSite) judgeReceived(in domain.TenantID, m *domain.Message, rec board.Record) {
 	filed := x.board.filed[place{in, m.Key().String()}]
 	if m.MessageType != domain.MessageJob {
-		if want := 1; m.Status != domain.MessageProcessed || filed != want {
+		want := 1
+		if m.MessageType == domain.MessageResult && !x.waits(in, m) {
+			want = 0
+		}
+		if m.Status != domain.MessageProcessed || filed != want {
 			x.sim.t.Errorf("%s: %s of type %s is %s (%s), and was filed into an inbox %d times", x.name, m.Key(), m.MessageType, m.Status, m.Error, filed)
 		}
 		return
@@ -267,6 +309,14 @@ func (x *simSite) judgeReceived(in domain.TenantID, m *domain.Message, rec board
 			x.sim.t.Errorf("%s: %s finished, but never ran", x.name, key)
 		}
 	}
+}
+
+// waits reports whether somebody waits for a result: it answered a message, and
+// that was not sent for a job alone.
+func (x *simSite) waits(in domain.TenantID, m *domain.Message) bool {
+	recs, err := x.board.Get(context.Background(), board.Space(in), m.ReplyTo)
+	x.sim.must(err)
+	return recs[0].Get(layout.MessageAnswer) == m.Key().String() && recs[0].Get(layout.MessageQuiet) == ""
 }
 
 // judgeSent checks how a message ended where it came from, and what became of
@@ -359,11 +409,7 @@ func (x *simSite) judgeLog(m *domain.Message, there received) {
 // judgeWork checks that jobs and flows ended, once, and alike.
 func (x *simSite) judgeWork() {
 	ctx := context.Background()
-	for p, n := range x.board.listed {
-		if again := x.board.retried[p]; n < 1 || n > 1+again {
-			x.sim.t.Errorf("%s: %s of context %d ended %d times", x.name, p.key, p.in, n)
-		}
-	}
+	x.judgeEnds()
 	for _, in := range simSpaces {
 		for cursor := ""; ; {
 			keys, next, err := x.board.Keys(ctx, board.Space(in), layout.FlowPrefix, cursor, 1000)
@@ -392,6 +438,15 @@ func (x *simSite) judgeWork() {
 			if cursor = next; cursor == "" {
 				break
 			}
+		}
+	}
+}
+
+// judgeEnds checks that each job, flow and message was noted as ended once.
+func (x *simSite) judgeEnds() {
+	for p, n := range x.board.listed {
+		if again := x.board.retried[p]; n < 1 || n > 1+again {
+			x.sim.t.Errorf("%s: %s of context %d ended %d times", x.name, p.key, p.in, n)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -175,15 +176,42 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 		}
 	}
 	if p.Operator != "" {
+		if err := e.moveOperator(ctx, d.peers[p.Name].Operator, p.Operator); err != nil {
+			return p, err
+		}
 		if err := e.ensureActor(ctx, p.Operator, at, d.peers[p.Name]); err != nil {
 			return p, err
 		}
 	}
 	var b board.Batch
+	was := ""
+	if old, there := d.peers[p.Name]; there {
+		was = layout.EncodePeer(old).Value
+	}
+	b.Equal(layout.Peer(p.Name), layout.PeerCard, was)
 	b.Set(layout.Peer(p.Name), layout.EncodePeer(p))
 	err = e.board.Commit(ctx, b)
 	e.sites.forget()
+	if errors.Is(err, domain.ErrConflict) {
+		err = domain.Conflictf("peer %q was changed at the same time; look at it, and try again", p.Name)
+	}
 	return p, err
+}
+
+// moveOperator gives the actor of a site's operator its new key: who has the
+// old one is nobody any more.
+func (e *Engine) moveOperator(ctx context.Context, old, now string) error {
+	if old == "" || old == now {
+		return nil
+	}
+	a, err := e.cfg.Registry.ActorByKey(ctx, old)
+	if errors.Is(err, domain.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	_, err = e.cfg.Registry.UpdateActor(ctx, a.ID, domain.ActorChange{Pubkey: now})
+	return err
 }
 
 // ensureActor registers a key, and sees to it that its actor is known to be at
@@ -214,7 +242,9 @@ func (e *Engine) ensureActor(ctx context.Context, pubkey string, at domain.List[
 }
 
 // RemovePeer forgets a peer: no parcel of its nodes is taken from then on, and
-// none is sent there. Its actors stay, with their rights but without a way in.
+// none is sent there. Its actors stay, with their rights: they can write no
+// letters any more, but prove themselves at the doors with their keys until the
+// rights are taken from them.
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) RemovePeer(ctx context.Context, name string) error {
@@ -245,6 +275,19 @@ func (e *Engine) Peers(ctx context.Context) ([]domain.Peer, error) {
 	}
 	slices.SortFunc(list, func(a, b domain.Peer) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// SiteNames are the names of the sites of nodes, by their keys; "" for this one.
+func (e *Engine) SiteNames(ctx context.Context) (map[string]string, error) {
+	d, err := e.sites.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := maps.Clone(d.of)
+	for node := range d.own {
+		names[node] = ""
+	}
+	return names, nil
 }
 
 // PeerNodes are the nodes of all peers, by their keys; those known last where

@@ -48,9 +48,13 @@ func (e *Engine) place(ctx context.Context, j *domain.Job) error {
 	if err != nil {
 		return err
 	}
-	if !r.Local && r.Address != "" {
-		j.At, j.ForRunner = domain.Place{Runner: j.ForRunner}.String(), 0
+	if r.Local || r.Address == "" {
+		return nil
 	}
+	if j.Message != "" { // who sent it wants it run here
+		return domain.Invalidf("runner %d is not at this site", j.ForRunner)
+	}
+	j.At, j.ForRunner = domain.Place{Runner: j.ForRunner}.String(), 0
 	return nil
 }
 
@@ -108,15 +112,32 @@ type Remote struct {
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] while a runner here has it.
 func (e *Engine) EndRemote(ctx context.Context, tenant domain.TenantID, key domain.JobKey, r Remote) error {
-	n := ending{status: r.Status, reason: r.Reason, text: r.Error, result: r.Result, exitCode: r.ExitCode}
-	if n.status != domain.JobFinished {
-		n.status = domain.JobError
+	err := e.endUnheld(ctx, layout.SpaceOf(tenant), key, r.ending())
+	if errors.Is(err, domain.ErrInvalid) {
+		// What the other side says cannot be written: as for a script of ours.
+		n := ending{status: domain.JobError, reason: domain.ReasonInvalid, text: "its end could not be written: " + err.Error()}
+		err = e.endUnheld(ctx, layout.SpaceOf(tenant), key, n)
 	}
-	err := e.endUnheld(ctx, layout.SpaceOf(tenant), key, n)
 	if errors.Is(err, errEnded) {
 		return nil
 	}
 	return err
+}
+
+// EndHeld adds to b, which is of who has the lease on it, that job j ended so and
+// was let go of. The commit is a conflict where the job has moved.
+func (e *Engine) EndHeld(ctx context.Context, b *board.Batch, j *domain.Job, r Remote) {
+	b.Release(j.Key().String())
+	e.clearWaits(b, j)
+	e.end(ctx, b, j, r.ending(), time.Now())
+}
+
+func (r Remote) ending() ending {
+	n := ending{status: r.Status, reason: r.Reason, text: r.Error, result: r.Result, exitCode: r.ExitCode}
+	if n.status != domain.JobFinished {
+		n.status = domain.JobError
+	}
+	return n
 }
 
 // tellMessage counts down what is open of the message that a job came with:

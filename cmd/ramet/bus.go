@@ -114,6 +114,11 @@ func embeddedNATS(cfg *natsbus.Config, rest string) error {
 	return nil
 }
 
+// natsConfig is what a nats-server that is in no node must be told of nodes.
+func natsConfig(nodes []string, replicas int) (string, error) {
+	return natsbus.ServerConfig(natsbus.Permit{Nodes: nodes, Replicas: replicas})
+}
+
 // natsPeers are the nodes that have an address on NATS.
 func natsPeers(nodes []domain.PeerNode) []natsbus.Peer {
 	var list []natsbus.Peer

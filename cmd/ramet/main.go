@@ -24,7 +24,7 @@ func main() {
 	// From the first signal on the next one kills at once, as people expect.
 	context.AfterFunc(ctx, stop)
 	code := cli.Main(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
-		Version: version, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token, SignMessage: signMessage,
+		Version: version, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token, SignMessage: signMessage, NATSConfig: natsConfig,
 	})
 	stop()
 	os.Exit(code)

@@ -44,6 +44,9 @@ type Hooks struct {
 	Token func(keyFile, audience string, ttl time.Duration) (string, error)
 	// SignMessage signs a message with a key file, in the name of its actor.
 	SignMessage func(keyFile string, m *domain.Message) error
+	// NATSConfig writes what a nats-server that others run must be told of
+	// nodes, by their keys.
+	NATSConfig func(nodes []string, replicas int) (string, error)
 	// ExitCode is the process's exit code for an error's code word. Default:
 	// invalid 2, unauthenticated and forbidden 3, not_found 4, conflict 5,
 	// exhausted 6, unavailable 7, others 70.

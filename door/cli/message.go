@@ -72,11 +72,7 @@ func way(m *api.MessageView) string {
 
 // place is a context at the other side of a message.
 func place(tenant domain.TenantID, m *api.MessageView) string {
-	site := m.Peer
-	if site == "" && m.Origin == "" && m.DstNode != "" {
-		site = short(m.DstNode) // of no peer, or no longer
-	}
-	return domain.Place{Tenant: tenant, Peer: site}.String()
+	return domain.Place{Tenant: tenant, Peer: m.Peer}.String()
 }
 
 // short is a public key as lists have it.

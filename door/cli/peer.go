@@ -17,7 +17,7 @@ import (
 const maxCard = 64 << 10
 
 func (a *app) peerCommand() *cobra.Command {
-	c := noun("peer", "Make other sites known, to exchange messages with them", a.peerCard(), a.peerAdd(), a.peerList(), a.peerRemove())
+	c := noun("peer", "Make other sites known, to exchange messages with them", a.peerCard(), a.peerAdd(), a.peerList(), a.peerRemove(), a.peerNATSConfig())
 	c.Long = `Make other sites known, to exchange messages with them.
 
 Each side prints its card, gives it to the other by a way that both trust, and adds the other's. From then on their
@@ -151,6 +151,49 @@ func peerRows(t *table, peers []api.PeerView) {
 		}
 		t.row(p.Name, operator, strings.Join(keys, " "), strings.Join(at, " "), p.Note)
 	}
+}
+
+func (a *app) peerNATSConfig() *cobra.Command {
+	var replicas int
+	c := &cobra.Command{
+		Use: "nats-config [PUBKEY]...", Short: "Write what a nats-server of one's own must be told of the nodes", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: `Write the accounts of the nodes of this site and of its peers, for the configuration of a nats-server that is not in a
+node: each logs in with its own key, keeps its own mailbox, and reaches the others' only by sending. Other nodes are named
+by their public keys.`,
+		Example: "  ramet peer nats-config > ramet.conf   # then, in nats-server.conf: include ramet.conf",
+		RunE: func(c *cobra.Command, args []string) error {
+			if a.hooks.NATSConfig == nil {
+				return domain.Invalidf("this program knows no NATS")
+			}
+			if replicas < 1 || replicas > 5 {
+				return domain.Invalidf("--replicas %d: want 1 to 5", replicas)
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				here, err := n.Card(c.Context(), "here")
+				if err != nil {
+					return err
+				}
+				peers, err := n.Peers(c.Context())
+				if err != nil {
+					return err
+				}
+				keys := append([]string{}, args...)
+				for _, p := range append(peers, api.PeerView{Peer: here}) {
+					for _, node := range p.Nodes {
+						keys = append(keys, node.Pubkey)
+					}
+				}
+				text, err := a.hooks.NATSConfig(keys, replicas)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprint(a.std.Out, text)
+				return err
+			})
+		},
+	}
+	c.Flags().IntVar(&replicas, "replicas", 1, "of each mailbox in a cluster: 1, 3 or 5")
+	return c
 }
 
 func (a *app) peerRemove() *cobra.Command {

@@ -68,12 +68,12 @@ func (x *call) allow(key string, cl class) error {
 		want = may(identity.Know)
 	}
 	if want.no != "" {
-		if err := x.c.may(space, identity.Read, key); err != nil {
+		if err := x.c.may(x.s.now, space, identity.Read, key); err != nil {
 			return err
 		}
 		return failure("NOPERM " + key + ": " + want.no)
 	}
-	return x.c.may(space, want.verb, key)
+	return x.c.may(x.s.now, space, want.verb, key)
 }
 
 // write sets fields of a hash, if the client may. The leaf is a hash's, with the
@@ -126,10 +126,10 @@ func (x *call) mayFields(r *row, c *change) error {
 		return nil
 	}
 	if c.maker { // who may make one may also work on it
-		return x.c.may(x.s.space(), r.fields.maker, c.l.key)
+		return x.c.may(x.s.now, x.s.space(), r.fields.maker, c.l.key)
 	}
 	if worker {
-		return x.c.may(x.s.space(), r.fields.worker, c.l.key)
+		return x.c.may(x.s.now, x.s.space(), r.fields.worker, c.l.key)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -229,7 +230,7 @@ func publish(x *call) error {
 	if strings.HasPrefix(x.args[1], keyspace) {
 		return failure("NOPERM channels that begin with " + keyspace + " are told by the node alone")
 	}
-	if err := x.c.may(x.s.space(), identity.Write, "channel"); err != nil {
+	if err := x.c.may(x.s.now, x.s.space(), identity.Write, "channel"); err != nil {
 		return err
 	}
 	// Told when the commit that it belongs to is done; who listens now is
@@ -279,10 +280,10 @@ func aboutKeys(name string) bool { return strings.HasPrefix(name, "__key") }
 
 func subscribe(c *client, args []string, pattern bool) error {
 	if c.space == 0 {
-		if err := c.may(0, identity.Administrate, "channel"); err != nil {
+		if err := c.may(time.Now(), 0, identity.Administrate, "channel"); err != nil {
 			return err
 		}
-	} else if err := c.may(c.space, identity.Read, "channel"); err != nil {
+	} else if err := c.may(time.Now(), c.space, identity.Read, "channel"); err != nil {
 		return err
 	}
 	if c.sub != nil && c.sub.space != c.space && c.sub.active() {
@@ -397,7 +398,7 @@ func pubsub(c *client, args []string) error {
 	if c.space == 0 {
 		verb = identity.Administrate
 	}
-	if err := c.may(c.space, verb, "channel"); err != nil {
+	if err := c.may(time.Now(), c.space, verb, "channel"); err != nil {
 		return err
 	}
 	switch strings.ToUpper(args[1]) {

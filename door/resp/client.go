@@ -105,9 +105,12 @@ func (c *client) serve() {
 			c.take(args)
 			continue
 		}
-		c.run()
+		waited := c.run()
 		if c.flush() != nil {
 			return
+		}
+		if waited {
+			continue // more has arrived meanwhile
 		}
 		if err := c.await(); err != nil {
 			if errors.Is(err, errCrowded) {
@@ -213,10 +216,6 @@ func (c *client) take(args []string) {
 	for _, a := range args {
 		c.bytes += len(a)
 	}
-	if spec.blocks {
-		c.block()
-		return
-	}
 	if len(c.ask.cmds) >= stretchCommands || c.bytes >= stretchBytes {
 		c.run()
 	}
@@ -233,10 +232,15 @@ func (c *client) admit(spec *command, args []string) error {
 		return errArity(spec.name)
 	case c.sub.active() && !c.out.three && !spec.inSub:
 		return failure("ERR Can't execute '" + spec.name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
-	case c.actor != 0 && !spec.open:
-		return c.proven()
+	case spec.blocks:
+		if _, err := timeout(args[len(args)-1]); err != nil {
+			return err
+		}
 	}
-	return nil
+	if spec.open {
+		return nil
+	}
+	return c.proven()
 }
 
 // proven looks again at the token after a while: it may have run out, or its
@@ -263,23 +267,32 @@ func errText(err error, otherwise string) string {
 	return err.Error()
 }
 
-// run does the stretch that was gathered.
-func (c *client) run() {
+// run does the stretch that was gathered. waited says that a command of it had
+// to wait.
+func (c *client) run() (waited bool) {
 	if len(c.ask.cmds) == 0 {
-		return
+		return false
 	}
+	c.last = c.ask.cmds[len(c.ask.cmds)-1].spec.name
 	if c.onlyReads() {
 		c.read()
 	} else {
 		c.desk.run(&c.ask)
 	}
-	c.last = c.ask.cmds[len(c.ask.cmds)-1].spec.name
+	for c.ask.stalled && !c.quit {
+		waited = true
+		c.linger(c.ask.cmds[c.ask.next])
+		if c.ask.next, c.ask.stalled = c.ask.next+1, false; c.ask.next < len(c.ask.cmds) && !c.quit {
+			c.desk.run(&c.ask)
+		}
+	}
 	c.clear()
 	if len(c.out.b) >= flushAt {
 		if c.flush() != nil {
 			c.quit = true
 		}
 	}
+	return waited
 }
 
 // clear begins a new stretch.
@@ -354,8 +367,7 @@ func (c *client) write(b []byte) error {
 }
 
 // tenant is the context that is selected, as far as the client may know of it.
-func (c *client) tenant(space board.Space) (domain.Tenant, error) {
-	now := time.Now()
+func (c *client) tenant(now time.Time, space board.Space) (domain.Tenant, error) {
 	if c.role.space == space && now.Before(c.role.until) {
 		return c.role.tenant, nil
 	}
@@ -371,7 +383,7 @@ func (c *client) tenant(space board.Space) (domain.Tenant, error) {
 // may asks for a right.
 //
 // Errors: [domain.ErrForbidden], counted and written down.
-func (c *client) may(space board.Space, verb identity.Verb, object string) error {
+func (c *client) may(now time.Time, space board.Space, verb identity.Verb, object string) error {
 	if space == 0 {
 		_, err := c.door.cfg.Access.CheckIn(c.door.ctx, identity.Ask{Actor: c.actor, Verb: verb, Object: object})
 		if errors.Is(err, domain.ErrForbidden) {
@@ -379,7 +391,7 @@ func (c *client) may(space board.Space, verb identity.Verb, object string) error
 		}
 		return err
 	}
-	if t, err := c.tenant(space); err == nil && identity.Permit(t, c.actor, verb, false) {
+	if t, err := c.tenant(now, space); err == nil && identity.Permit(t, c.actor, verb, false) {
 		return nil
 	} else if err != nil && !errors.Is(err, domain.ErrForbidden) {
 		return err
@@ -389,19 +401,19 @@ func (c *client) may(space board.Space, verb identity.Verb, object string) error
 }
 
 // permits tells whether the client has a right, without a no being a denial.
-func (c *client) permits(verb identity.Verb) bool {
+func (c *client) permits(now time.Time, verb identity.Verb) bool {
 	if c.space == 0 {
 		return c.actor == domain.Operator
 	}
-	t, err := c.tenant(c.space)
+	t, err := c.tenant(now, c.space)
 	return err == nil && identity.Permit(t, c.actor, verb, false)
 }
 
 // lists reports whether a key may be named to the client.
-func (c *client) lists(key string) bool {
+func (c *client) lists(now time.Time, key string) bool {
 	if c.space == 0 {
 		return c.actor == domain.Operator || key == layout.Actor(c.actor)
 	}
 	r := rowOf(c.space, key)
-	return c.permits(r.rights[reads].verb)
+	return c.permits(now, r.rights[reads].verb)
 }

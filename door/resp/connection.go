@@ -201,7 +201,7 @@ func selectSpace(c *client, args []string) error {
 		return failure("ERR subscriptions are of one database; unsubscribe first, or use another connection")
 	}
 	if n != 0 {
-		if err := c.may(board.Space(n), identity.Read, "database"); err != nil {
+		if err := c.may(time.Now(), board.Space(n), identity.Read, "database"); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ type desk struct {
 
 	// Only the leader touches these.
 	sheet   *sheet
+	call    call                 // the one that is being done
 	waiting map[string][]*waiter // those who wait for a key, in order of arrival
 
 	watch watch
@@ -48,12 +49,12 @@ type ask struct {
 	atomic bool
 	// unless are conditions without which an atomic ask is not done: WATCH.
 	unless func(*sheet) (changed bool, err error)
-	// wait is set for a command that waits for one of its keys; patient for one
-	// that would, so that it is not answered where there is nothing: then empty
-	// is set.
-	// waits is set when the waiter is in line.
-	wait                  *waiter
-	patient, empty, waits bool
+	// stalled says that the next of the commands would wait, for there is
+	// nothing: the ask is done as far as that.
+	stalled bool
+	// wait is set for a command that is to wait; waits says that it is in line.
+	wait  *waiter
+	waits bool
 	// wake names lists that others may have changed; wakeAll says any may be.
 	wake    []string
 	wakeAll bool
@@ -67,7 +68,7 @@ type ask struct {
 }
 
 func (a *ask) done() bool {
-	return a.next >= a.steps() && a.wake == nil && !a.wakeAll && a.forget == nil
+	return (a.next >= a.steps() || a.stalled) && a.wake == nil && !a.wakeAll && a.forget == nil
 }
 
 // steps is how far next goes: a MULTI without commands is answered too.
@@ -181,7 +182,7 @@ type mark struct {
 // discard takes the answers back.
 func (w *wave) discard() {
 	for _, m := range slices.Backward(w.marks) {
-		m.a.next, m.a.looked = m.next, false
+		m.a.next, m.a.looked, m.a.stalled = m.next, false, false
 		if m.a.out != nil {
 			m.a.out.b = m.a.out.b[:m.out]
 		}
@@ -286,7 +287,7 @@ func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
 	case a.atomic:
 		return d.composeAtomic(w, a)
 	}
-	for a.next < len(a.cmds) {
+	for a.next < len(a.cmds) && !a.stalled {
 		if d.sheet.full() || w.units > 0 && alone {
 			return false
 		}
@@ -304,9 +305,9 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 	if q.spec.class == pops && len(d.waiting) > 0 && !d.serveWaiting(w, q.spec.keys(q.args)...) {
 		return false // who came first goes first
 	}
-	x := &call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args}
+	d.call = call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args}
+	x := &d.call
 	from := len(a.out.b)
-	a.empty = false
 	err := d.safely(x, q.spec)
 	if err != nil {
 		a.out.b = a.out.b[:from]
@@ -321,8 +322,10 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 		d.fail(a.out, errTogether)
 	case err == errBlock && a.wait != nil:
 		w.waits = append(w.waits, a)
-	case err == errBlock && a.patient:
-		a.empty = true
+	case err == errBlock && q.spec.blocks:
+		a.stalled = true
+		w.units++
+		return true
 	case err == errBlock:
 		q.spec.nothing(a.out)
 	case errors.As(err, &broke):

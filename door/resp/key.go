@@ -218,9 +218,9 @@ func ttl(x *call, unit time.Duration, instant bool) error {
 // mayList asks for the right to name keys.
 func mayList(x *call) error {
 	if x.s.space() == 0 {
-		return x.c.may(0, identity.Administrate, "keys")
+		return x.c.may(x.s.now, 0, identity.Administrate, "keys")
 	}
-	return x.c.may(x.s.space(), identity.Read, "keys")
+	return x.c.may(x.s.now, x.s.space(), identity.Read, "keys")
 }
 
 // listPage is how many keys are asked of the board at once.
@@ -234,7 +234,7 @@ func keysLike(x *call) error {
 	var out []string
 	seen := map[string]bool{}
 	err := eachKey(x, literal(pattern), func(key string) error {
-		if glob(pattern, key) && !seen[key] && x.c.lists(key) {
+		if glob(pattern, key) && !seen[key] && x.c.lists(x.s.now, key) {
 			seen[key] = true
 			out = append(out, key)
 		}
@@ -278,7 +278,7 @@ func dbsize(x *call) error {
 	}
 	seen := map[string]bool{}
 	err := eachKey(x, "", func(key string) error {
-		if x.c.lists(key) {
+		if x.c.lists(x.s.now, key) {
 			seen[key] = true
 		}
 		if len(seen) > 10*maxAnswerItems {

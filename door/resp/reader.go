@@ -209,7 +209,7 @@ func (r *reader) number(from int, tooLong, wrong protocolError) (n int, ok bool,
 	line := r.buf[r.start+from : r.end]
 	i := bytes.IndexByte(line, '\n')
 	if i < 0 {
-		if len(line) > maxNumber {
+		if len(line) > maxNumber+1 {
 			return 0, false, tooLong
 		}
 		return 0, false, nil
@@ -249,23 +249,23 @@ func decimal(b []byte) (n int, ok bool) {
 	return n, true
 }
 
-// shared is up to how many bytes the arguments of a command are cut from one
-// string: it saves allocations, and what is kept of it keeps all of it.
+// shared is up to how many bytes neighbouring arguments are cut from one
+// string: that saves allocations, but what is kept of it keeps all of it.
 const shared = 256
 
 // strings copies the arguments out of the buffer.
 func (r *reader) strings() []string {
 	args := make([]string, len(r.args))
-	first, last := r.args[0].from, r.args[len(r.args)-1].to
-	if last-first <= shared {
-		all := string(r.buf[r.start+first : r.start+last])
-		for i, s := range r.args {
-			args[i] = all[s.from-first : s.to-first]
+	for i := 0; i < len(r.args); {
+		from := r.args[i].from
+		n := i + 1
+		for n < len(r.args) && r.args[n].to-from <= shared {
+			n++
 		}
-		return args
-	}
-	for i, s := range r.args {
-		args[i] = string(r.buf[r.start+s.from : r.start+s.to])
+		all := string(r.buf[r.start+from : r.start+r.args[n-1].to])
+		for ; i < n; i++ {
+			args[i] = all[r.args[i].from-from : r.args[i].to-from]
+		}
 	}
 	return args
 }

@@ -135,15 +135,25 @@ func (r *row) fits(key string) bool {
 	return strings.HasPrefix(key, r.prefix)
 }
 
-// rowOf is the row of a key.
-func rowOf(space board.Space, key string) *row {
-	rows := contextRows
-	if space == 0 {
-		rows = nodeRows
+// byFirst has the rows that keys with a first byte may fit, in order.
+var byFirst = [2][256][]*row{byFirstOf(nodeRows), byFirstOf(contextRows)}
+
+func byFirstOf(rows []row) (by [256][]*row) {
+	for c := range by {
+		for i := range rows {
+			if p := rows[i].prefix; p == "" || p[0] == byte(c) {
+				by[c] = append(by[c], &rows[i])
+			}
+		}
 	}
-	for i := range rows {
-		if rows[i].fits(key) {
-			return &rows[i]
+	return by
+}
+
+// rowOf is the row of a key, which is not empty.
+func rowOf(space board.Space, key string) *row {
+	for _, r := range byFirst[min(space, 1)][key[0]] {
+		if r.fits(key) {
+			return r
 		}
 	}
 	panic("BUG: the last row fits every key")

@@ -384,10 +384,10 @@ func hideRaw(raw json.RawMessage) string {
 // sees reports whether the client may read a record's secrets: with the right
 // to, or as the executor who took the job from its queue and has it still.
 func (x *call) sees(l *leaf) (bool, error) {
-	if x.c.permits(identity.ReadEnv) {
+	if x.c.permits(x.s.now, identity.ReadEnv) {
 		return true, nil
 	}
-	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(identity.Finish) {
+	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, identity.Finish) {
 		return false, nil
 	}
 	if err := x.s.load(l, layout.JobTakenBy, layout.JobLeaseOwner, layout.JobFinishedMs); err != nil {

@@ -67,7 +67,7 @@ func scan(x *call) error {
 	}
 	var out []string
 	for _, key := range page {
-		if !glob(o.match, key) || !x.c.lists(key) {
+		if !glob(o.match, key) || !x.c.lists(x.s.now, key) {
 			continue
 		}
 		if o.kind != "" {

@@ -42,10 +42,14 @@ type sheet struct {
 	strict bool
 
 	leaves map[string]*leaf
-	batch  board.Batch
-	bytes  int
+	// free are leaves of sheets before, to be used again.
+	used, free []*leaf
+	batch      board.Batch
+	bytes      int
 	// pushed are lists that have got items: somebody may wait for them.
 	pushed []string
+	// names is room for the names of fields that are to be read.
+	names []string
 	// letters are told when the sheet is committed.
 	letters []letterTo
 }
@@ -57,8 +61,17 @@ func newSheet(ctx context.Context, b Board, space board.Space) *sheet {
 // reset makes the sheet a fresh one.
 func (s *sheet) reset(ctx context.Context) {
 	clear(s.leaves)
-	// The old slices are the board's now.
-	s.batch = board.Batch{Space: s.batch.Space}
+	for _, l := range s.used {
+		cells := l.record.cells
+		clear(cells)
+		*l = leaf{record: recordLeaf{cells: cells[:0]}}
+	}
+	if s.free = append(s.free, s.used...); len(s.free) > sheetOps {
+		s.free = nil
+	}
+	s.used = s.used[:0]
+	// The old slices are the board's now; this one will be about as large.
+	s.batch = board.Batch{Space: s.batch.Space, Ops: make([]board.Op, 0, min(len(s.batch.Ops), sheetOps))}
 	s.ctx, s.now, s.strict, s.bytes, s.pushed, s.letters = ctx, time.Now(), false, 0, s.pushed[:0], nil
 }
 
@@ -100,10 +113,17 @@ type leaf struct {
 
 func (s *sheet) leaf(key string) *leaf {
 	l := s.leaves[key]
-	if l == nil {
-		l = &leaf{key: key}
-		s.leaves[key] = l
+	if l != nil {
+		return l
 	}
+	if n := len(s.free); n > 0 {
+		l, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		l = &leaf{}
+	}
+	l.key = key
+	s.leaves[key] = l
+	s.used = append(s.used, l)
 	return l
 }
 

@@ -41,13 +41,13 @@ func (s *sheet) load(l *leaf, names ...string) error {
 	if l.complete() {
 		return nil
 	}
-	missing := make([]string, 0, 8)
+	missing := s.names[:0]
 	for _, name := range names {
 		if l.record.find(name) == nil {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) == 0 {
+	if s.names = missing[:0]; len(missing) == 0 {
 		return nil
 	}
 	recs, err := s.board.GetFields(s.ctx, s.space(), missing, l.key)

@@ -34,55 +34,31 @@ type waiter struct {
 	served bool
 }
 
-// block does a command that waits where there is nothing for it, after what was
-// gathered before it.
-func (c *client) block() {
-	last := len(c.ask.cmds) - 1
-	q := c.ask.cmds[last]
-	c.ask.cmds = c.ask.cmds[:last]
-	c.run()
-	most, err := timeout(q.args[len(q.args)-1])
-	if err != nil {
-		c.fail(err)
-		return
-	}
-	c.ask.cmds = append(c.ask.cmds, q)
-	c.ask.patient = true
-	c.desk.run(&c.ask)
-	empty := c.ask.empty
-	c.clear()
-	if !empty {
-		return
-	}
+// linger does a command for which there was nothing: it waits for one of its
+// keys, after everything before it was answered.
+func (c *client) linger(q queued) {
+	most, _ := timeout(q.args[len(q.args)-1]) // looked at before
 	if c.flush() != nil {
 		c.quit = true
 		return
 	}
-	if err := c.linger(q, most); err != nil {
-		c.fail(err)
-	}
-}
-
-// linger waits for one of the command's keys.
-func (c *client) linger(q queued, most time.Duration) error {
 	w := &waiter{c: c, q: q, keys: q.spec.waitsFor(q.args), out: &c.out, done: make(chan struct{})}
 	if err := c.desk.hold(w.keys...); err != nil {
-		return err
+		c.fail(err)
+		return
 	}
 	defer c.desk.release(w.keys...)
 	// Again, now that no change can be missed.
-	c.ask.cmds, c.ask.wait = append(c.ask.cmds, q), w
-	c.desk.run(&c.ask)
-	waits := c.ask.waits
-	c.clear()
-	if !waits {
-		return nil
+	a := &ask{c: c, cmds: []queued{q}, out: &c.out, wait: w, turn: c.ask.turn}
+	if c.desk.run(a); !a.waits {
+		return
 	}
-	err := c.sit(w, most)
-	if !w.served && err == nil {
+	switch err := c.sit(w, most); {
+	case err != nil:
+		c.fail(err)
+	case !w.served:
 		q.spec.nothing(&c.out)
 	}
-	return err
 }
 
 // sit waits until a waiter is served, its time has run out, or its client or the

@@ -38,11 +38,17 @@ const (
 	envGrace  = "RAMET_CHILD_GRACE"  // absent: the node's default
 	envAnswer = "RAMET_CHILD_ANSWER" // how long Redis is waited for; absent: the board's default
 	envFile   = "RAMET_CHILD_FILE"   // how large files may grow, in bytes; absent: without limit
+	envNATS   = "RAMET_CHILD_NATS"   // be a nats-server with the configuration in this file, nothing else
 )
 
 func TestMain(m *testing.M) {
+	if file := os.Getenv(envNATS); file != "" {
+		serveNATS(file)
+	}
 	if os.Getenv(envBoard) == "" {
-		os.Exit(m.Run())
+		code := m.Run()
+		os.RemoveAll(binaryDir)
+		os.Exit(code)
 	}
 	if err := child(); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// binary builds the real binary, once; TestMain removes it.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "ramet-cluster")
+	if err != nil {
+		return "", err
+	}
+	binaryDir = dir
+	cmd := exec.Command("go", "build", "-o", dir, "./cmd/ramet")
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ramet: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "ramet"), nil
+})
+
+// binaryDir is where binary has put it; "" where it was not needed.
+var binaryDir string
+
+// daemon is a program that a test kills and starts again. It is killed when the
+// test ends.
+type daemon struct {
+	t    *testing.T
+	name string
+	log  string
+	make func() *exec.Cmd
+
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// newDaemon starts a program; what it says goes into a file that is shown where
+// the test fails.
+func newDaemon(t *testing.T, name string, cmd func() *exec.Cmd) *daemon {
+	t.Helper()
+	d := &daemon{t: t, name: name, log: filepath.Join(t.TempDir(), name+".log"), make: cmd}
+	d.start()
+	t.Cleanup(func() {
+		d.kill()
+		text, _ := os.ReadFile(d.log)
+		// Whatever happens to a node, it never falls apart.
+		if strings.Contains(string(text), "panic: ") || strings.Contains(string(text), "goroutine ") {
+			t.Errorf("%s ended with a stack trace", name)
+		}
+		if t.Failed() {
+			t.Logf("the last that %s said:\n%s", name, text[max(0, len(text)-8<<10):])
+		}
+	})
+	return d
+}
+
+func (d *daemon) start() {
+	d.t.Helper()
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd, ended := d.make(), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.cmd, d.ended = cmd, ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+}
+
+func (d *daemon) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
+
+// kill ends it as kill -9 does.
+func (d *daemon) kill() {
+	d.signal(syscall.SIGKILL)
+	<-d.ended
+}
+
+// alive fails the test if it has ended by itself.
+func (d *daemon) alive() {
+	d.t.Helper()
+	select {
+	case <-d.ended:
+		d.t.Errorf("%s has ended by itself: %v", d.name, d.cmd.ProcessState)
+	default:
+	}
+}
+
+// freePort finds a port of 127.0.0.1 that nobody has now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
