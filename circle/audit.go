@@ -154,7 +154,7 @@ func (a *auditor) searchLists(ctx context.Context) error {
 }
 
 // notQueued brings back a task that is in no list and that nobody leases. Its
-// guards hold it to the state it was seen in.
+// guards hold it to the state it was seen in: a claim adds to the attempt.
 func (a *auditor) notQueued(ctx context.Context, list string, d doubt) error {
 	key := layout.Task(d.task.ID)
 	foreign := d.task.Status == domain.TaskProcessing
@@ -162,7 +162,6 @@ func (a *auditor) notQueued(ctx context.Context, list string, d doubt) error {
 		return nil // a worker without leases has it, and still may
 	}
 	b := board.Batch{Space: a.space}
-	b.Free(key)
 	for _, name := range []string{layout.TaskStatus, layout.TaskAttempt, layout.TaskUpdatedAt} {
 		b.Equal(key, name, d.rec.Get(name))
 	}

@@ -18,7 +18,7 @@
 //	Worker        status, attempt, owner               the board's Claim
 //	Worker        the end, the reply; or back          lease held with this token
 //	RecoverLease  back to the list, or the end         lease run out, with this token
-//	Audit         back to the list, or the end         not leased; status and times as read
+//	Audit         back to the list, or the end         status, attempt and time as read
 //	Delete        takes the record away                status as read
 //
 // # Foreign programs

@@ -71,6 +71,64 @@ func TestWhatComesBackGoesFirst(t *testing.T) {
 	})
 }
 
+func TestALeaseThatWasRenewedIsLeftAlone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.write("t1", "script", "1")
+		r.push("t1")
+		got := r.deadClaim()
+		ours, err := r.engine.RecoverLease(r.Context(), board.Lease{Space: got.Space, Item: got.Item, Owner: "dead/x", Token: got.Token})
+		if !ours || err != nil || len(r.list("rhai_tasks:"+club)) != 0 || r.record("t1").Get("losses") != "" {
+			r.Errorf("got %v, %v, %v", ours, err, r.record("t1"))
+		}
+	})
+}
+
+// TestAScriptStopsWhenItsLeaseCannotBeRenewed, because then another may begin.
+func TestAScriptStopsWhenItsLeaseCannotBeRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := faultboard.New(memboard.Open(), faultboard.Config{})
+		defer b.Close()
+		r := &rig{T: t, board: b, engine: circle.New(b, circle.Config{})}
+		r.worker()
+		r.submit("t1", `say("begun"); sleep(20); say("still here"); sleep(9); say("too late")`)
+		synctest.Wait()
+		b.Cut()
+		time.Sleep(time.Minute)
+		b.Heal()
+		if diff := cmp.Diff([]string{"begun", "still here"}, r.heard()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestATaskThatIsWrittenAsItIsDropped is run: its writer was slow.
+func TestATaskThatIsWrittenAsItIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memboard.Open()
+		late := sync.OnceFunc(func() {
+			b := board.Batch{Space: layout.SpaceOf(home)}
+			b.Set("rhai_task_details:t1", board.Field{Name: "script", Value: "42"})
+			if err := inner.Commit(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+		})
+		b := faultboard.New(inner, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Batch != nil && len(c.Batch.Guards) > 1 && c.Batch.Guards[1].Field == "script" {
+				late()
+			}
+			return nil
+		}})
+		defer b.Close()
+		r := &rig{T: t, board: b, engine: circle.New(b, circle.Config{})}
+		r.worker()
+		r.push("t1")
+		time.Sleep(10 * time.Second)
+		if got := r.record("t1"); got.Get("output") != "42" {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 func TestAScriptThatKillsItsNodeEnds(t *testing.T) {
 	for _, where := range []string{"foreign", "ours"} {
 		t.Run(where, func(t *testing.T) {

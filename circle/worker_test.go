@@ -274,6 +274,9 @@ func TestCirclesDoNotStarveEachOther(t *testing.T) {
 			r.submit(fmt.Sprintf("slow%d", i), "sleep(100000)")
 		}
 		synctest.Wait()
+		if waiting := len(r.list("rhai_tasks:" + club)); waiting != 18 {
+			r.Errorf("%d of 20 wait, want 18: of four slots each circle has two", waiting)
+		}
 		task := &domain.Task{ID: "quick", Circle: "others", Script: "5"}
 		if _, err := r.engine.Submit(r.Context(), home, task); err != nil {
 			r.Fatal(err)

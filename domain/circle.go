@@ -2,6 +2,7 @@ package domain
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,6 +34,11 @@ func ValidateCircle(name string) error {
 type ServedCircle struct {
 	Name    string   `json:"name"`
 	Context TenantID `json:"context"`
+}
+
+// String is the circle as people name it: "friends=7".
+func (c ServedCircle) String() string {
+	return c.Name + "=" + strconv.FormatUint(uint64(c.Context), 10)
 }
 
 // Validate checks what somebody wants served.

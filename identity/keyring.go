@@ -62,7 +62,9 @@ func OpenKeyring(dataDir string) (*Keyring, error) {
 		return nil, err
 	}
 	r := &Keyring{dir: dataDir, Node: key}
-	return r, r.look()
+	err = r.look()
+	r.looked = time.Time{} // at the first start the operator's key comes right after
+	return r, err
 }
 
 // Key finds the key of an actor by its public half.

@@ -99,3 +99,24 @@ func TestCirclesAreQueues(t *testing.T) {
 		t.Error("the longest names that we take make no key")
 	}
 }
+
+// FuzzDecodeTask: foreign programs write these records.
+func FuzzDecodeTask(f *testing.F) {
+	f.Add("1", "2023-11-14T22:13:20Z", "12", "rhai_reply:1")
+	f.Add("NaN", "-1e400", "0x1", "a\x00")
+	f.Fuzz(func(t *testing.T, created, updated, number, reply string) {
+		var rec board.Record
+		for name, value := range map[string]string{"created_at": created, "updated_at": updated, "caller_id": number, "losses": number,
+			"attempt": number, "reply_to": reply, "script": reply, "error_msg": number, "status": created} {
+			rec = append(rec, board.Field{Name: name, Value: value})
+		}
+		got := layout.DecodeTask("t", rec)
+		again := layout.DecodeTask("t", layout.EncodeTask(got))
+		again.Attempt = got.Attempt // the board writes it
+		if diff := cmp.Diff(got, again); diff != "" {
+			t.Errorf("what was read, written and read again (-first +second):\n%s", diff)
+		}
+		layout.EncodeReply(got)
+		layout.IsReply(reply)
+	})
+}

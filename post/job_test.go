@@ -13,7 +13,9 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/bus/membus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/post"
 )
 
 func TestAJobThatEndsBeforeItsMessageIsLetGoIsAnswered(t *testing.T) {
@@ -86,6 +88,30 @@ func TestAJobFindsWhatItNeedsUnderTheNumberThatItsSenderGave(t *testing.T) {
 		a.must(err)
 		if done.Status != domain.MessageProcessed || j.Result["got"] != "7" {
 			t.Errorf("got %s, %v", done.Status, j.Result)
+		}
+	})
+}
+
+func TestARunnerElsewhereIsFoundByItsRecord(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		a.write("runner:20", "id", "20", "address", "7@beta", "topic", "runner1", "local", "false")
+		f := a.flow(&domain.Blueprint{Name: "far", Steps: []domain.Step{{Name: "there", Script: "set x 1", ScriptType: "lines", At: "runner:20"}}})
+		if f.Status != domain.FlowFinished || f.Result["there.x"] != "1" || len(b.lines.runs) != 1 {
+			t.Errorf("got %s %s: %v", f.Status, f.Error, f.Result)
+		}
+		sent, _, err := a.post.List(t.Context(), home, post.Filter{Sent: true}, "")
+		a.must(err)
+		if len(sent) != 1 || sent[0].Topic != "runner1" || sent[0].DstContext != annex {
+			t.Errorf("got %+v", sent)
+		}
+		a.write("runner:21", "id", "21", "address", "somewhere", "topic", "", "local", "false")
+		lost := &domain.Blueprint{Name: "lost", Steps: []domain.Step{{Name: "there", Script: "x", ScriptType: "lines", At: "runner:21"}}}
+		receipts, err := a.flows.Submit(t.Context(), home, []flow.Request{{Caller: a.op, Plan: lost}})
+		if err == nil {
+			err = receipts[0].Err
+		}
+		if !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("a runner that is nowhere: got %v", err)
 		}
 	})
 }

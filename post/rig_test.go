@@ -145,7 +145,11 @@ func (r *refusals) causes() []string {
 type counts struct {
 	mu                              sync.Mutex
 	sent, received, ended, replayed int
+	refused                         int // but for what came again
 }
+
+// all is how many letters and parcels were refused.
+func (c *counts) all() int { c.mu.Lock(); defer c.mu.Unlock(); return c.refused }
 
 func (c *counts) MessageSent(domain.MessageType)     { c.mu.Lock(); c.sent++; c.mu.Unlock() }
 func (c *counts) MessageReceived(domain.MessageType) { c.mu.Lock(); c.received++; c.mu.Unlock() }
@@ -154,6 +158,8 @@ func (c *counts) MessageRefused(cause string) {
 	defer c.mu.Unlock()
 	if cause == "replayed" {
 		c.replayed++
+	} else {
+		c.refused++
 	}
 }
 func (c *counts) MessageEnded(domain.MessageType, domain.MessageStatus, time.Duration) {

@@ -194,7 +194,7 @@ func (b *Bus) Receive(ctx context.Context) (bus.Parcel, error) {
 // Refresh has the embedded server ask for its peers again: who is no longer one
 // is disconnected, and links reach who has become one.
 func (b *Bus) Refresh() {
-	if b.host != nil {
+	if b.host != nil && !b.closed() {
 		b.host.refresh()
 	}
 }

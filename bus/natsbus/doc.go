@@ -1,62 +1,51 @@
 // Package natsbus carries parcels over NATS JetStream: over a server inside
-// this process, over a cluster that somebody runs, and between the servers of
-// two sites.
+// this process, over a server or cluster that somebody runs, and between the
+// servers of two sites. docs/decisions/0014 says why it is made this way.
 //
 // # One identity
 //
 // A node's address is "nats:<64 hex digits>": its Ed25519 public key. The same
 // key logs it in to a server, as a NATS user nkey (the same 32 bytes, written
-// "U…"). So what a node may do hangs on the key that signs its receipts, and no
-// password exists. (An external server may ask for a credentials file instead.)
+// "U…"). So what a node may do hangs on the key that is its address, and there
+// is no password. (An external server may ask for one all the same.)
 //
-// # Mailboxes
+// # Accounts and mailboxes
 //
-//	subject  ramet.parcel.<to>.<from>   a parcel; both are keys in hex
-//	stream   parcel-<to>                the mailbox of one node: subject ramet.parcel.<to>.*
-//	consumer node                       of each mailbox; pulled by that node, explicit acks
+// Each node has a NATS account of its own on a server. In it lies its mailbox,
+// the stream parcel-<key>, with one consumer, node, that its processes share.
+// Accounts see nothing of each other; parcels go through a further one:
 //
-// Send publishes with a request for an answer and returns when a stream has
-// taken the parcel. Where nobody takes parcels for that key, NATS says so at
-// once, and Send with it: unavailable. Receive gets what the pull loop fetched:
-// up to 256 parcels or 4 MiB a request. Done acknowledges; a mailbox is a work
-// queue, so what is acknowledged is gone, and several processes of one node
-// share it. What is not acknowledged comes again after Config.AckWait, or at
-// once when its holder was closed. A mailbox forgets after a week, and the
-// oldest first beyond its limits; the boards of the two sides remember.
+//	account node-<from>        account ramet (the exchange)                  account node-<to>
+//	ramet.send.<to>.<from> ──► the same, mapped to ramet.parcel.<to>.<from> ──► the same, in the mailbox
+//	       ◄─────────────────────── the stream's answer ───────────────────────────┘
 //
-// # Who may do what
+// The exchange takes from an account only what bears its own name, so
+// Parcel.From is certain. Within its account a node is free: there is only its
+// mailbox, under a quota. The embedded server makes accounts as the nodes of
+// Config.Peers log in; [Bus.Refresh] ends the connections of those that are no
+// longer listed. For an external server [ServerConfig] writes the same accounts.
+// On one without them, where all nodes share an account, everything works, and
+// all who may connect are trusted.
 //
-// Every node has a NATS account of its own on the server, and can reach nothing
-// outside it but what the account imports from the account "ramet", where the
-// mailboxes lie (see grant):
-//
-//	ramet.parcel.*.<own key>                        send, under its own name
-//	$JS.API.CONSUMER.MSG.NEXT.parcel-<own>.node     fetch from its own mailbox
-//	$JS.ACK.parcel-<own>.node.>                     acknowledge what came from there
-//	$JS.API.STREAM.INFO.parcel-<own>, CONSUMER.INFO look at it
-//
-// Accounts, not permissions within one: a permission limits what a node may
-// publish, but not where the server sends its answer. With a reply subject of
-// another's, a node within the same account could have the server itself put
-// forged parcels into a mailbox.
-//
-// The embedded server knows nodes by Config.Peers, asked at each log-in;
-// [Bus.Refresh] ends connections of those that are no longer listed.
-// [ServerConfig] writes the same accounts for an external server, and [Prepare]
-// makes the mailboxes there.
+// Send returns when a mailbox has the parcel. Where nobody takes parcels for
+// that key, NATS says so at once, and Send with it: unavailable. Receive gets
+// what the pull loop fetched: up to 256 parcels or 4 MiB a request. Done
+// acknowledges; a mailbox is a work queue, so what is acknowledged is gone.
+// What is not comes again after Config.AckWait, or at once when its holder was
+// closed. A mailbox forgets after a week, and the oldest first beyond its
+// limits; the boards of the two sides remember.
 //
 // # Sites
 //
 // Embedded servers of two sites join as NATS leaf nodes (Config.LeafListen on
 // one, Config.Leafs on the other). Each link ends, on both sides, in an account
-// of its own that holds nothing. A relay stands between it and the account
-// "ramet": it lets out what is for the nodes of the other site, lets in what is
-// from them and for nodes that have their mailbox here, and nothing else. A
-// site does not pass on what goes from one neighbour to another. While a link
-// is down, Send says unavailable at once; see docs/decisions/0014.
+// that holds nothing. A relay stands between it and the exchange: it lets out
+// what is for the nodes at the other end, lets in what is from them and for
+// nodes that have their mailbox here, and nothing else. A site does not pass on
+// what goes from one neighbour to another. While a link is down, Send says
+// unavailable at once.
 //
-//	node ─► account ramet ─► relay ─► account link ══ leaf ══ account link ─► relay ─► account ramet ─► mailbox
-//	  ◄───────────────────────── the stream's answer ────────────────────────────────────┘
+//	exchange ◄─► relay ◄─► account leaf-<n> ══ link ══ account link-<key> ◄─► relay ◄─► exchange
 //
 // # What survives
 //
@@ -64,20 +53,20 @@
 // syncs every two minutes: a parcel survives the process, not a power cut
 // (durability "process"). With Config.SyncAlways each parcel is synced first
 // ("disk"; JetStream does not group syncs, so expect the disk's fsync rate). Of
-// an external server we know whether the mailbox has replicas ("quorum" from
+// an external server we know whether our mailbox has replicas ("quorum" from
 // three) and nothing of its syncing ("process").
 //
 // # Goroutines
 //
-//	pull     one: makes sure the mailbox is there, fetches, hands to Receive
-//	serve    one for each parcel that a relay has under way, at most 256 a way
-//	         of a link
+//	pull   one: makes sure the mailbox is there, fetches, hands to Receive
+//	carry  one for each parcel that a relay has under way, at most 256 each way
 //
 // and those of the NATS client and server. All end with Close.
 //
 // # Failure
 //
-// Connections come back by themselves, for ever, after 50 ms to 5 s. A mailbox
-// that was deleted is made anew where that is allowed, and else waited for. A
-// server that falls silent is noticed after 10 s by the pull loop's heartbeats.
+// Connections come back by themselves, for ever, after 50 ms to 5 s; what waits
+// for an answer on one that breaks ends at once. A mailbox or consumer that was
+// deleted is made anew. A server that falls silent is noticed after 10 s, by
+// the heartbeats of a fetch.
 package natsbus

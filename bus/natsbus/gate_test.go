@@ -49,6 +49,7 @@ func raw(t *testing.T, url string, i int) *nats.Conn {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1)})
 	nodes, _ := host.Listening()
 	known, pair := identity(t, key(1))
@@ -83,6 +84,7 @@ func TestLogin(t *testing.T) {
 
 // A node that speaks NATS itself tries what it must not.
 func TestNodesAreApart(t *testing.T) {
+	t.Parallel()
 	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2, 3)})
 	nodes, _ := host.Listening()
 	url := "nats://" + nodes
@@ -275,6 +277,7 @@ func sendOn(t *testing.T, from bus.Bus, to domain.Address, body string) {
 
 // A site that runs a NATS server of its own making tries the same over a link.
 func TestSitesAreApart(t *testing.T) {
+	t.Parallel()
 	list := []natsbus.Peer{{Key: public(1)}, {Key: public(2)}, {Key: public(3)}}
 	host := open(t, natsbus.Config{
 		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
@@ -298,6 +301,77 @@ func TestSitesAreApart(t *testing.T) {
 	})
 }
 
+// A site with two links: what is for the nodes of one does not go to the other,
+// and neither can speak for the other's.
+func TestLinksAreApart(t *testing.T) {
+	t.Parallel()
+	good := open(t, natsbus.Config{
+		Key: key(1), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Peers: peers(0, 3),
+	})
+	nodes, leafs := good.Listening()
+	behind := open(t, natsbus.Config{Key: key(3), URL: "nats://" + nodes})
+	evil, evilLeafs := hub(t)
+	us := open(t, natsbus.Config{
+		Key: key(0), DataDir: t.TempDir(),
+		Leafs: []string{"nats://" + leafs + "?key=" + public(1), "nats://" + evilLeafs + "?key=" + public(2)},
+		Peers: func() []natsbus.Peer {
+			return []natsbus.Peer{{Key: public(1)}, {Key: public(2)}, {Key: public(3), Via: public(1)}}
+		},
+	})
+	seen := make(chan string, 1000)
+	if _, err := evil.Subscribe(">", func(m *nats.Msg) { seen <- m.Subject + " " + string(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	// Both links stand.
+	sendOn(t, us, behind.Self(), "to behind")
+	receives(t, behind, "to behind")
+	sendOn(t, behind, us.Self(), "from behind")
+	receives(t, us, "from behind")
+	for until := time.Now().Add(10 * time.Second); ; {
+		if _, err := evil.Request("ramet.parcel."+public(0)+"."+public(2), []byte("in its own name"), time.Second); err == nil {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the link does not stand")
+		}
+	}
+	receives(t, us, "in its own name")
+
+	for _, name := range []int{0, 1, 3} {
+		_ = evil.Publish("ramet.parcel."+public(0)+"."+public(name), []byte("in another's name"))
+	}
+	_ = evil.Publish("ramet.parcel."+public(0)+"."+public(2), []byte("done"))
+	sendOn(t, us, behind.Self(), "a secret")
+	receives(t, behind, "a secret")
+	for done := false; !done; {
+		p, err := us.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Done(t.Context())
+		if done = string(p.Body) == "done"; !done {
+			t.Errorf("got %q from %s", p.Body, p.From)
+		}
+	}
+	_ = evil.Flush()
+	for len(seen) > 0 {
+		if s := <-seen; strings.Contains(s, "behind") || strings.Contains(s, "secret") {
+			t.Errorf("the other site saw %q", s)
+		}
+	}
+}
+
+// hub is a plain NATS server without any rules, that sites link to.
+func hub(t *testing.T) (nc *nats.Conn, leafs string) {
+	t.Helper()
+	o := &server.Options{
+		ServerName: "evil", DontListen: true, NoSigs: true, NoLog: true,
+		LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT},
+	}
+	nc = within(t, o)
+	return nc, fmt.Sprintf("127.0.0.1:%d", o.LeafNode.Port)
+}
+
 // site is a plain NATS server without any rules, that links to another as node
 // i.
 func site(t *testing.T, leafs string, i int) *nats.Conn {
@@ -307,21 +381,24 @@ func site(t *testing.T, leafs string, i int) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.NewServer(&server.Options{
+	return within(t, &server.Options{
 		ServerName: "evil", DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 		LeafNode: server.LeafNodeOpts{Remotes: []*server.RemoteLeafOpts{{
 			URLs: []*url.URL{{Scheme: "nats", Host: leafs}}, Nkey: string(seed),
 		}}},
 	})
+}
+
+// within starts a server and connects to it.
+func within(t *testing.T, o *server.Options) *nats.Conn {
+	t.Helper()
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(5 * time.Second) {
-		t.Fatal("no server")
-	}
-	nc, err := nats.Connect("", nats.InProcessServer(s), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect("", nats.InProcessServer(ready(t, s)), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,9 +407,11 @@ func site(t *testing.T, leafs string, i int) *nats.Conn {
 }
 
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	var (
-		mu   sync.Mutex
-		list = peers(1)()
+		mu    sync.Mutex
+		list  = peers(1)()
+		asked int
 	)
 	set := func(l []natsbus.Peer) {
 		mu.Lock()
@@ -344,12 +423,22 @@ func TestRefresh(t *testing.T) {
 		Peers: func() []natsbus.Peer {
 			mu.Lock()
 			defer mu.Unlock()
+			asked++
 			return list
 		},
 	})
 	nodes, leafs := host.Listening()
 	one := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
 	two := open(t, natsbus.Config{Key: key(2), URL: "nats://" + nodes})
+	// A client that was refused more than once would give up by itself.
+	for until, refused := time.Now().Add(20*time.Second), false; !refused; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("it does not try again")
+		}
+		mu.Lock()
+		refused = asked >= 8
+		mu.Unlock()
+	}
 	three := open(t, natsbus.Config{
 		Key: key(3), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0),
 	})

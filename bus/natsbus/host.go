@@ -208,8 +208,7 @@ func hostPort(text string) (string, int, error) {
 	return name, int(n), nil
 }
 
-// enter makes the accounts of this node and of those that were here before, and
-// connects us.
+// enter makes the exchange and the account of this node, and connects us.
 func (h *host) enter(ctx context.Context) (err error) {
 	a, err := h.server.LookupAccount(exchange)
 	if err != nil {
@@ -226,18 +225,6 @@ func (h *host) enter(ctx context.Context) (err error) {
 	}
 	if _, err := h.lodge(h.key); err != nil {
 		return err
-	}
-	// So that parcels for them are taken before they are back.
-	known, err := os.ReadDir(filepath.Join(h.opts.StoreDir, server.JetStreamStoreDir))
-	if err != nil {
-		return err
-	}
-	for _, dir := range known {
-		if key, ok := strings.CutPrefix(dir.Name(), nodePrefix); ok && validKey(key) && h.peer(key) {
-			if _, err := h.lodge(key); err != nil {
-				return err
-			}
-		}
 	}
 	if h.own, err = h.dial(nodeAccount(h.key)); err != nil {
 		return err
@@ -269,8 +256,28 @@ func (h *host) peer(key string) bool {
 
 // refresh looks at the list of peers again.
 func (h *host) refresh() {
+	if err := h.restore(); err != nil {
+		h.log.Warn("NATS mailboxes of other nodes not opened", "err", err)
+	}
 	h.settle()
 	h.expel()
+}
+
+// restore opens the accounts of peers that were here before, so that parcels
+// for them are taken before they are back.
+func (h *host) restore() error {
+	dirs, err := os.ReadDir(filepath.Join(h.opts.StoreDir, server.JetStreamStoreDir))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if key, ok := strings.CutPrefix(dir.Name(), nodePrefix); ok && validKey(key) && h.peer(key) {
+			if _, err := h.lodge(key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (h *host) listening() (nodes, sites string) {
@@ -287,7 +294,7 @@ func (h *host) listening() (nodes, sites string) {
 func (h *host) close() {
 	h.mu.Lock()
 	relays := h.relays
-	h.relays = map[string]*relay{}
+	h.relays = nil // and none comes any more
 	h.mu.Unlock()
 	for _, r := range relays {
 		r.close()

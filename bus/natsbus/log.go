@@ -25,8 +25,8 @@ type serverLog struct {
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  {}
-func (l *serverLog) Warnf(format string, v ...any)   { l.say(l.seldom.level(), format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.say(l.seldom.level(), format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelWarn, format, v) }
 func (l *serverLog) Fatalf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 
 // expected are things that the server warns of and that happen to everybody, in
@@ -52,8 +52,12 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 		l.last = text
 		l.mu.Unlock()
 	}
-	if level < slog.LevelError && l.lately.said(text, time.Now()) {
+	switch {
+	case level >= slog.LevelError:
+	case l.lately.said(text, time.Now()):
 		level = slog.LevelDebug
+	case level == slog.LevelWarn: // only what nobody expects takes its turn
+		level = l.seldom.level()
 	}
 	l.log.Log(context.Background(), level, message, "text", text)
 }

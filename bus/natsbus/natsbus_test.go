@@ -20,6 +20,7 @@ import (
 
 // Node 0 has the server inside itself, the others connect to it.
 func TestEmbedded(t *testing.T) {
+	t.Parallel()
 	bustest.Run(t, bustest.Factory{Open: func(t *testing.T) bustest.Network {
 		var (
 			mu   sync.Mutex
@@ -45,6 +46,7 @@ func TestEmbedded(t *testing.T) {
 // Nodes 0 and 1 are two sites, joined by a link that goes through a cable; node
 // 2 is of the site of node 0.
 func TestSites(t *testing.T) {
+	t.Parallel()
 	bustest.Run(t, bustest.Factory{Open: func(t *testing.T) bustest.Network {
 		n := &sites{data: [2]string{t.TempDir(), t.TempDir()}}
 		return bustest.Network{

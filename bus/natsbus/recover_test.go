@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,7 +87,19 @@ func TestHostRestarts(t *testing.T) {
 	if err := one.Send(t.Context(), host.Self(), []byte("into the void")); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("send without a server: got %v, want unavailable", err)
 	}
+	// It may learn of its peers only later, as a node does that reads them from
+	// its board.
+	var late atomic.Bool
+	known := cfg.Peers
+	cfg.Peers = func() []natsbus.Peer {
+		if late.Load() {
+			return known()
+		}
+		return nil
+	}
 	host = open(t, cfg)
+	late.Store(true)
+	host.Refresh()
 	// Before two is back.
 	sendOn(t, host, two.Self(), "while two is away still")
 	sendOn(t, one, host.Self(), "after")

@@ -53,8 +53,12 @@ func (h *host) link(account, via string) error {
 	}
 	r.run, r.stop = context.WithCancel(context.Background())
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.relays == nil {
+		r.close()
+		return errClosed
+	}
 	h.relays[account] = r
-	h.mu.Unlock()
 	return nil
 }
 

@@ -27,15 +27,21 @@ func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataD
 			list = nil
 		}
 	}()
+	kinds := map[string]bool{}
 	for _, text := range urls {
+		kind, _, _ := strings.Cut(text, ":")
+		if kind == "tls" {
+			kind = "nats"
+		}
+		if kinds[kind] {
+			return list, domain.Invalidf("two buses of kind %s: one is enough, for it reaches all its network", kind)
+		}
+		kinds[kind] = true
 		b, err := openBus(ctx, text, keys, dataDir, peers, log)
 		if err != nil {
 			return list, err
 		}
 		list = append(list, b)
-		if slices.ContainsFunc(list[:len(list)-1], func(o bus.Bus) bool { return o.Scheme() == b.Scheme() }) {
-			return list, domain.Invalidf("two buses of kind %s: one is enough, for it reaches all its network", b.Scheme())
-		}
 	}
 	return list, nil
 }
@@ -106,7 +112,10 @@ func embeddedNATS(cfg *natsbus.Config, rest string) error {
 		case "tls_ca":
 			cfg.TLSCA = values[0]
 		case "sync":
-			cfg.SyncAlways = values[0] == "always"
+			if values[0] != "always" {
+				return domain.Invalidf("bus nats: has sync=%q: want always, or nothing", values[0])
+			}
+			cfg.SyncAlways = true
 		default:
 			return domain.Invalidf("bus nats: has parameter %q; known are leaf, leaf_listen, listen, sync, tls_ca, tls_cert, tls_key", name)
 		}

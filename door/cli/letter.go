@@ -187,6 +187,13 @@ func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Messag
 		}
 		m.DstNode = p.Nodes[0].Pubkey
 	}
+	if m.DstNode == "" { // so that it cannot be carried to another site
+		here, err := n.Card(ctx, "here")
+		if err != nil {
+			return err
+		}
+		m.DstNode = here.Nodes[0].Pubkey
+	}
 	m.CreatedAt = domain.At(now)
 	m.ExpiresAt = domain.At(now.Add(m.TimeoutOf(domain.StageDelivery) + m.TimeoutOf(domain.StageAck)))
 	for i := range m.Job {

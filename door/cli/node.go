@@ -54,6 +54,9 @@ func nodeTable(t *table, n domain.Node) {
 	if len(n.Labels) > 0 {
 		t.field("labels", n.Labels)
 	}
+	for _, c := range n.Circles {
+		t.field("circle", c)
+	}
 	for _, o := range n.Off {
 		t.field("off: "+string(o.Role), offText(o))
 	}

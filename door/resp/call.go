@@ -6,7 +6,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/layout"
 )
 
 // call is one command being done on a sheet.
@@ -63,12 +62,13 @@ func (x *call) allow(key string, cl class) error {
 	if cl == writes && r.fields != nil {
 		return nil
 	}
-	want := r.rights[cl]
-	if space == 0 && cl == reads && key == layout.Actor(x.c.actor) {
-		want = may(identity.Know)
-	}
+	want := r.right(cl, key, x.c.actor)
 	if want.no != "" {
-		if err := x.c.may(x.s.now, space, identity.Read, key); err != nil {
+		known := identity.Read
+		if space == 0 {
+			known = identity.Administrate
+		}
+		if err := x.c.may(x.s.now, space, known, key); err != nil {
 			return err
 		}
 		return failure("NOPERM " + key + ": " + want.no)
@@ -89,24 +89,47 @@ func (x *call) write(l *leaf, fields ...board.Field) error {
 // check asks whether the client may set and take away these fields of a hash,
 // and whether the rule of its key has anything against it.
 func (x *call) check(l *leaf, set []board.Field, unset []string) error {
-	c := &change{l: l, set: set, unset: unset}
 	r := rowOf(x.s.space(), l.key)
+	if r.fields == nil {
+		return checkFree(l.key, set, unset)
+	}
+	c := &change{l: l, set: set, unset: unset}
 	if err := x.mayFields(r, c); err != nil || r.put == nil {
 		return err
 	}
 	return r.put(x, c)
 }
 
-// mayFields checks the rights on fields.
+// checkFree leaves the fields alone that the board keeps itself.
+func checkFree(key string, set []board.Field, unset []string) error {
+	for _, f := range set {
+		if contains(boardFields, f.Name) {
+			return errOurField(key, f.Name)
+		}
+	}
+	for _, name := range unset {
+		if contains(boardFields, name) {
+			return errOurField(key, name)
+		}
+	}
+	return nil
+}
+
+func errOurField(key, name string) error {
+	return failure("NOPERM " + key + ": field " + clip(name, 64) + " is written by the node alone")
+}
+
+// mayFields checks the rights on fields of the layout.
 func (x *call) mayFields(r *row, c *change) error {
 	worker := false
 	check := func(name string) error {
 		switch {
-		case contains(boardFields, name), r.fields != nil && contains(r.fields.ours, name):
-			return failure("NOPERM " + c.l.key + ": field " + clip(name, 64) + " is written by the node alone")
-		case r.fields == nil:
+		case contains(boardFields, name), contains(r.fields.ours, name):
+			return errOurField(c.l.key, name)
 		case contains(r.fields.progress, name):
 			worker = true
+		case r.fields.closed && !contains(r.fields.definition, name):
+			return errOurField(c.l.key, name)
 		default:
 			c.maker = true
 		}
@@ -121,9 +144,6 @@ func (x *call) mayFields(r *row, c *change) error {
 		if err := check(name); err != nil {
 			return err
 		}
-	}
-	if r.fields == nil {
-		return nil
 	}
 	if c.maker { // who may make one may also work on it
 		return x.c.may(x.s.now, x.s.space(), r.fields.maker, c.l.key)

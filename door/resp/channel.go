@@ -152,8 +152,8 @@ func (h *hub) changed(space board.Space, key string) {
 		return
 	}
 	name := keyspace + strconv.FormatUint(uint64(space), 10) + "__:" + key
-	verb := rowOf(space, key).rights[reads].verb
-	h.deliver(channel{space, name}, keyspaceSay, func(s *subscriber) bool { return h.hears(s, verb) })
+	r := rowOf(space, key)
+	h.deliver(channel{space, name}, keyspaceSay, func(s *subscriber) bool { return h.hears(s, r.right(reads, key, s.actor).verb) })
 }
 
 // hears reports whether a subscriber still has a right in its context.

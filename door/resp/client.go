@@ -10,7 +10,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/layout"
 )
 
 // client is one connection. One goroutine reads and answers; a second one
@@ -411,9 +410,5 @@ func (c *client) permits(now time.Time, verb identity.Verb) bool {
 
 // lists reports whether a key may be named to the client.
 func (c *client) lists(now time.Time, key string) bool {
-	if c.space == 0 {
-		return c.actor == domain.Operator || key == layout.Actor(c.actor)
-	}
-	r := rowOf(c.space, key)
-	return c.permits(now, r.rights[reads].verb)
+	return c.permits(now, rowOf(c.space, key).right(reads, key, c.actor).verb)
 }

@@ -132,6 +132,9 @@ func (d *desk) serve(asks []*ask) {
 			d.door.hub.tell(d.sheet.letters)
 			d.accept(w)
 			tries, alone = 0, false
+			if !slices.ContainsFunc(asks, func(a *ask) bool { return !a.done() }) {
+				return
+			}
 			continue
 		case errors.Is(err, domain.ErrConflict) && tries < aloneTries:
 			tries++

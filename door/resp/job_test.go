@@ -395,7 +395,14 @@ func TestTasksOfCircles(t *testing.T) {
 	`)
 	// One that has ended, or that a worker of ours has, is not handed out again.
 	r.setPast("rhai_task_details:t2", board.Field{Name: "status", Value: "pending"}, board.Field{Name: board.FieldOwner, Value: "test/1"})
-	a.script(`LPUSH rhai_tasks:friends t1 t2 t3 -> 3`)
+	a.script(`
+		LPUSH rhai_tasks:friends t1 t2 t3 -> 3
+		HSET rhai_task_details:t2 status completed -> ! CONFLICT rhai_task_details:t2 is held by test/1 under a lease
+		HSET rhai_task_details:t2 script 1 status pending -> 1
+		HSET rhai_task_details:t2 script 2 -> ! CONFLICT rhai_task_details:t2 is held by test/1 under a lease
+		HSET rhai_task_details:t4 caller_id 1 -> ! NOPERM rhai_task_details:t4: caller_id "1" is not you
+		HSET rhai_task_details:t4 caller_id 10 -> 1
+	`)
 	e.script(`
 		BLPOP rhai_tasks:friends 1 -> [rhai_tasks:friends t3]
 		LLEN rhai_tasks:friends -> 2

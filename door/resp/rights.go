@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // This file is the table of what may be done with which key: the right that
@@ -41,6 +43,9 @@ type row struct {
 	prefix string
 	exact  bool
 	rights [classes]right
+	// own is the key that an actor may read by another right than others: ownRead.
+	own     func(domain.ActorID) string
+	ownRead right
 	// fields say who may write which field; nil: the right of writes is for all.
 	fields *fields
 	// put is asked before fields are written, take before an item is popped,
@@ -61,8 +66,10 @@ type fields struct {
 	// progress is what who works on it writes, with the right worker.
 	worker   identity.Verb
 	progress []string
-	// ours nobody writes through this door.
-	ours []string
+	// ours nobody writes through this door; closed says that neither does
+	// anybody any other: a definition is all there is.
+	ours   []string
+	closed bool
 }
 
 // Reasons.
@@ -72,6 +79,7 @@ const (
 	oursAlone = "keys that begin with ramet: are written by the node alone"
 	byGrant   = "a context's record is changed by `ramet context grant`, `revoke` and `update`"
 	byActor   = "actors are made and changed by `ramet actor`"
+	bySagas   = "what belongs to sagas is written by the node alone"
 	bySender  = "the node itself moves messages there"
 	byNode    = "database 0 is written by the node alone; see `ramet actor`, `ramet context` and `ramet duty`"
 	keptLong  = "how long it is kept is the node's to decide: see retention in the config file"
@@ -114,18 +122,34 @@ var contextRows = []row{
 	lists(row{prefix: "msg_in", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
 	fixed(row{prefix: "msg_out_coordinator", exact: true}, may(identity.Read), bySender),
 	lists(row{prefix: "rhai_tasks:", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	hashes(row{prefix: "rhai_task_details:", fields: &taskFields}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "rhai_task_details:", fields: &taskFields, put: putTask}, may(identity.Read), right{}, may(identity.Delete)),
 	{prefix: "rhai_reply:", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
 		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
+	fixed(row{prefix: "ramet:inbox:", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
 	fixed(row{prefix: "ramet:"}, may(identity.ReadEnv), oursAlone),
+	fixed(row{prefix: "saga:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "checkpoint:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "outbox:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "outbox_index:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "schedule:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "dedupe:"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "deadletter:"}, may(identity.Read), bySagas),
 	{prefix: "", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write), pops: may(identity.Write),
 		prunes: may(identity.Write), deletes: may(identity.Write), expires: may(identity.Write)}},
 }
 
 // nodeRows are those of database 0.
 var nodeRows = []row{
-	fixed(row{prefix: "actor:"}, may(identity.Administrate), byActor), // one's own is for everybody: see client.mayRead
+	fixed(row{prefix: "actor:", own: layout.Actor, ownRead: may(identity.Know)}, may(identity.Administrate), byActor),
 	fixed(row{prefix: ""}, may(identity.Administrate), byNode),
+}
+
+// right is what a class needs on a key of the row, for an actor.
+func (r *row) right(cl class, key string, who domain.ActorID) right {
+	if cl == reads && r.own != nil && r.own(who) == key {
+		return r.ownRead
+	}
+	return r.rights[cl]
 }
 
 func (r *row) fits(key string) bool {
@@ -177,7 +201,7 @@ var flowFields = fields{
 	maker:      identity.Create,
 	definition: []string{"id", "caller_id", "context_id", "jobs", "env_vars", "result", "created_at", "updated_at", "status", "on_error"},
 	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms", "finished_ms",
-		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends"},
+		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends", "message"},
 }
 
 // Its definition is everything that is signed, and the signature: who has its
@@ -185,9 +209,10 @@ var flowFields = fields{
 var messageFields = fields{
 	maker: identity.Finish,
 	definition: []string{"id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job",
-		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "flow", "src_context", "pubkey",
+		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "reply_digest", "flow", "src_context", "pubkey",
 		"expires_at", "alg", "signature"},
-	ours: []string{"error", "stage", "node", "origin", "answer", "receipt", "pushes", "sent_ms", "acked_ms", "ended_ms"},
+	ours:   []string{"error", "stage", "node", "origin", "answer", "receipt", "pushes", "sent_ms", "acked_ms", "ended_ms"},
+	closed: true, // what is noted on it on its way is the supervisor's
 }
 
 var runnerFields = fields{
@@ -197,8 +222,9 @@ var runnerFields = fields{
 }
 
 var taskFields = fields{
-	maker:    identity.Create,
-	worker:   identity.Finish,
-	progress: []string{"status", "output", "error", "error_msg", "result", "updated_at", "updatedAt", "started_at", "finished_at"},
-	ours:     []string{"losses", "circle"},
+	maker:      identity.Create,
+	definition: []string{"script", "client_rpc_id", "created_at", "reply_to_queue", "reply_queue_name", "reply_to", "caller_id"},
+	worker:     identity.Finish,
+	progress:   []string{"status", "output", "error", "error_msg", "result", "updated_at", "updatedAt", "started_at", "finished_at"},
+	ours:       []string{"losses", "circle"},
 }

@@ -33,6 +33,14 @@ ramet:finished           A    -     -    -   -     -      -
 ramet:limits             A    -     -    -   -     -      -
 ramet:flow:5             A    -     -    -   -     -      -
 ramet:string             A    -     -    -   -     -      -
+ramet:inbox:50           A    -     -    -   -     -      -
+saga:7:order:1           R    -     -    -   -     -      -
+checkpoint:7:order       R    -     -    -   -     -      -
+outbox:7:effect:1        R    -     -    -   -     -      -
+outbox_index:7           R    -     -    -   -     -      -
+schedule:7:order:1:5     R    -     -    -   -     -      -
+dedupe:7:order:1         R    -     -    -   -     -      -
+deadletter:7:effect:1    R    -     -    -   -     -      -
 anything                 R    E     E    E   E     E      E
 jobs                     R    E     E    E   E     E      E
 msg_in_my_own            R    E     E    E   E     E      E
@@ -45,7 +53,7 @@ var roles = []struct {
 }{{"R", reader}, {"E", executor}, {"A", admin}}
 
 // hashKeys hold hashes, the others lists.
-var hashKeys = []string{"job:", "flow:", "message:", "runner:", "context:", "actor:", "rhai_task_details:", "ramet:limits", "ramet:flow:", "ramet:string"}
+var hashKeys = []string{"job:", "flow:", "message:", "runner:", "context:", "actor:", "rhai_task_details:", "ramet:limits", "ramet:flow:", "ramet:string", "saga:"}
 
 func isHash(key string) bool {
 	for _, p := range hashKeys {
@@ -63,6 +71,8 @@ func samples(class, key string) [][]string {
 		return [][]string{{"HGETALL", key}, {"HGET", key, "x"}, {"TYPE", key}, {"EXISTS", key}, {"TTL", key}, {"HKEYS", key}, {"HSCAN", key, "0"}, {"WATCH", key}}
 	case class == "read":
 		return [][]string{{"LRANGE", key, "0", "-1"}, {"LLEN", key}, {"LINDEX", key, "0"}, {"TYPE", key}}
+	case class == "write" && strings.HasPrefix(key, "message:"):
+		return [][]string{{"HSET", key, "message", "1"}, {"HSETNX", key, "message", "1"}, {"HINCRBY", key, "timeout", "1"}, {"HDEL", key, "message"}}
 	case class == "write" && isHash(key):
 		return [][]string{{"HSET", key, "note", "1"}, {"HSETNX", key, "note", "1"}, {"HINCRBY", key, "count", "1"}, {"HDEL", key, "note"}}
 	case class == "write":
@@ -157,12 +167,22 @@ func TestTheOperatorReadsTheNodesOwnDatabase(t *testing.T) {
 	c.want("[1 7]", "SMEMBERS", "contexts")
 	c.want("10", "HGET", "actor:10", "id")
 	for _, cmd := range []string{"HSET actor:10 pubkey x", "SADD contexts 9", "DEL actor:10", "SET x y", "LPUSH x y", "EXPIRE contexts 1", "DEL contexts"} {
-		c.refused("NOPERM", strings.Fields(cmd)...)
+		key := strings.Fields(cmd)[1]
+		c.refused("NOPERM "+key+": ", strings.Fields(cmd)...)
 	}
 	// It is no admin of the context that others made.
 	c.refused("NOPERM", "SELECT", "7")
 	c.want("OK", "SELECT", "1")
 	c.want("1", "LPUSH", "queue:v", "job:1:1")
+}
+
+func TestAnInboxIsReadByItsActor(t *testing.T) {
+	r := newRig(t)
+	r.place("ramet:inbox:30")
+	r.as(reader).want("[a]", "LRANGE", "ramet:inbox:30", "0", "-1")
+	r.as(reader).want("[ramet:inbox:30]", "KEYS", "ramet:*")
+	r.as(executor).refused("NOPERM", "LRANGE", "ramet:inbox:30", "0", "-1")
+	r.as(reader).refused("NOPERM", "LPOP", "ramet:inbox:30")
 }
 
 func TestListsOfKeysHideWhatMayNotBeRead(t *testing.T) {
@@ -182,10 +202,10 @@ job:10:5 A id=5 caller_id=10 context_id=7 script=x script_type=v timeout=1 retri
 job:10:5 E status=started result={} error=x exit_code=1 updated_at=1
 job:10:5 - reason=x attempt=1 lease_owner=x lease_queue=x losses=1 failures=1 retried=1 runner_id=1 cancel=1 waits=1 unmet=[] followers=1 log_bytes=1 queued_ms=1 started_ms=1 finished_ms=1 next_retry_ms=1 parked=x flow_id=1 step=x shard=x pack=x needs={} stepped=true flow_env=true origin=x message=x routine=x taken_by=1 ramet:string=x
 flow:5 A id=5 caller_id=10 context_id=7 jobs=[] env_vars={} result={} created_at=1 updated_at=1 status=dispatched on_error=continue mine=1
-flow:5 - reason=x error=x blueprint=x version=1 hash=x trigger=x priority=1 params={} paused=true cancel=1 schedule=x started_ms=1 finished_ms=1 after_ms=1 duration=1 retention=1 stepped=true retried=1 progress=1 stale_ends=1 lease_owner=x
+flow:5 - reason=x error=x blueprint=x version=1 hash=x trigger=x priority=1 params={} paused=true cancel=1 schedule=x started_ms=1 finished_ms=1 after_ms=1 duration=1 retention=1 stepped=true retried=1 progress=1 stale_ends=1 message=x lease_owner=x
 message:10:5 A id=5 caller_id=10 context_id=7 message=x message_type=chat message_format_type=md timeout=1 timeout_ack=1 timeout_result=1 job=[] logs=[] created_at=1 updated_at=1 status=dispatched dst_context=1 dst_actor=1 dst_pubkey=x dst_node=x topic=x reply_to=x flow={} src_context=1 pubkey=x expires_at=1 alg=x signature=x
 message:20:5 E message=x status=dispatched signature=x
-message:10:5 - error=x stage=x node=x origin=x answer=x receipt=x pushes=1 sent_ms=1 acked_ms=1 ended_ms=1 lease_owner=x
+message:10:5 - mine=1 made=x taken=1 open=1 for=1 told=1 error=x stage=x node=x origin=x answer=x receipt=x pushes=1 sent_ms=1 acked_ms=1 ended_ms=1 lease_owner=x
 runner:5 A id=5 pubkey=x address=x topic=x local=true created_at=1 updated_at=1
 runner:5 - node=x serves=[] labels={} off=[] circles=[] seen_ms=1 attempt=1
 rhai_task_details:x A script=x client_rpc_id=x reply_to_queue=x created_at=1

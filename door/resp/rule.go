@@ -95,7 +95,9 @@ func putJob(x *call, c *change) error {
 		if err := x.own(c.l.key, key.Caller); err != nil {
 			return err
 		}
-	} else if c.l.record.read < 0 && !c.maker {
+	} else if there, err := x.s.recordThere(c.l); err != nil {
+		return err
+	} else if !there {
 		return domain.Conflictf("%s does not exist; who makes a job writes its script and script_type first", c.l.key)
 	}
 	if err := x.free(c.l); err != nil {
@@ -228,6 +230,26 @@ func takeTask(x *call, list, item string) (keep bool, err error) {
 	}
 	x.s.pin(l, board.FieldOwner)
 	return true, nil
+}
+
+// putTask leaves alone what one of our workers holds, and has tasks written in
+// one's own name. Who does not say whose it is gives it to the worker.
+func putTask(x *call, c *change) error {
+	if caller, there := c.text("caller_id"); there && caller != strconv.FormatUint(uint64(x.c.actor), 10) && x.c.actor != domain.Operator {
+		return domain.Forbiddenf("%s: caller_id %.20q is not you: tasks are written in one's own name; write %d, or leave it out", c.l.key, caller, x.c.actor)
+	}
+	if err := x.s.load(c.l, board.FieldOwner, layout.TaskScript); err != nil {
+		return err
+	}
+	// A worker that holds a task without a script waits for it: some clients
+	// push the id first.
+	_, brings := c.text(layout.TaskScript)
+	if owner := c.l.get(board.FieldOwner); owner != "" && (c.l.get(layout.TaskScript) != "" || !brings) {
+		return domain.Conflictf("%s is held by %s under a lease, and is its to write", c.l.key, owner)
+	}
+	x.s.pin(c.l, board.FieldOwner)
+	x.s.pin(c.l, layout.TaskScript)
+	return nil
 }
 
 // putFlow keeps a flow readable, leaves alone what a keeper looks after, and

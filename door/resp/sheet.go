@@ -45,6 +45,7 @@ type sheet struct {
 	// free are leaves of sheets before, to be used again.
 	used, free []*leaf
 	batch      board.Batch
+	likely     int // how many operations it will have
 	bytes      int
 	// pushed are lists that have got items: somebody may wait for them.
 	pushed []string
@@ -70,9 +71,19 @@ func (s *sheet) reset(ctx context.Context) {
 		s.free = nil
 	}
 	s.used = s.used[:0]
-	// The old slices are the board's now; this one will be about as large.
-	s.batch = board.Batch{Space: s.batch.Space, Ops: make([]board.Op, 0, min(len(s.batch.Ops), sheetOps))}
+	// The old slices are the board's now; the next will be about as large.
+	if n := len(s.batch.Ops); n > 0 {
+		s.likely = min(n, sheetOps)
+	}
+	s.batch = board.Batch{Space: s.batch.Space}
 	s.ctx, s.now, s.strict, s.bytes, s.pushed, s.letters = ctx, time.Now(), false, 0, s.pushed[:0], nil
+}
+
+// room makes the first operation find as much room as all will need.
+func (s *sheet) room() {
+	if s.batch.Ops == nil {
+		s.batch.Ops = make([]board.Op, 0, max(s.likely, 1))
+	}
 }
 
 // What a sheet takes before it is committed. A command that goes over it is

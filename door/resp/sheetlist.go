@@ -107,6 +107,7 @@ func (s *sheet) push(l *leaf, left bool, items ...string) {
 		o.Items = append(o.Items, items...)
 		return
 	}
+	s.room()
 	s.batch.Ops = append(s.batch.Ops, board.Op{Kind: kind, Key: l.key, Items: items})
 }
 

@@ -161,6 +161,7 @@ func (s *sheet) put(l *leaf, fields ...board.Field) {
 		l.record.cells = append(l.record.cells, cell{f.Name, f.Value, true, true})
 	}
 	l.kind = board.KindRecord
+	s.room()
 	s.batch.Set(l.key, fields...)
 }
 

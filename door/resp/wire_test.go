@@ -112,6 +112,7 @@ func TestAuth(t *testing.T) {
 		{"a token", []string{"AUTH", good}, "OK"},
 		{"an actor and its token", []string{"AUTH", "10", good}, "OK"},
 		{"default and a token", []string{"AUTH", "default", good}, "OK"},
+		{"no name and a token", []string{"AUTH", "", good}, "OK"},
 		{"with HELLO", []string{"HELLO", "2", "AUTH", "10", good, "SETNAME", "me"}, "[server redis version 7.0.0 proto 2"},
 		{"with HELLO in RESP3", []string{"HELLO", "3", "AUTH", "default", good}, "[server redis version 7.0.0 proto 3"},
 		{"another actor's token", []string{"AUTH", "30", good}, "(error) WRONGPASS the token is not that of the actor who was named"},

@@ -48,7 +48,7 @@ var may = map[string][]string{
 	"cmd/ramet": nil, // wiring: everything
 	"bench":     nil, // measures everything
 
-	"api/apitest":             {"api", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "work"},
+	"api/apitest":             {"api", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "post", "work"},
 	"clockwork/timetable":     {},
 	"board/boardtest":         {"board", "board/memboard"},
 	"board/internal/sorted":   {},

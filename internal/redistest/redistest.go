@@ -84,12 +84,30 @@ func find(t testing.TB) string {
 			return bin
 		}
 	}
-	const missing = "neither redis-server nor valkey-server is installed: apt-get install redis-server"
-	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
+	missing(t, "neither redis-server nor valkey-server is installed: apt-get install redis-server")
 	return ""
+}
+
+// Python finds an interpreter that has the module redis. The test is skipped
+// where there is none.
+func Python(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import redis").Run() == nil {
+			return path
+		}
+	}
+	missing(t, "no python3 has the module redis: apt-get install python3-redis")
+	return ""
+}
+
+// missing skips a test, or fails it where everything has to be there.
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
 }
 
 func lines(conf []string) string {

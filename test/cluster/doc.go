@@ -1,4 +1,6 @@
 // Package cluster tests promises with real processes: nodes that are killed
 // with SIGKILL at any instant, under load, on the embedded board and on a real
-// Redis.
+// Redis; and two sites of the real binary that send each other messages over
+// NATS and Mycelium, while their nodes are killed and stopped and the links
+// between them are cut.
 package cluster

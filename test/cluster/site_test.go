@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/identity"
 )
 
@@ -77,7 +78,7 @@ func (s *site) serve() {
 	s.node = newDaemon(s.T, s.name, func() *exec.Cmd {
 		return exec.Command(bin, "serve", "--data", s.data, "--name", s.name, "--bus", s.bus, "--lease", siteLease.String(), "--grace", "5s", "--log-level", "warn")
 	})
-	if s.client, err = client.New(client.Config{Socket: socketOf(s.T, s.data)}); err != nil {
+	if s.client, err = client.New(client.Config{Socket: cli.SocketPath(s.data)}); err != nil {
 		s.Fatal(err)
 	}
 	s.awaken()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +167,7 @@ func run(t *testing.T, script, dir, redis string) string {
 	if redis != "" {
 		script = strings.ReplaceAll(script, "127.0.0.1:6379", redis)
 	}
+	script = strings.ReplaceAll(script, "127.0.0.1:7422", freePort(t))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
@@ -178,6 +180,17 @@ func run(t *testing.T, script, dir, redis string) string {
 		t.Fatalf("%v\n%s\n%s\nthe script was:\n%s", err, &out, &errs, script)
 	}
 	return out.String()
+}
+
+// freePort is an address where nothing listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
 }
 
 // passing are times and lengths of time.

@@ -9,7 +9,8 @@
 //	fails CODE ARGS...         must end with that exit code and say why in one line;
 //	                           1, rhai and blueprint may have more lines beside it
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
-//	                           $URL is where, and $NODE that with its name
+//	                           $URL is where, and $NODE that with its name; with --resp,
+//	                           $RESP is the URL of its Redis door for the operator
 //	serve NAME circle ARGS...  the same with ramet circle serve
 //	sites                      starts two organisations that know each other: alpha on
 //	                           A and beta on B, where alpha's operator is actor 2 and
@@ -20,6 +21,7 @@
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
 //	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches
 //	redis VAR SETTINGS...      starts a private Redis; its address is $VAR
+//	redispy VAR                finds a Python that knows Redis; $VAR is its path
 //	postgres VAR               starts a private PostgreSQL; its URL is $VAR
 //	postgres VAR kill|restart  ends it as a crash does, or starts it again
 //	fill FILE SIZE             makes a file of that many letters

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -74,6 +75,7 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 			ts.Setenv("URL", "http://"+m[2])
 			ts.Setenv("NODE", "http://"+m[2]+"#"+m[1])
 		}
+		r.openResp(ts, n)
 		if m := linking.FindStringSubmatch(n.text()); m != nil {
 			ts.Setenv("LEAF", m[1])
 		}
@@ -82,6 +84,22 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 	case <-time.After(patience):
 		ts.Fatalf("node %s did not start within %v\n%s", name, patience, n.text())
 	}
+}
+
+// answering finds where a node answers clients of Redis, its name and its data.
+var answering = regexp.MustCompile(`msg="node started" node=(\S+) data=(\S+) .* resp=([0-9.:]+)`)
+
+// openResp sets $RESP to the URL by which the operator is let in there.
+func (r *rig) openResp(ts *testscript.TestScript, n *node) {
+	m := answering.FindStringSubmatch(n.text())
+	if m == nil {
+		return
+	}
+	got := run(ts, []string{"token", "--key", filepath.Join(m[2], "operator.key"), "--audience", m[1]})
+	if got.code != 0 {
+		ts.Fatalf("token: %s", got.err)
+	}
+	ts.Setenv("RESP", "redis://:"+strings.TrimSpace(got.out)+"@"+m[3])
 }
 
 // node finds a node and forgets it: its name is free again.

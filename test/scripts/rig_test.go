@@ -130,6 +130,10 @@ func (r *rig) waitFor(ts *testscript.TestScript, args []string) {
 	}
 }
 
+func (r *rig) redisPy(ts *testscript.TestScript, args []string) {
+	ts.Setenv(args[0], redistest.Python(r.t))
+}
+
 func (r *rig) redis(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[0], redistest.Start(r.t, args[1:]...).Addr())
 }

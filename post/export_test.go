@@ -1,0 +1,28 @@
+package post
+
+import "github.com/ramet-run/ramet/domain"
+
+// What travels, for tests that forge it.
+type (
+	Parcel  = parcel
+	Receipt = receipt
+	Note    = note
+)
+
+var (
+	Seal       = seal
+	Unseal     = unseal
+	ParcelMark = parcelMark
+)
+
+// MaxParcelItems bounds what one parcel brings.
+const MaxParcelItems = maxParcelItems
+
+// ReadLetter reads a letter of a parcel from a node.
+func ReadLetter(text []byte, from string) (*domain.Message, error) {
+	i, err := readLetter(text, from)
+	if err != nil {
+		return nil, err
+	}
+	return i.m, nil
+}

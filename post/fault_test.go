@@ -1,0 +1,318 @@
+package post_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/bus/membus"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/work"
+)
+
+// This file has what the simulation found, each for itself.
+
+// snare is a board of which one commit, the first that matches, is not made or
+// has something happen after it.
+type snare struct {
+	board.Board
+	mu    sync.Mutex
+	match func(board.Op) bool
+	after func() // nil: it is not made
+}
+
+func newSnare() *snare {
+	s := &snare{}
+	s.Board = faultboard.New(memboard.Open(), faultboard.Config{
+		Before: func(_ context.Context, c faultboard.Call) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.after != nil || !s.hit(c) {
+				return nil
+			}
+			s.match = nil
+			return domain.Unavailablef("snared")
+		},
+		After: func(_ context.Context, c faultboard.Call) error {
+			s.mu.Lock()
+			after, hit := s.after, s.hit(c)
+			if hit {
+				s.match = nil
+			}
+			s.mu.Unlock()
+			if hit && after != nil {
+				after()
+			}
+			return nil
+		},
+	})
+	return s
+}
+
+func (s *snare) hit(c faultboard.Call) bool {
+	return s.match != nil && c.Batch != nil && slices.ContainsFunc(c.Batch.Ops, s.match)
+}
+
+// set lays the snare.
+func (s *snare) set(match func(board.Op) bool, after func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.match, s.after = match, after
+}
+
+func (s *snare) sprung() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.match == nil
+}
+
+// setsField matches a write of a field on records of a kind.
+func setsField(prefix, name string) func(board.Op) bool {
+	return func(op board.Op) bool {
+		return op.Kind == board.OpSet && strings.HasPrefix(op.Key, prefix) && slices.ContainsFunc(op.Fields, func(f board.Field) bool { return f.Name == name })
+	}
+}
+
+// snared runs a test of two sites, alpha on a board with a snare.
+func snared(t *testing.T, test func(t *testing.T, snare *snare, a, b *site)) {
+	synctest.Test(t, func(t *testing.T) {
+		net, s := membus.New(membus.Config{}), newSnare()
+		a, b := newSiteOn(t, "alpha", s, net.Join("alpha")), newSite(t, "beta", net.Join("beta"))
+		meet(a, b)
+		a.start("a/1")
+		b.start("b/1")
+		defer func() { a.stop(); b.stop() }()
+		test(t, s, a, b)
+	})
+}
+
+func TestTwoMessagesWithTheSameJobsAreBothAnswered(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		var sent []*domain.Message
+		for _, from := range []domain.TenantID{home, annex} {
+			m := jobTo(b, "sleep 1s\nset x 1")
+			m.CallerID, m.Job[0].ID = a.op, 5
+			_, err := a.post.Send(t.Context(), from, &m)
+			a.must(err)
+			sent = append(sent, &m)
+		}
+		for _, m := range sent {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			done, err := a.post.Wait(ctx, m.SrcContext, m.Key())
+			a.must(err)
+			if done.Status != domain.MessageProcessed {
+				t.Errorf("%+v", done)
+			}
+		}
+		if len(b.lines.runs) != 2 {
+			t.Errorf("%d jobs ran, want one of each message", len(b.lines.runs))
+		}
+	})
+}
+
+func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, b *site) {
+		snare.set(setsField(layout.MessagePrefix, layout.MessageSentMs), nil) // the bus has it by then
+		key := domain.MessageKey{Caller: a.op, ID: 101}
+		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
+			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`)
+		a.push(layout.MsgOut, key.String())
+		done := a.wait(&domain.Message{CallerID: a.op, ID: 101})
+		if done.Status != domain.MessageProcessed || !snare.sprung() {
+			t.Fatalf("got %+v", done)
+		}
+		if b.counts.received != 1 || len(b.lines.runs) != 1 {
+			t.Errorf("it was received %d times, and %d jobs ran", b.counts.received, len(b.lines.runs))
+		}
+	})
+}
+
+func TestAForeignMessageWaitsForANodeThatCanSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := membus.New(membus.Config{})
+		a, b := newSite(t, "alpha", net.Join("alpha")), newSite(t, "beta", net.Join("beta"))
+		meet(a, b)
+		b.start("b/1")
+		keyless := newSiteOn(t, "alpha2", a.board, net.Join("alpha2"))
+		keyless.start("a2/1")
+		key := domain.MessageKey{Caller: a.op, ID: 101}
+		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
+			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`)
+		a.push(layout.MsgOut, key.String())
+		time.Sleep(time.Minute)
+		keyless.stop()
+		a.start("a/1")
+		if done := a.wait(&domain.Message{CallerID: a.op, ID: 101}); done.Status != domain.MessageProcessed {
+			t.Errorf("got %+v", done)
+		}
+		// Where no node can, it ends.
+		a.stop()
+		keyless.start("a2/2")
+		a.write("message:1:102", "id", "102", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "x", "dst_context", "7", "dst_node", b.post.Node(), "dst_pubkey", b.opKey.Pubkey())
+		a.push(layout.MsgOut, "message:1:102")
+		if done := a.wait(&domain.Message{CallerID: a.op, ID: 102}); done.Status != domain.MessageError || !strings.Contains(done.Error, "cannot sign") {
+			t.Errorf("got %+v", done)
+		}
+		keyless.stop()
+		b.stop()
+	})
+}
+
+// The time-out of a message and its result come at the same instant: it ends by
+// one of the two, and its job with it.
+func TestAMessageEndsOneWay(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, b *site) {
+		m := jobTo(b, "sleep 30s\nset x 1")
+		m.TimeoutResult = 20
+		sent := a.send(m)
+		snare.set(setsField("", layout.JobErrorText), func() { // the first step of the end by time-out
+			time.Sleep(time.Minute) // the result comes meanwhile
+		})
+		done := a.wait(sent)
+		time.Sleep(5 * time.Minute)
+		j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: sent.Job[0].ID})
+		a.must(err)
+		done, err = a.post.Show(t.Context(), home, done.Key())
+		a.must(err)
+		if !snare.sprung() || (done.Status == domain.MessageProcessed) != (j.Status == domain.JobFinished) {
+			t.Errorf("the message is %s (%s), its job %s (%s, %s)", done.Status, done.Error, j.Status, j.Reason, j.Error)
+		}
+	})
+}
+
+// Between the end of a message and that of its jobs its node dies.
+func TestTheJobsOfAnEndedMessageEndTooAfterACrash(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, b *site) {
+		snare.set(setsField(layout.JobPrefix, layout.JobFinishedMs), nil)
+		m := a.send(jobTo(b, "set x 1"))
+		done := a.wait(m) // which is when the job has ended as well
+		j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: m.Job[0].ID})
+		a.must(err)
+		if done.Status != domain.MessageProcessed || j.Status != domain.JobFinished || j.Result["x"] != "1" || !snare.sprung() {
+			t.Errorf("the message is %s, its job %s %v", done.Status, j.Status, j.Result)
+		}
+	})
+}
+
+func TestAResultIsFiledThoughItsNodeCrashes(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, b *site) {
+		snare.set(func(op board.Op) bool { return op.Key == layout.Inbox(a.op) }, nil)
+		a.wait(a.send(jobTo(b, "set x 1")))
+		time.Sleep(5 * time.Minute)
+		inbox, err := a.post.Inbox(t.Context(), home, a.op, 0, 10)
+		a.must(err)
+		if len(inbox) != 1 || !snare.sprung() {
+			t.Errorf("got %+v", inbox)
+		}
+	})
+}
+
+func TestAJobThatCannotBeSentEndsThoughItsNodeCrashes(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, b *site) {
+		a.stop()
+		receipts, err := a.work.Submit(t.Context(), home, []*domain.Job{{CallerID: a.op, Script: "set x 1", ScriptType: "lines", At: "7@beta"}})
+		a.must(err)
+		a.must(receipts[0].Err)
+		a.must(a.post.RemovePeer(t.Context(), "beta"))
+		snare.set(setsField(layout.JobPrefix, layout.JobFinishedMs), nil)
+		a.start("a/2")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		j, err := a.work.Wait(ctx, home, receipts[0].Key)
+		a.must(err)
+		if j.Status != domain.JobError || j.Reason != domain.ReasonRefused || !snare.sprung() {
+			t.Errorf("got %+v", j)
+		}
+	})
+}
+
+func TestAResultWaitsForAPeerThatIsGoneForAWhile(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		m := a.send(jobTo(b, "sleep 10s\nset x 1"))
+		time.Sleep(5 * time.Second)
+		card, err := a.post.Card(t.Context(), a.name)
+		a.must(err)
+		b.must(b.post.RemovePeer(t.Context(), "alpha"))
+		time.Sleep(time.Minute)
+		_, err = b.post.AddPeer(t.Context(), card)
+		b.must(err)
+		if done := a.wait(m); done.Status != domain.MessageProcessed {
+			t.Errorf("got %+v", done)
+		}
+	})
+}
+
+// What is said of a board that hardly answers is not that its messages are stuck.
+func TestAnAuditThatCannotReadRepairsNothing(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		m := a.send(jobTo(b, "sleep 10m\nset x 1"))
+		time.Sleep(5 * time.Minute)
+		bad := faultboard.New(b.board, faultboard.Config{Seed: 1, Refuse: 0.2})
+		registry, w := identity.NewRegistry(bad), work.New(bad, work.Config{})
+		e := post.New(bad, post.Config{Keys: b.keys, Registry: registry, Access: identity.NewAccess(registry, nil), Work: w, Flows: flow.New(bad, w, flow.Config{})})
+		looked := 0
+		for range 100 {
+			found, err := e.Audit(t.Context(), annex, 0)
+			if err == nil {
+				looked += found.Looked
+			}
+			if len(found.Repaired) > 0 {
+				t.Fatalf("found %+v", found)
+			}
+		}
+		if looked == 0 {
+			t.Error("no audit came to its end")
+		}
+		a.wait(m)
+	})
+}
+
+// Log lines that overtake each other stand in their order in the end, and those
+// that got lost come with the result.
+func TestLogLinesThatOvertakeEachOtherStandInTheirOrder(t *testing.T) {
+	onWire(t, func(w *wire) {
+		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageJob, DstContext: annex, DstNode: w.a.post.Node(), Job: domain.List[domain.Job]{{Script: "x", ScriptType: "lines"}}}
+		_, err := w.b.post.Send(t.Context(), home, &m)
+		w.b.must(err)
+		time.Sleep(10 * time.Second)
+		key, digest, id := m.Key().String(), identity.Digest(&m), m.Job[0].ID
+		line := func(n int, text string) domain.Log {
+			return domain.Log{Job: id, N: n, AtMs: int64(100 - n), Line: text}
+		}
+		note := func(lines ...domain.Log) {
+			w.send(w.parcel(w.a.keys.Node, post.Parcel{Notes: []post.Note{{Context: home, Key: key, Digest: digest, Lines: lines}}}))
+		}
+		w.send(w.parcel(w.a.keys.Node, post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageAcknowledged}}}))
+		note(line(3, "three"), line(4, "four"))
+		note(line(1, "one"), line(2, "two"))
+		note(line(4, "four"), line(5, "five"))
+		result := w.letterOf(w.a.keys.Node, func(r *domain.Message) {
+			r.CallerID, r.MessageType, r.DstContext, r.ReplyTo, r.ReplyDigest = 3_000_000_001, domain.MessageResult, home, key, digest
+			r.Job = domain.List[domain.Job]{{ID: id, Status: domain.JobFinished}}
+			r.Logs = domain.List[domain.Log]{line(1, "one"), line(2, "two"), line(3, "three"), line(4, "four"), line(5, "five"), line(6, "six")}
+		})
+		w.send(w.brings(result))
+		done := w.b.wait(&m)
+		var lines []string
+		for _, l := range done.Logs {
+			lines = append(lines, l.Line)
+		}
+		if diff := cmp.Diff([]string{"one", "two", "three", "four", "five", "six"}, lines); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
