@@ -427,12 +427,12 @@ func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
 	if err := s.local.receive(ctx, letters); err != nil {
 		return err
 	}
-	var taken, refused parcel
+	var taken, refused []receipt
 	for _, i := range letters {
 		if r := i.receipt(); i.err == nil {
-			taken.Receipts = append(taken.Receipts, r)
+			taken = append(taken, r)
 		} else {
-			refused.Receipts = append(refused.Receipts, r)
+			refused = append(refused, r)
 		}
 	}
 	s.reply(ctx, in.From, taken, refused)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -695,6 +694,3 @@ func (l *simLines) ran(in domain.TenantID, key domain.JobKey) int {
 
 // spaces of every simulated site that have messages.
 var simSpaces = []domain.TenantID{home, lab, annex}
-
-// names are the sorted names of some things, for texts.
-func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

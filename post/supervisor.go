@@ -34,15 +34,13 @@ type Supervisor struct {
 	*Engine
 	owner string
 
-	answers sync.WaitGroup // replies on their way
-	mu      sync.Mutex
-	replies map[string]int // how many of them there are, by node
+	replies replies
 }
 
 // Supervise returns a supervisor. owner is written on leases; it must differ
 // for each life of a process.
 func (e *Engine) Supervise(owner string) *Supervisor {
-	return &Supervisor{Engine: e, owner: owner, replies: map[string]int{}}
+	return &Supervisor{Engine: e, owner: owner, replies: replies{waiting: map[string]*pending{}}}
 }
 
 // Run sends and receives until ctx ends.
@@ -63,48 +61,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 	}
 	all.Wait()
-	s.answers.Wait()
+	s.replies.all.Wait()
 	return nil
-}
-
-// maxReplies bounds the replies that are on their way to one node.
-const maxReplies = 4
-
-// reply sends parcels back to where one came from, without waiting: a node that
-// does not answer holds nobody else up. What finds no room is left out, for the
-// other side asks again.
-func (s *Supervisor) reply(ctx context.Context, node string, parcels ...parcel) {
-	s.mu.Lock()
-	room := s.replies[node] < maxReplies
-	if room {
-		s.replies[node]++
-	}
-	s.mu.Unlock()
-	if !room {
-		return
-	}
-	s.answers.Go(func() {
-		defer func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.replies[node]--; s.replies[node] == 0 {
-				delete(s.replies, node)
-			}
-		}()
-		way, err := s.routeOf(ctx, node, 0)
-		if err != nil || way.local {
-			s.log.Warn("no receipts sent", "node", node, "err", err)
-			return
-		}
-		for _, p := range parcels {
-			if len(p.Receipts) == 0 {
-				continue
-			}
-			if err := s.push(ctx, way, p); err != nil {
-				s.log.Debug("receipts not sent; the letters come again", "node", node, "err", err)
-			}
-		}
-	})
 }
 
 // loop claims from queues, in order, and lets take deal with what came. What is

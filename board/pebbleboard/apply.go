@@ -23,6 +23,7 @@ func (c *committer) commit(b *board.Batch) error {
 }
 
 func (c *committer) applyAll(b *board.Batch) error {
+	c.near, c.nearList = chunk{}, 0
 	for i := range b.Guards {
 		if err := c.guard(i, &b.Guards[i]); err != nil {
 			return err

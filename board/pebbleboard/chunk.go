@@ -171,7 +171,7 @@ func (c *committer) walkBack(l *list, f func(n int64, item string) bool) error {
 	return err
 }
 
-// at returns the item with a number that the list has.
+// at returns the item with a number that the list has, for a guard.
 func (c *committer) at(l *list, n int64) (item string, err error) {
 	if n >= l.windowLeft {
 		return l.window.at(int(n - l.windowLeft)), nil
@@ -179,9 +179,14 @@ func (c *committer) at(l *list, n int64) (item string, err error) {
 	if n < l.diskLeft {
 		return l.added[l.diskLeft-1-n], nil
 	}
-	err = c.b.chunks(c.b.db, l.id, n, n+1, func(ch chunk) bool {
-		item = ch.items[n-ch.first]
-		return false
-	})
-	return item, err
+	if c.nearList != l.id || n < c.near.first || n >= c.near.first+int64(len(c.near.items)) {
+		err = c.b.chunks(c.b.db, l.id, n, n+1, func(ch chunk) bool {
+			c.near, c.nearList = ch, l.id
+			return false
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return c.near.items[n-c.near.first], nil
 }

@@ -35,6 +35,11 @@ type committer struct {
 	writes    []uint64 // group that wrote a key last, by hash
 	seed      maphash.Seed
 
+	// near is the chunk of list nearList that a guard of the batch has read last:
+	// guards on several items of a list are often on neighbours.
+	near     chunk
+	nearList uint64
+
 	batchNo    uint64 // counts board batches
 	saves      []saved
 	listSaves  []list

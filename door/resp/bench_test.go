@@ -2,12 +2,29 @@ package resp_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/pebbleboard"
 )
+
+func benchBoard(b *testing.B) board.Board {
+	if os.Getenv("BENCH_BOARD") != "pebble" {
+		return memboard.Open()
+	}
+	p, err := pebbleboard.Open(b.TempDir(), pebbleboard.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
 
 // BenchmarkDoor is the cost of a command on a memory board, sixteen at a time,
 // with that of the pipe and of the client that sends bytes made before.
+// BENCH_BOARD=pebble takes an embedded board.
 func BenchmarkDoor(b *testing.B) {
 	for _, tt := range []struct {
 		name string
@@ -26,7 +43,7 @@ func BenchmarkDoor(b *testing.B) {
 		{"GET", func(int) []string { return []string{"GET", "x"} }, false},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			r := newRig(b)
+			r := newRigOn(b, benchBoard(b))
 			c := r.as(admin)
 			const pipeline = 16
 			var batches []string

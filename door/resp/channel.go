@@ -63,11 +63,12 @@ type subscriber struct {
 	exact, patterns map[string]struct{}
 	held            int // of them, those that need the desk's watch
 
-	mu     sync.Mutex
-	three  bool
-	queue  []byte
-	signal chan struct{} // capacity 1: there is something
-	ended  chan struct{}
+	mu      sync.Mutex
+	three   bool
+	queue   []byte
+	counted int           // of it, by the door's memory
+	signal  chan struct{} // capacity 1: there is something
+	ended   chan struct{}
 }
 
 // maxBehind bounds in bytes what waits to be sent to one subscriber. One that
@@ -87,9 +88,10 @@ func (s *subscriber) offer(kind string, parts ...string) {
 		a.bulk(p)
 	}
 	s.queue = a.b
-	behind := len(s.queue) > maxBehind
+	behind := len(s.queue) > maxBehind || !s.hold(len(s.queue))
 	if behind {
 		s.queue = nil
+		s.hold(0)
 	}
 	s.mu.Unlock()
 	if behind {
@@ -100,6 +102,21 @@ func (s *subscriber) offer(kind string, parts ...string) {
 	case s.signal <- struct{}{}:
 	default: // it is awake already
 	}
+}
+
+// hold has the door's memory count n bytes of the queue.
+func (s *subscriber) hold(n int) bool {
+	if n <= smallBuffer {
+		n = 0
+	}
+	if n > s.counted && !s.c.door.memory.take(n-s.counted) {
+		return false
+	}
+	if n < s.counted {
+		s.c.door.memory.give(s.counted - n)
+	}
+	s.counted = n
+	return true
 }
 
 // send sends what is queued until the client goes.
@@ -113,6 +130,7 @@ func (s *subscriber) send() {
 		s.mu.Lock()
 		b := s.queue
 		s.queue = nil
+		s.hold(0)
 		s.mu.Unlock()
 		if s.c.write(b) != nil {
 			s.c.conn.Close()
@@ -210,6 +228,10 @@ func (h *hub) leave(s *subscriber) {
 	for name := range s.patterns {
 		s.drop(name, true)
 	}
+	s.mu.Lock()
+	s.queue = nil
+	s.hold(0)
+	s.mu.Unlock()
 	close(s.ended)
 }
 

@@ -2,8 +2,10 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -176,7 +178,7 @@ func (c *client) wakeUp() {
 
 // close gives back what the client holds.
 func (c *client) close() {
-	c.unwatch()
+	c.endMulti()
 	if c.sub != nil {
 		c.door.hub.leave(c.sub)
 	}
@@ -206,7 +208,7 @@ func (c *client) take(args []string) {
 	}
 	if spec.run == nil {
 		c.run()
-		if err := spec.conn(c, args); err != nil {
+		if err := c.safely(spec, args); err != nil {
 			c.fail(err)
 		}
 		return
@@ -218,6 +220,18 @@ func (c *client) take(args []string) {
 	if len(c.ask.cmds) >= stretchCommands || c.bytes >= stretchBytes {
 		c.run()
 	}
+}
+
+// safely does a command on the connection; one that panics ends the command and
+// not the node.
+func (c *client) safely(spec *command, args []string) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			c.door.log.Error("command broke down", "command", spec.name, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+			err = &breakdown{what}
+		}
+	}()
+	return spec.conn(c, args)
 }
 
 // admit refuses what is no command, or not for this client now.
@@ -278,20 +292,28 @@ func (c *client) run() (waited bool) {
 	} else {
 		c.desk.run(&c.ask)
 	}
-	for c.ask.stalled && !c.quit {
-		waited = true
-		c.linger(c.ask.cmds[c.ask.next])
-		if c.ask.next, c.ask.stalled = c.ask.next+1, false; c.ask.next < len(c.ask.cmds) && !c.quit {
+	for (c.ask.stalled || c.ask.paused) && !c.quit {
+		if c.ask.stalled {
+			waited = true
+			c.linger(c.ask.cmds[c.ask.next])
+			c.ask.next++
+		}
+		c.ask.stalled, c.ask.paused = false, false
+		c.send()
+		if c.ask.next < len(c.ask.cmds) && !c.quit {
 			c.desk.run(&c.ask)
 		}
 	}
 	c.clear()
-	if len(c.out.b) >= flushAt {
-		if c.flush() != nil {
-			c.quit = true
-		}
-	}
+	c.send()
 	return waited
+}
+
+// send sends the answers, if they are many.
+func (c *client) send() {
+	if len(c.out.b) >= flushAt && c.flush() != nil {
+		c.quit = true
+	}
 }
 
 // clear begins a new stretch.
@@ -323,8 +345,7 @@ func (c *client) read() {
 			c.out.b = c.out.b[:from]
 			c.fail(err)
 		}
-		if len(c.out.b) >= flushAt && c.flush() != nil {
-			c.quit = true
+		if c.send(); c.quit {
 			return
 		}
 	}

@@ -50,7 +50,7 @@ func quit(c *client, _ []string) error {
 // reset makes the connection as it was at first; over TCP it has to say again
 // who it is.
 func reset(c *client, _ []string) error {
-	c.multi, c.watch = nil, nil
+	c.endMulti()
 	if c.sub != nil {
 		c.door.hub.leave(c.sub)
 		c.sub = nil

@@ -50,8 +50,9 @@ type ask struct {
 	// unless are conditions without which an atomic ask is not done: WATCH.
 	unless func(*sheet) (changed bool, err error)
 	// stalled says that the next of the commands would wait, for there is
-	// nothing: the ask is done as far as that.
-	stalled bool
+	// nothing; paused that so much was answered that it should be sent first. The
+	// ask is done as far as that.
+	stalled, paused bool
 	// wait is set for a command that is to wait; waits says that it is in line.
 	wait  *waiter
 	waits bool
@@ -68,7 +69,7 @@ type ask struct {
 }
 
 func (a *ask) done() bool {
-	return (a.next >= a.steps() || a.stalled) && a.wake == nil && !a.wakeAll && a.forget == nil
+	return (a.next >= a.steps() || a.stalled || a.paused) && a.wake == nil && !a.wakeAll && a.forget == nil
 }
 
 // steps is how far next goes: a MULTI without commands is answered too.
@@ -185,7 +186,7 @@ type mark struct {
 // discard takes the answers back.
 func (w *wave) discard() {
 	for _, m := range slices.Backward(w.marks) {
-		m.a.next, m.a.looked, m.a.stalled = m.next, false, false
+		m.a.next, m.a.looked, m.a.stalled, m.a.paused = m.next, false, false, false
 		if m.a.out != nil {
 			m.a.out.b = m.a.out.b[:m.out]
 		}
@@ -290,7 +291,7 @@ func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
 	case a.atomic:
 		return d.composeAtomic(w, a)
 	}
-	for a.next < len(a.cmds) && !a.stalled {
+	for !a.done() {
 		if d.sheet.full() || w.units > 0 && alone {
 			return false
 		}
@@ -337,6 +338,7 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 		d.fail(a.out, err)
 	}
 	a.next++
+	a.paused = a.next < len(a.cmds) && len(a.out.b) >= flushAt
 	w.units++
 	return w.spoilt == nil && d.servePushed(w)
 }
@@ -381,6 +383,10 @@ func (d *desk) composeAtomic(w *wave, a *ask) bool {
 			return false
 		default:
 			d.fail(a.out, err)
+		}
+		if len(a.out.b)-from > maxAnswer && err == nil {
+			a.out.b = a.out.b[:at]
+			d.fail(a.out, errTooLarge)
 		}
 	}
 	if n := len(d.sheet.batch.Ops); n > 0 && n+len(d.sheet.batch.Guards) > board.MaxOps {

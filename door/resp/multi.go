@@ -25,7 +25,16 @@ var multiCommands = []command{
 type transaction struct {
 	cmds   []queued
 	bytes  int
+	held   int  // of the door's memory
 	broken bool // something was refused: EXEC does nothing
+}
+
+// endMulti forgets what was queued, and what is watched.
+func (c *client) endMulti() {
+	if c.multi != nil {
+		c.door.memory.give(c.multi.held)
+	}
+	c.multi, c.watch = nil, nil
 }
 
 func multi(c *client, _ []string) error {
@@ -47,10 +56,18 @@ func (t *transaction) queue(c *client, q queued) {
 	for _, a := range q.args {
 		t.bytes += len(a)
 	}
-	if len(t.cmds) >= maxQueued || t.bytes > maxQueuedBytes {
+	switch {
+	case len(t.cmds) >= maxQueued || t.bytes > maxQueuedBytes:
 		t.broken = true
 		c.fail(errBatch)
 		return
+	case t.bytes > smallBuffer+t.held:
+		if !c.door.memory.take(t.bytes - t.held) {
+			t.broken = true
+			c.fail(failure(errCrowded.Error()))
+			return
+		}
+		t.held = t.bytes
 	}
 	t.cmds = append(t.cmds, q)
 	c.out.status("QUEUED")
@@ -60,8 +77,7 @@ func discard(c *client, _ []string) error {
 	if c.multi == nil {
 		return failure("ERR DISCARD without MULTI")
 	}
-	c.multi = nil
-	c.unwatch()
+	c.endMulti()
 	c.out.ok()
 	return nil
 }
@@ -71,7 +87,7 @@ func exec(c *client, _ []string) error {
 	if t == nil {
 		return errNoMulti
 	}
-	c.multi, c.watch = nil, nil
+	c.endMulti()
 	switch {
 	case t.broken:
 		return errAborted
@@ -130,12 +146,10 @@ func watchKeys(c *client, args []string) error {
 }
 
 func unwatch(c *client, _ []string) error {
-	c.unwatch()
+	c.watch = nil
 	c.out.ok()
 	return nil
 }
-
-func (c *client) unwatch() { c.watch = nil }
 
 // changed reports whether a key is not as it was seen. On a strict sheet what it
 // reads is guarded, so that a change after this look fails the commit.

@@ -113,7 +113,7 @@ func fixed(r row, read right, why string) row {
 var contextRows = []row{
 	hashes(row{prefix: "job:", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
 	hashes(row{prefix: "flow:", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "message:", fields: &messageFields, put: putMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "message:", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
 	hashes(row{prefix: "runner:", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
 	fixed(row{prefix: "context:"}, may(identity.Read), byGrant),
 	fixed(row{prefix: "actor:"}, may(identity.Read), byActor),
@@ -122,7 +122,7 @@ var contextRows = []row{
 	lists(row{prefix: "msg_in", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
 	fixed(row{prefix: "msg_out_coordinator", exact: true}, may(identity.Read), bySender),
 	lists(row{prefix: "rhai_tasks:", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	hashes(row{prefix: "rhai_task_details:", fields: &taskFields, put: putTask}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "rhai_task_details:", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{}, may(identity.Delete)),
 	{prefix: "rhai_reply:", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
 		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
 	fixed(row{prefix: "ramet:inbox:", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),

@@ -193,7 +193,9 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	x.s.pin(l, pinned(l))
 	x.s.put(l, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(x.s.now.UnixMilli(), 10)},
 		board.Field{Name: layout.JobTakenBy, Value: strconv.FormatUint(uint64(x.c.actor), 10)})
-	x.s.batch.Live(item, x.s.now)
+	if l.get(layout.JobQueuedMs) == "" { // the engine has not seen it yet
+		x.s.batch.Live(item, x.s.now)
+	}
 	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
 	return true, nil
 }
@@ -345,6 +347,25 @@ func putMessage(x *call, c *change) error {
 	x.s.pin(c.l, layout.MessageOrigin)
 	x.s.pin(c.l, layout.MessageSentMs)
 	return nil
+}
+
+// dropMessage leaves those alone that are on their way.
+func dropMessage(x *call, l *leaf) error {
+	if err := x.s.load(l, layout.MessageStatus, layout.MessageOrigin, layout.MessagePushes, layout.MessageSentMs); err != nil {
+		return err
+	}
+	begun := l.get(layout.MessageOrigin)+l.get(layout.MessagePushes)+l.get(layout.MessageSentMs) != "" || domain.MessageStatus(l.get(layout.MessageStatus)) == domain.MessageAcknowledged
+	if begun && !domain.MessageStatus(l.get(layout.MessageStatus)).Final() {
+		return domain.Conflictf("%s is on its way; it can be deleted when it has ended", l.key)
+	}
+	x.s.pin(l, layout.MessageStatus)
+	x.s.pin(l, layout.MessageSentMs)
+	return nil
+}
+
+// dropTask leaves those alone that one of our workers holds.
+func dropTask(x *call, l *leaf) error {
+	return putTask(x, &change{l: l})
 }
 
 // environment hides the values of environment variables.

@@ -53,7 +53,7 @@ func clientCommand(c *client, args []string) error {
 	case sub == "INFO" && len(args) == 2:
 		a.text(c.describe() + "\n")
 	case sub == "LIST":
-		a.text(c.door.describe(c))
+		a.text(c.describe() + "\n") // its own alone: who else is here is no concern of its
 	case (sub == "NO-EVICT" || sub == "NO-TOUCH") && len(args) == 3:
 		a.ok()
 	case sub == "REPLY" && len(args) == 3 && is(args[2], "on"):
@@ -68,14 +68,11 @@ func clientCommand(c *client, args []string) error {
 	return nil
 }
 
-// describe is a line of CLIENT LIST, of what does not change while others look.
+// describe is the client's line of CLIENT LIST.
 func (c *client) describe() string {
 	return fmt.Sprintf("id=%d addr=%s name=%s age=%d db=%d user=%d resp=%d cmd=%s",
 		c.id, c.conn.RemoteAddr(), c.name, int(time.Since(c.since).Seconds()), c.space, c.actor, map[bool]int{false: 2, true: 3}[c.out.three], c.last)
 }
-
-// describe lists the connections of the client's actor.
-func (d *Door) describe(c *client) string { return c.describe() + "\n" }
 
 func commandCommand(c *client, args []string) error {
 	names := slices.Sorted(maps.Keys(commands))
@@ -150,10 +147,9 @@ func config(c *client, args []string) error {
 	if !is(args[1], "get") || len(args) < 3 {
 		return failure("ERR CONFIG " + clip(strings.ToUpper(args[1]), 64) + " is not done here: a node is set up by its flags and its config file")
 	}
-	durable := map[board.Durability]string{board.DurableDisk: "yes", board.DurableQuorum: "yes", board.DurableProcess: "yes"}[c.door.cfg.Board.Durability()]
-	settings := map[string]string{"save": "", "appendonly": "no", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.MaxClients), "maxmemory": "0"}
-	if durable != "" {
-		settings["appendonly"] = durable
+	settings := map[string]string{"save": "", "appendonly": "yes", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.MaxClients), "maxmemory": "0"}
+	if c.door.cfg.Board.Durability() == board.DurableMemory {
+		settings["appendonly"] = "no"
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -363,6 +363,33 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
+func TestLargeAnswersToAPipelineThatWrites(t *testing.T) {
+	r := newRig(t)
+	c := r.as(admin)
+	item := strings.Repeat("x", 100<<10)
+	go c.raw(encode("RPUSH", "l", item, item, item))
+	c.read()
+	var cmds [][]string
+	for i := range 200 {
+		cmds = append(cmds, []string{"SET", "n", fmt.Sprint(i)}, []string{"LRANGE", "l", "0", "-1"}, []string{"BLPOP", "nope", "0.001"}, []string{"GET", "n"})
+	}
+	for i, got := range c.pipeline(cmds) {
+		list, _ := got.([]any)
+		switch want := fmt.Sprint(i / 4); {
+		case i%4 == 1 && (len(list) != 3 || list[2] != item), i%4 == 3 && got != want, i%4 == 2 && got != null{}:
+			t.Fatalf("answer %d: got %s", i, clip(show(got)))
+		}
+	}
+	c.want("OK", "MULTI")
+	for range 120 {
+		c.want("QUEUED", "LRANGE", "l", "0", "-1")
+	}
+	got := c.do("EXEC").([]any)
+	if first, last := got[0], got[119]; len(first.([]any)) != 3 || !strings.HasPrefix(show(last), "(error) ERR the answer is too large") {
+		t.Errorf("EXEC of 36 MB: got %s … %s", clip(show(first)), clip(show(last)))
+	}
+}
+
 func TestResp3(t *testing.T) {
 	r := newRig(t)
 	c := r.as(admin)
