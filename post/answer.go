@@ -168,6 +168,8 @@ func (s *Supervisor) jobResults(ctx context.Context, m *domain.Message, made []l
 				j.Error = "it was removed before its result was sent"
 			case err != nil:
 				return err
+			case !ours.Final(): // it ended, and was started again since we looked
+				return domain.Conflictf("job %q has not ended", ours.Key())
 			default:
 				j.Status, j.Reason, j.Error, j.Result, j.ExitCode = ours.Status, ours.Reason, ours.Error, ours.Result, ours.ExitCode
 				j.Attempt, j.StartedMs, j.FinishedMs, j.ScriptType = ours.Attempt, ours.StartedMs, ours.FinishedMs, ours.ScriptType

@@ -26,6 +26,7 @@ const (
 	causeNode      = "wrong_node"
 	causeRight     = "no_right"
 	causeFull      = "inbox_full"
+	causeLate      = "late_answer"
 	causeReplayed  = "replayed" // not refused, but counted: it is there already
 	causeOther     = "other"
 )
@@ -120,7 +121,7 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	} else if err != nil {
 		return err
 	}
-	if r.cause == causeRight || r.cause == causeFull {
+	if r.cause == causeRight || r.cause == causeFull || r.cause == causeLate {
 		seen := layout.Seen(i.digest)
 		b := board.Batch{Space: i.space}
 		b.Absent(seen).Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
@@ -279,7 +280,7 @@ func (f *inflow) answers(ctx context.Context, i *incoming, d directory) error {
 		return refuse(causeForged, nobodyWaits(i.m))
 	}
 	if asked.Final() {
-		return refuse(causeOther, nobodyWaits(i.m))
+		return refuse(causeLate, nobodyWaits(i.m))
 	}
 	return nil
 }
