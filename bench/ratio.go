@@ -54,6 +54,12 @@ var ratios = []ratio{
 		cost{"circles", "redis-everysec", 20_000, "cpu_us_per_script"}, cost{"circles", "redis-everysec", 20_000, "hand_cpu_us_per_script"}},
 	{"Python job in the pool / python3 started for each",
 		cost{"python", "pebble", 1_000, "pool_cpu_us_per_job"}, cost{"python", "pebble", 1_000, "plain_cpu_us_per_job"}},
+	{"LPUSH in pipelines at the Redis door / at Redis",
+		cost{"resp", "mem", 50_000, "lpush_p16_cpu_us"}, cost{"resp", "mem", 50_000, "lpush_p16_redis_cpu_us"}},
+	{"HSET in pipelines at the Redis door / at Redis",
+		cost{"resp", "mem", 50_000, "hset_p16_cpu_us"}, cost{"resp", "mem", 50_000, "hset_p16_redis_cpu_us"}},
+	{"BRPOP at the Redis door / at Redis",
+		cost{"resp", "mem", 50_000, "brpop_cpu_us"}, cost{"resp", "mem", 50_000, "brpop_redis_cpu_us"}},
 }
 
 // least has the least that each cost has been found at.

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -25,20 +24,19 @@ import (
 type respShape struct {
 	name     string
 	pipeline int
-	n        int
+	times    int // as many requests as the measure has jobs, so many times
 	args     []string
 	fill     bool // the list has to have items first
 }
 
-// The keys are random where that is what programs do, as redis-benchmark's own
-// tests have them. A list is popped by everybody.
+// As the tests that redis-benchmark has itself, alone and sixteen in a pipeline.
 var respShapes = []respShape{
-	{"lpush", 1, 100_000, []string{"LPUSH", "mylist", "__data__"}, false},
-	{"hset", 1, 100_000, []string{"HSET", "myhash:__rand_int__", "element:__rand_int__", "__data__"}, false},
-	{"brpop", 1, 100_000, []string{"BRPOP", "mylist", "0"}, true},
-	{"lpush_p16", 16, 400_000, []string{"LPUSH", "mylist", "__data__"}, false},
-	{"hset_p16", 16, 400_000, []string{"HSET", "myhash:__rand_int__", "element:__rand_int__", "__data__"}, false},
-	{"brpop_p16", 16, 400_000, []string{"BRPOP", "mylist", "0"}, true},
+	{"lpush", 1, 1, []string{"LPUSH", "mylist", "__data__"}, false},
+	{"hset", 1, 1, []string{"HSET", "myhash", "element:__rand_int__", "__data__"}, false},
+	{"brpop", 1, 1, []string{"BRPOP", "mylist", "0"}, true},
+	{"lpush_p16", 16, 4, []string{"LPUSH", "mylist", "__data__"}, false},
+	{"hset_p16", 16, 4, []string{"HSET", "myhash", "element:__rand_int__", "__data__"}, false},
+	{"brpop_p16", 16, 4, []string{"BRPOP", "mylist", "0"}, true},
 }
 
 // respRounds is how often each side is measured, in turn: the best counts,
@@ -91,7 +89,7 @@ func openRespSide(r *rig) *respSide {
 	wg.Go(func() { check(door.Serve(ctx, ln)) })
 	token, err := identity.Mint(op.Key, "bench", time.Now(), time.Hour)
 	check(err)
-	return &respSide{addr: ln.Addr().String(), args: []string{"-a", token, "--dbnum", strconv.Itoa(int(domain.TenantID(1)))}, cpu: selfCPU,
+	return &respSide{addr: ln.Addr().String(), args: []string{"-a", token, "--dbnum", "1"}, cpu: selfCPU,
 		close: func() { stop(); wg.Wait() }}
 }
 
@@ -120,20 +118,21 @@ func openRedisSide(r *rig) *respSide {
 
 // measure runs redis-benchmark once, on empty keys.
 func (s *respSide) measure(shape respShape) (perS, cpuUs float64) {
-	s.run(respShape{n: 1, pipeline: 1, args: []string{"DEL", "mylist"}})
+	n := *jobs * shape.times
+	s.run(1, 1, "DEL", "mylist")
 	if shape.fill {
-		s.run(respShape{n: shape.n/500 + 50, pipeline: 1, args: append([]string{"LPUSH", "mylist"}, strings.Fields(strings.Repeat("abc ", 500))...)})
+		s.run(n/500+50, 1, append([]string{"LPUSH", "mylist"}, strings.Fields(strings.Repeat("abc ", 500))...)...)
 	}
 	cpu := s.cpu()
-	perS = s.run(shape)
-	return perS, round((s.cpu() - cpu) * 1e6 / float64(shape.n))
+	perS = s.run(n, shape.pipeline, shape.args...)
+	return perS, round((s.cpu() - cpu) * 1e6 / float64(n))
 }
 
 // run runs redis-benchmark with 50 clients and returns its requests a second.
-func (s *respSide) run(shape respShape) float64 {
+func (s *respSide) run(n, pipeline int, command ...string) float64 {
 	host, port, _ := net.SplitHostPort(s.addr)
-	args := append([]string{"-h", host, "-p", port, "-c", "50", "-n", strconv.Itoa(shape.n), "-P", strconv.Itoa(shape.pipeline), "-r", "100000", "-d", "3", "--csv"}, s.args...)
-	out, err := exec.Command("redis-benchmark", append(args, shape.args...)...).Output()
+	args := append([]string{"-h", host, "-p", port, "-c", "50", "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline), "-r", "100000", "-d", "3", "--csv"}, s.args...)
+	out, err := exec.Command("redis-benchmark", append(args, command...)...).Output()
 	check(err)
 	rows, err := csv.NewReader(strings.NewReader(string(out))).ReadAll()
 	if err != nil && err != io.EOF || len(rows) < 2 {

@@ -118,8 +118,8 @@ func TestTwoMessagesWithTheSameJobsAreBothAnswered(t *testing.T) {
 				t.Errorf("%+v", done)
 			}
 		}
-		if len(b.lines.runs) != 2 {
-			t.Errorf("%d jobs ran, want one of each message", len(b.lines.runs))
+		if len(b.lines.ran()) != 2 {
+			t.Errorf("%d jobs ran, want one of each message", len(b.lines.ran()))
 		}
 	})
 }
@@ -135,8 +135,8 @@ func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
 		if done.Status != domain.MessageProcessed || !snare.sprung() {
 			t.Fatalf("got %+v", done)
 		}
-		if b.counts.received != 1 || len(b.lines.runs) != 1 {
-			t.Errorf("it was received %d times, and %d jobs ran", b.counts.received, len(b.lines.runs))
+		if b.counts.received.Load() != 1 || len(b.lines.ran()) != 1 {
+			t.Errorf("it was received %d times, and %d jobs ran", b.counts.received.Load(), len(b.lines.ran()))
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestAJobGoesToAnotherSiteAndItsResultComesBack(t *testing.T) {
 		if len(inbox) != 1 || inbox[0].MessageType != domain.MessageResult || inbox[0].ReplyTo != m.Key().String() {
 			t.Errorf("inbox: got %+v", inbox)
 		}
-		if n := len(b.lines.runs); n != 1 {
+		if n := len(b.lines.ran()); n != 1 {
 			t.Errorf("got %d jobs run there", n)
 		}
 	})
@@ -75,10 +75,10 @@ func TestAFlowGoesOnWithTheResultOfARemoteStep(t *testing.T) {
 		if f.Status != domain.FlowFinished || f.Result["end.got"] != "41" {
 			t.Fatalf("got %s %s: %+v", f.Status, f.Error, f.Result)
 		}
-		if diff := cmp.Diff(1, len(b.lines.runs)); diff != "" {
+		if diff := cmp.Diff(1, len(b.lines.ran())); diff != "" {
 			t.Errorf("jobs run there: %s", diff)
 		}
-		for _, env := range b.lines.env {
+		for _, env := range b.lines.envs() {
 			if env["WHO"] != "alpha" {
 				t.Errorf("environment: got %v", env)
 			}
@@ -106,7 +106,7 @@ func TestAStrangerIsRefusedWithASignedReceipt(t *testing.T) {
 		if diff := cmp.Diff([]string{"no_right"}, b.refused.causes()); diff != "" {
 			t.Error(diff)
 		}
-		if len(b.lines.runs) != 0 {
+		if len(b.lines.ran()) != 0 {
 			t.Error("it ran all the same")
 		}
 	})
@@ -124,7 +124,7 @@ func TestASiteThatIsAwayGetsItsMessagesLater(t *testing.T) {
 		if done := a.wait(m); done.Status != domain.MessageProcessed {
 			t.Fatalf("got %+v", done)
 		}
-		for key, n := range b.lines.runs {
+		for key, n := range b.lines.ran() {
 			if n != 1 {
 				t.Errorf("job %s ran %d times", key, n)
 			}
@@ -154,7 +154,7 @@ func TestTimeoutsNameTheStage(t *testing.T) {
 			}
 			net.Calm()
 			time.Sleep(time.Hour)
-			if len(b.lines.runs) != 0 {
+			if len(b.lines.ran()) != 0 {
 				t.Error("it ran after it had expired")
 			}
 		})
@@ -221,10 +221,10 @@ func TestABadBusLosesNothing(t *testing.T) {
 				t.Fatalf("got %+v", done)
 			}
 		}
-		if len(b.lines.runs) != 40 {
-			t.Errorf("got %d jobs run", len(b.lines.runs))
+		if len(b.lines.ran()) != 40 {
+			t.Errorf("got %d jobs run", len(b.lines.ran()))
 		}
-		for key, n := range b.lines.runs {
+		for key, n := range b.lines.ran() {
 			if n != 1 {
 				t.Errorf("job %s ran %d times", key, n)
 			}

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +47,20 @@ func (*lines) Type() domain.ScriptType     { return "lines" }
 func (*lines) Info() script.Info           { return script.Info{Summary: "lines", Slots: 64, InProcess: true} }
 func (*lines) Check(context.Context) error { return nil }
 func (*lines) Close() error                { return nil }
+
+// ran is how often each job was run, by its key.
+func (l *lines) ran() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.runs)
+}
+
+// envs are the environments that jobs had, by their keys.
+func (l *lines) envs() map[string]map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.env)
+}
 
 func (l *lines) Run(ctx context.Context, t script.Task, h script.Host) (script.Outcome, error) {
 	l.mu.Lock()
@@ -143,29 +159,24 @@ func (r *refusals) causes() []string {
 
 // counts counts what happened to messages.
 type counts struct {
-	mu                              sync.Mutex
-	sent, received, ended, replayed int
-	refused                         int // but for what came again
+	sent, received, ended, replayed atomic.Int64
+	refused                         atomic.Int64 // but for what came again
 }
 
 // all is how many letters and parcels were refused.
-func (c *counts) all() int { c.mu.Lock(); defer c.mu.Unlock(); return c.refused }
+func (c *counts) all() int { return int(c.refused.Load()) }
 
-func (c *counts) MessageSent(domain.MessageType)     { c.mu.Lock(); c.sent++; c.mu.Unlock() }
-func (c *counts) MessageReceived(domain.MessageType) { c.mu.Lock(); c.received++; c.mu.Unlock() }
+func (c *counts) MessageSent(domain.MessageType)     { c.sent.Add(1) }
+func (c *counts) MessageReceived(domain.MessageType) { c.received.Add(1) }
 func (c *counts) MessageRefused(cause string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if cause == "replayed" {
-		c.replayed++
+		c.replayed.Add(1)
 	} else {
-		c.refused++
+		c.refused.Add(1)
 	}
 }
 func (c *counts) MessageEnded(domain.MessageType, domain.MessageStatus, time.Duration) {
-	c.mu.Lock()
-	c.ended++
-	c.mu.Unlock()
+	c.ended.Add(1)
 }
 
 // contexts of every site.

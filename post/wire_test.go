@@ -145,12 +145,12 @@ func (w *wire) everything() map[string]string {
 // nothing, and has counted it under these causes.
 func (w *wire) refuses(text []byte, causes ...string) {
 	w.Helper()
-	before, runs, known := w.everything(), len(w.b.lines.runs), len(w.b.refused.causes())
+	before, runs, known := w.everything(), len(w.b.lines.ran()), len(w.b.refused.causes())
 	w.send(text)
 	if diff := cmp.Diff(before, w.everything()); diff != "" {
 		w.Errorf("it left something (-before +after):\n%s", diff)
 	}
-	if n := len(w.b.lines.runs); n != runs {
+	if n := len(w.b.lines.ran()); n != runs {
 		w.Errorf("%d jobs ran", n-runs)
 	}
 	if diff := cmp.Diff(causes, w.b.refused.causes()[known:]); diff != "" {
@@ -307,12 +307,12 @@ func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 			}
 			altered[name] = alter(altered[name], others[name])
 			text, _ := json.Marshal(altered)
-			runs, refused := len(w.b.lines.runs), len(w.b.refused.causes())
+			runs, refused := len(w.b.lines.ran()), len(w.b.refused.causes())
 			w.send(w.parcel(w.a.keys.Node, post.Parcel{Letters: []json.RawMessage{text}}))
 			taken, causes := w.stored(m), w.b.refused.causes()[refused:]
 			switch {
-			case taken == nil && (len(causes) != 1 || len(w.b.lines.runs) != runs):
-				t.Errorf("%s altered: neither taken nor refused once: %v, %d ran", name, causes, len(w.b.lines.runs)-runs)
+			case taken == nil && (len(causes) != 1 || len(w.b.lines.ran()) != runs):
+				t.Errorf("%s altered: neither taken nor refused once: %v, %d ran", name, causes, len(w.b.lines.ran())-runs)
 			case taken != nil && len(causes) > 0:
 				t.Errorf("%s altered: taken and refused: %v", name, causes)
 			case taken != nil:
@@ -373,11 +373,11 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 			w.send(w.brings(m))    // another with the same letter
 			w.send(w.brings(m, m)) // twice in one
 		}
-		if w.b.counts.received != 1 || len(w.b.lines.runs) != 1 {
-			t.Errorf("received %d times, %d jobs ran", w.b.counts.received, len(w.b.lines.runs))
+		if w.b.counts.received.Load() != 1 || len(w.b.lines.ran()) != 1 {
+			t.Errorf("received %d times, %d jobs ran", w.b.counts.received.Load(), len(w.b.lines.ran()))
 		}
-		if w.b.counts.replayed != 11 {
-			t.Errorf("%d replays are counted, want 11", w.b.counts.replayed)
+		if w.b.counts.replayed.Load() != 11 {
+			t.Errorf("%d replays are counted, want 11", w.b.counts.replayed.Load())
 		}
 		// Also when its sender may not any more, and when its time has passed.
 		guest, err := w.b.registry.ActorByKey(t.Context(), w.a.opKey.Pubkey())
@@ -388,8 +388,8 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 		w.send(w.brings(m))
 		time.Sleep(61 * time.Minute)
 		w.send(w.brings(m))
-		if causes := w.b.refused.causes(); w.b.counts.received != 1 || len(causes) > 0 {
-			t.Errorf("received %d times, refused as %v", w.b.counts.received, causes)
+		if causes := w.b.refused.causes(); w.b.counts.received.Load() != 1 || len(causes) > 0 {
+			t.Errorf("received %d times, refused as %v", w.b.counts.received.Load(), causes)
 		}
 		// And one that was refused stays refused when the right comes back.
 		late := w.letter(func(m *domain.Message) { m.ID++ })
@@ -398,8 +398,8 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 		w.b.must(err)
 		time.Sleep(2 * time.Second)
 		w.send(w.brings(late))
-		if diff := cmp.Diff([]string{"no_right", "no_right"}, w.b.refused.causes()); diff != "" || len(w.b.lines.runs) != 1 {
-			t.Errorf("%d jobs ran; refused as: %s", len(w.b.lines.runs), diff)
+		if diff := cmp.Diff([]string{"no_right", "no_right"}, w.b.refused.causes()); diff != "" || len(w.b.lines.ran()) != 1 {
+			t.Errorf("%d jobs ran; refused as: %s", len(w.b.lines.ran()), diff)
 		}
 	})
 }

@@ -27,7 +27,8 @@ func (r *record) find(name string) int {
 		return -1
 	}
 	for i := range r.fields {
-		if r.fields[i].Name == name {
+		// Names of one length often begin alike: the end is looked at first.
+		if f := r.fields[i].Name; len(f) == len(name) && (f == "" || f[len(f)-1] == name[len(name)-1]) && f == name {
 			return i
 		}
 	}

@@ -17,8 +17,8 @@ type call struct {
 	args []string
 	// took is the list and the item that a blocking pop took.
 	took [2]string
-	// multi says that it is one of several between MULTI and EXEC.
-	multi bool
+	// names is room for the names of fields.
+	names []string
 }
 
 // do checks the rights of a command on its keys and does it.
@@ -76,14 +76,13 @@ func (x *call) allow(key string, cl class) error {
 	return x.c.may(x.s.now, space, want.verb, key)
 }
 
-// write sets fields of a hash, if the client may. The leaf is a hash's, with the
-// fields loaded that the caller looks at.
-func (x *call) write(l *leaf, fields ...board.Field) error {
+// write sets fields of a hash, which are loaded, if the client may. It returns
+// how many of them are new.
+func (x *call) write(l *leaf, fields ...board.Field) (made int, err error) {
 	if err := x.check(l, fields, nil); err != nil {
-		return err
+		return 0, err
 	}
-	x.s.put(l, fields...)
-	return nil
+	return x.s.put(l, fields...), nil
 }
 
 // check asks whether the client may set and take away these fields of a hash,

@@ -94,6 +94,9 @@ func (c *client) enter(space board.Space) {
 func (c *client) serve() {
 	defer c.close()
 	for !c.quit {
+		if len(c.ask.cmds) == 0 {
+			c.r.reuse()
+		}
 		args, ok, err := c.r.next()
 		switch {
 		case err != nil:

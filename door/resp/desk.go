@@ -309,14 +309,13 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 	if q.spec.class == pops && len(d.waiting) > 0 && !d.serveWaiting(w, q.spec.keys(q.args)...) {
 		return false // who came first goes first
 	}
-	d.call = call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args}
+	d.call = call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args, names: d.call.names}
 	x := &d.call
 	from := len(a.out.b)
 	err := d.safely(x, q.spec)
 	if err != nil {
 		a.out.b = a.out.b[:from]
 	}
-	var broke *breakdown
 	switch {
 	case err == nil:
 	case err == errFlush && w.units+len(d.sheet.batch.Ops) > 0:
@@ -332,7 +331,7 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 		return true
 	case err == errBlock:
 		q.spec.nothing(a.out)
-	case errors.As(err, &broke):
+	case brokeDown(err):
 		w.spoilt = err
 	default:
 		d.fail(a.out, err)
@@ -365,20 +364,19 @@ func (d *desk) composeAtomic(w *wave, a *ask) bool {
 	from := len(a.out.b)
 	a.out.array(len(a.cmds))
 	for _, q := range a.cmds {
-		x := &call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args, multi: true}
+		x := &call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args}
 		at := len(a.out.b)
 		err := d.safely(x, q.spec)
 		if err != nil {
 			a.out.b = a.out.b[:at]
 		}
-		var broke *breakdown
 		switch {
 		case err == nil:
 		case err == errFlush:
 			d.fail(a.out, errTogether)
 		case err == errBlock:
 			q.spec.nothing(a.out)
-		case errors.As(err, &broke):
+		case brokeDown(err):
 			w.spoilt = err
 			return false
 		default:
@@ -403,6 +401,11 @@ func (d *desk) composeAtomic(w *wave, a *ask) bool {
 type breakdown struct{ what any }
 
 func (b *breakdown) Error() string { return fmt.Sprintf("BUG: %v", b.what) }
+
+func brokeDown(err error) bool {
+	var b *breakdown
+	return errors.As(err, &b)
+}
 
 // safely does a command; one that panics ends the command and not the node.
 func (d *desk) safely(x *call, spec *command) (err error) {

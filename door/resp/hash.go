@@ -2,6 +2,7 @@ package resp
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -31,23 +32,19 @@ func hset(x *call) error {
 		return errArity(x.args[0])
 	}
 	n := len(x.args)/2 - 1
-	names := make([]string, 0, n+1) // and the one of strings
+	names := slices.Grow(x.names[:0], n+1) // and the one of strings
 	fields := make([]board.Field, 0, n)
 	for i := 2; i < len(x.args); i += 2 {
 		names = append(names, x.args[i])
 		fields = append(fields, board.Field{Name: x.args[i], Value: x.args[i+1]})
 	}
+	x.names = names
 	l, err := x.s.hash(x.args[1], names...)
 	if err != nil {
 		return err
 	}
-	made := 0
-	for i, name := range names {
-		if _, there := l.field(name); !there && !contains(names[:i], name) {
-			made++
-		}
-	}
-	if err := x.write(l, fields...); err != nil {
+	made, err := x.write(l, fields...)
+	if err != nil {
 		return err
 	}
 	if is(x.args[0], "hmset") {
@@ -144,7 +141,7 @@ func hincrby(x *call) error {
 		return err
 	}
 	x.s.pin(l, x.args[2])
-	if err := x.write(l, board.Field{Name: x.args[2], Value: strconv.FormatInt(n, 10)}); err != nil {
+	if _, err := x.write(l, board.Field{Name: x.args[2], Value: strconv.FormatInt(n, 10)}); err != nil {
 		return err
 	}
 	x.a.number64(n)
@@ -162,7 +159,7 @@ func hincrbyfloat(x *call) error {
 		return err
 	}
 	x.s.pin(l, x.args[2])
-	if err := x.write(l, board.Field{Name: x.args[2], Value: n}); err != nil {
+	if _, err := x.write(l, board.Field{Name: x.args[2], Value: n}); err != nil {
 		return err
 	}
 	x.a.bulk(n)

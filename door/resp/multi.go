@@ -69,6 +69,7 @@ func (t *transaction) queue(c *client, q queued) {
 		}
 		t.held = t.bytes
 	}
+	q.args = slices.Clone(q.args) // the reader's, and wanted again
 	t.cmds = append(t.cmds, q)
 	c.out.status("QUEUED")
 }

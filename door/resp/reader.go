@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // protocolError says what a client sent that is no command. The connection
@@ -38,6 +39,8 @@ type reader struct {
 	bulk  int // bytes of the argument that is arriving; -1: its header is
 	size  int // bytes of its arguments so far
 	args  []span
+	// room is where the arguments of commands lie that are not done yet.
+	room []string
 }
 
 func newReader(in io.Reader, memory *budget) *reader {
@@ -253,9 +256,12 @@ func decimal(b []byte) (n int, ok bool) {
 // string: that saves allocations, but what is kept of it keeps all of it.
 const shared = 256
 
-// strings copies the arguments out of the buffer.
+// strings copies the arguments out of the buffer. The slice is the caller's
+// until reuse.
 func (r *reader) strings() []string {
-	args := make([]string, len(r.args))
+	n := len(r.room)
+	r.room = slices.Grow(r.room, len(r.args))[:n+len(r.args)]
+	args := r.room[n:len(r.room):len(r.room)]
 	for i := 0; i < len(r.args); {
 		from := r.args[i].from
 		n := i + 1
@@ -268,6 +274,15 @@ func (r *reader) strings() []string {
 		}
 	}
 	return args
+}
+
+// reuse says that nobody looks at the slices any more that next has returned.
+func (r *reader) reuse() {
+	if cap(r.room) > maxArgs {
+		r.room = nil
+	}
+	clear(r.room)
+	r.room = r.room[:0]
 }
 
 // took goes on behind what was read.

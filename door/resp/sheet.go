@@ -49,8 +49,9 @@ type sheet struct {
 	bytes      int
 	// pushed are lists that have got items: somebody may wait for them.
 	pushed []string
-	// names is room for the names of fields that are to be read.
+	// names is room for the names of fields that are to be read, one for a key.
 	names []string
+	one   [1]string
 	// letters are told when the sheet is committed.
 	letters []letterTo
 }
@@ -63,9 +64,7 @@ func newSheet(ctx context.Context, b Board, space board.Space) *sheet {
 func (s *sheet) reset(ctx context.Context) {
 	clear(s.leaves)
 	for _, l := range s.used {
-		cells := l.record.cells
-		clear(cells)
-		*l = leaf{record: recordLeaf{cells: cells[:0]}}
+		*l = leaf{record: l.record.forget()}
 	}
 	if s.free = append(s.free, s.used...); len(s.free) > sheetOps {
 		s.free = nil

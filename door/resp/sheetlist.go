@@ -40,7 +40,8 @@ func (s *sheet) size(l *leaf) (int, error) {
 	if t.n >= 0 {
 		return t.n, nil
 	}
-	ns, err := s.board.Len(s.ctx, s.space(), l.key)
+	s.one[0] = l.key
+	ns, err := s.board.Len(s.ctx, s.space(), s.one[:]...)
 	if err != nil {
 		return 0, wrongKind(err)
 	}

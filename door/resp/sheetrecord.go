@@ -15,6 +15,7 @@ type recordLeaf struct {
 	// whole says that cells has every field.
 	whole bool
 	cells []cell
+	index map[string]int // by name to place in cells; of no use for few of them
 }
 
 // cell is a field.
@@ -24,13 +25,49 @@ type cell struct {
 	changed    bool
 }
 
+// indexFrom is the number of cells from which they get an index; below it,
+// looking through them is faster than hashing.
+const indexFrom = 12
+
 func (r *recordLeaf) find(name string) *cell {
+	if len(r.cells) >= indexFrom {
+		if i, known := r.index[name]; known {
+			return &r.cells[i]
+		}
+		return nil
+	}
 	for i := range r.cells {
 		if r.cells[i].name == name {
 			return &r.cells[i]
 		}
 	}
 	return nil
+}
+
+// add adds a cell that is not there.
+func (r *recordLeaf) add(c cell) {
+	r.cells = append(r.cells, c)
+	switch n := len(r.cells); {
+	case n > indexFrom:
+		r.index[c.name] = n - 1
+	case n == indexFrom:
+		if r.index == nil {
+			r.index = make(map[string]int, 2*indexFrom)
+		}
+		for i := range r.cells {
+			r.index[r.cells[i].name] = i
+		}
+	}
+}
+
+// forget makes it that of another record, and keeps the room it has.
+func (r *recordLeaf) forget() recordLeaf {
+	if len(r.cells) > sheetOps {
+		return recordLeaf{}
+	}
+	clear(r.cells)
+	clear(r.index)
+	return recordLeaf{cells: r.cells[:0], index: r.index}
 }
 
 // complete reports whether nothing more can be learnt from the board.
@@ -50,7 +87,8 @@ func (s *sheet) load(l *leaf, names ...string) error {
 	if s.names = missing[:0]; len(missing) == 0 {
 		return nil
 	}
-	recs, err := s.board.GetFields(s.ctx, s.space(), missing, l.key)
+	s.one[0] = l.key
+	recs, err := s.board.GetFields(s.ctx, s.space(), missing, s.one[:]...)
 	if err != nil {
 		return wrongKind(err)
 	}
@@ -58,25 +96,34 @@ func (s *sheet) load(l *leaf, names ...string) error {
 	return nil
 }
 
-// learn takes over what the board says of some fields of a record.
+// learn takes over what the board says of some fields of a record, which were not
+// known.
 func (s *sheet) learn(l *leaf, rec board.Record, names []string) {
 	if rec == nil {
 		s.learnAbsent(l)
 		return
 	}
+	s.learnThere(l)
+	for i, name := range names {
+		if contains(names[:min(i, indexFrom)], name) || i > indexFrom && l.record.find(name) != nil {
+			continue // named twice
+		}
+		text, there := rec.Lookup(name)
+		s.learnField(l, name, text, there)
+	}
+}
+
+func (s *sheet) learnThere(l *leaf) {
 	l.record.read = 1
 	if l.kind == "" {
 		l.kind = board.KindRecord
 	}
-	for _, name := range names {
-		if l.record.find(name) != nil {
-			continue
-		}
-		text, there := rec.Lookup(name)
-		l.record.cells = append(l.record.cells, cell{name: name, text: text, there: there})
-		if s.strict {
-			s.batch.Equal(l.key, name, text)
-		}
+}
+
+func (s *sheet) learnField(l *leaf, name, text string, there bool) {
+	l.record.add(cell{name: name, text: text, there: there})
+	if s.strict {
+		s.batch.Equal(l.key, name, text)
 	}
 }
 
@@ -100,11 +147,12 @@ func (s *sheet) loadAll(l *leaf) error {
 		s.learnAbsent(l)
 		return nil
 	}
-	names := make([]string, len(recs[0]))
-	for i, f := range recs[0] {
-		names[i] = f.Name
+	s.learnThere(l)
+	for _, f := range recs[0] {
+		if l.record.find(f.Name) == nil {
+			s.learnField(l, f.Name, f.Value, true)
+		}
 	}
-	s.learn(l, recs[0], names)
 	l.record.whole = true
 	return nil
 }
@@ -150,19 +198,24 @@ func (s *sheet) recordThere(l *leaf) (bool, error) {
 	return false, nil
 }
 
-// put sets fields.
-func (s *sheet) put(l *leaf, fields ...board.Field) {
+// put sets fields, and returns how many of them are new, as far as is known.
+func (s *sheet) put(l *leaf, fields ...board.Field) (made int) {
 	for _, f := range fields {
 		s.bytes += len(f.Name) + len(f.Value)
-		if c := l.record.find(f.Name); c != nil {
-			c.text, c.there, c.changed = f.Value, true, true
+		c := l.record.find(f.Name)
+		if c == nil || !c.there {
+			made++
+		}
+		if c == nil {
+			l.record.add(cell{f.Name, f.Value, true, true})
 			continue
 		}
-		l.record.cells = append(l.record.cells, cell{f.Name, f.Value, true, true})
+		c.text, c.there, c.changed = f.Value, true, true
 	}
 	l.kind = board.KindRecord
 	s.room()
 	s.batch.Set(l.key, fields...)
+	return made
 }
 
 // cut takes fields away, which must have been loaded.

@@ -200,7 +200,7 @@ func (d *desk) serveOne(w *wave, wt *waiter) error {
 	if err == errBlock || err == errFlush {
 		return err
 	}
-	if broke := (*breakdown)(nil); errors.As(err, &broke) {
+	if brokeDown(err) {
 		w.spoilt = err
 	} else if err != nil {
 		d.fail(wt.out, err)
