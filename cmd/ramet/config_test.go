@@ -35,6 +35,7 @@ func TestConfig(t *testing.T) {
 			config{Lease: 30 * time.Second, Grace: 2 * time.Minute, Timeout: time.Hour, KeepFailedFiles: 24 * time.Hour, Retention: 48 * time.Hour}},
 		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, ruby: 1}\n",
 			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "ruby": 1}}},
+		{"the Redis door", "resp: unix:redis.sock\n", config{RESP: "unix:redis.sock"}},
 		{"circles", "circles: {friends: {context: 7}, others: }\ncircle_slots: 8\ncircle_timeout: 1m\nreply_expiry: 10m\n", config{ForCircles: circlesConfig{
 			Circles:     map[string]circleConfig{"friends": {Context: 7}, "others": {}},
 			CircleSlots: 8, CircleTimeout: time.Minute, ReplyExpiry: 10 * time.Minute}}},
