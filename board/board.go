@@ -148,7 +148,9 @@ type Board interface {
 
 	// Claim leases up to ask.Max items, in turns between spaces, and waits up
 	// to ask.Wait for the first. It returns early with what there is; nothing
-	// within the time is no error.
+	// within the time is no error. What it gives may not be durable yet: who
+	// acts on it outside of the board, where a crash takes nothing back, commits
+	// something first.
 	//
 	// Source: seed 004, "Task Execution"; the visibility time-out of Amazon SQS.
 	Claim(ctx context.Context, ask Ask) ([]Claimed, error)

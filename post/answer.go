@@ -107,11 +107,9 @@ func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []lay
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.board.Next(ctx, space(m.ContextID), layout.Seq("message", self.ID), 1)
-	if err != nil {
+	if r.ID, err = s.freeNumber(ctx, space(m.ContextID), self.ID); err != nil {
 		return nil, err
 	}
-	r.ID = domain.MessageID(n)
 	for {
 		if err := identity.SignMessage(s.cfg.Keys.Node, r); err != nil {
 			return nil, err

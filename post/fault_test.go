@@ -2,6 +2,10 @@ package post_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -313,6 +317,107 @@ func TestLogLinesThatOvertakeEachOtherStandInTheirOrder(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"one", "two", "three", "four", "five", "six"}, lines); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// unsafe is a board whose claims give what is not on the disk yet: it keeps
+// account of what has been claimed and not followed by a commit.
+type unsafe struct {
+	board.Board
+	mu      sync.Mutex
+	claimed map[string]bool
+}
+
+func (u *unsafe) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, error) {
+	got, err := u.Board.Claim(ctx, ask)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range got {
+		u.claimed[c.Item] = true
+	}
+	return got, err
+}
+
+func (u *unsafe) Commit(ctx context.Context, b board.Batch) error {
+	u.mu.Lock()
+	before := maps.Clone(u.claimed)
+	u.mu.Unlock()
+	err := u.Board.Commit(ctx, b)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for item := range before {
+		delete(u.claimed, item)
+	}
+	return err
+}
+
+// watched is a bus that looks into what it is given.
+type watched struct {
+	*membus.Bus
+	look func(post.Parcel)
+}
+
+func (w watched) Send(ctx context.Context, to domain.Address, body []byte) error {
+	var p post.Parcel
+	if err := json.Unmarshal(body[len(post.ParcelMark)+ed25519.SignatureSize:], &p); err == nil {
+		w.look(p)
+	}
+	return w.Bus.Send(ctx, to, body)
+}
+
+func TestALetterLeavesWhenItsRecordIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net, u := membus.New(membus.Config{}), &unsafe{Board: memboard.Open(), claimed: map[string]bool{}}
+		letters := 0
+		a := newSiteOn(t, "alpha", u, watched{net.Join("alpha"), func(p post.Parcel) {
+			for _, text := range p.Letters {
+				var m domain.Message
+				if err := json.Unmarshal(text, &m); err != nil {
+					t.Error(err)
+				}
+				u.mu.Lock()
+				if letters++; u.claimed[m.Key().String()] {
+					t.Errorf("%s left before anything was committed after its claim", m.Key())
+				}
+				u.mu.Unlock()
+			}
+		}})
+		b := newSite(t, "beta", net.Join("beta"))
+		meet(a, b)
+		a.start("a/1")
+		b.start("b/1")
+		a.wait(a.send(jobTo(b, "set x 1")))
+		a.wait(a.send(domain.Message{MessageType: domain.MessageChat, Message: "x", DstContext: annex, DstNode: b.post.Node(), DstPubkey: b.opKey.Pubkey()}))
+		a.stop()
+		b.stop()
+		if letters != 2 {
+			t.Errorf("%d letters left", letters)
+		}
+	})
+}
+
+// The numbers of a sender are taken, one after the other, by letters it sent
+// before: of another context, or from before its board lost its last moment.
+func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
+	onWire(t, func(w *wire) {
+		guest, err := w.b.registry.ActorByKey(t.Context(), w.a.opKey.Pubkey())
+		w.b.must(err)
+		var b board.Batch
+		for id := range domain.MessageID(400) {
+			b.Set(domain.MessageKey{Caller: guest.ID, ID: id + 1}.String(), board.Field{Name: layout.MessageStatus, Value: "processed"})
+		}
+		b.Space = board.Space(annex)
+		w.b.must(w.b.board.Commit(t.Context(), b))
+		w.send(w.brings(w.letter(nil)))
+		if causes := w.b.refused.causes(); w.b.counts.received.Load() != 1 || len(causes) > 0 {
+			t.Errorf("received %d, refused %v", w.b.counts.received.Load(), causes)
+		}
+		w.b.must(identity.SaveKey(filepath.Join(w.b.keysDir, "guest.key"), w.a.opKey))
+		time.Sleep(5 * time.Second) // until the folder is looked at
+		m := domain.Message{CallerID: guest.ID, MessageType: domain.MessageChat, Message: "x", DstActor: w.b.op, DstContext: annex}
+		if _, err := w.b.post.Send(t.Context(), annex, &m); err != nil {
+			t.Errorf("its own: %v", err)
 		}
 	})
 }

@@ -286,7 +286,8 @@ func (e *Engine) allLogs(ctx context.Context, tenant domain.TenantID, key domain
 	if err != nil {
 		return nil, err
 	}
-	logs = merged(append(logs, tail...))
+	// The tail first: a node that died may have said other lines under a number.
+	logs = merged(append(slices.Clone(tail), logs...))
 	logs = logs[max(0, len(logs)-domain.MaxMessageLogs):]
 	for len(logs) > 0 && sizeOf(logs) > board.MaxField/2 {
 		logs = logs[len(logs)/2+1:]

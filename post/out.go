@@ -57,8 +57,30 @@ func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
 	}
 	together(len(list), processors(), func(i int) { s.prepare(ctx, list[i]) })
 	list = s.adopt(ctx, list)
+	if !s.durable(ctx, list) {
+		return // their leases run out
+	}
 	s.send(ctx, list)
 	s.keep(ctx, list)
+}
+
+// durable returns when what the list was claimed with survives a crash: a claim
+// may give what is not on the disk yet. A letter must not leave before: its
+// sender would not know of it any more, and give its number to another.
+func (s *Supervisor) durable(ctx context.Context, list []*outgoing) bool {
+	i := slices.IndexFunc(list, func(o *outgoing) bool {
+		return o.m.Pushes == 0 && o.err == nil && o.later == nil && !o.way.local && !o.over()
+	})
+	if i < 0 {
+		return true
+	}
+	// What is answered to a commit comes after all that was committed before.
+	err := s.board.Commit(ctx, s.heldBatch(list[i].claimed))
+	if err != nil && !errors.Is(err, domain.ErrConflict) {
+		s.log.Warn("messages not sent; they come again", "err", err)
+		return false
+	}
+	return true
 }
 
 // prepare checks that a message may be sent, signs it where that was left to

@@ -121,14 +121,17 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	} else if err != nil {
 		return err
 	}
+	// What was decided before is answered only once that is durable: so the board
+	// is not just asked.
+	seen := layout.Seen(i.digest)
+	b := board.Batch{Space: space(i.m.DstContext)}
+	b.Absent(seen)
 	if r.cause == causeRight || r.cause == causeFull || r.cause == causeLate {
-		seen := layout.Seen(i.digest)
-		b := board.Batch{Space: i.space}
-		b.Absent(seen).Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
+		b.Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
 		b.Expire(seen, min(rememberFor(i.m), refusedFor))
-		if err := f.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
-			return cmp.Or[error](err, r)
-		}
+	}
+	if err := f.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		return cmp.Or[error](err, r)
 	}
 	if was, err := f.before(ctx, i); err != nil || was == nil {
 		return cmp.Or[error](err, r)
@@ -305,11 +308,10 @@ func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) 
 		for n, i := range letters {
 			id := i.m.ID
 			if try > 0 { // the sender's own number is taken here
-				next, err := f.e.board.Next(ctx, i.space, layout.Seq("message", i.sender.ID), 1)
-				if err != nil {
+				var err error
+				if id, err = f.e.drawNumber(ctx, i.space, i.sender.ID, try-1); err != nil {
 					return err
 				}
-				id = domain.MessageID(next)
 			}
 			batches[n] = f.batch(i, id, now)
 		}

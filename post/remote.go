@@ -94,11 +94,9 @@ func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job
 		DstContext: to.tenant, DstNode: cmp.Or(to.node, s.Node()), Topic: to.topic, Job: domain.List[domain.Job]{p}, CreatedAt: domain.At(now), UpdatedAt: domain.At(now),
 		TimeoutResult: resultWithin(j)}
 	m.ExpiresAt = expiry(m, now)
-	n, err := s.board.Next(ctx, c.Space, layout.Seq("message", j.CallerID), 1)
-	if err != nil {
+	if m.ID, err = s.freeNumber(ctx, c.Space, j.CallerID); err != nil {
 		return err
 	}
-	m.ID = domain.MessageID(n)
 	if err := identity.SignMessage(sender, m); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/bus/bustest"
 	"github.com/ramet-run/ramet/bus/natsbus"
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // external starts a NATS server as an operator would, with this configuration.
@@ -97,13 +98,12 @@ func clusterOf(t testing.TB, config string) []*server.Server {
 	var routes []*url.URL
 	var ports []int
 	for range 3 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, err := net.ResolveTCPAddr("tcp", testport.Free(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: ln.Addr().String()})
-		ln.Close()
+		ports = append(ports, addr.Port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: addr.String()})
 	}
 	var servers []*server.Server
 	for i, port := range ports {

@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // receives takes parcels until each of the bodies was there, in any order.
@@ -137,12 +138,11 @@ func TestExternalRestarts(t *testing.T) {
 
 func TestServerComesLater(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := net.ResolveTCPAddr("tcp", testport.Free(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	ln.Close()
+	port := addr.Port
 	a := open(t, natsbus.Config{Key: key(0), URL: fmt.Sprintf("nats://127.0.0.1:%d", port)})
 	if err := a.Send(t.Context(), a.Self(), []byte("x")); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("send without a server: got %v, want unavailable", err)

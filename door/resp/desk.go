@@ -144,7 +144,7 @@ func (d *desk) serve(asks []*ask) {
 			d.refuse(w, errChanging)
 			tries, alone = 0, false
 			continue
-		case w.units > 1 && (errors.Is(err, domain.ErrInvalid) || w.spoilt != nil):
+		case !alone && w.units > 1 && (errors.Is(err, domain.ErrInvalid) || w.spoilt != nil):
 			alone = true // whose fault it is shows when each is done alone
 		default:
 			d.refuse(w, err)
@@ -168,6 +168,7 @@ func (d *desk) commit() error {
 
 // wave is what goes into one commit, with all that is needed to take it back.
 type wave struct {
+	alone  bool // one command only, and nobody is served with it
 	units  int
 	marks  []mark
 	served []*waiter
@@ -253,7 +254,7 @@ func (d *desk) fail(out *answer, err error) {
 // command only.
 func (d *desk) compose(asks []*ask, alone bool) *wave {
 	d.sheet.reset(d.door.ctx)
-	w := &wave{}
+	w := &wave{alone: alone}
 	for _, a := range asks {
 		if a.done() {
 			continue
@@ -263,7 +264,7 @@ func (d *desk) compose(asks []*ask, alone bool) *wave {
 			m.out = len(a.out.b)
 		}
 		w.marks = append(w.marks, m)
-		more := d.composeAsk(w, a, alone)
+		more := d.composeAsk(w, a)
 		if !more || w.spoilt != nil || alone && w.units > 0 {
 			break
 		}
@@ -273,7 +274,7 @@ func (d *desk) compose(asks []*ask, alone bool) *wave {
 
 // composeAsk does the commands of one ask. more is false when the wave is to be
 // committed before anything else is done.
-func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
+func (d *desk) composeAsk(w *wave, a *ask) (more bool) {
 	switch {
 	case a.forget != nil:
 		w.units++
@@ -292,7 +293,7 @@ func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
 		return d.composeAtomic(w, a)
 	}
 	for !a.done() {
-		if d.sheet.full() || w.units > 0 && alone {
+		if d.sheet.full() || w.units > 0 && w.alone {
 			return false
 		}
 		if !d.composeOne(w, a) {
@@ -306,7 +307,7 @@ func (d *desk) composeAsk(w *wave, a *ask, alone bool) (more bool) {
 // wait for a commit.
 func (d *desk) composeOne(w *wave, a *ask) bool {
 	q := a.cmds[a.next]
-	if q.spec.class == pops && len(d.waiting) > 0 && !d.serveWaiting(w, q.spec.keys(q.args)...) {
+	if q.spec.class == pops && len(d.waiting) > 0 && !w.alone && !d.serveWaiting(w, q.spec.keys(q.args)...) {
 		return false // who came first goes first
 	}
 	d.call = call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args, names: d.call.names}

@@ -96,6 +96,27 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	})
 }
 
+// TestWhatOthersPushMeanwhileIsNotLost has an item of another node come between
+// the look at an empty list and the commit that pushes and pops there.
+func TestWhatOthersPushMeanwhileIsNotLost(t *testing.T) {
+	inFault(t, func(t *testing.T, r *rig, h *hooked) {
+		c := r.as(admin)
+		h.set(func(commit func() error) error {
+			h.set(nil)
+			b := board.Batch{Space: 7}
+			if err := h.Board.Commit(h.ctx, *b.PushLeft("q", "theirs")); err != nil {
+				t.Error(err)
+			}
+			return commit()
+		})
+		got := c.pipeline([][]string{{"RPUSH", "q", "ours"}, {"LPOP", "q"}})
+		if a, b := show(got[0]), show(got[1]); a != "2" || b != "theirs" {
+			t.Errorf("got %s and %s, want 2 and theirs", a, b)
+		}
+		c.want("[ours]", "LRANGE", "q", "0", "-1")
+	})
+}
+
 func TestABoardThatDoesNotAnswer(t *testing.T) {
 	inFault(t, func(t *testing.T, r *rig, h *hooked) {
 		c := r.as(admin)
@@ -126,6 +147,26 @@ func TestABoardThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+func TestAPushThatIsRefusedLeavesThoseWhoWait(t *testing.T) {
+	inFault(t, func(t *testing.T, r *rig, h *hooked) {
+		w, c := r.as(executor), r.as(admin)
+		w.send("BLPOP", "q", "0")
+		synctest.Wait()
+		h.set(func(func() error) error { return domain.Invalidf("not like this") })
+		c.refused("ERR not like this", "LPUSH", "q", "x")
+		c.script(`
+			MULTI -> OK
+			LPUSH q x -> QUEUED
+			EXEC -> ! ERR not like this
+		`)
+		h.set(nil)
+		c.want("1", "LPUSH", "q", "y")
+		if got := show(w.read()); got != "[q y]" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
 // TestOneThatIsRefusedDoesNotHarmOthers has commands of one wave of which the
 // board refuses one.
 func TestOneThatIsRefusedDoesNotHarmOthers(t *testing.T) {
@@ -139,6 +180,37 @@ func TestOneThatIsRefusedDoesNotHarmOthers(t *testing.T) {
 		}
 	}
 	c.want("3", "HLEN", "h")
+}
+
+// TestAMultiOfTheLargestSizeServesThoseWhoWait has a transaction that fills a
+// batch, with a push that somebody waits for.
+func TestAMultiOfTheLargestSizeServesThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := r.as(admin)
+		var list []*conn
+		for i := range 8 {
+			w := r.as(executor)
+			w.send("BLMOVE", "q", "own"+string(rune('0'+i)), "LEFT", "LEFT", "0")
+			synctest.Wait()
+			list = append(list, w)
+		}
+		c.want("OK", "MULTI")
+		for i := range 340 {
+			c.want("QUEUED", "INCR", "n"+strings.Repeat("x", i%200)+string(rune('a'+i/200))) // a guard or two, and a change
+		}
+		c.want("QUEUED", "RPUSH", "q", "1", "2", "3", "4", "5", "6", "7", "8")
+		c.send("EXEC")
+		if got, is := c.read().([]any); !is || len(got) != 341 {
+			t.Fatalf("EXEC: got %s", clip(show(got)))
+		}
+		for i, w := range list {
+			if got := show(w.read()); got != string(rune('1'+i)) {
+				t.Errorf("client %d: got %s", i, got)
+			}
+		}
+		r.stop()
+	})
 }
 
 func TestMemoryForMultiIsBounded(t *testing.T) {

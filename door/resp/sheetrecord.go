@@ -62,7 +62,7 @@ func (r *recordLeaf) add(c cell) {
 
 // forget makes it that of another record, and keeps the room it has.
 func (r *recordLeaf) forget() recordLeaf {
-	if len(r.cells) > sheetOps {
+	if cap(r.cells) > 4*indexFrom {
 		return recordLeaf{}
 	}
 	clear(r.cells)

@@ -77,6 +77,12 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 		select {
 		case <-w.done:
 			stop()
+			select {
+			case <-went: // in the same moment
+				c.quit = true
+				c.giveBack(w)
+			default:
+			}
 			return nil
 		case <-out:
 			waits = false
@@ -95,10 +101,17 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 	if !w.served {
 		return err
 	}
-	if c.quit && w.q.spec.undo != nil {
-		w.q.spec.undo(c, w)
+	if c.quit {
+		c.giveBack(w)
 	}
 	return nil
+}
+
+// giveBack puts back what a waiter was served whose client has gone.
+func (c *client) giveBack(w *waiter) {
+	if w.q.spec.undo != nil && w.took[0] != "" {
+		w.q.spec.undo(c, w)
+	}
 }
 
 // maxAhead is how much is read of what a client sends while it waits.
@@ -153,7 +166,7 @@ func (d *desk) servePushed(w *wave) bool {
 	for len(d.sheet.pushed) > 0 {
 		keys := d.sheet.pushed
 		d.sheet.pushed = nil // serving may push on other lists
-		if !d.serveWaiting(w, keys...) {
+		if w.alone || !d.serveWaiting(w, keys...) {
 			// Who is left is looked after when this wave is committed.
 			d.door.wg.Go(func() { d.run(&ask{wake: keys, turn: make(chan bool, 1)}) })
 			return false

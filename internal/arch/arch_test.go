@@ -78,10 +78,11 @@ var may = map[string][]string{
 	"rhai/cases":              {"rhai", "rhai/syntax", "rhai/value"},
 	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
-	"internal/redistest":      {},
-	"internal/etcdtest":       {},
+	"internal/testport":       {},
+	"internal/redistest":      {"internal/testport"},
+	"internal/etcdtest":       {"internal/testport"},
 	"internal/postgrestest":   {},
-	"internal/myceliumtest":   {"identity"}, // the address of a key
+	"internal/myceliumtest":   {"identity", "internal/testport"}, // the address of a key
 	"internal/peer":           {},
 	"internal/arch":           {},
 	"tools/rhaicompare":       {}, // speaks to processes only

@@ -13,11 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // Member is one etcd process. Its methods are for one goroutine.
@@ -101,12 +104,11 @@ func exists(file string) bool { _, err := os.Stat(file); return err == nil }
 func free(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatalf("find a free port: %v", err)
+		addr := testport.Free(t)
+		for slices.Contains(addrs, addr) {
+			addr = testport.Free(t)
 		}
-		defer l.Close() // only when all are found, so that they differ
-		addrs = append(addrs, l.Addr().String())
+		addrs = append(addrs, addr)
 	}
 	return addrs
 }

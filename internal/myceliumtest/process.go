@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // Process is a daemon in a process of its own: the stand-in or the real one.
@@ -84,12 +86,7 @@ func Run(t testing.TB, bin string, peers ...string) *Process {
 // freePort finds a port that nobody has now.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port, _ := net.SplitHostPort(testport.Free(t))
 	return port
 }
 

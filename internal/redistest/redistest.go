@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // Server is one private redis-server. Its methods are for one goroutine.
@@ -34,12 +36,7 @@ const ready = 20 * time.Second
 // killed when the test ends, also when the test's process dies.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := testport.Free(t)
 	_, port, _ := net.SplitHostPort(addr)
 	return start(t, addr, []string{"bind 127.0.0.1", "port " + port}, settings)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // binary builds the real binary, once; TestMain removes it.
@@ -103,11 +105,6 @@ func (d *daemon) alive() {
 // freePort finds a port of 127.0.0.1 that nobody has now.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port, _ := net.SplitHostPort(testport.Free(t))
 	return port
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 var update = flag.Bool("update", false, "write what came out into the READMEs")
@@ -185,12 +185,7 @@ func run(t *testing.T, script, dir, redis string) string {
 // freePort is an address where nothing listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return testport.Free(t)
 }
 
 // passing are times and lengths of time.

@@ -1,0 +1,28 @@
+// Package testport finds ports for servers that tests start as processes.
+package testport
+
+import (
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"testing"
+)
+
+// Ports are drawn from below those that systems give to outgoing connections:
+// between this look and the server's start, one of the many connections of
+// other tests would take such a port now and then.
+const first, number = 12_000, 18_000
+
+// Free returns host:port on the loopback that nobody listens on now.
+func Free(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(number)))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port was found")
+	return ""
+}
