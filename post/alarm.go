@@ -52,11 +52,12 @@ func (e *Engine) queueFor(ctx context.Context, a board.Alarm, key domain.Message
 // Source: seed 002, "timeout", "timeout_ack", "timeout_result".
 func (e *Engine) late(ctx context.Context, a board.Alarm, key domain.MessageKey) error {
 	m, rec, err := e.load(ctx, a.Space, key)
-	if err == nil && rec.Get(layout.MessageEnding) != "" {
-		return e.endAgain(ctx, a, m)
-	}
 	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
+	b.AlarmAt(a.Name, a.At)
+	if err == nil && rec.Get(layout.MessageEnding) != "" {
+		return e.endAgain(ctx, b, m)
+	}
+	b.ClearAlarm(a.Name)
 	if errors.Is(err, domain.ErrNotFound) || err == nil && (m.Final() || m.Origin != "") {
 		return e.board.Commit(ctx, b)
 	} else if err != nil {

@@ -207,6 +207,8 @@ func (x *Explanation) sentence(m *domain.Message, rec board.Record, d directory)
 		site = "this site"
 	}
 	switch {
+	case rec.Get(layout.MessageEnding) != "":
+		return "it has ended: " + string(m.Status) + "; the records here of its jobs end next"
 	case m.Status == domain.MessageError:
 		return "it has ended in error: " + m.Error
 	case m.Final():

@@ -172,10 +172,13 @@ func (s *Supervisor) takeResult(ctx context.Context, m *domain.Message, now time
 		if rec.Get(layout.MessageQuiet) != "" { // a job waits for it, nobody else
 			waiting = 0
 		}
-		if asked.Final() {
-			if asked.Answer != m.Key().String() { // too late; else the second time
-				waiting = 0
-			}
+		switch {
+		case asked.Final() && asked.Answer != m.Key().String():
+			return 0, nil // too late
+		case asked.Final() && rec.Get(layout.MessageEnding) != "":
+			// When it came before, the message ended but not all of its jobs.
+			return waiting, s.endAgain(ctx, board.Batch{Space: space(m.ContextID)}, asked)
+		case asked.Final():
 			return waiting, nil
 		}
 		logs, err := s.allLogs(ctx, m.ContextID, key, m.Logs)

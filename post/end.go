@@ -108,6 +108,9 @@ func (e *Engine) settle(b *board.Batch, key domain.MessageKey) {
 // end ends a message of this board for good: first the message itself, then the
 // jobs that it took away. So its time-out, its result and a refusal, which may
 // all come at once, never end one half of them each. b brings the guards.
+//
+// Errors: [domain.ErrConflict] where the message has moved; any other may mean
+// that it has ended and its jobs have not all, which an alarm ends in a while.
 func (e *Engine) end(ctx context.Context, b *board.Batch, n ended) error {
 	e.close(b, n)
 	if err := e.board.Commit(ctx, *b); err != nil {
@@ -117,10 +120,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, n ended) error {
 	if n.m.MessageType != domain.MessageJob || len(n.m.Job) == 0 {
 		return nil
 	}
-	if err := e.endRest(ctx, board.Batch{Space: b.Space}, n); err != nil {
-		e.log.Debug("jobs of an ended message not ended; the alarm does it", "message", n.key.String(), "err", err)
-	}
-	return nil
+	return e.endRest(ctx, board.Batch{Space: b.Space}, n)
 }
 
 // endRest ends the jobs of a message that has ended, and settles it. b brings
@@ -134,11 +134,12 @@ func (e *Engine) endRest(ctx context.Context, b board.Batch, n ended) error {
 	return unlessConflict(e.board.Commit(ctx, b))
 }
 
-// endAgain ends the jobs of an ended message as its record says that it ended.
-func (e *Engine) endAgain(ctx context.Context, a board.Alarm, m *domain.Message) error {
+// endAgain ends the jobs of an ended message as its record says that it ended. b
+// brings the guards.
+func (e *Engine) endAgain(ctx context.Context, b board.Batch, m *domain.Message) error {
 	n := ended{m: m, key: m.Key(), status: m.Status, text: m.Error, stage: m.Stage, now: time.Now()}
 	if key, err := domain.ParseMessageKey(m.Answer); err == nil {
-		answer, _, err := e.load(ctx, a.Space, key)
+		answer, _, err := e.load(ctx, b.Space, key)
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {
 			return err
 		}
@@ -146,8 +147,6 @@ func (e *Engine) endAgain(ctx context.Context, a board.Alarm, m *domain.Message)
 			n.jobs = answer.Job
 		}
 	}
-	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At)
 	return e.endRest(ctx, b, n)
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,12 +29,12 @@ import (
 // This file has what the simulation found, each for itself.
 
 // snare is a board of which one commit, the first that matches, is not made or
-// has something happen after it.
+// has something happen before or after it.
 type snare struct {
 	board.Board
-	mu    sync.Mutex
-	match func(board.Op) bool
-	after func() // nil: it is not made
+	mu            sync.Mutex
+	match         func(board.Op) bool
+	before, after func() // none: it is not made
 }
 
 func newSnare() *snare {
@@ -43,12 +42,17 @@ func newSnare() *snare {
 	s.Board = faultboard.New(memboard.Open(), faultboard.Config{
 		Before: func(_ context.Context, c faultboard.Call) error {
 			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.after != nil || !s.hit(c) {
-				return nil
+			before, hit := s.before, s.after == nil && s.hit(c)
+			if hit {
+				s.match = nil
 			}
-			s.match = nil
-			return domain.Unavailablef("snared")
+			s.mu.Unlock()
+			if hit && before != nil {
+				before()
+			} else if hit {
+				return domain.Unavailablef("snared")
+			}
+			return nil
 		},
 		After: func(_ context.Context, c faultboard.Call) error {
 			s.mu.Lock()
@@ -74,7 +78,14 @@ func (s *snare) hit(c faultboard.Call) bool {
 func (s *snare) set(match func(board.Op) bool, after func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.match, s.after = match, after
+	s.match, s.before, s.after = match, nil, after
+}
+
+// hold lays it so that something happens before the commit.
+func (s *snare) hold(match func(board.Op) bool, before func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.match, s.before, s.after = match, before, nil
 }
 
 func (s *snare) sprung() bool {
@@ -198,16 +209,91 @@ func TestAMessageEndsOneWay(t *testing.T) {
 	})
 }
 
-// Between the end of a message and that of its jobs its node dies.
-func TestTheJobsOfAnEndedMessageEndTooAfterACrash(t *testing.T) {
+// Between the end of a message and that of its jobs its board is away, or its
+// node dies.
+func TestTheJobsOfAnEndedMessageEndToo(t *testing.T) {
+	half := setsField(layout.JobPrefix, layout.JobFinishedMs)
+	away := func(snare *snare, _ *site) (after func()) {
+		snare.set(half, nil)
+		return func() {}
+	}
+	dies := func(snare *snare, a *site) (after func()) {
+		dead, faults := make(chan struct{}), snare.Board.(*faultboard.Board)
+		snare.hold(half, func() { faults.Cut(); close(dead) })
+		return func() {
+			<-dead
+			a.stop()
+			faults.Heal()
+			a.must(a.board.Void(a.Context(), "a/"))
+			a.start("a/2")
+		}
+	}
+	cases := []struct {
+		name    string
+		befalls func(*snare, *site) (after func())
+		timeout uint32 // of the result, seconds
+		want    domain.JobStatus
+		within  time.Duration
+	}{
+		{"by the answer, which comes again, where the board was away", away, 0, domain.JobFinished, 5 * time.Second},
+		{"by the answer, which comes again, where the node died", dies, 0, domain.JobFinished, 5 * time.Second},
+		{"by an alarm where no answer came and the board was away", away, 20, domain.JobError, 15 * time.Second},
+		{"by an alarm where no answer came and the node died", dies, 20, domain.JobError, 15 * time.Second},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			snared(t, func(t *testing.T, snare *snare, a, b *site) {
+				after := c.befalls(snare, a)
+				m := jobTo(b, "sleep 30s\nset x 1")
+				m.TimeoutResult = c.timeout
+				sent := a.send(m)
+				after()
+				done := a.wait(sent) // which is when the job has ended as well
+				j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: sent.Job[0].ID})
+				a.must(err)
+				if took := time.Duration(j.FinishedMs-done.EndedMs) * time.Millisecond; !snare.sprung() || j.Status != c.want || took > c.within {
+					t.Errorf("the message is %s, its job %s after %v; want %s within %v", done.Status, j.Status, took, c.want, c.within)
+				}
+				synctest.Wait() // until the answer is filed
+				live, err := a.board.Live(t.Context(), board.Space(home), board.LiveItem{}, 10)
+				if err != nil || len(live) > 0 {
+					t.Errorf("unfinished is %v, %v", live, err)
+				}
+			})
+		})
+	}
+}
+
+func TestItIsExplainedThatTheJobsOfAnEndedMessageEndNext(t *testing.T) {
 	snared(t, func(t *testing.T, snare *snare, a, b *site) {
 		snare.set(setsField(layout.JobPrefix, layout.JobFinishedMs), nil)
-		m := a.send(jobTo(b, "set x 1"))
-		done := a.wait(m) // which is when the job has ended as well
-		j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: m.Job[0].ID})
+		m := jobTo(b, "sleep 30s")
+		m.TimeoutResult = 20
+		sent := a.send(m)
+		time.Sleep(25 * time.Second)
+		x, err := a.post.Explain(t.Context(), home, sent.Key())
+		if want := "it has ended: error; the records here of its jobs end next"; err != nil || x.Text != want || x.LateMs == 0 {
+			t.Errorf("got %+v, %v; want %q, and when", x, err, want)
+		}
+	})
+}
+
+// The last job of a message ends while a supervisor looks at it that need not.
+func TestAMessageWhoseLastJobEndsWhileItIsLeasedIsAnswered(t *testing.T) {
+	snared(t, func(t *testing.T, snare *snare, a, _ *site) {
+		m := a.send(domain.Message{MessageType: domain.MessageJob, DstContext: annex, Job: domain.List[domain.Job]{{Script: "sleep 30s\nset x 1", ScriptType: "lines"}}})
+		time.Sleep(10 * time.Second)
+		there, _, err := a.post.List(t.Context(), annex, post.Filter{Received: true}, "")
 		a.must(err)
-		if done.Status != domain.MessageProcessed || j.Status != domain.JobFinished || j.Result["x"] != "1" || !snare.sprung() {
-			t.Errorf("the message is %s, its job %s %v", done.Status, j.Status, j.Result)
+		key := there[0].Key().String()
+		snare.hold(func(op board.Op) bool { return op.Kind == board.OpRelease && op.Key == key }, func() { time.Sleep(25 * time.Second) })
+		b := board.Batch{Space: board.Space(annex)}
+		a.must(a.board.Commit(t.Context(), *b.PushLeft(layout.MsgIn, key))) // as when a lease ran out
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		done, err := a.post.Wait(ctx, home, m.Key())
+		if err != nil || done.Status != domain.MessageProcessed || !snare.sprung() {
+			t.Errorf("got %+v, %v", done, err)
 		}
 	})
 }
@@ -405,7 +491,9 @@ func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
 		w.b.must(err)
 		var b board.Batch
 		for id := range domain.MessageID(400) {
-			b.Set(domain.MessageKey{Caller: guest.ID, ID: id + 1}.String(), board.Field{Name: layout.MessageStatus, Value: "processed"})
+			for _, caller := range []domain.ActorID{guest.ID, w.b.op} {
+				b.Set(domain.MessageKey{Caller: caller, ID: id + 1}.String(), board.Field{Name: layout.MessageStatus, Value: "processed"})
+			}
 		}
 		b.Space = board.Space(annex)
 		w.b.must(w.b.board.Commit(t.Context(), b))
@@ -413,9 +501,7 @@ func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
 		if causes := w.b.refused.causes(); w.b.counts.received.Load() != 1 || len(causes) > 0 {
 			t.Errorf("received %d, refused %v", w.b.counts.received.Load(), causes)
 		}
-		w.b.must(identity.SaveKey(filepath.Join(w.b.keysDir, "guest.key"), w.a.opKey))
-		time.Sleep(5 * time.Second) // until the folder is looked at
-		m := domain.Message{CallerID: guest.ID, MessageType: domain.MessageChat, Message: "x", DstActor: w.b.op, DstContext: annex}
+		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageChat, Message: "x", DstActor: w.b.op, DstContext: annex}
 		if _, err := w.b.post.Send(t.Context(), annex, &m); err != nil {
 			t.Errorf("its own: %v", err)
 		}

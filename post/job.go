@@ -23,10 +23,17 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 	if c.Record.Get(layout.MessageTaken) != "" {
 		b := s.heldBatch(c)
 		b.Release(c.Item)
-		if c.Record.Get(layout.MessageOpen) == "0" {
+		open := c.Record.Get(layout.MessageOpen)
+		if open == "0" {
 			b.PushLeft(layout.PostResult, c.Item)
 		}
-		return unlessConflict(s.board.Commit(ctx, b))
+		// If its last job ends just now, what that queues is passed over: the
+		// message is leased.
+		err := s.board.Commit(ctx, *b.Equal(c.Item, layout.MessageOpen, open))
+		if errors.Is(err, domain.ErrConflict) {
+			s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
+		}
+		return unlessConflict(err)
 	}
 	if m.Flow != "" {
 		return s.takeFlow(ctx, c, m)

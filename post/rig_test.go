@@ -7,8 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,7 +123,6 @@ type site struct {
 	board    board.Board
 	registry *identity.Registry
 	keys     *identity.Keyring
-	keysDir  string // of actors for whom the node signs
 	post     *post.Engine
 	work     *work.Engine
 	flows    *flow.Engine
@@ -205,8 +202,6 @@ func newSiteOn(t *testing.T, name string, b board.Board, buses ...bus.Bus) *site
 	s.op, s.opKey = domain.Operator, op.Key
 	_, _, err = s.registry.CreateTenant(t.Context(), domain.Tenant{ID: annex, Admins: domain.List[domain.ActorID]{s.op}})
 	s.must(err)
-	s.keysDir = filepath.Join(dir, identity.KeysFolder)
-	s.must(os.Mkdir(s.keysDir, 0o700))
 	s.keys, err = identity.OpenKeyring(dir)
 	s.must(err)
 	_, err = s.registry.EnsureNode(t.Context(), s.keys.Node.Pubkey(), domain.NodeAddress(s.keys.Node.Pubkey()))

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,7 +24,9 @@ import (
 // got lost again and again is pushed once a minute.
 const drainWithin = 4 * time.Minute
 
-// drained waits until every message and flow has ended.
+// drained waits until every message and flow has ended, and the jobs of messages
+// with them: those of a message end after it, and a kill between the two leaves
+// them to an alarm.
 func (w *war) drained() {
 	w.Helper()
 	for begun := time.Now(); ; time.Sleep(200 * time.Millisecond) {
@@ -32,6 +35,9 @@ func (w *war) drained() {
 			open = append(open, s.open()...)
 		}
 		if len(open) == 0 {
+			for _, s := range w.sites {
+				s.awaitJobs(begun.Add(drainWithin))
+			}
 			w.Logf("drained after %v", time.Since(begun).Round(time.Millisecond))
 			return
 		}
@@ -65,6 +71,18 @@ func (s *site) open() (open []string) {
 		}
 	}
 	return open
+}
+
+// awaitJobs waits until the jobs of all messages that were sent have ended here.
+func (s *site) awaitJobs(until time.Time) {
+	s.Helper()
+	ctx, cancel := context.WithDeadline(s.Context(), until)
+	defer cancel()
+	for _, m := range s.list(desktop, client.MessageFilter{Box: "sent", Type: domain.MessageJob}) {
+		if _, err := s.client.WaitMessage(ctx, desktop, m.Key()); err != nil {
+			s.Errorf("%s: %s has not ended with its jobs: %v", s.name, m.Key(), err)
+		}
+	}
 }
 
 func (s *site) list(in domain.TenantID, f client.MessageFilter) []*api.MessageView {
@@ -237,8 +255,12 @@ func (s *site) verifySpace(b board.Board, in board.Space) {
 	s.Helper()
 	ctx := s.Context()
 	live, err := b.Live(ctx, in, board.LiveItem{}, 10)
-	if err != nil || len(live) > 0 {
-		s.Errorf("%s, context %d: unfinished: %v, %v", s.name, in, live, err)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, it := range live {
+		recs, err := b.Get(ctx, in, it.Item)
+		s.Errorf("%s, context %d: %s is unfinished since %v: %v, %v", s.name, in, it.Item, it.At, recs, err)
 	}
 	for _, q := range []string{layout.MsgOut, layout.MsgSent, layout.MsgIn, layout.PostPush, layout.PostResult, layout.PostJobs} {
 		if items, err := b.List(ctx, in, q, 0, 5); err != nil || len(items) > 0 {
