@@ -31,6 +31,8 @@ type Directory interface {
 	Actors(ctx context.Context, cursor string) (actors []domain.Actor, next string, err error)
 	Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	Tenants(ctx context.Context, after domain.TenantID) ([]domain.TenantID, error)
+	// TenantName is what subjects and the keys of sagas call a context.
+	TenantName(ctx context.Context, id domain.TenantID) (string, error)
 	// As is the registry for what an actor changes: the audit log keeps who.
 	As(actor domain.ActorID) *identity.Registry
 }
@@ -45,6 +47,7 @@ type AuditLog interface {
 type Access interface {
 	CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, error)
 	Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error)
+	Named(ctx context.Context, actor domain.ActorID, name string) (domain.TenantID, error)
 }
 
 // Records is what the operations read from the board directly.
@@ -77,6 +80,18 @@ type Parts struct {
 	Post Post
 	// Duties keeps the rules by which nodes lose roles.
 	Duties Duties
+	// Sagas keeps sagas, their instances, events and dead letters. Default: this
+	// node has no streams; NoStreams says why, and what to set.
+	Sagas     Sagas
+	NoStreams string
+	// Effects does effects. Default: this node does none.
+	Effects Effects
+	// Drain begins the graceful end of the node. Default: it is ended by a signal
+	// only.
+	Drain func()
+	// Reload reads the config again, as far as it can be without a new start.
+	// Default: it cannot be.
+	Reload func(ctx context.Context) error
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
@@ -101,6 +116,9 @@ func New(p Parts) *API {
 	if p.Writable == nil {
 		p.Writable = func() error { return nil }
 	}
+	if p.NoStreams == "" {
+		p.NoStreams = "start nodes with --stream, or set `stream` in their config file"
+	}
 	if p.Archive == nil {
 		p.Archive = noArchive{}
 	}
@@ -114,9 +132,13 @@ func New(p Parts) *API {
 // authenticated.
 func (a *API) As(actor domain.ActorID) Caller { return Caller{api: a, actor: actor} }
 
-// Info says what node this is. Everybody may know: a caller must know the
-// node's name before it can make a token for it.
-func (a *API) Info() Info { return a.parts.Info() }
+// Info says what node this is, as far as everybody may know: a caller must know
+// the node's name before it can make a token for it.
+func (a *API) Info() Info {
+	i := a.parts.Info()
+	i.Sagas, i.Effects, i.Consumers = nil, nil, nil
+	return i
+}
 
 // Caller is an actor at the table of operations.
 type Caller struct {

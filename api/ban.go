@@ -72,13 +72,27 @@ func (c Caller) mayOverBan(ctx context.Context, tenant domain.TenantID, scope do
 	}
 	by, holds, err := c.api.parts.Bans.Holds(ctx, scope, least)
 	switch {
-	case err != nil || !holds || scope.Kind == domain.BanFlow && by.Reason == flowPaused:
+	case err != nil || !holds || pauses(by):
 		return err
 	case by.By == domain.Operator:
 		return c.mayHere(ctx, identity.Administrate, banned(scope))
 	}
 	_, err = c.may(ctx, identity.Ban, tenant, banned(scope))
 	return err
+}
+
+// pauses reports whether a ban is a pause, which whoever may pause may end. What
+// the operator has paused stays the operator's.
+func pauses(b domain.Ban) bool {
+	switch b.Kind {
+	case domain.BanFlow:
+		return b.Reason == flowPaused
+	case domain.BanSaga:
+		return b.Reason == sagaPaused
+	case domain.BanEffect:
+		return b.Reason == effectPaused
+	}
+	return false
 }
 
 func (c Caller) ban(ctx context.Context, in BanSet) (domain.Ban, error) {

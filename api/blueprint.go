@@ -192,13 +192,9 @@ func (c Caller) BlueprintVersions(ctx context.Context, p BlueprintVersionsParams
 	if err := checkLimit(p.Limit); err != nil {
 		return BlueprintList{}, err
 	}
-	below := 0
-	if p.Cursor != "" {
-		n, err := strconv.Atoi(p.Cursor)
-		if err != nil || n < 1 {
-			return BlueprintList{}, domain.Invalidf("cursor %q: want the next of the page before", p.Cursor)
-		}
-		below = n
+	below, err := versionCursor(p.Cursor)
+	if err != nil {
+		return BlueprintList{}, err
 	}
 	list, next, err := c.api.parts.Blueprints.Versions(ctx, p.Context, p.Name, below, p.Limit)
 	out := BlueprintList{Blueprints: list}
@@ -206,6 +202,18 @@ func (c Caller) BlueprintVersions(ctx context.Context, p BlueprintVersionsParams
 		out.Next = strconv.Itoa(next)
 	}
 	return out, err
+}
+
+// versionCursor is where a list of versions goes on below; 0 is the newest.
+func versionCursor(text string) (below int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	below, err = strconv.Atoi(text)
+	if err != nil || below < 1 {
+		return 0, domain.Invalidf("cursor %q: want the next of the page before", text)
+	}
+	return below, nil
 }
 
 // DiffBlueprintParams are those of blueprint.diff.

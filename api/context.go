@@ -78,6 +78,12 @@ func (c Caller) UpdateContext(ctx context.Context, p UpdateContextParams) (domai
 	return c.api.parts.Directory.As(c.actor).UpdateTenant(ctx, p.Context, p.TenantChange)
 }
 
+// ContextNamed is the context that the caller calls by its number or its alias:
+// for doors, before they know what is asked.
+func (c Caller) ContextNamed(ctx context.Context, name string) (domain.TenantID, error) {
+	return c.api.parts.Access.Named(ctx, c.actor, name)
+}
+
 // ContextParams name a context.
 type ContextParams struct {
 	Context domain.TenantID `json:"-" path:"context"`

@@ -397,7 +397,7 @@ func FlowGraph(v *FlowView) *blueprint.Graph {
 // stepNote is how far a step of many jobs is.
 func stepNote(s *flow.StepView) string {
 	switch {
-	case s.Kind == domain.StepSingle || s.Kind == domain.StepApproval || s.SinceMs == 0:
+	case s.Kind.One() || s.Kind == domain.StepApproval || s.SinceMs == 0:
 		return ""
 	case s.Endless:
 		return fmt.Sprintf("%s, %d done", s.Status, s.Done)

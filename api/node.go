@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -14,12 +15,79 @@ import (
 // NodeInfoParams are those of node.info: none.
 type NodeInfoParams struct{}
 
-// NodeInfo says what node this is.
+// NodeInfo says what node this is, and what of sagas and effects the caller may
+// know.
 func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 	if err := c.mayHere(ctx, identity.Know, "node"); err != nil {
 		return Info{}, err
 	}
-	return c.api.Info(), nil
+	i := c.api.parts.Info()
+	if c.actor == domain.Operator {
+		return i, nil
+	}
+	i.Effects, i.Consumers = nil, nil
+	var seen []string
+	for _, s := range i.Sagas {
+		number, _, _ := strings.Cut(s, ":")
+		tenant, err := domain.ParseTenantID(number)
+		if err != nil {
+			return Info{}, err
+		}
+		sees, err := c.api.parts.Access.Sees(ctx, c.actor, tenant)
+		if err != nil {
+			return Info{}, err
+		}
+		if sees {
+			seen = append(seen, s)
+		}
+	}
+	i.Sagas = seen
+	return i, nil
+}
+
+// NodeDraining answers node.drain: the node has begun to end.
+type NodeDraining struct {
+	Name     string `json:"name"`
+	Draining bool   `json:"draining"`
+}
+
+// NodeReloaded answers node.reload: the config was read. Effects are those that
+// the node does from now on.
+type NodeReloaded struct {
+	Name    string              `json:"name"`
+	Effects domain.List[string] `json:"effects"`
+}
+
+// AdminParams are those of node.drain and node.reload: none.
+type AdminParams struct{}
+
+// DrainNode begins the graceful end of this node. It returns at once.
+func (c Caller) DrainNode(ctx context.Context, _ AdminParams) (NodeDraining, error) {
+	name := c.api.Info().Name
+	if err := c.mayHere(ctx, identity.Administrate, "node:"+name); err != nil {
+		return NodeDraining{}, err
+	}
+	if c.api.parts.Drain == nil {
+		return NodeDraining{}, domain.Unavailablef("this node lives for one command only, and ends with it")
+	}
+	c.api.log.InfoContext(ctx, "node is told to drain", "actor", uint32(c.actor))
+	c.api.parts.Drain()
+	return NodeDraining{name, true}, nil
+}
+
+// ReloadNode reads the node's config again.
+func (c Caller) ReloadNode(ctx context.Context, _ AdminParams) (NodeReloaded, error) {
+	name := c.api.Info().Name
+	if err := c.mayHere(ctx, identity.Administrate, "node:"+name); err != nil {
+		return NodeReloaded{}, err
+	}
+	if c.api.parts.Reload == nil {
+		return NodeReloaded{}, domain.Unavailablef("this node has no config file to read again: start it with --config")
+	}
+	if err := c.api.parts.Reload(ctx); err != nil {
+		return NodeReloaded{}, err
+	}
+	return NodeReloaded{name, c.api.parts.Info().Effects}, nil
 }
 
 // ListNodesParams are those of node.list: none.

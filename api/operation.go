@@ -35,11 +35,12 @@ type Operation struct {
 
 // The names of events.
 const (
-	EventLog   = "log"   // one line; the id is its number
-	EventJob   = "job"   // the job as it stands
-	EventFlow  = "flow"  // the flow as it stands
-	EventEnd   = "end"   // the job once it has ended: the last event
-	EventError = "error" // a Problem: the stream is over, though the job may not be
+	EventLog     = "log"     // one line; the id is its number
+	EventJob     = "job"     // the job as it stands
+	EventFlow    = "flow"    // the flow as it stands
+	EventHistory = "history" // lines of an instance's history; the id is their version
+	EventEnd     = "end"     // the job once it has ended: the last event
+	EventError   = "error"   // a Problem: the stream is over, though the job may not be
 )
 
 // Event is one message of a stream.
@@ -169,8 +170,12 @@ var Operations = []Operation{
 		"Show one node of the board."),
 	op("node.info", "GET", "/v1/info", identity.Know, Caller.NodeInfo,
 		"Show what node this is and how durable its board is."),
+	op("node.drain", "POST", "/admin/drain", identity.Administrate, Caller.DrainNode,
+		"Begin the graceful end of this node: it takes nothing new, ends what it has, sends what waits, and stops.").byHand(),
+	op("node.reload", "POST", "/admin/reload", identity.Administrate, Caller.ReloadNode,
+		"Read this node's config again: effects, secrets, and which sagas it serves.").byHand(),
 	op("ban.set", "POST", "/v1/contexts/{context}/bans", identity.Ban, Caller.SetBan,
-		"Hold up a context, or a blueprint, flow, script type, routine or effect target in it: what runs goes on, what has not begun waits.").byHand(),
+		"Hold up a context, or a blueprint, flow, script type, routine, saga, effect or its target in it: what runs goes on, what has not begun waits.").byHand(),
 	op("ban.list", "GET", "/v1/contexts/{context}/bans", identity.Read, Caller.ListBans,
 		"List the bans that hold in a context."),
 	op("ban.lift", "POST", "/v1/contexts/{context}/bans/lift", identity.Ban, Caller.LiftBan,
@@ -237,6 +242,60 @@ var Operations = []Operation{
 		"Forget a site: nothing of it is taken in any more.").byHand(),
 	op("peer.card", "GET", "/v1/card", identity.Know, Caller.PeerCard,
 		"Give the card of this site, for peer.add at another."),
+	op("saga.apply", "POST", "/v1/contexts/{context}/sagas", identity.Create, Caller.ApplySaga,
+		"Store a saga (its fields, or its text in {\"text\": ...}) as the newest version of its name, and have it served.").byHand(),
+	op("saga.list", "GET", "/v1/contexts/{context}/sagas", identity.Read, Caller.ListSagas,
+		"List sagas by name, each with its newest version."),
+	op("saga.show", "GET", "/v1/contexts/{context}/sagas/{saga}", identity.Read, Caller.ShowSaga,
+		"Show a version of a saga."),
+	op("saga.versions", "GET", "/v1/contexts/{context}/sagas/{saga}/versions", identity.Read, Caller.SagaVersions,
+		"List the versions of a saga, newest first."),
+	op("saga.diff", "GET", "/v1/contexts/{context}/sagas/{saga}/diff", identity.Read, Caller.DiffSaga,
+		"Say what differs between two versions of a saga."),
+	op("saga.schema", "GET", "/v1/schemas/saga", identity.Know, Caller.SagaSchema,
+		"Give the JSON Schema of a saga's file, for editors."),
+	op("saga.delete", "DELETE", "/v1/contexts/{context}/sagas/{saga}", identity.Delete, Caller.DeleteSaga,
+		"Delete a saga with all its versions and instances; while some have not ended only by force.").byHand(),
+	op("saga.instances", "GET", "/v1/contexts/{context}/sagas/{saga}/instances", identity.Read, Caller.ListInstances,
+		"List instances of a saga page by page, those for which a Rhai condition holds, without their steps."),
+	op("saga.instance", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}", identity.Read, Caller.ShowInstance,
+		"Show an instance of a saga."),
+	op("saga.history", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}/history", identity.Read, Caller.SagaHistory,
+		"Read what an instance went through, or follow it until it has ended.").streams(Caller.FollowHistory),
+	op("saga.explain", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}/explain", identity.Read, Caller.ExplainInstance,
+		"Say what an instance waits for, who serves it, and what will wake it."),
+	op("saga.pause", "POST", "/v1/contexts/{context}/sagas/{saga}/pause", identity.Cancel, Caller.PauseSaga,
+		"Let an instance keep its events, or a saga take none.").byHand(),
+	op("saga.resume", "POST", "/v1/contexts/{context}/sagas/{saga}/resume", identity.Start, Caller.ResumeSaga,
+		"Let an instance or a saga go on that was paused.").byHand(),
+	op("saga.lag", "GET", "/v1/contexts/{context}/sagas/{saga}/lag", identity.Read, Caller.SagaLag,
+		"Say who serves the partitions of a saga, how far they have come, and what waits to be sent."),
+	op("saga.migrate", "POST", "/v1/contexts/{context}/sagas/{saga}/migrate", identity.Audit, Caller.MigrateSaga,
+		"Say what would come of bringing instances to another version of their saga; with apply, do it.").byHand(),
+	op("saga.replay", "POST", "/v1/contexts/{context}/sagas/{saga}/replay", identity.Audit, Caller.ReplaySaga,
+		"Compute instances again from the streams and say in what they differ; with apply, write that.").byHand(),
+	op("saga.rewind", "POST", "/v1/contexts/{context}/sagas/{saga}/rewind", identity.Audit, Caller.RewindSaga,
+		"Have a saga read a stream again from behind a sequence on: what it asks for may be done twice.").byHand(),
+	op("effect.list", "GET", "/v1/contexts/{context}/effects", identity.Read, Caller.ListEffects,
+		"List the effects of this node that a context may use, and how they do."),
+	op("effect.show", "GET", "/v1/contexts/{context}/effects/{effect}", identity.Read, Caller.ShowEffect,
+		"Show one effect."),
+	op("effect.test", "POST", "/v1/contexts/{context}/effects/{effect}/test", identity.Start, Caller.TestEffect,
+		"Look whether an effect's target can be reached; with call, do the effect once for real.").byHand(),
+	op("effect.pause", "POST", "/v1/contexts/{context}/effects/{effect}/pause", identity.Cancel, Caller.PauseEffect,
+		"Let a context's commands for an effect, or for all on a target, wait.").byHand(),
+	op("effect.resume", "POST", "/v1/contexts/{context}/effects/{effect}/resume", identity.Start, Caller.ResumeEffect,
+		"Let commands go on that were paused.").byHand(),
+	op("deadletter.list", "GET", "/v1/contexts/{context}/deadletters", identity.Read, Caller.ListDeadLetters,
+		"List dead letters page by page, without what they were."),
+	op("deadletter.show", "GET", "/v1/contexts/{context}/deadletters/{kind}/{id}", identity.Read, Caller.ShowDeadLetter,
+		"Show a dead letter with what it was."),
+	op("deadletter.replay", "POST", "/v1/contexts/{context}/deadletters/replay", identity.Retry, Caller.ReplayLetters,
+		"Give a dead letter another chance, or all that a filter fits; with count_only, say how many.").byHand(),
+	op("deadletter.drop", "POST", "/v1/contexts/{context}/deadletters/drop", identity.Delete, Caller.DropLetters,
+		"Forget a dead letter, or all that a filter fits; with count_only, say how many.").byHand(),
+	op("event.publish", "POST", "/v1/contexts/{context}/events", identity.Create, Caller.PublishEvents,
+		"Store one event of an aggregate or for an instance (its fields in the body), or many ({\"events\": [...]})."),
 	op("audit.log", "GET", "/v1/contexts/{context}/audit", identity.Audit, Caller.AuditLog,
 		"Read what was done by hand in a context, and what was denied, newest first."),
 	op("audit.log_all", "GET", "/v1/audit", identity.Administrate, Caller.NodeAuditLog,

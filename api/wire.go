@@ -6,6 +6,7 @@ import (
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -194,7 +195,9 @@ type AuditLines struct {
 
 // Info says what node this is.
 //
-//	GET /info
+//	GET  /info
+//	POST /admin/drain    NodeDraining
+//	POST /admin/reload   NodeReloaded
 type Info struct {
 	Name       string          `json:"name"`
 	Version    string          `json:"version"`
@@ -206,9 +209,27 @@ type Info struct {
 	// archive, memory while its server has never been reached.
 	ArchiveDurability string `json:"archive_durability,omitzero"`
 	Ready             bool   `json:"ready"`
+	// Roles are those that the node plays.
+	Roles []domain.Role `json:"roles,omitzero"`
 	// Off are the roles that rules of duty have taken from the node.
 	Off       []domain.Off `json:"off,omitzero"`
 	StartedMs int64        `json:"started_ms"`
+
+	// Stream is where events are: nats, memory; "" where the node has no
+	// streams. StreamDurability is what published events survive, Streams are
+	// their names.
+	Stream           string        `json:"stream,omitzero"`
+	StreamDurability string        `json:"stream_durability,omitzero"`
+	Streams          []stream.Name `json:"streams,omitzero"`
+	// The rest is told to callers who may know: sagas to those who have a role
+	// in their context, all else to the operator.
+	//
+	// Sagas are the partitions that the node holds, "<context>:<saga>:<partition>/<of>",
+	// Effects those that it does, and Consumers the durable consumers by which it
+	// reads streams.
+	Sagas     []string `json:"sagas,omitzero"`
+	Effects   []string `json:"effects,omitzero"`
+	Consumers []string `json:"consumers,omitzero"`
 }
 
 // Explanation answers what an unfinished job waits for.

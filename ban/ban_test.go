@@ -108,6 +108,51 @@ func TestTheBookAnswersByScope(t *testing.T) {
 	}
 }
 
+func TestWhatHoldsUpSagasAndEffects(t *testing.T) {
+	saga := func(name string) domain.BanScope {
+		return domain.BanScope{Kind: domain.BanSaga, Context: 7, Name: name}
+	}
+	effect := func(in domain.TenantID, name string) domain.BanScope {
+		return domain.BanScope{Kind: domain.BanEffect, Context: in, Name: name}
+	}
+	for _, c := range []struct {
+		name         string
+		scope        domain.BanScope
+		saga, effect bool
+	}{
+		{"all", domain.BanScope{Kind: domain.BanAll}, true, true},
+		{"the context", domain.BanScope{Kind: domain.BanContext, Context: 7}, true, true},
+		{"another context", domain.BanScope{Kind: domain.BanContext, Context: 8}, false, false},
+		{"the saga", saga("order"), true, false},
+		{"another saga", saga("pay"), false, false},
+		{"the effect", effect(7, "pay"), false, true},
+		{"its target", effect(7, "bank:443"), false, true},
+		{"the target everywhere", effect(0, "bank:443"), false, true},
+		{"the effect elsewhere", effect(8, "pay"), false, false},
+		{"an effect that is called as the saga is", effect(7, "order"), false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.set(c.scope, domain.BanPick, time.Time{})
+				if _, got := r.book.Saga(7, "order"); got != c.saga {
+					t.Errorf("saga: got %v", got)
+				}
+				if _, got := r.book.Effect(7, "pay", "bank:443"); got != c.effect {
+					t.Errorf("effect: got %v", got)
+				}
+				if _, err := r.bans.Lift(t.Context(), c.scope); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				_, saga := r.book.Saga(7, "order")
+				if _, effect := r.book.Effect(7, "pay", "bank:443"); saga || effect {
+					t.Error("it holds still")
+				}
+			})
+		})
+	}
+}
+
 func TestABookAsksForTheBlueprintOnlyWhereOneIsBanned(t *testing.T) {
 	bubble(t, func(r *rig) {
 		j := domain.Job{ID: 1, CallerID: 1, ContextID: 7, ScriptType: "shell", FlowID: 33}
@@ -129,7 +174,9 @@ func TestANilBookHasNoBans(t *testing.T) {
 	_, claims := b.Claims("shell")
 	_, pick, err := b.Pick(&domain.Job{}, nil)
 	_, routine := b.Routine(domain.BanExec, 0, "x")
-	if claims || pick || routine || err != nil || b.Create(1, "b", 2) != nil || b.Submit(1, "b", "t") != nil || b.Changed() != nil {
+	_, effect := b.Effect(1, "x")
+	_, saga := b.Saga(1, "x")
+	if claims || pick || routine || effect || saga || err != nil || b.Create(1, "b", 2) != nil || b.Submit(1, "b", "t") != nil || b.Changed() != nil {
 		t.Error("got a ban")
 	}
 }

@@ -327,6 +327,30 @@ func (k *Book) Routine(level domain.BanLevel, t domain.TenantID, names ...string
 	return k.first(level, scopes...)
 }
 
+// Effect returns the ban for which an effect may not be tried in a context.
+// names are the effect's and its target's.
+func (k *Book) Effect(t domain.TenantID, names ...string) (domain.Ban, bool) {
+	return k.hold(domain.BanEffect, t, names...)
+}
+
+// Saga returns the ban for which a saga of a context may take no events.
+func (k *Book) Saga(t domain.TenantID, name string) (domain.Ban, bool) {
+	return k.hold(domain.BanSaga, t, name)
+}
+
+// hold is the ban on picking what has one of these names, in the context or
+// everywhere.
+func (k *Book) hold(kind domain.BanKind, t domain.TenantID, names ...string) (domain.Ban, bool) {
+	if k == nil || k.count.Load() == 0 {
+		return domain.Ban{}, false
+	}
+	scopes := append(make([]domain.BanScope, 0, 2+2*len(names)), everything, domain.BanScope{Kind: domain.BanContext, Context: t})
+	for _, n := range names {
+		scopes = append(scopes, domain.BanScope{Kind: kind, Name: n}, domain.BanScope{Kind: kind, Context: t, Name: n})
+	}
+	return k.first(domain.BanPick, scopes...)
+}
+
 // pause waits, or less when ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

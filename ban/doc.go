@@ -19,6 +19,8 @@
 //	a context, a type in it         the cap of the context's space is set to
 //	                                nothing, and to what it was afterwards
 //	a blueprint, a flow             what is claimed is parked: package work
+//	a saga                          its events stay in their stream
+//	an effect, a target             its commands are given back to theirs
 //
 // # Setting things right
 //

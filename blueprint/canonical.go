@@ -1,13 +1,11 @@
 package blueprint
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -29,17 +27,7 @@ func Hash(b *domain.Blueprint) string {
 
 // YAML writes a blueprint for people; Parse reads it back.
 func YAML(b *domain.Blueprint) []byte {
-	n, err := JSONNode(encode(b))
-	if err != nil {
-		panic("BUG: our own JSON cannot be read: " + err.Error())
-	}
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if err := e.Encode(n); err != nil {
-		panic("BUG: JSON cannot be written as YAML: " + err.Error())
-	}
-	return out.Bytes()
+	return document.YAML(encode(b))
 }
 
 // encode writes JSON without what is empty. HTML's characters stay as they
@@ -60,13 +48,7 @@ func encode(b *domain.Blueprint) []byte {
 		}
 		slim.Steps[i] = s
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(&slim); err != nil {
-		panic("BUG: a blueprint cannot be written as JSON: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return document.Encode(&slim)
 }
 
 func unlessEmpty(m map[string]string) map[string]string {

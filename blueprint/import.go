@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -31,7 +32,7 @@ type define struct {
 func Import(name string, text []byte) (_ *domain.Blueprint, notes []string, err error) {
 	root, err := newDefine("", text, &notes)
 	if err != nil {
-		return nil, nil, newError(name, []domain.Fault{fault(nil, "it is no job define: %v; want a JSON object", err)})
+		return nil, nil, document.NewError(name, []domain.Fault{{Text: fmt.Sprintf("it is no job define: %v; want a JSON object", err)}})
 	}
 	b := &domain.Blueprint{OnError: domain.OnErrorContinue}
 	root.take(&b.Name, "jobname", "name")
@@ -45,13 +46,13 @@ func Import(name string, text []byte) (_ *domain.Blueprint, notes []string, err 
 	for i, text := range steps {
 		d, err := newDefine(fmt.Sprintf("steps[%d]", i), text, &notes)
 		if err != nil {
-			return nil, nil, newError(name, []domain.Fault{{Path: fmt.Sprintf("steps[%d]", i), Text: "want a JSON object"}})
+			return nil, nil, document.NewError(name, []domain.Fault{{Path: fmt.Sprintf("steps[%d]", i), Text: "want a JSON object"}})
 		}
 		b.Steps = append(b.Steps, d.step())
 	}
 	root.rest()
 	if err := Validate(b); err != nil {
-		return nil, nil, newError(name, err.(*Error).Faults)
+		return nil, nil, document.NewError(name, err.(*Error).Faults)
 	}
 	return b, notes, nil
 }
@@ -126,7 +127,7 @@ func (d *define) duration() domain.Span {
 // rest notes what nobody has read.
 func (d *define) rest() {
 	for _, name := range slices.Sorted(maps.Keys(d.fields)) {
-		d.note(d.names[name], "no counterpart, left out: %s", clip(string(d.fields[name]), 80))
+		d.note(d.names[name], "no counterpart, left out: %s", document.Clip(string(d.fields[name]), 80))
 	}
 }
 
@@ -214,3 +215,11 @@ func (d *define) traits(s *domain.Step) {
 
 // shellQuote is a text as one word of a shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// join goes a step into a path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -192,7 +192,11 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"an approval with a script", steps("- {name: a, kind: approval, script: x}"), []string{"f:3:37: steps[0].script: a step of kind approval has no script"}},
 		{"a kind that there is not", steps("- {name: a, " + ok + ", kind: parallel}"), []string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, approval or effect`}},
 		{"an effect without a target", steps("- {name: a, effect: {kind: http}}"), []string{
-			"f:3:21: steps[0].effect: a step of kind effect needs effect.kind and effect.target"}},
+			"f:3:21: steps[0].effect: a step of kind effect needs effect.target, the name of an effect"}},
+		{"a payload that is no expression", steps("- {name: a, effect: {target: pay, payload: 'params.x +'}}"), []string{
+			"f:3:55: steps[0].effect.payload: it is no Rhai expression: Syntax error: Script is incomplete"}},
+		{"an effect's own names", steps("- {name: a, effect: {url: pay}}"), []string{
+			`f:3:22: steps[0].effect.url: unknown field "url"; did you mean "target"?`}},
 		{"names of params and variables", steps("- {name: a, " + ok + ", params: {1x: 1}, env: {RAMET_JOB: 1, A-B: 2}}"), []string{
 			`f:3:57: steps[0].params.1x: param "1x": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
 			`f:3:78: steps[0].env.RAMET_JOB: "RAMET_JOB": names that begin with RAMET_ are set by the runner`,

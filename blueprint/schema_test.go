@@ -1,21 +1,18 @@
 package blueprint
 
 import (
-	"encoding/json"
 	"flag"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/ramet-run/ramet/document"
+	"github.com/ramet-run/ramet/document/documenttest"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -39,38 +36,38 @@ func TestTheSchemaInTheDocsIsCurrent(t *testing.T) {
 
 // TestTheTableHasTheFieldsOfTheGoTypes holds names, order and kinds.
 func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
-	kinds := map[reflect.Type][]kind{
-		reflect.TypeFor[int](): {aNumber}, reflect.TypeFor[int64](): {aNumber}, reflect.TypeFor[*int64](): {aNumber}, reflect.TypeFor[bool](): {aFlag},
-		reflect.TypeFor[string](): {aText, aValue}, reflect.TypeFor[domain.OnError](): {aText}, reflect.TypeFor[domain.StepKind](): {aText},
-		reflect.TypeFor[domain.ScriptType](): {aText}, reflect.TypeFor[domain.Span](): {aSpan}, reflect.TypeFor[domain.Instant](): {anInstant},
-		reflect.TypeFor[[]string](): {someTexts}, reflect.TypeFor[map[string]string](): {aMap}, reflect.TypeFor[[]domain.Step](): {someObjects},
-		reflect.TypeFor[*domain.Shard](): {anObject}, reflect.TypeFor[*domain.Pack](): {anObject}, reflect.TypeFor[*domain.EffectCall](): {anObject},
+	kinds := map[reflect.Type][]document.Kind{
+		reflect.TypeFor[int](): {document.ANumber}, reflect.TypeFor[int64](): {document.ANumber}, reflect.TypeFor[*int64](): {document.ANumber}, reflect.TypeFor[bool](): {document.AFlag},
+		reflect.TypeFor[string](): {document.AText, document.AValue}, reflect.TypeFor[domain.OnError](): {document.AText}, reflect.TypeFor[domain.StepKind](): {document.AText},
+		reflect.TypeFor[domain.ScriptType](): {document.AText}, reflect.TypeFor[domain.Span](): {document.ASpan}, reflect.TypeFor[domain.Instant](): {document.AnInstant},
+		reflect.TypeFor[[]string](): {document.SomeTexts}, reflect.TypeFor[map[string]string](): {document.AMap}, reflect.TypeFor[[]domain.Step](): {document.SomeObjects},
+		reflect.TypeFor[*domain.Shard](): {document.AnObject}, reflect.TypeFor[*domain.Pack](): {document.AnObject}, reflect.TypeFor[*domain.EffectCall](): {document.AnObject},
 	}
-	for o, typ := range map[*object]reflect.Type{aBlueprint: reflect.TypeFor[domain.Blueprint](), aStep: reflect.TypeFor[domain.Step](),
+	for o, typ := range map[*document.Object]reflect.Type{aBlueprint: reflect.TypeFor[domain.Blueprint](), aStep: reflect.TypeFor[domain.Step](),
 		aShard: reflect.TypeFor[domain.Shard](), aPack: reflect.TypeFor[domain.Pack](), anEffect: reflect.TypeFor[domain.EffectCall]()} {
-		rest := slices.DeleteFunc(slices.Clone(o.names), func(name string) bool { return o == aStep && name == "file" }) // only documents have it
+		rest := slices.DeleteFunc(slices.Clone(o.Names()), func(name string) bool { return o == aStep && name == "file" }) // only documents have it
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if i >= len(rest) || rest[i] != name {
-				t.Errorf("%s.%s: the table has %v there", o.title, name, rest[min(i, len(rest)):])
+				t.Errorf("%s.%s: the table has %v there", o.Title, name, rest[min(i, len(rest)):])
 				break
 			}
-			if k := o.known(name).kind; !slices.Contains(kinds[f.Type], k) {
-				t.Errorf("%s.%s: a %s, the table says kind %d", o.title, name, f.Type, k)
+			if k := o.Known(name).Kind; !slices.Contains(kinds[f.Type], k) {
+				t.Errorf("%s.%s: a %s, the table says kind %d", o.Title, name, f.Type, k)
 			}
 		}
 		if len(rest) != typ.NumField() {
-			t.Errorf("%s: the table has %d fields, the type %d", o.title, len(rest), typ.NumField())
+			t.Errorf("%s: the table has %d fields, the type %d", o.Title, len(rest), typ.NumField())
 		}
-		for other, name := range o.others {
-			if o.known(name) == nil || o.known(other) != nil {
-				t.Errorf("%s: %q stands for %q", o.title, other, name)
+		for other, name := range o.Others {
+			if o.Known(name) == nil || o.Known(other) != nil {
+				t.Errorf("%s: %q stands for %q", o.Title, other, name)
 			}
 		}
-		for _, f := range o.fields {
-			if !strings.HasSuffix(f.doc, ".") {
-				t.Errorf("%s.%s: %q is no sentence", o.title, f.name, f.doc)
+		for _, f := range o.Fields {
+			if !strings.HasSuffix(f.Doc, ".") {
+				t.Errorf("%s.%s: %q is no sentence", o.Title, f.Name, f.Doc)
 			}
 		}
 	}
@@ -94,7 +91,7 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		if _, err := ParseFile(file); err != nil {
 			t.Error(err)
 		}
-		if err := validate(t, string(text)); err != nil {
+		if err := documenttest.Validate(t, Schema(), string(text)); err != nil {
 			t.Errorf("%s: the schema says %v", file, err)
 		}
 	}
@@ -110,7 +107,7 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		if _, err := Parse("", []byte(text)); err != nil {
 			t.Errorf("%s: the parser says %v", text, err)
 		}
-		if err := validate(t, text); err != nil {
+		if err := documenttest.Validate(t, Schema(), text); err != nil {
 			t.Errorf("%s: the schema says %v", text, err)
 		}
 	}
@@ -132,201 +129,8 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		if _, err := Parse("", []byte(text)); err == nil {
 			t.Errorf("%s: the parser takes it", text)
 		}
-		if err := validate(t, text); err == nil {
+		if err := documenttest.Validate(t, Schema(), text); err == nil {
 			t.Errorf("%s: the schema takes it", text)
 		}
 	}
-}
-
-// validate checks a YAML text by the schema. It knows the keywords that the
-// schema has, and fails the test at others.
-func validate(t *testing.T, text string) error {
-	t.Helper()
-	var doc any
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
-	asJSON, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := validator{T: t}
-	return v.check(v.decode(Schema()).(map[string]any), v.decode(asJSON), "")
-}
-
-type validator struct {
-	*testing.T
-	root map[string]any
-}
-
-func (v *validator) decode(text []byte) any {
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.UseNumber()
-	var out any
-	if err := d.Decode(&out); err != nil {
-		v.Fatal(err)
-	}
-	if m, ok := out.(map[string]any); ok && v.root == nil {
-		v.root = m
-	}
-	return out
-}
-
-func (v *validator) check(s map[string]any, doc any, path string) error {
-	number, isNumber := doc.(json.Number)
-	text, isText := doc.(string)
-	list, isList := doc.([]any)
-	fields, isObject := doc.(map[string]any)
-	atMost := func(word string, n int) error {
-		if limit := v.int(s[word]); int64(n) > limit {
-			return fmt.Errorf("%s: %d is over %s %d", path, n, word, limit)
-		}
-		return nil
-	}
-	for _, word := range slices.Sorted(maps.Keys(s)) {
-		var err error
-		switch word {
-		case "$schema", "$defs", "title", "description", "default", "examples":
-		case "$ref":
-			name := strings.TrimPrefix(s[word].(string), "#/$defs/")
-			err = v.check(v.root["$defs"].(map[string]any)[name].(map[string]any), doc, path)
-		case "type":
-			err = v.checkType(s[word], doc, path)
-		case "enum":
-			if !slices.Contains(s[word].([]any), doc) {
-				err = fmt.Errorf("%s: %v is none of %v", path, doc, s[word])
-			}
-		case "pattern":
-			if isText && !regexp.MustCompile(s[word].(string)).MatchString(text) {
-				err = fmt.Errorf("%s: %q does not match", path, text)
-			}
-		case "maxLength":
-			if isText {
-				err = atMost(word, len([]rune(text)))
-			}
-		case "minimum", "maximum":
-			if isNumber {
-				n, nerr := number.Int64()
-				if limit := v.int(s[word]); nerr != nil || word == "minimum" && n < limit || word == "maximum" && n > limit {
-					err = fmt.Errorf("%s: %s: %s %d", path, number, word, limit)
-				}
-			}
-		case "minItems":
-			if isList && int64(len(list)) < v.int(s[word]) {
-				err = fmt.Errorf("%s: too few", path)
-			}
-		case "maxItems":
-			if isList {
-				err = atMost(word, len(list))
-			}
-		case "uniqueItems":
-			for i, item := range list {
-				if slices.Contains(list[:i], item) {
-					err = fmt.Errorf("%s: twice", path)
-				}
-			}
-		case "items":
-			for i, item := range list {
-				if err = v.check(s[word].(map[string]any), item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-					break
-				}
-			}
-		case "maxProperties":
-			if isObject {
-				err = atMost(word, len(fields))
-			}
-		case "required":
-			for _, name := range s[word].([]any) {
-				if isObject && fields[name.(string)] == nil {
-					err = fmt.Errorf("%s: no %s", path, name)
-				}
-			}
-		case "not":
-			if v.check(s[word].(map[string]any), doc, path) == nil {
-				err = fmt.Errorf("%s: what must not be", path)
-			}
-		case "anyOf":
-			for _, one := range s[word].([]any) {
-				if err = v.check(one.(map[string]any), doc, path); err == nil {
-					break
-				}
-			}
-		case "propertyNames":
-			for name := range fields {
-				if err = v.check(s[word].(map[string]any), name, path); err != nil {
-					break
-				}
-			}
-		case "properties", "additionalProperties":
-			if word == "properties" && s["additionalProperties"] != false {
-				v.Fatalf("%s is open", path)
-			}
-			if word == "additionalProperties" {
-				err = v.checkOthers(s, fields, path)
-				break
-			}
-			for name, field := range s[word].(map[string]any) {
-				if value, there := fields[name]; there && err == nil {
-					err = v.check(field.(map[string]any), value, join(path, name))
-				}
-			}
-		default:
-			v.Fatalf("the schema has %q, which this test does not know", word)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *validator) checkOthers(s, fields map[string]any, path string) error {
-	known, _ := s["properties"].(map[string]any)
-	for name, value := range fields {
-		switch others := s["additionalProperties"].(type) {
-		case bool:
-			if known[name] == nil {
-				return fmt.Errorf("%s: %s is not known", path, name)
-			}
-		case map[string]any:
-			if err := v.check(others, value, join(path, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (v *validator) checkType(want, doc any, path string) error {
-	types, many := want.([]any)
-	if !many {
-		types = []any{want}
-	}
-	for _, typ := range types {
-		ok := false
-		switch d := doc.(type) {
-		case string:
-			ok = typ == "string"
-		case bool:
-			ok = typ == "boolean"
-		case json.Number:
-			ok = typ == "number" || typ == "integer" && !strings.ContainsAny(d.String(), ".eE")
-		case []any:
-			ok = typ == "array"
-		case map[string]any:
-			ok = typ == "object"
-		}
-		if ok {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: %v is no %v", path, doc, want)
-}
-
-func (v *validator) int(n any) int64 {
-	i, err := n.(json.Number).Int64()
-	if err != nil {
-		v.Fatal(err)
-	}
-	return i
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -23,6 +24,15 @@ func (c *Client) CreateContext(ctx context.Context, tenant domain.Tenant) (domai
 func (c *Client) Context(ctx context.Context, tenant domain.TenantID) (domain.Tenant, error) {
 	var out domain.Tenant
 	err := c.call(ctx, http.MethodGet, contextPath(tenant), nil, nil, &out)
+	return out, err
+}
+
+// ContextNamed is the context that has an alias; its number will do as well.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrForbidden], also where there is none.
+func (c *Client) ContextNamed(ctx context.Context, name string) (domain.Tenant, error) {
+	var out domain.Tenant
+	err := c.call(ctx, http.MethodGet, "/v1/contexts/"+url.PathEscape(name), nil, nil, &out)
 	return out, err
 }
 

@@ -85,7 +85,26 @@ func (c *Client) Audit(ctx context.Context, tenant domain.TenantID) (api.AuditRe
 	return out, err
 }
 
-// Info says what node this is; it needs no token.
+// DrainNode begins the graceful end of the node.
+//
+// Errors: [domain.ErrForbidden] for who is not its operator.
+func (c *Client) DrainNode(ctx context.Context) (api.NodeDraining, error) {
+	var out api.NodeDraining
+	err := c.call(ctx, http.MethodPost, "/admin/drain", nil, nil, &out)
+	return out, err
+}
+
+// ReloadNode has the node read its config again, and says what it read.
+//
+// Errors: [domain.ErrForbidden] for who is not its operator; [domain.ErrInvalid]
+// for a config that is wrong: the old one stays.
+func (c *Client) ReloadNode(ctx context.Context) (api.NodeReloaded, error) {
+	var out api.NodeReloaded
+	err := c.call(ctx, http.MethodPost, "/admin/reload", nil, nil, &out)
+	return out, err
+}
+
+// Info says what node this is. It needs no token; with one it says more.
 func (c *Client) Info(ctx context.Context) (api.Info, error) {
 	var out api.Info
 	err := c.call(ctx, http.MethodGet, "/info", nil, nil, &out)

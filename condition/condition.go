@@ -65,6 +65,20 @@ func (e compileError) Unwrap() []error { return []error{domain.ErrInvalid, e.err
 //
 // Errors: [domain.ErrInvalid] where it fails, or is no yes or no.
 func (c *Condition) Holds(ctx context.Context, values ...value.Value) (bool, error) {
+	v, err := c.Value(ctx, values...)
+	switch {
+	case err != nil:
+		return false, err
+	case !v.Is(value.BoolKind):
+		return false, domain.Invalidf("it is a %s, want true or false", v.TypeName())
+	}
+	return v.AsBool(), nil
+}
+
+// Value evaluates an expression that is more than a yes or no.
+//
+// Errors: [domain.ErrInvalid] where it fails.
+func (c *Condition) Value(ctx context.Context, values ...value.Value) (value.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, evalTime)
 	defer cancel()
 	scope := rhai.NewScope()
@@ -72,13 +86,10 @@ func (c *Condition) Holds(ctx context.Context, values ...value.Value) (bool, err
 		scope.SetConst(n, values[i])
 	}
 	v, err := c.script.Run(ctx, scope)
-	switch {
-	case err != nil:
-		return false, domain.Invalidf("%v", err)
-	case !v.Is(value.BoolKind):
-		return false, domain.Invalidf("it is a %s, want true or false", v.TypeName())
+	if err != nil {
+		return v, domain.Invalidf("%v", err)
 	}
-	return v.AsBool(), nil
+	return v, nil
 }
 
 // Of is a value as a condition sees it: with the names, and the left-out empty

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/rhai/value"
 )
 
 func TestConditions(t *testing.T) {
@@ -46,5 +47,32 @@ func TestConditions(t *testing.T) {
 				t.Errorf("got %v, want one with %q", err, tc.bad)
 			}
 		})
+	}
+}
+
+func TestExpressionsThatGiveData(t *testing.T) {
+	for text, want := range map[string]string{
+		`#{id: params.id, n: parse_int(params.n) + 1, list: [1, 2.5, true, ()]}`: `{"id":"a\"b","list":[1,2.5,true,null],"n":8}`,
+		`params`:      `{"id":"a\"b","n":"7"}`,
+		`params.none`: `null`,
+	} {
+		c, err := condition.Compile(text, "params")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := c.Value(t.Context(), condition.Texts(map[string]string{"id": `a"b`, "n": "7"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := value.AppendJSON(nil, v); err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	c, err := condition.Compile(`parse_int(params.id)`, "params")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Value(t.Context(), condition.Texts(map[string]string{"id": "x"})); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -21,6 +21,7 @@ const (
 	BanType      BanKind = "type"
 	BanRoutine   BanKind = "routine"
 	BanEffect    BanKind = "effect"
+	BanSaga      BanKind = "saga"
 )
 
 // BanLevel says how much is banned.
@@ -62,6 +63,7 @@ var banLevels = map[BanKind][]BanLevel{
 	BanType:      {BanPick, BanCreate, BanSubmit},
 	BanRoutine:   {BanExec, BanOccupy},
 	BanEffect:    {BanPick, BanCreate, BanSubmit},
+	BanSaga:      {BanPick}, // its events wait in their stream
 }
 
 // Limits of a ban.
@@ -75,8 +77,8 @@ type BanScope struct {
 	Kind BanKind `json:"kind"`
 	// Context is where it holds; 0 is everywhere.
 	Context TenantID `json:"context,omitzero"`
-	// Name is the blueprint, script type, routine or effect target, or the
-	// flow's number.
+	// Name is the blueprint, script type, routine, effect or its target, or
+	// saga, or the flow's number.
 	Name string `json:"name,omitzero"`
 }
 
@@ -141,13 +143,13 @@ func (s BanScope) Validate() error {
 			return Invalidf("a ban on a context needs its number, and no name")
 		}
 		return nil
-	case BanBlueprint, BanFlow:
+	case BanBlueprint, BanFlow, BanSaga:
 		if s.Context == 0 {
 			return Invalidf("a ban on a %s needs the context it is in", s.Kind)
 		}
 	case BanType, BanRoutine, BanEffect:
 	default:
-		return Invalidf("kind of ban %q: want all, context, blueprint, flow, type, routine or effect", s.Kind)
+		return Invalidf("kind of ban %q: want all, context, blueprint, flow, type, routine, effect or saga", s.Kind)
 	}
 	if s.Name == "" || len(s.Name) > MaxBanName || strings.IndexByte(s.Name, 0) >= 0 {
 		return Invalidf("ban on %s %q: want a name of 1 to %d bytes", s.Kind, s.Name, MaxBanName)

@@ -33,6 +33,16 @@ const (
 // StepKinds are all of them.
 var StepKinds = []StepKind{StepSingle, StepShard, StepPack, StepApproval, StepEffect}
 
+// EffectScript is the script of a job that calls an effect, as JSON.
+type EffectScript struct {
+	EffectCall
+	// CommandID is a UUID that all attempts have.
+	CommandID string `json:"command_id"`
+}
+
+// One reports whether such a step is one job.
+func (k StepKind) One() bool { return k == StepSingle || k == StepEffect }
+
 // OnError is what a flow does when a step ends badly.
 type OnError string
 
@@ -142,9 +152,15 @@ type Pack struct {
 
 // EffectCall is a call to the outside.
 type EffectCall struct {
-	Kind   string            `json:"kind"`
-	Target string            `json:"target"`
-	Params map[string]string `json:"params,omitzero"`
+	// Target is the name of an effect that the operator has set up, and Kind,
+	// where it is given, what kind that must be of.
+	Kind   string `json:"kind,omitzero"`
+	Target string `json:"target"`
+	// Params or Payload are what is told: names and texts, in which ${name}
+	// stands for a param of the step; or a Rhai expression over the step's params
+	// and needs, whose value is told as JSON.
+	Params  map[string]string `json:"params,omitzero"`
+	Payload string            `json:"payload,omitzero"`
 }
 
 // KindOr is the step's kind, found out where it is not said.

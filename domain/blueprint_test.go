@@ -52,9 +52,20 @@ func TestFaultsOfABlueprint(t *testing.T) {
 			[]string{
 				`steps[0].kind: "loop": want single, shard, pack, approval or effect`, "steps[1].shard: a step of kind shard needs shard.count",
 				"steps[2].pack: a step of kind pack needs pack.size, and pack.end or pack.endless", "steps[3].script: a step of kind approval has no script",
-				"steps[3].effect: the step is of kind approval", "steps[4].effect: a step of kind effect needs effect.kind and effect.target",
+				"steps[3].effect: the step is of kind approval", "steps[4].effect: a step of kind effect needs effect.target, the name of an effect",
 				`steps[5].script_type: script type "V": want a lower-case name such as python, shell or v`, "steps[5].shard: the step is of kind single",
 				"steps[5].pack: the step is of kind single", "steps[6].shard: window 1001: want 1 to 1000", "steps[7].pack: end -2: want 0 or more, or -1 for none"}},
+		{"effects", domain.Blueprint{Name: "n", Steps: []domain.Step{
+			{Name: "a", Effect: &domain.EffectCall{Target: "pay", Payload: "#{}"}}, {Name: "b", Effect: &domain.EffectCall{Target: "https://bank/pay"}},
+			{Name: "c", Effect: &domain.EffectCall{Target: "pay", Params: map[string]string{"a": "1", "1": "b"}, Payload: "#{}"}},
+			{Name: "d", Effect: &domain.EffectCall{Target: "pay", Payload: strings.Repeat("x", 8<<10+1)}},
+			{Name: "e", Effect: &domain.EffectCall{Target: "pay"}, At: "7", Affinity: map[string]string{"zone": "eu", "effect": "x"}}}},
+			[]string{
+				`steps[1].effect.target: effect "https://bank/pay": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				`steps[2].effect.params.1: param "1": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				"steps[2].effect.payload: effect.params are given too; want one of them", "steps[3].effect.payload: 8193 bytes, the limit is 8192",
+				"steps[4].at: a step of kind effect runs here, on a node that has the effect",
+				"steps[4].affinity.effect: it says which node has an effect, which effect.target says already"}},
 		{"needs", domain.Blueprint{Name: "n", Steps: []domain.Step{single("load", "load", "laod", "Load", "x"), single("late", "load", "load"), single("late")}},
 			[]string{
 				`steps[2].name: "late" is the name of steps[1] too: each step needs its own`, "steps[0].needs[0]: the step needs itself",

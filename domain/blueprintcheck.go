@@ -229,11 +229,28 @@ func (c *checker) kind(s *Step, at func(string) string) {
 	case StepPack:
 		c.pack(s.Pack, at)
 	case StepEffect:
-		if s.Effect == nil || s.Effect.Kind == "" || s.Effect.Target == "" {
-			c.fault(at("effect"), "a step of kind effect needs effect.kind and effect.target")
-			return
-		}
-		c.params(at("effect.params"), s.Effect.Params)
+		c.effect(s, at)
+	}
+}
+
+func (c *checker) effect(s *Step, at func(string) string) {
+	if s.Effect == nil || s.Effect.Target == "" {
+		c.fault(at("effect"), "a step of kind effect needs effect.target, the name of an effect")
+		return
+	}
+	c.err(at("effect.target"), ValidateName("effect", s.Effect.Target))
+	c.params(at("effect.params"), s.Effect.Params)
+	switch {
+	case len(s.Effect.Payload) > MaxWhenBytes:
+		c.fault(at("effect.payload"), "%d bytes, the limit is %d", len(s.Effect.Payload), MaxWhenBytes)
+	case s.Effect.Payload != "" && len(s.Effect.Params) > 0:
+		c.fault(at("effect.payload"), "effect.params are given too; want one of them")
+	}
+	if s.At != "" {
+		c.fault(at("at"), "a step of kind effect runs here, on a node that has the effect")
+	}
+	if s.Affinity[LabelEffect] != "" {
+		c.fault(at("affinity."+LabelEffect), "it says which node has an effect, which effect.target says already")
 	}
 }
 

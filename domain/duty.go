@@ -20,10 +20,12 @@ const (
 	RoleGateway   Role = "gateway"   // takes in what changes something
 	// RoleSupervisor sends and receives messages.
 	RoleSupervisor Role = "supervisor"
+	RoleSaga       Role = "saga"   // moves sagas
+	RoleEffect     Role = "effect" // does effects
 )
 
 // Roles are all of them.
-var Roles = []Role{RoleRunner, RoleKeeper, RoleClockwork, RoleGateway, RoleSupervisor}
+var Roles = []Role{RoleRunner, RoleKeeper, RoleClockwork, RoleGateway, RoleSupervisor, RoleSaga, RoleEffect}
 
 // MaxDutyRules bounds the rules of a board.
 const MaxDutyRules = 100

@@ -22,6 +22,10 @@ type (
 // admin of every context that the node itself creates.
 const Operator ActorID = 1
 
+// DefaultTenant is the context that a node makes at first start, and the one
+// that is meant where none is named.
+const DefaultTenant TenantID = 1
+
 // UnixTime is a time in whole seconds since 1970, as the records hold it.
 type UnixTime uint32
 

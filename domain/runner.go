@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -40,6 +41,9 @@ type Service struct {
 	Why     string `json:"why,omitzero"`
 	Summary string `json:"summary,omitzero"`
 	Slots   int    `json:"slots,omitzero"`
+	// Offers are labels that this type has beside those of the node; a name may
+	// have several values.
+	Offers map[string][]string `json:"offers,omitzero"`
 	// Isolation lists the measures in force, NotInForce the others with reasons.
 	Isolation  []string `json:"isolation,omitzero"`
 	NotInForce []string `json:"not_in_force,omitzero"`
@@ -60,6 +64,17 @@ const (
 
 // QueueSuffix is the part of a queue's name after "queue:".
 func (t RunnerType) QueueSuffix() string { return string(t) }
+
+// Has reports whether a service of a node with some labels has all that is
+// wanted.
+func (s Service) Has(ofNode, wanted Labels) bool {
+	for name, value := range wanted {
+		if ofNode[name] != value && !slices.Contains(s.Offers[name], value) {
+			return false
+		}
+	}
+	return true
+}
 
 // Key is the runner's key on the board: "runner:20".
 func (r Runner) Key() string { return "runner:" + strconv.FormatUint(uint64(r.ID), 10) }

@@ -23,7 +23,13 @@ const (
 	ScriptShell  ScriptType = "shell"
 	ScriptNode   ScriptType = "node"
 	ScriptRust   ScriptType = "rust"
+	// ScriptEffect is ours: its scripts are an [EffectScript], and its jobs
+	// go to nodes that have the effect, by the label [LabelEffect].
+	ScriptEffect ScriptType = "effect"
 )
+
+// LabelEffect is the label by which a job asks for a node that has an effect.
+const LabelEffect = "effect"
 
 // scriptTypePattern keeps type names safe inside keys, file names and metrics.
 var scriptTypePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)

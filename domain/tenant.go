@@ -2,6 +2,7 @@ package domain
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -11,7 +12,22 @@ import (
 const (
 	MaxMembers = 1000 // actors in one of a context's lists
 	MaxWeight  = 1000
+	MaxAlias   = 64 // bytes
 )
+
+// aliasPattern is that of aliases: none is a number, and each may be part of a
+// subject, a key and a path.
+var aliasPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// ValidateAlias checks the alias of a context.
+//
+// Errors: [ErrInvalid].
+func ValidateAlias(alias string) error {
+	if len(alias) > MaxAlias || !aliasPattern.MatchString(alias) {
+		return Invalidf("alias %q: want a small letter first, then small letters, digits and '-', up to %d in all", PlainText(alias, MaxAlias), MaxAlias)
+	}
+	return nil
+}
 
 // Tenant is a context: permission lists, and a space of its own on the board.
 //
@@ -24,6 +40,9 @@ type Tenant struct {
 	CreatedAt UnixTime      `json:"created_at"`
 	UpdatedAt UnixTime      `json:"updated_at"`
 
+	// Alias is a name of the context that stands in subjects and keys in place
+	// of its number. It is set when the context is made, and never changes.
+	Alias string `json:"alias,omitzero"`
 	// ExecutorsMaySubmit lets executors create and cancel jobs as well.
 	ExecutorsMaySubmit bool `json:"executors_may_submit,omitzero"`
 	// Weight is its share of turns relative to other contexts, 1..1000. Default: 1.
@@ -55,7 +74,33 @@ func (t Tenant) Validate() error {
 	if len(t.Admins) == 0 {
 		return Invalidf("context without admins: nobody could use it; name at least one")
 	}
+	if t.Alias != "" {
+		if err := ValidateAlias(t.Alias); err != nil {
+			return err
+		}
+	}
 	return t.validateShares()
+}
+
+// Name is how subjects and the keys of sagas call the context: its alias, or
+// its number. The default context has no name where it has no alias: a
+// deployment without contexts leaves it out.
+func (t Tenant) Name() string {
+	if t.Alias == "" && t.ID != DefaultTenant {
+		return strconv.FormatUint(uint64(t.ID), 10)
+	}
+	return t.Alias
+}
+
+// ParseTenantID reads a context's number as it is written.
+//
+// Errors: [ErrInvalid].
+func ParseTenantID(text string) (TenantID, error) {
+	n, err := parseID(text)
+	if err != nil || n == 0 {
+		return 0, Invalidf("context %q: want its number from 1 to 4294967295, or its alias", PlainText(text, MaxAlias))
+	}
+	return TenantID(n), nil
 }
 
 func (t Tenant) validateShares() error {

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
@@ -260,7 +262,11 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 		s := &b.Steps[i]
 		switch s.KindOr() {
 		case domain.StepEffect:
-			return domain.Invalidf("step %s: no node of this board serves effects of kind %q", s.Name, s.Effect.Kind)
+			if s.Effect.Payload != "" {
+				if _, err := blueprint.CompilePayload(s.Effect.Payload); err != nil {
+					return domain.Invalidf("step %s: effect.payload: %v", s.Name, err)
+				}
+			}
 		case domain.StepApproval:
 			continue
 		}
@@ -384,10 +390,30 @@ func (d *draft) planJobs() {
 
 // stepJob is a job of a step.
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
-	return &domain.Job{
+	j := &domain.Job{
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.Retries),
 		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity, Step: s.Name, At: s.At,
 	}
+	if s.KindOr() == domain.StepEffect {
+		j.ScriptType, j.Script = domain.ScriptEffect, callText(s.Effect)
+		j.Affinity = over(s.Affinity, map[string]string{domain.LabelEffect: s.Effect.Target})
+	}
+	return j
+}
+
+// callText is the script of a job that calls an effect. Each job has a command
+// id of its own: one that is computed from the job's number would come again on
+// another board, and targets would take the call for one that they know.
+func callText(call *domain.EffectCall) string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		panic("BUG: no random numbers: " + err.Error())
+	}
+	text, err := json.Marshal(domain.EffectScript{EffectCall: *call, CommandID: id.String()})
+	if err != nil {
+		panic("BUG: a call cannot be written as JSON: " + err.Error())
+	}
+	return string(text)
 }
 
 func decodePlan(text string) (*domain.Blueprint, error) {

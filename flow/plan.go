@@ -100,7 +100,7 @@ func (p *Plan) plain() bool {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if s.KindOr() != domain.StepSingle || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 {
+		if !s.KindOr().One() || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 {
 			return false
 		}
 	}

@@ -266,7 +266,7 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 		j := unitJob(plan, step, st, u, s)
 		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.place.id, needs[at.Step]
 		j.FlowEnv = len(s.flow.EnvVars) > 0
-		if step.KindOr() == domain.StepSingle {
+		if step.KindOr().One() {
 			st.Job = j.ID
 			s.flow.Jobs = append(s.flow.Jobs, j.ID)
 		}

@@ -155,7 +155,7 @@ func stepView(plan *Plan, i int, s *stored) StepView {
 		if !v.Endless {
 			v.Total = max(st.Split.End-st.Split.Start+1, 0)
 		}
-		if v.Kind != domain.StepSingle {
+		if !v.Kind.One() {
 			v.Ranges = st.Done.String()
 			mark := st.Done.Watermark(st.Split.Start)
 			v.Watermark = &mark
@@ -257,9 +257,17 @@ func skips(jobs []*domain.Job, aborted string) []Status {
 	return because
 }
 
+// jobKind is the kind of the step that a job of a plain flow is.
+func jobKind(j *domain.Job) domain.StepKind {
+	if j.ScriptType == domain.ScriptEffect {
+		return domain.StepEffect
+	}
+	return domain.StepSingle
+}
+
 // jobStep is a job of a plain flow, as a step.
 func jobStep(j *domain.Job, names map[domain.JobID]string) StepView {
-	v := StepView{Name: stepName(j), Kind: domain.StepSingle, Status: jobStatus(j), Text: j.Error, Job: j.Key().String(), Total: 1, SinceMs: j.StartedMs, EndMs: j.FinishedMs}
+	v := StepView{Name: stepName(j), Kind: jobKind(j), Status: jobStatus(j), Text: j.Error, Job: j.Key().String(), Total: 1, SinceMs: j.StartedMs, EndMs: j.FinishedMs}
 	for _, on := range j.Dependends {
 		v.Needs = append(v.Needs, names[on])
 	}

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -37,7 +38,7 @@ func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.Flo
 		select {
 		case _, open := <-events:
 			if !open {
-				return v, context.Cause(ctx)
+				return v, cmp.Or(context.Cause(ctx), errBoardClosed)
 			}
 		case <-tick:
 		case <-poll.C:
@@ -46,6 +47,9 @@ func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.Flo
 		}
 	}
 }
+
+// errBoardClosed says that a watch ended because the node is stopping.
+var errBoardClosed = domain.Unavailablef("the board was closed")
 
 const (
 	// waitPoll is how often Wait looks without being told: the net under a watch.

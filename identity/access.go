@@ -222,6 +222,30 @@ func (a *Access) Sees(ctx context.Context, actor domain.ActorID, tenant domain.T
 	return Permit(t, actor, Read, false), err
 }
 
+// Named is the context that an actor calls by its number or its alias. Whether
+// there is one by a number is left to what is asked next; whether there is one
+// by an alias is told only to who has a role in it, and to the operator.
+//
+// Errors: [domain.ErrForbidden], the same for an alias that no context has;
+// [domain.ErrInvalid]; [domain.ErrNotFound] for the operator.
+func (a *Access) Named(ctx context.Context, actor domain.ActorID, name string) (domain.TenantID, error) {
+	if domain.ValidateAlias(name) != nil {
+		return domain.ParseTenantID(name)
+	}
+	id, err := a.registry.TenantByName(ctx, name)
+	if actor == domain.Operator || err != nil && !missing(err) {
+		return id, err
+	}
+	if err == nil {
+		if sees, err := a.Sees(ctx, actor, id); err != nil || sees {
+			return id, err
+		}
+	}
+	a.denials.Add(1)
+	a.audit.Record(domain.AuditEntry{Actor: actor, Verb: string(Read), Object: "context:" + name, Context: id, Outcome: domain.AuditDenied})
+	return 0, domain.Forbiddenf("actor %d may do nothing in context %q, or there is no such context", actor, name)
+}
+
 // missing reports whether there is no such context, or one whose lists cannot
 // be read: then nobody has a right in it.
 func missing(err error) bool {

@@ -10,9 +10,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// firstTenant is the context that is made when there is none.
-const firstTenant domain.TenantID = 1
-
 // Operator is what a node knows of the actor that owns its own doors.
 type Operator struct {
 	// KeyFile is where the key lies.
@@ -41,9 +38,9 @@ func (r *Registry) EnsureOperator(ctx context.Context, dataDir string) (Operator
 	if err != nil || len(ids) > 0 {
 		return op, err
 	}
-	_, _, err = r.CreateTenant(ctx, domain.Tenant{ID: firstTenant, Admins: []domain.ActorID{domain.Operator}})
+	_, _, err = r.CreateTenant(ctx, domain.Tenant{ID: domain.DefaultTenant, Admins: []domain.ActorID{domain.Operator}})
 	if errors.Is(err, domain.ErrConflict) {
-		err = r.include(ctx, firstTenant, board.Batch{}) // a foreign program wrote it; now it is known
+		err = r.include(ctx, domain.DefaultTenant, board.Batch{}) // a foreign program wrote it; now it is known
 	}
 	return op, err
 }

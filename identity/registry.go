@@ -35,6 +35,7 @@ type directory struct {
 	actors  *cache[domain.ActorID, domain.Actor]
 	tenants *cache[domain.TenantID, domain.Tenant]
 	byKey   *cache[string, domain.Actor]
+	byAlias *cache[string, domain.TenantID]
 	scan    keyScan
 	node    string // its name, for the audit log
 }
@@ -45,6 +46,7 @@ func NewRegistry(b Board) *Registry {
 	r.actors = newCache(r.Actor)
 	r.tenants = newCache(r.Tenant)
 	r.byKey = newCache(r.actorOf)
+	r.byAlias = newCache(r.tenantOf)
 	return r
 }
 

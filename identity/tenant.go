@@ -16,11 +16,12 @@ import (
 
 // CreateTenant makes a context: its record and what the board must know of it
 // in its own space, then its entry in the list of contexts. Id 0 asks for the
-// next free one. Creating the same context again is a no-op that returns the
-// existing one, and finishes a creation that was cut off in the middle.
+// one that the alias has, or else the next free one. Creating the same context
+// again is a no-op that returns the existing one, and finishes a creation that
+// was cut off in the middle.
 //
 // Errors: [domain.ErrInvalid], also for members who do not exist;
-// [domain.ErrConflict] for an id in use with other content.
+// [domain.ErrConflict] for an id or an alias in use with other content.
 func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
 	numbered := t.ID != 0
 	if !numbered {
@@ -32,26 +33,32 @@ func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	if err := r.checkMembers(ctx, t); err != nil {
 		return domain.Tenant{}, false, err
 	}
-	if numbered {
+	switch {
+	case t.Alias != "":
+		return r.createNamed(ctx, t, numbered)
+	case numbered:
 		return r.createTenant(ctx, t)
 	}
 	for {
-		n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 1)
-		if err != nil {
+		if t.ID, err = r.nextTenant(ctx); err != nil {
 			return domain.Tenant{}, false, err
 		}
-		if n >= 1<<32 {
-			return domain.Tenant{}, false, domain.Exhaustedf("no free context id was found; name one")
-		}
-		t.ID = domain.TenantID(n)
-		// One by one: on Redis each context is a numbered database, and those
-		// are few.
 		made, existing, err := r.createTenant(ctx, t)
 		if existing || errors.Is(err, domain.ErrConflict) {
 			continue // somebody chose that id by hand
 		}
 		return made, false, err
 	}
+}
+
+// nextTenant is a number that no context got from it yet. They come one by one:
+// on Redis each context is a numbered database, and those are few.
+func (r *Registry) nextTenant(ctx context.Context) (domain.TenantID, error) {
+	n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 1)
+	if err == nil && n >= 1<<32 {
+		err = domain.Exhaustedf("no free context id was found; name one")
+	}
+	return domain.TenantID(n), err
 }
 
 // checkMembers refuses actors who do not exist: whoever got that number later
@@ -90,13 +97,14 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 			return domain.Tenant{}, false, err
 		}
 		if !sameTenant(old, t) {
-			return domain.Tenant{}, false, domain.Conflictf("context %d exists with other content; choose another id, or 0 for the next free one", t.ID)
+			return domain.Tenant{}, false, inUse(t)
 		}
 		t, existing = old, true
 	case err != nil:
 		return domain.Tenant{}, false, err
 	}
 	r.tenants.forget(t.ID)
+	r.byAlias.forget(t.Alias)
 	var b0 board.Batch
 	if !existing {
 		r.note(&b0, t.ID, Create, t.Key(), rolesText(t)) // for the operator, who may have no role there
@@ -112,12 +120,16 @@ func (r *Registry) include(ctx context.Context, id domain.TenantID, b board.Batc
 
 // rolesText says for people who is in a context; long lists are cut.
 func rolesText(t domain.Tenant) string {
-	return fmt.Sprintf("admins %v, executors %v, readers %v", t.Admins, t.Executors, t.Readers)
+	text := fmt.Sprintf("admins %v, executors %v, readers %v", t.Admins, t.Executors, t.Readers)
+	if t.Alias != "" {
+		text = "alias " + t.Alias + ", " + text
+	}
+	return text
 }
 
 func sameTenant(a, b domain.Tenant) bool {
 	return slices.Equal(a.Admins, b.Admins) && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Executors, b.Executors) &&
-		a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
+		a.Alias == b.Alias && a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
 		maps.Equal(a.MaxRunningByType, b.MaxRunningByType)
 }
 

@@ -34,7 +34,7 @@ var (
 	}
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
 	goldTenant = domain.Tenant{ID: 7, Admins: []domain.ActorID{12, 13}, Readers: []domain.ActorID{14}, Executors: []domain.ActorID{15},
-		CreatedAt: 1, UpdatedAt: 2, ExecutorsMaySubmit: true, Weight: 3, MaxRunning: 40,
+		CreatedAt: 1, UpdatedAt: 2, ExecutorsMaySubmit: true, Alias: "acme", Weight: 3, MaxRunning: 40,
 		MaxRunningByType: map[domain.ScriptType]int{"v": 2}}
 	goldFlow = domain.Flow{ID: 33, CallerID: 12, ContextID: 7, Jobs: []domain.JobID{1, 2}, EnvVars: map[string]string{"K": "v"},
 		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowError,
@@ -48,7 +48,7 @@ var (
 	goldNode = domain.Node{Name: "n1", Version: "v1.2.3", Host: "h1", RunnerID: 20, Durability: "disk", Labels: domain.Labels{"zone": "eu"},
 		Off: []domain.Off{{Role: domain.RoleRunner, Rule: 1, Why: "too old"}}, StartedMs: 1000}
 	goldObject    = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
-	goldBlueprint = layout.StoredBlueprint{Version: 3, Hash: "ab", Text: `{"name":"n"}`, Summary: "for people", UpdatedMs: 1700000000000, By: 12}
+	goldBlueprint = layout.StoredVersion{Version: 3, Hash: "ab", Text: `{"name":"n"}`, Summary: "for people", UpdatedMs: 1700000000000, By: 12}
 	goldMessage   = domain.Message{ID: 101, CallerID: 12, ContextID: 7, Message: "please", MessageType: domain.MessageJob,
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 		{"runner", goldRunner.Key(), layout.EncodeRunner(goldRunner)},
 		{"node", layout.Node("n1"), layout.EncodeNode(goldNode)},
 		{"object", layout.Object("person", goldObject.ID), layout.EncodeObject(goldObject)},
-		{"blueprint", layout.BlueprintAt("nightly", goldBlueprint.Version), layout.EncodeBlueprint(goldBlueprint)},
+		{"blueprint", layout.BlueprintKeys.At("nightly", goldBlueprint.Version), layout.EncodeVersion(goldBlueprint)},
 		{"task", layout.Task(goldTask.ID), layout.EncodeTask(&goldTask)},
 		{"task-least", layout.Task("1"), layout.EncodeTask(&domain.Task{ID: "1", Status: domain.TaskPending})},
 		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},

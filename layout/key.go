@@ -63,6 +63,13 @@ const ActorOfID = "id"
 // Tenant is a context's key, in its own space.
 func Tenant(id domain.TenantID) string { return domain.Tenant{ID: id}.Key() }
 
+// Alias is the record in space 0 that says, in AliasOf, which context an alias
+// is kept for.
+func Alias(alias string) string { return "ramet:alias:" + alias }
+
+// AliasOf is that record's field: the number of the context.
+const AliasOf = "context"
+
 // Runner is a runner's key.
 func Runner(id domain.RunnerID) string { return domain.Runner{ID: id}.Key() }
 
@@ -89,6 +96,16 @@ func Checkpoint(job domain.JobKey) string { return "ramet:checkpoint:" + job.Str
 
 // CheckpointData is that record's field.
 const CheckpointData = "data"
+
+// Ticket is the record that says, in TicketJob, which job was submitted with a
+// ticket.
+func Ticket(name string) string { return "ramet:ticket:" + name }
+
+// TicketJob is that record's field, and MaxTicket bounds the name in bytes.
+const (
+	TicketJob = "job"
+	MaxTicket = 200
+)
 
 // Seq is the counter of a noun's ids, by caller where ids are a caller's own.
 func Seq(noun string, caller domain.ActorID) string {

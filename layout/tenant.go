@@ -18,6 +18,7 @@ func EncodeTenant(t domain.Tenant) []board.Field {
 	e.str("executors", encodeIDs(t.Executors))
 	e.num("created_at", int64(t.CreatedAt))
 	e.num("updated_at", int64(t.UpdatedAt))
+	e.strOpt("alias", t.Alias)
 	if t.ExecutorsMaySubmit {
 		e.flag("executors_may_submit", true)
 	}
@@ -104,6 +105,8 @@ func DecodeTenant(key string, r board.Record) (domain.Tenant, error) {
 			t.CreatedAt = domain.UnixTime(d.u32(f))
 		case "updated_at":
 			t.UpdatedAt = domain.UnixTime(d.u32(f))
+		case "alias":
+			t.Alias = f.Value
 		case "executors_may_submit":
 			t.ExecutorsMaySubmit = d.flag(f)
 		case "weight":

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,11 @@ import (
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/telemetry"
 	"github.com/ramet-run/ramet/work"
@@ -74,6 +77,8 @@ type Config struct {
 	Circles CirclesConfig
 	// Post says how messages are sent. Default: this node sends none.
 	Post PostConfig
+	// Sagas says how sagas and effects are served. Default: they are not.
+	Sagas SagasConfig
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
@@ -110,7 +115,10 @@ type Node struct {
 	// Routines are those of the contexts.
 	Routines *clockwork.UserRoutines
 	// Post sends and receives messages; nil where the node has none.
-	Post    *post.Engine
+	Post *post.Engine
+	// Sagas and Effects are nil where the node has no streams.
+	Sagas   *saga.Engine
+	Effects *effect.Worker
 	Metrics *telemetry.Metrics
 
 	cfg      Config
@@ -120,6 +128,7 @@ type Node struct {
 	began    time.Time
 	runner   *work.Runner   // nil where it serves nothing
 	worker   *circle.Worker // nil where it serves no circles
+	sagas    *saga.Worker   // nil where it serves none
 	services []domain.Service
 	draining atomic.Bool
 	lock     *os.File // on the data folder, until Run returns
@@ -129,6 +138,8 @@ var (
 	_ work.Observer             = (*telemetry.Metrics)(nil)
 	_ clockwork.ArchiveObserver = (*telemetry.Metrics)(nil)
 	_ circle.Observer           = (*telemetry.Metrics)(nil)
+	_ saga.Observer             = (*telemetry.Metrics)(nil)
+	_ effect.Observer           = (*telemetry.Metrics)(nil)
 )
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and
@@ -175,6 +186,9 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
 	n.openCircles()
 	n.openPost()
+	if err := n.openSagas(); err != nil {
+		return nil, err
+	}
 	if err := b.Void(ctx, who.Name+"/"); err != nil {
 		return nil, err
 	}
@@ -210,6 +224,17 @@ func (n *Node) look(ctx context.Context) (served []script.Runtime) {
 	return served
 }
 
+// offered are the services with the labels that their runtimes have now.
+func (n *Node) offered() []domain.Service {
+	services := slices.Clone(n.services)
+	for i, rt := range n.cfg.Runtimes {
+		if s, ok := rt.(script.Selective); ok {
+			services[i].Offers = s.Offers()
+		}
+	}
+	return services
+}
+
 func sortMeasure(m script.Measure, in, out []string) (inForce, notInForce []string) {
 	if m.InForce {
 		return append(in, m.Name), out
@@ -228,6 +253,7 @@ func (n *Node) known() func(domain.ScriptType) bool {
 	types := map[domain.ScriptType]bool{
 		domain.ScriptOSIS: true, domain.ScriptSAL: true, domain.ScriptV: true, domain.ScriptPython: true,
 		domain.ScriptRhai: true, domain.ScriptShell: true, domain.ScriptNode: true, domain.ScriptRust: true,
+		domain.ScriptEffect: true,
 	}
 	for _, rt := range n.cfg.Runtimes {
 		types[rt.Type()] = true
@@ -283,6 +309,8 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 		defer end()
 		var drained errgroup.Group
 		drained.Go(func() error { return n.serveCircles(working) })
+		drained.Go(func() error { return n.serveSagas(working) })
+		drained.Go(func() error { return n.serveEffects(working) })
 		if n.runner != nil {
 			drained.Go(func() error { return n.runner.Run(working) })
 		}
@@ -332,7 +360,7 @@ func (n *Node) onDuty(ctx context.Context, role domain.Role, do func(context.Con
 func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
 	list := []clockwork.Routine{
-		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
+		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
 		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a work.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
@@ -415,7 +443,7 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.services
+	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.offered()
 	r.Off, r.Labels = n.Duties.Off(), n.cfg.Labels
 	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
 	r.SeenMs = now.UnixMilli()

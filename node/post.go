@@ -67,6 +67,9 @@ func (n *Node) auditors() clockwork.Auditors {
 	if n.Post != nil {
 		list = append(list, n.Post)
 	}
+	if n.Sagas != nil {
+		list = append(list, n.Sagas)
+	}
 	return list
 }
 

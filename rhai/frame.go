@@ -173,7 +173,8 @@ func (r *run) sweep() {
 }
 
 const (
-	firstStack = 1 << 10 // values: 16 KiB
+	smallStack = 1 << 8  // values that a run begins with: many are one short expression
+	firstStack = 1 << 10 // values of a piece when that is not enough: 16 KiB
 	maxStack   = 1 << 22 // values in one piece
 )
 

@@ -111,7 +111,7 @@ func (e *Engine) newRun(ctx context.Context, u *unit, scope *Scope) *run {
 	if e.MaxMemory > 0 {
 		r.measureAt = max(e.MaxMemory/2, 1)
 	}
-	r.stack = make([]Value, max(firstStack, 2*u.slots))
+	r.stack = make([]Value, max(smallStack, 4*u.slots))
 	r.frames = make([]*frame, 1, 16)
 	r.frames[0] = &frame{run: r}
 	r.root = &environ{unit: u}

@@ -183,6 +183,12 @@ type Outcome struct {
 	// Invalid is set when the script did its work but left a result that
 	// cannot be used; Error says why.
 	Invalid bool
+	// Final is set when another attempt would end the same: the job is not tried
+	// again, whatever retries it has left.
+	Final bool
+	// After is the least time before the next attempt. Default: the job
+	// engine's.
+	After time.Duration
 	// Result is what the job's record gets: exit_code; stdout and stderr tails
 	// of processes; the keys the script added.
 	Result map[string]string

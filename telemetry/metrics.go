@@ -24,6 +24,8 @@ type Metrics struct {
 	flows    flowMetrics
 	messages messageMetrics
 	circles  circleMetrics
+	sagas    sagaMetrics
+	effects  effectMetrics
 }
 
 // NewMetrics returns a fresh set in a registry of its own.
@@ -47,6 +49,8 @@ func NewMetrics() *Metrics {
 	m.flows.register(m.registry)
 	m.messages.register(m.registry)
 	m.circles.register(m.registry)
+	m.sagas.register(m.registry)
+	m.effects.register(m.registry)
 	m.registry.MustRegister(m.claimed, m.attempts, m.seconds, m.lateness, m.repaired, m.stuck,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

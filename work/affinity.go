@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
 )
 
 // This file brings jobs that ask for labels to runners that have them. Such
@@ -75,17 +76,37 @@ func (e *Engine) include(ctx context.Context, space board.Space, group string, m
 	return e.board.Commit(ctx, *b.Include(layout.Affinities, group))
 }
 
-// followAffinities keeps the lanes' queues to the set until ctx ends.
-func (r *Runner) followAffinities(ctx context.Context) {
+// followers are the loops that keep the lanes' queues to the set: one for all
+// lanes that have the labels of the node alone, if it has some, and one for each
+// whose runtime has others.
+func (r *Runner) followers() (loops []func(ctx context.Context)) {
+	var usual []*lane
+	for _, l := range r.lanes {
+		if s, ok := l.rt.(script.Selective); ok {
+			loops = append(loops, func(ctx context.Context) { r.followAffinities(ctx, []*lane{l}, s.Changed) })
+		} else {
+			usual = append(usual, l)
+		}
+	}
+	if len(r.cfg.Labels) > 0 && len(usual) > 0 {
+		never := func() <-chan struct{} { return nil }
+		loops = append(loops, func(ctx context.Context) { r.followAffinities(ctx, usual, never) })
+	}
+	return loops
+}
+
+// followAffinities keeps lanes' queues to the set until ctx ends. changed is
+// asked for what tells that their labels are others.
+func (r *Runner) followAffinities(ctx context.Context, lanes []*lane, changed func() <-chan struct{}) {
 	for ctx.Err() == nil {
-		if err := r.followOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := r.followOnce(ctx, lanes, changed); err != nil && ctx.Err() == nil {
 			r.log.Warn("queues of jobs that ask for labels not read; those known before stay", "err", err)
 			pause(ctx, claimPause)
 		}
 	}
 }
 
-func (r *Runner) followOnce(ctx context.Context) error {
+func (r *Runner) followOnce(ctx context.Context, lanes []*lane, changed func() <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := r.e.board.Watch(ctx, 0, layout.Affinities)
@@ -95,14 +116,16 @@ func (r *Runner) followOnce(ctx context.Context) error {
 	look := time.NewTicker(affinityLook)
 	defer look.Stop()
 	for {
+		others := changed() // first: no change after this is missed
 		all, err := r.e.board.Members(ctx, 0, layout.Affinities, "", layout.MaxAffinities)
 		if err != nil {
 			return err
 		}
-		for _, l := range r.lanes {
-			l.serve(r.matching(l.typ, all))
+		for _, l := range lanes {
+			l.serve(l.matching(all))
 		}
 		select {
+		case <-others:
 		case _, open := <-events:
 			if !open {
 				return nil
@@ -112,12 +135,17 @@ func (r *Runner) followOnce(ctx context.Context) error {
 	}
 }
 
-// matching are the groups of queues of a type whose labels the runner has.
-func (r *Runner) matching(t domain.ScriptType, all []string) []string {
+// matching are the groups of queues of the lane's type whose labels the runner,
+// or the runtime, has.
+func (l *lane) matching(all []string) []string {
+	has := domain.Service{}
+	if s, ok := l.rt.(script.Selective); ok {
+		has.Offers = s.Offers()
+	}
 	var fit []string
 	for _, list := range all {
 		q, ok := layout.ParseAffinityQueue(list)
-		if ok && q.Type == t && r.cfg.Labels.Has(q.Labels) {
+		if ok && q.Type == l.typ && has.Has(l.r.cfg.Labels, q.Labels) {
 			fit = append(fit, board.Group(list))
 		}
 	}

@@ -44,7 +44,8 @@
 // # Goroutines
 //
 // Engine has none. Runner.Run starts one claim loop for each script type, one
-// that follows the queues of jobs that ask for labels where the node has some, two
+// that follows the queues of jobs that ask for labels where the node has some
+// (and one for each runtime that has others), two
 // loops that commit the ends of runs (while one waits for the disk the other
 // gathers), one that renews leases, and one goroutine for each run, with one
 // more while the run writes log lines, and one while its end must be tried

@@ -309,6 +309,35 @@ func TestPrune(t *testing.T) {
 	})
 }
 
+func TestWhatAScriptSaysOfItsNextAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		says := func(final bool, after time.Duration) func(context.Context, script.Task, script.Host) script.Outcome {
+			return func(context.Context, script.Task, script.Host) script.Outcome {
+				out := failed("no luck")
+				out.Final, out.After = final, after
+				return out
+			}
+		}
+		r.script.on("never", says(true, 0))
+		r.script.on("later", says(false, time.Hour))
+		r.script.on("too late", says(false, 1000*time.Hour))
+		r.submit(job(1, "never", retries(3)), job(2, "later", retries(1)), job(3, "too late", retries(1)))
+		began := time.Now()
+		if j := r.want(1, domain.JobError, domain.ReasonScriptFailed); j.Attempt != 1 {
+			t.Errorf("got %d attempts of one that would end the same", j.Attempt)
+		}
+		r.want(2, domain.JobError, domain.ReasonScriptFailed)
+		if took := time.Since(began); took < time.Hour || took > 2*time.Hour {
+			t.Errorf("the next attempt ended after %v, want an hour", took)
+		}
+		r.want(3, domain.JobError, domain.ReasonScriptFailed)
+		if took := time.Since(began); took < 24*time.Hour || took > 25*time.Hour {
+			t.Errorf("the next attempt ended after %v, want a day at the most", took)
+		}
+	})
+}
+
 func TestRetryByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})

@@ -148,8 +148,8 @@ func (x *run) judge(b *board.Batch, out script.Outcome, cause error) ended {
 		case out.Invalid:
 			n.reason = domain.ReasonInvalid
 		}
-		if x.job.Failures < int(x.job.Retries) {
-			return x.tryLater(b, n)
+		if x.job.Failures < int(x.job.Retries) && !out.Final {
+			return x.tryLater(b, n, out.After)
 		}
 	}
 	return x.end(b, n)
@@ -219,14 +219,18 @@ func (x *run) addLogs(b *board.Batch) {
 	}
 }
 
-// tryLater sets the alarm for the next attempt.
-func (x *run) tryLater(b *board.Batch, n ending) ended {
+// tryLater sets the alarm for the next attempt, which begins after at least
+// some time.
+func (x *run) tryLater(b *board.Batch, n ending, after time.Duration) ended {
 	now := time.Now()
-	next := now.Add(x.r.e.backoff(x.job.Failures + 1))
+	next := now.Add(max(x.r.e.backoff(x.job.Failures+1), min(after, longestAfter)))
 	b.Set(x.claimed.Item, x.failuresField())
 	x.later(b, now, next, n.text)
 	return ended{status: domain.JobStarted, reason: n.reason, text: n.text}
 }
+
+// longestAfter bounds how long a script may put its next attempt off.
+const longestAfter = 24 * time.Hour
 
 // later lets go of the job until next, unless it was cancelled meanwhile.
 func (x *run) later(b *board.Batch, now, next time.Time, text string) {

@@ -93,8 +93,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	for _, l := range r.lanes {
 		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
 	}
-	if len(r.cfg.Labels) > 0 {
-		lanes.Go(func() { r.followAffinities(ctx) })
+	for _, follow := range r.followers() {
+		lanes.Go(func() { follow(ctx) })
 	}
 	for range finishers {
 		ends.Go(func() { r.finishLoop(hard) })

@@ -28,7 +28,7 @@ func (e *Engine) servedNow(ctx context.Context, j *domain.Job) (bool, error) {
 		}
 		for i, rec := range recs {
 			r, err := layout.DecodeRunner(keys[i], rec)
-			if err == nil && (j.ForRunner == 0 || r.ID == j.ForRunner) && domain.Labels(r.Labels).Has(j.Affinity) && serves(r, j.ScriptType) {
+			if err == nil && (j.ForRunner == 0 || r.ID == j.ForRunner) && serves(r, j.ScriptType, j.Affinity) {
 				return true, nil
 			}
 		}
@@ -47,12 +47,12 @@ func askedText(j *domain.Job) string {
 	return " with the labels " + domain.Labels(j.Affinity).String()
 }
 
-func serves(r domain.Runner, t domain.ScriptType) bool {
+func serves(r domain.Runner, t domain.ScriptType, wanted domain.Labels) bool {
 	if time.Since(time.UnixMilli(r.SeenMs)) > seenWithin {
 		return false
 	}
 	for _, s := range r.Serves {
-		if s.ScriptType == t && s.Served {
+		if s.ScriptType == t && s.Served && s.Has(r.Labels, wanted) {
 			return true
 		}
 	}

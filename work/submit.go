@@ -45,24 +45,33 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 	if len(jobs) > MaxSubmit {
 		return nil, domain.Invalidf("%d jobs in one submit, the limit is %d", len(jobs), MaxSubmit)
 	}
-	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), jobs: jobs,
-		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs)), drawn: map[*domain.Job]bool{}}
+	s := e.newSubmission(tenant, jobs)
+	return s.receipts, s.do(ctx)
+}
+
+func (e *Engine) newSubmission(tenant domain.TenantID, jobs []*domain.Job) *submission {
 	for _, j := range jobs {
 		j.ContextID = tenant
 	}
-	s.check(ctx, jobs)
-	if err := s.number(ctx, jobs); err != nil {
-		return nil, err
+	return &submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), jobs: jobs,
+		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs)), drawn: map[*domain.Job]bool{}}
+}
+
+// do fills the receipts.
+func (s *submission) do(ctx context.Context) error {
+	s.check(ctx, s.jobs)
+	if err := s.number(ctx, s.jobs); err != nil {
+		return err
 	}
-	ordered, err := s.order(jobs)
+	ordered, err := s.order(s.jobs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := e.Announce(ctx, ordered...); err != nil {
-		return nil, err
+	if err := s.e.Announce(ctx, ordered...); err != nil {
+		return err
 	}
 	s.commit(ctx, ordered)
-	return s.receipts, nil
+	return nil
 }
 
 // submission is one call of Submit.
@@ -74,6 +83,7 @@ type submission struct {
 	byKey    map[domain.JobKey]int // accepted jobs -> index in jobs and receipts
 	receipts []Receipt
 	drawn    map[*domain.Job]bool // their ids were chosen here, not by the caller
+	once     *ticket              // of [Engine.SubmitOnce]; nil elsewhere
 }
 
 // check validates every job; a bad one only gets its receipt.
@@ -186,7 +196,7 @@ func (s *submission) commit(ctx context.Context, jobs []*domain.Job) {
 		owners = append(owners, j)
 	}
 	for i, err := range s.e.board.CommitEach(ctx, batches) {
-		if errors.Is(err, domain.ErrConflict) {
+		if errors.Is(err, domain.ErrConflict) && !s.once.taken(err) {
 			err = s.again(ctx, owners[i])
 		}
 		s.receipt(owners[i]).Err = err
@@ -218,7 +228,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 		if err != nil {
 			return err
 		}
-		if err := s.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		if err := s.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) || s.once.taken(err) {
 			return err
 		}
 	}
@@ -230,6 +240,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (board.Batch, error) {
 	b := board.Batch{Space: s.space}
 	key := j.Key().String()
+	s.once.guard(&b)
 	b.Absent(key)
 	s.reset(j)
 	failed, err := s.follow(ctx, &b, j, fresh)
@@ -238,8 +249,10 @@ func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (boar
 	}
 	if failed != 0 {
 		s.stillborn(&b, j, failed)
+		s.once.write(&b, j)
 		return b, nil
 	}
+	s.once.write(&b, j)
 	s.wait(&b, j)
 	if j.Waits == 0 {
 		j.QueuedMs = s.now.UnixMilli()

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +16,13 @@ import (
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
+	"github.com/ramet-run/ramet/stream/memstream"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -75,13 +80,36 @@ func People(ctx context.Context, r *identity.Registry) (keys map[domain.ActorID]
 func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) api.Parts {
 	flows := flow.New(b, jobs, flow.Config{})
 	audit := identity.NewAuditLog(r, nil)
-	return api.Parts{Jobs: jobs, Flows: flows, Directory: r, Access: identity.NewAccess(r, audit), Audit: audit, Records: b,
+	log := memstream.Open()
+	return api.Parts{Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r), Jobs: jobs, Flows: flows, Directory: r, Access: identity.NewAccess(r, audit), Audit: audit, Records: b,
 		Schedules: clockwork.NewSchedules(b, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b),
 		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
 }
+
+// effects are one effect that all contexts may use, called as [Fill] calls
+// everything, and one that is for another context only. They reach nothing.
+func effects(b board.Board, log stream.Log, r *identity.Registry) *effect.Worker {
+	open := func(effect.Definition, effect.Host) (effect.Provider, error) { return mirror{}, nil }
+	set, err := effect.OpenSet([]effect.Definition{
+		{Name: "go", Kind: "mirror", Target: "mirror:1"},
+		{Name: "gone", Kind: "mirror", Target: "mirror:2", Contexts: []domain.TenantID{Elsewhere}},
+	}, map[effect.Kind]effect.Open{"mirror": open}, effect.Host{})
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return effect.NewWorker(log, b, set, effect.Config{Tenant: r.TenantByName})
+}
+
+// mirror is a provider that answers with what it was given.
+type mirror struct{}
+
+func (mirror) Do(_ context.Context, c effect.Call) (json.RawMessage, error) { return c.Payload, nil }
+func (mirror) Check(context.Context) error                                  { return nil }
+func (mirror) Target() string                                               { return "mirror" }
+func (mirror) Close() error                                                 { return nil }
 
 // Post is an engine of messages for parts, whose node has the keys of all
 // people but the reader's; dir is the node's folder.

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // MaxInFlight bounds the parcels that were sent and have no answer yet; further
@@ -29,7 +30,7 @@ type Bus struct {
 	synced bool
 	next   string // where to ask for parcels
 
-	wire     *wire
+	wire     *natslink.Wire
 	host     *host // the embedded server; nil with an external one
 	inFlight chan struct{}
 	parcels  chan bus.Parcel
@@ -90,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	}
 	least := board.DurableMemory
 	b.durable.Store(&least)
-	if b.wire.life().Err() == nil {
+	if b.wire.Life().Err() == nil {
 		// A start that goes well is ready when Open returns. One that does not
 		// is gone on with by the pull loop, which says why.
 		_ = b.look(ctx)
@@ -138,7 +139,7 @@ func (b *Bus) Send(ctx context.Context, to domain.Address, body []byte) error {
 	if key == b.key {
 		subject = parcelSubject(key, key) // its own mailbox: no need to go out
 	}
-	answer, err := b.wire.request(ctx, subject, body)
+	answer, err := b.wire.Request(ctx, &nats.Msg{Subject: subject, Data: body})
 	if err == nil {
 		err = refusal(answer)
 	}
@@ -154,7 +155,7 @@ func (b *Bus) Send(ctx context.Context, to domain.Address, body []byte) error {
 	case errors.Is(err, nats.ErrDisconnected):
 		return errAway
 	}
-	return domain.Unavailablef("send parcel to %s: %s", to, words(err))
+	return domain.Unavailablef("send parcel to %s: %s", to, natslink.Words(err))
 }
 
 // refusal is what a stream's answer says is wrong.
@@ -220,7 +221,7 @@ func (b *Bus) Close() error {
 		if b.host != nil {
 			b.host.close()
 		} else {
-			b.wire.close()
+			b.wire.Close()
 		}
 	})
 	return nil
@@ -259,7 +260,7 @@ func (h *held) done(context.Context) error {
 	}
 	delete(h.bus.held, h)
 	if err := h.msg.Respond([]byte("+ACK")); err != nil {
-		return domain.Unavailablef("acknowledge parcel: %s", words(err))
+		return domain.Unavailablef("acknowledge parcel: %s", natslink.Words(err))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // Config is how to open a bus. Key is required, and DataDir unless URL names
@@ -112,24 +113,16 @@ func parseURL(text string) (*remote, error) {
 	if text == "" || text == scheme+":" {
 		return nil, nil
 	}
-	// Several hosts are no URL to net/url where they have ports: it reads the
-	// text with the first, and the others are looked at one by one.
 	head, query, _ := strings.Cut(text, "?")
 	kind, hosts, ok := strings.Cut(head, "://")
 	if !ok || (kind != "nats" && kind != "tls") {
 		return nil, domain.Invalidf("NATS URL begins with neither nats:// nor tls://")
 	}
 	r := &remote{replicas: 1}
-	var servers, names []string
-	for host := range strings.SplitSeq(strings.TrimSuffix(hosts, "/"), ",") {
-		u, err := url.Parse(kind + "://" + host)
-		if err != nil || u.Hostname() == "" || u.Path != "" || u.Fragment != "" {
-			return nil, domain.Invalidf("NATS URL: a host is missing or malformed; want nats://host:4222")
-		}
-		servers, names = append(servers, u.String()), append(names, u.Host)
-		r.open = r.open || u.User != nil
+	var err error
+	if r.servers, r.hosts, r.open, err = natslink.Servers(kind, strings.TrimSuffix(hosts, "/")); err != nil {
+		return nil, err
 	}
-	r.servers, r.hosts = strings.Join(servers, ","), strings.Join(names, ",")
 	q, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, domain.Invalidf("NATS URL: its parameters are malformed")

@@ -5,16 +5,18 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // dial connects to an external server, with the node's key or with what the
 // URL names.
-func (r *remote) dial(identity nkeys.KeyPair, log *slog.Logger) (*wire, error) {
+func (r *remote) dial(identity nkeys.KeyPair, log *slog.Logger) (*natslink.Wire, error) {
 	opts, err := r.login(identity)
 	if err != nil {
 		return nil, err
 	}
-	return dial(r.servers, r.hosts, log, opts...)
+	return natslink.Dial(r.servers, r.hosts, log, opts...)
 }
 
 func (r *remote) login(identity nkeys.KeyPair) ([]nats.Option, error) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // gate decides who may log in to the embedded server, and to which account.
@@ -21,7 +23,7 @@ func (g gate) Check(c server.ClientAuthentication) bool {
 	account, user, err := g.host.admit(c)
 	if err != nil {
 		level := slog.LevelWarn
-		if g.host.refused.said(err.Error(), time.Now()) {
+		if g.host.refused.Said(err.Error(), time.Now()) {
 			level = slog.LevelDebug
 		}
 		g.host.log.Log(context.Background(), level, "NATS log-in refused", "from", from(c), "reason", err)
@@ -55,7 +57,7 @@ func (h *host) admit(c server.ClientAuthentication) (account *server.Account, us
 	}
 	select {
 	case <-h.ready:
-	case <-time.After(answerTime / 2):
+	case <-time.After(natslink.AnswerTime / 2):
 		return nil, "", errors.New("the server is starting")
 	}
 	key, ok := keyOfUser(opts.Nkey)

@@ -3,8 +3,6 @@ package natsbus
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // maxPayload is what our servers take: the largest parcel and what NATS may
@@ -36,15 +35,15 @@ type host struct {
 	log    *slog.Logger
 	server *server.Server
 	opts   *server.Options
-	lock   *folderLock
-	secret string        // logs our own connections in
-	ready  chan struct{} // closed when log-ins may be answered
-	seldom seldom        // of what others make us say
+	lock   *natslink.FolderLock
+	secret string          // logs our own connections in
+	ready  chan struct{}   // closed when log-ins may be answered
+	seldom natslink.Seldom // of what others make us say
 
-	office *wire // our connection to the exchange
-	own    *wire // to the account of this node
+	office *natslink.Wire // our connection to the exchange
+	own    *natslink.Wire // to the account of this node
 
-	refused lately // log-ins
+	refused natslink.Lately // log-ins
 
 	joining sync.Mutex // one newcomer at a time; taken before mu
 
@@ -69,7 +68,7 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 	if h.opts, err = h.options(leafs); err != nil {
 		return nil, err
 	}
-	if h.lock, err = lockFolder(h.opts.StoreDir); err != nil {
+	if h.lock, err = natslink.LockFolder(h.opts.StoreDir); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -77,23 +76,15 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 			h.close()
 		}
 	}()
-	if h.server, err = server.NewServer(h.opts); err != nil {
-		return nil, domain.Invalidf("embedded NATS server: %v", err)
-	}
-	logger := &serverLog{log: h.log, seldom: &h.seldom}
-	h.server.SetLoggerV2(logger, false, false, false)
-	h.server.Start()
-	for began := time.Now(); !h.server.ReadyForConnections(answerTime / 100); {
-		if text := logger.worst(); text != "" || time.Since(began) > answerTime {
-			return nil, domain.Unavailablef("embedded NATS server did not start: %s", text)
-		}
+	if h.server, err = natslink.Start(h.opts, &natslink.ServerLog{Log: h.log, Seldom: &h.seldom}); err != nil {
+		return nil, err
 	}
 	if err := h.enter(ctx); err != nil {
-		return nil, domain.Unavailablef("embedded NATS server: %s", words(err))
+		return nil, domain.Unavailablef("embedded NATS server: %s", natslink.Words(err))
 	}
 	for i, l := range leafs {
 		if err := h.link(leafAccount(i), l.key); err != nil {
-			return nil, domain.Unavailablef("embedded NATS server: %s", words(err))
+			return nil, domain.Unavailablef("embedded NATS server: %s", natslink.Words(err))
 		}
 	}
 	close(h.ready)
@@ -118,30 +109,30 @@ func (h *host) options(leafs []leaf) (*server.Options, error) {
 		JetStreamMaxStore:          1 << 50,
 		JetStreamMaxMemory:         64 << 20,
 		SyncAlways:                 h.cfg.SyncAlways,
-		AuthTimeout:                answerTime.Seconds(),
+		AuthTimeout:                natslink.AnswerTime.Seconds(),
 		AlwaysEnableNonce:          true,
 		CustomClientAuthentication: gate{h},
 		DisableJetStreamBanner:     true,
 		Accounts:                   []*server.Account{server.NewAccount(exchange)},
 	}
-	serve, dial, err := h.tls()
+	serve, dial, err := natslink.TLS(h.cfg.TLSCert, h.cfg.TLSKey, h.cfg.TLSCA)
 	if err != nil {
 		return nil, err
 	}
 	if h.cfg.Listen != "" {
-		if o.Host, o.Port, err = hostPort(h.cfg.Listen); err != nil {
+		if o.Host, o.Port, err = natslink.HostPort(h.cfg.Listen); err != nil {
 			return nil, err
 		}
-		o.DontListen, o.TLSConfig, o.TLSTimeout = false, serve, answerTime.Seconds()
+		o.DontListen, o.TLSConfig, o.TLSTimeout = false, serve, natslink.AnswerTime.Seconds()
 	}
 	if h.cfg.LeafListen != "" {
-		if o.LeafNode.Host, o.LeafNode.Port, err = hostPort(h.cfg.LeafListen); err != nil {
+		if o.LeafNode.Host, o.LeafNode.Port, err = natslink.HostPort(h.cfg.LeafListen); err != nil {
 			return nil, err
 		}
 		o.LeafNode.TLSConfig = serve
 		o.LeafNode.NoAdvertise = true
 	}
-	o.LeafNode.AuthTimeout, o.LeafNode.TLSTimeout = answerTime.Seconds(), answerTime.Seconds()
+	o.LeafNode.AuthTimeout, o.LeafNode.TLSTimeout = natslink.AnswerTime.Seconds(), natslink.AnswerTime.Seconds()
 	o.LeafNode.ReconnectInterval = time.Second / 2
 	identity, err := pair(h.cfg.Key)
 	if err != nil {
@@ -158,54 +149,11 @@ func (h *host) options(leafs []leaf) (*server.Options, error) {
 			IgnoreDiscoveredServers: true,
 		}
 		if l.url.Scheme == "tls" {
-			r.TLS, r.TLSConfig, r.TLSTimeout = true, dial, answerTime.Seconds()
+			r.TLS, r.TLSConfig, r.TLSTimeout = true, dial, natslink.AnswerTime.Seconds()
 		}
 		o.LeafNode.Remotes = append(o.LeafNode.Remotes, r)
 	}
 	return o, nil
-}
-
-// tls reads the files for listeners and for links; both are nil without.
-func (h *host) tls() (serve, dial *tls.Config, err error) {
-	cert, key, ca := h.cfg.TLSCert, h.cfg.TLSKey, h.cfg.TLSCA
-	if (cert == "") != (key == "") {
-		return nil, nil, domain.Invalidf("TLS needs a certificate and its key: give both or none")
-	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, nil, domain.FileErrorf(err, "TLS certificate %q with key %q: %v", cert, key, err)
-		}
-		serve = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	}
-	dial = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		text, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, nil, domain.FileErrorf(err, "TLS authority %q: %v", ca, err)
-		}
-		dial.RootCAs = x509.NewCertPool()
-		if !dial.RootCAs.AppendCertsFromPEM(text) {
-			return nil, nil, domain.Invalidf("TLS authority %q holds no certificate", ca)
-		}
-	}
-	return serve, dial, nil
-}
-
-// hostPort reads where to listen, as NATS wants it.
-func hostPort(text string) (string, int, error) {
-	name, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return "", 0, domain.Invalidf("listen at %q: want host:port", text)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return "", 0, domain.Invalidf("listen at %q: want a port of 0 to 65535", text)
-	}
-	if n == 0 {
-		return name, server.RANDOM_PORT, nil
-	}
-	return name, int(n), nil
 }
 
 // enter makes the exchange and the account of this node, and connects us.
@@ -229,7 +177,7 @@ func (h *host) enter(ctx context.Context) (err error) {
 	if h.own, err = h.dial(nodeAccount(h.key)); err != nil {
 		return err
 	}
-	js, err := jetstream.New(h.own.nc)
+	js, err := jetstream.New(h.own.Conn)
 	if err != nil {
 		return err
 	}
@@ -245,8 +193,8 @@ func (h *host) enter(ctx context.Context) (err error) {
 }
 
 // dial connects us to one of our own accounts.
-func (h *host) dial(account string) (*wire, error) {
-	return dial("", embedded, h.log.With("account", account), nats.InProcessServer(h.server), nats.UserInfo(account, h.secret))
+func (h *host) dial(account string) (*natslink.Wire, error) {
+	return natslink.Dial("", natslink.Embedded, h.log.With("account", account), nats.InProcessServer(h.server), nats.UserInfo(account, h.secret))
 }
 
 // peer says whether a node may connect.
@@ -299,14 +247,11 @@ func (h *host) close() {
 	for _, r := range relays {
 		r.close()
 	}
-	for _, w := range []*wire{h.own, h.office} {
+	for _, w := range []*natslink.Wire{h.own, h.office} {
 		if w != nil {
-			w.close()
+			w.Close()
 		}
 	}
-	if h.server != nil {
-		h.server.Shutdown()
-		h.server.WaitForShutdown()
-	}
-	h.lock.release()
+	natslink.Stop(h.server)
+	h.lock.Release()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/bus/bustest"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testcable"
 )
 
 // Node 0 has the server inside itself, the others connect to it.
@@ -51,8 +52,8 @@ func TestSites(t *testing.T) {
 		n := &sites{data: [2]string{t.TempDir(), t.TempDir()}}
 		return bustest.Network{
 			Join: n.join,
-			Cut:  func(a, b int) { n.cable.sever() },
-			Heal: func() { n.cable.mend() },
+			Cut:  func(a, b int) { n.cable.Sever() },
+			Heal: func() { n.cable.Mend() },
 		}
 	}, Features: bustest.Features{Forgets: "a site that is away says so; see docs/decisions/0014"}})
 }
@@ -61,7 +62,7 @@ type sites struct {
 	mu    sync.Mutex
 	data  [2]string
 	nodes [2]string // where each takes nodes
-	cable *cable
+	cable *testcable.Cable
 }
 
 func (n *sites) join(t *testing.T, i int) bus.Bus {
@@ -74,7 +75,7 @@ func (n *sites) join(t *testing.T, i int) bus.Bus {
 	if i == 0 {
 		cfg.LeafListen, cfg.Peers = "127.0.0.1:0", peers(1, 2)
 	} else {
-		cfg.Leafs = []string{"nats://" + n.cable.address()}
+		cfg.Leafs = []string{"nats://" + n.cable.Address()}
 		cfg.Peers = func() []natsbus.Peer { return []natsbus.Peer{{Key: public(0)}, {Key: public(2), Via: public(0)}} }
 	}
 	b, err := natsbus.Open(t.Context(), logged(t, cfg))
@@ -88,7 +89,7 @@ func (n *sites) join(t *testing.T, i int) bus.Bus {
 	nodes, leafs := b.Listening()
 	n.nodes[i] = "nats://" + nodes
 	if i == 0 {
-		n.cable = lay(t, leafs)
+		n.cable = testcable.Lay(t, leafs)
 	}
 	return b
 }

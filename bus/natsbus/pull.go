@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // A fetch asks for this much at once. It bounds what a slow receiver holds in
@@ -45,9 +46,9 @@ func (b *Bus) pull(ctx context.Context) {
 			b.log.Warn("mailbox cannot be used; trying on", "reason", why)
 		}
 		select {
-		case <-time.After(pause(tries)):
+		case <-time.After(natslink.Pause(tries)):
 			tries++
-		case <-b.wire.again:
+		case <-b.wire.Again:
 			tries = 0
 		case <-ctx.Done():
 		}
@@ -56,18 +57,18 @@ func (b *Bus) pull(ctx context.Context) {
 
 // fetch looks at the mailbox and fetches from it until something is wrong.
 func (b *Bus) fetch(ctx context.Context) (why string) {
-	if b.wire.life().Err() != nil {
+	if b.wire.Life().Err() != nil {
 		return "the server cannot be reached"
 	}
 	if err := b.look(ctx); err != nil {
-		return words(err)
+		return natslink.Words(err)
 	}
-	inbox := b.wire.nc.NewInbox()
+	inbox := b.wire.Conn.NewInbox()
 	// Room for two fetches: after a reconnect the one before may go on.
 	arrived := make(chan *nats.Msg, 2*fetchParcels+64)
-	sub, err := b.wire.nc.ChanSubscribe(inbox+".*", arrived)
+	sub, err := b.wire.Conn.ChanSubscribe(inbox+".*", arrived)
 	if err != nil {
-		return words(err)
+		return natslink.Words(err)
 	}
 	defer b.giveBack(sub, arrived)
 	ask, _ := json.Marshal(map[string]int64{
@@ -76,8 +77,8 @@ func (b *Bus) fetch(ctx context.Context) (why string) {
 	})
 	for n := 0; ; n++ {
 		reply := inbox + "." + strconv.Itoa(n)
-		if err := b.wire.nc.PublishRequest(b.next, reply, ask); err != nil {
-			return words(err)
+		if err := b.wire.Conn.PublishRequest(b.next, reply, ask); err != nil {
+			return natslink.Words(err)
 		}
 		if why := b.collect(ctx, arrived, reply); why != "" {
 			return why
@@ -89,10 +90,10 @@ func (b *Bus) fetch(ctx context.Context) (why string) {
 func (b *Bus) look(ctx context.Context) error {
 	// Shorter than it may take where a cluster is choosing a leader: it answers
 	// nothing meanwhile, and is asked again.
-	ctx, cancel := context.WithTimeout(ctx, answerTime/4)
+	ctx, cancel := context.WithTimeout(ctx, natslink.AnswerTime/4)
 	defer cancel()
-	defer context.AfterFunc(b.wire.life(), cancel)()
-	js, err := jetstream.New(b.wire.nc)
+	defer context.AfterFunc(b.wire.Life(), cancel)()
+	js, err := jetstream.New(b.wire.Conn)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (b *Bus) collect(ctx context.Context, arrived <-chan *nats.Msg, reply strin
 			}
 		case <-silence.C:
 			return "the server is silent"
-		case <-b.wire.again:
+		case <-b.wire.Again:
 			return "" // connected anew: the server has forgotten the fetch
 		case <-ctx.Done():
 			return "closed"

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
 // lookEvery is the pause between looks whether a link still stands while an
@@ -20,11 +22,11 @@ const lookEvery = 200 * time.Millisecond
 // Nothing crosses but parcels, each with its answer.
 type relay struct {
 	log    *slog.Logger
-	office *wire // in the exchange
-	link   *wire
+	office *natslink.Wire // in the exchange
+	link   *natslink.Wire
 	far    *server.Account // of the link
 	via    string          // the node whose link it is; "" for whatever nothing else reaches
-	seldom *seldom
+	seldom *natslink.Seldom
 
 	run     context.Context
 	stop    context.CancelFunc
@@ -127,13 +129,13 @@ func (r *relay) settle(reach, local map[string]bool) {
 	}
 }
 
-func (r *relay) subscribe(name string, w *wire, subject string, handle nats.MsgHandler) {
+func (r *relay) subscribe(name string, w *natslink.Wire, subject string, handle nats.MsgHandler) {
 	if r.subs[name] != nil {
 		return
 	}
-	sub, err := w.nc.Subscribe(subject, handle)
+	sub, err := w.Conn.Subscribe(subject, handle)
 	if err != nil {
-		r.log.Warn("NATS link cannot be served", "error", words(err))
+		r.log.Warn("NATS link cannot be served", "error", natslink.Words(err))
 		return
 	}
 	r.subs[name] = sub
@@ -150,7 +152,7 @@ func (r *relay) letOut(m *nats.Msg) {
 // letIn puts a parcel of the other site into a mailbox here.
 func (r *relay) letIn(m *nats.Msg) {
 	if _, from, ok := parties(m.Subject); !ok || !r.reaches(from) {
-		r.log.Log(r.run, r.seldom.level(), "parcel over a NATS link refused: its sender is not at the other end", "sender", from, "link", r.via)
+		r.log.Log(r.run, r.seldom.Level(), "parcel over a NATS link refused: its sender is not at the other end", "sender", from, "link", r.via)
 		refuse(m)
 		return
 	}
@@ -166,7 +168,7 @@ func (r *relay) reaches(key string) bool {
 // carry publishes a parcel on the other side and brings the answer back, as
 // long as somebody is there to give one. It holds up its subscription while too
 // many are under way.
-func (r *relay) carry(places chan struct{}, to *wire, m *nats.Msg, there func() bool) {
+func (r *relay) carry(places chan struct{}, to *natslink.Wire, m *nats.Msg, there func() bool) {
 	select {
 	case places <- struct{}{}:
 	case <-r.run.Done():
@@ -183,7 +185,7 @@ func (r *relay) carry(places chan struct{}, to *wire, m *nats.Msg, there func() 
 		ctx, cancel := context.WithCancel(r.run)
 		defer cancel()
 		defer watch(ctx, cancel, there)()
-		answer, err := to.request(ctx, m.Subject, m.Data)
+		answer, err := to.Request(ctx, &nats.Msg{Subject: m.Subject, Data: m.Data})
 		if err == nil {
 			err = refusal(answer)
 		}
@@ -223,6 +225,6 @@ func (r *relay) close() {
 	r.mu.Lock()
 	r.stop()
 	r.mu.Unlock()
-	r.link.close()
+	r.link.Close()
 	r.serving.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -40,6 +41,22 @@ type config struct {
 	RESP string `yaml:"resp"`
 	// Buses are URLs of buses to other sites; those of the flag go before them.
 	Buses []string `yaml:"buses"`
+
+	// Stream and MayLose are as the flags, which go before them.
+	Stream  string `yaml:"stream"`
+	MayLose bool   `yaml:"may_lose"`
+	// Sagas are the fields about sagas.
+	Sagas sagasConfig `yaml:"sagas"`
+	// Effects are calls to the outside; EffectsDir is a folder of files with more.
+	Effects    []effect.Definition `yaml:"effects"`
+	EffectsDir string              `yaml:"effects_dir"`
+	// EffectFolders are those in which effects may open databases that are files.
+	EffectFolders []string `yaml:"effect_folders"`
+	// Secrets are what effects name, and where it comes from.
+	Secrets map[string]effect.SecretSource `yaml:"secrets"`
+	// Egress are the addresses that effects may call though they are private:
+	// host names, networks, ports.
+	Egress []string `yaml:"egress"`
 
 	// Labels say what the node is, as zone: eu; those of the flag go before them.
 	Labels domain.Labels `yaml:"labels"`
@@ -163,6 +180,9 @@ func (c config) check() error {
 	}
 	if c.Lease != 0 && (c.Lease < 3*time.Second || c.Lease > time.Hour) {
 		return domain.Invalidf("lease is %v, want 3s to 1h", c.Lease)
+	}
+	if err := c.Sagas.check(); err != nil {
+		return err
 	}
 	return c.ForCircles.check()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/effect/effectscript"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/node"
@@ -29,12 +30,15 @@ import (
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
-	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, hide: true, log: o.Logger})
+	ctx, drain := context.WithCancel(ctx)
+	defer drain()
+	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, hide: true, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -102,12 +106,15 @@ type options struct {
 	grace, lease                  time.Duration
 	labels                        domain.Labels
 	buses                         []string
+	streamURL                     string
+	mayLose                       bool
 	circles                       []domain.ServedCircle
 	circlesOnly                   bool
 	resp                          string
-	serve                         bool // for long: with buses
-	run                           bool // with a runner
-	hide                          bool // the data folder from scripts, which are other people's
+	serve                         bool   // for long: with buses
+	run                           bool   // with a runner
+	hide                          bool   // the data folder from scripts, which are other people's
+	drain                         func() // ends the node
 	log                           *slog.Logger
 }
 
@@ -122,14 +129,20 @@ type parts struct {
 	access   *identity.Access
 	jail     *jail.Jail
 	runtimes []script.Runtime
-	circles  script.Runtime // of the circles; nil: the node serves none
+	steps    *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
+	circles  script.Runtime        // of the circles; nil: the node serves none
 	keys     *identity.Keyring
 	buses    []bus.Bus
-	node     *node.Node
-	door     *http.Door
-	resp     string         // where to listen for clients of Redis; "": nowhere
-	services []node.Service // to run beside
-	log      *slog.Logger
+	streams  stream.Log // nil: none
+	sagas    *sagas     // nil: no streams
+	// noStreams says why there are none.
+	noStreams string
+	drain     func() // ends the node; nil: it lives for one command
+	node      *node.Node
+	door      *http.Door
+	resp      string         // where to listen for clients of Redis; "": nowhere
+	services  []node.Service // to run beside
+	log       *slog.Logger
 }
 
 // assemble opens the board and builds a node with its door on it.
@@ -145,7 +158,7 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	p := &parts{kind: boardKind(o.boardURL), log: o.log}
+	p := &parts{kind: boardKind(o.boardURL), log: o.log, drain: o.drain}
 	if o.serve {
 		p.resp = cmp.Or(o.resp, cfg.RESP)
 		if err := checkRESP(p.resp); err != nil {
@@ -175,10 +188,16 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err = p.openPost(ctx, cfg, o); err != nil {
 		return nil, err
 	}
+	if err = p.openStreams(ctx, cfg, o); err != nil {
+		return nil, err
+	}
 	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {
 		return nil, err
 	}
 	p.registry.SetNode(p.node.Name())
+	if p.steps != nil && p.node.Effects != nil {
+		p.steps.Bind(p.node.Effects)
+	}
 	return p, p.openDoor(ctx, o.dataDir)
 }
 
@@ -216,6 +235,8 @@ func (p *parts) openRuntimes(cfg config, o options) (err error) {
 		return err
 	}
 	p.runtimes, err = openRuntimes(cfg, p.jail, object.New(p.board, p.access))
+	p.steps = effectscript.New(p.registry.TenantName)
+	p.runtimes = append(p.runtimes, p.steps)
 	return err
 }
 
@@ -227,7 +248,7 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	maps.Copy(labels, o.labels)
 	return node.Config{
 		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
-		Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
+		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
 		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
@@ -255,8 +276,10 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
+			p.sagasInfo(&info)
 			return info
 		},
+		Drain: p.drain,
 	}
 	if p.archive != nil {
 		parts.Archive = p.archive
@@ -264,9 +287,16 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	if p.node.Post != nil {
 		parts.Post = p.node.Post
 	}
+	parts.NoStreams, parts.Reload = p.noStreams, p.reload
+	if p.node.Sagas != nil {
+		parts.Sagas = p.node.Sagas
+	}
+	if p.node.Effects != nil {
+		parts.Effects = p.node.Effects
+	}
 	a := api.New(parts)
 	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
-		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit})
+		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: p.checks()})
 	return nil
 }
 
@@ -311,6 +341,11 @@ func (p *parts) close() {
 		}
 	}
 	closeBuses(p.buses, p.log)
+	if p.streams != nil {
+		if err := p.streams.Close(); err != nil {
+			p.log.Warn("streams not closed cleanly", "err", err)
+		}
+	}
 	if p.archive != nil {
 		if err := p.archive.Close(); err != nil {
 			p.log.Warn("archive not closed cleanly", "err", err)

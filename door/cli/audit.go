@@ -53,15 +53,15 @@ func (a *app) auditLog() *cobra.Command {
 			if most < 1 {
 				return domain.Invalidf("-n %d: want 1 or more", most)
 			}
-			tenant := a.tenant()
-			if ofNode {
-				tenant = 0
-			}
 			f := client.AuditFilter{Actor: domain.ActorID(actor)}
 			if denied {
 				f.Outcome = domain.AuditDenied
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
+				tenant := a.tenant()
+				if ofNode {
+					tenant = 0
+				}
 				var list api.AuditLines
 				for len(list.Entries) < most {
 					f.Limit = min(most-len(list.Entries), auditPage)

@@ -25,7 +25,8 @@ var banScopes = []struct {
 	{domain.BanFlow, "ID", "a flow", false},
 	{domain.BanType, "TYPE", "a script type", true},
 	{domain.BanRoutine, "NAME", "a routine, or one of its instances", true},
-	{domain.BanEffect, "TARGET", "calls to a target outside", true},
+	{domain.BanEffect, "NAME", "an effect, or the calls to a target outside", true},
+	{domain.BanSaga, "NAME", "a saga: its events wait", false},
 }
 
 func (a *app) banCommand() *cobra.Command {
@@ -51,6 +52,8 @@ func (a *app) banCommand() *cobra.Command {
 		switch s.kind {
 		case domain.BanRoutine:
 			usual, levels = domain.BanExec, "exec: rounds are left out; occupy: no node holds it either"
+		case domain.BanSaga:
+			levels = "pick: no event is taken"
 		case domain.BanFlow:
 			levels = "pick: nothing is begun; create: no jobs are made either"
 		}
@@ -96,13 +99,13 @@ func (a *app) onScope(kind domain.BanKind, arg, short string, wide bool,
 		if len(args) > 0 {
 			scope.Name = args[0]
 		}
-		if kind != domain.BanAll && !everywhere {
-			scope.Context = a.tenant()
-		}
-		if err := scope.Validate(); err != nil {
-			return err
-		}
 		return a.with(c.Context(), func(n *client.Client) error {
+			if kind != domain.BanAll && !everywhere {
+				scope.Context = a.tenant()
+			}
+			if err := scope.Validate(); err != nil {
+				return err
+			}
 			b, err := do(c.Context(), n, scope, operator || scope.Context == 0)
 			if err != nil {
 				return err

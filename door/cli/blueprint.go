@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -106,6 +107,7 @@ type checked struct {
 	File   string         `json:"file"`
 	Name   string         `json:"name,omitzero"`
 	Steps  int            `json:"steps,omitzero"`
+	States int            `json:"states,omitzero"`
 	Hash   string         `json:"hash,omitzero"`
 	Faults []domain.Fault `json:"faults,omitzero"`
 }
@@ -113,31 +115,41 @@ type checked struct {
 func (a *app) blueprintCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check FILE...", Short: "Say what is wrong with blueprints, without a node", Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, files []string) error { return a.checkBlueprints(files) },
+		RunE: func(_ *cobra.Command, files []string) error {
+			return a.checkFiles(files, func(file string) (checked, string, error) {
+				b, err := a.readBlueprint(file)
+				if err != nil {
+					return checked{}, "", err
+				}
+				return checked{Name: b.Name, Steps: len(b.Steps), Hash: blueprint.Hash(b)}, fmt.Sprintf("%d steps", len(b.Steps)), nil
+			})
+		},
 	}
 	c.Long = c.Short + `. Each fault is a line, file:line:column: path: what is wrong.`
 	return c
 }
 
-func (a *app) checkBlueprints(files []string) error {
-	all, lines := []checked{}, []string{}
+// checkFiles says what is wrong with files; read gives what is said of one, and
+// what there is in it.
+func (a *app) checkFiles(files []string, read func(file string) (_ checked, has string, err error)) error {
+	all, says, lines := []checked{}, []string{}, []string{}
 	for _, file := range files {
-		b, err := a.readBlueprint(file)
-		document := (*blueprint.Error)(nil)
+		c, has, err := read(file)
+		wrong := (*document.Error)(nil)
 		switch {
-		case errors.As(err, &document):
-			all = append(all, checked{File: file, Faults: document.Faults})
-			lines = append(lines, document.Lines()...)
+		case errors.As(err, &wrong):
+			c.Faults = wrong.Faults
+			lines = append(lines, wrong.Lines()...)
 		case err != nil:
 			return err
-		default:
-			all = append(all, checked{File: file, Name: b.Name, Steps: len(b.Steps), Hash: blueprint.Hash(b)})
 		}
+		c.File = file
+		all, says = append(all, c), append(says, has)
 	}
 	err := a.print(map[string]any{"files": all}, func(t *table) {
-		for _, f := range all {
+		for i, f := range all {
 			if len(f.Faults) == 0 {
-				t.row(f.File, f.Name, fmt.Sprintf("%d steps", f.Steps), "right")
+				t.row(f.File, f.Name, says[i], "right")
 			}
 		}
 	})
@@ -243,7 +255,7 @@ func (a *app) blueprintDiff() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return a.printDiff(d)
+					return a.printChanges(d, d.Changes)
 				})
 			}
 			if to != 0 {
@@ -258,8 +270,9 @@ func (a *app) blueprintDiff() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printDiff(api.BlueprintDiff{From: s.Entry, To: blueprint.Entry{Name: b.Name, Hash: blueprint.Hash(b), Summary: b.Summary},
-					Changes: append([]blueprint.Change{}, blueprint.Diff(&s.Blueprint, b)...)})
+				out := api.BlueprintDiff{From: s.Entry, To: blueprint.Entry{Name: b.Name, Hash: blueprint.Hash(b), Summary: b.Summary},
+					Changes: append([]blueprint.Change{}, blueprint.Diff(&s.Blueprint, b)...)}
+				return a.printChanges(out, out.Changes)
 			})
 		},
 	}
@@ -268,12 +281,13 @@ func (a *app) blueprintDiff() *cobra.Command {
 	return c
 }
 
-func (a *app) printDiff(d api.BlueprintDiff) error {
-	return a.print(d, func(t *table) {
-		if len(d.Changes) == 0 {
+// printChanges writes a difference; changes are those in it.
+func (a *app) printChanges(diff any, changes []document.Change) error {
+	return a.print(diff, func(t *table) {
+		if len(changes) == 0 {
 			t.row("nothing differs")
 		}
-		for _, change := range d.Changes {
+		for _, change := range changes {
 			for line := range strings.SplitSeq(change.Text(), "\n") {
 				fmt.Fprintln(t.w, visible(line))
 			}

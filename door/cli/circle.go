@@ -104,6 +104,9 @@ node that runs jobs serve circles as well, start it with --circle, or name them 
 //
 // Errors: [domain.ErrInvalid].
 func (a *app) servedCircles(args []string) ([]domain.ServedCircle, error) {
+	if len(args) > 0 && a.home == 0 {
+		return nil, domain.Invalidf("--context %q: want its number here, the board is not open yet", a.context)
+	}
 	var list []domain.ServedCircle
 	for _, arg := range args {
 		c := domain.ServedCircle{Context: a.tenant()}

@@ -48,6 +48,7 @@ func (a *app) contextCreate() *cobra.Command {
 	}
 	f := c.Flags()
 	f.Uint32Var(&number, "id", 0, "its `number`; 0 is the next free one")
+	f.StringVar(&t.Alias, "alias", "", "a `name` that will do wherever its number does; it stays for ever")
 	f.UintSliceVar(&admins, "admin", []uint{uint(domain.Operator)}, "`actors` who may do everything; may be repeated")
 	f.UintSliceVar(&readers, "reader", nil, "`actors` who may look")
 	f.UintSliceVar(&executors, "executor", nil, "`actors` whose runners may take jobs")
@@ -63,12 +64,8 @@ func (a *app) contextUpdate() *cobra.Command {
 	var weight, most int
 	var byType map[string]int
 	c := &cobra.Command{
-		Use: "update ID", Short: "Change how much of the nodes a context gets, and whether its executors may submit", Args: cobra.ExactArgs(1),
+		Use: "update CONTEXT", Short: "Change how much of the nodes a context gets, and whether its executors may submit", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseNumber("context", args[0])
-			if err != nil {
-				return err
-			}
 			change := domain.TenantChange{MaxRunningByType: map[domain.ScriptType]int{}}
 			given := c.Flags().Changed
 			if given("executors-may-submit") {
@@ -86,8 +83,8 @@ func (a *app) contextUpdate() *cobra.Command {
 			if !given("executors-may-submit") && !given("weight") && !given("max-running") && len(byType) == 0 {
 				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running and --max-running-type")
 			}
-			return a.with(c.Context(), func(n *client.Client) error {
-				t, err := n.UpdateContext(c.Context(), domain.TenantID(id), change)
+			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
+				t, err := n.UpdateContext(c.Context(), id, change)
 				if err != nil {
 					return err
 				}
@@ -133,16 +130,12 @@ func (a *app) roleVerb(use, short, roleHelp string,
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(2), DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			tenant, err := parseNumber("context", args[0])
-			if err != nil {
-				return err
-			}
 			actor, err := parseNumber("actor", args[1])
 			if err != nil {
 				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error {
-				t, err := do(c.Context(), n, domain.TenantID(tenant), domain.ActorID(actor), role)
+			return a.onContext(c.Context(), args[0], func(n *client.Client, tenant domain.TenantID) error {
+				t, err := do(c.Context(), n, tenant, domain.ActorID(actor), role)
 				if err != nil {
 					return err
 				}
@@ -162,6 +155,21 @@ func (a *app) roleVerb(use, short, roleHelp string,
 	return c
 }
 
+// onContext is what a verb does to the context that is its first argument.
+func (a *app) onContext(ctx context.Context, name string, do func(n *client.Client, id domain.TenantID) error) error {
+	name = strings.TrimPrefix(name, "context:")
+	if _, err := domain.ParseTenantID(name); err != nil && domain.ValidateAlias(name) != nil {
+		return err
+	}
+	return a.with(ctx, func(n *client.Client) error {
+		id, err := contextNamed(ctx, n, name)
+		if err != nil {
+			return err
+		}
+		return do(n, id)
+	})
+}
+
 func actorIDs(given []uint) ([]domain.ActorID, error) {
 	ids := make([]domain.ActorID, 0, len(given))
 	for _, n := range given {
@@ -175,14 +183,10 @@ func actorIDs(given []uint) ([]domain.ActorID, error) {
 
 func (a *app) contextShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show a context", Args: cobra.ExactArgs(1),
+		Use: "show CONTEXT", Short: "Show a context", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseNumber("context", args[0])
-			if err != nil {
-				return err
-			}
-			return a.with(c.Context(), func(n *client.Client) error {
-				t, err := n.Context(c.Context(), domain.TenantID(id))
+			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
+				t, err := n.Context(c.Context(), id)
 				if err != nil {
 					return err
 				}
@@ -202,9 +206,9 @@ func (a *app) contextList() *cobra.Command {
 					return err
 				}
 				return a.print(list, func(out *table) {
-					out.row("CONTEXT", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
+					out.row("CONTEXT", "ALIAS", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
 					for _, t := range list.Contexts {
-						out.row(t.ID, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
+						out.row(t.ID, t.Alias, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
 					}
 				})
 			})
@@ -214,6 +218,9 @@ func (a *app) contextList() *cobra.Command {
 
 func contextTable(out *table, t domain.Tenant) {
 	out.field("context", t.ID)
+	if t.Alias != "" {
+		out.field("alias", t.Alias)
+	}
 	out.field("admins", numbers(t.Admins))
 	out.field("readers", numbers(t.Readers))
 	out.field("executors", numbers(t.Executors))

@@ -12,8 +12,8 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	job, flow, message, task := a.jobExplain(), a.flowExplain(), a.messageExplain(), a.circleExplain()
 	return &cobra.Command{
-		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow, a message, a circle's task", Args: cobra.ExactArgs(1),
-		Example:           "  ramet explain job:1:7\n  ramet explain flow:33\n  ramet explain message:1:5",
+		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow, an instance of a saga, a message, a circle's task", Args: cobra.ExactArgs(1),
+		Example:           "  ramet explain job:1:7\n  ramet explain flow:33\n  ramet explain saga:order:o-1\n  ramet explain message:1:5",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -23,6 +23,8 @@ func (a *app) explainCommand() *cobra.Command {
 			case strings.HasPrefix(args[0], "flow:"):
 				flow.SetContext(c.Context())
 				return flow.RunE(flow, args)
+			case strings.HasPrefix(args[0], sagaKey):
+				return a.explainSagaKey(c.Context(), args[0])
 			case strings.HasPrefix(args[0], "message:"):
 				message.SetContext(c.Context())
 				return message.RunE(message, args)
@@ -30,7 +32,7 @@ func (a *app) explainCommand() *cobra.Command {
 				task.SetContext(c.Context())
 				return task.RunE(task, args)
 			}
-			return domain.Invalidf("key %q: want job:<caller>:<id>, flow:<id>, message:<caller>:<id> or rhai_task_details:<task>", args[0])
+			return domain.Invalidf("key %q: want job:<caller>:<id>, flow:<id>, saga:<name>:<correlation>, message:<caller>:<id> or rhai_task_details:<task>", args[0])
 		},
 	}
 }

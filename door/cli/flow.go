@@ -149,7 +149,7 @@ func badTable(t *table, v *api.FlowView) {
 	for i := range v.Steps {
 		s := &v.Steps[i]
 		for _, u := range s.Units {
-			if u.Outcome == "" || s.Kind == domain.StepSingle {
+			if u.Outcome == "" || s.Kind.One() {
 				continue
 			}
 			if n++; n == 1 {

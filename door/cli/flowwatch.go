@@ -109,7 +109,7 @@ func brokenJobs(v *api.FlowView) (list []broken) {
 			continue
 		}
 		found := []broken{{s.Name, s.Job}}
-		if s.Kind != domain.StepSingle {
+		if !s.Kind.One() {
 			found = nil
 			for _, u := range s.Units {
 				if u.Outcome == "failed" || u.Outcome == "errored" {

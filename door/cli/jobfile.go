@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -81,7 +81,7 @@ func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
 // Errors: [domain.ErrInvalid] with file and line.
 func readDocument(name string, text []byte, want string) (*yaml.Node, error) {
 	if json.Valid(text) { // the YAML parser does not know all of JSON's escapes
-		root, err := blueprint.JSONNode(text)
+		root, err := document.JSONNode(text)
 		if err != nil {
 			return nil, domain.Invalidf("%s: %v", name, err)
 		}

@@ -66,6 +66,10 @@ type ServeOptions struct {
 	RunnerID domain.RunnerID
 	// Buses are URLs of buses to other sites.
 	Buses []string
+	// Stream is the URL of the streams of sagas, or "off"; MayLose allows what
+	// is acknowledged there to be lost in a power cut.
+	Stream  string
+	MayLose bool
 	// Circles are those to serve, beside those of the config file; CirclesOnly
 	// says that these alone are served, and no jobs.
 	Circles     []domain.ServedCircle
@@ -199,13 +203,17 @@ type app struct {
 	board   string
 	config  string
 	archive string
-	context uint32
+	context string // a number or an alias
 	output  string
 
 	dataGiven, nodeGiven bool // as flags, not by the environment
+
+	// home is the context to work in. Where --context is an alias, it is known
+	// once a node is reached.
+	home domain.TenantID
 }
 
-func (a *app) tenant() domain.TenantID { return domain.TenantID(a.context) }
+func (a *app) tenant() domain.TenantID { return a.home }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -223,14 +231,14 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.board, "board", os.Getenv("RAMET_BOARD"), "`URL` of the board for a node in this process; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
 	f.StringVar(&a.archive, "archive", os.Getenv("RAMET_ARCHIVE"), "`URL` of the archive for a node in this process: postgres://, sqlite:FILE or none; by default a file beside an embedded board ($RAMET_ARCHIVE)")
-	f.Uint32Var(&a.context, "context", 1, "`number` of the context to work in")
+	f.StringVar(&a.context, "context", "1", "`number` or alias of the context to work in")
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
-		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
+		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(), a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)
@@ -292,14 +300,41 @@ func (a *app) checkFlags(c *cobra.Command, _ []string) error {
 	switch {
 	case a.output != outTable && a.output != outJSON && a.output != outYAML:
 		return domain.Invalidf("-o %q: want table, json or yaml", a.output)
-	case a.context == 0:
+	case a.context == "0":
 		return domain.Invalidf("--context 0 is the node's own space; want 1 or more")
 	case a.dataGiven && a.nodeGiven:
 		return domain.Invalidf("--data and --node: want one of them")
 	case a.dataGiven:
 		a.node = "" // what was typed goes before the environment
 	}
+	if domain.ValidateAlias(a.context) == nil {
+		return nil // see findHome
+	}
+	home, err := domain.ParseTenantID(a.context)
+	if err != nil {
+		return domain.Invalidf("--context %q: want a number from 1 to 4294967295, or an alias", a.context)
+	}
+	a.home = home
 	return nil
+}
+
+// findHome asks a node which context --context is, where it is an alias.
+func (a *app) findHome(ctx context.Context, l *link) (err error) {
+	if a.home == 0 {
+		a.home, err = contextNamed(ctx, l.Client, a.context)
+	}
+	return err
+}
+
+// contextNamed is the context that a person calls by its number or its alias.
+//
+// Errors: [domain.ErrInvalid]; those of the node.
+func contextNamed(ctx context.Context, n *client.Client, name string) (domain.TenantID, error) {
+	if domain.ValidateAlias(name) != nil {
+		return domain.ParseTenantID(name)
+	}
+	t, err := n.ContextNamed(ctx, name)
+	return t.ID, err
 }
 
 // noun is a command that only has others.

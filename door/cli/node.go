@@ -41,7 +41,46 @@ func (a *app) nodeCommand() *cobra.Command {
 			})
 		},
 	}
-	return noun("node", "Show the nodes of the board", list, show)
+	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload())
+}
+
+func (a *app) nodeDrain() *cobra.Command {
+	c := &cobra.Command{
+		Use: "drain", Short: "Begin the graceful end of the node that is reached", Args: cobra.NoArgs,
+		Example: "  ramet node drain --node https://host:7480#name --key operator.key",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				out, err := n.DrainNode(c.Context())
+				if err != nil {
+					return err
+				}
+				return a.print(out, func(t *table) { t.row(out.Name, "takes nothing new, ends what it has, and stops") })
+			})
+		},
+	}
+	c.Long = c.Short + `: it takes nothing new, lets what runs go on for its grace, sends what waits in outboxes, and stops. It is the operator's.`
+	return c
+}
+
+func (a *app) nodeReload() *cobra.Command {
+	c := &cobra.Command{
+		Use: "reload", Short: "Have the node that is reached read its config again", Args: cobra.NoArgs,
+		Example: "  ramet node reload",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				out, err := n.ReloadNode(c.Context())
+				if err != nil {
+					return err
+				}
+				return a.print(out, func(t *table) {
+					t.field("node", out.Name)
+					t.field("effects", strings.Join(out.Effects, ", "))
+				})
+			})
+		},
+	}
+	c.Long = c.Short + `: effects, secrets, and which sagas it serves. Where the new config is wrong the old one stays. It is the operator's.`
+	return c
 }
 
 func nodeTable(t *table, n domain.Node) {
@@ -75,6 +114,15 @@ func nodeState(n domain.Node) string {
 	return "silent"
 }
 
+// words are names of any type as texts.
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}
+
 func offRoles(off []domain.Off) string {
 	words := make([]string, len(off))
 	for i, o := range off {
@@ -101,9 +149,14 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("archive", i.Archive)
 					t.field("archive durability", i.ArchiveDurability)
 					t.field("ready", i.Ready)
+					t.field("stream", i.Stream)
+					t.field("stream durability", i.StreamDurability)
+					t.field("roles", strings.Join(words(i.Roles), ", "))
 					for _, o := range i.Off {
 						t.field("off: "+string(o.Role), offText(o))
 					}
+					t.field("sagas", strings.Join(i.Sagas, ", "))
+					t.field("effects", strings.Join(i.Effects, ", "))
 					t.field("since", clock(i.StartedMs))
 				})
 			})

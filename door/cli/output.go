@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/document"
 )
 
 // The formats of -o.
@@ -50,7 +50,7 @@ func writeYAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	n, err := blueprint.JSONNode(text)
+	n, err := document.JSONNode(text)
 	if err != nil {
 		return err
 	}

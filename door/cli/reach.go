@@ -47,9 +47,20 @@ func (a *app) with(ctx context.Context, do func(c *client.Client) error) error {
 	return errors.Join(do(l.Client), l.close())
 }
 
-// reach finds the node that the flags name. Where none listens it starts one
-// on the data folder, with a runner if run says so.
+// reach finds the node that the flags name, and there the context. Where none
+// listens it starts one on the data folder, with a runner if run says so.
 func (a *app) reach(ctx context.Context, run bool) (*link, error) {
+	l, err := a.reachNode(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.findHome(ctx, l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+func (a *app) reachNode(ctx context.Context, run bool) (*link, error) {
 	if a.node != "" {
 		url, name, _ := strings.Cut(a.node, "#")
 		c, err := a.dial(ctx, client.Config{URL: url}, name)

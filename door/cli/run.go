@@ -120,11 +120,16 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 	}
 	stop := l.close
 	l.close = func() error { return errors.Join(stop(), os.RemoveAll(dir)) }
-	if a.context != 1 {
+	if a.home != domain.DefaultTenant {
 		// Only the first context is there at the start.
-		if _, err := l.CreateContext(ctx, domain.Tenant{ID: a.tenant(), Admins: []domain.ActorID{domain.Operator}}); err != nil {
+		t := domain.Tenant{ID: a.home, Admins: []domain.ActorID{domain.Operator}}
+		if a.home == 0 {
+			t.Alias = a.context
+		}
+		if t, err = l.CreateContext(ctx, t); err != nil {
 			return nil, errors.Join(err, l.close())
 		}
+		a.home = t.ID
 	}
 	return l, nil
 }

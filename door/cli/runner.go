@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,11 +36,11 @@ func (a *app) runnerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := domain.TenantID(0)
-			if c.Flags().Changed("context") {
-				in = a.tenant()
-			}
 			return a.with(c.Context(), func(n *client.Client) error {
+				in := domain.TenantID(0)
+				if c.Flags().Changed("context") {
+					in = a.tenant()
+				}
 				r, err := n.Runner(c.Context(), domain.RunnerID(id), in)
 				if err != nil {
 					return err
@@ -68,6 +70,9 @@ func runnerTable(t *table, r domain.Runner) {
 			continue
 		}
 		t.wide("  "+string(s.ScriptType), "served", numbers([]uint32{uint32(s.Slots)})+" slots", s.Summary)
+		for _, name := range slices.Sorted(maps.Keys(s.Offers)) {
+			t.wide("", name, strings.Join(s.Offers[name], ", "))
+		}
 		if len(s.Isolation) > 0 {
 			t.wide("", "in force", strings.Join(s.Isolation, ", "))
 		}

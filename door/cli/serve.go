@@ -14,6 +14,8 @@ func (a *app) serveCommand() *cobra.Command {
 	var runner uint32
 	var labels map[string]string
 	var circles, buses []string
+	var streams string
+	var mayLose bool
 	c := a.serving(&cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
 		Long: `Run a node on --data until it gets SIGTERM or Ctrl-C; it then lets running jobs go on for --grace.
@@ -22,6 +24,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 		Example: "  ramet serve --data /var/lib/ramet\n  ramet serve --board redis://localhost:6379 --listen :7480\n  ramet serve --circle friends",
 	}, func(o *ServeOptions, _ []string) (err error) {
 		o.RunnerID, o.Labels, o.Buses = domain.RunnerID(runner), labels, buses
+		o.Stream, o.MayLose = streams, mayLose
 		if err := o.Labels.Validate(); err != nil {
 			return fmt.Errorf("--label: %w", err)
 		}
@@ -31,6 +34,8 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	f := c.Flags()
 	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
 	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites: nats: (embedded), nats://host:4222, mycelium:http://127.0.0.1:8989; may be repeated")
+	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas: nats: (embedded), nats://host:4222, or off (default: embedded with the embedded board, else off)")
+	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
 	return c

@@ -41,17 +41,35 @@ func newBinder(o *api.Operation) *binder {
 	return b
 }
 
-// bind reads the parameters.
+// TenantHeader names a context by its number or its alias, for operations that
+// take one and have none in their path. In others it must say the same.
 //
-// Errors: [domain.ErrInvalid] naming the parameter or field.
-func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request) (any, error) {
+// Source: seed 003, "HTTP".
+const TenantHeader = "X-Tenant-Id"
+
+// isContext reports whether a parameter is a context.
+func isContext(f reflect.Value) bool { return f.Type() == reflect.TypeFor[domain.TenantID]() }
+
+// bind reads the parameters. named finds a context by its alias.
+//
+// Errors: [domain.ErrInvalid] naming the parameter or field; those of named.
+func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request, named func(alias string) (domain.TenantID, error)) (any, error) {
 	params := b.op.NewParams()
 	if err := b.readBody(w, r, params); err != nil {
 		return nil, err
 	}
 	v := reflect.ValueOf(params).Elem()
+	set := func(field []int, name, text string) error {
+		f := v.FieldByIndex(field)
+		if !isContext(f) || domain.ValidateAlias(text) != nil {
+			return setField(f, name, text)
+		}
+		id, err := named(text)
+		f.SetUint(uint64(id))
+		return err
+	}
 	for name, field := range b.path {
-		if err := setField(v.FieldByIndex(field), name, r.PathValue(name)); err != nil {
+		if err := set(field, name, r.PathValue(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -74,11 +92,32 @@ func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request) (any, error)
 		if len(values) > 1 {
 			return nil, domain.Invalidf("query parameter %q is there %d times", name, len(values))
 		}
-		if err := setField(v.FieldByIndex(field), name, values[0]); err != nil {
+		if err := set(field, name, values[0]); err != nil {
 			return nil, err
 		}
 	}
-	return params, nil
+	return params, b.bindHeader(r, v, set)
+}
+
+// bindHeader holds what the path says of the context, or where it says nothing
+// the query, against [TenantHeader].
+func (b *binder) bindHeader(r *nethttp.Request, v reflect.Value, set func(field []int, name, text string) error) error {
+	text := r.Header.Get(TenantHeader)
+	field, there := b.path["context"]
+	if !there {
+		field, there = b.query["context"]
+	}
+	if text == "" || !there {
+		return nil
+	}
+	given := v.FieldByIndex(field).Uint()
+	if err := set(field, TenantHeader, text); err != nil {
+		return err
+	}
+	if said := v.FieldByIndex(field).Uint(); given != 0 && said != given {
+		return domain.Invalidf("%s says context %s, the request's address %d; leave one out", TenantHeader, text, given)
+	}
+	return nil
 }
 
 func knownNames(fields map[string][]int) string {
@@ -92,7 +131,7 @@ func knownNames(fields map[string][]int) string {
 	return "; it has " + strings.Join(names, ", ")
 }
 
-// setField reads a text into a field that is a string or a number.
+// setField reads a text into a field that is a string, a number or a yes or no.
 func setField(f reflect.Value, name, text string) error {
 	switch f.Kind() {
 	case reflect.String:
@@ -100,7 +139,11 @@ func setField(f reflect.Value, name, text string) error {
 		return nil
 	case reflect.Uint32:
 		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || strconv.FormatUint(n, 10) != text {
+		switch {
+		case err == nil && strconv.FormatUint(n, 10) == text:
+		case isContext(f):
+			return domain.Invalidf("%s %q: want a context's number, or its alias", name, text)
+		default:
 			return domain.Invalidf("%s %q: want a number from 0 to 4294967295", name, text)
 		}
 		f.SetUint(n)
@@ -111,6 +154,12 @@ func setField(f reflect.Value, name, text string) error {
 			return domain.Invalidf("%s %q: want a number", name, text)
 		}
 		f.SetInt(n)
+		return nil
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return domain.Invalidf("%s %q: want true or false", name, text)
+		}
+		f.SetBool(text == "true")
 		return nil
 	}
 	panic(fmt.Sprintf("BUG: parameter %s is a %s", name, f.Kind()))
@@ -139,7 +188,7 @@ func (b *binder) readBody(w nethttp.ResponseWriter, r *nethttp.Request, params a
 type bodyTooLarge struct{ cause error }
 
 func (e *bodyTooLarge) Error() string {
-	return fmt.Sprintf("the body has more than %d bytes; send fewer jobs at once", MaxBody)
+	return fmt.Sprintf("the body has more than %d bytes; send less at once", MaxBody)
 }
 func (e *bodyTooLarge) Unwrap() []error { return []error{domain.ErrInvalid, e.cause} }
 

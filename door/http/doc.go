@@ -1,7 +1,8 @@
 // Package http is the HTTP door: it translates between net/http and the table
 // of operations in api, and has no rules of its own.
 //
-//	GET  /health /ready /info     for everybody: no secrets there
+//	GET  /health /ready /info     for everybody: no secrets there; /info says more to who has a token
+//	POST /admin/drain /reload     operations of the node's operator
 //	GET  /metrics                 Prometheus; with a token over TCP unless configured open
 //	     /v1/...                  the operations, with a token over TCP
 //

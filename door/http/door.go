@@ -22,8 +22,9 @@ import (
 const (
 	// MaxBody bounds a request's body in bytes: eight of the largest scripts.
 	MaxBody = 8 << 20
-	// MaxDepth bounds how deep its JSON is nested; ours needs 4.
-	MaxDepth = 16
+	// MaxDepth bounds how deep its JSON is nested: payloads of events are as deep
+	// as sagas may keep them, and stand a few levels deep themselves.
+	MaxDepth = domain.MaxSagaDepth + 4
 	// answerTime is how long a call may take to be answered and read: longer
 	// than job.wait waits.
 	answerTime = 2 * time.Minute
@@ -37,6 +38,9 @@ type Config struct {
 	Actor func(ctx context.Context, id domain.ActorID) (domain.Actor, error)
 	// Ready answers /ready. Default: always.
 	Ready func() bool
+	// Checks are what /health looks at, by name: the board, the streams. Default:
+	// nothing, the node is healthy as long as it answers.
+	Checks map[string]func(ctx context.Context) error
 	// Metrics answers /metrics. Default: not found.
 	Metrics nethttp.Handler
 	// OpenMetrics lets /metrics be read without a token.
@@ -144,14 +148,14 @@ func (d *Door) mount(o *api.Operation) {
 			d.fail(w, r, err)
 			return
 		}
-		params, err := b.bind(w, r)
+		caller := d.api.As(actor)
+		params, err := b.bind(w, r, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) })
 		if err != nil {
 			d.fail(w, r, err)
 			return
 		}
 		// The body is read: its deadline must not cut off a wait or a stream.
 		_ = nethttp.NewResponseController(w).SetReadDeadline(time.Time{})
-		caller := d.api.As(actor)
 		if o.Stream != nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 			d.stream(w, r, func(ctx context.Context, emit func(api.Event) error) error {
 				return o.Stream(ctx, caller, params, emit)

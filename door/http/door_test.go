@@ -63,7 +63,7 @@ func TestALifeOverHTTP(t *testing.T) {
 func TestWhatComesInIsStrict(t *testing.T) {
 	r := newRig(t)
 	const jobs = "/v1/contexts/7/jobs"
-	deep := `{"env_vars":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 41)
+	deep := `{"env_vars":` + strings.Repeat(`{"a":`, http.MaxDepth) + "1" + strings.Repeat("}", http.MaxDepth+1)
 	for _, c := range []struct {
 		method, path, body, want string
 		status                   int
@@ -84,9 +84,9 @@ func TestWhatComesInIsStrict(t *testing.T) {
 		{"GET", jobs + "?stauts=error", "", `\"stauts\" is not known to job.list`, 400},
 		{"GET", jobs + "?status=error&status=x", "", "2 times", 400},
 		{"GET", jobs + "?limit=many", "", `limit \"many\": want a number`, 400},
-		{"GET", "/v1/contexts/x/jobs", "", `context \"x\"`, 400},
+		{"GET", "/v1/contexts/X/jobs", "", `context \"X\"`, 400},
 		{"GET", "/v1/contexts/07/jobs", "", `context \"07\"`, 400},
-		{"GET", "/v1/contexts/4294967303/jobs", "", "want a number from 0", 400},
+		{"GET", "/v1/contexts/4294967303/jobs", "", "want a context's number, or its alias", 400},
 		{"GET", jobs + "/10/99", "", "does not exist", 404},
 		{"GET", "/v2/jobs", "", "no path", 404},
 		{"PUT", jobs, "{}", "use GET, HEAD, POST", 405},

@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -43,6 +44,8 @@ type rig struct {
 	keys     map[domain.ActorID]identity.Key
 	log      *lockedBuffer
 	script   *lineScript
+	board    *memboard.Board
+	sagas    *saga.Engine // moved by a worker once moveSagas was called
 }
 
 type lockedBuffer struct {
@@ -104,6 +107,12 @@ func (s *lineScript) Run(ctx context.Context, t script.Task, h script.Host) (scr
 
 func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 	t.Helper()
+	return newRigOf(t, func(*api.Parts) {}, change...)
+}
+
+// newRigOf is newRig of other parts.
+func newRigOf(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
+	t.Helper()
 	b := memboard.Open()
 	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &lockedBuffer{},
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
@@ -117,7 +126,9 @@ func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 	logger := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	parts := apitest.Parts(b, r.registry, r.engine)
 	audit := identity.NewAuditLog(r.registry, logger)
+	r.board, r.sagas = b, parts.Sagas.(*saga.Engine)
 	parts.Audit, parts.Access, parts.Logger = audit, identity.NewAccess(r.registry, audit), logger
+	other(&parts)
 	a := api.New(parts)
 	cfg := http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger, Audit: audit}
 	for _, c := range change {
@@ -137,6 +148,31 @@ func (r *rig) startRunner() {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = runner.Run(ctx) })
 	r.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// moveSagas starts a worker of sagas.
+func (r *rig) moveSagas() {
+	worker := saga.NewWorker(r.sagas, saga.WorkerConfig{Owner: "n1/s"})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = worker.Run(ctx) })
+	r.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// comes waits until the board's context 7 is as it should be.
+func (r *rig) comes(what string, is func() bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
+	defer cancel()
+	changes, err := r.board.Watch(ctx, 7, "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for !is() {
+		if _, open := <-changes; !open {
+			r.Fatalf("%s: it does not come", what)
+		}
+	}
 }
 
 // token is one of an actor for the node.

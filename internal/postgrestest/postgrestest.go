@@ -1,5 +1,5 @@
 // Package postgrestest starts private PostgreSQL servers for tests: real ones,
-// each in a folder of its own on a Unix socket only, gone with the test.
+// each in a folder of its own on a Unix socket, gone with the test.
 package postgrestest
 
 import (
@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // Server is one private server. Its methods are for one goroutine.
@@ -24,6 +26,7 @@ type Server struct {
 	dir  string // holds data, socket and log
 	as   *syscall.SysProcAttr
 	cmd  *exec.Cmd
+	port string // in the socket's name too
 }
 
 // ready is how long a server may take to answer; recovery after Kill counts.
@@ -38,13 +41,51 @@ const superuser = "ramet"
 // when the test's process dies.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
+	s := initialize(t, "5432", append([]string{"listen_addresses = ''"}, settings...))
+	s.run()
+	return s
+}
+
+// StartTLS starts one that is also there on a loopback port, see [Server.Addr],
+// for private connections with a password; cert and key are PEM files.
+func StartTLS(t testing.TB, cert, key string, settings ...string) *Server {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(testport.Free(t))
+	s := initialize(t, port, append([]string{"listen_addresses = '127.0.0.1'", "port = " + port, "ssl = on"}, settings...))
+	s.replace("server.crt", cert)
+	s.replace("server.key", key)
+	hba := filepath.Join(s.data(), "pg_hba.conf")
+	if err := os.WriteFile(hba, []byte("local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	return s
+}
+
+// replace copies a file into the data, where the server looks for it.
+func (s *Server) replace(name, from string) {
+	s.t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	to := filepath.Join(s.data(), name)
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.give(to)
+}
+
+// initialize makes the data of a server, and its settings.
+func initialize(t testing.TB, port string, settings []string) *Server {
+	t.Helper()
 	bins := find(t)
 	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
 	dir, err := os.MkdirTemp("", "postgrestest")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, bins: bins, dir: dir, as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}}
+	s := &Server{t: t, bins: bins, dir: dir, port: port, as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}}
 	t.Cleanup(func() {
 		s.Kill()
 		os.RemoveAll(dir)
@@ -55,7 +96,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	if err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	conf := slices.Concat([]string{"listen_addresses = ''", "unix_socket_directories = '" + dir + "'", "shared_buffers = 32MB",
+	conf := slices.Concat([]string{"unix_socket_directories = '" + dir + "'", "shared_buffers = 32MB",
 		"max_connections = 50", "autovacuum = off"}, settings)
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -67,7 +108,6 @@ func Start(t testing.TB, settings ...string) *Server {
 			t.Fatal(err)
 		}
 	}
-	s.run()
 	return s
 }
 
@@ -106,10 +146,18 @@ func (s *Server) leaveRoot() {
 	}
 	uid, _ := strconv.ParseUint(u.Uid, 10, 32)
 	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
-	if err := os.Chown(s.dir, int(uid), int(gid)); err != nil {
-		s.t.Fatal(err)
-	}
 	s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	s.give(s.dir)
+}
+
+// give lets the server's user own a file.
+func (s *Server) give(path string) {
+	s.t.Helper()
+	if c := s.as.Credential; c != nil {
+		if err := os.Chown(path, int(c.Uid), int(c.Gid)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -145,7 +193,7 @@ func (s *Server) run() {
 // answers reports whether the server takes sessions: it asks for one and looks
 // whether it is let in.
 func (s *Server) answers() bool {
-	c, err := net.Dial("unix", filepath.Join(s.dir, ".s.PGSQL.5432"))
+	c, err := net.Dial("unix", s.Socket())
 	if err != nil {
 		return false
 	}
@@ -158,9 +206,15 @@ func (s *Server) answers() bool {
 	return err == nil && b[0] == 'R' // E: it is starting up
 }
 
+// Socket is the path of its socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL."+s.port) }
+
+// Addr is host:port of one that was started with TLS.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
+
 // URL is postgres://..., of an empty database.
 func (s *Server) URL() string {
-	return "postgres:///postgres?" + url.Values{"host": {s.dir}, "user": {superuser}, "sslmode": {"disable"}}.Encode()
+	return "postgres:///postgres?" + url.Values{"host": {s.dir}, "port": {s.port}, "user": {superuser}, "sslmode": {"disable"}}.Encode()
 }
 
 // Kill ends the server as a crash does: nothing is put in order. A second Kill

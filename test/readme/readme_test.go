@@ -148,6 +148,7 @@ func fileName(text string) string {
 
 var (
 	dataFlag = regexp.MustCompile(`--data (\S+)`)
+	address  = regexp.MustCompile(`\.py ([0-9.]+):(\d+)`)
 	decision = regexp.MustCompile(`(?m)^ramet flow (?:approve|reject) (\S+)`)
 )
 
@@ -156,6 +157,9 @@ func command(line string) string {
 	switch {
 	case strings.HasPrefix(line, "make "):
 		return "true"
+	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
+		at := address.FindStringSubmatch(line)
+		return line + "\nuntil (: </dev/tcp/" + at[1] + "/" + at[2] + ") 2>/dev/null; do sleep 0.05; done"
 	case strings.HasSuffix(line, "&"):
 		return line + "\nuntil [ -S " + dataFlag.FindStringSubmatch(line)[1] + "/ramet.sock ]; do sleep 0.05; done"
 	}
@@ -167,7 +171,9 @@ func run(t *testing.T, script, dir, redis string) string {
 	if redis != "" {
 		script = strings.ReplaceAll(script, "127.0.0.1:6379", redis)
 	}
-	script = strings.ReplaceAll(script, "127.0.0.1:7422", freePort(t))
+	for _, address := range []string{"127.0.0.1:7422", "127.0.0.1:8099"} {
+		script = strings.ReplaceAll(script, address, freePort(t))
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)

@@ -96,7 +96,7 @@ func (r *rig) fails(ts *testscript.TestScript, args []string) {
 	if len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "ramet: ") {
 		ts.Fatalf("want a last line that says what is wrong")
 	}
-	if len(lines) > 1 && want != 1 && args[1] != "rhai" && args[1] != "blueprint" {
+	if len(lines) > 1 && want != 1 && args[1] != "rhai" && args[1] != "blueprint" && args[1] != "saga" {
 		ts.Fatalf("got %d lines, want one", len(lines))
 	}
 }

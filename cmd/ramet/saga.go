@@ -1,0 +1,220 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/node"
+	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// sagasConfig are the fields of the config file about sagas.
+type sagasConfig struct {
+	// Off takes the role of a saga worker from this node, EffectsOff that of an
+	// effect worker.
+	Off        bool `yaml:"off"`
+	EffectsOff bool `yaml:"effects_off"`
+	// Tenants, Names and Partitions are those that it serves. None: all.
+	Tenants    []string `yaml:"tenants"`
+	Names      []string `yaml:"names"`
+	Partitions []int    `yaml:"partitions"`
+	// Lease is the time of a fail-over. Default: 5s.
+	Lease time.Duration `yaml:"lease"`
+	// Gateway takes commands for aggregates.
+	Gateway gatewayConfig `yaml:"gateway"`
+}
+
+// gatewayConfig is where commands go.
+type gatewayConfig struct {
+	URL string `yaml:"url"`
+	// Headers are sent with each command; they may name secrets.
+	Headers     map[string]effect.Text `yaml:"headers"`
+	Timeout     time.Duration          `yaml:"timeout"`
+	MaxInFlight int                    `yaml:"max_in_flight"`
+}
+
+func (c *sagasConfig) check() error {
+	for _, p := range c.Partitions {
+		if p < 0 || p >= domain.MaxSagaPartitions {
+			return domain.Invalidf("sagas.partitions has %d, want 0 to %d", p, domain.MaxSagaPartitions-1)
+		}
+	}
+	if c.Lease != 0 && (c.Lease < time.Second || c.Lease > time.Minute) {
+		return domain.Invalidf("sagas.lease is %v, want 1s to 1m", c.Lease)
+	}
+	if c.Gateway.Timeout < 0 || c.Gateway.MaxInFlight < 0 {
+		return domain.Invalidf("sagas.gateway: timeout and max_in_flight want 0 (the default) or more")
+	}
+	if c.Gateway.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.Gateway.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return domain.Invalidf("sagas.gateway.url: want the http:// or https:// address that takes commands")
+	}
+	return nil
+}
+
+func (c *sagasConfig) placement() saga.Placement {
+	return saga.Placement{Tenants: slices.Clone(c.Tenants), Sagas: slices.Clone(c.Names), Partitions: slices.Clone(c.Partitions)}
+}
+
+// header reads the headers anew for each command: their secrets may change.
+func (c *gatewayConfig) header(secrets *effect.Secrets) func(ctx context.Context) (map[string]string, error) {
+	if len(c.Headers) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (map[string]string, error) {
+		all := make(map[string]string, len(c.Headers))
+		for name, text := range c.Headers {
+			v, err := text.Read(ctx, secrets)
+			if err != nil {
+				return nil, err
+			}
+			all[name] = v
+		}
+		return all, nil
+	}
+}
+
+// sagas is what a node with streams has of its config file, as it is now.
+type sagas struct {
+	file      string
+	placement atomic.Pointer[saga.Placement]
+	secrets   *effect.Secrets
+	dialer    *effect.Dialer
+	folders   []string
+	kinds     map[effect.Kind]effect.Open
+	log       *slog.Logger
+}
+
+// openStreams opens the streams that sagas live on. A node with a board of its
+// own has streams of its own; nodes that share a board must share streams too,
+// and be told which.
+func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err error) {
+	text := cmp.Or(o.streamURL, cfg.Stream)
+	switch {
+	case !o.serve:
+		p.noStreams = "this is no node that stays: start one with `ramet serve`"
+		return nil
+	case text == "" && p.kind == "embedded":
+		text = "nats:"
+	case text == "":
+		p.noStreams = "the board is shared, and no streams are: start all its nodes with --stream nats://…"
+		return nil
+	case text == "off":
+		p.noStreams = "this node was started with --stream off"
+		return nil
+	}
+	if p.streams, err = openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log); err != nil {
+		return err
+	}
+	p.sagas = &sagas{file: o.configFile, log: o.log}
+	return p.sagas.open(cfg)
+}
+
+// open reads what is said of sagas and effects.
+func (s *sagas) open(cfg config) (err error) {
+	if s.secrets, err = effect.NewSecrets(cfg.Secrets, s.log); err != nil {
+		return err
+	}
+	rules, err := effect.ParseEgress(cfg.Egress)
+	if err != nil {
+		return err
+	}
+	s.dialer, s.folders = effect.NewDialer(rules), cfg.EffectFolders
+	placement := cfg.Sagas.placement()
+	s.placement.Store(&placement)
+	return nil
+}
+
+// config is how the node serves sagas.
+func (p *parts) sagasConfig(c config) node.SagasConfig {
+	if p.streams == nil {
+		return node.SagasConfig{}
+	}
+	s := p.sagas
+	return node.SagasConfig{
+		Log: p.streams, Names: p.registry, Serve: !c.Sagas.Off, ServeEffects: !c.Sagas.EffectsOff, Lease: c.Sagas.Lease,
+		Placement: func() saga.Placement { return *s.placement.Load() },
+		Gateway: saga.GatewayConfig{URL: c.Sagas.Gateway.URL, Header: c.Sagas.Gateway.header(s.secrets), Timeout: c.Sagas.Gateway.Timeout,
+			MaxInFlight: c.Sagas.Gateway.MaxInFlight},
+		Effects: func(n *node.Node) (*effect.Set, error) {
+			s.kinds = effectKinds(n)
+			return s.effects(c)
+		},
+	}
+}
+
+// effects opens the effects of a config.
+func (s *sagas) effects(c config) (*effect.Set, error) {
+	list := slices.Clone(c.Effects)
+	if c.EffectsDir != "" {
+		more, err := effect.ReadDefinitions(c.EffectsDir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return effect.OpenSet(list, s.kinds, effect.Host{Secrets: s.secrets, Dialer: s.dialer, Folders: s.folders})
+}
+
+// reload reads the config file again and takes from it what can change while
+// the node runs: secrets, effects, and which sagas it serves.
+//
+// Errors: those of loadConfig and effect.OpenSet; what was before stays then.
+func (p *parts) reload(context.Context) error {
+	if p.sagas == nil {
+		return domain.Unavailablef("this node has nothing to reload: %s", p.noStreams)
+	}
+	c, err := loadConfig(p.sagas.file)
+	if err != nil {
+		return err
+	}
+	set, err := p.sagas.effects(c)
+	if err != nil {
+		return err
+	}
+	if err := p.sagas.secrets.Use(c.Secrets); err != nil {
+		return cmp.Or(set.Close(), err)
+	}
+	placement := c.Sagas.placement()
+	p.sagas.placement.Store(&placement)
+	p.log.Info("config file reloaded", "effects", len(set.Names()))
+	return p.node.Effects.Use(set)
+}
+
+// sagasInfo says what this node does of sagas and effects.
+func (p *parts) sagasInfo(info *api.Info) {
+	info.Roles = p.node.Roles()
+	if p.streams == nil {
+		return
+	}
+	info.Stream, info.StreamDurability, info.Streams = "nats", string(p.streams.Durability()), stream.Names
+	info.Sagas, info.Effects, info.Consumers = p.node.Partitions(), p.node.ServedEffects(), p.node.Consumers()
+}
+
+// checks are what the node cannot do without.
+func (p *parts) checks() map[string]func(ctx context.Context) error {
+	all := map[string]func(ctx context.Context) error{"board": func(ctx context.Context) error {
+		_, err := p.board.Members(ctx, 0, layout.Contexts, "", 1)
+		return err
+	}}
+	if p.streams != nil {
+		all["streams"] = func(ctx context.Context) error {
+			_, err := p.streams.Stats(ctx, stream.WorkflowCommands)
+			return err
+		}
+	}
+	return all
+}

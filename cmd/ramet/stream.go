@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+	"github.com/ramet-run/ramet/stream/natsstream"
+)
+
+// openStream opens the event streams:
+//
+//	nats:?listen=127.0.0.1:4222&token_file=FILE                       a server in this process
+//	nats://host:4222,host:4222?creds=FILE                             a cluster elsewhere, three replicas
+//	nats://host:4222?replicas=1&sync=always, tls://host:4222?…        one that has "sync_interval: always"
+//	off                                                               none: nil
+//
+// mayLose allows what is acknowledged to be lost in a power cut.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict],
+// [domain.ErrUnavailable].
+func openStream(ctx context.Context, text, dataDir string, mayLose bool, log *slog.Logger) (stream.Log, error) {
+	if text == "off" {
+		return nil, nil
+	}
+	cfg, err := streamConfig(text)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Logger = log
+	// Who says sync=always means it, whatever else may be lost.
+	cfg.MayLose = mayLose && !cfg.SyncDeclared
+	if cfg.URL == "" {
+		cfg.DataDir, cfg.SyncDeclared = dataDir, false
+	}
+	l, err := natsstream.Open(ctx, cfg)
+	if err != nil {
+		return nil, err // not l: a nil *Log is no nil stream.Log
+	}
+	if at := l.Listening(); at != "" {
+		log.Info("NATS server of the event streams listens", "address", at)
+	}
+	return l, nil
+}
+
+// streamConfig reads what is said of the streams. No error shows the URL of a
+// server, for it may hold a password.
+func streamConfig(text string) (cfg natsstream.Config, err error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	if kind != "nats" && kind != "tls" || kind == "tls" && !strings.HasPrefix(rest, "//") {
+		return cfg, domain.Invalidf("event streams of kind %q: want nats: (embedded), nats://host:4222, tls://host:4222 or off", domain.PlainText(kind, 20))
+	}
+	head, query, _ := strings.Cut(text, "?")
+	external := strings.HasPrefix(rest, "//")
+	if external {
+		cfg.URL = head
+	} else if head != "nats:" {
+		return cfg, domain.Invalidf("event streams %q: want nats: with parameters such as ?listen=127.0.0.1:4222", domain.PlainText(head, 60))
+	}
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return cfg, domain.Invalidf("event streams: the parameters behind '?' are malformed")
+	}
+	texts := map[string]*string{
+		"listen": &cfg.Listen, "tls_cert": &cfg.TLSCert, "tls_key": &cfg.TLSKey, "token_file": &cfg.TokenFile,
+	}
+	known := "listen, sync, tls_cert, tls_key, token_file"
+	if external {
+		texts = map[string]*string{
+			"creds": &cfg.CredsFile, "nkey": &cfg.NkeyFile, "token_file": &cfg.TokenFile, "ca": &cfg.CA,
+		}
+		known = "ca, create, creds, nkey, replicas, sync, token_file"
+	}
+	for name, values := range q {
+		value := values[0]
+		switch to := texts[name]; {
+		case to != nil:
+			*to = value
+		case name == "sync":
+			if value != "always" {
+				return cfg, domain.Invalidf("event streams have sync=%q: want always, or nothing", value)
+			}
+			cfg.SyncDeclared = true
+		case name == "replicas" && external:
+			if cfg.Replicas, err = strconv.Atoi(value); err != nil || cfg.Replicas != 1 && cfg.Replicas != 3 {
+				return cfg, domain.Invalidf("event streams have replicas=%q: want 1 or 3", value)
+			}
+		case name == "create" && external:
+			if value != "no" {
+				return cfg, domain.Invalidf("event streams have create=%q: want no, or nothing", value)
+			}
+			cfg.NoCreate = true
+		default:
+			return cfg, domain.Invalidf("event streams have parameter %q; known are %s", domain.PlainText(name, 40), known)
+		}
+	}
+	return cfg, nil
+}

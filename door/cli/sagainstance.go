@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/saga"
+)
+
+// sagaKey begins the key by which people name an instance: saga:NAME:CORRELATION.
+const sagaKey = "saga:"
+
+func (a *app) sagaInstances() *cobra.Command {
+	var f client.InstanceFilter
+	limit := 0
+	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds", `instances order --where 'state == "paying" && data.total > 100'`,
+		func(ctx context.Context, n *client.Client, name string, _ []string) error {
+			if limit < 1 {
+				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			}
+			f.Limit = min(limit, 500)
+			return a.listInstances(ctx, n, name, f, limit)
+		})
+	c.Aliases = []string{"query"}
+	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, timers, deferred, held, paused, created_ms, updated_ms, ended_ms")
+	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	return c
+}
+
+func (a *app) listInstances(ctx context.Context, n *client.Client, name string, f client.InstanceFilter, limit int) error {
+	all := api.InstanceList{}
+	for {
+		page, err := n.Instances(ctx, a.tenant(), name, f, all.Next)
+		if err != nil {
+			return err
+		}
+		all.Instances, all.Next = append(all.Instances, page.Instances...), page.Next
+		if all.Next == "" || len(all.Instances) >= limit {
+			break
+		}
+	}
+	if more := all.Next != "" || len(all.Instances) > limit; more && a.output == outTable {
+		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
+	}
+	all.Instances = all.Instances[:min(limit, len(all.Instances))]
+	return a.print(all, func(t *table) {
+		t.row("CORRELATION", "STATE", "STATUS", "VERSION", "UPDATED", "HELD")
+		for _, in := range all.Instances {
+			t.row(in.Correlation, in.State, instanceStatus(in), in.Version, clock(in.UpdatedMs), saga.HeldBy(in))
+		}
+	})
+}
+
+// instanceStatus says in a word or two whether an instance moves.
+func instanceStatus(in *domain.SagaInstance) string {
+	switch {
+	case in.Status == domain.SagaEnded:
+		return "ended, " + string(in.Outcome)
+	case in.Paused:
+		return string(in.Status) + ", paused"
+	}
+	return string(in.Status)
+}
+
+func (a *app) showInstance(ctx context.Context, n *client.Client, name, correlation string) error {
+	in, err := n.Instance(ctx, a.tenant(), name, correlation)
+	if err != nil {
+		return err
+	}
+	return a.print(in, func(t *table) { instanceTable(t, in) })
+}
+
+func instanceTable(t *table, in *domain.SagaInstance) {
+	t.field("saga", in.Saga)
+	t.field("correlation", in.Correlation)
+	t.field("state", in.State)
+	t.field("status", instanceStatus(in))
+	t.field("held by", saga.HeldBy(in))
+	t.field("version", in.Version)
+	t.field("definition", fmt.Sprintf("version %d, %s", in.Definition, short(in.Hash)))
+	t.field("data", string(in.Data))
+	for i := range in.Timers {
+		t.field("timer", in.Timers[i].Event+", "+clock(in.Timers[i].DueMs))
+	}
+	t.field("deferred", len(in.Deferred))
+	t.field("began", clock(in.CreatedMs))
+	t.field("updated", clock(in.UpdatedMs))
+	t.field("ended", clock(in.EndedMs))
+	if len(in.Steps) == 0 {
+		return
+	}
+	_ = t.flush()
+	fmt.Fprintln(t.w)
+	t.row("STEP", "EFFECT", "STATE", "COMMAND", "RESULT")
+	for i := range in.Steps {
+		s := &in.Steps[i]
+		t.row(s.Name, s.Effect, s.State, s.CommandID, string(s.Result))
+	}
+}
+
+func (a *app) sagaHistory() *cobra.Command {
+	follow, limit := false, 0
+	c := a.onSaga("history CORRELATION", "Show what an instance went through", "history order o-1 --follow",
+		func(ctx context.Context, n *client.Client, name string, args []string) error {
+			switch {
+			case follow && a.output == outYAML:
+				return domain.Invalidf("--follow writes a table or JSON lines; leave out -o yaml")
+			case follow:
+				return a.followHistory(ctx, n, name, args[0])
+			case limit < 0:
+				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			}
+			lines, err := n.History(ctx, a.tenant(), name, args[0], limit)
+			if err != nil {
+				return err
+			}
+			return a.print(api.SagaHistory{Lines: lines}, func(t *table) {
+				t.row("VERSION", "TIME", "EVENT", "FROM->TO", "WORK", "NOTE")
+				for i := range lines {
+					t.row(historyCells(&lines[i])...)
+				}
+			})
+		})
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "show lines as they come, until the instance has ended")
+	c.Flags().IntVar(&limit, "limit", 0, "how many of the newest lines (default: all that are kept)")
+	c.Long = c.Short + `. With --follow the exit code is 0 when it ended in success, 1 when it did not; with -o json it writes a JSON object a line.`
+	return c
+}
+
+func historyCells(l *domain.SagaEntry) []any {
+	move := l.From
+	if l.To != l.From {
+		move += "->" + l.To
+	}
+	note := l.Note
+	if l.Reaction != domain.Handle && l.Reaction != "" {
+		note = strings.TrimSuffix(string(l.Reaction)+": "+note, ": ")
+	}
+	return []any{l.Version, clock(l.AtMs), l.Type, move, strings.Join(l.Work, ", "), note}
+}
+
+// followHistory writes lines as they come. Each is written at once, so columns
+// have widths of their own.
+func (a *app) followHistory(ctx context.Context, n *client.Client, name, correlation string) error {
+	const layout = "%-7v  %-19v  %-24v  %-24v  %-36v  %v\n"
+	encoder := json.NewEncoder(a.std.Out)
+	encoder.SetEscapeHTML(false)
+	if a.output == outTable {
+		fmt.Fprintf(a.std.Out, layout, "VERSION", "TIME", "EVENT", "FROM->TO", "WORK", "NOTE")
+	}
+	in, err := n.FollowHistory(ctx, a.tenant(), name, correlation, func(l domain.SagaEntry) error {
+		if a.output == outJSON {
+			return encoder.Encode(l)
+		}
+		cells := historyCells(&l)
+		for i := range cells {
+			cells[i] = cell(fmt.Sprint(cells[i]))
+		}
+		_, err := fmt.Fprint(a.std.Out, strings.TrimRight(fmt.Sprintf(layout, cells...), " \n")+"\n")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if in.Outcome == domain.OutcomeFailed {
+		return &exitError{code: exitFailed, text: fmt.Sprintf("%s%s:%s ended in state %s: %s", sagaKey, name, correlation, in.State, in.Outcome)}
+	}
+	return nil
+}
+
+func (a *app) sagaExplain() *cobra.Command {
+	return a.onSaga("explain CORRELATION", "Say what an instance waits for, who serves it, and what will wake it", "explain order o-1",
+		func(ctx context.Context, n *client.Client, name string, args []string) error {
+			return a.explainInstance(ctx, n, name, args[0])
+		})
+}
+
+func (a *app) explainInstance(ctx context.Context, n *client.Client, name, correlation string) error {
+	x, err := n.ExplainInstance(ctx, a.tenant(), name, correlation)
+	if err != nil {
+		return err
+	}
+	return a.print(x, func(t *table) {
+		t.field("instance", x.Key)
+		t.field("status", x.Status)
+		t.field("state", x.State)
+		t.field("standing", x.Standing)
+		t.field("why", x.Text)
+		t.field("since", clock(x.SinceMs))
+		t.field("served by", x.Holder)
+		t.field("woken at", clock(x.NextMs))
+		t.field("dead letter", x.Letter)
+		t.field("effects", strings.Join(x.Steps, ", "))
+		t.field("events", strings.Join(x.Events, ", "))
+	})
+}
+
+// explainSagaKey is explain of saga:NAME:CORRELATION.
+func (a *app) explainSagaKey(ctx context.Context, key string) error {
+	name, correlation, ok := strings.Cut(strings.TrimPrefix(key, sagaKey), ":")
+	if !ok || correlation == "" {
+		return domain.Invalidf("key %q: want saga:<name>:<correlation>", key)
+	}
+	return a.with(ctx, func(n *client.Client) error { return a.explainInstance(ctx, n, name, correlation) })
+}
+
+// steering is a verb that pauses or resumes a saga, or an instance of it.
+func (a *app) steering(use, short, did string, do func(*client.Client, context.Context, domain.TenantID, string, string) (api.SagaDone, error)) *cobra.Command {
+	return a.onSaga(use+" [CORRELATION]", short, use+" order\n  ramet saga "+use+" order o-1", func(ctx context.Context, n *client.Client, name string, args []string) error {
+		out, err := do(n, ctx, a.tenant(), name, strings.Join(args, ""))
+		if err != nil {
+			return err
+		}
+		return a.print(out, func(t *table) {
+			if out.Done {
+				t.row(out.Saga, did)
+			} else {
+				t.row(out.Saga, out.Correlation, "noted; it is done as soon as the instance has come to it")
+			}
+		})
+	})
+}
+
+func (a *app) sagaPause() *cobra.Command {
+	return a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams", (*client.Client).PauseSaga)
+}
+
+func (a *app) sagaResume() *cobra.Command {
+	return a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga)
+}
+
+func (a *app) sagaLag() *cobra.Command {
+	return a.onSaga("lag", "Show who serves a saga, how far it has come, and what waits to be sent", "lag order", func(ctx context.Context, n *client.Client, name string, _ []string) error {
+		out, err := n.SagaLag(ctx, a.tenant(), name)
+		if err != nil {
+			return err
+		}
+		return a.print(out, func(t *table) {
+			t.row("PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX")
+			for _, l := range out.Lags {
+				t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Last-min(l.Position, l.Last), l.Outbox)
+			}
+		})
+	})
+}
+
+// since reads a time that people mean by how long ago it was, or as an instant.
+func since(text string, now time.Time) (ms int64, err error) {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d).UnixMilli(), nil
+	}
+	at, err := domain.ParseInstant(text)
+	return int64(at), err
+}

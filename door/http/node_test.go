@@ -1,0 +1,99 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/api/apitest"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
+)
+
+func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
+	down := false
+	r := newRig(t, func(c *http.Config) {
+		c.Checks = map[string]func(context.Context) error{
+			"board": func(context.Context) error { return nil },
+			"stream": func(context.Context) error {
+				if down {
+					return domain.Unavailablef("nats://user:secret@host: no route")
+				}
+				return nil
+			},
+		}
+	})
+	if got := r.want(200, 0, "GET", "/health", ""); got != `{"status":"ok","checks":{"board":"ok","stream":"ok"}}`+"\n" {
+		t.Errorf("got %s", got)
+	}
+	down = true
+	resp := r.request(0, "GET", "/health", "")
+	var got struct {
+		Status string
+		Checks map[string]string
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != 503 || got.Status != "unavailable" || got.Checks["stream"] != "unavailable" || got.Checks["board"] != "ok" {
+		t.Errorf("got %d %+v, %v", resp.StatusCode, got, err)
+	}
+	if !strings.Contains(r.log.String(), "no route") {
+		t.Error("the log does not say why")
+	}
+}
+
+// TestInfoTellsEachWhatItMayKnow: who serves what is not for strangers.
+func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
+	r := newRigOf(t, func(p *api.Parts) {
+		before := p.Info
+		p.Info = func() api.Info {
+			i := before()
+			i.Sagas, i.Effects, i.Consumers = []string{"7:order:0/1", "71:pay:0/1"}, []string{"charge"}, []string{"effect-charge"}
+			i.Stream = "nats"
+			return i
+		}
+	})
+	for as, want := range map[domain.ActorID]string{0: "", stranger: "", reader: "7:order:0/1", apitest.Neighbour: "71:pay:0/1", domain.Operator: "7:order:0/1 71:pay:0/1"} {
+		for _, path := range []string{"/info", "/v1/info"} {
+			if as == 0 && path == "/v1/info" {
+				continue
+			}
+			var got api.Info
+			if err := json.Unmarshal([]byte(r.want(200, as, "GET", path, "")), &got); err != nil {
+				t.Fatal(err)
+			}
+			all := as == domain.Operator
+			if strings.Join(got.Sagas, " ") != want || (len(got.Effects) > 0) != all || (len(got.Consumers) > 0) != all || got.Stream != "nats" {
+				t.Errorf("actor %d, %s: got %+v", as, path, got)
+			}
+		}
+	}
+	if got := r.want(200, 0, "GET", "/info", "", "Authorization", "Bearer nonsense"); strings.Contains(got, "order") {
+		t.Errorf("a token that is none: got %s", got)
+	}
+}
+
+func TestTheOperatorDrainsAndReloads(t *testing.T) {
+	r := newRig(t)
+	r.want(503, domain.Operator, "POST", "/admin/drain", "")
+	r.want(503, domain.Operator, "POST", "/admin/reload", "")
+	drained, wrong := 0, false
+	r = newRigOf(t, func(p *api.Parts) {
+		p.Drain = func() { drained++ }
+		p.Reload = func(context.Context) error {
+			if wrong {
+				return domain.Invalidf("ramet.yaml: no such effect")
+			}
+			return nil
+		}
+	})
+	r.want(403, admin, "POST", "/admin/drain", "")
+	r.want(401, 0, "POST", "/admin/drain", "")
+	r.want(200, domain.Operator, "POST", "/admin/drain", "{}")
+	r.want(200, domain.Operator, "POST", "/admin/reload", "")
+	wrong = true
+	r.want(400, domain.Operator, "POST", "/admin/reload", "")
+	if drained != 1 {
+		t.Errorf("drained %d times", drained)
+	}
+}

@@ -1,0 +1,132 @@
+package effect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file serves those who keep count of their attempts themselves, as jobs
+// do: no command, no mark, no result event.
+
+// Call makes one attempt of an effect, within the definition's time. While the
+// effect or its target is banned, or the target's breaker is open, it waits, and
+// tells waits why, if that is given.
+//
+// Errors: [domain.ErrNotFound] where this node has no such effect; a *[Refused]
+// for an answer that stays, also for a context that may not use the effect; a
+// *[RetryAfter] where the target says when; context.DeadlineExceeded where there
+// was no answer in time; the context's.
+func (w *Worker) Call(ctx context.Context, call Call, waits func(why string)) (json.RawMessage, error) {
+	if len(call.Payload) > domain.MaxWorkBytes {
+		return nil, Refusedf("the payload has %d bytes, the limit is %d", len(call.Payload), domain.MaxWorkBytes)
+	}
+	for told := ""; ; {
+		answer, held, err := w.call(ctx, call)
+		if held == nil {
+			return answer, err
+		}
+		if waits != nil && held.why != told {
+			told = held.why
+			waits(told)
+		}
+		if waitFor(ctx, held.again, held.changed); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// hold says why a call is not made now, and when to look again.
+type hold struct {
+	why     string
+	again   time.Duration
+	changed <-chan struct{}
+}
+
+// call makes the attempt, unless it is held up. While it waits it holds no set
+// open: the next look is at the set of then.
+func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, error) {
+	set, targets, _ := w.inUse()
+	defer w.letGo(set)
+	e := set.effects[call.Effect]
+	switch {
+	case e == nil:
+		return nil, nil, domain.NotFoundf("this node has no effect %q", domain.PlainText(call.Effect, domain.MaxNameBytes))
+	case !e.Allows(call.Tenant):
+		return nil, nil, Refusedf("effect %s is not for context %d", e.Name, call.Tenant)
+	}
+	changed := w.cfg.Bans.Changed() // first: no change after this is missed
+	if b, yes := w.cfg.Bans.Effect(call.Tenant, e.Name, e.Target); yes {
+		return nil, &hold{"it is " + b.Text(), banPause, changed}, nil
+	}
+	t := targets[e.Target]
+	if err := t.enter(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer t.leave()
+	if !t.breaker.TryAcquirePermit() {
+		return nil, &hold{"the breaker of " + e.Target + " is open", t.wait(), changed}, nil
+	}
+	w.cfg.Observer.EffectBegun(e.Name, e.Target)
+	a := e.try(ctx, call, set.secrets)
+	w.cfg.Observer.EffectTried(e.Name, e.Target, string(a.outcome), a.took)
+	t.judge(a.verdict())
+	if a.stack != "" {
+		w.text.Error("provider of an effect panics", "effect", e.Name, "command", call.CommandID, "err", a.err, "stack", a.stack)
+	}
+	if err := a.error(ctx); err != nil {
+		return nil, nil, err
+	}
+	return a.answer, nil, nil
+}
+
+// error is how the attempt ended, for those who have no outcomes. It has no
+// more of the provider's error than its clean text.
+func (a attempt) error(ctx context.Context) error {
+	var err error
+	switch a.outcome {
+	case Done:
+		return nil
+	case Denied:
+		return &Refused{Cause: a.err, Answer: a.answer}
+	case Abandoned:
+		return ctx.Err()
+	case TimedOut:
+		err = timedOut(a.err)
+	default:
+		err = errors.New(a.err)
+	}
+	if a.after > 0 {
+		err = &RetryAfter{Err: err, After: a.after}
+	}
+	return err
+}
+
+// timedOut is the error of an attempt without an answer in time.
+type timedOut string
+
+func (e timedOut) Error() string { return string(e) }
+
+// Unwrap makes it of its kind.
+func (e timedOut) Unwrap() error { return context.DeadlineExceeded }
+
+// Changed is closed when another set is used after this call.
+func (w *Worker) Changed() <-chan struct{} {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.changed
+}
+
+// Kinds are the effects of this node, by name.
+func (w *Worker) Kinds() map[string]Kind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	kinds := make(map[string]Kind, len(w.set.effects))
+	for name, e := range w.set.effects {
+		kinds[name] = e.Kind
+	}
+	return kinds
+}

@@ -1,0 +1,252 @@
+package effect
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/stream"
+)
+
+const (
+	// mostHand bounds the commands of one effect that a node has in its hands,
+	// mostShared those that all nodes have.
+	mostHand   = 1_000
+	mostShared = 10_000
+	// mostDeliveries is more than what pauses and outages bring about: who must
+	// not be tried for ever is counted by its mark.
+	mostDeliveries = 100_000
+	// ahead is for how long work is fetched beyond what is in flight: so that
+	// quick calls do not wait for the broker, and slow ones are left to others.
+	ahead = 100 * time.Millisecond
+	// brokerPause is the pause after the broker could not be asked.
+	brokerPause = time.Second
+	// banPause is after what time a command comes again that a ban holds up.
+	banPause = 10 * time.Second
+)
+
+// Durable is the consumer that all nodes share which have an effect.
+func Durable(effect string) string { return "effect-" + effect }
+
+// lane takes the commands of one effect and tries them.
+type lane struct {
+	w      *Worker
+	e      *opened
+	target *target
+	// secrets are taken out of all that comes back.
+	secrets *Secrets
+	freed   chan struct{} // has an entry after a task has ended
+
+	tasks sync.WaitGroup
+
+	mu       sync.Mutex
+	queue    stream.Queue // nil: not open
+	hand     int          // tasks in our hands
+	ended    int          // since the last look
+	looked   time.Time
+	prefetch int
+	lastErr  string
+	lastAt   time.Time
+}
+
+func newLane(w *Worker, e *opened, t *target, secrets *Secrets) *lane {
+	return &lane{w: w, e: e, target: t, secrets: secrets, freed: make(chan struct{}, 1), looked: time.Now()}
+}
+
+// run takes commands until ctx ends; calls ends what was begun. It returns
+// when all that were taken have ended or were handed over to be finished.
+func (l *lane) run(ctx, calls context.Context) {
+	defer l.tasks.Wait()
+	for ctx.Err() == nil {
+		err := l.serve(ctx, calls)
+		if err != nil && ctx.Err() == nil {
+			l.w.text.Warn("commands of an effect cannot be read; it is tried again", "effect", l.e.Name, "err", err)
+			sleep(ctx, jitter(brokerPause))
+		}
+	}
+}
+
+// serve opens the queue and takes commands until ctx ends, or the broker
+// cannot be asked.
+func (l *lane) serve(ctx, calls context.Context) error {
+	q, err := l.w.log.Work(ctx, stream.Shared{Durable: Durable(l.e.Name), Stream: stream.WorkflowCommands, Subjects: Subjects(l.e.Name),
+		MaxInFlight: mostShared, AckWait: l.w.cfg.AckWait, MaxDeliver: mostDeliveries})
+	if err != nil {
+		return err
+	}
+	l.setQueue(q)
+	defer func() {
+		l.setQueue(nil)
+		_ = q.Close()
+	}()
+	for ctx.Err() == nil {
+		if why, changed, again := l.held(); why != "" {
+			waitFor(ctx, again, changed...)
+			continue
+		}
+		room := l.room()
+		if room == 0 {
+			waitFor(ctx, ahead, l.freed)
+			continue
+		}
+		list, err := l.next(ctx, q, room)
+		if err != nil {
+			return err
+		}
+		l.take(ctx, calls, list)
+	}
+	return nil
+}
+
+func (l *lane) setQueue(q stream.Queue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = q
+}
+
+// held says why no commands are taken now, what may change that, and when to
+// look again.
+func (l *lane) held() (why string, changed []<-chan struct{}, again time.Duration) {
+	may, mayChanged := l.w.cfg.May()
+	bansChanged := l.w.cfg.Bans.Changed()
+	changed = []<-chan struct{}{mayChanged, bansChanged}
+	if !may {
+		return "the node has lost the duty of an effect worker", changed, time.Hour
+	}
+	if b, yes := l.w.cfg.Bans.Effect(0, l.e.Name, l.e.Target); yes {
+		return b.Text(), changed, time.Minute // its time may be over by then
+	}
+	if d := l.target.open(); d > 0 {
+		return "the breaker of " + l.e.Target + " is open", changed, d
+	}
+	return "", changed, 0
+}
+
+// next waits for commands, as long as they may be taken.
+func (l *lane) next(ctx context.Context, q stream.Queue, room int) ([]stream.Delivery, error) {
+	_, changed, _ := l.held()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // until next returns
+		waitFor(ctx, 0, changed...)
+		cancel()
+	}()
+	list, err := q.Next(ctx, room)
+	if err != nil && ctx.Err() != nil {
+		return nil, nil
+	}
+	return list, err
+}
+
+// room is how many commands may be taken now.
+func (l *lane) room() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since := time.Since(l.looked); since >= ahead {
+		l.prefetch = min(int(int64(l.ended)*int64(ahead)/int64(since)), mostHand-1)
+		l.ended, l.looked = 0, time.Now()
+	}
+	limit := min(l.target.most+l.prefetch, mostHand)
+	room := max(limit-l.hand, 0)
+	if room < l.prefetch/4 {
+		return 0 // a few more, then many at once
+	}
+	return room
+}
+
+// came and gone count what is in our hands.
+func (l *lane) came(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hand += n
+}
+
+func (l *lane) gone() {
+	l.mu.Lock()
+	l.hand--
+	l.ended++
+	l.mu.Unlock()
+	select {
+	case l.freed <- struct{}{}:
+	default:
+	}
+}
+
+// failed keeps the last error for people.
+func (l *lane) failed(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastErr, l.lastAt = text, time.Now()
+}
+
+// take begins the commands that were delivered.
+func (l *lane) take(ctx, calls context.Context, list []stream.Delivery) {
+	tasks := make([]*task, 0, len(list))
+	l.came(len(list))
+	for _, d := range list {
+		t := &task{lane: l, d: d, m: d.Message(), telling: make(chan struct{}, 1)}
+		l.w.hands.add(t)
+		tasks = append(tasks, t)
+	}
+	tasks = l.read(ctx, tasks)
+	for _, t := range tasks {
+		l.tasks.Go(func() { t.run(ctx, calls) })
+	}
+}
+
+// read finds out what each command is, and what the board knows of it. Those
+// that come to nothing are not returned.
+func (l *lane) read(ctx context.Context, list []*task) []*task {
+	good := make([]*task, 0, len(list))
+	bySpace := map[board.Space][]*task{}
+	for _, t := range list {
+		if err := t.parse(ctx); err != nil {
+			t.turnDown(ctx, err)
+			continue
+		}
+		if !l.w.hands.claim(t) { // our silence was too long, or it was published twice
+			t.again(jitter(l.w.cfg.AckWait / 2))
+			continue
+		}
+		bySpace[t.space] = append(bySpace[t.space], t)
+	}
+	for space, some := range bySpace {
+		keys := make([]string, len(some))
+		for i, t := range some {
+			keys[i] = t.key
+		}
+		recs, err := l.w.board.Get(ctx, space, keys...)
+		for i, t := range some {
+			if err != nil {
+				t.turnDown(ctx, err)
+				continue
+			}
+			t.mark = decodeMark(recs[i])
+			good = append(good, t)
+		}
+	}
+	return good
+}
+
+// sleep waits, or less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) { waitFor(ctx, d) }
+
+// waitFor waits until ctx ends, a time is over (0: none is set), or one of up
+// to two channels has something or is closed; a nil one never does.
+func waitFor(ctx context.Context, d time.Duration, changed ...<-chan struct{}) {
+	var over <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		over = t.C
+	}
+	var two [2]<-chan struct{}
+	copy(two[:], changed)
+	select {
+	case <-ctx.Done():
+	case <-over:
+	case <-two[0]:
+	case <-two[1]:
+	}
+}

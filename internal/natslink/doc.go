@@ -1,0 +1,3 @@
+// Package natslink is what Ramet's drivers over NATS share: a connection that
+// comes back by itself, and what a server in this process needs around it.
+package natslink

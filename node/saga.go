@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// SagasConfig says how a node serves sagas and effects.
+type SagasConfig struct {
+	// Log has the events; none: the node has neither sagas nor effects. It
+	// stays the caller's to close.
+	Log stream.Log
+	// Names knows the contexts. Required with Log.
+	Names saga.Names
+	// Serve and ServeEffects are whether this node moves sagas, and whether it
+	// does effects.
+	Serve, ServeEffects bool
+	// Placement says which sagas it moves; it is asked again all the time.
+	// Default: all.
+	Placement func() saga.Placement
+	// Gateway is where commands go.
+	Gateway saga.GatewayConfig
+	// Lease is the time of a fail-over. Default: 5s.
+	Lease time.Duration
+	// Effects opens those it does; the node closes them. Default: none.
+	Effects func(n *Node) (*effect.Set, error)
+}
+
+// openSagas makes the engine of sagas, and the workers that this node is to
+// have.
+func (n *Node) openSagas() error {
+	c := n.cfg.Sagas
+	if c.Log == nil {
+		return nil
+	}
+	n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
+		Logger: n.cfg.Logger, Observer: n.Metrics})
+	if c.Serve {
+		n.sagas = saga.NewWorker(n.Sagas, saga.WorkerConfig{Owner: n.owner, Lease: c.Lease, Grace: n.cfg.Grace, Placement: c.Placement, Gateway: c.Gateway,
+			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleSaga) }})
+	}
+	if c.Effects == nil {
+		return nil
+	}
+	set, err := c.Effects(n)
+	if err == nil {
+		n.Effects = effect.NewWorker(c.Log, n.board, set, effect.Config{Tenant: c.Names.TenantByName, Bans: n.Bans, Grace: n.cfg.Grace,
+			Logger: n.cfg.Logger, Observer: n.Metrics,
+			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleEffect) }})
+	}
+	return err
+}
+
+// sagaBanned reports whether a ban keeps a saga from taking events, and what
+// tells of changes.
+func (n *Node) sagaBanned(t domain.TenantID, name string) (bool, <-chan struct{}) {
+	changed := n.Bans.Changed() // first: no change after this is missed
+	_, banned := n.Bans.Saga(t, name)
+	return banned, changed
+}
+
+// serveSagas runs the workers until ctx ends and they have drained.
+func (n *Node) serveSagas(ctx context.Context) error {
+	if n.sagas == nil {
+		return nil
+	}
+	return n.sagas.Run(ctx)
+}
+
+// serveEffects is the same for effects.
+func (n *Node) serveEffects(ctx context.Context) error {
+	if n.Effects == nil || !n.cfg.Sagas.ServeEffects {
+		return nil
+	}
+	return n.Effects.Run(ctx)
+}
+
+// handleSagaAlarm handles the timers of sagas.
+func (n *Node) handleSagaAlarm(ctx context.Context, a board.Alarm) (bool, error) {
+	if n.Sagas == nil {
+		return false, nil
+	}
+	return n.Sagas.HandleAlarm(ctx, a)
+}
+
+// Partitions are those of sagas that this node holds, for people.
+func (n *Node) Partitions() []string {
+	if n.sagas == nil {
+		return nil
+	}
+	return n.sagas.Holds()
+}
+
+// ServedEffects are those that this node does.
+func (n *Node) ServedEffects() []string {
+	if n.Effects == nil || !n.cfg.Sagas.ServeEffects {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(n.Effects.Kinds()))
+}
+
+// Consumers are the durable consumers by which this node reads streams.
+func (n *Node) Consumers() []string {
+	var list []string
+	if n.sagas != nil {
+		list = n.sagas.Consumers()
+	}
+	for _, name := range n.ServedEffects() {
+		list = append(list, effect.Durable(name))
+	}
+	return list
+}
+
+// Roles are those that this node plays.
+func (n *Node) Roles() []domain.Role {
+	list := []domain.Role{domain.RoleKeeper, domain.RoleClockwork, domain.RoleGateway}
+	for role, plays := range map[domain.Role]bool{domain.RoleRunner: n.runner != nil || n.worker != nil, domain.RoleSupervisor: n.Post != nil,
+		domain.RoleSaga: n.sagas != nil, domain.RoleEffect: n.Effects != nil && n.cfg.Sagas.ServeEffects} {
+		if plays {
+			list = append(list, role)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

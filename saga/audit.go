@@ -1,0 +1,132 @@
+package saga
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// auditAge is how long something must stand as it does before the auditor
+// doubts it: what is under way is younger.
+const auditAge = time.Minute
+
+// Audit looks whether every instance of a context that waits has what will
+// wake it: its timers have their alarms, what holds it is there. It sets lost
+// timers again and reports the rest. It rests after each page, rest times as
+// long as that took.
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
+	a := auditor{e: e, tenant: tenant, now: time.Now()}
+	for after := ""; ; {
+		sagas, next, err := e.store.List(ctx, tenant, after, 100)
+		if err != nil {
+			return a.report, err
+		}
+		for _, s := range sagas {
+			if banned, _ := e.cfg.Banned(tenant, s.Name); banned {
+				continue // what has come for it waits
+			}
+			if err := a.saga(ctx, s.Name, rest); err != nil {
+				return a.report, err
+			}
+		}
+		if after = next; after == "" {
+			return a.report, nil
+		}
+	}
+}
+
+type auditor struct {
+	e      *Engine
+	tenant domain.TenantID
+	now    time.Time
+	report domain.Audit
+}
+
+func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
+	for cursor := ""; ; {
+		begun := time.Now()
+		page, next, err := a.e.Query(ctx, a.tenant, Query{Saga: saga, Limit: 200, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for _, in := range page {
+			if in.Status == domain.SagaEnded || a.now.UnixMilli()-in.UpdatedMs < auditAge.Milliseconds() {
+				continue
+			}
+			if err := a.instance(ctx, in); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+		if rest > 0 {
+			pauseFor(ctx, time.Since(begun)*time.Duration(rest))
+		}
+	}
+}
+
+func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
+	keys, space := layout.SagaKeys{Tenant: in.Tenant}, layout.SpaceOf(a.tenant)
+	key := keys.Instance(in.Saga, in.Correlation)
+	a.report.Looked++
+	if in.Held != "" {
+		recs, err := a.e.board.Get(ctx, space, keys.Dead(domain.DeadSaga, HeldBy(in)))
+		if err != nil {
+			return err
+		}
+		if recs[0] == nil {
+			a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: "it is held by the dead letter saga " + HeldBy(in) + ", which is gone"})
+		}
+		return nil
+	}
+	for i := range in.Timers {
+		lost, err := a.lost(ctx, space, keys, in, &in.Timers[i])
+		if err != nil {
+			return err
+		}
+		if !lost {
+			continue
+		}
+		// Not where the instance has moved meanwhile.
+		c := chunk{Batch: board.Batch{Space: space}}
+		c.Equal(key, layout.SagaVersion, strconv.FormatInt(in.Version, 10))
+		c.timer(keys, in, &in.Timers[i])
+		err = a.e.board.Commit(ctx, c.Batch)
+		switch {
+		case errors.Is(err, domain.ErrConflict):
+		case err != nil:
+			return err
+		default:
+			a.report.Repaired = append(a.report.Repaired, domain.Finding{Key: key,
+				Text: fmt.Sprintf("its timer %s at %s was lost and is set again", in.Timers[i].Event, time.UnixMilli(in.Timers[i].DueMs).UTC().Format(time.RFC3339))})
+		}
+	}
+	return nil
+}
+
+// lost reports whether a timer will never come. One whose instant was a moment
+// ago may be an event on its way.
+func (a *auditor) lost(ctx context.Context, space board.Space, keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer) (bool, error) {
+	due := time.UnixMilli(t.DueMs)
+	if due.Before(a.now) && a.now.Sub(due) < 5*auditAge {
+		return false, nil
+	}
+	_, set, err := a.e.board.AlarmOf(ctx, space, layout.TimerAlarm(keys.Timer(in.Saga, in.Correlation, t.DueMs)))
+	return err == nil && !set, err
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,122 @@
+package saga
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// A chunk is closed when it has so many guards and operations, or bytes. One
+// event more must always fit: it may come to 64 work items, 65 timers that are
+// set and as many cleared, and 33 dead letters.
+const (
+	chunkOps   = board.MaxOps / 2
+	chunkBytes = 512 << 10
+)
+
+// chunk is one commit in the making.
+type chunk struct {
+	board.Batch
+	bytes   int
+	changed map[string]*instance // written when it is closed
+	order   []string
+	upTo    map[*source]uint64
+	outbox  []string // keys of what is put into the outbox
+	work    []outgoing
+	dead    []*domain.DeadLetter
+	eased   bool
+}
+
+// chunk is one that counts only while the partition is held, and its saga's
+// events go the ways that the shard knows.
+func (s *shard) chunk() *chunk {
+	c := &chunk{changed: map[string]*instance{}, upTo: map[*source]uint64{}}
+	c.Space = s.space
+	c.Held(s.record, s.owner, s.token).Equal(s.keys.Checkpoint(s.saga), generations, s.positions.text)
+	return c
+}
+
+// empty reports whether nothing is to be done.
+func (c *chunk) empty() bool { return len(c.Ops)+len(c.order)+len(c.outbox) == 0 }
+
+// full reports whether an event of so many bytes should not be dealt with in it
+// any more.
+func (c *chunk) full(more int) bool {
+	return len(c.Guards)+len(c.Ops)+3*len(c.order) >= chunkOps || c.bytes > 0 && c.bytes+more > chunkBytes
+}
+
+func (c *chunk) set(key string, fields ...board.Field) {
+	for i := range fields {
+		c.bytes += len(fields[i].Value)
+	}
+	c.Set(key, fields...)
+}
+
+// change sees to it that an instance is written when the chunk is closed.
+func (c *chunk) change(key string, at *instance) {
+	id := at.in.Correlation
+	if c.changed[id] != nil {
+		return
+	}
+	if at.stored == 0 {
+		c.Absent(key)
+	} else {
+		c.Equal(key, layout.SagaVersion, strconv.FormatInt(at.stored, 10))
+	}
+	c.changed[id] = at
+	c.order = append(c.order, id)
+	c.bytes += sizeOf(at.in)
+}
+
+// sizeOf is about how many bytes an instance has.
+func sizeOf(in *domain.SagaInstance) int {
+	n := 500 + len(in.Data)
+	for i := range in.Steps {
+		n += 200 + len(in.Steps[i].Payload) + len(in.Steps[i].Result)
+	}
+	for i := range in.Timers {
+		n += 100 + len(in.Timers[i].Payload)
+	}
+	for i := range in.Deferred {
+		n += 400 + len(in.Deferred[i].Payload)
+	}
+	return n
+}
+
+// close writes what has changed.
+func (c *chunk) close(s *shard, r *round) {
+	for _, id := range c.order {
+		at := c.changed[id]
+		key := s.keys.Instance(s.saga, id)
+		c.Set(key, layout.EncodeSaga(at.in)...)
+		if at.in.Status == domain.SagaEnded {
+			stay := r.retention(at)
+			c.Expire(key, stay).Expire(s.keys.History(s.saga, id), stay)
+		}
+		at.stored = at.in.Version
+	}
+	if len(c.outbox) > 0 {
+		c.Include(s.keys.OutboxIndex(s.saga, s.partition), c.outbox...)
+	}
+	if s.care.ease {
+		c.ease(s)
+	}
+}
+
+// move moves the position of a source.
+func (c *chunk) move(s *shard, src *source, was string, seq uint64) {
+	c.Equal(s.keys.Checkpoint(s.saga), src.field, was)
+	c.Set(s.keys.Checkpoint(s.saga), board.Field{Name: src.field, Value: sequence(seq)})
+}
+
+// timer sets a timer of an instance.
+func (c *chunk) timer(keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer) {
+	key := keys.Timer(in.Saga, in.Correlation, t.DueMs)
+	c.set(key, board.Field{Name: layout.TimerSaga, Value: in.Saga}, board.Field{Name: layout.TimerOf, Value: in.Correlation},
+		board.Field{Name: timerSetBy, Value: strconv.FormatInt(in.Version, 10)},
+		board.Field{Name: layout.TimerPayload, Value: plainJSON(t)})
+	c.SetAlarm(layout.TimerAlarm(key), time.UnixMilli(t.DueMs))
+}

@@ -1,0 +1,193 @@
+package saga
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// Standing is the one reason for which an instance is as it is.
+type Standing string
+
+// The standings.
+const (
+	StandingEnded  Standing = "ended"
+	StandingHeld   Standing = "held"   // by a dead letter
+	StandingPaused Standing = "paused" // by a person
+	StandingBanned Standing = "banned" // its saga is
+	StandingOutbox Standing = "outbox" // its work is being sent
+	StandingEffect Standing = "effect" // for the results of effects
+	StandingTimer  Standing = "timer"  // or for an event
+	StandingEvents Standing = "events" // for the next event
+	StandingStuck  Standing = "stuck"  // nothing that is known here would move it
+)
+
+// Explanation answers for an instance: what it waits for, since when, and what
+// will wake it.
+type Explanation struct {
+	Key      string            `json:"key"`
+	Status   domain.SagaStatus `json:"status"`
+	State    string            `json:"state"`
+	Standing Standing          `json:"standing"`
+	// Text is the answer in one sentence.
+	Text string `json:"text"`
+	// SinceMs is since when it stands like this.
+	SinceMs int64 `json:"since_ms,omitzero"`
+	// Holder is the worker that has its partition.
+	Holder string `json:"holder,omitzero"`
+	// NextMs is when a timer will wake it.
+	NextMs int64 `json:"next_ms,omitzero"`
+	// Letter is the dead letter that holds it, Steps are the effects whose
+	// results are awaited, Events the types of event that it would handle.
+	Letter string              `json:"letter,omitzero"`
+	Steps  domain.List[string] `json:"steps,omitzero"`
+	Events domain.List[string] `json:"events,omitzero"`
+}
+
+// Explain answers for one instance.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, correlation string) (Explanation, error) {
+	in, err := e.Instance(ctx, tenant, saga, correlation)
+	if err != nil {
+		return Explanation{}, err
+	}
+	keys := layout.SagaKeys{Tenant: in.Tenant}
+	x := Explanation{Key: keys.Instance(saga, correlation), Status: in.Status, State: in.State, SinceMs: in.UpdatedMs}
+	if in.Status == domain.SagaEnded {
+		x.Standing, x.Text = StandingEnded, "it has ended: "+string(in.Outcome)
+		return x, nil
+	}
+	def, err := e.defs.get(ctx, tenant, saga, in.Definition)
+	if err != nil {
+		return x, err
+	}
+	for _, s := range in.Steps {
+		if s.State == domain.StepAsked || s.State == domain.StepUndoing {
+			x.Steps = append(x.Steps, s.Name)
+		}
+	}
+	for _, t := range in.Timers {
+		if x.NextMs == 0 || t.DueMs < x.NextMs {
+			x.NextMs = t.DueMs
+		}
+	}
+	x.Events = handled(def.def, in.State)
+	if x.Holder, err = e.holder(ctx, tenant, keys, def.def, saga, correlation); err != nil {
+		return x, err
+	}
+	waits, err := e.unsent(ctx, tenant, keys, saga, correlation, def.def)
+	if err != nil {
+		return x, err
+	}
+	return e.say(ctx, tenant, keys, in, waits, x)
+}
+
+func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, unsent int, x Explanation) (Explanation, error) {
+	banned, _ := e.cfg.Banned(tenant, in.Saga)
+	switch {
+	case in.Held != "":
+		x.Letter = keys.Dead(domain.DeadSaga, HeldBy(in))
+		x.Standing, x.Text = StandingHeld, "its program failed on an event: replay or drop the dead letter saga "+HeldBy(in)
+		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), x.Letter)
+		if err != nil {
+			return x, err
+		}
+		if recs[0] == nil {
+			x.Standing, x.Text = StandingStuck, "it is held by the dead letter "+HeldBy(in)+", which is gone: rebuild it"
+		}
+	case in.Paused:
+		x.Standing, x.Text = StandingPaused, fmt.Sprintf("it is paused; %d events wait", len(in.Deferred))
+	case banned:
+		x.Standing, x.Text = StandingBanned, "its saga is paused by a ban: its events wait in their streams"
+	case unsent > 0:
+		x.Standing, x.Text = StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", unsent)
+	case len(x.Steps) > 0:
+		x.Standing, x.Text = StandingEffect, "it waits for the results of "+strings.Join(x.Steps, ", ")
+	case x.NextMs > 0:
+		x.Standing, x.Text = StandingTimer, "it waits for a timer at "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+	case len(x.Events) > 0:
+		x.Standing, x.Text = StandingEvents, "it waits for an event"
+	default:
+		x.Standing, x.Text = StandingStuck, "its state handles no event, and no timer is set"
+	}
+	if len(x.Events) > 0 && (x.Standing == StandingTimer || x.Standing == StandingEvents) {
+		x.Text += ", or for " + strings.Join(x.Events, ", ")
+		x.Text = strings.Replace(x.Text, "for an event, or for", "for one of", 1)
+	}
+	if x.Holder == "" && x.Standing != StandingHeld && x.Standing != StandingStuck {
+		x.Text += "; no worker serves its partition at the moment"
+	}
+	return x, nil
+}
+
+// handled are the types of event that a state does something with.
+func handled(def *domain.SagaDefinition, state string) []string {
+	i := slices.IndexFunc(def.States, func(s domain.SagaState) bool { return s.Name == state })
+	if i < 0 {
+		return nil
+	}
+	var list []string
+	for typ, r := range def.States[i].On {
+		if r == domain.Handle {
+			list = append(list, typ)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// partition is that of an instance.
+func partition(def *domain.SagaDefinition, correlation string) (p, of int) {
+	of = max(def.Partitions, 1)
+	for p = range of {
+		if (shardOf{partition: p, of: of}).has(correlation) {
+			return p, of
+		}
+	}
+	return 0, of
+}
+
+// holder is the worker that has the partition of an instance; "": none.
+func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, def *domain.SagaDefinition, saga, correlation string) (string, error) {
+	p, of := partition(def, correlation)
+	lease, held, err := e.board.LeaseOf(ctx, layout.SpaceOf(tenant), shardKey(keys, saga, p, of))
+	if err != nil || !held || !lease.Until.After(time.Now()) {
+		return "", err
+	}
+	return lease.Owner, nil
+}
+
+// unsent counts the work items of an instance that wait in the outbox.
+func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, saga, correlation string, def *domain.SagaDefinition) (n int, err error) {
+	p, _ := partition(def, correlation)
+	for after := ""; ; {
+		page, err := e.board.Members(ctx, layout.SpaceOf(tenant), keys.OutboxIndex(saga, p), after, 500)
+		if err != nil || len(page) == 0 {
+			return n, err
+		}
+		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
+		if err != nil {
+			return n, err
+		}
+		for _, rec := range recs {
+			if w, ok := decodeWork(rec); ok && w.Correlation == correlation {
+				n++
+			}
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// decodeWork reads a record of an outbox.
+func decodeWork(rec board.Record) (w domain.WorkItem, ok bool) {
+	err := json.Unmarshal([]byte(rec.Get(layout.OutboxItem)), &w)
+	return w, err == nil && w.ID != ""
+}

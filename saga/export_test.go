@@ -1,0 +1,20 @@
+package saga
+
+import (
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// Decode reads a message as the shards of a context's sagas do.
+func Decode(tenant domain.TenantID, name string, m stream.Message) (*domain.Event, error) {
+	r := &round{s: &shard{shardOf: shardOf{tenant: tenant}, name: name}}
+	t := task{m: m}
+	err := r.decode(&t)
+	return t.ev, err
+}
+
+// The types of events of our own that the machine is told of.
+const (
+	ControlPause  = controlPause
+	ControlResume = controlResume
+)

@@ -1,0 +1,168 @@
+package saga
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// GatewayConfig says where commands for aggregates go.
+type GatewayConfig struct {
+	// URL takes a SubmitCommandRequest by POST. "": there is no gateway, and
+	// commands are dead letters.
+	URL string
+	// Header gives what is sent with each request: authorization. Default:
+	// nothing.
+	Header func(ctx context.Context) (map[string]string, error)
+	// Timeout bounds one request. Default: 10s.
+	Timeout time.Duration
+	// MaxInFlight is how many requests are made at once. Default: 64.
+	MaxInFlight int
+	// Client makes the requests. Default: one that follows no redirects.
+	Client *http.Client
+}
+
+// gateways brings commands to the gateway, for all partitions of a worker.
+type gateways struct {
+	cfg  GatewayConfig
+	text *slog.Logger
+
+	mu       sync.Mutex
+	inFlight int
+	place    chan struct{} // closed and made anew when there is room again
+}
+
+func newGateways(cfg GatewayConfig, text *slog.Logger) *gateways {
+	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 64)
+	if cfg.Client == nil {
+		cfg.Client = &http.Client{Transport: transport(cfg.MaxInFlight), CheckRedirect: stay}
+	}
+	return &gateways{cfg: cfg, text: text, place: make(chan struct{})}
+}
+
+// transport keeps as many connections as requests are made at once.
+func transport(most int) http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = most
+	return t
+}
+
+// stay follows no redirect: the request's header is for one host only.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// take reserves room for one request, if there is any.
+func (g *gateways) take() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.inFlight >= g.cfg.MaxInFlight {
+		return false
+	}
+	g.inFlight++
+	return true
+}
+
+func (g *gateways) give() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inFlight--
+	close(g.place)
+	g.place = make(chan struct{})
+}
+
+// freed is closed when a place that is taken now has become free.
+func (g *gateways) freed() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.place
+}
+
+// submit brings a command there, with pauses that grow, until the gateway has
+// taken or refused it.
+//
+// Errors: [domain.ErrInvalid] when it refuses; the context's own.
+func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem) error {
+	if g.cfg.URL == "" {
+		return domain.Invalidf("there is no gateway for commands: set sagas.gateway in the config file")
+	}
+	body := plainJSON(domain.SubmitCommandRequest{TenantID: tenant, CommandID: w.ID, AggregateID: w.AggregateID,
+		AggregateType: w.AggregateType, PayloadJSON: string(w.Payload), Metadata: meta(w)})
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		after, err := g.post(ctx, tenant, w, []byte(body))
+		var no *refusal
+		if err == nil || errors.As(err, &no) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		g.text.Warn("the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
+		if err := sleep(ctx, max(pause, min(after, time.Minute))); err != nil {
+			return err
+		}
+	}
+}
+
+// refusal is a no that stays one.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }
+func (e *refusal) Unwrap() error { return domain.ErrInvalid }
+
+func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem, body []byte) (after time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, &refusal{fmt.Sprintf("gateway: %v", err)}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", w.ID)
+	if tenant != "" {
+		req.Header.Set("x-tenant-id", tenant)
+	}
+	if trace := w.Metadata[domain.MetaTrace]; trace != "" {
+		req.Header.Set("x-trace-id", trace)
+	}
+	if g.cfg.Header != nil {
+		more, err := g.cfg.Header(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for name, v := range more {
+			req.Header.Set(name, v)
+		}
+	}
+	resp, err := g.cfg.Client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	switch code := resp.StatusCode; {
+	case code/100 == 2, code == http.StatusConflict && isRepeat(resp):
+		return 0, nil
+	case code == http.StatusUnauthorized, // the credentials are the operator's to mend
+		code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code/100 == 5:
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return time.Duration(seconds) * time.Second, fmt.Errorf("gateway answers %s", resp.Status)
+	}
+	return 0, &refusal{fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500))}
+}
+
+// isRepeat reports whether a gateway says that it has had the command already.
+func isRepeat(resp *http.Response) bool { return resp.Header.Get("Idempotency-Replayed") == "true" }

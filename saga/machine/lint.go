@@ -1,0 +1,284 @@
+package machine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/rhai/lib"
+	"github.com/ramet-run/ramet/rhai/syntax"
+)
+
+// This file finds in a program's text what would be an error when it runs: in
+// what a function gives, faults; elsewhere, where a map may be for something
+// else, warnings.
+
+// linter looks at one text of a definition.
+type linter struct {
+	c    *compiler
+	path string
+	out  output
+	own  map[string][]int // functions of the script, with their parameters
+}
+
+// script looks at a whole script.
+func (c *compiler) lintScript(p *syntax.Program) {
+	l := linter{c: c, path: "script", out: output{m: c.m}, own: map[string][]int{}}
+	for _, f := range p.Funcs {
+		l.own[f.Name] = append(l.own[f.Name], len(f.Params))
+	}
+	for _, n := range p.Body {
+		l.walk(n)
+	}
+	for _, f := range p.Funcs {
+		l.walk(f.Body)
+		switch {
+		case len(f.Params) != 2:
+		case f.Name == onEvent:
+			l.results(f.Body, l.decision)
+		case f.Name == compensate && c.m.def.Compensation != nil:
+			l.out.undo = true
+			l.results(f.Body, l.undone)
+			l.out.undo = false
+		}
+	}
+}
+
+// lintNode looks at an expression of a graph.
+func (c *compiler) lintNode(g graph, path, name string, body []syntax.Node) {
+	l := linter{c: c, path: path, out: output{m: c.m, undo: g.name == compensate}}
+	for _, n := range body {
+		l.walk(n)
+		switch {
+		case !slices.Contains(g.keys, name):
+		case l.out.undo:
+			l.tails(n, func(n syntax.Node) { l.undoPart(name, n) })
+		default:
+			l.tails(n, func(n syntax.Node) { l.part(name, n) })
+		}
+	}
+}
+
+func (l *linter) fault(n syntax.Node, err error) {
+	l.c.faults = append(l.c.faults, l.at(n.Start(), err))
+}
+
+func (l *linter) warn(n syntax.Node, err error) {
+	l.c.m.warnings = append(l.c.m.warnings, l.at(n.Start(), err))
+}
+
+func (l *linter) at(p syntax.Pos, err error) domain.Fault {
+	return domain.Fault{Path: l.path, Text: err.(*ProgramError).Text, Line: int(p.Line), Column: int(p.Col)}
+}
+
+// results goes through what a function may give.
+func (l *linter) results(body *syntax.Block, visit func(syntax.Node)) {
+	l.tails(body, visit)
+	syntax.Walk(body, func(n syntax.Node) bool {
+		if r, ok := n.(*syntax.Return); ok && r.Value != nil {
+			l.tails(r.Value, visit)
+		}
+		_, closure := n.(*syntax.Closure)
+		return !closure
+	})
+}
+
+// tails goes through what an expression may come to.
+func (l *linter) tails(n syntax.Node, visit func(syntax.Node)) {
+	switch n := n.(type) {
+	case nil:
+	case *syntax.Block:
+		if n != nil && len(n.Body) > 0 {
+			l.tails(n.Body[len(n.Body)-1], visit)
+		}
+	case *syntax.If:
+		l.tails(n.Then, visit)
+		l.tails(n.Else, visit)
+	case *syntax.Switch:
+		for i := range n.Cases {
+			l.tails(n.Cases[i].Body, visit)
+		}
+		l.tails(n.Default, visit)
+	default:
+		visit(n)
+	}
+}
+
+// fields goes through the names and values of a map that is written out.
+func (l *linter) fields(n syntax.Node, keys []string, visit func(key string, v syntax.Node)) {
+	m, ok := n.(*syntax.MapLit)
+	if !ok {
+		return
+	}
+	for i, k := range m.Keys {
+		if !slices.Contains(keys, k.Name) {
+			l.c.faults = append(l.c.faults, l.at(k.Pos, unknown("", k.Name, keys)))
+			continue
+		}
+		l.tails(m.Values[i], func(v syntax.Node) { visit(k.Name, v) })
+	}
+}
+
+// items goes through a list that is written out.
+func items(n syntax.Node, visit func(syntax.Node)) {
+	if list, ok := n.(*syntax.ArrayLit); ok {
+		for _, item := range list.Items {
+			visit(item)
+		}
+	}
+}
+
+func (l *linter) decision(n syntax.Node) { l.fields(n, decisionKeys, l.part) }
+func (l *linter) undone(n syntax.Node)   { l.fields(n, undoKeys, l.undoPart) }
+
+// part looks at one of the parts of what on_event gives.
+func (l *linter) part(key string, n syntax.Node) {
+	switch key {
+	case "next":
+		if s, ok := literal(n); ok && l.c.m.states[s] == nil {
+			l.fault(n, failf("there is no state %q%s", s, l.c.m.meant(s)))
+		}
+	case "work":
+		items(n, l.work)
+	case "timers":
+		items(n, func(n syntax.Node) {
+			l.fields(n, timerKeys, func(key string, v syntax.Node) {
+				if key == "event" {
+					l.timer(v, l.fault)
+				}
+			})
+		})
+	case "cancel":
+		items(n, func(n syntax.Node) { l.timer(n, l.fault) })
+	}
+}
+
+func (l *linter) undoPart(key string, n syntax.Node) {
+	if key == "effect" {
+		l.effect(n, l.fault)
+	}
+}
+
+// work looks at an item that is written out where items are.
+func (l *linter) work(n syntax.Node) {
+	m, ok := n.(*syntax.MapLit)
+	if !ok {
+		return
+	}
+	for _, kind := range itemKinds {
+		if slices.ContainsFunc(m.Keys, func(k syntax.Ident) bool { return k.Name == kind.key }) {
+			l.fields(n, kind.keys, l.undoPart)
+			return
+		}
+	}
+}
+
+func (l *linter) effect(n syntax.Node, say func(syntax.Node, error)) {
+	if s, ok := literal(n); ok {
+		if err := l.out.mayAsk("effect", s); err != nil {
+			say(n, failf("%q is none of the definition's effects%s", s, nearest(s, l.c.m.def.Effects)))
+		}
+	}
+}
+
+func (l *linter) timer(n syntax.Node, say func(syntax.Node, error)) {
+	if s, ok := literal(n); ok && !l.c.m.timers[s] {
+		say(n, failf("%q is none of the definition's timers%s", s, nearest(s, l.c.m.def.Timers)))
+	}
+}
+
+// literal is a text that is written out.
+func literal(n syntax.Node) (string, bool) {
+	if l, ok := n.(*syntax.Literal); ok && l.Kind == syntax.StringLit {
+		return l.Str, true
+	}
+	return "", false
+}
+
+// walk looks at everything in a text.
+func (l *linter) walk(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Call:
+			l.call(n)
+		case *syntax.Chain:
+			for i := range n.Steps {
+				if s := &n.Steps[i]; s.Kind == syntax.MethodStep {
+					l.method(s)
+				}
+			}
+		case *syntax.MapLit:
+			l.lookalike(n)
+		}
+		return true
+	})
+}
+
+// lookalike warns of a map that looks like an item of work or a timer, which
+// may be put among those later.
+func (l *linter) lookalike(n *syntax.MapLit) {
+	has := func(key string) bool {
+		return slices.ContainsFunc(n.Keys, func(k syntax.Ident) bool { return k.Name == key })
+	}
+	all := func(keys []string) bool {
+		return !slices.ContainsFunc(n.Keys, func(k syntax.Ident) bool { return !slices.Contains(keys, k.Name) })
+	}
+	for i, k := range n.Keys {
+		switch {
+		case k.Name == "effect" && all(itemKinds[0].keys):
+			// It may be for a step, or to undo one.
+			if s, _ := literal(n.Values[i]); !l.c.m.undo[s] {
+				l.effect(n.Values[i], l.warn)
+			}
+		case k.Name == "event" && (has("after") || has("at_ms")) && all(timerKeys):
+			l.timer(n.Values[i], l.warn)
+		}
+	}
+}
+
+// call looks whether there is such a function.
+func (l *linter) call(n *syntax.Call) {
+	if len(n.Path) > 0 || !syntax.ValidFunctionName(n.Name) || slices.Contains(l.own[n.Name], len(n.Args)) {
+		return
+	}
+	known, volatile := native(n.Name, len(n.Args))
+	switch {
+	case volatile:
+		l.fault(n, failf("%s: sagas have no clock and no chance; what they may know of those is in the event", n.Name))
+	case !known && (len(l.own[n.Name]) > 0 || nativeName(n.Name)):
+		l.fault(n, failf("there is no function %s with %d parameters", n.Name, len(n.Args)))
+	case !known:
+		l.fault(n, failf("there is no function %s", n.Name))
+	}
+}
+
+// method warns of a function that there is not: it may be a closure in a map.
+func (l *linter) method(s *syntax.Step) {
+	if !syntax.ValidFunctionName(s.Name) || slices.Contains(l.own[s.Name], len(s.Args)) || slices.Contains(l.own[s.Name], len(s.Args)+1) {
+		return
+	}
+	if known, volatile := native(s.Name, len(s.Args)+1); !known || volatile {
+		f := l.at(s.Pos, failf("there is no function %s with %d parameters", s.Name, len(s.Args)+1))
+		l.c.m.warnings = append(l.c.m.warnings, f)
+	}
+}
+
+// natives are the functions of the library by name and count of parameters,
+// and whether one can be called where there is no clock.
+var natives = sync.OnceValue(func() map[string]map[int]bool {
+	m := map[string]map[int]bool{}
+	for _, f := range lib.Standard() {
+		if m[f.Name] == nil {
+			m[f.Name] = map[int]bool{}
+		}
+		m[f.Name][len(f.Params)] = m[f.Name][len(f.Params)] || !f.Volatile
+	}
+	return m
+})
+
+func native(name string, params int) (known, volatile bool) {
+	steady, known := natives()[name][params]
+	return known, known && !steady
+}
+
+func nativeName(name string) bool { return natives()[name] != nil }

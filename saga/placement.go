@@ -1,0 +1,168 @@
+package saga
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// This file has who serves which partition. Each worker says on the board, by
+// a lease in space 0, that it is there and what it serves; all compute from
+// that the same answer: of those who may, each partition goes to the one with
+// the highest hash of both names. When a worker comes or goes, no partitions
+// move but those that it wins, or had.
+
+// Placement says what a worker serves.
+type Placement struct {
+	// Tenants are contexts by number or alias. None: all.
+	Tenants []string `json:"tenants,omitzero"`
+	// Sagas are names. None: all.
+	Sagas []string `json:"sagas,omitzero"`
+	// Partitions are numbers. None: all.
+	Partitions []int `json:"partitions,omitzero"`
+}
+
+// serves reports whether a partition is among those; name is its tenant's.
+func (p Placement) serves(s shardOf, name string) bool {
+	return (len(p.Tenants) == 0 || slices.Contains(p.Tenants, name) || slices.Contains(p.Tenants, strconv.FormatUint(uint64(s.tenant), 10))) &&
+		(len(p.Sagas) == 0 || slices.Contains(p.Sagas, s.saga)) &&
+		(len(p.Partitions) == 0 || slices.Contains(p.Partitions, s.partition))
+}
+
+// Keys of placement, in space 0.
+const (
+	// memberPrefix begins the records of workers that are there.
+	memberPrefix = "ramet:saga:worker:"
+	memberServes = "serves" // JSON of its Placement
+)
+
+// member is a worker that is there.
+type member struct {
+	owner  string
+	serves Placement
+}
+
+// members are the workers that are there now.
+func (w *Worker) members(ctx context.Context) ([]member, error) {
+	var list []member
+	for cursor := ""; ; {
+		keys, next, err := w.e.board.Keys(ctx, 0, memberPrefix, cursor, 500)
+		if err != nil {
+			return nil, err
+		}
+		recs, err := w.e.board.Get(ctx, 0, keys...)
+		if err != nil {
+			return nil, err
+		}
+		for i, key := range keys {
+			lease, held, err := w.e.board.LeaseOf(ctx, 0, key)
+			if err != nil {
+				return nil, err
+			}
+			if !held || !lease.Until.After(time.Now()) {
+				w.forget(ctx, key, lease, held)
+				continue
+			}
+			m := member{owner: strings.TrimPrefix(key, memberPrefix)}
+			if json.Unmarshal([]byte(recs[i].Get(memberServes)), &m.serves) == nil {
+				list = append(list, m)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// forget clears away what a worker left that has been gone for long.
+func (w *Worker) forget(ctx context.Context, key string, lease board.Lease, held bool) {
+	if held && time.Since(lease.Until) < time.Minute {
+		return
+	}
+	b := board.Batch{}
+	_ = w.e.board.Commit(ctx, *b.Free(key).Delete(key)) // somebody else will
+}
+
+// join says that this worker is there.
+func (w *Worker) join(ctx context.Context) error {
+	key := memberPrefix + w.cfg.Owner
+	if _, err := w.e.board.Occupy(ctx, 0, key, w.cfg.Owner, w.cfg.Lease); err != nil {
+		return err
+	}
+	w.joined = true
+	// Others may have cleared it away: this worker was away for long.
+	recs, err := w.e.board.Get(ctx, 0, key)
+	if err != nil {
+		return err
+	}
+	serves := plainJSON(w.placement())
+	if recs[0].Get(memberServes) == serves {
+		return nil
+	}
+	b := board.Batch{}
+	return w.e.board.Commit(ctx, *b.Set(key, board.Field{Name: memberServes, Value: serves}))
+}
+
+// leave takes that back.
+func (w *Worker) leave(ctx context.Context) {
+	if !w.joined {
+		return
+	}
+	b := board.Batch{}
+	_ = w.e.board.Commit(ctx, *b.Delete(memberPrefix + w.cfg.Owner)) // or it runs out
+	w.joined = false
+}
+
+// claim is a saga that is to be served, or one of its partitions.
+type claim struct {
+	shardOf
+	name  string // its tenant's
+	entry string // that the index has of it
+}
+
+// served are all sagas that are to be served.
+func (e *Engine) served(ctx context.Context) ([]claim, error) {
+	var list []claim
+	for after := ""; ; {
+		page, err := e.board.Members(ctx, 0, indexKey, after, 1000)
+		if err != nil || len(page) == 0 {
+			return list, err
+		}
+		for _, text := range page {
+			if s, ok := parseIndexed(text); ok {
+				list = append(list, claim{shardOf: s, entry: text})
+			}
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// best is who should hold a partition; "" when nobody may.
+func best(s shardOf, name string, members []member) (owner string) {
+	var most uint64
+	for _, m := range members {
+		if !m.serves.serves(s, name) {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(m.owner + "\x00" + s.String())) // never fails
+		// FNV's high bits hardly differ for texts that end alike.
+		if n := mix(h.Sum64()); owner == "" || n > most || n == most && m.owner > owner {
+			owner, most = m.owner, n
+		}
+	}
+	return owner
+}
+
+// mix spreads what differs in a few bits over all (the finisher of SplitMix64).
+func mix(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}

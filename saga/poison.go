@@ -1,0 +1,146 @@
+package saga
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/saga/machine"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// This file has what becomes of events that cannot be handled. Programs are
+// deterministic: one that failed would fail again, so nothing is tried twice
+// before a person has looked at it.
+
+// rubbishStays is how long the dead letter stays of a message that is no event:
+// who writes nothing else must not fill the board.
+const rubbishStays = 30 * 24 * time.Hour
+
+// HeldBy is the id of the dead letter that holds an instance; "" for none.
+func HeldBy(in *domain.SagaInstance) string {
+	if in.Held == "" {
+		return ""
+	}
+	return deadID(in.Saga, in.Held)
+}
+
+// deadID is the id of the dead letter of an event: several sagas may have one
+// of the same event.
+func deadID(saga, eventID string) string { return saga + "." + eventID }
+
+// rubbish buries a message that is no event, or one for no instance.
+func (r *round) rubbish(t *task) {
+	if !t.mine {
+		return
+	}
+	d := r.failed(letter(domain.DeadEvent, t.ev, &t.m, t.bad), "")
+	d.ID = deadID(r.s.saga, string(t.m.Stream)+"."+strconv.FormatUint(t.m.Seq, 10))
+	if t.ev == nil {
+		d.Data = domain.CutText(string(t.m.Data), domain.MaxEventBytes)
+	}
+	r.bury(d)
+	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), rubbishStays)
+}
+
+// letter is a dead letter of an event.
+func letter(kind domain.DeadKind, ev *domain.Event, m *stream.Message, cause error) *domain.DeadLetter {
+	d := &domain.DeadLetter{Kind: kind, Cause: cause.Error(), Attempts: 1, Stream: string(m.Stream), Seq: m.Seq, Subject: m.Subject}
+	if ev != nil {
+		event := *ev // its own: what it came from may be changed
+		d.ID, d.Event, d.Trace = ev.ID, &event, ev.Metadata[domain.MetaTrace]
+	}
+	return d
+}
+
+// failed is a letter of one of the saga's instances.
+func (r *round) failed(d *domain.DeadLetter, correlation string) *domain.DeadLetter {
+	d.ID, d.Saga, d.Correlation = deadID(r.s.saga, d.ID), r.s.saga, correlation
+	return d
+}
+
+// poison buries an event on which an instance's program failed, and says what
+// becomes of the instance.
+func (r *round) poison(at *instance, m *compiled, ev *domain.Event, msg *stream.Message, cause error) machine.Transition {
+	r.hold(letter(domain.DeadSaga, ev, msg, cause), at, m)
+	return m.Fail(at.in, ev, cause)
+}
+
+// hold buries a letter of an instance, which it holds if the definition says so.
+func (r *round) hold(d *domain.DeadLetter, at *instance, m *compiled) {
+	d.Holds = m.def.OnPoison != domain.PoisonSkip
+	r.bury(r.failed(d, at.in.Correlation))
+}
+
+// bury writes a dead letter.
+func (r *round) bury(d *domain.DeadLetter) {
+	d.Cause = domain.CutText(d.Cause, domain.MaxDeadCause)
+	d.MadeMs = r.now.UnixMilli()
+	key := r.s.keys.Dead(d.Kind, d.ID)
+	r.cur.set(key, board.Field{Name: layout.DeadText, Value: deadText(d)})
+	r.cur.dead = append(r.cur.dead, d)
+	r.letters[key] = d
+}
+
+// forget deletes a dead letter.
+func (r *round) forget(key string) {
+	r.cur.Delete(key)
+	r.letters[key] = nil
+}
+
+// dead reads a dead letter of the saga, as the round has left it. What is none
+// is nil.
+//
+// Errors: [domain.ErrUnavailable].
+func (r *round) dead(ctx context.Context, key, correlation string) (*domain.DeadLetter, error) {
+	keys := r.s.keys
+	if len(key) > board.MaxKey || !strings.HasPrefix(key, keys.Deads(domain.DeadSaga)) && !strings.HasPrefix(key, keys.Deads(domain.DeadWork)) {
+		return nil, nil
+	}
+	d, there := r.letters[key]
+	if !there {
+		recs, err := r.s.e.board.Get(ctx, r.s.space, key)
+		if err != nil {
+			return nil, err
+		}
+		if recs[0] != nil {
+			if d, err = decodeDead(key, recs[0]); err != nil {
+				return nil, nil
+			}
+		}
+	}
+	if d == nil || d.Saga != r.s.saga || d.Correlation != correlation {
+		return nil, nil
+	}
+	return d, nil
+}
+
+// dug tells of a dead letter that was written.
+func (e *Engine) dug(tenant domain.TenantID, d *domain.DeadLetter) {
+	e.cfg.Observer.SagaDead(d.Kind)
+	e.text.Warn("dead letter", "context", uint32(tenant), "kind", d.Kind, "id", d.ID, "saga", d.Saga, "correlation", d.Correlation, "cause", d.Cause)
+}
+
+// deadText is a dead letter as its record has it. What it was is cut where it
+// would not fit.
+func deadText(d *domain.DeadLetter) string {
+	text := plainJSON(d)
+	for size := domain.MaxEventBytes; len(text) > board.MaxField-1<<10; size /= 2 {
+		small := *d
+		small.Data, small.Work = domain.CutText(d.Content(), size), nil
+		if d.Event != nil {
+			small.Event = &domain.Event{ID: d.Event.ID, Type: d.Event.Type, Source: d.Event.Source}
+		}
+		text = plainJSON(small)
+	}
+	return text
+}
+
+// isCut reports whether a letter has not all of what it was.
+func isCut(d *domain.DeadLetter) bool {
+	return d.Data != "" && (d.Event != nil || d.Kind == domain.DeadWork)
+}

@@ -1,0 +1,368 @@
+package saga
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// This file has how far a saga has come in its streams: the record of its
+// checkpoint.
+//
+// A position is that of a partition, and says: what is up to here and was mine
+// is dealt with. So it means something else as soon as events go to other
+// partitions, or to other instances. Then a new generation begins, with
+// positions of its own. Those of the ones before stay as they are, because every
+// commit is guarded by the list of generations; by them a new partition knows
+// of each event whether it was dealt with. Nothing is lost by that and nothing
+// done twice, whenever the last worker notices.
+
+// generation is a time in which a saga's events went the same ways.
+type generation struct {
+	N  int `json:"n"` // from 1 on
+	Of int `json:"of"`
+	// Version is that of the definition with which it began, Route what of it
+	// decides where events go.
+	Version int    `json:"version"`
+	Route   string `json:"route"`
+	// Reads are the streams that are read, and Begin is where those begin that
+	// were not read before.
+	Reads []stream.Name          `json:"reads"`
+	Begin map[stream.Name]uint64 `json:"begin,omitzero"`
+}
+
+// generations is the field that has them.
+const generations = "generations"
+
+// maxGenerations bounds what is kept of them: each change of an eager operator
+// adds one until all partitions have come past the last.
+const maxGenerations = 100
+
+// positions are how far a saga has come.
+type positions struct {
+	text string // of the generations, as it stands on the board
+	list []generation
+	rec  board.Record
+}
+
+// positions reads them.
+//
+// Errors: [domain.ErrUnavailable], [domain.ErrInvalid] for what is no record of
+// ours.
+func (e *Engine) positions(ctx context.Context, tenant domain.TenantID, name, saga string) (*positions, error) {
+	key := layout.SagaKeys{Tenant: name}.Checkpoint(saga)
+	recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), key)
+	if err != nil {
+		return nil, err
+	}
+	p := &positions{rec: recs[0], text: recs[0].Get(generations)}
+	if p.text == "" {
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(p.text), &p.list); err != nil || len(p.list) == 0 {
+		return nil, domain.Invalidf("%s: field %s cannot be read: %v", key, generations, err)
+	}
+	return p, nil
+}
+
+// now is the generation that there is.
+func (p *positions) now() *generation { return &p.list[len(p.list)-1] }
+
+// fieldOf is the field with the position of a partition.
+func fieldOf(g *generation, n stream.Name, partition int) string {
+	return layout.CheckpointField(string(n), partition) + "/" + strconv.Itoa(g.N)
+}
+
+// field is the text of a position; "" where none was written.
+func (p *positions) field(i int, n stream.Name, partition int) string {
+	return p.rec.Get(fieldOf(&p.list[i], n, partition))
+}
+
+// at is the position of a partition of the ith generation.
+func (p *positions) at(i int, n stream.Name, partition int) uint64 {
+	if seq, err := strconv.ParseUint(p.field(i, n, partition), 10, 64); err == nil {
+		return seq
+	}
+	return p.begin(i, n)
+}
+
+// begin is where the ith generation begins to read a stream: where the last
+// partition of the one before had come.
+func (p *positions) begin(i int, n stream.Name) uint64 {
+	if seq, there := p.list[i].Begin[n]; there || i == 0 {
+		return seq
+	}
+	least, _ := p.span(i-1, n)
+	return least
+}
+
+// span is how far the last and the first partition of the ith generation are.
+func (p *positions) span(i int, n stream.Name) (least, most uint64) {
+	begin := p.begin(i, n)
+	for q := range p.list[i].Of {
+		seq, err := strconv.ParseUint(p.field(i, n, q), 10, 64)
+		if err != nil {
+			seq = begin
+		}
+		if q == 0 || seq < least {
+			least = seq
+		}
+		most = max(most, seq)
+	}
+	return least, most
+}
+
+// needed is the first generation that still says something: all before were
+// overtaken by every partition of a later one.
+func (p *positions) needed() int {
+	for i := len(p.list) - 1; i > 0; i-- {
+		past := true
+		for _, n := range read {
+			if !slices.ContainsFunc(p.list[:i+1], func(g generation) bool { return slices.Contains(g.Reads, n) }) {
+				continue
+			}
+			least, _ := p.span(i, n)
+			for k := range i {
+				_, most := p.span(k, n)
+				past = past && most <= least
+			}
+			for q := range p.list[i].Of {
+				// What is not written is computed from those before.
+				past = past && p.field(i, n, q) != ""
+			}
+		}
+		if past {
+			return i
+		}
+	}
+	return 0
+}
+
+// indexes are the sets in which the outboxes of all partitions that there were
+// can be.
+func (p *positions) indexes(keys layout.SagaKeys, saga string) []string {
+	most := 1
+	for i := range p.list {
+		most = max(most, p.list[i].Of)
+	}
+	list := make([]string, most)
+	for q := range list {
+		list[q] = keys.OutboxIndex(saga, q)
+	}
+	return list
+}
+
+// earlier is a generation before the present one, for a shard.
+type earlier struct {
+	of   int
+	m    *compiled                // by whose rules events went
+	at   map[stream.Name][]uint64 // positions of partitions
+	most map[stream.Name]uint64
+}
+
+// earlier finds out what the generations before have dealt with.
+func (s *shard) earlier(ctx context.Context) error {
+	p := s.positions
+	for i := range p.list[:len(p.list)-1] {
+		m, err := s.e.defs.get(ctx, s.tenant, s.saga, p.list[i].Version)
+		if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+			m, err = s.newest, nil
+		}
+		if err != nil {
+			return err
+		}
+		g := earlier{p.list[i].Of, m, map[stream.Name][]uint64{}, map[stream.Name]uint64{}}
+		for _, n := range read {
+			for q := range g.of {
+				g.at[n] = append(g.at[n], p.at(i, n, q))
+			}
+			_, g.most[n] = p.span(i, n)
+		}
+		s.before = append(s.before, g)
+	}
+	return nil
+}
+
+// dealtWith reports whether a partition of an earlier generation has dealt with
+// a message. bad is why it is no event.
+func (s *shard) dealtWith(t *task, bad error) bool {
+	for i := range s.before {
+		g, n := &s.before[i], t.from.name
+		if t.seq > g.most[n] {
+			continue
+		}
+		var id string
+		mine, err := true, bad
+		if bad == nil {
+			id, mine, err = goesTo(g.m, t.ev)
+		}
+		q := 0 // which buries what is no event
+		if err == nil {
+			q = partitionOf(id, g.of)
+		}
+		if !mine || t.seq <= g.at[n][q] {
+			return true
+		}
+	}
+	return false
+}
+
+// routeOf is what of a definition decides where its events go, hashed.
+func routeOf(def *domain.SagaDefinition) string {
+	sum := sha256.Sum256([]byte(plainJSON([]any{max(def.Partitions, 1), def.Correlation, def.CorrelationHeader, def.Triggers, def.Events})))
+	return hex.EncodeToString(sum[:8])
+}
+
+// settle has positions and index say what the newest definition wants. Whoever
+// finds that they do not does it.
+//
+// Errors: [domain.ErrConflict] where others apply it all the time;
+// [domain.ErrUnavailable].
+func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga string, from From) error {
+	for range 20 {
+		newest, err := e.store.Get(ctx, tenant, saga, 0)
+		if err != nil {
+			return err
+		}
+		p, err := e.positions(ctx, tenant, name, saga)
+		if err != nil {
+			return err
+		}
+		if len(p.list) == 0 || p.now().Route != routeOf(newest.Definition) {
+			err := e.beginGeneration(ctx, tenant, name, newest.Definition, p, from)
+			if err != nil && !errors.Is(err, domain.ErrConflict) {
+				return err
+			}
+			continue // and look again
+		}
+		if err := e.list(ctx, tenant, saga, indexed(tenant, saga, p.now().Of, newest.Version)); err != nil {
+			return err
+		}
+		// Somebody may have applied another one since.
+		if again, err := e.defs.newest(ctx, tenant, saga); err != nil || again == newest.Version {
+			return err
+		}
+	}
+	return domain.Conflictf("saga %s: others apply it at the same time; try again", saga)
+}
+
+// beginGeneration begins another one, if nobody else has meanwhile.
+func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from From) error {
+	next := generation{N: 1, Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Begin: map[stream.Name]uint64{}}
+	want := map[stream.Name][]string{}
+	wanted(want, def, []string{name})
+	for _, n := range read {
+		if len(want[n]) > 0 {
+			next.Reads = append(next.Reads, n)
+		}
+	}
+	key := layout.SagaKeys{Tenant: name}.Checkpoint(def.Name)
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	b.Equal(key, generations, p.text)
+	for _, n := range read {
+		before := func(g generation) bool { return slices.Contains(g.Reads, n) }
+		if slices.ContainsFunc(p.list, before) {
+			continue
+		}
+		if next.Begin[n] = 0; from == FromStart {
+			continue
+		}
+		stats, err := e.log.Stats(ctx, n)
+		if err != nil {
+			return err
+		}
+		next.Begin[n] = stats.Last
+	}
+	list := p.list
+	if len(list) > 0 {
+		next.N = p.now().N + 1
+		first := p.needed()
+		var gone []string
+		for i := range list[:first] {
+			for _, n := range read {
+				for q := range list[i].Of {
+					if f := fieldOf(&list[i], n, q); p.rec.Get(f) != "" {
+						gone = append(gone, f)
+					}
+				}
+			}
+		}
+		if len(gone) > 0 {
+			b.Unset(key, gone...)
+		}
+		for _, g := range list[:first] { // still read by instances of older versions
+			for _, n := range g.Reads {
+				if !slices.Contains(next.Reads, n) {
+					next.Reads = append(next.Reads, n)
+				}
+			}
+		}
+		list = list[first:]
+	}
+	if len(list) >= maxGenerations {
+		return domain.Exhaustedf("saga %s was changed %d times before all its partitions could follow: see that all are served", def.Name, len(list))
+	}
+	text := plainJSON(append(slices.Clone(list), next))
+	return e.board.Commit(ctx, *b.Set(key, board.Field{Name: generations, Value: text}))
+}
+
+// indexKey is the set, in space 0, of all sagas that are served:
+// "<context>:<saga>:<partitions>:<version>".
+const indexKey = "ramet:saga:index"
+
+// indexed is a saga as member of the index.
+func indexed(tenant domain.TenantID, saga string, partitions, version int) string {
+	return indexedPrefix(tenant, saga) + strconv.Itoa(partitions) + ":" + strconv.Itoa(version)
+}
+
+func indexedPrefix(tenant domain.TenantID, saga string) string {
+	return strconv.FormatUint(uint64(tenant), 10) + ":" + saga + ":"
+}
+
+// parseIndexed reads a member of the index.
+func parseIndexed(text string) (s shardOf, ok bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 4 {
+		return s, false
+	}
+	tenant, err := strconv.ParseUint(parts[0], 10, 32)
+	of, errOf := strconv.Atoi(parts[2])
+	if err != nil || errOf != nil || of < 1 || of > domain.MaxSagaPartitions {
+		return s, false
+	}
+	return shardOf{tenant: domain.TenantID(tenant), saga: parts[1], of: of}, true
+}
+
+// list has the index say this of a saga, and nothing else; "" takes it out.
+func (e *Engine) list(ctx context.Context, tenant domain.TenantID, saga, member string) error {
+	prefix := indexedPrefix(tenant, saga)
+	there, err := e.board.Members(ctx, 0, indexKey, prefix, 100)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(there, func(m string) bool { return !strings.HasPrefix(m, prefix) })
+	if slices.Equal(others, []string{member}) {
+		return nil
+	}
+	b := board.Batch{}
+	if others = slices.DeleteFunc(others, func(m string) bool { return m == member }); len(others) > 0 {
+		b.Exclude(indexKey, others...)
+	}
+	if member != "" {
+		b.Include(indexKey, member)
+	}
+	if len(b.Ops) == 0 {
+		return nil
+	}
+	return e.board.Commit(ctx, b)
+}

@@ -1,0 +1,382 @@
+package saga
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
+)
+
+const (
+	// sendMost and sendBytes bound what goes to streams at once.
+	sendMost  = 500
+	sendBytes = 8 << 20
+	// waitMost and waitBytes bound what waits in memory: while there is more,
+	// no events are taken.
+	waitMost  = 10_000
+	waitBytes = 64 << 20
+	// pauseMin and pauseMax bound the pauses while a destination takes nothing.
+	pauseMin = 50 * time.Millisecond
+	pauseMax = 30 * time.Second
+)
+
+// relay sends what is in the outbox of a partition: each instance's items in
+// order, at least once, and takes out what has been sent.
+//
+// An item is on its way alone where it and the one before it go to different
+// places: only within a stream does one call keep an order.
+type relay struct {
+	s *shard
+
+	mu      sync.Mutex
+	pending []outgoing    // in order
+	bytes   int           // of their payloads
+	more    chan struct{} // has one when there is something new
+	less    chan struct{} // has one when there is less
+	// held are instances with an item on its way to a gateway: the items
+	// behind it wait.
+	held map[string]bool
+	sent []outgoing // by gateways, to be taken out
+	busy sync.WaitGroup
+}
+
+// outgoing is a work item with the index that has it.
+type outgoing struct {
+	domain.WorkItem
+	index string
+}
+
+func newRelay(s *shard) *relay {
+	return &relay{s: s, more: make(chan struct{}, 1), less: make(chan struct{}, 1), held: map[string]bool{}}
+}
+
+// load reads what earlier holders of the partition have left. Where the saga
+// had other partitions once, it may lie in their indexes.
+func (r *relay) load(ctx context.Context, indexes []string) error {
+	var list []outgoing
+	for _, index := range indexes {
+		for after := ""; ; {
+			keys, err := r.s.e.board.Members(ctx, r.s.space, index, after, 500)
+			if err != nil {
+				return err
+			}
+			if len(keys) == 0 {
+				break
+			}
+			recs, err := r.s.e.board.Get(ctx, r.s.space, keys...)
+			if err != nil {
+				return err
+			}
+			for i, rec := range recs {
+				w, ok := decodeWork(rec)
+				switch {
+				case !ok:
+					r.s.e.text.Warn("an entry of an outbox cannot be read", "context", uint32(r.s.tenant), "key", keys[i])
+				case r.s.has(w.Correlation):
+					list = append(list, outgoing{w, index})
+				}
+			}
+			after = keys[len(keys)-1]
+		}
+	}
+	slices.SortStableFunc(list, func(a, b outgoing) int { return int(a.N - b.N) })
+	r.add(list)
+	return nil
+}
+
+// add takes items that are in the outbox now.
+func (r *relay) add(list []outgoing) {
+	if len(list) == 0 {
+		return
+	}
+	r.mu.Lock()
+	r.pending = append(r.pending, list...)
+	for i := range list {
+		r.bytes += len(list[i].Payload)
+	}
+	r.mu.Unlock()
+	wake(r.more)
+}
+
+// wake puts one into a channel that has room for one.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// admit waits while so much is waiting to be sent that there should not be
+// more.
+func (r *relay) admit(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		full := len(r.pending) > waitMost || r.bytes > waitBytes
+		r.mu.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-r.less:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// run sends until ctx ends; once last is closed, until all is sent.
+func (r *relay) run(ctx context.Context, last <-chan struct{}) error {
+	defer r.busy.Wait()
+	for pause := pauseMin; ; {
+		freed := r.s.gateways.freed() // before the look: no place is missed
+		progress, err := r.send(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil && progress:
+			pause = pauseMin
+			continue
+		case err != nil && !errors.Is(err, domain.ErrUnavailable):
+			return err
+		case err == nil && r.empty():
+			select {
+			case <-r.more:
+				continue
+			case <-ctx.Done():
+				return nil
+			case <-last:
+			}
+			if r.empty() {
+				return nil
+			}
+			last = nil // what is left is sent; nothing new comes
+			continue
+		case err == nil:
+			select {
+			case <-freed:
+			case <-r.more:
+			case <-ctx.Done():
+				return nil
+			}
+			continue
+		}
+		r.s.e.text.Warn("work waits in the outbox", "context", uint32(r.s.tenant), "saga", r.s.saga, "partition", r.s.partition, "err", err)
+		if sleep(ctx, pause) != nil {
+			return nil
+		}
+		pause = min(2*pause, pauseMax)
+	}
+}
+
+// sleep waits, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *relay) empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending) == 0 && len(r.sent) == 0 && len(r.held) == 0
+}
+
+// send sends what can be sent now; progress is whether there was anything.
+func (r *relay) send(ctx context.Context) (progress bool, err error) {
+	out, sent := r.choose(ctx)
+	if len(out) > 0 {
+		rest, err := r.publish(ctx, out)
+		if err != nil {
+			r.back(rest, sent)
+			return false, err
+		}
+		sent = append(sent, rest...)
+	}
+	if len(sent) == 0 {
+		return len(out) > 0, nil
+	}
+	if err := r.remove(ctx, sent); err != nil {
+		r.back(nil, sent)
+		return false, err
+	}
+	return true, nil
+}
+
+// choose takes the items that go to streams and may go now, and those that
+// gateways have taken. Those for gateways it sets out on their way.
+func (r *relay) choose(ctx context.Context) (out, sent []outgoing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent, r.sent = r.sent, nil
+	rest := r.pending[:0]
+	bytes := 0
+	waits, goes := map[string]bool{}, map[string]stream.Name{} // by instance
+	for i := range r.pending {
+		w := &r.pending[i]
+		to := streamOf(w.Kind)
+		already, some := goes[w.Correlation]
+		switch {
+		case r.held[w.Correlation] || waits[w.Correlation],
+			some && already != to,
+			to != "" && (len(out) >= sendMost || bytes > sendBytes),
+			to == "" && !r.s.gateways.take():
+			waits[w.Correlation] = true
+			rest = append(rest, *w)
+			continue
+		case to == "":
+			r.held[w.Correlation] = true
+			r.deliver(ctx, *w)
+		default:
+			goes[w.Correlation] = to
+			out = append(out, *w)
+			bytes += len(w.Payload)
+		}
+		r.bytes -= len(w.Payload)
+	}
+	clear(r.pending[len(rest):])
+	r.pending = rest
+	wake(r.less)
+	return out, sent
+}
+
+// publish sends items to their streams. rest are those that remain to be dealt
+// with: sent ones to be taken out, or with an error those to be sent again.
+func (r *relay) publish(ctx context.Context, out []outgoing) (rest []outgoing, err error) {
+	messages := make([]stream.Message, 0, len(out))
+	for i := range out {
+		messages = append(messages, message(r.s.name, &out[i].WorkItem))
+	}
+	if err = r.s.e.log.Publish(ctx, messages...); !errors.Is(err, domain.ErrInvalid) {
+		return out, err
+	}
+	// One of them will never be taken: each for itself.
+	for i := range out {
+		err := r.s.e.log.Publish(ctx, messages[i])
+		if errors.Is(err, domain.ErrInvalid) {
+			if err = r.refuse(ctx, &out[i], err); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			// Those sent already are sent again: they have their IDs.
+			return append(rest, out[i:]...), err
+		}
+		rest = append(rest, out[i])
+	}
+	return rest, nil
+}
+
+// back puts items back: those that were not sent at the front.
+func (r *relay) back(out, sent []outgoing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(slices.Clone(out), r.pending...)
+	for i := range out {
+		r.bytes += len(out[i].Payload)
+	}
+	r.sent = append(r.sent, sent...)
+}
+
+// remove takes items that were sent out of the outbox.
+func (r *relay) remove(ctx context.Context, list []outgoing) error {
+	for part := range slices.Chunk(list, board.MaxOps/2) {
+		if err := r.commit(ctx, r.takeOut(r.batch(), part...)); err != nil {
+			return err
+		}
+	}
+	now := time.Now().UnixMilli()
+	counts, oldest := map[domain.WorkKind]int{}, map[domain.WorkKind]int64{}
+	for i := range list {
+		kind := list[i].Kind
+		if counts[kind]++; counts[kind] == 1 || list[i].MadeMs < oldest[kind] {
+			oldest[kind] = list[i].MadeMs
+		}
+	}
+	for kind, n := range counts {
+		r.s.e.cfg.Observer.SagaSent(kind, n, time.Duration(max(now-oldest[kind], 0))*time.Millisecond)
+	}
+	return nil
+}
+
+// batch is one that counts only while the partition is held: an item that was
+// sent again since by a person's wish must not be taken out by an earlier
+// holder.
+func (r *relay) batch() *board.Batch {
+	b := &board.Batch{Space: r.s.space}
+	return b.Held(r.s.record, r.s.owner, r.s.token)
+}
+
+// takeOut takes items out of the outbox.
+func (r *relay) takeOut(b *board.Batch, list ...outgoing) *board.Batch {
+	indexed := map[string][]string{}
+	for i := range list {
+		key := r.s.keys.Outbox(list[i].Kind, list[i].ID)
+		b.Delete(key)
+		indexed[list[i].index] = append(indexed[list[i].index], key)
+	}
+	for index, keys := range indexed {
+		b.Exclude(index, keys...)
+	}
+	return b
+}
+
+func (r *relay) commit(ctx context.Context, b *board.Batch) error {
+	err := r.s.e.board.Commit(ctx, *b)
+	if errors.Is(err, domain.ErrConflict) {
+		return errLost
+	}
+	return err
+}
+
+// deliver brings an item to the gateway, in the background, for as long as it
+// takes.
+func (r *relay) deliver(ctx context.Context, w outgoing) {
+	r.busy.Go(func() {
+		defer r.s.gateways.give()
+		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem)
+		if ctx.Err() != nil {
+			return // the next holder finds it in the outbox
+		}
+		for pause := pauseMin; no != nil; pause = min(2*pause, pauseMax) {
+			err := r.refuse(ctx, &w, no)
+			if err == nil {
+				break
+			}
+			if errors.Is(err, errLost) || sleep(ctx, pause) != nil {
+				return
+			}
+		}
+		r.mu.Lock()
+		if no == nil {
+			r.sent = append(r.sent, w)
+		}
+		delete(r.held, w.Correlation)
+		r.mu.Unlock()
+		wake(r.more)
+	})
+}
+
+// refuse buries an item that its destination will never take, and takes it out.
+func (r *relay) refuse(ctx context.Context, w *outgoing, cause error) error {
+	s := r.s
+	d := &domain.DeadLetter{Kind: domain.DeadWork, ID: w.ID, Saga: w.Saga, Correlation: w.Correlation, Cause: domain.CutText(cause.Error(), domain.MaxDeadCause),
+		Attempts: 1, Work: &w.WorkItem, MadeMs: time.Now().UnixMilli(), Trace: w.Metadata[domain.MetaTrace]}
+	b := r.batch()
+	b.Set(s.keys.Dead(d.Kind, d.ID), board.Field{Name: layout.DeadText, Value: deadText(d)})
+	if err := r.commit(ctx, r.takeOut(b, *w)); err != nil {
+		return err
+	}
+	s.e.dug(s.tenant, d)
+	return nil
+}

@@ -1,0 +1,402 @@
+package saga
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
+)
+
+const (
+	// fetchMost is how many messages one look at a stream takes, and roundMost
+	// how many are dealt with in one round.
+	fetchMost = 256
+	roundMost = 512
+
+	// saveAfter is how many messages may be passed over before the position is
+	// written though nothing else is, and saveEvery the longest time.
+	saveAfter = 5_000
+	saveEvery = 10 * time.Second
+)
+
+var (
+	// errLost ends a shard that another worker has now.
+	errLost = errors.New("the partition is held by another worker")
+	// errNewer ends one whose definition has a newer version: that may read
+	// other subjects.
+	errNewer = errors.New("there is a newer version of the saga")
+)
+
+// shardOf names a partition of a saga.
+type shardOf struct {
+	tenant    domain.TenantID
+	saga      string
+	partition int
+	of        int // partitions that there are
+}
+
+func (s shardOf) String() string {
+	return fmt.Sprintf("%d:%s:%d/%d", s.tenant, s.saga, s.partition, s.of)
+}
+
+// has reports whether an instance is of this partition.
+func (s shardOf) has(correlation string) bool { return partitionOf(correlation, s.of) == s.partition }
+
+// partitionOf is that of an instance, where there are so many.
+func partitionOf(correlation string, of int) int {
+	if of == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(correlation)) // never fails
+	return int(h.Sum32() % uint32(of))
+}
+
+// shard is a partition of a saga while this worker holds it.
+type shard struct {
+	shardOf
+	e        *Engine
+	name     string // the tenant's, as keys and subjects have it
+	keys     layout.SagaKeys
+	space    board.Space
+	record   string // by which it is held
+	owner    string
+	token    int64
+	lease    time.Duration
+	leases   *leases
+	gateways *gateways
+	subjects map[stream.Name][]string
+	newest   *compiled // when it was opened
+
+	positions *positions
+	before    []earlier
+	sources   []*source
+	in        chan fetched
+	relay     *relay
+	care      care
+}
+
+// source is a stream that a shard reads.
+type source struct {
+	name     stream.Name
+	subjects []string
+	field    string
+	saved    uint64 // position on the board
+	text     string // the same as it stands there; "" where it does not
+	seen     uint64 // position in memory: what is behind it need not be read again
+	reader   stream.Reader
+}
+
+type fetched struct {
+	from     *source
+	reader   stream.Reader
+	messages []stream.Message
+}
+
+// run holds the partition and moves its instances. When stop is closed it
+// takes no more events, sends what is in its outbox for as long as stop's
+// patience, lets go and returns nil; when ctx ends it leaves everything as it
+// is.
+//
+// Errors: errLost; [domain.ErrConflict] while another holds it;
+// [domain.ErrUnavailable].
+func (s *shard) run(ctx context.Context, stop *stop) error {
+	began := time.Now()
+	token, err := s.e.board.Occupy(ctx, s.space, s.record, s.owner, s.lease)
+	if err != nil {
+		return err
+	}
+	s.token = token
+	held, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	defer s.leases.keep(s, began, lose)()
+	take, noMore := context.WithCancel(held)
+	defer noMore()
+
+	ended := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-stop.told:
+			noMore()
+		case <-ended:
+			return
+		}
+		// Its outbox is not worth waiting for any longer: others have it.
+		if sleep(held, stop.patience) == nil {
+			lose(nil)
+		}
+	}()
+	err = s.work(held, take)
+	close(ended)
+	if cause := context.Cause(held); errors.Is(cause, errLost) {
+		err = cause
+	}
+	lose(nil)
+	<-watched
+	if errors.Is(err, errLost) || ctx.Err() != nil {
+		return err
+	}
+	b := board.Batch{Space: s.space}
+	b.Held(s.record, s.owner, s.token).Release(s.record)
+	if err == nil {
+		b.Unset(s.record, careLives, careLife)
+	}
+	if lost := s.e.board.Commit(ctx, b); errors.Is(lost, domain.ErrConflict) {
+		return errLost
+	}
+	return err // where it was not let go it runs out
+}
+
+// work reads and moves until take ends, then empties the outbox.
+func (s *shard) work(ctx, take context.Context) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	take, noMore := context.WithCancel(take)
+	defer noMore()
+	feeds, feeding := errgroup.WithContext(take)
+	s.in = make(chan fetched)
+	for _, src := range s.sources {
+		feeds.Go(func() error { return s.feed(feeding, src) })
+	}
+	sending, endRelay := context.WithCancel(ctx)
+	defer endRelay()
+	relayed := make(chan error, 1)
+	go func() {
+		err := s.relay.run(sending, take.Done())
+		noMore() // nothing is taken that cannot be sent
+		relayed <- err
+	}()
+
+	err := s.rounds(ctx, feeding)
+	noMore()
+	if fed := feeds.Wait(); err == nil && !errors.Is(fed, context.Canceled) {
+		err = fed
+	}
+	if err != nil {
+		endRelay()
+	}
+	if sent := <-relayed; err == nil {
+		err = sent
+	}
+	return err
+}
+
+// open reads how far the partition has come.
+func (s *shard) open(ctx context.Context) (err error) {
+	if s.positions, err = s.e.positions(ctx, s.tenant, s.name, s.saga); err != nil {
+		return err
+	}
+	p := s.positions
+	if len(p.list) == 0 || p.now().Route != routeOf(s.newest.def) || p.now().Of != s.of {
+		return s.newer(ctx)
+	}
+	if err := s.openCare(ctx); err != nil {
+		return err
+	}
+	if err := s.earlier(ctx); err != nil {
+		return err
+	}
+	last := len(p.list) - 1
+	for _, n := range read {
+		if len(s.subjects[n]) == 0 {
+			continue
+		}
+		src := &source{name: n, subjects: s.subjects[n], field: fieldOf(p.now(), n, s.partition), text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
+		src.seen = src.saved
+		s.sources = append(s.sources, src)
+	}
+	s.relay = newRelay(s)
+	return s.relay.load(ctx, p.indexes(s.keys, s.saga))
+}
+
+// newer sees to it that everybody knows of the newest definition.
+func (s *shard) newer(ctx context.Context) error {
+	if err := s.e.settle(ctx, s.tenant, s.name, s.saga, FromNow); err != nil {
+		return err
+	}
+	return errNewer
+}
+
+// durable is the name of the consumer of a stream.
+func (s *shard) durable(n stream.Name) string { return consumerName(s.shardOf, n) }
+
+func consumerName(s shardOf, n stream.Name) string {
+	return fmt.Sprintf("saga-%d-%s-%d-%d-%s", s.tenant, s.saga, s.of, s.partition, shortNames[n])
+}
+
+var shortNames = map[stream.Name]string{stream.AggregateEvents: "events", stream.WorkflowCommands: "commands", stream.WorkflowEvents: "results"}
+
+// feed hands over what a stream has. While that cannot be reached it tries
+// again: work that is in the outbox may go elsewhere.
+func (s *shard) feed(ctx context.Context, src *source) error {
+	at := src.saved
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		got, err := s.feedFrom(ctx, src, &at)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, domain.ErrConflict):
+			return errLost
+		case !errors.Is(err, domain.ErrUnavailable):
+			return err
+		case got:
+			pause = pauseMin
+		}
+		s.e.text.Warn("a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "stream", src.name, "err", err)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// feedFrom hands over what there is behind at, and moves that; got is whether
+// there was anything.
+func (s *shard) feedFrom(ctx context.Context, src *source, at *uint64) (got bool, err error) {
+	reader, err := s.e.log.Read(ctx, stream.Consumer{
+		Durable: s.durable(src.name), Stream: src.name, Subjects: src.subjects, After: *at, MaxInFlight: 4 * fetchMost,
+	})
+	if err != nil {
+		return false, err
+	}
+	defer reader.Close()
+	for {
+		list, err := reader.Next(ctx, fetchMost)
+		if err != nil {
+			return got, err
+		}
+		select {
+		case s.in <- fetched{src, reader, list}:
+		case <-ctx.Done():
+			return got, ctx.Err()
+		}
+		got, *at = true, list[len(list)-1].Seq
+	}
+}
+
+// rounds deals with what is fed, as much at once as there is, until feeding
+// ends.
+func (s *shard) rounds(ctx, feeding context.Context) error {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for {
+		if s.relay.admit(feeding) != nil {
+			return s.save(ctx)
+		}
+		var list []fetched
+		select {
+		case f := <-s.in:
+			list = append(list, f)
+		case <-tick.C:
+			if err := s.save(ctx); err != nil {
+				return err
+			}
+			continue
+		case <-feeding.Done():
+			return s.save(ctx)
+		}
+		// Asked after the wait: a ban counts from when it is there.
+		if s.mayGoOn(feeding) != nil {
+			return s.save(ctx)
+		}
+		for n := len(list[0].messages); n < roundMost; {
+			select {
+			case f := <-s.in:
+				list, n = append(list, f), n+len(f.messages)
+				continue
+			default:
+			}
+			break
+		}
+		var todo []task
+		for _, f := range list {
+			f.from.reader = f.reader
+			for i := range f.messages {
+				todo = append(todo, task{from: f.from, m: f.messages[i], seq: f.messages[i].Seq})
+			}
+		}
+		if err := s.handle(ctx, todo); err != nil {
+			return err
+		}
+	}
+}
+
+// mayGoOn waits while the saga is banned.
+func (s *shard) mayGoOn(ctx context.Context) error {
+	for {
+		banned, changed := s.e.cfg.Banned(s.tenant, s.saga)
+		if !banned {
+			return ctx.Err()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// save writes positions that are ahead of what is written.
+func (s *shard) save(ctx context.Context) error {
+	c := s.chunk()
+	for _, src := range s.sources {
+		if src.seen > src.saved || src.text == "" {
+			c.upTo[src] = src.seen
+			c.move(s, src, src.text, src.seen)
+		}
+	}
+	if len(c.Ops) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	if err := s.e.board.Commit(ctx, c.Batch); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	s.saved(c.upTo)
+	return nil
+}
+
+// saved is told of positions that are on the board now.
+func (s *shard) saved(upTo map[*source]uint64) {
+	for src, seq := range upTo {
+		src.saved, src.text = seq, sequence(seq)
+	}
+}
+
+// worthSaving reports whether so much was passed over since the last commit
+// that it should not be read again.
+func (s *shard) worthSaving(upTo map[*source]uint64) bool {
+	for src, seq := range upTo {
+		if seq-src.saved > saveAfter {
+			return true
+		}
+	}
+	return false
+}
+
+// done tells the brokers how far the partition has come.
+func (s *shard) done(ctx context.Context, upTo map[*source]uint64) error {
+	for src, seq := range upTo {
+		src.seen = seq
+		if src.reader == nil {
+			continue
+		}
+		if err := src.reader.Done(ctx, seq); err != nil && !errors.Is(err, domain.ErrUnavailable) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sequence is a position as the checkpoint has it.
+func sequence(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,386 @@
+package natsstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// What is published at once. A server stages a batch in memory or in files of
+// its own.
+const (
+	maxBatch      = 1_000   // messages; the server's limit
+	maxBatchBytes = 8 << 20 // of data and headers
+	// maxWait is how long at most a batch waits for callers who may come.
+	maxWait = time.Millisecond
+)
+
+// How many messages are a batch rather than one after the other, measured: to
+// stage a batch costs a server without replicas about 2 ms, and with replicas
+// little.
+const (
+	leastSynced     = 16  // a sync each is 0.15 ms
+	leastUnsynced   = 128 // a message is 0.016 ms
+	leastReplicated = 2
+)
+
+const (
+	headerID       = "Nats-Msg-Id"
+	headerBatch    = "Nats-Batch-Id"
+	headerPosition = "Nats-Batch-Sequence"
+	headerCommit   = "Nats-Batch-Commit"
+)
+
+// ship brings messages into one stream. What is published while one voyage is
+// under way goes with the next, so that many publishers share a sync.
+type ship struct {
+	l     *Log
+	name  stream.Name
+	least int // messages for a batch; 0: the stream takes none
+	// alone: publishers gain nothing from a common voyage.
+	alone bool
+	cargo chan *cargo
+}
+
+// cargo is what one Publish has for one stream.
+type cargo struct {
+	ctx      context.Context // of who waits for it
+	messages []*nats.Msg
+	size     int
+	landed   chan error // holds one
+}
+
+// launch starts the ship of a stream.
+func (l *Log) launch(name stream.Name, c jetstream.StreamConfig) {
+	s := &ship{l: l, name: name, cargo: make(chan *cargo, 64)}
+	switch {
+	case !c.AllowAtomicPublish:
+		l.cfg.Logger.Info("NATS stream takes no atomic batches: publishing to it is slow", "stream", name, "setting", "allow_atomic")
+		s.alone = true // one after the other, each in its own time
+	case c.Replicas > 1:
+		s.least = leastReplicated
+	case l.cfg.MayLose:
+		s.least, s.alone = leastUnsynced, true
+	default:
+		s.least = leastSynced
+	}
+	l.ships[name] = s
+	l.sailing.Go(s.sail)
+}
+
+// Publish stores messages.
+func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
+	if err := stream.ValidatePublish(messages); err != nil {
+		return err
+	}
+	if l.closed() {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	loads := map[stream.Name]*cargo{}
+	limit := l.wire.Conn.MaxPayload() // 0 before the first connection
+	for i := range messages {
+		m := &messages[i]
+		size := payload(m)
+		if limit > 0 && int64(size) > limit {
+			return domain.Invalidf("message on %q has %d bytes with its headers, the NATS server takes %d", m.Subject, size, limit)
+		}
+		c := loads[m.Stream]
+		if c == nil {
+			c = &cargo{ctx: ctx, landed: make(chan error, 1)}
+			loads[m.Stream] = c
+		}
+		c.messages = append(c.messages, outgoing(m))
+		c.size += size
+	}
+	for name, c := range loads {
+		l.ships[name].load(c)
+	}
+	var first error
+	for _, c := range loads {
+		select {
+		case err := <-c.landed:
+			if err != nil && (first == nil || errors.Is(err, domain.ErrInvalid)) {
+				first = err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.gone: // nobody may look at the cargo any more
+			return errClosed
+		}
+	}
+	return first
+}
+
+// payload is about what a message weighs on the wire, and no less.
+func payload(m *stream.Message) int {
+	n := len(m.Data) + len(m.ID) + 256 // NATS's own headers
+	for name, value := range m.Header {
+		n += len(name) + len(value) + 4
+	}
+	return n
+}
+
+func outgoing(m *stream.Message) *nats.Msg {
+	out := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: make(nats.Header, len(m.Header)+4)}
+	for name, value := range m.Header {
+		out.Header[name] = []string{value}
+	}
+	if m.ID != "" {
+		out.Header[headerID] = []string{m.ID}
+	}
+	return out
+}
+
+// load brings cargo on board, or to its stream at once.
+func (s *ship) load(c *cargo) {
+	if s.alone {
+		c.landed <- s.bring(c.ctx, c)
+		return
+	}
+	select {
+	case s.cargo <- c:
+	case <-c.ctx.Done(): // the caller looks at both
+	case <-s.l.gone:
+	}
+}
+
+// sail makes one voyage after the other until the log is closed.
+func (s *ship) sail() {
+	var (
+		left *cargo // what did not fit
+		last int    // how many callers the last voyage was for
+		took time.Duration
+	)
+	for {
+		if left == nil {
+			select {
+			case left = <-s.cargo:
+			case <-s.l.gone:
+				return
+			}
+		}
+		var hold []*cargo
+		hold, left = s.gather(left, last, min(took/8, maxWait))
+		began := time.Now()
+		s.voyage(hold)
+		last, took = len(hold), time.Since(began)
+	}
+}
+
+// gather takes what waits besides the first, as far as it fits into one batch.
+// Callers who were served together come back together: it waits a little for as
+// many as there were.
+func (s *ship) gather(first *cargo, most int, wait time.Duration) (hold []*cargo, left *cargo) {
+	hold = []*cargo{first}
+	n, size := len(first.messages), first.size
+	var over <-chan time.Time
+	for {
+		var c *cargo
+		select {
+		case c = <-s.cargo:
+		default:
+			if len(hold) >= most || wait <= 0 {
+				return hold, nil
+			}
+			if over == nil {
+				over = time.After(wait)
+			}
+			select {
+			case c = <-s.cargo:
+			case <-over:
+				return hold, nil
+			case <-s.l.gone:
+				return hold, nil
+			}
+		}
+		n, size = n+len(c.messages), size+c.size
+		if n > maxBatch || size > maxBatchBytes {
+			return hold, c
+		}
+		hold = append(hold, c)
+	}
+}
+
+// voyage publishes what several callers have, and tells them.
+func (s *ship) voyage(hold []*cargo) {
+	var all []*nats.Msg
+	for _, c := range hold {
+		all = append(all, c.messages...)
+	}
+	all = distinctIDs(all)
+	if len(hold) > 1 && s.least > 0 && len(all) >= s.least {
+		err := s.l.keep(s.l.run, s.what(), func(ctx context.Context) error { return s.batch(ctx, all) })
+		if !refused(err) {
+			for _, c := range hold {
+				c.landed <- err
+			}
+			return
+		}
+		// Somebody's messages are not fit for a batch: each goes by itself.
+	}
+	var wg sync.WaitGroup
+	for _, c := range hold {
+		wg.Go(func() { c.landed <- s.bring(c.ctx, c) })
+	}
+	wg.Wait()
+}
+
+func (s *ship) what() string { return "publish to stream " + string(s.name) }
+
+// bring publishes what one caller has, in order.
+func (s *ship) bring(ctx context.Context, c *cargo) error {
+	left := distinctIDs(c.messages)
+	for batches := 0; len(left) > 0; {
+		n := s.fit(left)
+		// A batch that was refused has messages that the stream has already: a
+		// publisher that tries again. They go one by one until one is new, and
+		// the rest is tried again as a batch; not for ever.
+		if n > 0 && batches < 3 {
+			err := s.l.keep(ctx, s.what(), func(ctx context.Context) error { return s.batch(ctx, left[:n]) })
+			if err == nil {
+				left = left[n:]
+				continue
+			}
+			if !refused(err) {
+				return err
+			}
+			batches++
+		}
+		for known := true; known && len(left) > 0; left = left[1:] {
+			err := s.l.keep(ctx, s.what(), func(ctx context.Context) (err error) {
+				known, err = s.single(ctx, left[0])
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fit is how many of these are the next batch, 0 for none.
+func (s *ship) fit(list []*nats.Msg) (n int) {
+	for size := 0; n < len(list) && n < maxBatch; n++ {
+		if size += list[n].Size(); size > maxBatchBytes {
+			break
+		}
+	}
+	if s.least == 0 || n < s.least {
+		return 0
+	}
+	return n
+}
+
+// distinctIDs leaves out what has the ID of an earlier one.
+func distinctIDs(list []*nats.Msg) (kept []*nats.Msg) {
+	seen := map[string]bool{}
+	for _, m := range list {
+		if id := m.Header[headerID]; len(id) > 0 {
+			if seen[id[0]] {
+				continue
+			}
+			seen[id[0]] = true
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
+
+// stored is the server's answer.
+type stored struct {
+	Error     *jetstream.APIError `json:"error"`
+	Stream    string              `json:"stream"`
+	Seq       uint64              `json:"seq"`
+	Duplicate bool                `json:"duplicate"`
+	Count     int                 `json:"count"`
+}
+
+func (s *ship) answer(m *nats.Msg) (stored, error) {
+	var a stored
+	switch err := json.Unmarshal(m.Data, &a); {
+	case err != nil:
+		return a, errors.New("the answer was not of a stream")
+	case a.Error != nil:
+		return a, a.Error
+	case a.Stream != string(s.name) || a.Seq == 0:
+		// Somebody else takes the subject too.
+		return a, domain.Invalidf("%s: stream %q answers for its subjects", s.what(), domain.PlainText(a.Stream, 64))
+	}
+	return a, nil
+}
+
+// single publishes one message, and says whether the stream had it already.
+func (s *ship) single(ctx context.Context, m *nats.Msg) (known bool, err error) {
+	for _, name := range []string{headerBatch, headerPosition, headerCommit} {
+		delete(m.Header, name) // of a batch that was refused
+	}
+	a, err := s.ask(ctx, m)
+	return a.Duplicate, err
+}
+
+// ask publishes a message and waits for the answer of the stream.
+func (s *ship) ask(ctx context.Context, m *nats.Msg) (stored, error) {
+	answer, err := s.l.wire.Request(ctx, m)
+	if errors.Is(err, nats.ErrDisconnected) {
+		return stored{}, errAway // it may be stored: only who published it may try again
+	}
+	if err != nil {
+		return stored{}, err
+	}
+	return s.answer(answer)
+}
+
+// batch publishes messages of which all are stored or none.
+//
+// Source: NATS ADR-50.
+func (s *ship) batch(ctx context.Context, list []*nats.Msg) error {
+	id := []string{rand.Text()}
+	for i, m := range list {
+		m.Header[headerBatch] = id
+		m.Header[headerPosition] = []string{strconv.Itoa(i + 1)}
+		delete(m.Header, headerCommit)
+	}
+	last := list[len(list)-1]
+	last.Header[headerCommit] = []string{"1"}
+	for _, m := range list[:len(list)-1] {
+		if err := s.l.wire.Conn.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	a, err := s.ask(ctx, last)
+	switch apiCode(err) {
+	case codeBatchDisabled, codeBatchHeader, codeBatchTooLarge, codeBatchDuplicate, codeDuplicateUnsure:
+		return &refusedError{err}
+	}
+	if err == nil && a.Count != len(list) {
+		return errors.New("the answer was not of this batch")
+	}
+	return err
+}
+
+// refused says whether a batch was not stored for being a batch.
+func refused(err error) bool {
+	var r *refusedError
+	return errors.As(err, &r)
+}
+
+// refusedError is what a server says of a batch that it did not store, where
+// its messages may do better alone.
+type refusedError struct{ err error }
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }

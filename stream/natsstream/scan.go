@@ -1,0 +1,188 @@
+package natsstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// scanIdle is after what time the server forgets the consumer of a scan whose
+// process has ended.
+const scanIdle = 30 * time.Second
+
+// Scan returns messages from a sequence on. It reads with a consumer of its own
+// that lives as long as the call.
+func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
+	if err := stream.ValidateStream(name); err != nil {
+		return nil, err
+	}
+	if err := stream.ValidateFilters(subjects); err != nil {
+		return nil, err
+	}
+	if err := stream.ValidateMost(limit); err != nil {
+		return nil, err
+	}
+	what := "scan stream " + string(name)
+	err = l.keep(ctx, what, func(ctx context.Context) (err error) {
+		if list, err = l.scan(ctx, name, subjects, max(from, 1), limit); err != nil || len(list) == limit {
+			return err
+		}
+		if len(list) > 0 {
+			from = list[len(list)-1].Seq + 1
+		}
+		return l.behind(ctx, name, subjects, max(from, 1))
+	})
+	return list, err
+}
+
+// behind asks the leader of a stream with replicas whether a scan, which any of
+// them may have served, has missed something.
+func (l *Log) behind(ctx context.Context, name stream.Name, subjects []string, from uint64) error {
+	if !l.replicated {
+		return nil
+	}
+	if len(subjects) == 0 {
+		subjects = []string{">"}
+	}
+	for _, filter := range subjects {
+		ask, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": filter})
+		if err != nil {
+			return err
+		}
+		answer, err := l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(name), Data: ask})
+		if err != nil {
+			return err
+		}
+		var a struct {
+			Error *jetstream.APIError `json:"error"`
+		}
+		switch err := json.Unmarshal(answer.Data, &a); {
+		case err != nil:
+			return err
+		case a.Error == nil:
+			return errBehind
+		case a.Error.ErrorCode != codeNoMessage:
+			return a.Error
+		}
+	}
+	return nil
+}
+
+func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
+	c, err := l.js.CreateConsumer(ctx, string(name), jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       from,
+		FilterSubjects:    distinct(subjects),
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: scanIdle,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	durable := c.CachedInfo().Name
+	defer func() { _ = l.js.DeleteConsumer(ctx, string(name), durable) }()
+	p, err := l.newPull(name, durable, "")
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	// What is there now is all that is wanted.
+	for want := min(uint64(limit), c.CachedInfo().NumPending); uint64(len(list)) < want; {
+		if err := p.ask(int(want)-len(list), true); err != nil {
+			return nil, err
+		}
+		if err := p.await(ctx, l.gone); err != nil {
+			return nil, err
+		}
+		for m := p.look(); m != nil; m = p.look() {
+			switch w, _ := p.read(m); w {
+			case wordMoved, wordLost:
+				return nil, domain.Unavailablef("scan stream %s: the server has ended it", name)
+			case wordMessage:
+				meta, err := m.Metadata()
+				if err != nil || meta.Sequence.Stream < from {
+					continue
+				}
+				list = append(list, incoming(name, m.Subject, m.Header, m.Data, meta.Sequence.Stream, meta.Timestamp))
+			}
+		}
+	}
+	return list, nil
+}
+
+// Stats says what a stream holds.
+func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err error) {
+	if err := stream.ValidateStream(name); err != nil {
+		return st, err
+	}
+	err = l.keep(ctx, "stats of stream "+string(name), func(ctx context.Context) error {
+		s, err := l.js.Stream(ctx, string(name))
+		if err != nil {
+			return err
+		}
+		info := s.CachedInfo()
+		st = stream.Stats{
+			First: info.State.FirstSeq, Last: info.State.LastSeq, Messages: info.State.Msgs, Bytes: info.State.Bytes,
+			Replicas: info.Config.Replicas, Subjects: info.Config.Subjects,
+		}
+		if st.Messages == 0 {
+			st.First = st.Last + 1
+		}
+		return nil
+	})
+	return st, err
+}
+
+// Drop forgets a durable consumer.
+func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error {
+	if err := stream.ValidateStream(name); err != nil {
+		return err
+	}
+	if err := stream.ValidateDurable(durable); err != nil {
+		return err
+	}
+	return l.keep(ctx, "drop consumer "+durable+" of "+string(name), func(ctx context.Context) error {
+		err := l.js.DeleteConsumer(ctx, string(name), durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// Trim deletes messages up to a sequence.
+func (l *Log) Trim(ctx context.Context, name stream.Name, subject string, seq uint64) error {
+	if err := stream.ValidateStream(name); err != nil {
+		return err
+	}
+	if subject != "" {
+		if err := stream.ValidateFilters([]string{subject}); err != nil {
+			return err
+		}
+	}
+	return l.keep(ctx, "trim stream "+string(name), func(ctx context.Context) error {
+		s, err := l.js.Stream(ctx, string(name))
+		if err != nil {
+			return err
+		}
+		// Beyond the end, the server would leave a gap for what is to come.
+		upTo := min(seq, s.CachedInfo().State.LastSeq)
+		if upTo == 0 {
+			return nil
+		}
+		opts := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSequence(upTo + 1)}
+		if subject != "" {
+			opts = append(opts, jetstream.WithPurgeSubject(subject))
+		}
+		return s.Purge(ctx, opts...)
+	})
+}

@@ -1,0 +1,96 @@
+package streamtest
+
+import (
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/stream"
+)
+
+var shelfTests = []test{
+	{"a scan goes through what matches", testScan},
+	{"stats say what a stream holds", testStats},
+	{"trim deletes up to a sequence", testTrim},
+	{"what was trimmed away comes to no worker", testTrimQueue},
+}
+
+func testScan(r *rig) {
+	l := r.log()
+	if got := r.all(l, stream.AggregateEvents); len(got) > 0 {
+		r.Errorf("got %d messages of an empty stream", len(got))
+	}
+	r.publish(l, events(1, 250)...)
+	r.same(r.all(l, stream.AggregateEvents), events(1, 250))
+	var odd []stream.Message
+	for n := 1; n < 250; n += 2 {
+		odd = append(odd, event(n))
+	}
+	r.same(r.all(l, stream.AggregateEvents, "tenant.*.aggregate.odd.>"), odd)
+	few, err := l.Scan(r.ctx, stream.AggregateEvents, []string{"*.*.*.*.7", "tenant.acme.aggregate.even.8", "tenant.acme.aggregate.even.>"}, 5, 3)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.same(few, events(6, 8))
+	none, err := l.Scan(r.ctx, stream.AggregateEvents, []string{"aggregate.a.b"}, 0, 10)
+	if err != nil || len(none) > 0 {
+		r.Errorf("got %d messages and %v of what is not there, want none", len(none), err)
+	}
+	rest, err := l.Scan(r.ctx, stream.AggregateEvents, nil, 251, 10)
+	if err != nil || len(rest) > 0 {
+		r.Errorf("got %d messages and %v behind the end, want none", len(rest), err)
+	}
+}
+
+// holds compares what stats say.
+func (r *rig) holds(l stream.Log, first, last, n uint64) {
+	r.Helper()
+	var got stream.Stats
+	r.until("stats", func() (err error) {
+		got, err = l.Stats(r.ctx, stream.AggregateEvents)
+		return err
+	})
+	if diff := cmp.Diff([]uint64{first, last, n}, []uint64{got.First, got.Last, got.Messages}); diff != "" {
+		r.Errorf("first, last and number of messages (-want +got):\n%s", diff)
+	}
+	if (got.Bytes == 0) != (n == 0) || got.Replicas < 1 || len(got.Subjects) < 2 {
+		r.Errorf("got stats %+v", got)
+	}
+}
+
+func testStats(r *rig) {
+	l := r.log()
+	r.holds(l, 1, 0, 0)
+	r.publish(l, events(1, 5)...)
+	r.holds(l, 1, 5, 5)
+}
+
+func testTrim(r *rig) {
+	l := r.log()
+	trim := func(subject string, seq uint64) {
+		r.Helper()
+		r.until("trim", func() error { return l.Trim(r.ctx, stream.AggregateEvents, subject, seq) })
+	}
+	r.publish(l, events(1, 10)...)
+	trim("", 0)
+	r.holds(l, 1, 10, 10)
+	trim("", 3)
+	r.holds(l, 4, 10, 7)
+	trim("tenant.acme.aggregate.odd.*", 7)
+	r.same(r.all(l, stream.AggregateEvents), []stream.Message{event(4), event(6), event(8), event(9), event(10)})
+	trim("tenant.other.>", 10)
+	r.holds(l, 4, 10, 5)
+	trim("", 100)
+	r.holds(l, 11, 10, 0)
+	r.publish(l, event(11))
+	r.holds(l, 11, 11, 1)
+}
+
+func testTrimQueue(r *rig) {
+	l := r.log()
+	c := shared("q")
+	c.AckWait = shortly
+	queue := r.queue(l, c)
+	r.publish(l, events(1, 4)...)
+	r.take(queue, 1)
+	r.until("trim", func() error { return l.Trim(r.ctx, stream.AggregateEvents, "", 3) })
+	r.same(messages(r.take(queue, 1)), events(4, 4))
+}

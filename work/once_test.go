@@ -1,0 +1,115 @@
+package work_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+func TestAJobIsSubmittedOnceForATicket(t *testing.T) {
+	b := memboard.Open()
+	defer b.Close()
+	e := work.New(b, work.Config{})
+	asked := func(script string) *domain.Job {
+		return &domain.Job{CallerID: 1, Script: script, ScriptType: "shell"}
+	}
+	first, existing, err := e.SubmitOnce(t.Context(), tenant, "pay/1", time.Hour, asked("x"))
+	if err != nil || existing || first.ID == 0 {
+		t.Fatalf("got %s, %v, %v", first, existing, err)
+	}
+	for name, c := range map[string]struct {
+		ticket, script string
+		same           bool
+	}{
+		"the same again":             {"pay/1", "x", true},
+		"another job with it":        {"pay/1", "y", true},
+		"the same job without it":    {"pay/2", "x", false},
+		"a ticket that begins so":    {"pay/11", "x", false},
+		"a job that is not taken":    {"pay/1", "", true}, // it was taken then
+		"a ticket as long as it can": {strings.Repeat("t", layout.MaxTicket), "x", false},
+	} {
+		got, existing, err := e.SubmitOnce(t.Context(), tenant, c.ticket, time.Hour, asked(c.script))
+		if err != nil || existing != c.same || (got == first) != c.same {
+			t.Errorf("%s: got %s, %v, %v", name, got, existing, err)
+		}
+	}
+	if j, err := e.Show(t.Context(), tenant, first); err != nil || j.Script != "x" {
+		t.Errorf("got %+v, %v", j, err)
+	}
+	for _, bad := range []string{"", strings.Repeat("t", layout.MaxTicket+1)} {
+		if _, _, err := e.SubmitOnce(t.Context(), tenant, bad, time.Hour, asked("x")); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("ticket of %d bytes: got %v", len(bad), err)
+		}
+	}
+	// Who is refused leaves no ticket behind.
+	if _, _, err := e.SubmitOnce(t.Context(), tenant, "pay/3", time.Hour, asked("")); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	if _, existing, err := e.SubmitOnce(t.Context(), tenant, "pay/3", time.Hour, asked("x")); existing || err != nil {
+		t.Errorf("got %v, %v", existing, err)
+	}
+}
+
+func TestATicketIsForgottenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{})
+		once := func() bool {
+			_, existing, err := e.SubmitOnce(t.Context(), tenant, "a", time.Hour, &domain.Job{CallerID: 1, Script: "x", ScriptType: "shell"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return existing
+		}
+		once()
+		time.Sleep(time.Hour - time.Second)
+		if !once() {
+			t.Error("it was forgotten too early")
+		}
+		time.Sleep(2 * time.Second)
+		if once() {
+			t.Error("it is remembered still")
+		}
+	})
+}
+
+func TestManyUseOneTicket(t *testing.T) {
+	b := memboard.Open()
+	defer b.Close()
+	e := work.New(b, work.Config{})
+	// Ids that were chosen by hand are passed.
+	for id := range domain.JobID(5) {
+		if _, err := e.Submit(t.Context(), tenant, []*domain.Job{{ID: id + 1, CallerID: 1, Script: "hand", ScriptType: "shell"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := make([]domain.JobKey, 16)
+	var wg sync.WaitGroup
+	for i := range keys {
+		wg.Go(func() {
+			var err error
+			if keys[i], _, err = e.SubmitOnce(t.Context(), tenant, "a", time.Hour, &domain.Job{CallerID: 1, Script: "x", ScriptType: "shell"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, k := range keys {
+		if k != keys[0] || k.ID <= 5 {
+			t.Fatalf("got %v, want one job", keys)
+		}
+	}
+	jobs, _, err := e.List(t.Context(), tenant, work.Filter{}, "")
+	if err != nil || len(jobs) != 6 {
+		t.Errorf("got %d jobs, %v, want those of the hand and one", len(jobs), err)
+	}
+}
