@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -126,11 +127,21 @@ func (c Caller) ShowDeadLetter(ctx context.Context, p DeadLetterParams) (*domain
 	if _, err := c.may(ctx, identity.Read, p.Context, letterObject(p.Kind, p.ID)); err != nil {
 		return nil, err
 	}
+	if err := checkKind(p.Kind); err != nil {
+		return nil, err
+	}
 	engine, err := c.sagas()
 	if err != nil {
 		return nil, err
 	}
 	return engine.DeadLetter(ctx, p.Context, p.Kind, p.ID)
+}
+
+func checkKind(kind domain.DeadKind) error {
+	if !slices.Contains(domain.DeadKinds, kind) {
+		return domain.Invalidf("kind %q of a dead letter: want event, saga, work or effect", domain.PlainText(string(kind), 64))
+	}
+	return nil
 }
 
 // letterObject is what the audit log calls a dead letter.
@@ -158,8 +169,8 @@ func (p *ChooseLettersParams) check() error {
 		return domain.Invalidf("which dead letters? want kind and id of one, or all: true with a filter")
 	case p.ID != "" && (p.All || filters || p.Cursor != ""):
 		return domain.Invalidf("id names one dead letter; a filter and all are for many")
-	case p.ID != "" && p.Kind == "":
-		return domain.Invalidf("kind is empty: want that of the dead letter %q, event, saga, work or effect", domain.PlainText(p.ID, domain.MaxEventID))
+	case p.ID != "":
+		return checkKind(p.Kind)
 	}
 	return nil
 }

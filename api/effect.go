@@ -52,24 +52,38 @@ func (c Caller) mayEffect(ctx context.Context, verb identity.Verb, tenant domain
 }
 
 // effectsOf are the effects that a context may use, as it may see them.
-func (c Caller) effectsOf(ctx context.Context, engine Effects, tenant domain.TenantID) []effect.Status {
+func (c Caller) effectsOf(ctx context.Context, engine Effects, tenant domain.TenantID) ([]effect.Status, error) {
+	bans, err := c.bans(ctx, func(b domain.Ban) bool { return b.Kind == domain.BanEffect && (b.Context == 0 || b.Context == tenant) })
+	if err != nil {
+		return nil, err
+	}
 	list := slices.DeleteFunc(engine.List(ctx), func(s effect.Status) bool {
 		return len(s.Contexts) > 0 && !slices.Contains(s.Contexts, tenant)
 	})
 	for i := range list {
-		if s := &list[i]; c.actor != domain.Operator {
-			if len(s.Contexts) != 1 {
-				s.Error, s.ErrorMs = "", 0 // it may tell of another context
+		s := &list[i]
+		for _, b := range bans.Bans {
+			if s.Paused == "" && (b.Name == s.Name || b.Name == s.Target) {
+				s.Paused = b.Reason
 			}
-			s.Contexts = nil
 		}
+		if c.actor == domain.Operator {
+			continue
+		}
+		if len(s.Contexts) != 1 {
+			s.Error, s.ErrorMs = "", 0 // it may tell of another context
+		}
+		s.Contexts = nil
 	}
-	return list
+	return list, nil
 }
 
 // oneEffect is an effect that a context may use.
 func (c Caller) oneEffect(ctx context.Context, engine Effects, tenant domain.TenantID, name string) (effect.Status, error) {
-	list := c.effectsOf(ctx, engine, tenant)
+	list, err := c.effectsOf(ctx, engine, tenant)
+	if err != nil {
+		return effect.Status{}, err
+	}
 	names := make([]string, len(list))
 	for i := range list {
 		if names[i] = list[i].Name; names[i] == name {
@@ -94,7 +108,8 @@ func (c Caller) ListEffects(ctx context.Context, p ListEffectsParams) (EffectLis
 	if err != nil {
 		return EffectList{}, err
 	}
-	return EffectList{c.effectsOf(ctx, engine, p.Context)}, nil
+	list, err := c.effectsOf(ctx, engine, p.Context)
+	return EffectList{list}, err
 }
 
 // EffectParams name an effect.
@@ -183,10 +198,9 @@ func (c Caller) mayPauseEffect(ctx context.Context, verb identity.Verb, p Effect
 	if err != nil {
 		return err
 	}
-	for _, s := range c.effectsOf(ctx, engine, p.Context) {
-		if s.Target == p.Name {
-			return nil
-		}
+	list, err := c.effectsOf(ctx, engine, p.Context)
+	if err != nil || slices.ContainsFunc(list, func(s effect.Status) bool { return s.Target == p.Name }) {
+		return err
 	}
 	_, err = c.oneEffect(ctx, engine, p.Context, p.Name)
 	return err

@@ -73,6 +73,9 @@ func TestAnEffectIsPausedByItsNameOrItsTarget(t *testing.T) {
 		if err != nil || len(bans.Bans) != 1 || bans.Bans[0].Name != name {
 			t.Errorf("%s: got %+v, %v", name, bans, err)
 		}
+		if e, err := r.api.As(reader).ShowEffect(t.Context(), api.EffectParams{Context: house, Name: "go"}); err != nil || e.Paused != "the effect is paused" {
+			t.Errorf("%s: got %+v, %v", name, e, err)
+		}
 		if got, err := r.api.As(admin).ResumeEffect(t.Context(), p); err != nil || !got.Done {
 			t.Errorf("resume %s: got %+v, %v", name, got, err)
 		}

@@ -166,6 +166,9 @@ func (c Caller) maySaga(ctx context.Context, verb identity.Verb, tenant domain.T
 	if _, err := c.may(ctx, verb, tenant, "saga:"+name); err != nil {
 		return nil, err
 	}
+	if err := domain.ValidateName("saga", name); err != nil {
+		return nil, err
+	}
 	return c.sagas()
 }
 

@@ -72,9 +72,6 @@ func (c Caller) ListInstances(ctx context.Context, p ListInstancesParams) (Insta
 	if p.Limit < 0 || p.Limit > mostInstances {
 		return InstanceList{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostInstances, listInstances)
 	}
-	if err := domain.ValidateName("saga", p.Name); err != nil {
-		return InstanceList{}, err
-	}
 	list, next, err := engine.Query(ctx, p.Context, saga.Query{Saga: p.Name, Where: p.Where, Limit: cmp.Or(p.Limit, listInstances), Cursor: p.Cursor})
 	if err != nil {
 		return InstanceList{}, err
@@ -103,6 +100,9 @@ func (p InstanceParams) object() string { return "saga:" + p.Name + ":" + p.Corr
 
 func (c Caller) mayInstance(ctx context.Context, p InstanceParams) (Sagas, error) {
 	if _, err := c.may(ctx, identity.Read, p.Context, p.object()); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(domain.ValidateName("saga", p.Name), domain.ValidateCorrelation(p.Correlation)); err != nil {
 		return nil, err
 	}
 	return c.sagas()

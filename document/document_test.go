@@ -57,17 +57,17 @@ func TestDataStaysWhatItIs(t *testing.T) {
 
 func TestWhatIsWrongHasItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"things: {a: {size: 10.5}}":          "1:20: things.a.size: got the number 10.5, want a whole number from 0 to 9",
-		"things: [{nam: x}]":                 `1:11: things[0].nam: unknown field "nam"; known are size, text, any`,
-		"things: {a: [1]}":                   "1:13: things.a: got a list, want a text, or fields such as `size:`",
-		"things: 5":                          "1:9: things: got the number 5, want names, of which each has fields such as `size:`",
-		"things: {a: , b: , c: , d: }":       "1:9: things: 4 things, the limit is 3",
-		"steps: {x: {}}":                     `1:9: steps.x: got the text "x", want a whole number`,
-		"modes: {a: slwo}":                   `1:12: modes.a: got the text "slwo", want slow or fast; did you mean "slow"?`,
-		"modes: {a: }":                       "1:12: modes.a: it has no value; write \"\" for an empty one",
-		"modes: [slow]":                      "1:8: modes: got a list, want names, and slow or fast for each",
+		"things: {a: {size: 10.5}}":      "1:20: things.a.size: got the number 10.5, want a whole number from 0 to 9",
+		"things: [{nam: x}]":             `1:11: things[0].nam: unknown field "nam"; known are size, text, any`,
+		"things: {a: [1]}":               "1:13: things.a: got a list, want a text, or fields such as `size:`",
+		"things: 5":                      "1:9: things: got the number 5, want names, of which each has fields such as `size:`",
+		"things: {a: , b: , c: , d: }":   "1:9: things: 4 things, the limit is 3",
+		"steps: {x: {}}":                 `1:9: steps.x: got the text "x", want a whole number`,
+		"modes: {a: slwo}":               `1:12: modes.a: got the text "slwo", want slow or fast; did you mean "slow"?`,
+		"modes: {a: }":                   "1:12: modes.a: it has no value; write \"\" for an empty one",
+		"modes: [slow]":                  "1:8: modes: got a list, want names, and slow or fast for each",
 		"data: {a: 9999999999999999999}": "1:11: data.a: got the number 9999999999999999999, want a value that JSON can hold",
-		"data: {? [a] : 1}":                  "1:10: data: want a name here, got a list",
+		"data: {? [a] : 1}":              "1:10: data: want a name here, got a list",
 	} {
 		r, _ := read(text)
 		if len(r.Faults()) != 1 || r.Faults()[0].String() != want {

@@ -13,8 +13,9 @@ import (
 
 // This file finds where in the text the things stand that a fault is about.
 
-// place gives a fault its line and column.
-func (r *Reader) place(f domain.Fault) domain.Fault {
+// Find gives a fault its line and column in the text; those that it has are
+// within an expression.
+func (r *Reader) Find(f domain.Fault) domain.Fault {
 	if r.root == nil {
 		return f
 	}

@@ -73,10 +73,10 @@ func (r *Reader) owner(path string) string {
 
 // Add adds a fault that was found in what was read; its line and column are
 // those within an expression, 0 where it is about none.
-func (r *Reader) Add(f domain.Fault) { r.faults = append(r.faults, r.place(f)) }
+func (r *Reader) Add(f domain.Fault) { r.faults = append(r.faults, r.Find(f)) }
 
 // Line is where in the text the thing stands that a path leads to.
-func (r *Reader) Line(path string) int { return r.place(domain.Fault{Path: path}).Line }
+func (r *Reader) Line(path string) int { return r.Find(domain.Fault{Path: path}).Line }
 
 // Place is where a mapping stands.
 type Place struct {

@@ -216,7 +216,8 @@ type SagaInstance struct {
 	// Steps are the effects that it asked for under a name, in the order in
 	// which they were asked for.
 	Steps []SagaStep `json:"steps,omitzero"`
-	// Timers are those that are set.
+	// Timers are those that are set: until their events are handled, not only
+	// until they come.
 	Timers []SagaTimer `json:"timers,omitzero"`
 	// Deferred are events that wait, in order: for another state, or because
 	// the instance is held or paused.

@@ -36,7 +36,7 @@ const (
 
 // Limits of a [Definition].
 const (
-	MaxTimeout  = 24 * time.Hour // for jobs and flows
+	MaxTimeout  = 24 * time.Hour // of an attempt; see maxOwnTimeout
 	MaxAttempts = 1_000
 	maxInFlight = 10_000
 	maxTarget   = domain.MaxBanName // a target can be banned

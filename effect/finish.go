@@ -187,7 +187,7 @@ func (f *finisher) done(ctx context.Context, group []*ending) (done []*ending) {
 			e := open[i]
 			switch {
 			case err == nil:
-				f.tellOf(e)
+				f.w.cfg.Observer.EffectEnded(e.t.lane.e.Name, e.mark.end(), e.mark.Attempts, time.Since(e.t.m.Time))
 				done = append(done, e)
 			case errors.Is(err, domain.ErrConflict): // another worker has marked it
 				done = append(done, e)
@@ -198,11 +198,4 @@ func (f *finisher) done(ctx context.Context, group []*ending) (done []*ending) {
 		return rest, last
 	})
 	return done
-}
-
-// tellOf tells the observer of an end.
-func (f *finisher) tellOf(e *ending) {
-	if r, ok := e.mark.Outcome(); ok {
-		f.w.cfg.Observer.EffectEnded(e.t.lane.e.Name, r.ResultType, r.Attempts, time.Since(e.t.m.Time))
-	}
 }

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// mostHand bounds the commands of one effect that a node has in its hands,
-	// mostShared those that all nodes have.
+	// mostHand bounds the commands of one effect that a node has in its hands
+	// (but for more calls at once), mostShared those that all nodes have, and
+	// those that wait for another attempt or for a ban to end: others wait behind.
 	mostHand   = 1_000
-	mostShared = 10_000
+	mostShared = 100_000
 	// mostDeliveries is more than what pauses and outages bring about: who must
 	// not be tried for ever is counted by its mark.
 	mostDeliveries = 100_000
@@ -22,8 +23,10 @@ const (
 	ahead = 100 * time.Millisecond
 	// brokerPause is the pause after the broker could not be asked.
 	brokerPause = time.Second
-	// banPause is after what time a command comes again that a ban holds up.
-	banPause = 10 * time.Second
+	// banPause is after what time a command comes again that a ban on its context
+	// holds up; longer each time up to mostBanPause, since there may be many.
+	banPause     = 5 * time.Second
+	mostBanPause = 30 * time.Second
 )
 
 // Durable is the consumer that all nodes share which have an effect.
@@ -43,7 +46,8 @@ type lane struct {
 	mu       sync.Mutex
 	queue    stream.Queue // nil: not open
 	hand     int          // tasks in our hands
-	ended    int          // since the last look
+	ending   int          // those of them whose end is known
+	ended    int          // whose end became known since the last look
 	looked   time.Time
 	prefetch int
 	lastErr  string
@@ -81,16 +85,17 @@ func (l *lane) serve(ctx, calls context.Context) error {
 		_ = q.Close()
 	}()
 	for ctx.Err() == nil {
-		if why, changed, again := l.held(); why != "" {
+		why, changed, again := l.held()
+		if why != "" {
 			waitFor(ctx, again, changed...)
 			continue
 		}
 		room := l.room()
 		if room == 0 {
-			waitFor(ctx, ahead, l.freed)
+			waitFor(ctx, 0, l.freed)
 			continue
 		}
-		list, err := l.next(ctx, q, room)
+		list, err := l.next(ctx, q, room, changed)
 		if err != nil {
 			return err
 		}
@@ -123,9 +128,9 @@ func (l *lane) held() (why string, changed []<-chan struct{}, again time.Duratio
 	return "", changed, 0
 }
 
-// next waits for commands, as long as they may be taken.
-func (l *lane) next(ctx context.Context, q stream.Queue, room int) ([]stream.Delivery, error) {
-	_, changed, _ := l.held()
+// next waits for commands, until one of changed says that they may not be taken
+// any more.
+func (l *lane) next(ctx context.Context, q stream.Queue, room int, changed []<-chan struct{}) ([]stream.Delivery, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // until next returns
@@ -147,26 +152,43 @@ func (l *lane) room() int {
 		l.prefetch = min(int(int64(l.ended)*int64(ahead)/int64(since)), mostHand-1)
 		l.ended, l.looked = 0, time.Now()
 	}
-	limit := min(l.target.most+l.prefetch, mostHand)
-	room := max(limit-l.hand, 0)
+	most := max(mostHand, l.target.most)
+	room := min(l.target.most+l.prefetch-(l.hand-l.ending), most-l.hand, stream.MaxFetch)
 	if room < l.prefetch/4 {
 		return 0 // a few more, then many at once
 	}
-	return room
+	return max(room, 0)
 }
 
-// came and gone count what is in our hands.
+// came counts tasks that are in our hands, and gone one that is no more.
 func (l *lane) came(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hand += n
 }
 
-func (l *lane) gone() {
+func (l *lane) gone(t *task) {
 	l.mu.Lock()
 	l.hand--
-	l.ended++
+	if t.known {
+		l.ending--
+	}
 	l.mu.Unlock()
+	l.free()
+}
+
+// knows counts a task whose end is known: it needs no call any more.
+func (l *lane) knows(t *task) {
+	l.mu.Lock()
+	l.ending++
+	l.ended++
+	t.known = true
+	l.mu.Unlock()
+	l.free()
+}
+
+// free tells that there may be room.
+func (l *lane) free() {
 	select {
 	case l.freed <- struct{}{}:
 	default:
@@ -196,21 +218,25 @@ func (l *lane) take(ctx, calls context.Context, list []stream.Delivery) {
 }
 
 // read finds out what each command is, and what the board knows of it. Those
-// that come to nothing are not returned.
+// that come to nothing are not returned: the broker is told of them meanwhile.
 func (l *lane) read(ctx context.Context, list []*task) []*task {
-	good := make([]*task, 0, len(list))
 	bySpace := map[board.Space][]*task{}
 	for _, t := range list {
-		if err := t.parse(ctx); err != nil {
-			t.turnDown(ctx, err)
-			continue
+		err := t.parse(ctx)
+		b, banned := l.w.cfg.Bans.Effect(t.tenant, l.e.Name, l.e.Target)
+		switch {
+		case err != nil:
+			l.tasks.Go(func() { t.turnDown(ctx, err) })
+		case banned:
+			l.w.text.Debug("command is held up by a ban", "effect", l.e.Name, "command", t.command.CommandID, "ban", b.String())
+			l.tasks.Go(func() { t.again(jitter(min(banPause*time.Duration(t.d.Deliveries()), mostBanPause))) })
+		case !l.w.hands.claim(t): // our silence was too long, or it was published twice
+			l.tasks.Go(func() { t.again(jitter(l.w.cfg.AckWait / 2)) })
+		default:
+			bySpace[t.space] = append(bySpace[t.space], t)
 		}
-		if !l.w.hands.claim(t) { // our silence was too long, or it was published twice
-			t.again(jitter(l.w.cfg.AckWait / 2))
-			continue
-		}
-		bySpace[t.space] = append(bySpace[t.space], t)
 	}
+	good := make([]*task, 0, len(list))
 	for space, some := range bySpace {
 		keys := make([]string, len(some))
 		for i, t := range some {
@@ -219,7 +245,7 @@ func (l *lane) read(ctx context.Context, list []*task) []*task {
 		recs, err := l.w.board.Get(ctx, space, keys...)
 		for i, t := range some {
 			if err != nil {
-				t.turnDown(ctx, err)
+				l.tasks.Go(func() { t.turnDown(ctx, err) })
 				continue
 			}
 			t.mark = decodeMark(recs[i])

@@ -30,6 +30,8 @@ type Mark struct {
 	// NextMs when the next attempt is due: Unix milliseconds.
 	Error           string
 	BeganMs, NextMs int64
+
+	ends domain.ResultType // as Result has it; "": look there
 }
 
 // MarkStatus is how far a command is.
@@ -112,6 +114,15 @@ func CommandMark(ctx context.Context, b board.Board, id domain.TenantID, tenant,
 		return Mark{}, domain.NotFoundf("command %q: no attempt of it has ended yet, or it was long ago", domain.PlainText(command, 100))
 	}
 	return decodeMark(recs[0]), nil
+}
+
+// end is how it ended.
+func (m Mark) end() domain.ResultType {
+	if m.ends == "" {
+		r, _ := m.Outcome()
+		m.ends = r.ResultType
+	}
+	return m.ends
 }
 
 // Outcome is the result, once it is decided.

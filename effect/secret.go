@@ -33,7 +33,7 @@ const (
 	leastHidden = 4
 	// mostHidden bounds how many values are looked for in what goes out; those
 	// read last are kept.
-	mostHidden = 1_000
+	mostHidden = 200
 )
 
 // SecretSource says where a secret comes from: one of the three.
@@ -82,7 +82,7 @@ type Secrets struct {
 	sources map[string]SecretSource
 	read    map[string]*readSecret
 	// hidden are values in the order in which they were read, and hide takes
-	// them out of a text; nil: there are none.
+	// them out of a text; nil: it is to be made.
 	hidden []string
 	hide   atomic.Pointer[strings.Replacer]
 }
@@ -270,6 +270,16 @@ func (s *Secrets) Hide(value string) {
 	if over := len(s.hidden) - mostHidden; over > 0 {
 		s.hidden = slices.Delete(s.hidden, 0, over)
 	}
+	s.hide.Store(nil)
+}
+
+// replacer takes the values out of a text, in each of their forms.
+func (s *Secrets) replacer() *strings.Replacer {
+	if r := s.hide.Load(); r != nil {
+		return r
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	// Longer ones first: a secret may begin with another.
 	longest := slices.Clone(s.hidden)
 	slices.SortStableFunc(longest, func(a, b string) int { return len(b) - len(a) })
@@ -279,7 +289,9 @@ func (s *Secrets) Hide(value string) {
 			pairs = append(pairs, form, "(hidden)")
 		}
 	}
-	s.hide.Store(strings.NewReplacer(pairs...))
+	r := strings.NewReplacer(pairs...)
+	s.hide.Store(r)
+	return r
 }
 
 // forms are how a value looks in the texts in which it may come back.
@@ -304,8 +316,5 @@ func (s *Secrets) Redact(text string) string {
 	if s == nil {
 		return text
 	}
-	if r := s.hide.Load(); r != nil {
-		return r.Replace(text)
-	}
-	return text
+	return s.replacer().Replace(text)
 }

@@ -31,6 +31,7 @@ type task struct {
 	space   board.Space
 	key     string // of its mark
 	mark    Mark   // as the board has it, but for a first attempt
+	known   bool   // its end is; the lane's lock guards it
 
 	// telling has an entry while the broker is told something, which may take
 	// long. It guards what follows.
@@ -43,17 +44,11 @@ type task struct {
 // publishes, or back to the stream. ctx ends when nothing new is begun, calls
 // ends what was begun.
 func (t *task) run(ctx, calls context.Context) {
-	w, e := t.lane.w, t.lane.e
-	if t.mark.ended() {
+	e := t.lane.e
+	switch {
+	case t.mark.ended():
 		t.finish(t.mark)
 		return
-	}
-	if b, yes := w.cfg.Bans.Effect(t.tenant, e.Name, e.Target); yes {
-		w.text.Debug("command is held up by a ban", "effect", e.Name, "command", t.command.CommandID, "ban", b.String())
-		t.again(jitter(banPause))
-		return
-	}
-	switch {
 	case !e.Allows(t.tenant):
 		t.decide(domain.ResultFailed, attempt{err: "effect " + e.Name + " is not for this context"})
 		return
@@ -215,11 +210,15 @@ func (t *task) decide(typ domain.ResultType, a attempt) {
 	m := t.mark
 	m.Status = MarkDecided
 	m.Result = encodeResult(result(t.command, typ, m.Attempts, a.answer, a.err, time.Now()))
+	m.ends = typ
 	t.finish(m)
 }
 
 // finish hands a command over whose end is known.
-func (t *task) finish(m Mark) { t.lane.w.finisher.ended <- &ending{t, m} }
+func (t *task) finish(m Mark) {
+	t.lane.knows(t)
+	t.lane.w.finisher.ended <- &ending{t, m}
+}
 
 // turnDown deals with a command that cannot be begun.
 func (t *task) turnDown(ctx context.Context, cause error) {
@@ -275,7 +274,7 @@ func (t *task) tell(say func(context.Context) error) {
 		t.lane.w.text.Debug("broker was not told of a command", "effect", t.lane.e.Name, "command", t.command.CommandID, "err", err)
 	}
 	t.lane.w.hands.remove(t)
-	t.lane.gone()
+	t.lane.gone(t)
 }
 
 // out says whether it is out of our hands.

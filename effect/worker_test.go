@@ -1,6 +1,7 @@
 package effect_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 func TestACommandIsDoneAndItsResultTold(t *testing.T) {
 	bubble(t, func(r *rig) {
+		r.cfg.Keep = time.Hour
 		r.start(r.set())
 		r.ask("c1")
 		after(time.Second)
@@ -39,7 +41,7 @@ func TestACommandIsDoneAndItsResultTold(t *testing.T) {
 			t.Errorf("got the mark %+v", m)
 		}
 		r.drained()
-		after(8 * 24 * time.Hour)
+		after(2 * time.Hour)
 		if _, err := effect.CommandMark(r.Context(), r.board, 7, "7", "c1"); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("got %v of a mark after its time", err)
 		}
@@ -271,5 +273,52 @@ func TestTenantsThatCannotBeLookedUpWait(t *testing.T) {
 		if got := r.one(); got.ResultType != domain.ResultSucceeded || len(r.dead(7, "7")) != 0 {
 			t.Errorf("got %+v", got)
 		}
+	})
+}
+
+// hugeLog is the log of a broker that takes messages of 10 MB.
+type hugeLog struct{ stream.Log }
+
+func (l hugeLog) Work(ctx context.Context, c stream.Shared) (stream.Queue, error) {
+	q, err := l.Log.Work(ctx, c)
+	return hugeQueue{q}, err
+}
+
+type hugeQueue struct{ stream.Queue }
+
+func (q hugeQueue) Next(ctx context.Context, most int) ([]stream.Delivery, error) {
+	list, err := q.Queue.Next(ctx, most)
+	for i := range list {
+		list[i] = hugeDelivery{list[i]}
+	}
+	return list, err
+}
+
+type hugeDelivery struct{ stream.Delivery }
+
+func (d hugeDelivery) Message() stream.Message {
+	m := d.Delivery.Message()
+	if strings.HasSuffix(m.Subject, ".huge") {
+		m.Data = bytes.Repeat([]byte("<"), 10<<20)
+	}
+	return m
+}
+
+func TestACommandOfTenMegabytes(t *testing.T) {
+	bubble(t, func(r *rig) {
+		w := effect.NewWorker(hugeLog{r.log}, r.board, r.set(), r.cfg)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		r.wg.Go(func() { _ = w.Run(ctx) })
+		r.ask("huge", "good")
+		after(time.Minute)
+		letters := r.dead(7, "7")
+		if len(letters) != 1 || letters[0].ID != "huge" || !strings.Contains(letters[0].Cause, "10485760 bytes") || len(letters[0].Data) > domain.MaxEventBytes {
+			t.Errorf("got %d letters: %.300v", len(letters), letters)
+		}
+		if got := r.one(); got.CommandID != "good" {
+			t.Errorf("got the result of %s", got.CommandID)
+		}
+		cancel()
 	})
 }

@@ -50,7 +50,8 @@ type Config struct {
 	Slots map[domain.ScriptType]int
 	// Limits bound every script. Default: the runtimes'.
 	Limits script.Limits
-	// Lease is the length of a job's lease. Default: 30s.
+	// Lease is the length of a job's lease, and after what silence the commands
+	// of effects that the node has in hand go to others. Default: 30s.
 	Lease time.Duration
 	// Grace is how long running jobs may go on at the end. Default: 30s.
 	Grace time.Duration

@@ -52,7 +52,7 @@ func (n *Node) openSagas() error {
 	}
 	set, err := c.Effects(n)
 	if err == nil {
-		n.Effects = effect.NewWorker(c.Log, n.board, set, effect.Config{Tenant: c.Names.TenantByName, Bans: n.Bans, Grace: n.cfg.Grace,
+		n.Effects = effect.NewWorker(c.Log, n.board, set, effect.Config{Tenant: c.Names.TenantByName, Bans: n.Bans, Grace: n.cfg.Grace, AckWait: n.cfg.Lease,
 			Logger: n.cfg.Logger, Observer: n.Metrics,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleEffect) }})
 	}

@@ -117,14 +117,16 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 		return 0, err
 	}
 	d.e.refresh(d.tenant, d.saga)
-	if err := d.occupy(ctx); err != nil {
-		return 0, err
+	err = d.occupy(ctx)
+	if err == nil && !force {
+		err = d.checkEnded(ctx) // again, now that nobody moves them
 	}
-	if !force {
-		// Again, now that nobody moves them. One that began meanwhile goes on.
-		if err := d.checkEnded(ctx); err != nil {
-			return 0, errors.Join(err, d.e.settle(context.WithoutCancel(ctx), d.tenant, d.name, d.saga, FromNow))
-		}
+	if err != nil && d.stored {
+		// Nothing is deleted yet: it goes on.
+		return 0, errors.Join(err, d.e.settle(context.WithoutCancel(ctx), d.tenant, d.name, d.saga, FromNow))
+	}
+	if err != nil {
+		return 0, err
 	}
 	if d.stored {
 		if versions, err = d.e.store.Delete(ctx, d.tenant, d.saga); err != nil {

@@ -27,9 +27,10 @@
 //
 // # Goroutines
 //
-// Worker.Run starts one goroutine a shard that it holds, with one for each
-// stream that is read, one for the relay and one that renews the lease. All
-// have ended when it returns.
+// Worker.Run starts one goroutine that renews leases, and for each shard that
+// it holds one that works, one for each stream that is read, one that waits for
+// the end, and the relay with one for each request to the gateway. All have
+// ended when it returns.
 //
 // Source: seed 003, parts 1 to 9.
 package saga

@@ -65,7 +65,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 		x.Standing, x.Text = StandingEnded, "it has ended: "+string(in.Outcome)
 		return x, nil
 	}
-	def, err := e.defs.get(ctx, tenant, saga, in.Definition)
+	def, err := e.store.Get(ctx, tenant, saga, in.Definition) // it need not compile any more
 	if err != nil {
 		return x, err
 	}
@@ -79,11 +79,15 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 			x.NextMs = t.DueMs
 		}
 	}
-	x.Events = handled(def.def, in.State)
-	if x.Holder, err = e.holder(ctx, tenant, keys, def.def, saga, correlation); err != nil {
+	x.Events = handled(def.Definition, in.State)
+	at, err := e.positions(ctx, tenant, in.Tenant, saga)
+	if err != nil {
 		return x, err
 	}
-	waits, err := e.unsent(ctx, tenant, keys, saga, correlation, def.def)
+	if x.Holder, err = e.holder(ctx, tenant, keys, at, saga, correlation); err != nil {
+		return x, err
+	}
+	waits, err := e.unsent(ctx, tenant, at.indexes(keys, saga), correlation)
 	if err != nil {
 		return x, err
 	}
@@ -144,21 +148,13 @@ func handled(def *domain.SagaDefinition, state string) []string {
 	return list
 }
 
-// partition is that of an instance.
-func partition(def *domain.SagaDefinition, correlation string) (p, of int) {
-	of = max(def.Partitions, 1)
-	for p = range of {
-		if (shardOf{partition: p, of: of}).has(correlation) {
-			return p, of
-		}
-	}
-	return 0, of
-}
-
 // holder is the worker that has the partition of an instance; "": none.
-func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, def *domain.SagaDefinition, saga, correlation string) (string, error) {
-	p, of := partition(def, correlation)
-	lease, held, err := e.board.LeaseOf(ctx, layout.SpaceOf(tenant), shardKey(keys, saga, p, of))
+func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, p *positions, saga, correlation string) (string, error) {
+	if len(p.list) == 0 {
+		return "", nil
+	}
+	of := p.now().Of
+	lease, held, err := e.board.LeaseOf(ctx, layout.SpaceOf(tenant), shardKey(keys, saga, partitionOf(correlation, of), of))
 	if err != nil || !held || !lease.Until.After(time.Now()) {
 		return "", err
 	}
@@ -166,24 +162,29 @@ func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout
 }
 
 // unsent counts the work items of an instance that wait in the outbox.
-func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, saga, correlation string, def *domain.SagaDefinition) (n int, err error) {
-	p, _ := partition(def, correlation)
-	for after := ""; ; {
-		page, err := e.board.Members(ctx, layout.SpaceOf(tenant), keys.OutboxIndex(saga, p), after, 500)
-		if err != nil || len(page) == 0 {
-			return n, err
-		}
-		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
-		if err != nil {
-			return n, err
-		}
-		for _, rec := range recs {
-			if w, ok := decodeWork(rec); ok && w.Correlation == correlation {
-				n++
+func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, indexes []string, correlation string) (n int, err error) {
+	for _, index := range indexes {
+		for after := ""; ; {
+			page, err := e.board.Members(ctx, layout.SpaceOf(tenant), index, after, 500)
+			if err != nil {
+				return n, err
 			}
+			if len(page) == 0 {
+				break
+			}
+			recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
+			if err != nil {
+				return n, err
+			}
+			for _, rec := range recs {
+				if w, ok := decodeWork(rec); ok && w.Correlation == correlation {
+					n++
+				}
+			}
+			after = page[len(page)-1]
 		}
-		after = page[len(page)-1]
 	}
+	return n, nil
 }
 
 // decodeWork reads a record of an outbox.

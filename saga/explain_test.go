@@ -20,10 +20,10 @@ func TestEachInstanceIsExplained(t *testing.T) {
 		r.publish(shop, placed("3", `{"order":3,"total":5}`))
 		r.publish(shop, placed("4", `{"order":4,"wait":true}`))
 		time.Sleep(time.Second)
-		r.must(r.engine.Pause(t.Context(), shop, "order", "4"))
+		r.must(r.engine.Pause(r.Context(), shop, "order", "4"))
 		time.Sleep(time.Second)
 		for id, want := range map[string]saga.Standing{"1": saga.StandingHeld, "2": saga.StandingTimer, "3": saga.StandingEnded, "4": saga.StandingPaused} {
-			x, err := r.engine.Explain(t.Context(), shop, "order", id)
+			x, err := r.engine.Explain(r.Context(), shop, "order", id)
 			if err != nil || x.Standing != want {
 				t.Errorf("%s: %+v, %v, want %s", id, x, err, want)
 			}
@@ -44,12 +44,12 @@ func TestALostTimerIsSetAgain(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		key := layout.SagaKeys{Tenant: "acme"}.Timer("order", "2", r.instance(shop, "order", "2").Timers[0].DueMs)
 		b := board.Batch{Space: board.Space(shop)}
-		r.must(r.board.Commit(t.Context(), *b.Delete(key).ClearAlarm(layout.TimerAlarm(key))))
-		found, err := r.engine.Audit(t.Context(), shop, 0)
+		r.must(r.board.Commit(r.Context(), *b.Delete(key).ClearAlarm(layout.TimerAlarm(key))))
+		found, err := r.engine.Audit(r.Context(), shop, 0)
 		if err != nil || len(found.Repaired) != 1 || len(found.Stuck) != 0 {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		if found, err = r.engine.Audit(t.Context(), shop, 0); err != nil || len(found.Repaired) != 0 {
+		if found, err = r.engine.Audit(r.Context(), shop, 0); err != nil || len(found.Repaired) != 0 {
 			t.Fatalf("again: %+v, %v", found, err)
 		}
 		time.Sleep(time.Hour)
@@ -67,12 +67,12 @@ func TestAnInstanceWhoseLetterIsGoneIsStuck(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		held := saga.HeldBy(r.instance(shop, "order", "1"))
 		b := board.Batch{Space: board.Space(shop)}
-		r.must(r.board.Commit(t.Context(), *b.Delete(layout.SagaKeys{Tenant: "acme"}.Dead(domain.DeadSaga, held))))
-		found, err := r.engine.Audit(t.Context(), shop, 0)
+		r.must(r.board.Commit(r.Context(), *b.Delete(layout.SagaKeys{Tenant: "acme"}.Dead(domain.DeadSaga, held))))
+		found, err := r.engine.Audit(r.Context(), shop, 0)
 		if err != nil || len(found.Stuck) != 1 {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		x, err := r.engine.Explain(t.Context(), shop, "order", "1")
+		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
 		if err != nil || x.Standing != saga.StandingStuck {
 			t.Errorf("%+v, %v", x, err)
 		}

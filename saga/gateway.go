@@ -110,7 +110,7 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		g.text.Warn("the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
+		g.text.Log(ctx, again(pause), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
 		if err := sleep(ctx, max(pause, min(after, time.Minute))); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,10 +111,10 @@ func TestACommandWaitsForWhatWasAskedForBefore(t *testing.T) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { if event.type != "Go" { return; }
 			#{work: [#{effect: "do", payload: #{}}, #{command: #{aggregate_type: "T", aggregate_id: "1"}, payload: #{}}, #{fact: "Done", payload: #{}}]} }`))
 		var got calls
-		down := true
+		var up atomic.Bool
 		defer r.workOn(r.board, logOf{r.log, func(m stream.Message) error {
 			if parts := strings.Split(m.Subject, "."); parts[2] == "effect" || parts[2] == "workflow_event" {
-				if down {
+				if !up.Load() {
 					return domain.Unavailablef("away")
 				}
 				got.add(parts[2])
@@ -125,7 +126,7 @@ func TestACommandWaitsForWhatWasAskedForBefore(t *testing.T) {
 		if list := got.all(); len(list) != 0 {
 			t.Errorf("before the effect was asked for there came %v", list)
 		}
-		down = false
+		up.Store(true)
 		time.Sleep(time.Minute)
 		if list := strings.Join(got.all(), " "); list != "effect command workflow_event" {
 			t.Errorf("got %s", list)
@@ -194,10 +195,10 @@ func TestOutboxesOfPartitionsThatAreGoneAreSent(t *testing.T) {
 			def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}, payload: state.n}]} }`)
 			def.Partitions = 3
 			r.apply(shop, def)
-			up := false
+			var up atomic.Bool
 			var got calls
 			defer r.work(saga.WorkerConfig{Gateway: door(func(c domain.SubmitCommandRequest) int {
-				if !up {
+				if !up.Load() {
 					return 503
 				}
 				got.add(c.AggregateID + ":" + c.PayloadJSON)
@@ -213,7 +214,7 @@ func TestOutboxesOfPartitionsThatAreGoneAreSent(t *testing.T) {
 				r.publish(shop, goes(fmt.Sprint("f", i), fmt.Sprintf(`{"id":%d}`, i)))
 			}
 			time.Sleep(time.Minute)
-			up = true
+			up.Store(true)
 			time.Sleep(2 * time.Minute)
 			seen := map[string]bool{}
 			for _, c := range got.all() {
@@ -237,8 +238,13 @@ func TestOtherPartitionsDoNothingTwice(t *testing.T) {
 		def := machineOf("s", countsEvents)
 		def.Partitions, def.Dedupe = 3, 1
 		r.apply(shop, def)
-		some := []int{0, 2}
-		defer r.work(saga.WorkerConfig{Placement: func() saga.Placement { return saga.Placement{Partitions: some} }})()
+		var all atomic.Bool
+		defer r.work(saga.WorkerConfig{Placement: func() saga.Placement {
+			if all.Load() {
+				return saga.Placement{}
+			}
+			return saga.Placement{Partitions: []int{0, 2}}
+		}})()
 		time.Sleep(time.Second)
 		for i := range 60 {
 			r.publish(shop, goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d}`, i%30)))
@@ -258,7 +264,7 @@ func TestOtherPartitionsDoNothingTwice(t *testing.T) {
 		def.Correlation = `"" + event.payload.id`
 		def.Partitions = 5
 		r.apply(shop, def)
-		some = nil
+		all.Store(true)
 		time.Sleep(time.Minute)
 		for i := range 30 {
 			if got := r.data(shop, "s", fmt.Sprint(i)); got != `{"n":2}` {
@@ -268,12 +274,85 @@ func TestOtherPartitionsDoNothingTwice(t *testing.T) {
 	})
 }
 
+// lateLog is a way to streams on which nothing is read before a gate opens.
+type lateLog struct {
+	stream.Log
+	gate *gate
+}
+
+func (l lateLog) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error) {
+	r, err := l.Log.Read(ctx, c)
+	return lateReader{r, l.gate}, err
+}
+
+type lateReader struct {
+	stream.Reader
+	gate *gate
+}
+
+func (r lateReader) Next(ctx context.Context, most int) ([]stream.Message, error) {
+	list, err := r.Reader.Next(ctx, most)
+	r.gate.pass()
+	return list, err
+}
+
+// lateBoard has commits of rounds on their way until a gate opens.
+type lateBoard struct {
+	board.Board
+	wire *gate
+}
+
+func (b lateBoard) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	b.wire.pass()
+	return b.Board.CommitEach(context.WithoutCancel(ctx), batches)
+}
+
+// TestACommitOfAnEarlierGenerationIsRefused has a worker that is stopped before
+// its commit, while another one takes up the saga with other partitions.
+func TestACommitOfAnEarlierGenerationIsRefused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", countsEvents)
+		def.Partitions, def.Dedupe = 3, 1
+		r.apply(shop, def)
+		var wire, streams gate
+		stopped := lateBoard{r.board, &wire}
+		var away atomic.Bool
+		first := r.workOn(stopped, r.log, saga.WorkerConfig{Grace: time.Second, Placement: func() saga.Placement {
+			if away.Load() {
+				return saga.Placement{Sagas: []string{"none"}}
+			}
+			return saga.Placement{}
+		}})
+		time.Sleep(5 * time.Second)
+		wire.close()
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(time.Second)
+		away.Store(true)
+		streams.close()
+		def.Partitions = 1
+		r.apply(shop, def)
+		second := r.workOn(r.board, lateLog{r.log, &streams}, saga.WorkerConfig{Grace: time.Second})
+		time.Sleep(10 * time.Second)
+		wire.open()
+		time.Sleep(10 * time.Second)
+		streams.open()
+		time.Sleep(10 * time.Second)
+		if got := r.data(shop, "s", "1"); got != `{"n":1}` {
+			t.Errorf("got %s", got)
+		}
+		first()
+		second()
+	})
+}
+
 func TestAnEventAfterANewVersionIsHandledByIt(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := machineOf("s", countsEvents)
 		r.apply(shop, def)
 		// Many do not know of the version at once.
-		slow := func() *faultboard.Board { return faultboard.New(r.board, faultboard.Config{Delay: 300 * time.Millisecond}) }
+		slow := func() *faultboard.Board {
+			return faultboard.New(r.board, faultboard.Config{Delay: 300 * time.Millisecond})
+		}
 		defer r.workOn(slow(), r.log, saga.WorkerConfig{})()
 		time.Sleep(10 * time.Second)
 		for i := range 20 {
@@ -429,6 +508,55 @@ func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 	})
 }
 
+// TestAnEarlierHolderTakesNothingOut has a worker that is stopped when a command
+// has arrived, and before it took that out of the outbox. Meanwhile another one
+// has it refused, and a person has it sent again.
+func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{command: #{aggregate_type: "T", aggregate_id: "1"}}]} }`))
+		var stopped gate
+		stopped.close()
+		slow := faultboard.New(r.board, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Name == "extend" || c.Batch != nil && len(c.Batch.Ops) > 0 && c.Batch.Ops[0].Kind == board.OpDelete && strings.HasPrefix(c.Batch.Ops[0].Key, "outbox:") {
+				stopped.pass()
+			}
+			return nil
+		}})
+		var away atomic.Bool
+		first := r.workOn(slow, r.log, saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int { return 200 }).config(), Placement: func() saga.Placement {
+			if away.Load() {
+				return saga.Placement{Sagas: []string{"none"}}
+			}
+			return saga.Placement{}
+		}})
+		time.Sleep(time.Second)
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(time.Second)
+		var code atomic.Int64
+		code.Store(422)
+		away.Store(true)
+		second := r.work(saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int { return int(code.Load()) }).config()})
+		time.Sleep(time.Minute)
+		list := r.letters(shop)
+		if len(list) != 1 {
+			t.Fatalf("letters %+v", list)
+		}
+		code.Store(503)
+		r.must(r.engine.Replay(r.Context(), shop, list[0].Kind, list[0].ID))
+		time.Sleep(time.Second)
+		stopped.open()
+		time.Sleep(time.Second)
+		second()
+		first()
+		var got calls
+		defer r.work(saga.WorkerConfig{Gateway: door(func(c domain.SubmitCommandRequest) int { got.add(c.CommandID); return 200 }).config()})()
+		time.Sleep(time.Minute)
+		if len(got.all()) != 1 {
+			t.Errorf("got %v, want the command", got.all())
+		}
+	})
+}
+
 func TestAPayloadIsNotMadeLongerOnItsWay(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := machineOf("s", `fn on_event(state, event) { if event.type == "Go" { let t = "<"; t.pad(250000, '<'); #{state: #{t: t}, work: [#{effect: "do", step: "s", payload: #{t: t}}]} } else { #{next: "closed"} } }`)
@@ -445,9 +573,9 @@ func TestAPayloadIsNotMadeLongerOnItsWay(t *testing.T) {
 func TestWorkThatAStreamRefusesIsALetter(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{fact: event.payload.fact, payload: #{}}]} }`))
-		bad := true
+		var good atomic.Bool
 		defer r.workOn(r.board, logOf{r.log, func(m stream.Message) error {
-			if bad && strings.Contains(string(m.Data), "Bad") {
+			if !good.Load() && strings.Contains(string(m.Data), "Bad") {
 				return domain.Invalidf("it is refused")
 			}
 			return nil
@@ -460,7 +588,7 @@ func TestWorkThatAStreamRefusesIsALetter(t *testing.T) {
 		if stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents); err != nil || stats.Last != 2 || len(list) != 1 || list[0].Kind != domain.DeadWork {
 			t.Fatalf("%d facts, letters %+v, %v", stats.Last, list, err)
 		}
-		bad = false
+		good.Store(true)
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadWork, list[0].ID))
 		time.Sleep(time.Second)
 		if stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents); err != nil || stats.Last != 3 || len(r.letters(shop)) != 0 {
@@ -575,6 +703,37 @@ func TestATimerThatIsSetAgainForTheSameInstantComesAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := r.data(shop, "s", "1"); got != `{"n":5}` {
 			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// TestATimerThatWasSetAnewIsAnotherOne has one that is set again for the same
+// instant, before and while its alarm is handled.
+func TestATimerThatWasSetAnewIsAnotherOne(t *testing.T) {
+	bubble(t, func(r *rig) {
+		record := layout.SagaKeys{Tenant: "acme"}.Timer("s", "1", 5)
+		set := func(by string) {
+			b := board.Batch{Space: board.Space(shop)}
+			b.Set(record, board.Field{Name: layout.TimerSaga, Value: "s"}, board.Field{Name: layout.TimerOf, Value: "1"}, board.Field{Name: "set_by", Value: by},
+				board.Field{Name: layout.TimerPayload, Value: `{"event":"Tick","due_ms":5}`})
+			r.must(r.board.Commit(r.Context(), *b.SetAlarm(layout.TimerAlarm(record), time.UnixMilli(5))))
+		}
+		ring := func(b board.Board) {
+			a := board.Alarm{Space: board.Space(shop), Name: layout.TimerAlarm(record), At: time.UnixMilli(5)}
+			if ours, err := r.newEngine(b, r.log).HandleAlarm(r.Context(), a); !ours || err != nil {
+				t.Errorf("got %v, %v", ours, err)
+			}
+		}
+		set("1")
+		ring(r.board)
+		set("2")
+		ring(faultboard.New(r.board, faultboard.Config{Before: func(context.Context, faultboard.Call) error { set("3"); return nil }}))
+		if _, there, err := r.board.AlarmOf(r.Context(), board.Space(shop), layout.TimerAlarm(record)); err != nil || !there {
+			t.Errorf("the alarm of the third is gone, %v", err)
+		}
+		ring(r.board)
+		if stats, err := r.log.Stats(r.Context(), stream.WorkflowCommands); err != nil || stats.Last != 3 {
+			t.Errorf("%d events, want 3, %v", stats.Last, err)
 		}
 	})
 }
@@ -708,10 +867,10 @@ func TestWorkGoesOnWhileTheStreamsAreAway(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}}]} }`))
 		var got calls
-		up := false
+		var up atomic.Bool
 		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int {
 			got.add("command")
-			if !up {
+			if !up.Load() {
 				return 503
 			}
 			return 200
@@ -723,7 +882,7 @@ func TestWorkGoesOnWhileTheStreamsAreAway(t *testing.T) {
 		if n := len(got.all()); n > 100 {
 			t.Errorf("the gateway was asked %d times in half an hour", n)
 		}
-		up = true
+		up.Store(true)
 		time.Sleep(30 * time.Minute)
 		if keys, _, err := r.board.Keys(r.Context(), board.Space(shop), layout.OutboxPrefix, "", 10); err != nil || len(keys) != 0 {
 			t.Errorf("the outbox has %v, %v", keys, err)

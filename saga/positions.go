@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,8 @@ type generation struct {
 	Version int    `json:"version"`
 	Route   string `json:"route"`
 	// Reads are the streams that are read, and Begin is where those begin that
-	// were not read before.
+	// were not read before, or are to be read again: what earlier generations
+	// had of them counts no more.
 	Reads []stream.Name          `json:"reads"`
 	Begin map[stream.Name]uint64 `json:"begin,omitzero"`
 }
@@ -122,6 +124,18 @@ func (p *positions) span(i int, n stream.Name) (least, most uint64) {
 	return least, most
 }
 
+// dealt is up to where any partition of the kth generation had dealt with a
+// stream, as far as that counts for the ith.
+func (p *positions) dealt(k, i int, n stream.Name) uint64 {
+	for _, g := range p.list[k+1 : i+1] {
+		if _, anew := g.Begin[n]; anew {
+			return 0
+		}
+	}
+	_, most := p.span(k, n)
+	return most
+}
+
 // needed is the first generation that still says something: all before were
 // overtaken by every partition of a later one.
 func (p *positions) needed() int {
@@ -133,8 +147,9 @@ func (p *positions) needed() int {
 			}
 			least, _ := p.span(i, n)
 			for k := range i {
-				_, most := p.span(k, n)
-				past = past && most <= least
+				if most := p.dealt(k, i, n); most > least {
+					past = false
+				}
 			}
 			for q := range p.list[i].Of {
 				// What is not written is computed from those before.
@@ -173,7 +188,8 @@ type earlier struct {
 // earlier finds out what the generations before have dealt with.
 func (s *shard) earlier(ctx context.Context) error {
 	p := s.positions
-	for i := range p.list[:len(p.list)-1] {
+	last := len(p.list) - 1
+	for i := range last {
 		m, err := s.e.defs.get(ctx, s.tenant, s.saga, p.list[i].Version)
 		if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
 			m, err = s.newest, nil
@@ -186,7 +202,7 @@ func (s *shard) earlier(ctx context.Context) error {
 			for q := range g.of {
 				g.at[n] = append(g.at[n], p.at(i, n, q))
 			}
-			_, g.most[n] = p.span(i, n)
+			g.most[n] = p.dealt(i, last, n)
 		}
 		s.before = append(s.before, g)
 	}
@@ -245,7 +261,7 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 			}
 			continue // and look again
 		}
-		if err := e.list(ctx, tenant, saga, indexed(tenant, saga, p.now().Of, newest.Version)); err != nil {
+		if err := e.list(ctx, tenant, saga, p.indexed(tenant, saga, newest.Version)); err != nil {
 			return err
 		}
 		// Somebody may have applied another one since.
@@ -256,22 +272,16 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 	return domain.Conflictf("saga %s: others apply it at the same time; try again", saga)
 }
 
-// beginGeneration begins another one, if nobody else has meanwhile.
+// beginGeneration begins one for a definition, if nobody else has meanwhile.
 func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from From) error {
-	next := generation{N: 1, Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Begin: map[stream.Name]uint64{}}
+	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Begin: map[stream.Name]uint64{}}
 	want := map[stream.Name][]string{}
 	wanted(want, def, []string{name})
 	for _, n := range read {
 		if len(want[n]) > 0 {
 			next.Reads = append(next.Reads, n)
 		}
-	}
-	key := layout.SagaKeys{Tenant: name}.Checkpoint(def.Name)
-	b := board.Batch{Space: layout.SpaceOf(tenant)}
-	b.Equal(key, generations, p.text)
-	for _, n := range read {
-		before := func(g generation) bool { return slices.Contains(g.Reads, n) }
-		if slices.ContainsFunc(p.list, before) {
+		if slices.ContainsFunc(p.list, func(g generation) bool { return slices.Contains(g.Reads, n) }) {
 			continue
 		}
 		if next.Begin[n] = 0; from == FromStart {
@@ -283,12 +293,29 @@ func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, na
 		}
 		next.Begin[n] = stats.Last
 	}
+	return e.addGeneration(ctx, tenant, name, def.Name, p, next)
+}
+
+// addGeneration puts one behind those that there are, and leaves out those that
+// are not needed any more.
+//
+// Errors: [domain.ErrConflict] where somebody else was quicker.
+func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, next generation) error {
+	key := layout.SagaKeys{Tenant: name}.Checkpoint(saga)
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	b.Equal(key, generations, p.text)
 	list := p.list
+	next.N = 1
 	if len(list) > 0 {
 		next.N = p.now().N + 1
 		first := p.needed()
 		var gone []string
 		for i := range list[:first] {
+			for _, n := range list[i].Reads { // still, by instances of older versions
+				if !slices.Contains(next.Reads, n) {
+					next.Reads = append(next.Reads, n)
+				}
+			}
 			for _, n := range read {
 				for q := range list[i].Of {
 					if f := fieldOf(&list[i], n, q); p.rec.Get(f) != "" {
@@ -300,39 +327,33 @@ func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, na
 		if len(gone) > 0 {
 			b.Unset(key, gone...)
 		}
-		for _, g := range list[:first] { // still read by instances of older versions
-			for _, n := range g.Reads {
-				if !slices.Contains(next.Reads, n) {
-					next.Reads = append(next.Reads, n)
-				}
-			}
-		}
 		list = list[first:]
 	}
 	if len(list) >= maxGenerations {
-		return domain.Exhaustedf("saga %s was changed %d times before all its partitions could follow: see that all are served", def.Name, len(list))
+		return domain.Exhaustedf("saga %s was changed %d times before all its partitions could follow: see that all are served", saga, len(list))
 	}
 	text := plainJSON(append(slices.Clone(list), next))
 	return e.board.Commit(ctx, *b.Set(key, board.Field{Name: generations, Value: text}))
 }
 
 // indexKey is the set, in space 0, of all sagas that are served:
-// "<context>:<saga>:<partitions>:<version>".
+// "<context>:<saga>:<partitions>:<version>:<generation>". Workers begin anew
+// with a saga when that becomes another.
 const indexKey = "ramet:saga:index"
 
 // indexed is a saga as member of the index.
-func indexed(tenant domain.TenantID, saga string, partitions, version int) string {
-	return indexedPrefix(tenant, saga) + strconv.Itoa(partitions) + ":" + strconv.Itoa(version)
+func (p *positions) indexed(tenant domain.TenantID, saga string, version int) string {
+	return fmt.Sprintf("%s%d:%d:%d", indexedPrefix(tenant, saga), p.now().Of, version, p.now().N)
 }
 
 func indexedPrefix(tenant domain.TenantID, saga string) string {
-	return strconv.FormatUint(uint64(tenant), 10) + ":" + saga + ":"
+	return fmt.Sprintf("%d:%s:", tenant, saga)
 }
 
 // parseIndexed reads a member of the index.
 func parseIndexed(text string) (s shardOf, ok bool) {
 	parts := strings.Split(text, ":")
-	if len(parts) != 4 {
+	if len(parts) != 5 {
 		return s, false
 	}
 	tenant, err := strconv.ParseUint(parts[0], 10, 32)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/machine"
@@ -318,8 +317,8 @@ func differences(is, out *domain.SagaInstance) domain.List[string] {
 		say("data", string(is.Data), string(out.Data))
 	}
 	say("definition", strconv.Itoa(is.Definition), strconv.Itoa(out.Definition))
-	say("steps", plainJSON(is.Steps), plainJSON(out.Steps))
-	say("timers", plainJSON(is.Timers), plainJSON(out.Timers))
+	say("steps", listText(is.Steps), listText(out.Steps))
+	say("timers", listText(is.Timers), listText(out.Timers))
 	say("deferred", strconv.Itoa(len(is.Deferred)), strconv.Itoa(len(out.Deferred)))
 	return lines
 }
@@ -388,24 +387,17 @@ func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string
 	if len(p.list) == 0 {
 		return domain.NotFoundf("saga %s has no positions yet: apply it again", saga)
 	}
-	b := board.Batch{Space: layout.SpaceOf(tenant)}
-	key := layout.SagaKeys{Tenant: name}.Checkpoint(saga)
-	b.Equal(key, generations, p.text)
-	for i := range p.list {
-		g := &p.list[i]
-		delete(g.Begin, n) // what was dealt with before counts no more
-		for q := range g.Of {
-			if f := fieldOf(g, n, q); g == p.now() {
-				b.Set(key, board.Field{Name: f, Value: sequence(after)})
-			} else if p.rec.Get(f) != "" {
-				b.Unset(key, f)
-			}
-		}
+	next := *p.now()
+	next.Begin = map[stream.Name]uint64{n: after}
+	if err := e.addGeneration(ctx, tenant, name, saga, p, next); err != nil {
+		return err
 	}
-	b.Set(key, board.Field{Name: generations, Value: plainJSON(p.list)})
-	if err := e.board.Commit(ctx, b); err != nil {
+	if err := e.settle(ctx, tenant, name, saga, FromNow); err != nil {
 		return err
 	}
 	e.refresh(tenant, saga)
 	return nil
 }
+
+// listText is a list as JSON; nothing is the same as an empty one.
+func listText[T any](list []T) string { return plainJSON(domain.List[T](list)) }

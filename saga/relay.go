@@ -3,6 +3,7 @@ package saga
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -166,12 +167,20 @@ func (r *relay) run(ctx context.Context, last <-chan struct{}) error {
 			}
 			continue
 		}
-		r.s.e.text.Warn("work waits in the outbox", "context", uint32(r.s.tenant), "saga", r.s.saga, "partition", r.s.partition, "err", err)
+		r.s.e.text.Log(ctx, again(pause), "work waits in the outbox", "context", uint32(r.s.tenant), "saga", r.s.saga, "partition", r.s.partition, "err", err)
 		if sleep(ctx, pause) != nil {
 			return nil
 		}
 		pause = min(2*pause, pauseMax)
 	}
+}
+
+// again is how loud it is told that something is tried again: once.
+func again(pause time.Duration) slog.Level {
+	if pause > pauseMin {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // sleep waits, unless ctx ends.

@@ -112,6 +112,9 @@ func (r *rig) workOn(b board.Board, l stream.Log, cfg saga.WorkerConfig) (drain 
 // effects does what is asked for: a payload {"fail": true} fails.
 func (r *rig) effects(ctx context.Context, _ *saga.Engine) {
 	q, err := r.log.Work(ctx, stream.Shared{Durable: "effects", Stream: stream.WorkflowCommands, Subjects: []string{"tenant.*.effect.*.*", "effect.*.*"}})
+	if ctx.Err() != nil {
+		return
+	}
 	r.must(err)
 	for {
 		list, err := q.Next(ctx, 100)

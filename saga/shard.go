@@ -168,7 +168,8 @@ func (s *shard) work(ctx, take context.Context) error {
 	feeds, feeding := errgroup.WithContext(take)
 	s.in = make(chan fetched)
 	for _, src := range s.sources {
-		feeds.Go(func() error { return s.feed(feeding, src) })
+		at := src.saved
+		feeds.Go(func() error { return s.feed(feeding, src, at) })
 	}
 	sending, endRelay := context.WithCancel(ctx)
 	defer endRelay()
@@ -199,7 +200,10 @@ func (s *shard) open(ctx context.Context) (err error) {
 		return err
 	}
 	p := s.positions
-	if len(p.list) == 0 || p.now().Route != routeOf(s.newest.def) || p.now().Of != s.of {
+	if len(p.list) == 0 {
+		return domain.NotFoundf("saga %s has no positions: it is being deleted, or applied", s.saga)
+	}
+	if p.now().Route != routeOf(s.newest.def) || p.now().Of != s.of {
 		return s.newer(ctx)
 	}
 	if err := s.openCare(ctx); err != nil {
@@ -238,10 +242,9 @@ func consumerName(s shardOf, n stream.Name) string {
 
 var shortNames = map[stream.Name]string{stream.AggregateEvents: "events", stream.WorkflowCommands: "commands", stream.WorkflowEvents: "results"}
 
-// feed hands over what a stream has. While that cannot be reached it tries
-// again: work that is in the outbox may go elsewhere.
-func (s *shard) feed(ctx context.Context, src *source) error {
-	at := src.saved
+// feed hands over what a stream has behind a position. While that cannot be
+// reached it tries again: work that is in the outbox may go elsewhere.
+func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
 		got, err := s.feedFrom(ctx, src, &at)
 		switch {
@@ -254,7 +257,7 @@ func (s *shard) feed(ctx context.Context, src *source) error {
 		case got:
 			pause = pauseMin
 		}
-		s.e.text.Warn("a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "stream", src.name, "err", err)
+		s.e.text.Log(ctx, again(pause), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "stream", src.name, "err", err)
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}

@@ -227,9 +227,9 @@ func (s *sim) left() (left []string) {
 func (s *sim) quiet() {
 	var left []string
 	for range 500 {
-		time.Sleep(30 * time.Second)
+		time.Sleep(10 * time.Second)
 		if left = s.left(); len(left) == 0 {
-			time.Sleep(5 * time.Minute) // doubled messages, late ends of pauses
+			time.Sleep(time.Minute) // doubled messages, late ends of pauses
 			if left = s.left(); len(left) == 0 {
 				return
 			}

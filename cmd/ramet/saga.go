@@ -91,9 +91,7 @@ func (c *gatewayConfig) header(secrets *effect.Secrets) func(ctx context.Context
 type sagas struct {
 	file      string
 	placement atomic.Pointer[saga.Placement]
-	secrets   *effect.Secrets
-	dialer    *effect.Dialer
-	folders   []string
+	secrets   *effect.Secrets // of the gateway
 	kinds     map[effect.Kind]effect.Open
 	log       *slog.Logger
 }
@@ -128,11 +126,6 @@ func (s *sagas) open(cfg config) (err error) {
 	if s.secrets, err = effect.NewSecrets(cfg.Secrets, s.log); err != nil {
 		return err
 	}
-	rules, err := effect.ParseEgress(cfg.Egress)
-	if err != nil {
-		return err
-	}
-	s.dialer, s.folders = effect.NewDialer(rules), cfg.EffectFolders
 	placement := cfg.Sagas.placement()
 	s.placement.Store(&placement)
 	return nil
@@ -156,8 +149,17 @@ func (p *parts) sagasConfig(c config) node.SagasConfig {
 	}
 }
 
-// effects opens the effects of a config.
+// effects opens the effects of a config. Each set has secrets and egress rules
+// of its own: calls in flight end with what they began with.
 func (s *sagas) effects(c config) (*effect.Set, error) {
+	secrets, err := effect.NewSecrets(c.Secrets, s.log)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := effect.ParseEgress(c.Egress)
+	if err != nil {
+		return nil, err
+	}
 	list := slices.Clone(c.Effects)
 	if c.EffectsDir != "" {
 		more, err := effect.ReadDefinitions(c.EffectsDir)
@@ -166,11 +168,12 @@ func (s *sagas) effects(c config) (*effect.Set, error) {
 		}
 		list = append(list, more...)
 	}
-	return effect.OpenSet(list, s.kinds, effect.Host{Secrets: s.secrets, Dialer: s.dialer, Folders: s.folders})
+	return effect.OpenSet(list, s.kinds, effect.Host{Secrets: secrets, Dialer: effect.NewDialer(rules), Folders: c.EffectFolders})
 }
 
 // reload reads the config file again and takes from it what can change while
-// the node runs: secrets, effects, and which sagas it serves.
+// the node runs: effects with their secrets and egress rules, and which sagas it
+// serves.
 //
 // Errors: those of loadConfig and effect.OpenSet; what was before stays then.
 func (p *parts) reload(context.Context) error {

@@ -154,6 +154,7 @@ func (p *Provider) headers(ctx context.Context, h http.Header, req *http.Request
 			return err
 		}
 		req.SetBasicAuth(p.options.Basic.User, v)
+		p.lent.Secrets.Hide(strings.TrimPrefix(req.Header.Get("Authorization"), "Basic ")) // which says it all, to targets that echo
 	}
 	return nil
 }
@@ -209,7 +210,7 @@ func (p *Provider) verdict(resp *http.Response, text []byte) (json.RawMessage, e
 	a := answer{Status: resp.StatusCode, Headers: map[string]string{}}
 	for _, name := range told {
 		if v := resp.Header.Get(name); v != "" {
-			a.Headers[strings.ToLower(name)] = domain.PlainText(v, 500)
+			a.Headers[strings.ToLower(name)] = domain.PlainText(v, 250)
 		}
 	}
 	if len(text) > 0 {
@@ -219,23 +220,26 @@ func (p *Provider) verdict(resp *http.Response, text []byte) (json.RawMessage, e
 		}
 		a.Body = effect.Body(text, whole)
 	}
-	out, err := json.Marshal(a)
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // it would make a body six times as long
+	if err := enc.Encode(a); err != nil {
 		return nil, fmt.Errorf("http: the answer cannot be kept: %w", err)
 	}
+	full := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	code := resp.StatusCode
 	cause := fmt.Sprintf("http: %s answers %s", p.url.origin, strings.TrimSpace(strconv.Itoa(code)+" "+http.StatusText(code)))
 	switch {
 	case (code/100 == 2 || slices.Contains(p.options.Success, code)) && p.options.Answer == answerBody:
 		return a.Body, nil
 	case code/100 == 2 || slices.Contains(p.options.Success, code):
-		return out, nil
+		return full, nil
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code/100 == 5 && code != http.StatusNotImplemented:
 		return nil, &effect.RetryAfter{Err: errors.New(cause), After: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	case code/100 == 3:
 		cause += ": redirects are not followed, set the address that is right"
 	}
-	return nil, &effect.Refused{Cause: cause, Answer: out}
+	return nil, &effect.Refused{Cause: cause, Answer: full}
 }
 
 // retryAfter reads the header: seconds, or a date.

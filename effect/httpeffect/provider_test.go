@@ -198,6 +198,11 @@ func TestRequests(t *testing.T) {
 		"places are filled in": {options: map[string]any{"url": "/orders/{payload.order.id}/pay?by={payload.by}&id={command_id}&at={tenant}", "method": "put"},
 			payload: `{"order":{"id":"a/b c"},"by":"x&y=z"}`, uri: "PUT /orders/a%2Fb%20c/pay?by=x%26y%3Dz&id=c-1&at=acme", body: `{"order":{"id":"a/b c"},"by":"x&y=z"}`},
 		"a path does not go up":      {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":".."}`, refused: "part of a path"},
+		"nor by two places":          {options: map[string]any{"url": "/orders/{payload.id}{payload.id}/x"}, payload: `{"id":"."}`, refused: "part of a path"},
+		"nor by one and a dot":       {options: map[string]any{"url": "/orders/.{payload.id}?a=b"}, payload: `{"id":"."}`, refused: "part of a path"},
+		"nor does it have gaps":      {options: map[string]any{"url": "/orders/{payload.id}/x"}, payload: `{"id":""}`, refused: "part of a path"},
+		"dots of a query are dots":   {options: map[string]any{"url": "/o?a={payload.id}"}, payload: `{"id":"/../"}`, uri: "POST /o?a=%2F..%2F", body: `{"id":"/../"}`},
+		"what is escaped stays so":   {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"%2e%2e"}`, uri: "POST /o/%252e%252e", body: `{"id":"%2e%2e"}`},
 		"a place wants a value":      {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{}`, refused: "has no id"},
 		"a place wants one value":    {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":[1]}`, refused: "want a text"},
 		"line breaks are escaped":    {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"a\r\nX: y"}`, uri: "POST /o/a%0D%0AX:%20y", body: `{"id":"a\r\nX: y"}`},
@@ -393,5 +398,34 @@ func TestTheAnswer(t *testing.T) {
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("%q: %s", answer, diff)
 		}
+	}
+}
+
+// TestAnAnswerIsAsLongAsItsBody is about bodies full of what HTML escapes.
+func TestAnAnswerIsAsLongAsItsBody(t *testing.T) {
+	x := newTarget(t)
+	body := `"` + strings.Repeat("<", 200<<10) + `"`
+	x.set(func() { x.answer = func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) } })
+	got, err := open(t, map[string]any{"url": x.srv.URL, "answer": "full"}).Do(t.Context(), call(`{}`))
+	if err != nil || len(got) > effect.MaxAnswer || !strings.Contains(string(got), body) {
+		t.Errorf("got %d bytes, %.100s, %v", len(got), got, err)
+	}
+}
+
+func TestAnEchoedLogInIsHidden(t *testing.T) {
+	host := effecttest.Host(t)
+	x := newTarget(t)
+	p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": x.srv.URL,
+		"basic": map[string]any{"user": "me", "password": "${secret:SECRET}"}}), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Do(t.Context(), call(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	req, _ := x.seen()
+	if sent := req.Header.Get("Authorization"); host.Secrets.Redact(sent) != "Basic (hidden)" {
+		t.Errorf("got %q", host.Secrets.Redact(sent))
 	}
 }

@@ -81,11 +81,16 @@ func (t *template) fill(call effect.Call, payload any) (string, error) {
 			b.WriteString(url.QueryEscape(v))
 			continue
 		}
-		// As a part of a path these would go up, or vanish.
-		if v == "" || v == "." || v == ".." {
-			return "", effect.Refusedf("http: %s is %q, which cannot be a part of a path", p.place, v)
+		if v == "" {
+			return "", effect.Refusedf("http: %s is empty, which cannot be a part of a path", p.place)
 		}
 		b.WriteString(url.PathEscape(v))
+	}
+	path, _, _ := strings.Cut(b.String(), "?")
+	for segment := range strings.SplitSeq(path[len(t.origin):], "/") {
+		if segment == "." || segment == ".." { // whether of one place or of several
+			return "", effect.Refusedf("http: the payload makes %q a part of a path, which would lead elsewhere", segment)
+		}
 	}
 	return b.String(), nil
 }

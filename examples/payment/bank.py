@@ -15,9 +15,6 @@ class Bank(BaseHTTPRequestHandler):
         charges.setdefault(key, {"charge": f"c-{len(charges) + 1}", "amount": asked["amount"]})
         self.answer(200, charges[key])
 
-    def do_GET(self):
-        self.answer(200, {"charges": len(charges)})
-
     def answer(self, status, body):
         text = json.dumps(body).encode()
         self.send_response(status)

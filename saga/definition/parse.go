@@ -19,7 +19,18 @@ type Error = document.Error
 // may be "". The script must stand in the text.
 //
 // Errors: *[Error] with all that is wrong.
-func Parse(name string, text []byte) (*domain.SagaDefinition, error) { return parse(name, text, nil) }
+func Parse(name string, text []byte) (*domain.SagaDefinition, error) {
+	d, _, err := parse(name, text, nil)
+	return d, err
+}
+
+// Lint is Parse, and says also what is not wrong but cannot do anything, or may
+// fail when it comes to it.
+//
+// Errors: as Parse.
+func Lint(name string, text []byte) (*domain.SagaDefinition, []domain.Fault, error) {
+	return linted(parse(name, text, nil))
+}
 
 // ParseFile reads a definition's file. Its script_file is put into it: a path
 // relative to the definition's folder and within it, also by its links.
@@ -27,28 +38,68 @@ func Parse(name string, text []byte) (*domain.SagaDefinition, error) { return pa
 // Errors: *[Error] with all that is wrong; those of [domain.FileErrorf] for
 // the file itself.
 func ParseFile(path string) (*domain.SagaDefinition, error) {
-	f, err := document.Open(path, "saga", domain.MaxSagaBytes)
+	d, _, err := parseFile(path)
+	return d, err
+}
+
+// LintFile is to ParseFile as Lint is to Parse.
+func LintFile(path string) (*domain.SagaDefinition, []domain.Fault, error) {
+	return linted(parseFile(path))
+}
+
+func linted(d *domain.SagaDefinition, text *text, err error) (*domain.SagaDefinition, []domain.Fault, error) {
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close()
-	return parse(path, f.Text, f.Script)
+	list := machine.Warnings(d)
+	for i := range list {
+		list[i] = text.Find(text.script(list[i]))
+	}
+	return d, list, nil
 }
 
 // Schema is the JSON Schema (2020-12) of a definition's file. It cannot say all
 // that Parse refuses.
 func Schema() []byte { return aSaga.Schema() }
 
-func parse(name string, text []byte, readScript func(file string) (string, error)) (*domain.SagaDefinition, error) {
-	r, values := document.Read(text, aSaga, document.Options{
+// text is a text that was read.
+type text struct {
+	*document.Reader
+	file string // of the script, "" where that is a part of the text
+}
+
+// script says of what is wrong with a script where that is.
+func (t *text) script(f domain.Fault) domain.Fault {
+	switch {
+	case f.Path != "script" || t.file == "":
+		return f
+	case f.Line == 0:
+		return domain.Fault{Path: "script_file", Text: t.file + ": " + f.Text}
+	}
+	return domain.Fault{Path: "script_file", Text: fmt.Sprintf("%s:%d:%d: %s", t.file, f.Line, f.Column, f.Text)}
+}
+
+func parseFile(path string) (*domain.SagaDefinition, *text, error) {
+	f, err := document.Open(path, "saga", domain.MaxSagaBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	return parse(path, f.Text, f.Script)
+}
+
+func parse(name string, in []byte, readScript func(file string) (string, error)) (*domain.SagaDefinition, *text, error) {
+	r, values := document.Read(in, aSaga, document.Options{
 		What: "a saga, with `name:`, `triggers:` and `states:`", Hint: "put large data into events",
 		MaxBytes: domain.MaxSagaBytes, ReadFile: readScript, Owner: owner,
 	})
-	d := definition(r, values)
+	file, _ := values["script_file"].(string)
+	t := &text{r, file}
+	d := t.definition(values)
 	if faults := r.Faults(); len(faults) > 0 {
-		return nil, document.NewError(name, faults)
+		return nil, nil, document.NewError(name, faults)
 	}
-	return d, nil
+	return d, t, nil
 }
 
 // part is what a path begins with that is about one part of a definition.
@@ -59,7 +110,7 @@ func owner(path string) string { return part.FindString(path) }
 
 // definition makes one of what was read; the reader's faults say whether it is
 // right.
-func definition(r *document.Reader, values map[string]any) *domain.SagaDefinition {
+func (t *text) definition(values map[string]any) *domain.SagaDefinition {
 	text, err := json.Marshal(values)
 	if err != nil {
 		panic("BUG: what was read cannot be written: " + err.Error())
@@ -68,30 +119,18 @@ func definition(r *document.Reader, values map[string]any) *domain.SagaDefinitio
 	if err := json.Unmarshal(text, d); err != nil {
 		panic("BUG: what was read does not fit: " + err.Error())
 	}
-	if values == nil || !r.Whole() {
+	if values == nil || !t.Whole() {
 		return d
 	}
-	read := len(r.Faults()) == 0
-	file, _ := values["script_file"].(string)
+	read := len(t.Faults()) == 0
 	for _, f := range machine.Check(d) {
-		if f.Path == "script" && file != "" {
-			f = domain.Fault{Path: "script_file", Text: inFile(file, f)}
-		}
 		// What follows from another fault is not said.
-		follows := r.Broken(f.Path) || !read && (strings.HasPrefix(f.Text, "there is no state") || strings.HasPrefix(f.Text, "it is missing"))
+		follows := t.Broken(f.Path) || !read && (strings.HasPrefix(f.Text, "there is no state") || strings.HasPrefix(f.Text, "it is missing"))
 		if !follows {
-			r.Add(f)
+			t.Add(t.script(f))
 		}
 	}
 	return d
-}
-
-// inFile says what is wrong with a script that has a file of its own.
-func inFile(file string, f domain.Fault) string {
-	if f.Line == 0 {
-		return file + ": " + f.Text
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", file, f.Line, f.Column, f.Text)
 }
 
 // inline puts the script's file into the definition.

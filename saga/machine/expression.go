@@ -24,8 +24,9 @@ func (c *compiler) expression(path, text, name string) *expression {
 	return &expression{path, name, s}
 }
 
-func (e *expression) of(v value.Value) (value.Value, error) {
-	out, err := e.script.Run(context.Background(), rhai.NewScope().SetConst(e.name, v))
+func (e *expression) of(v value.Value) (out value.Value, err error) {
+	defer survive(&err)
+	out, err = e.script.Run(context.Background(), rhai.NewScope().SetConst(e.name, v))
 	if err != nil {
 		p := programError(err)
 		p.Path = e.path

@@ -116,14 +116,18 @@ func (o output) field(w *domain.WorkItem, path, key string, v value.Value, keys 
 
 // mayAsk checks that the definition names an effect.
 func (o output) mayAsk(path, effect string) error {
-	known, names := o.m.effects, o.m.def.Effects
-	if o.undo {
-		known, names = o.m.undo, slices.Concat(o.m.def.Compensation.Effects, names)
-	}
-	if !known[effect] {
+	if known, names := o.effects(); !known[effect] {
 		return wrong(path, "%q is none of the definition's effects%s", effect, nearest(effect, names))
 	}
 	return nil
+}
+
+// effects are those that may be asked for.
+func (o output) effects() (map[string]bool, []string) {
+	if !o.undo {
+		return o.m.effects, o.m.def.Effects
+	}
+	return o.m.undo, slices.Concat(o.m.def.Compensation.Effects, o.m.def.Effects)
 }
 
 // named says where a name is wrong.

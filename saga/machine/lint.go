@@ -112,7 +112,7 @@ func (l *linter) fields(n syntax.Node, keys []string, visit func(key string, v s
 	}
 	for i, k := range m.Keys {
 		if !slices.Contains(keys, k.Name) {
-			l.c.faults = append(l.c.faults, l.at(k.Pos, unknown("", k.Name, keys)))
+			l.c.faults = append(l.c.faults, l.at(k.Pos, failf("there is no such key as %s%s", domain.PlainText(k.Name, maxKey), nearest(k.Name, keys))))
 			continue
 		}
 		l.tails(m.Values[i], func(v syntax.Node) { visit(k.Name, v) })
@@ -174,10 +174,9 @@ func (l *linter) work(n syntax.Node) {
 }
 
 func (l *linter) effect(n syntax.Node, say func(syntax.Node, error)) {
-	if s, ok := literal(n); ok {
-		if err := l.out.mayAsk("effect", s); err != nil {
-			say(n, failf("%q is none of the definition's effects%s", s, nearest(s, l.c.m.def.Effects)))
-		}
+	known, names := l.out.effects()
+	if s, ok := literal(n); ok && !known[s] {
+		say(n, failf("%q is none of the definition's effects%s", s, nearest(s, names)))
 	}
 }
 
@@ -244,7 +243,7 @@ func (l *linter) call(n *syntax.Call) {
 	known, volatile := native(n.Name, len(n.Args))
 	switch {
 	case volatile:
-		l.fault(n, failf("%s: sagas have no clock and no chance; what they may know of those is in the event", n.Name))
+		l.fault(n, noClock(n.Name))
 	case !known && (len(l.own[n.Name]) > 0 || nativeName(n.Name)):
 		l.fault(n, failf("there is no function %s with %d parameters", n.Name, len(n.Args)))
 	case !known:
@@ -257,10 +256,18 @@ func (l *linter) method(s *syntax.Step) {
 	if !syntax.ValidFunctionName(s.Name) || slices.Contains(l.own[s.Name], len(s.Args)) || slices.Contains(l.own[s.Name], len(s.Args)+1) {
 		return
 	}
-	if known, volatile := native(s.Name, len(s.Args)+1); !known || volatile {
-		f := l.at(s.Pos, failf("there is no function %s with %d parameters", s.Name, len(s.Args)+1))
-		l.c.m.warnings = append(l.c.m.warnings, f)
+	err := error(failf("there is no function %s with %d parameters", s.Name, len(s.Args)+1))
+	switch known, volatile := native(s.Name, len(s.Args)+1); {
+	case volatile:
+		err = noClock(s.Name)
+	case known:
+		return
 	}
+	l.c.m.warnings = append(l.c.m.warnings, l.at(s.Pos, err))
+}
+
+func noClock(name string) error {
+	return failf("%s: sagas have no clock and no chance; what they may know of those is in the event", name)
 }
 
 // natives are the functions of the library by name and count of parameters,

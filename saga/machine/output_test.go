@@ -26,7 +26,8 @@ states:
   one: {on: {"*": handle}}
   end: {final: true}
 script: |
-  fn on_event(state, event) {
+  fn on_event(state, event) { answer(state, event) } // which is not looked into when it is compiled
+  fn answer(state, event) {
     `+answer+`
   }
   fn compensate(state, work) { () }
@@ -116,12 +117,11 @@ func TestWhatProgramsMayNotGive(t *testing.T) {
 		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..13 { s += s; } let p = #{event: "Tick", after: 1, payload: s}; #{timers: [p, p]}`, "timers have 262148 bytes of payload, the limit is 262144"},
 		{`#{cancel: ["Tock"]}`, `cancel[0]: "Tock" is none of the definition's timers`},
 		{`let n = 0; loop { n += 1; }`, "Too many operations"},
-		{`fn_that_is_not_there(1)`, "Function not found: fn_that_is_not_there (i64)"},
-		{`timestamp()`, "not available in deterministic mode"},
-		{`sleep(1)`, "not available in deterministic mode"},
+		{`let f = Fn("timestamp"); f.call()`, "not available in deterministic mode"},
+		{`state.nope(1)`, "Function not found: nope (map, i64)"},
 		{`let a = []; loop { a.push("0123456789abcdef"); }`, "script: line"},
 		{`let s = "x"; loop { s += s; }`, "too large"},
-		{`event.payload.x.y`, "line 2, column 17: Unknown property 'x'"},
+		{`event.payload.x.y`, "line 3, column 17: Unknown property 'x'"},
 		{`on_event(state, event)`, "Stack overflow"},
 		{`import "x" as y; 1`, "script: Too many modules imported"},
 	} {
@@ -188,6 +188,24 @@ func TestPrograms(t *testing.T) {
 		{"other parameters of migrate", "script: fn on_event(s, e) { } fn migrate(s) { s }", "script: its function migrate has other parameters: want `fn migrate(state, from)`"},
 		{"a name that is not there", "script: fn on_event(s, e) { x }", "script: Syntax error: Undefined variable: x"},
 		{"eval", `script: fn on_event(s, e) { eval("1") }`, "script: Syntax error: reserved keyword 'eval' is disabled"},
+		{"a function that is not there", "script: fn on_event(s, e) { rnad(1) }", "script: there is no function rnad"},
+		{"a function with other parameters", "script: fn on_event(s, e) { f(1) } fn f(a, b) { }", "script: there is no function f with 1 parameters"},
+		{"one of the library with others", "script: fn on_event(s, e) { abs(1, 2, 3) }", "script: there is no function abs with 3 parameters"},
+		{"a clock", "script: fn on_event(s, e) { f() } fn f() { timestamp() }", "script: timestamp: sagas have no clock and no chance"},
+		{"a pause", "nodes: {next: sleep(1)}", "nodes.next.expr: sleep: sagas have no clock and no chance"},
+		{"an answer's key", "script: 'fn on_event(s, e) { #{nxt: 1} }'", `script: there is no such key as nxt; did you mean "next"?`},
+		{"a state, by return", "script: 'fn on_event(s, e) { if s.x { return #{next: \"ned\"}; } () }'", `script: there is no state "ned"; did you mean "end"?`},
+		{"a state, by branches", "script: 'fn on_event(s, e) { switch e.type { \"a\" => #{next: if s.x { \"end\" } else { \"emd\" }}, _ => { 1; () } } }'", `script: there is no state "emd"; did you mean "end"?`},
+		{"an effect", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pya\"}]} }'\neffects: [pay]", `script: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"an item's key", "script: 'fn on_event(s, e) { #{work: [#{fact: \"F\", step: 1}]} }'", `script: there is no such key as step; there are fact, metadata, payload`},
+		{"a timer", "script: 'fn on_event(s, e) { #{timers: [#{event: \"Tikc\", after: 1}]} }'\ntimers: [Tick]", `script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
+		{"a timer that is cancelled", "script: 'fn on_event(s, e) { #{cancel: [\"Tikc\"]} }'\ntimers: [Tick]", `script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
+		{"a state of a graph", "nodes: {next: 'if state.x { \"end\" } else { \"ned\" }'}", `nodes.next.expr: there is no state "ned"; did you mean "end"?`},
+		{"an effect of a graph", "nodes: {work: '[#{effect: \"pya\"}]'}\neffects: [pay]", `nodes.work.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"an effect that undoes", "script: 'fn on_event(s, e) { } fn compensate(s, w) { #{effect: \"pya\"} }'\ncompensation: {steps: [a], effects: [pay], done: end, failed: end}", `script: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"what is only asked for to undo", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\"}]} } fn compensate(s, w) { #{effect: \"pay\"} }'\ncompensation: {steps: [a], effects: [pay], done: end, failed: end}",
+			`script: "pay" is none of the definition's effects; it has none`},
+		{"an effect that undoes, of a graph", "nodes: {next: '\"end\"'}\ncompensation: {steps: [a], done: end, failed: end, nodes: {effect: '\"pya\"'}}\neffects: [pay]", `compensation.nodes.effect.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
 		{"nodes in a circle", "nodes: {a: b, b: c + 1, c: a, next: a}", "nodes.a: nodes need each other in a circle: a -> b -> c -> a"},
 		{"a node that needs itself", "nodes: {next: next + 1}", "nodes.next: nodes need each other in a circle: next -> next"},
 		{"a circle through a condition", "nodes: {next: {expr: '1', when: x}, x: next}", "nodes.next: nodes need each other in a circle: next -> x -> next"},
@@ -219,7 +237,47 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestBothKindsOfProgramAreBounded: a node may work no more than a script.
+func TestWhatMayBeWrong(t *testing.T) {
+	_, warnings, err := definition.Lint("", []byte(`name: n
+triggers: [{of: Order, types: [Go]}]
+initial: one
+effects: [pay]
+timers: [Tick]
+states:
+  one: {on: {Gone: ignore, "*": handle}}
+compensation: {steps: [a], effects: [refund], done: one, failed: one}
+script: |
+  fn on_event(state, event) {
+    let work = [];
+    work.push(#{effect: "pya", payload: #{effect: "nothing", of: "ours"}});
+    work.push(#{effect: "refund"});
+    let t = #{event: "Tock", after: 5};
+    state.items.sortt();
+    state.items.sleep();
+    let f = #{event: "Tock", where: 5, effect: "x"};
+    #{work: work, timers: [t]}
+  }
+  fn compensate(state, work) { () }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range warnings {
+		got = append(got, f.String())
+	}
+	want := []string{
+		`7:20: states.one.on.Gone: no trigger, effect or timer brings "Gone"`,
+		`12:25: script: "pya" is none of the definition's effects; did you mean "pay"?`,
+		`14:22: script: "Tock" is none of the definition's timers; did you mean "Tick"?`,
+		"15:17: script: there is no function sortt with 1 parameters",
+		"16:17: script: sleep: sagas have no clock and no chance; what they may know of those is in the event",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestGraphsSayWhereTheyFail(t *testing.T) {
 	r := newRig(t, `
 name: n

@@ -50,14 +50,23 @@ type routine struct {
 }
 
 // call runs it. The values belong to the caller's goroutine.
-func (r *routine) call(args ...value.Value) (value.Value, error) {
-	v, err := r.script.CallFn(context.Background(), nil, r.name, rhai.CallOptions{Before: r.before}, args...)
+func (r *routine) call(args ...value.Value) (v value.Value, err error) {
+	defer survive(&err)
+	v, err = r.script.CallFn(context.Background(), nil, r.name, rhai.CallOptions{Before: r.before}, args...)
 	if err != nil {
 		e := programError(err)
 		r.place(e)
 		return value.Value{}, e
 	}
 	return v, nil
+}
+
+// survive makes an error of a panic: what one program brings to light in the
+// interpreter must not end the others.
+func survive(err *error) {
+	if p := recover(); p != nil {
+		*err = failf("BUG: the interpreter failed: %v", p)
+	}
 }
 
 // program compiles what the definition has of one.

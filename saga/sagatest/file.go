@@ -17,7 +17,8 @@ type file struct {
 	Start       domain.Instant `json:"start"`
 	Cases       []testCase     `json:"cases"`
 
-	def *domain.SagaDefinition
+	def      *domain.SagaDefinition
+	warnings []domain.Fault
 }
 
 type testCase struct {
@@ -101,7 +102,7 @@ func read(path string) (*file, error) {
 	if faults := r.Faults(); len(faults) > 0 {
 		return nil, document.NewError(path, faults)
 	}
-	f.def, err = definition.ParseFile(filepath.Join(filepath.Dir(path), f.Saga))
+	f.def, f.warnings, err = definition.LintFile(filepath.Join(filepath.Dir(path), f.Saga))
 	return f, err
 }
 

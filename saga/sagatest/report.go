@@ -10,9 +10,10 @@ import (
 
 // Report is what came of a file of tests.
 type Report struct {
-	File  string `json:"file"`
-	Saga  string `json:"saga"`
-	Cases []Case `json:"cases"`
+	File     string `json:"file"`
+	Saga     string `json:"saga"`
+	SagaFile string `json:"saga_file"`
+	Cases    []Case `json:"cases"`
 	// Warnings are what in the saga can have no effect.
 	Warnings []domain.Fault `json:"warnings,omitzero"`
 }
@@ -48,7 +49,7 @@ func (r *Report) Failed() (n int) {
 func (r *Report) Text(w io.Writer, quiet bool) error {
 	out := bufio.NewWriter(w)
 	for _, f := range r.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", f)
+		fmt.Fprintf(out, "%s:%s (warning)\n", r.SagaFile, f)
 	}
 	for i := range r.Cases {
 		c := &r.Cases[i]

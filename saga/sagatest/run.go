@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -25,7 +26,7 @@ func RunFile(path string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{File: path, Saga: f.def.Name, Warnings: f.def.Warnings()}
+	report := Report{File: path, Saga: f.def.Name, SagaFile: filepath.Join(filepath.Dir(path), f.Saga), Warnings: f.warnings}
 	hash := definition.Hash(f.def)
 	for i := range f.Cases {
 		report.Cases = append(report.Cases, run(m, hash, int64(f.Start), &f.Cases[i]))

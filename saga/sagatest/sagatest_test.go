@@ -96,8 +96,8 @@ func run(t *testing.T, cases string) string {
 }
 
 const (
-	passed  = "warning: states.two.on.Lost: no trigger, effect or timer brings \"Lost\"\nok    t.yaml: 1 case of saga small\n"
-	warning = "warning: states.two.on.Lost: no trigger, effect or timer brings \"Lost\"\n"
+	passed  = "s.yaml:17:33: states.two.on.Lost: no trigger, effect or timer brings \"Lost\" (warning)\nok    t.yaml: 1 case of saga small\n"
+	warning = "s.yaml:17:33: states.two.on.Lost: no trigger, effect or timer brings \"Lost\" (warning)\n"
 )
 
 func TestWhatIsAsExpected(t *testing.T) {
@@ -206,5 +206,34 @@ func TestFilesThatAreWrong(t *testing.T) {
 	var wrong *document.Error
 	if _, err := sagatest.RunFile(file); !errors.As(err, &wrong) || wrong.File != file {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTheDocsAreRight: the file of docs/sagas.md passes with the example.
+func TestTheDocsAreRight(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/sagas.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(docs), "```yaml\nsaga: order.yaml\n")
+	if !found {
+		t.Fatal("docs/sagas.md has no file of tests")
+	}
+	block, _, _ = strings.Cut(block, "```")
+	example, err := os.ReadFile("../../examples/order-saga/order.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{"order.yaml": string(example), "t.yaml": "saga: order.yaml\n" + block} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := sagatest.RunFile(filepath.Join(folder, "t.yaml"))
+	if err != nil || report.Failed() > 0 || len(report.Cases) != 2 {
+		var out bytes.Buffer
+		report.Text(&out, true)
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -1,9 +1,17 @@
 package natsstream_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -145,4 +153,51 @@ func TestAFolderIsOneProcesss(t *testing.T) {
 	if st, err := l.Stats(t.Context(), stream.AggregateEvents); err != nil || st.Messages != 1 {
 		t.Errorf("got %d messages and %v after a restart, want 1", st.Messages, err)
 	}
+}
+
+// TestTLS joins two logs over TLS: one has the server inside itself, the other
+// connects to it as to any.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key := certificate(t)
+	secret := file(t, token)
+	inside := open(t, natsstream.Config{DataDir: t.TempDir(), MayLose: true, Listen: "127.0.0.1:0", TokenFile: secret, TLSCert: cert, TLSKey: key})
+	cfg := natsstream.Config{URL: "tls://" + inside.Listening(), TokenFile: secret, CA: cert, Replicas: 1, MayLose: true, NoCreate: true}
+	outside := open(t, cfg)
+	publish(t, outside, event(1))
+	if got := next(t, reader(t, inside, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents}), 1); got[0].ID != "event-1" {
+		t.Errorf("got %s, want event-1", got[0].ID)
+	}
+	publish(t, inside, event(2))
+	if got := next(t, reader(t, outside, stream.Consumer{Durable: "s", Stream: stream.AggregateEvents, After: 1}), 1); got[0].ID != "event-2" {
+		t.Errorf("got %s, want event-2", got[0].ID)
+	}
+	if nc, err := nats.Connect("nats://"+inside.Listening(), nats.Token(token)); err == nil && !nc.TLSRequired() {
+		nc.Close()
+		t.Errorf("it was let in without TLS")
+	}
+}
+
+// certificate makes PEM files of a certificate for the loopback, signed by
+// itself, and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert = file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	return cert, file(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }

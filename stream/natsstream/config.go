@@ -19,7 +19,7 @@ type Config struct {
 	// Default: a server in this process.
 	URL string
 	// MayLose allows what is acknowledged to be lost in a power cut: the embedded
-	// server does not sync, and an external one need not. It is 12 times as fast
+	// server does not sync, and an external one need not. It is ten times as fast
 	// where there is one publisher.
 	MayLose bool
 	// Logger hears of lost and found connections. Default: none.

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 func hostPort(t testing.TB, addr string) (string, int) {
 	t.Helper()

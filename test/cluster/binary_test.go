@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -90,6 +93,38 @@ func (d *daemon) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 func (d *daemon) kill() {
 	d.signal(syscall.SIGKILL)
 	<-d.ended
+}
+
+// end tells a node to stop, which it does in good order.
+func (d *daemon) end() {
+	d.t.Helper()
+	d.alive()
+	d.signal(endSignal)
+	select {
+	case <-d.ended:
+	case <-time.After(patience):
+		d.t.Fatalf("%s does not end", d.name)
+	}
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+		d.t.Errorf("%s ended with %d", d.name, code)
+	}
+}
+
+// awaken waits until a node answers.
+func (d *daemon) awaken(c *client.Client) {
+	d.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second)
+		_, err := c.Info(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		d.alive()
+		if d.t.Failed() || time.Now().After(end) {
+			d.t.Fatalf("%s does not answer: %v", d.name, err)
+		}
+	}
 }
 
 // alive fails the test if it has ended by itself.

@@ -87,18 +87,7 @@ func (s *site) serve() {
 // awaken waits until the node answers.
 func (s *site) awaken() {
 	s.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
-		_, err := s.client.Info(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-		s.node.alive()
-		if s.Failed() || time.Now().After(end) {
-			s.Fatalf("%s does not answer: %v", s.name, err)
-		}
-	}
+	s.node.awaken(s.client)
 }
 
 // meet lets two sites know each other, each of which gives its second context to

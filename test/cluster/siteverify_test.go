@@ -231,16 +231,7 @@ func (s *site) inbox(in domain.TenantID) (all []*api.MessageView) {
 // what moved the messages, and that every job ended once.
 func (s *site) verifyBoard() {
 	s.Helper()
-	s.node.alive()
-	s.node.signal(endSignal)
-	select {
-	case <-s.node.ended:
-	case <-time.After(patience):
-		s.Fatalf("%s does not end", s.name)
-	}
-	if code := s.node.cmd.ProcessState.ExitCode(); code != 0 {
-		s.Errorf("%s ended with %d", s.name, code)
-	}
+	s.node.end()
 	b, err := pebbleboard.Open(filepath.Join(s.data, "board"), pebbleboard.Config{})
 	if err != nil {
 		s.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +54,17 @@ func buildAndRun(m *testing.M) (int, error) {
 func TestCommands(t *testing.T) {
 	redis := redistest.Start(t)
 	check(t, "../../README.md", t.TempDir(), redis.Addr())
+}
+
+// TestCommandsOfSagas runs the tutorial of sagas.
+func TestCommandsOfSagas(t *testing.T) {
+	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/sagas.md", dir, "")
 }
 
 func TestCommandsOfExamples(t *testing.T) {
@@ -117,7 +129,7 @@ func check(t *testing.T, page, dir, redis string) {
 const mark = "-- end of block --"
 
 func script(blocks [][]string) string {
-	script := "set -eu\n"
+	script := "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" // also where a command fails
 	for _, b := range blocks {
 		switch b[1] {
 		case "yaml":
@@ -148,8 +160,10 @@ func fileName(text string) string {
 
 var (
 	dataFlag = regexp.MustCompile(`--data (\S+)`)
-	address  = regexp.MustCompile(`\.py ([0-9.]+):(\d+)`)
+	address  = regexp.MustCompile(`\.py ([0-9.]+:\d+)`)
 	decision = regexp.MustCompile(`(?m)^ramet flow (?:approve|reject) (\S+)`)
+	payment  = regexp.MustCompile(`^ramet event publish TripPaid --aggregate Trip/(\S+)`)
+	instance = regexp.MustCompile(`^ramet saga (?:show|explain|history) (\S+) (\S+)`)
 )
 
 // command makes a line wait for what a reader would wait for.
@@ -158,12 +172,22 @@ func command(line string) string {
 	case strings.HasPrefix(line, "make "):
 		return "true"
 	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
-		at := address.FindStringSubmatch(line)
-		return line + "\nuntil (: </dev/tcp/" + at[1] + "/" + at[2] + ") 2>/dev/null; do sleep 0.05; done"
+		return line + "\nat=" + address.FindStringSubmatch(line)[1] + "; until (: </dev/tcp/${at%:*}/${at#*:}) 2>/dev/null; do sleep 0.05; done"
+	case payment.MatchString(line): // somebody pays who has been told that there is a room
+		return stands("trip "+payment.FindStringSubmatch(line)[1], "timer") + line
+	case instance.MatchString(line):
+		return stands(strings.Join(instance.FindStringSubmatch(line)[1:], " ")+" "+dataFlag.FindString(line), "timer|events|held|ended") + line
+	case line == "ramet deadletter list":
+		return "until ramet deadletter list | grep -v ^KIND >/dev/null; do sleep 0.05; done\n" + line
 	case strings.HasSuffix(line, "&"):
 		return line + "\nuntil [ -S " + dataFlag.FindStringSubmatch(line)[1] + "/ramet.sock ]; do sleep 0.05; done"
 	}
 	return line
+}
+
+// stands waits until an instance of a saga is said to stand so.
+func stands(instance, so string) string {
+	return "until ramet saga explain " + instance + " 2>&1 | grep -E '^standing +(" + so + ")' >/dev/null; do sleep 0.05; done\n"
 }
 
 // run runs a script and returns what it wrote to standard output.
@@ -171,7 +195,7 @@ func run(t *testing.T, script, dir, redis string) string {
 	if redis != "" {
 		script = strings.ReplaceAll(script, "127.0.0.1:6379", redis)
 	}
-	for _, address := range []string{"127.0.0.1:7422", "127.0.0.1:8099"} {
+	for _, address := range []string{"127.0.0.1:7422", "127.0.0.1:8099", "127.0.0.1:4222"} {
 		script = strings.ReplaceAll(script, address, freePort(t))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -182,6 +206,8 @@ func run(t *testing.T, script, dir, redis string) string {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what it started
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s\n%s\nthe script was:\n%s", err, &out, &errs, script)
 	}

@@ -17,6 +17,7 @@
 //	                           admin of context 7; $LEAF is where alpha takes links
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	halt NAME                  tells it to stop with SIGTERM; it must end with 0
+//	drained NAME               waits until it has ended, with 0: it was told otherwise
 //	log NAME                   puts what it has logged on stdout
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
 //	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches

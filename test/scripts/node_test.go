@@ -121,15 +121,26 @@ func (r *rig) crash(ts *testscript.TestScript, args []string) {
 func (r *rig) stop(ts *testscript.TestScript, args []string) {
 	n := r.take(ts, args)
 	ts.Check(n.cmd.Process.Signal(syscall.SIGTERM))
+	r.ends(ts, args[0], n)
+}
+
+// drained waits for a node that was told to end in another way.
+func (r *rig) drained(ts *testscript.TestScript, args []string) {
+	n := r.take(ts, args)
+	r.ends(ts, args[0], n)
+}
+
+// ends waits until a node has ended well.
+func (r *rig) ends(ts *testscript.TestScript, name string, n *node) {
 	select {
 	case <-n.gone:
 	case <-time.After(patience):
 		_ = n.cmd.Process.Kill()
-		ts.Fatalf("node %s did not stop within %v\n%s", args[0], patience, n.text())
+		ts.Fatalf("node %s did not stop within %v\n%s", name, patience, n.text())
 	}
 	fmt.Fprint(ts.Stdout(), n.text())
 	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
-		ts.Fatalf("node %s ended with %d, want 0\n%s", args[0], code, n.text())
+		ts.Fatalf("node %s ended with %d, want 0\n%s", name, code, n.text())
 	}
 }
 

@@ -1,0 +1,124 @@
+package saga_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/saga/definition"
+)
+
+// left are the keys of a context, without what its definitions and contexts are.
+func (r *rig) left(prefixes ...string) (keys []string) {
+	r.Helper()
+	for _, p := range prefixes {
+		page, _, err := r.board.Keys(r.Context(), layout.SpaceOf(shop), p, "", 1000)
+		r.must(err)
+		keys = append(keys, page...)
+	}
+	return keys
+}
+
+// everything is what keys of sagas begin with, but for marks, which run out.
+var everything = []string{"saga:", "checkpoint:", "outbox", "schedule:", "ramet:saga:history:", "ramet:saga:definition:", "deadletter:"}
+
+func TestNothingIsLeftOfADeletedSaga(t *testing.T) {
+	bubble(t, func(r *rig) {
+		drain := r.work(saga.WorkerConfig{})
+		defer drain()
+		r.apply(shop, order())
+		time.Sleep(5 * time.Second)
+		r.publish(shop, placed("1", `{"order":"1","total":1,"wait":true}`)) // has a timer
+		r.publish(shop, placed("2", `{"order":"2","total":-1}`))            // is held
+		time.Sleep(5 * time.Second)
+		if got := r.left("schedule:", "deadletter:"); len(got) != 2 {
+			t.Fatalf("before: got %q", got)
+		}
+		if _, err := r.engine.Delete(r.Context(), shop, "order", false); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("unforced: got %v", err)
+		}
+		got, err := r.engine.Delete(r.Context(), shop, "order", true)
+		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2}); err != nil || got != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if got := r.left(everything...); len(got) != 0 {
+			t.Errorf("left: %q", got)
+		}
+		due, err := r.board.Due(r.Context(), 10, 10*time.Minute)
+		if err != nil || len(due) != 0 {
+			t.Errorf("alarms: got %v, %v", due, err)
+		}
+		if _, err := r.engine.Delete(r.Context(), shop, "order", true); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("again: got %v", err)
+		}
+	})
+}
+
+func TestADeletionTakesASagaFromADeadWorker(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		partition := layout.SagaKeys{Tenant: "acme"}.Shard("order", 1) + "/3"
+		_, err := r.board.Occupy(r.Context(), layout.SpaceOf(shop), partition, "dead/1", 5*time.Second)
+		r.must(err)
+		began := time.Now()
+		if _, err := r.engine.Delete(r.Context(), shop, "order", false); err != nil {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("it took %v, want the lease's 5s", took)
+		}
+	})
+}
+
+// TestADeletionThatIsRefusedLeavesTheSagaServed: somebody does not let go.
+func TestADeletionThatIsRefusedLeavesTheSagaServed(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := order()
+		def.Partitions = 2
+		r.apply(shop, def)
+		partition := layout.SagaKeys{Tenant: "acme"}.Shard("order", 1) + "/2"
+		_, err := r.board.Occupy(r.Context(), layout.SpaceOf(shop), partition, "stubborn/1", time.Hour)
+		r.must(err)
+		if _, err := r.engine.Delete(r.Context(), shop, "order", true); !errors.Is(err, domain.ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		drain := r.work(saga.WorkerConfig{})
+		defer drain()
+		time.Sleep(5 * time.Second)
+		for i := range 4 { // of either partition
+			r.publish(shop, placed("x", fmt.Sprintf(`{"order":"%d","total":1}`, i)))
+		}
+		time.Sleep(10 * time.Second)
+		list, _, err := r.engine.Query(r.Context(), shop, saga.Query{Saga: "order", Limit: 10})
+		if err != nil || len(list) == 0 {
+			t.Errorf("the partition that is free is not served: got %v, %v", list, err)
+		}
+	})
+}
+
+func TestADeletionThatWasCutOffIsFinishedByAnother(t *testing.T) {
+	bubble(t, func(r *rig) {
+		drain := r.work(saga.WorkerConfig{})
+		r.apply(shop, order())
+		time.Sleep(5 * time.Second)
+		r.publish(shop, placed("1", `{"order":"1","total":1,"wait":true}`))
+		time.Sleep(5 * time.Second)
+		drain()
+		synctest.Wait()
+		if _, err := definition.NewStore(r.board).Delete(r.Context(), shop, "order"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.engine.Delete(r.Context(), shop, "order", true)
+		if want := (saga.Deleted{Saga: "order", Instances: 1}); err != nil || got != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if got := r.left(everything...); len(got) != 0 {
+			t.Errorf("left: %q", got)
+		}
+	})
+}
