@@ -15,10 +15,10 @@ import (
 
 // SagasConfig says how a node serves sagas and effects.
 type SagasConfig struct {
-	// Log has the events; none: the node has neither sagas nor effects. It
-	// stays the caller's to close.
+	// Log has the events; none: the node has no sagas, and its effects are for
+	// flows only. It stays the caller's to close.
 	Log stream.Log
-	// Names knows the contexts. Required with Log.
+	// Names knows the contexts. Required with Log or Effects.
 	Names saga.Names
 	// Serve and ServeEffects are whether this node moves sagas, and whether it
 	// does effects.
@@ -38,12 +38,11 @@ type SagasConfig struct {
 // have.
 func (n *Node) openSagas() error {
 	c := n.cfg.Sagas
-	if c.Log == nil {
-		return nil
+	if c.Log != nil {
+		n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
+			Logger: n.cfg.Logger, Observer: n.Metrics})
 	}
-	n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
-		Logger: n.cfg.Logger, Observer: n.Metrics})
-	if c.Serve {
+	if c.Log != nil && c.Serve {
 		n.sagas = saga.NewWorker(n.Sagas, saga.WorkerConfig{Owner: n.owner, Lease: c.Lease, Grace: n.cfg.Grace, Placement: c.Placement, Gateway: c.Gateway,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleSaga) }})
 	}
@@ -75,12 +74,22 @@ func (n *Node) serveSagas(ctx context.Context) error {
 	return n.sagas.Run(ctx)
 }
 
-// serveEffects is the same for effects.
+// serveEffects is the same for effects. Without streams, or without the role,
+// only the steps of flows call them.
 func (n *Node) serveEffects(ctx context.Context) error {
-	if n.Effects == nil || !n.cfg.Sagas.ServeEffects {
+	switch {
+	case n.Effects == nil:
 		return nil
+	case n.takesEffects():
+		return n.Effects.Run(ctx)
 	}
-	return n.Effects.Run(ctx)
+	<-ctx.Done()
+	return n.Effects.Close()
+}
+
+// takesEffects reports whether this node does what sagas ask for.
+func (n *Node) takesEffects() bool {
+	return n.Effects != nil && n.cfg.Sagas.Log != nil && n.cfg.Sagas.ServeEffects
 }
 
 // handleSagaAlarm handles the timers of sagas.
@@ -101,7 +110,7 @@ func (n *Node) Partitions() []string {
 
 // ServedEffects are those that this node does.
 func (n *Node) ServedEffects() []string {
-	if n.Effects == nil || !n.cfg.Sagas.ServeEffects {
+	if !n.takesEffects() {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(n.Effects.Kinds()))
@@ -123,7 +132,7 @@ func (n *Node) Consumers() []string {
 func (n *Node) Roles() []domain.Role {
 	list := []domain.Role{domain.RoleKeeper, domain.RoleClockwork, domain.RoleGateway}
 	for role, plays := range map[domain.Role]bool{domain.RoleRunner: n.runner != nil || n.worker != nil, domain.RoleSupervisor: n.Post != nil,
-		domain.RoleSaga: n.sagas != nil, domain.RoleEffect: n.Effects != nil && n.cfg.Sagas.ServeEffects} {
+		domain.RoleSaga: n.sagas != nil, domain.RoleEffect: n.takesEffects()} {
 		if plays {
 			list = append(list, role)
 		}

@@ -213,6 +213,9 @@ func (s *shard) open(ctx context.Context) (err error) {
 		return err
 	}
 	last := len(p.list) - 1
+	if last > 0 && s.partition == 0 && p.list[last-1].Of != s.of && p.field(last, stream.WorkflowCommands, 0) == "" {
+		s.dropConsumers(ctx, p.list[last-1].Of) // the first time that somebody is here
+	}
 	for _, n := range read {
 		if len(s.subjects[n]) == 0 {
 			continue
@@ -223,6 +226,16 @@ func (s *shard) open(ctx context.Context) (err error) {
 	}
 	s.relay = newRelay(s)
 	return s.relay.load(ctx, p.indexes(s.keys, s.saga))
+}
+
+// dropConsumers has the broker forget those of partitions that are gone. One
+// that stays does no harm.
+func (s *shard) dropConsumers(ctx context.Context, of int) {
+	for q := range of {
+		for _, n := range read {
+			_ = s.e.log.Drop(ctx, n, consumerName(shardOf{tenant: s.tenant, saga: s.saga, partition: q, of: of}, n))
+		}
+	}
 }
 
 // newer sees to it that everybody knows of the newest definition.

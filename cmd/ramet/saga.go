@@ -87,7 +87,8 @@ func (c *gatewayConfig) header(secrets *effect.Secrets) func(ctx context.Context
 	}
 }
 
-// sagas is what a node with streams has of its config file, as it is now.
+// sagas is what a node has of its config file about sagas and effects, as it is
+// now.
 type sagas struct {
 	file      string
 	placement atomic.Pointer[saga.Placement]
@@ -114,11 +115,8 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 		p.noStreams = "this node was started with --stream off"
 		return nil
 	}
-	if p.streams, err = openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log); err != nil {
-		return err
-	}
-	p.sagas = &sagas{file: o.configFile, log: o.log}
-	return p.sagas.open(cfg)
+	p.streams, err = openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log)
+	return err
 }
 
 // open reads what is said of sagas and effects.
@@ -133,9 +131,6 @@ func (s *sagas) open(cfg config) (err error) {
 
 // config is how the node serves sagas.
 func (p *parts) sagasConfig(c config) node.SagasConfig {
-	if p.streams == nil {
-		return node.SagasConfig{}
-	}
 	s := p.sagas
 	return node.SagasConfig{
 		Log: p.streams, Names: p.registry, Serve: !c.Sagas.Off, ServeEffects: !c.Sagas.EffectsOff, Lease: c.Sagas.Lease,
@@ -177,9 +172,6 @@ func (s *sagas) effects(c config) (*effect.Set, error) {
 //
 // Errors: those of loadConfig and effect.OpenSet; what was before stays then.
 func (p *parts) reload(context.Context) error {
-	if p.sagas == nil {
-		return domain.Unavailablef("this node has nothing to reload: %s", p.noStreams)
-	}
 	c, err := loadConfig(p.sagas.file)
 	if err != nil {
 		return err

@@ -134,7 +134,7 @@ type parts struct {
 	keys     *identity.Keyring
 	buses    []bus.Bus
 	streams  stream.Log // nil: none
-	sagas    *sagas     // nil: no streams
+	sagas    *sagas
 	// noStreams says why there are none.
 	noStreams string
 	drain     func() // ends the node; nil: it lives for one command
@@ -188,7 +188,8 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err = p.openPost(ctx, cfg, o); err != nil {
 		return nil, err
 	}
-	if err = p.openStreams(ctx, cfg, o); err != nil {
+	p.sagas = &sagas{file: o.configFile, log: o.log}
+	if err = errors.Join(p.sagas.open(cfg), p.openStreams(ctx, cfg, o)); err != nil {
 		return nil, err
 	}
 	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {

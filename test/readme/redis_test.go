@@ -27,7 +27,7 @@ var prompt = regexp.MustCompile(`^127\.0\.0\.1:6379\[\d+\](?:\(TX\))?> (.*)$`)
 type exchange struct{ command, answer string }
 
 // TestTranscripts types everything that the pages on Redis show at redis-cli
-// before the Redis door of a node, as actor 12 in context 7.
+// before the Redis door of a node, as actor 12 in context 7, where the saga parcel has had an event.
 func TestTranscripts(t *testing.T) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		t.Skip("redis-cli is not installed: apt-get install redis-tools")
@@ -108,12 +108,33 @@ func startNode(t *testing.T) string {
 	for lines.Scan() {
 		if m := where.FindStringSubmatch(lines.Text()); m != nil {
 			go io.Copy(io.Discard, log)
+			definition := filepath.Join(dir, "parcel.yaml")
+			if err := os.WriteFile(definition, []byte(parcel), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ramet("saga", "apply", definition, "--context", "7", "--key", key)
+			ramet("event", "publish", "Packed", "--aggregate", "Parcel/17", "--id", "p-1", "--payload", `{"item": "tea"}`, "--context", "7", "--key", key)
 			return "redis://12:" + ramet("token", "--key", key, "--audience", "nina") + "@" + m[1] + "/7"
 		}
 	}
 	t.Fatal("the node did not start")
 	return ""
 }
+
+// parcel is the saga of context 7.
+const parcel = `
+name: parcel
+triggers: [{of: Parcel, types: [Packed, Fetched]}]
+correlation: event.aggregate_id
+initial: new
+states:
+  new: {on: {Packed: handle, "*": ignore}}
+  waiting: {on: {Fetched: handle, "*": ignore}}
+  gone: {final: true}
+nodes:
+  state: event.payload
+  next: 'if event.type == "Packed" { "waiting" } else { "gone" }'
+`
 
 // cli is a redis-cli that is typed into.
 type cli struct {
