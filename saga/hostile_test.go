@@ -389,7 +389,7 @@ func TestAStreamThatWasNotReadBeforeBeginsNow(t *testing.T) {
 	})
 }
 
-func TestSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
+func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, name := range []string{"a", "b"} {
 			r.apply(shop, machineOf(name, `fn on_event(state, event) { throw "no" }`))

@@ -123,7 +123,7 @@ func TestConfigFilesThatCannotBeRead(t *testing.T) {
 func TestNodeConfig(t *testing.T) {
 	c := config{Lease: time.Minute, Grace: 2 * time.Minute, MaxLosses: 3, Timeout: time.Hour, LogBytes: 4, KeepFailedFiles: 5, Retention: 6,
 		Slots: map[domain.ScriptType]int{"v": 2}, Limits: limitsConfig{Files: 9}}
-	got := new(parts).nodeConfig(options{name: "n", runnerID: 7, dataDir: "/d", lease: 10 * time.Second}, c)
+	got := (&parts{sagas: new(sagas)}).nodeConfig(options{name: "n", runnerID: 7, dataDir: "/d", lease: 10 * time.Second}, c)
 	if got.Lease != 10*time.Second {
 		t.Errorf("lease: got %v, want the flag's before the file's", got.Lease)
 	}
