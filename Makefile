@@ -47,7 +47,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 10s)
 	scripts/fuzz $(or $(FUZZTIME),10s)
 
 .PHONY: kill
-kill: ## 200 rounds of kill -9 under load: embedded, Redis, and two sites over each bus; then 1,000 seeds of messages in simulation
+kill: ## 200 rounds of kill -9 under load: embedded, Redis, two sites over each bus, and sagas; then 1,000 seeds of messages in simulation
 	RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 60m -run Kill ./test/cluster
 	RAMET_SIM_SEEDS=1000 $(GOTESTSUM) --format testname -- -timeout 60m -run 'TestSimulation$$' ./post
 

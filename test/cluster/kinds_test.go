@@ -99,7 +99,9 @@ func TestOneEventIsAMailARowAndACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	node := newDaemon(t, "node", func() *exec.Cmd { return exec.Command(bin, "serve", "--data", data, "--config", config) })
+	node := newDaemon(t, "node", func() *exec.Cmd {
+		return exec.Command(bin, "serve", "--data", data, "--config", config, "--lease", siteLease.String())
+	})
 	c, err := client.New(client.Config{Socket: cli.SocketPath(data)})
 	if err != nil {
 		t.Fatal(err)
