@@ -268,11 +268,18 @@ class Parent:
     def start(self, number, body):
         count = 3 if fenced else 2
         mine, self.descriptors = self.descriptors[:count], self.descriptors[count:]
+        # The job waits until the node has been told of it: should this process be
+        # killed before, it ends without having begun, and may be given to another.
+        gate, opened = posix.pipe()
         try:
             process = fork()
         except OSError:
             process = -1
         if process == 0:
+            posix.close(opened)
+            if not posix.read(gate, 1):
+                posix._exit(255)
+            posix.close(gate)
             job(body, mine, self.highest)
         if process > 0:
             self.children[process] = number
@@ -283,7 +290,9 @@ class Parent:
                 self.watched[descriptor] = process
                 self.poll.register(descriptor, 1)  # POLLIN
         self.control.sendall(REPLY.pack(1, process, number))
-        for descriptor in mine:
+        if process > 0:
+            posix.write(opened, b"1")  # the child is there to read it, or has ended
+        for descriptor in (gate, opened, *mine):
             posix.close(descriptor)
 
     def collect(self, descriptor):
