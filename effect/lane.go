@@ -52,6 +52,7 @@ type lane struct {
 	prefetch int
 	lastErr  string
 	lastAt   time.Time
+	badSince time.Time // since when marks cannot be read or written; zero: they can
 }
 
 func newLane(w *Worker, e *opened, t *target, secrets *Secrets) *lane {
@@ -202,6 +203,24 @@ func (l *lane) failed(text string) {
 	l.lastErr, l.lastAt = text, time.Now()
 }
 
+// wrong says for how long all has gone wrong that is not the target's fault. What
+// has been away for a moment is soon back, however often a command was tried.
+func (l *lane) wrong() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.badSince.IsZero() {
+		l.badSince = time.Now()
+	}
+	return time.Since(l.badSince)
+}
+
+// well says that it does not.
+func (l *lane) well() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.badSince = time.Time{}
+}
+
 // take begins the commands that were delivered.
 func (l *lane) take(ctx, calls context.Context, list []stream.Delivery) {
 	tasks := make([]*task, 0, len(list))
@@ -243,6 +262,9 @@ func (l *lane) read(ctx context.Context, list []*task) []*task {
 			keys[i] = t.key
 		}
 		recs, err := l.w.board.Get(ctx, space, keys...)
+		if err == nil {
+			l.well()
+		}
 		for i, t := range some {
 			if err != nil {
 				l.tasks.Go(func() { t.turnDown(ctx, err) })

@@ -235,7 +235,7 @@ func (t *task) turnDown(ctx context.Context, cause error) {
 
 // soon is the pause after something went wrong that is not the target's fault.
 func (t *task) soon() time.Duration {
-	return jitter(min(time.Second<<min(t.d.Deliveries(), 10), time.Minute))
+	return jitter(min(max(t.lane.wrong(), time.Second), time.Minute))
 }
 
 // parse reads the command and finds its context.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/stream"
@@ -320,5 +321,35 @@ func TestACommandOfTenMegabytes(t *testing.T) {
 			t.Errorf("got the result of %s", got.CommandID)
 		}
 		cancel()
+	})
+}
+
+// TestABoardThatWasAwayHoldsNothingUp has the board go away for a moment, when a
+// command has been tried often: that says nothing of the board.
+func TestABoardThatWasAwayHoldsNothingUp(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := faultboard.New(r.board, faultboard.Config{})
+		r.board = b
+		var failed atomic.Int64
+		r.fake.meets(func(context.Context, effect.Call) error {
+			if failed.Add(1) <= 10 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		r.start(r.set(func(d *effect.Definition) {
+			d.Attempts, d.Backoff, d.MaxBackoff, d.Breaker = 100, 100*time.Millisecond, 100*time.Millisecond, 100
+		}))
+		r.ask("c1")
+		for failed.Load() < 10 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		b.Cut()
+		after(2 * time.Second)
+		b.Heal()
+		after(10 * time.Second)
+		if got := r.one(); got.ResultType != domain.ResultSucceeded {
+			t.Errorf("got %+v", got)
+		}
 	})
 }

@@ -140,20 +140,21 @@ func (e *Engine) ask(ctx context.Context, tenant domain.TenantID, saga, correlat
 // Replay gives a dead letter another chance: an event to its instance, a work
 // item or an effect command to its destination.
 //
-// Errors: [domain.ErrNotFound].
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] for one that was too long
+// to be kept whole.
 func (e *Engine) Replay(ctx context.Context, tenant domain.TenantID, kind domain.DeadKind, id string) error {
-	d, err := e.DeadLetter(ctx, tenant, kind, id)
+	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	name, err := e.cfg.Names.TenantName(ctx, tenant)
+	key := layout.SagaKeys{Tenant: name}.Dead(kind, id)
+	d, text, err := e.dead(ctx, tenant, key)
 	if err != nil {
 		return err
 	}
 	if isCut(d) {
 		return domain.Conflictf("dead letter %q was too long to be kept whole: it can be dropped, not replayed", id)
 	}
-	key := layout.SagaKeys{Tenant: name}.Dead(kind, id)
 	switch kind {
 	case domain.DeadSaga:
 		return e.ask(ctx, tenant, d.Saga, d.Correlation, controlReplay, control{Dead: key})
@@ -165,7 +166,7 @@ func (e *Engine) Replay(ctx context.Context, tenant domain.TenantID, kind domain
 		if err := e.log.Publish(ctx, m); err != nil {
 			return err
 		}
-		return e.forget(ctx, tenant, key, d)
+		return e.forget(ctx, tenant, key, text)
 	}
 	return e.redo(ctx, name, key, d)
 }
@@ -189,29 +190,29 @@ func (e *Engine) redo(ctx context.Context, name, key string, d *domain.DeadLette
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Drop(ctx context.Context, tenant domain.TenantID, kind domain.DeadKind, id string) error {
-	d, err := e.DeadLetter(ctx, tenant, kind, id)
-	if err != nil {
-		return err
-	}
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	key := layout.SagaKeys{Tenant: name}.Dead(kind, id)
+	d, text, err := e.dead(ctx, tenant, key)
+	if err != nil {
+		return err
+	}
 	if d.Holds {
 		return e.ask(ctx, tenant, d.Saga, d.Correlation, controlDrop, control{Dead: key})
 	}
-	return e.forget(ctx, tenant, key, d)
+	return e.forget(ctx, tenant, key, text)
 }
 
 // forget deletes a dead letter that nothing waits for, unless there is another
 // in its place by now.
-func (e *Engine) forget(ctx context.Context, tenant domain.TenantID, key string, d *domain.DeadLetter) error {
+func (e *Engine) forget(ctx context.Context, tenant domain.TenantID, key, text string) error {
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
-	b.Equal(key, layout.DeadText, deadText(d)).Delete(key)
+	b.Equal(key, layout.DeadText, text).Delete(key)
 	if err := e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
 		return err
 	}
-	e.text.Info("dead letter is gone", "context", uint32(tenant), "kind", d.Kind, "id", d.ID)
+	e.text.Info("dead letter is gone", "context", uint32(tenant), "key", key)
 	return nil
 }

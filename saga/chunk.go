@@ -35,7 +35,7 @@ type chunk struct {
 func (s *shard) chunk() *chunk {
 	c := &chunk{changed: map[string]*instance{}, upTo: map[*source]uint64{}}
 	c.Space = s.space
-	c.Held(s.record, s.owner, s.token).Equal(s.keys.Checkpoint(s.saga), generations, s.positions.text)
+	c.Held(s.record, s.owner, s.token).Equal(s.keys.Checkpoint(s.saga), generationNo, s.positions.no)
 	return c
 }
 

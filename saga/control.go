@@ -196,16 +196,17 @@ func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter)
 	r.write(at, m, &tr)
 }
 
-// dead reads a dead letter.
+// dead reads a dead letter, and its text as it stands on the board.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrUnavailable].
-func (e *Engine) dead(ctx context.Context, tenant domain.TenantID, key string) (*domain.DeadLetter, error) {
+func (e *Engine) dead(ctx context.Context, tenant domain.TenantID, key string) (*domain.DeadLetter, string, error) {
 	recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), key)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if recs[0] == nil {
-		return nil, domain.NotFoundf("there is no %s", key)
+		return nil, "", domain.NotFoundf("there is no %s", key)
 	}
-	return decodeDead(key, recs[0])
+	d, err := decodeDead(key, recs[0])
+	return d, recs[0].Get(layout.DeadText), err
 }

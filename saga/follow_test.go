@@ -74,11 +74,12 @@ func TestLinesOfAVersionComeTogether(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		cancelled := placed("1", `{"order":"1"}`)
 		cancelled.Type = "OrderCancelled"
-		r.publish(shop, placed("1", `{"order":"1","total":1}`))
-		r.publish(shop, cancelled) // is deferred while it is reserving
+		first := placed("1", `{"order":"1","total":1}`)
+		_, err := r.engine.PublishAll(r.Context(), shop, []*domain.Event{&first, &cancelled}) // that is deferred while it is reserving
+		r.must(err)
 		var got []string
 		synctest.Wait()
-		_, err := r.engine.Follow(r.Context(), shop, "order", "1", 0, func(lines []domain.SagaEntry) error {
+		_, err = r.engine.Follow(r.Context(), shop, "order", "1", 0, func(lines []domain.SagaEntry) error {
 			text := ""
 			for _, l := range lines {
 				text += fmt.Sprintf("%d %s;", l.Version, l.Type)

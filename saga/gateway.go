@@ -1,7 +1,6 @@
 package saga
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,18 +91,30 @@ func (g *gateways) freed() <-chan struct{} {
 	return g.place
 }
 
+// wait reserves room as soon as there is some.
+func (g *gateways) wait(ctx context.Context) error {
+	for {
+		freed := g.freed()
+		if g.take() {
+			return nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // submit brings a command there, with pauses that grow, until the gateway has
-// taken or refused it.
+// taken or refused it. It has room when it is called and gives that back: also
+// for its pauses, for others may be luckier.
 //
 // Errors: [domain.ErrInvalid] when it refuses; the context's own.
 func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem) error {
-	if g.cfg.URL == "" {
-		return domain.Invalidf("there is no gateway for commands: set sagas.gateway in the config file")
-	}
-	body := plainJSON(domain.SubmitCommandRequest{TenantID: tenant, CommandID: w.ID, AggregateID: w.AggregateID,
-		AggregateType: w.AggregateType, PayloadJSON: string(w.Payload), Metadata: meta(w)})
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
-		after, err := g.post(ctx, tenant, w, []byte(body))
+		after, err := g.post(ctx, tenant, w)
+		g.give()
 		var no *refusal
 		if err == nil || errors.As(err, &no) {
 			return err
@@ -114,6 +126,9 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 		if err := sleep(ctx, max(pause, min(after, time.Minute))); err != nil {
 			return err
 		}
+		if err := g.wait(ctx); err != nil {
+			return err
+		}
 	}
 }
 
@@ -123,10 +138,15 @@ type refusal struct{ text string }
 func (e *refusal) Error() string { return e.text }
 func (e *refusal) Unwrap() error { return domain.ErrInvalid }
 
-func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem, body []byte) (after time.Duration, err error) {
+func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) (after time.Duration, err error) {
+	if g.cfg.URL == "" {
+		return 0, &refusal{"there is no gateway for commands: set sagas.gateway in the config file"}
+	}
+	body := plainJSON(domain.SubmitCommandRequest{TenantID: tenant, CommandID: w.ID, AggregateID: w.AggregateID,
+		AggregateType: w.AggregateType, PayloadJSON: string(w.Payload), Metadata: meta(w)})
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.URL, strings.NewReader(body))
 	if err != nil {
 		return 0, &refusal{fmt.Sprintf("gateway: %v", err)}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,29 @@ func TestAPlaceAtTheGatewayIsForWhoeverWaits(t *testing.T) {
 	})
 }
 
+func TestACommandThatIsTriedAgainIsInNobodysWay(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}}]} }`))
+		var got calls
+		cfg := door(func(c domain.SubmitCommandRequest) int {
+			if c.AggregateID == "0" {
+				return 503
+			}
+			got.add(c.AggregateID)
+			return 200
+		}).config()
+		cfg.MaxInFlight = 1
+		defer r.work(saga.WorkerConfig{Gateway: cfg, Grace: time.Second})()
+		for i := range 20 {
+			r.publish(shop, goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d}`, i)))
+		}
+		time.Sleep(10 * time.Second)
+		if n := len(got.all()); n != 19 {
+			t.Errorf("%d of 19 other commands came", n)
+		}
+	})
+}
+
 func TestAWorkerThatWasForgottenComesBack(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", countsEvents))
@@ -296,15 +320,34 @@ func (r lateReader) Next(ctx context.Context, most int) ([]stream.Message, error
 	return list, err
 }
 
-// lateBoard has commits of rounds on their way until a gate opens.
+// lateBoard has some commits on their way until a gate opens.
 type lateBoard struct {
 	board.Board
 	wire *gate
+	late func(b board.Batch) bool
+}
+
+func (b lateBoard) Commit(ctx context.Context, batch board.Batch) error {
+	if b.late(batch) {
+		b.wire.pass()
+		ctx = context.WithoutCancel(ctx)
+	}
+	return b.Board.Commit(ctx, batch)
 }
 
 func (b lateBoard) CommitEach(ctx context.Context, batches []board.Batch) []error {
-	b.wire.pass()
-	return b.Board.CommitEach(context.WithoutCancel(ctx), batches)
+	errs := make([]error, len(batches))
+	for i := range batches {
+		errs[i] = b.Commit(ctx, batches[i])
+	}
+	return errs
+}
+
+// does says of a commit whether it does something with keys.
+func does(kind board.OpKind, prefix string) func(b board.Batch) bool {
+	return func(b board.Batch) bool {
+		return slices.ContainsFunc(b.Ops, func(op board.Op) bool { return op.Kind == kind && strings.HasPrefix(op.Key, prefix) })
+	}
 }
 
 // TestACommitOfAnEarlierGenerationIsRefused has a worker that is stopped before
@@ -315,7 +358,7 @@ func TestACommitOfAnEarlierGenerationIsRefused(t *testing.T) {
 		def.Partitions, def.Dedupe = 3, 1
 		r.apply(shop, def)
 		var wire, streams gate
-		stopped := lateBoard{r.board, &wire}
+		stopped := lateBoard{r.board, &wire, does(board.OpAppend, "ramet:saga:history:")}
 		var away atomic.Bool
 		first := r.workOn(stopped, r.log, saga.WorkerConfig{Grace: time.Second, Placement: func() saga.Placement {
 			if away.Load() {
@@ -364,10 +407,41 @@ func TestAnEventAfterANewVersionIsHandledByIt(t *testing.T) {
 			r.publish(shop, ev)
 			r.publish(shop, goes(fmt.Sprint("c", i), `{"id":1}`))
 			time.Sleep(100 * time.Millisecond)
+			def.Summary = fmt.Sprint("program ", i) // events go the same ways
+			stored, _, err := r.engine.Apply(r.Context(), shop, actor, def, "")
+			r.must(err)
+			r.publish(shop, goes(fmt.Sprint("d", i), fmt.Sprintf(`{"id":"new %d"}`, stored.Version)))
 		}
 		time.Sleep(time.Minute)
+		for i := range 20 {
+			if x := r.instance(shop, "s", fmt.Sprint("new ", 3+2*i)); x.Definition < 3+2*i {
+				t.Errorf("%s began with version %d", x.Correlation, x.Definition)
+			}
+		}
 		if got := r.data(shop, "s", "1"); got != `{"n":60}` {
 			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestAnInstanceBeginsWithTheNewestVersion(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", countsEvents)
+		r.apply(shop, def)
+		// One that learns of everything late.
+		defer r.workOn(faultboard.New(r.board, faultboard.Config{Delay: 500 * time.Millisecond}), r.log, saga.WorkerConfig{})()
+		for i := range 20 {
+			time.Sleep(10 * time.Second)
+			def.Summary = fmt.Sprint("program ", i)
+			stored, _, err := r.engine.Apply(r.Context(), shop, actor, def, "")
+			r.must(err)
+			r.publish(shop, goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d}`, stored.Version)))
+		}
+		time.Sleep(10 * time.Second)
+		for v := 2; v < 22; v++ {
+			if x := r.instance(shop, "s", fmt.Sprint(v)); x.Definition != v {
+				t.Errorf("%d began with version %d", v, x.Definition)
+			}
 		}
 	})
 }
@@ -451,6 +525,8 @@ func TestNobodyElseControlsAnInstance(t *testing.T) {
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":""}}`)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":17}`)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:dance","event_id":"x"}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:migrate","event_id":"x","payload":{"version":1}}`)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "redo"}, Data: []byte(`{"dead":"deadletter:acme:event:other","subject":"tenant.9.workflow.s.1","data":"e30="}`)},
 	} {
 		bubble(t, func(r *rig) {
@@ -516,12 +592,7 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{command: #{aggregate_type: "T", aggregate_id: "1"}}]} }`))
 		var stopped gate
 		stopped.close()
-		slow := faultboard.New(r.board, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
-			if c.Name == "extend" || c.Batch != nil && len(c.Batch.Ops) > 0 && c.Batch.Ops[0].Kind == board.OpDelete && strings.HasPrefix(c.Batch.Ops[0].Key, "outbox:") {
-				stopped.pass()
-			}
-			return nil
-		}})
+		slow := lateBoard{r.board, &stopped, does(board.OpDelete, "outbox:")}
 		var away atomic.Bool
 		first := r.workOn(slow, r.log, saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int { return 200 }).config(), Placement: func() saga.Placement {
 			if away.Load() {
@@ -532,6 +603,9 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 		time.Sleep(time.Second)
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Second)
+		old, _, err := r.board.LeaseOf(r.Context(), board.Space(shop), "ramet:saga:shard:acme:s:0/1")
+		r.must(err)
+		r.must(r.board.Void(r.Context(), old.Owner)) // and stopped altogether
 		var code atomic.Int64
 		code.Store(422)
 		away.Store(true)
@@ -655,21 +729,59 @@ func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
 	}
 }
 
-func TestOneEventWithAllThatItMayAskForFits(t *testing.T) {
+func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.apply(shop, machineOf("s", `fn on_event(state, event) { if event.type != "Go" { return; } let work = []; let timers = [];
+		r.apply(shop, machineOf("s", `fn on_event(state, event) {
+			if event.type != "Go" || event.payload.small { return; } let work = []; let timers = [];
 			for i in 0..64 { work.push(#{fact: "F", payload: i}); timers.push(#{event: "Tick", after: 100000 + i}); }
 			#{work: work, timers: timers, cancel: ["Tick"]} }`))
 		defer r.work(saga.WorkerConfig{})()
 		r.bans.ban(shop, "s", true)
-		for i := range 100 {
-			r.publish(shop, goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d}`, i%10)))
+		n, large := 0, 0
+		event := func(id int, small bool) {
+			n++
+			r.publish(shop, goes(fmt.Sprint("e", n), fmt.Sprintf(`{"id":%d,"small":%v}`, id, small)))
+			if !small {
+				large++
+			}
+		}
+		for id := range 3 {
+			event(id, false)
+		}
+		for few := range 25 { // so that a batch is as full as can be when the last comes
+			event(0, false)
+			event(1, false)
+			for i := range few {
+				event(100+i, true)
+			}
+			event(2, false)
 		}
 		time.Sleep(time.Second)
 		r.bans.ban(shop, "s", false)
 		time.Sleep(time.Minute)
-		if stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents); err != nil || stats.Last != 6400 || len(r.letters(shop)) != 0 {
-			t.Errorf("%d facts, letters %d, %v", stats.Last, len(r.letters(shop)), err)
+		stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents)
+		if err != nil || stats.Last != uint64(64*large) || len(r.letters(shop)) != 0 {
+			t.Errorf("%d facts, want %d, letters %v, %v", stats.Last, 64*large, causes(r.letters(shop)), err)
+		}
+	})
+}
+
+func TestAnInstanceThatWasChangedMeanwhileIsReadAgain(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		var wire gate
+		defer r.workOn(lateBoard{r.board, &wire, does(board.OpAppend, "ramet:saga:history:")}, r.log, saga.WorkerConfig{})()
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(time.Second)
+		wire.close()
+		r.publish(shop, goes("e2", `{"id":1}`))
+		time.Sleep(time.Second)
+		b := board.Batch{Space: board.Space(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Set("saga:acme:s:1", board.Field{Name: "version", Value: "5"}, board.Field{Name: "state", Value: `{"n":10}`})))
+		wire.open()
+		time.Sleep(10 * time.Second)
+		if got := r.data(shop, "s", "1"); got != `{"n":11}` {
+			t.Errorf("got %s", got)
 		}
 	})
 }
@@ -993,6 +1105,25 @@ func TestALetterOfAnInstanceThatIsGoneCanBeDropped(t *testing.T) {
 		time.Sleep(time.Second)
 		if list := r.letters(shop); len(list) != 0 {
 			t.Errorf("dropped: %+v", list)
+		}
+	})
+}
+
+// TestALetterOfOthersIsDroppedAndReplayed has letters as effect workers write
+// them.
+func TestALetterOfOthersIsDroppedAndReplayed(t *testing.T) {
+	bubble(t, func(r *rig) {
+		for _, id := range []string{"a", "b"} {
+			text, err := json.Marshal(domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Cause: "<no> & never", Subject: "tenant.acme.effect.do." + id, Data: "{}"})
+			r.must(err)
+			b := board.Batch{Space: board.Space(shop)}
+			r.must(r.board.Commit(r.Context(), *b.Set("deadletter:acme:effect:"+id, board.Field{Name: layout.DeadText, Value: string(text)})))
+		}
+		r.must(r.engine.Drop(r.Context(), shop, domain.DeadEffect, "a"))
+		r.must(r.engine.Replay(r.Context(), shop, domain.DeadEffect, "b"))
+		stats, err := r.log.Stats(r.Context(), stream.WorkflowCommands)
+		if err != nil || stats.Last != 1 || len(r.letters(shop)) != 0 {
+			t.Errorf("%d commands, letters %+v, %v", stats.Last, r.letters(shop), err)
 		}
 	})
 }

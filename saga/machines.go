@@ -12,7 +12,6 @@ import (
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/definition"
 	"github.com/ramet-run/ramet/saga/machine"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // machines are the definitions that are in use, compiled. A version never
@@ -23,7 +22,6 @@ type machines struct {
 
 	mu    sync.Mutex
 	known map[versionOf]*compiled
-	reads map[versionOf]reads // of all versions up to this one
 }
 
 type versionOf struct {
@@ -58,19 +56,12 @@ func caught(err *error) {
 	}
 }
 
-// reads are what a saga reads of each stream; hash is that of the newest of
-// its versions.
-type reads struct {
-	hash     string
-	subjects map[stream.Name][]string
-}
-
 // maxCompiled bounds what is kept: then all is forgotten, and what is needed
 // compiled again.
 const maxCompiled = 10_000
 
 func newMachines(b board.Board, s *definition.Store) *machines {
-	return &machines{board: b, store: s, known: map[versionOf]*compiled{}, reads: map[versionOf]reads{}}
+	return &machines{board: b, store: s, known: map[versionOf]*compiled{}}
 }
 
 // newest is the number of the newest version.
@@ -130,49 +121,4 @@ func (m *machines) pinned(ctx context.Context, tenant domain.TenantID, saga stri
 	}
 	m.known[at] = c
 	return c, nil
-}
-
-// subjects are what a saga reads of each stream: what any version of it wants,
-// for instances of older ones live on. They need not compile for that.
-//
-// Errors: [domain.ErrNotFound], [domain.ErrUnavailable].
-func (m *machines) subjects(ctx context.Context, tenant domain.TenantID, name, saga string) (map[stream.Name][]string, error) {
-	newest, err := m.store.Get(ctx, tenant, saga, 0)
-	if err != nil {
-		return nil, err
-	}
-	at := versionOf{tenant, saga, newest.Version}
-	m.mu.Lock()
-	r, there := m.reads[at]
-	m.mu.Unlock()
-	if there && r.hash == newest.Hash {
-		return r.subjects, nil
-	}
-	want := map[stream.Name][]string{}
-	for below := 0; ; {
-		versions, next, err := m.store.Versions(ctx, tenant, saga, below, 100)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range versions {
-			s, err := m.store.Get(ctx, tenant, saga, v.Version)
-			if err != nil {
-				return nil, err
-			}
-			wanted(want, s.Definition, prefixes(tenant, name))
-		}
-		if below = next; below == 0 {
-			break
-		}
-	}
-	for n := range want {
-		want[n] = narrow(want[n])
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.reads) >= maxCompiled {
-		clear(m.reads)
-	}
-	m.reads[at] = reads{newest.Hash, want}
-	return want, nil
 }

@@ -33,18 +33,22 @@ type generation struct {
 	N  int `json:"n"` // from 1 on
 	Of int `json:"of"`
 	// Version is that of the definition with which it began, Route what of it
-	// decides where events go.
+	// decides which events are read and where they go.
 	Version int    `json:"version"`
 	Route   string `json:"route"`
-	// Reads are the streams that are read, and Begin is where those begin that
-	// were not read before, or are to be read again: what earlier generations
-	// had of them counts no more.
-	Reads []stream.Name          `json:"reads"`
+	// Reads is what is read, also for instances of older versions; only the
+	// last generation has it.
+	Reads subjects `json:"reads,omitzero"`
+	// Begin is where streams begin that were not read before, or are to be read
+	// again: what earlier generations had of them counts no more.
 	Begin map[stream.Name]uint64 `json:"begin,omitzero"`
 }
 
-// generations is the field that has them.
-const generations = "generations"
+// Fields of a checkpoint beside positions.
+const (
+	generations  = "generations" // JSON of all that are needed
+	generationNo = "generation"  // the number of the last
+)
 
 // maxGenerations bounds what is kept of them: each change of an eager operator
 // adds one until all partitions have come past the last.
@@ -52,8 +56,8 @@ const maxGenerations = 100
 
 // positions are how far a saga has come.
 type positions struct {
-	text string // of the generations, as it stands on the board
 	list []generation
+	no   string // the number of the last, as it stands on the board
 	rec  board.Record
 }
 
@@ -67,11 +71,11 @@ func (e *Engine) positions(ctx context.Context, tenant domain.TenantID, name, sa
 	if err != nil {
 		return nil, err
 	}
-	p := &positions{rec: recs[0], text: recs[0].Get(generations)}
-	if p.text == "" {
+	p := &positions{rec: recs[0], no: recs[0].Get(generationNo)}
+	if p.no == "" {
 		return p, nil
 	}
-	if err := json.Unmarshal([]byte(p.text), &p.list); err != nil || len(p.list) == 0 {
+	if err := json.Unmarshal([]byte(p.rec.Get(generations)), &p.list); err != nil || len(p.list) == 0 {
 		return nil, domain.Invalidf("%s: field %s cannot be read: %v", key, generations, err)
 	}
 	return p, nil
@@ -142,7 +146,7 @@ func (p *positions) needed() int {
 	for i := len(p.list) - 1; i > 0; i-- {
 		past := true
 		for _, n := range read {
-			if !slices.ContainsFunc(p.list[:i+1], func(g generation) bool { return slices.Contains(g.Reads, n) }) {
+			if len(p.now().Reads[n]) == 0 {
 				continue
 			}
 			least, _ := p.span(i, n)
@@ -235,7 +239,7 @@ func (s *shard) dealtWith(t *task, bad error) bool {
 
 // routeOf is what of a definition decides where its events go, hashed.
 func routeOf(def *domain.SagaDefinition) string {
-	sum := sha256.Sum256([]byte(plainJSON([]any{max(def.Partitions, 1), def.Correlation, def.CorrelationHeader, def.Triggers, def.Events})))
+	sum := sha256.Sum256([]byte(plainJSON([]any{max(def.Partitions, 1), def.Correlation, def.CorrelationHeader, def.Triggers, def.Events, wanted(def)})))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -274,14 +278,9 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 
 // beginGeneration begins one for a definition, if nobody else has meanwhile.
 func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from From) error {
-	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Begin: map[stream.Name]uint64{}}
-	want := map[stream.Name][]string{}
-	wanted(want, def, []string{name})
+	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[stream.Name]uint64{}}
 	for _, n := range read {
-		if len(want[n]) > 0 {
-			next.Reads = append(next.Reads, n)
-		}
-		if slices.ContainsFunc(p.list, func(g generation) bool { return slices.Contains(g.Reads, n) }) {
+		if len(p.list) > 0 && len(p.now().Reads[n]) > 0 {
 			continue
 		}
 		if next.Begin[n] = 0; from == FromStart {
@@ -303,22 +302,18 @@ func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, na
 func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, next generation) error {
 	key := layout.SagaKeys{Tenant: name}.Checkpoint(saga)
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
-	b.Equal(key, generations, p.text)
-	list := p.list
+	b.Equal(key, generationNo, p.no)
 	next.N = 1
-	if len(list) > 0 {
+	var list []generation
+	if len(p.list) > 0 {
 		next.N = p.now().N + 1
+		next.Reads = next.Reads.with(p.now().Reads)
 		first := p.needed()
 		var gone []string
-		for i := range list[:first] {
-			for _, n := range list[i].Reads { // still, by instances of older versions
-				if !slices.Contains(next.Reads, n) {
-					next.Reads = append(next.Reads, n)
-				}
-			}
+		for i := range p.list[:first] {
 			for _, n := range read {
-				for q := range list[i].Of {
-					if f := fieldOf(&list[i], n, q); p.rec.Get(f) != "" {
+				for q := range p.list[i].Of {
+					if f := fieldOf(&p.list[i], n, q); p.rec.Get(f) != "" {
 						gone = append(gone, f)
 					}
 				}
@@ -327,13 +322,14 @@ func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name
 		if len(gone) > 0 {
 			b.Unset(key, gone...)
 		}
-		list = list[first:]
+		list = slices.Clone(p.list[first:])
+		list[len(list)-1].Reads = nil
 	}
 	if len(list) >= maxGenerations {
 		return domain.Exhaustedf("saga %s was changed %d times before all its partitions could follow: see that all are served", saga, len(list))
 	}
-	text := plainJSON(append(slices.Clone(list), next))
-	return e.board.Commit(ctx, *b.Set(key, board.Field{Name: generations, Value: text}))
+	b.Set(key, board.Field{Name: generations, Value: plainJSON(append(list, next))}, board.Field{Name: generationNo, Value: strconv.Itoa(next.N)})
+	return e.board.Commit(ctx, b)
 }
 
 // indexKey is the set, in space 0, of all sagas that are served:

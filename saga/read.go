@@ -168,12 +168,8 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 	if err != nil || len(p.list) == 0 {
 		return nil, err
 	}
-	subjects, err := e.defs.subjects(ctx, tenant, name, saga)
-	if err != nil {
-		return nil, err
-	}
 	last := map[stream.Name]uint64{}
-	for n := range subjects {
+	for n := range p.now().Reads {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
 			return nil, err
@@ -192,7 +188,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			return nil, err
 		}
 		for _, n := range read {
-			if len(subjects[n]) == 0 {
+			if len(p.now().Reads[n]) == 0 {
 				continue
 			}
 			l := Lag{Saga: saga, Partition: q, Stream: n, Position: p.at(len(p.list)-1, n, q), Last: last[n], Outbox: len(items)}
@@ -281,5 +277,6 @@ func (e *Engine) DeadLetter(ctx context.Context, tenant domain.TenantID, kind do
 	if err != nil {
 		return nil, err
 	}
-	return e.dead(ctx, tenant, layout.SagaKeys{Tenant: name}.Dead(kind, id))
+	d, _, err := e.dead(ctx, tenant, layout.SagaKeys{Tenant: name}.Dead(kind, id))
+	return d, err
 }

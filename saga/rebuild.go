@@ -112,19 +112,19 @@ type rebuild struct {
 
 // scan reads all events of the saga. It reads like a shard of all partitions.
 func (b *rebuild) scan(ctx context.Context) error {
-	subjects, err := b.e.defs.subjects(ctx, b.tenant, b.name, b.q.Saga)
-	if err != nil {
-		return err
+	if len(b.positions.list) == 0 {
+		return nil
 	}
+	reads := b.positions.now().Reads
 	all := &shard{shardOf: shardOf{tenant: b.tenant, saga: b.q.Saga, of: 1}, e: b.e, name: b.name, keys: b.keys}
 	r := &round{s: all, newest: b.newest}
 	seen := map[string]bool{}
 	for _, n := range read {
-		if len(subjects[n]) == 0 {
+		if len(reads[n]) == 0 {
 			continue
 		}
 		for from := uint64(1); ; {
-			page, err := b.e.log.Scan(ctx, n, subjects[n], from, fetchMost)
+			page, err := b.e.log.Scan(ctx, n, reads.filters(n, prefixes(b.tenant, b.name)), from, fetchMost)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,9 @@ const (
 	// sendMost and sendBytes bound what goes to streams at once.
 	sendMost  = 500
 	sendBytes = 8 << 20
+	// heldMost bounds the items that are on their way to a gateway, or wait to
+	// be tried again.
+	heldMost = 1_000
 	// waitMost and waitBytes bound what waits in memory: while there is more,
 	// no events are taken.
 	waitMost  = 10_000
@@ -37,7 +40,7 @@ type relay struct {
 
 	mu      sync.Mutex
 	pending []outgoing    // in order
-	bytes   int           // of their payloads
+	bytes   int           // of their payloads, and of those on their way to gateways
 	more    chan struct{} // has one when there is something new
 	less    chan struct{} // has one when there is less
 	// held are instances with an item on its way to a gateway: the items
@@ -205,21 +208,20 @@ func (r *relay) empty() bool {
 func (r *relay) send(ctx context.Context) (progress bool, err error) {
 	out, sent := r.choose(ctx)
 	if len(out) > 0 {
-		rest, err := r.publish(ctx, out)
-		if err != nil {
-			r.back(rest, sent)
+		var rest []outgoing
+		if rest, err = r.publish(ctx, out); err != nil {
+			r.back(rest, nil)
+		} else {
+			sent = append(sent, rest...)
+		}
+	}
+	if len(sent) > 0 {
+		if err := r.remove(ctx, sent); err != nil {
+			r.back(nil, sent)
 			return false, err
 		}
-		sent = append(sent, rest...)
 	}
-	if len(sent) == 0 {
-		return len(out) > 0, nil
-	}
-	if err := r.remove(ctx, sent); err != nil {
-		r.back(nil, sent)
-		return false, err
-	}
-	return true, nil
+	return len(out)+len(sent) > 0, err
 }
 
 // choose takes the items that go to streams and may go now, and those that
@@ -239,7 +241,7 @@ func (r *relay) choose(ctx context.Context) (out, sent []outgoing) {
 		case r.held[w.Correlation] || waits[w.Correlation],
 			some && already != to,
 			to != "" && (len(out) >= sendMost || bytes > sendBytes),
-			to == "" && !r.s.gateways.take():
+			to == "" && (len(r.held) >= heldMost || !r.s.gateways.take()):
 			waits[w.Correlation] = true
 			rest = append(rest, *w)
 			continue
@@ -251,8 +253,8 @@ func (r *relay) choose(ctx context.Context) (out, sent []outgoing) {
 			out = append(out, *w)
 			bytes += len(w.Payload)
 		}
-		r.bytes -= len(w.Payload)
 	}
+	r.bytes -= bytes
 	clear(r.pending[len(rest):])
 	r.pending = rest
 	wake(r.less)
@@ -352,7 +354,6 @@ func (r *relay) commit(ctx context.Context, b *board.Batch) error {
 // takes.
 func (r *relay) deliver(ctx context.Context, w outgoing) {
 	r.busy.Go(func() {
-		defer r.s.gateways.give()
 		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem)
 		if ctx.Err() != nil {
 			return // the next holder finds it in the outbox
@@ -371,7 +372,9 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 			r.sent = append(r.sent, w)
 		}
 		delete(r.held, w.Correlation)
+		r.bytes -= len(w.Payload)
 		r.mu.Unlock()
+		wake(r.less)
 		wake(r.more)
 	})
 }

@@ -74,7 +74,6 @@ type shard struct {
 	lease    time.Duration
 	leases   *leases
 	gateways *gateways
-	subjects map[stream.Name][]string
 	newest   *compiled // when it was opened
 
 	positions *positions
@@ -217,10 +216,10 @@ func (s *shard) open(ctx context.Context) (err error) {
 		s.dropConsumers(ctx, p.list[last-1].Of) // the first time that somebody is here
 	}
 	for _, n := range read {
-		if len(s.subjects[n]) == 0 {
+		if len(p.now().Reads[n]) == 0 {
 			continue
 		}
-		src := &source{name: n, subjects: s.subjects[n], field: fieldOf(p.now(), n, s.partition), text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
+		src := &source{name: n, subjects: p.now().Reads.filters(n, prefixes(s.tenant, s.name)), field: fieldOf(p.now(), n, s.partition), text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
 		src.seen = src.saved
 		s.sources = append(s.sources, src)
 	}

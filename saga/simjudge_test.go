@@ -235,7 +235,6 @@ func (s *sim) quiet() {
 			}
 		}
 	}
-	s.debug()
 	for _, what := range left {
 		s.t.Errorf("not drained: %s", what)
 	}

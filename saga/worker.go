@@ -294,13 +294,9 @@ func (w *Worker) shard(ctx context.Context, s shardOf, name string) (*shard, err
 	if err != nil {
 		return nil, err
 	}
-	subjects, err := w.e.defs.subjects(ctx, s.tenant, name, s.saga)
-	if err != nil {
-		return nil, err
-	}
 	keys := layout.SagaKeys{Tenant: name}
 	return &shard{shardOf: s, e: w.e, name: name, keys: keys, space: layout.SpaceOf(s.tenant), record: shardKey(keys, s.saga, s.partition, s.of),
-		owner: w.cfg.Owner, lease: w.cfg.Lease, leases: w.leases, gateways: w.gateways, subjects: subjects, newest: newest}, nil
+		owner: w.cfg.Owner, lease: w.cfg.Lease, leases: w.leases, gateways: w.gateways, newest: newest}, nil
 }
 
 // Holds are the partitions that the worker has, for people:

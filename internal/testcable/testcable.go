@@ -1,14 +1,14 @@
-// Package testcable lays TCP connections that tests can cut.
+// Package testcable lays TCP connections that tests can cut and hold up.
 package testcable
 
 import (
-	"io"
+	"bytes"
 	"net"
 	"sync"
 	"testing"
 )
 
-// Cable is a TCP connection to an address that can be cut.
+// Cable is a TCP connection to an address that can be cut and held up.
 type Cable struct {
 	listener net.Listener
 	to       string
@@ -16,6 +16,9 @@ type Cable struct {
 	mu    sync.Mutex
 	cut   bool
 	conns map[net.Conn]bool
+	held  chan struct{} // closed when nothing is held up any more; nil: nothing is
+	trap  []byte        // holds up what has this in it, and all after that; nil: nothing
+	fell  chan struct{} // closed when that has come
 }
 
 // Lay lays a cable to an address. It ends with the test.
@@ -31,6 +34,7 @@ func Lay(t testing.TB, to string) *Cable {
 	t.Cleanup(func() {
 		ln.Close()
 		c.Sever()
+		c.Release()
 		wg.Wait()
 	})
 	return c
@@ -55,11 +59,36 @@ func (c *Cable) serve(wg *sync.WaitGroup) {
 		}
 		for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
 			wg.Go(func() {
-				_, _ = io.Copy(way[0], way[1])
+				c.carry(way[0], way[1])
 				near.Close()
 				far.Close()
 			})
 		}
+	}
+}
+
+// carry brings what comes at one end to the other, until either breaks.
+func (c *Cable) carry(to, from net.Conn) {
+	for buf := make([]byte, 32<<10); ; {
+		n, err := from.Read(buf)
+		c.wait(buf[:n])
+		if _, broken := to.Write(buf[:n]); broken != nil || err != nil {
+			return
+		}
+	}
+}
+
+// wait waits as long as data is held up.
+func (c *Cable) wait(data []byte) {
+	c.mu.Lock()
+	if c.trap != nil && bytes.Contains(data, c.trap) {
+		c.held, c.trap = make(chan struct{}), nil
+		close(c.fell)
+	}
+	held := c.held
+	c.mu.Unlock()
+	if held != nil {
+		<-held
 	}
 }
 
@@ -91,4 +120,24 @@ func (c *Cable) Mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = false
+}
+
+// HoldFrom keeps back the next that has text in it, and from then on all that
+// goes either way, until Release: then it arrives, however late, even where its
+// sender is gone. The channel is closed when it has come to that.
+func (c *Cable) HoldFrom(text string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trap, c.fell = []byte(text), make(chan struct{})
+	return c.fell
+}
+
+// Release lets go what is held up.
+func (c *Cable) Release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trap = nil; c.held != nil {
+		close(c.held)
+		c.held = nil
+	}
 }

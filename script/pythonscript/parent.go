@@ -183,7 +183,7 @@ func (p *parent) submit(body []byte, descriptors []int) (*child, error) {
 }
 
 // write sends one frame. A parent that takes none, or a part of one, is of no
-// further use.
+// further use. What it has said is still read: it may be that jobs have begun.
 func (p *parent) write(frame, rights []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -193,7 +193,7 @@ func (p *parent) write(frame, rights []byte) error {
 		_, err = p.conn.Write(frame[n:])
 	}
 	if err != nil {
-		p.conn.Close()
+		p.process.Kill()
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/internal/testcable"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
@@ -51,6 +53,7 @@ type member struct {
 	*daemon
 	data   string
 	client *client.Client
+	link   *testcable.Cable // to the board's server; nil where there is none
 }
 
 // evil is a misfortune, and how often it comes beside others.
@@ -60,8 +63,9 @@ type evil struct {
 	do    func()
 }
 
-// newFleet starts n nodes on the board at url with all they need.
-func newFleet(t *testing.T, url string, n int) *fleet {
+// newFleet starts n nodes with all they need, on the board at url, which a server
+// has at addr, or on an embedded one.
+func newFleet(t *testing.T, url, addr string, n int) *fleet {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -74,11 +78,14 @@ func newFleet(t *testing.T, url string, n int) *fleet {
 		f.serveStreams()
 	}
 	for i := range n {
-		f.launch(string(rune('a'+i)), streams)
+		f.launch(string(rune('a'+i)), addr, streams)
 	}
 	f.connect()
 	f.evils = append(f.evils, evil{"a node is killed", 40, f.killNode}, evil{"a node is stopped", 20, f.pauseNode},
 		evil{"a node ends", 10, f.endNode}, evil{"the shop is closed", 10, f.closeShop})
+	if url != "" {
+		f.evils = append(f.evils, evil{"a node is far from its board", 20, f.holdNode})
+	}
 	return f
 }
 
@@ -121,7 +128,7 @@ func (f *fleet) serveStreams() {
 		evil{"NATS is killed", 20, func() {
 			server.alive()
 			server.kill()
-			f.sleep(time.Second)
+			f.sleep(4 * time.Second) // at times longer than who publishes waits for it
 			server.start()
 		}},
 		evil{"NATS is stopped", 10, func() {
@@ -132,7 +139,7 @@ func (f *fleet) serveStreams() {
 }
 
 // launch starts a node and waits until it answers.
-func (f *fleet) launch(name, streams string) {
+func (f *fleet) launch(name, addr, streams string) {
 	f.Helper()
 	bin, err := binary()
 	if err != nil {
@@ -142,7 +149,8 @@ func (f *fleet) launch(name, streams string) {
 	args := []string{"serve", "--data", m.data, "--config", filepath.Join(f.dir, "config.yaml"), "--name", name, "--stream", streams,
 		"--lease", siteLease.String(), "--grace", "5s", "--log-level", "warn"}
 	if f.url != "" {
-		args = append(args, "--board", f.url)
+		m.link = testcable.Lay(f.T, addr)
+		args = append(args, "--board", strings.Replace(f.url, addr, m.link.Address(), 1))
 	}
 	m.daemon = newDaemon(f.T, name, func() *exec.Cmd { return exec.Command(bin, args...) })
 	if m.client, err = client.New(client.Config{Socket: cli.SocketPath(m.data)}); err != nil {
@@ -200,6 +208,18 @@ func (f *fleet) pauseNode() {
 	m.signal(continueSignal)
 }
 
+// holdNode holds up a commit of a node, and all else between it and the board,
+// for longer than its leases: it arrives when others have what the node had.
+func (f *fleet) holdNode() {
+	m := f.any()
+	select {
+	case <-m.link.HoldFrom("ramet:saga:history:"):
+		time.Sleep(siteLease + 500*time.Millisecond)
+	case <-time.After(siteLease): // it serves none now
+	}
+	m.link.Release()
+}
+
 // endNode tells a node to stop, which it does in good order.
 func (f *fleet) endNode() {
 	f.awaken()
@@ -240,7 +260,7 @@ func (f *fleet) open() (b board.Board, l stream.Log) {
 	case f.url == "":
 		cfg = natsstream.Config{DataDir: one.data}
 		b, err = pebbleboard.Open(filepath.Join(one.data, "board"), pebbleboard.Config{})
-	case f.url[:4] == "etcd":
+	case strings.HasPrefix(f.url, "etcd"):
 		b, err = etcdboard.Open(ctx, f.url, etcdboard.Config{})
 	default:
 		b, err = redisboard.Open(ctx, f.url, redisboard.Config{})

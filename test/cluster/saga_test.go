@@ -14,13 +14,13 @@ import (
 
 func TestKillSagasEmbedded(t *testing.T) {
 	t.Parallel()
-	newFleet(t, "", 1).rage()
+	newFleet(t, "", "", 1).rage()
 }
 
 func TestKillSagasOnRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "appendonly yes", "appendfsync always")
-	f := newFleet(t, s.URL(), 3)
+	f := newFleet(t, s.URL(), s.Addr(), 3)
 	f.evils = append(f.evils, evil{"Redis is killed", 10, func() {
 		f.awaken()
 		s.Kill()
@@ -33,7 +33,7 @@ func TestKillSagasOnRedis(t *testing.T) {
 func TestKillSagasOnEtcd(t *testing.T) {
 	t.Parallel()
 	m := etcdtest.Start(t)
-	f := newFleet(t, etcdtest.URL("", m), 3)
+	f := newFleet(t, etcdtest.URL("", m), m.Addr(), 3)
 	f.evils = append(f.evils, evil{"etcd is killed", 10, func() {
 		f.awaken()
 		m.Kill()

@@ -23,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/myceliumtest"
+	"github.com/ramet-run/ramet/internal/testcable"
 )
 
 // These tests let two sites exchange messages and flows while their nodes are
@@ -33,9 +34,9 @@ func TestKillSitesLinked(t *testing.T) {
 	t.Parallel()
 	a, b := newSite(t, "alpha"), newSite(t, "beta")
 	nodes, links := freePort(t), freePort(t)
-	link := lay(t, "127.0.0.1:"+links)
+	link := testcable.Lay(t, "127.0.0.1:"+links)
 	a.bus = "nats:?listen=127.0.0.1:" + nodes + "&leaf_listen=127.0.0.1:" + links
-	b.bus = "nats:?leaf=nats://" + link.address()
+	b.bus = "nats:?leaf=nats://" + link.Address()
 	a.serve()
 	b.serve()
 	meet(a, b)
@@ -50,10 +51,10 @@ func TestKillSitesOnANATSServer(t *testing.T) {
 	t.Parallel()
 	a, b := newSite(t, "alpha"), newSite(t, "beta")
 	port, spy := freePort(t), newSpy(t)
-	var links []*cable
+	var links []*testcable.Cable
 	for _, s := range []*site{a, b} {
-		link := lay(t, "127.0.0.1:"+port)
-		s.bus, links = "nats://"+link.address(), append(links, link)
+		link := testcable.Lay(t, "127.0.0.1:"+port)
+		s.bus, links = "nats://"+link.Address(), append(links, link)
 	}
 	accounts, err := natsbus.ServerConfig(natsbus.Permit{Nodes: []string{a.key(), b.key(), spy.Pubkey()}})
 	if err != nil {
@@ -89,8 +90,8 @@ func TestKillSitesOnMycelium(t *testing.T) {
 	bin := myceliumtest.Build(t)
 	a, b := newSite(t, "alpha"), newSite(t, "beta")
 	near := myceliumtest.Run(t, bin)
-	link := lay(t, strings.TrimPrefix(near.Endpoint(), "tcp://"))
-	far := myceliumtest.Run(t, bin, "tcp://"+link.address())
+	link := testcable.Lay(t, strings.TrimPrefix(near.Endpoint(), "tcp://"))
+	far := myceliumtest.Run(t, bin, "tcp://"+link.Address())
 	other := myceliumtest.Run(t, bin, near.Endpoint())
 	a.bus, b.bus = "mycelium:"+near.URL(), "mycelium:"+far.URL()
 	near.AwaitRoute(far)
@@ -152,7 +153,7 @@ type war struct {
 	*testing.T
 	*rand.Rand
 	sites []*site
-	links []*cable
+	links []*testcable.Cable
 	more  []func() // what else can happen
 	calm  []func() // ends it
 	spy   identity.Key
@@ -250,7 +251,7 @@ func (w *war) rage() {
 	stop()
 	people.Wait()
 	for _, l := range w.links {
-		l.mend()
+		l.Mend()
 	}
 	for _, calm := range w.calm {
 		calm()
@@ -285,9 +286,9 @@ func (w *war) misfortune() {
 		s.node.signal(continueSignal)
 	case 3:
 		l := w.links[w.IntN(len(w.links))]
-		l.sever()
+		l.Sever()
 		w.sleep(3 * time.Second)
-		l.mend()
+		l.Mend()
 	default:
 		w.more[n-4]()
 	}
