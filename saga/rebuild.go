@@ -51,6 +51,9 @@ type Difference struct {
 	Correlation string `json:"correlation_id"`
 	// Lines are "<field>: <as it is> -> <as it came out>".
 	Lines domain.List[string] `json:"lines"`
+	// Repaired says that a person replayed or dropped what had held it. It is
+	// never written.
+	Repaired bool `json:"repaired,omitzero"`
 }
 
 // Rebuild computes instances again from the events that the streams have, up
@@ -180,12 +183,37 @@ func (b *rebuild) instance(ctx context.Context, id string) error {
 		b.out.Same++
 		return nil
 	}
-	b.out.Different = append(b.out.Different, Difference{id, lines})
-	if !b.q.Apply {
+	byHand, err := b.repaired(ctx, m, is)
+	if err != nil {
+		return err
+	}
+	b.out.Different = append(b.out.Different, Difference{Correlation: id, Lines: lines, Repaired: byHand})
+	if !b.q.Apply || byHand {
 		return nil
 	}
 	b.out.Applied++
 	return b.write(ctx, is, out)
+}
+
+// repaired reports whether a person replayed or dropped what had held an
+// instance: that is in no stream, so what comes out without it is not what
+// should be there.
+func (b *rebuild) repaired(ctx context.Context, m *compiled, in *domain.SagaInstance) (bool, error) {
+	if m.def.OnPoison == domain.PoisonSkip {
+		return false, nil
+	}
+	for from := 0; ; {
+		page, err := b.e.History(ctx, b.tenant, b.q.Saga, in.Correlation, from, 1000)
+		if err != nil || len(page) == 0 {
+			return false, err
+		}
+		for i := range page {
+			if page[i].Reaction == domain.Fail && page[i].EventID != in.Held {
+				return true, nil
+			}
+		}
+		from += len(page)
+	}
 }
 
 // had are an instance's events in the order in which it had them.

@@ -128,3 +128,30 @@ func TestWorkIsSpreadAndOwnersFailOver(t *testing.T) {
 		second()
 	})
 }
+
+func TestWhatAPersonRepairedIsNotRebuilt(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		defer r.work(saga.WorkerConfig{})()
+		r.publish(shop, placed("1", `{"order":1,"total":-1}`))
+		r.publish(shop, placed("1", `{"order":1,"total":5}`))
+		time.Sleep(time.Second)
+		letters, _, err := r.engine.DeadLetters(t.Context(), shop, saga.DeadQuery{Limit: 10})
+		if err != nil || len(letters) != 1 {
+			t.Fatalf("%+v, %v", letters, err)
+		}
+		out, err := r.engine.Rebuild(t.Context(), shop, saga.Rebuild{Saga: "order", Apply: true})
+		if err != nil || out.Same != 1 {
+			t.Fatalf("while it is held: %+v, %v", out, err)
+		}
+		r.must(r.engine.Drop(t.Context(), shop, domain.DeadSaga, letters[0].ID))
+		time.Sleep(time.Second)
+		out, err = r.engine.Rebuild(t.Context(), shop, saga.Rebuild{Saga: "order", Apply: true})
+		if err != nil || len(out.Different) != 1 || !out.Different[0].Repaired || out.Applied != 0 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		if x := r.instance(shop, "order", "1"); x.State != "paid" {
+			t.Errorf("%+v", x)
+		}
+	})
+}

@@ -92,10 +92,13 @@ func (a *app) sagaReplay() *cobra.Command {
 					for _, line := range d.Lines {
 						t.row(d.Correlation, line)
 					}
+					if d.Repaired {
+						t.row(d.Correlation, "a person repaired it: it stays as it is")
+					}
 				}
 				_ = t.flush()
 				fmt.Fprintf(t.w, "%d events, %d instances: %d the same, %d different, %d written\n", out.Events, out.Instances, out.Same, len(out.Different), out.Applied)
-				if len(out.Different) > out.Applied {
+				if len(out.Different) > 0 && !p.Apply {
 					fmt.Fprintln(t.w, "nothing was changed; --apply writes what came out")
 				}
 			})
