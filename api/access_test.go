@@ -8,7 +8,6 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 )
 
 func TestWhoMayUseWhichOperation(t *testing.T) {
@@ -53,8 +52,7 @@ func TestTheTableSaysTheRight(t *testing.T) {
 				t.Errorf("%s %s: asked %+v, the table says %s", o.Name, how, r.asked, o.Right)
 				return
 			}
-			onNode := o.Right == identity.Know || o.Right == identity.Administrate
-			if (r.asked[0].Tenant == 0) != onNode {
+			if (r.asked[0].Tenant == 0) != o.Right.OnNode() {
 				t.Errorf("%s %s: asked in context %d", o.Name, how, r.asked[0].Tenant)
 			}
 		}
@@ -168,5 +166,25 @@ func TestARightThatIsTakenAwayEndsWhatWaits(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestTheOperatorStopsAJobAndReadsNothing(t *testing.T) {
+	r := newRig(t)
+	r.submit(1, map[string]string{"TOKEN": "secret"})
+	p := &api.JobParams{Context: house, Caller: admin, ID: 1}
+	if _, err := r.api.As(operator).ShowJob(t.Context(), *p); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("show: got %v", err)
+	}
+	got, err := api.Named("job.cancel").Call(t.Context(), r.api.As(operator), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := got.(*domain.Job)
+	if !j.Final() || j.Reason != domain.ReasonCancelled || j.Script != "" || len(j.EnvVars) > 0 || j.Error != "" {
+		t.Errorf("got %+v, want that it is cancelled and no more", j)
+	}
+	if j, err := r.api.As(reader).ShowJob(t.Context(), *p); err != nil || !strings.Contains(j.Error, "actor 1") {
+		t.Errorf("the tenant reads %+v, %v, want who it was", j, err)
 	}
 }

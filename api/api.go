@@ -46,8 +46,8 @@ type AuditLog interface {
 // Access decides who may do what.
 type Access interface {
 	CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, error)
-	Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error)
-	Named(ctx context.Context, actor domain.ActorID, name string) (domain.TenantID, error)
+	Sees(ctx context.Context, who identity.Proof, tenant domain.TenantID) (bool, error)
+	Named(ctx context.Context, who identity.Proof, name string) (domain.TenantID, error)
 }
 
 // Records is what the operations read from the board directly.
@@ -61,6 +61,8 @@ type Parts struct {
 	Jobs      Jobs
 	Directory Directory
 	Access    Access
+	// Tokens knows the tokens that were made known or used here.
+	Tokens Tokens
 	// Audit keeps what was done by hand. Default: nothing is kept.
 	Audit   AuditLog
 	Records Records
@@ -86,6 +88,8 @@ type Parts struct {
 	NoStreams string
 	// Effects does effects. Default: this node does none.
 	Effects Effects
+	// Encryption has the keys of contexts. Default: nothing is encrypted.
+	Encryption Encryption
 	// Drain begins the graceful end of the node. Default: it is ended by a signal
 	// only.
 	Drain func()
@@ -129,22 +133,26 @@ func New(p Parts) *API {
 }
 
 // As returns the operations as they are for one actor, whom the door has
-// authenticated.
-func (a *API) As(actor domain.ActorID) Caller { return Caller{api: a, actor: actor} }
+// authenticated without a token.
+func (a *API) As(actor domain.ActorID) Caller { return a.For(identity.Proof{Actor: actor}, nil) }
+
+// For returns the operations as they are for who has proven something. session,
+// where there is one, ends when a right is lost that was used.
+func (a *API) For(who identity.Proof, session *identity.Session) Caller {
+	return Caller{api: a, who: who, session: session}
+}
 
 // Info says what node this is, as far as everybody may know: a caller must know
 // the node's name before it can make a token for it.
-func (a *API) Info() Info {
-	i := a.parts.Info()
-	i.Sagas, i.Effects, i.Consumers = nil, nil, nil
-	return i
-}
+func (a *API) Info() Info { return Info{Name: a.parts.Info().Name} }
 
 // Caller is an actor at the table of operations.
 type Caller struct {
-	api   *API
-	actor domain.ActorID
-	first *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
+	api     *API
+	who     identity.Proof
+	session *identity.Session
+	group   string        // of the operation that is called
+	first   *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
 }
 
 // may asks for a right in a context and returns the context.
@@ -158,15 +166,30 @@ func (c Caller) may(ctx context.Context, verb identity.Verb, tenant domain.Tenan
 
 // mayAlways is may for what this node does whatever duties it has lost.
 func (c Caller) mayAlways(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
-	ask := identity.Ask{Actor: c.actor, Verb: verb, Tenant: tenant, Object: object}
+	ask := identity.Ask{Actor: c.who.Actor, Verb: verb, Tenant: tenant, Object: object, Scope: c.who.Scope, Group: c.group}
 	if c.first != nil && *c.first == (identity.Ask{}) {
 		*c.first = ask
 	}
-	return c.api.parts.Access.CheckIn(ctx, ask)
+	t, err := c.api.parts.Access.CheckIn(ctx, ask)
+	if err == nil {
+		c.session.Hang(ask)
+	}
+	return t, err
 }
 
 // mayHere asks for a right that concerns no context.
 func (c Caller) mayHere(ctx context.Context, verb identity.Verb, object string) error {
 	_, err := c.may(ctx, verb, 0, object)
+	return err
+}
+
+// mayInspect asks for the right to see what tells of nodes, peers and others. It
+// is the operator's; where a context is named also that of those who have a right
+// there for which they need to know.
+func (c Caller) mayInspect(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) error {
+	if tenant == 0 || c.who.Operates(identity.Inspect, c.group) {
+		return c.mayHere(ctx, identity.Inspect, object)
+	}
+	_, err := c.mayAlways(ctx, verb, tenant, object)
 	return err
 }

@@ -136,7 +136,7 @@ func (c Caller) archiveView(t domain.Tenant, r *archive.Record) (ArchiveRecord, 
 		}
 		m.Logs = nil // they are the record's
 		out.Message = &c.messageView(t, m, nil).Message
-	case identity.Permit(t, c.actor, identity.ReadEnv, false):
+	case c.who.Permits(t, identity.ReadEnv, false, c.group):
 		out.Body = r.Body
 	default:
 		body, err := redactEnv(r.Body)

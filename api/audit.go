@@ -67,7 +67,7 @@ const (
 
 // AuditLog reads a context's audit log, newest first.
 func (c Caller) AuditLog(ctx context.Context, p AuditLogParams) (AuditLines, error) {
-	if _, err := c.mayAlways(ctx, identity.Audit, p.Context, "audit log"); err != nil {
+	if _, err := c.mayAlways(ctx, identity.Review, p.Context, "audit log"); err != nil {
 		return AuditLines{}, err
 	}
 	return c.auditLog(ctx, p.Context, p.AuditLogFilter)
@@ -75,7 +75,7 @@ func (c Caller) AuditLog(ctx context.Context, p AuditLogParams) (AuditLines, err
 
 // NodeAuditLog reads the audit log of what concerns no context.
 func (c Caller) NodeAuditLog(ctx context.Context, p NodeAuditLogParams) (AuditLines, error) {
-	if _, err := c.mayAlways(ctx, identity.Administrate, 0, "audit log"); err != nil {
+	if _, err := c.mayAlways(ctx, identity.Inspect, 0, "audit log"); err != nil {
 		return AuditLines{}, err
 	}
 	return c.auditLog(ctx, 0, p.AuditLogFilter)

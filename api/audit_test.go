@@ -100,7 +100,7 @@ func TestTheAuditLogIsForAdmins(t *testing.T) {
 	}
 	r.flush()
 	page, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house, AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDenied, Actor: reader}})
-	if err != nil || len(page.Entries) != 1 || page.Entries[0].Verb != "audit" {
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Verb != "review" {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	if done, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house, AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDone}}); err != nil || len(done.Entries) != 0 {
@@ -172,23 +172,23 @@ func TestNodesAndRunnersAreShown(t *testing.T) {
 	put(layout.Node("a"), field("id", "y"), field("seen_ms", strconv.FormatInt(now, 10)), field("off", `[{"role":"runner","rule":1,"why":"old"}]`), field("labels", `{"zone":"eu"}`))
 	put(layout.Node("c"), field("runner_id", "many")) // somebody spoiled it
 	put(layout.Runner(4), field("id", "4"), field("node", "b"))
-	list, err := r.api.As(stranger).ListNodes(t.Context(), api.ListNodesParams{})
+	list, err := r.api.As(operator).ListNodes(t.Context(), api.ListNodesParams{})
 	if err != nil || len(list.Nodes) != 3 || list.Nodes[0].Name != "a" || !list.Nodes[0].Alive || list.Nodes[1].Alive || list.Nodes[1].Version != "v1" {
 		t.Errorf("got %+v, %v", list, err)
 	}
-	n, err := r.api.As(stranger).ShowNode(t.Context(), api.NodeParams{Name: "a"})
+	n, err := r.api.As(operator).ShowNode(t.Context(), api.NodeParams{Name: "a"})
 	if err != nil || !n.Alive || n.Labels["zone"] != "eu" || len(n.Off) != 1 || n.Off[0].Role != domain.RoleRunner {
 		t.Errorf("got %+v, %v", n, err)
 	}
 	for _, name := range []string{"d", strings.Repeat("x", 300)} {
-		if _, err := r.api.As(stranger).ShowNode(t.Context(), api.NodeParams{Name: name}); !errors.Is(err, domain.ErrNotFound) {
+		if _, err := r.api.As(operator).ShowNode(t.Context(), api.NodeParams{Name: name}); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("a node that is not there: got %v", err)
 		}
 	}
-	if got, err := r.api.As(stranger).ShowRunner(t.Context(), api.RunnerParams{Runner: 4}); err != nil || got.Node != "b" {
+	if got, err := r.api.As(operator).ShowRunner(t.Context(), api.RunnerParams{Runner: 4}); err != nil || got.Node != "b" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := r.api.As(stranger).ShowRunner(t.Context(), api.RunnerParams{Runner: 5}); !errors.Is(err, domain.ErrNotFound) {
+	if _, err := r.api.As(operator).ShowRunner(t.Context(), api.RunnerParams{Runner: 5}); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("a runner that is not there: got %v", err)
 	}
 	if _, err := r.api.As(stranger).ShowRunner(t.Context(), api.RunnerParams{Runner: 4, Context: house}); !errors.Is(err, domain.ErrForbidden) {

@@ -96,7 +96,7 @@ func pauses(b domain.Ban) bool {
 }
 
 func (c Caller) ban(ctx context.Context, in BanSet) (domain.Ban, error) {
-	b := domain.Ban{BanScope: in.BanScope, Level: in.Level, By: c.actor, Reason: in.Reason, UntilMs: in.UntilMs}
+	b := domain.Ban{BanScope: in.BanScope, Level: in.Level, By: c.who.Actor, Reason: in.Reason, UntilMs: in.UntilMs}
 	if err := b.Validate(); err != nil {
 		return b, err
 	}
@@ -216,7 +216,7 @@ type ListAllBansParams struct{}
 
 // ListAllBans lists the bans of all contexts, for the operator.
 func (c Caller) ListAllBans(ctx context.Context, _ ListAllBansParams) (BanList, error) {
-	if err := c.mayHere(ctx, identity.Administrate, "bans"); err != nil {
+	if err := c.mayHere(ctx, identity.Inspect, "bans"); err != nil {
 		return BanList{}, err
 	}
 	return c.bans(ctx, func(domain.Ban) bool { return true })

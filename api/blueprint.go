@@ -99,10 +99,13 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p ApplyBlueprintParams) (Blu
 		return BlueprintApplied{}, err
 	}
 	b, err := p.blueprint()
+	if err == nil {
+		err = c.mayGoAll(nil, b)
+	}
 	if err != nil {
 		return BlueprintApplied{}, err
 	}
-	s, existing, err := c.api.parts.Blueprints.Apply(ctx, p.Context, c.actor, b)
+	s, existing, err := c.api.parts.Blueprints.Apply(ctx, p.Context, c.who.Actor, b)
 	return BlueprintApplied{s.Entry, existing}, err
 }
 
@@ -159,7 +162,7 @@ func (c Caller) ShowBlueprint(ctx context.Context, p BlueprintParams) (blueprint
 // storedBlueprint is a version as the caller may see it.
 func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name string, version int) (blueprint.Stored, error) {
 	s, err := c.api.parts.Blueprints.Get(ctx, t.ID, name, version)
-	if err != nil || identity.Permit(t, c.actor, identity.ReadEnv, false) {
+	if err != nil || c.who.Permits(t, identity.ReadEnv, false, c.group) {
 		return s, err
 	}
 	redact(s.Blueprint.Env)

@@ -101,12 +101,12 @@ func (c Caller) SubmitTask(ctx context.Context, p SubmitTaskParams) (TaskSubmitt
 	if _, err := c.may(ctx, identity.Create, p.Context, "circle:"+p.Circle); err != nil {
 		return TaskSubmitted{}, err
 	}
-	t := &domain.Task{ID: cmp.Or(p.ID, rand.Text()), Circle: p.Circle, CallerID: c.actor, Script: p.Script, ClientRPCID: p.ClientRPCID, ReplyToQueue: p.ReplyToQueue}
+	t := &domain.Task{ID: cmp.Or(p.ID, rand.Text()), Circle: p.Circle, CallerID: c.who.Actor, Script: p.Script, ClientRPCID: p.ClientRPCID, ReplyToQueue: p.ReplyToQueue}
 	existing, err := c.api.parts.Circles.Submit(ctx, p.Context, t)
 	if err != nil {
 		return TaskSubmitted{}, err
 	}
-	return TaskSubmitted{TaskID: t.ID, Existing: existing, Durability: c.api.Info().Durability}, nil
+	return TaskSubmitted{TaskID: t.ID, Existing: existing, Durability: c.api.parts.Info().Durability}, nil
 }
 
 // TaskParams name a task.

@@ -27,7 +27,7 @@ func (c Caller) CreateContext(ctx context.Context, p CreateContextParams) (Creat
 	if err := c.mayHere(ctx, identity.Administrate, "context"); err != nil {
 		return CreatedContext{}, err
 	}
-	t, existing, err := c.api.parts.Directory.As(c.actor).CreateTenant(ctx, p.Tenant)
+	t, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateTenant(ctx, p.Tenant)
 	return CreatedContext{t, existing}, err
 }
 
@@ -51,7 +51,7 @@ func (c Caller) GrantContext(ctx context.Context, p GrantParams) (GrantedContext
 	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
 		return GrantedContext{}, err
 	}
-	t, changed, err := c.api.parts.Directory.As(c.actor).Grant(ctx, p.Context, p.Actor, p.Role)
+	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Grant(ctx, p.Context, p.Actor, p.Role)
 	return GrantedContext{t, changed}, err
 }
 
@@ -60,7 +60,7 @@ func (c Caller) RevokeContext(ctx context.Context, p GrantParams) (GrantedContex
 	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
 		return GrantedContext{}, err
 	}
-	t, changed, err := c.api.parts.Directory.As(c.actor).Revoke(ctx, p.Context, p.Actor, p.Role)
+	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Revoke(ctx, p.Context, p.Actor, p.Role)
 	return GrantedContext{t, changed}, err
 }
 
@@ -75,13 +75,13 @@ func (c Caller) UpdateContext(ctx context.Context, p UpdateContextParams) (domai
 	if _, err := c.may(ctx, identity.Grant, p.Context, "context"); err != nil {
 		return domain.Tenant{}, err
 	}
-	return c.api.parts.Directory.As(c.actor).UpdateTenant(ctx, p.Context, p.TenantChange)
+	return c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)
 }
 
 // ContextNamed is the context that the caller calls by its number or its alias:
 // for doors, before they know what is asked.
 func (c Caller) ContextNamed(ctx context.Context, name string) (domain.TenantID, error) {
-	return c.api.parts.Access.Named(ctx, c.actor, name)
+	return c.api.parts.Access.Named(ctx, c.who, name)
 }
 
 // ContextParams name a context.
@@ -91,16 +91,24 @@ type ContextParams struct {
 
 // ShowContext reads a context. The operator may read the lists of any: it made
 // them.
-func (c Caller) ShowContext(ctx context.Context, p ContextParams) (domain.Tenant, error) {
+func (c Caller) ShowContext(ctx context.Context, p ContextParams) (ShownContext, error) {
 	if err := c.mayShow(ctx, p.Context); err != nil {
-		return domain.Tenant{}, err
+		return ShownContext{}, err
 	}
-	return c.api.parts.Directory.Tenant(ctx, p.Context)
+	t, err := c.api.parts.Directory.Tenant(ctx, p.Context)
+	if err != nil || c.api.parts.Encryption == nil {
+		return ShownContext{Tenant: t}, err
+	}
+	e, ever, err := c.api.parts.Encryption.Encryption(ctx, p.Context)
+	if err != nil || !ever {
+		return ShownContext{Tenant: t}, err
+	}
+	return ShownContext{t, &e}, nil
 }
 
 func (c Caller) mayShow(ctx context.Context, tenant domain.TenantID) error {
-	if c.actor == domain.Operator {
-		return c.mayHere(ctx, identity.Administrate, domain.Tenant{ID: tenant}.Key())
+	if c.who.Operates(identity.Inspect, c.group) {
+		return c.mayHere(ctx, identity.Inspect, domain.Tenant{ID: tenant}.Key())
 	}
 	_, err := c.may(ctx, identity.Read, tenant, "context")
 	return err
@@ -151,8 +159,8 @@ func (c Caller) ListContexts(ctx context.Context, p ListContextsParams) (Context
 }
 
 func (c Caller) addContext(ctx context.Context, list *ContextList, id domain.TenantID) error {
-	if c.actor != domain.Operator {
-		if sees, err := c.api.parts.Access.Sees(ctx, c.actor, id); err != nil || !sees {
+	if !c.who.Operates(identity.Inspect, c.group) {
+		if sees, err := c.api.parts.Access.Sees(ctx, c.who, id); err != nil || !sees {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
@@ -43,7 +44,11 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 		}
 	}
 	for tenant, want := range map[domain.TenantID][]domain.RunnerID{0: {2, 10}, house: {2, 10, 5}} {
-		list, err := r.api.As(reader).ListRunners(t.Context(), api.ListRunnersParams{Context: tenant})
+		who := operator
+		if tenant != 0 {
+			who = reader
+		}
+		list, err := r.api.As(who).ListRunners(t.Context(), api.ListRunnersParams{Context: tenant})
 		if err != nil || len(list.Runners) != len(want) {
 			t.Fatalf("got %+v, %v", list, err)
 		}
@@ -52,6 +57,29 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 				t.Errorf("got runner %d at %d, want %d", list.Runners[i].ID, i, id)
 			}
 		}
+	}
+	for who, want := range map[domain.ActorID]string{reader: "[mail ours]", operator: "[mail ours theirs]"} {
+		about := domain.Runner{ID: 2, Serves: []domain.Service{{ScriptType: domain.ScriptEffect, Served: true, Offers: map[string][]string{"effect": {"mail", "ours", "theirs"}},
+			Reserved: map[string][]domain.TenantID{"effect=ours": {house, 90}, "effect=theirs": {90}}}}}
+		b := board.Batch{}
+		if err := r.board.Commit(t.Context(), *b.Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {
+			t.Fatal(err)
+		}
+		from := house
+		if who == operator {
+			from = 0
+		}
+		list, err := r.api.As(who).ListRunners(t.Context(), api.ListRunnersParams{Context: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := list.Runners[0].Serves[0]
+		if got := fmt.Sprint(s.Offers["effect"]); got != want || who == reader && s.Reserved != nil {
+			t.Errorf("actor %d is shown the effects %s, reserved %v, want %s", who, got, s.Reserved, want)
+		}
+	}
+	if _, err := r.api.As(reader).ListRunners(t.Context(), api.ListRunnersParams{}); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("a reader, of the nodes alone: got %v", err)
 	}
 	if _, err := r.api.As(stranger).ListRunners(t.Context(), api.ListRunnersParams{Context: house}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("a stranger: got %v", err)

@@ -29,7 +29,7 @@ type DutyParams struct{}
 
 // ShowDuty shows the rules.
 func (c Caller) ShowDuty(ctx context.Context, _ DutyParams) (Duty, error) {
-	if err := c.mayHere(ctx, identity.Know, "duty"); err != nil {
+	if err := c.mayHere(ctx, identity.Inspect, "duty"); err != nil {
 		return Duty{}, err
 	}
 	return c.duty(ctx)
@@ -37,7 +37,7 @@ func (c Caller) ShowDuty(ctx context.Context, _ DutyParams) (Duty, error) {
 
 func (c Caller) duty(ctx context.Context) (Duty, error) {
 	rules, err := c.api.parts.Duties.Rules(ctx)
-	return Duty{rules, c.api.Info().Off}, err
+	return Duty{rules, c.api.parts.Info().Off}, err
 }
 
 // SetDuty puts rules in place of those before. A node that has lost its gateway

@@ -28,13 +28,13 @@ func TestANodeWithoutItsGatewayReadsAndGivesTheDutyBack(t *testing.T) {
 	if _, err := r.api.As(operator).SetDuty(t.Context(), rules); err != nil {
 		t.Errorf("set: got %v", err)
 	}
-	if d, err := r.api.As(reader).ShowDuty(t.Context(), api.DutyParams{}); err != nil || len(d.Rules) != 1 {
+	if d, err := r.api.As(operator).ShowDuty(t.Context(), api.DutyParams{}); err != nil || len(d.Rules) != 1 {
 		t.Errorf("show: got %+v, %v", d, err)
 	}
 	if _, err := r.api.As(operator).ClearDuty(t.Context(), api.DutyParams{}); err != nil {
 		t.Errorf("clear: got %v", err)
 	}
-	if d, err := r.api.As(reader).ShowDuty(t.Context(), api.DutyParams{}); err != nil || len(d.Rules) != 0 {
+	if d, err := r.api.As(operator).ShowDuty(t.Context(), api.DutyParams{}); err != nil || len(d.Rules) != 0 {
 		t.Errorf("show: got %+v, %v", d, err)
 	}
 	if _, err := r.api.As(operator).SetDuty(t.Context(), domain.Duties{}); !errors.Is(err, domain.ErrInvalid) {

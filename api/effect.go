@@ -67,7 +67,7 @@ func (c Caller) effectsOf(ctx context.Context, engine Effects, tenant domain.Ten
 				s.Paused = b.Reason
 			}
 		}
-		if c.actor == domain.Operator {
+		if c.who.Operates(identity.Inspect, c.group) {
 			continue
 		}
 		if len(s.Contexts) != 1 {

@@ -80,7 +80,7 @@ func (c Caller) PublishEvents(ctx context.Context, p PublishParams) (EventsPubli
 	if err != nil {
 		return EventsPublished{}, err
 	}
-	out := EventsPublished{IDs: make([]string, len(done)), Durability: c.api.Info().StreamDurability}
+	out := EventsPublished{IDs: make([]string, len(done)), Durability: c.api.parts.Info().StreamDurability}
 	for i, ev := range done {
 		out.IDs[i] = ev.ID
 	}

@@ -159,11 +159,14 @@ func (c Caller) SubmitFlows(ctx context.Context, p SubmitFlowParams) (FlowSubmit
 	if single {
 		p.Flows = []FlowInput{p.FlowInput}
 	}
-	out := FlowSubmitted{Flows: make([]SubmittedFlow, len(p.Flows)), Durability: c.api.Info().Durability}
+	out := FlowSubmitted{Flows: make([]SubmittedFlow, len(p.Flows)), Durability: c.api.parts.Info().Durability}
 	var reqs []flow.Request
 	var of []int
 	for i := range p.Flows {
-		r, err := p.Flows[i].request(c.actor, p.Context)
+		r, err := p.Flows[i].request(c.who.Actor, p.Context)
+		if err == nil {
+			err = c.mayMake(ctx, p.Context, r)
+		}
 		if err != nil && single {
 			return FlowSubmitted{}, err
 		} else if err != nil {
@@ -206,7 +209,7 @@ func (c Caller) mayFlow(ctx context.Context, verb identity.Verb, p FlowParams) (
 
 // flowView is a flow as the caller may see it.
 func (c Caller) flowView(t domain.Tenant, v FlowView) FlowView {
-	if len(v.EnvVars) == 0 || identity.Permit(t, c.actor, identity.ReadEnv, false) {
+	if len(v.EnvVars) == 0 || c.who.Permits(t, identity.ReadEnv, false, c.group) {
 		return v
 	}
 	hidden := make(map[string]string, len(v.EnvVars))

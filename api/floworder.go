@@ -16,17 +16,17 @@ func (c Caller) act(ctx context.Context, verb identity.Verb, p FlowParams, o flo
 	if _, err := c.mayFlow(ctx, verb, p); err != nil {
 		return FlowDone{}, err
 	}
-	o.By = c.actor
+	o.By = c.who.Actor
 	done, err := c.api.parts.Flows.Act(ctx, p.Context, p.Flow, o)
 	if err == nil {
-		c.api.log.InfoContext(ctx, "flow ordered", "flow", uint32(p.Flow), "context", uint32(p.Context), "verb", string(o.Verb), "actor", uint32(c.actor), "step", o.Step)
+		c.api.log.InfoContext(ctx, "flow ordered", "flow", uint32(p.Flow), "context", uint32(p.Context), "verb", string(o.Verb), "actor", uint32(c.who.Actor), "step", o.Step)
 	}
 	return FlowDone{domain.FlowKey(p.Flow), done}, err
 }
 
 // CancelFlow ends what a flow has not begun, and tells what runs to stop.
 func (c Caller) CancelFlow(ctx context.Context, p FlowParams) (FlowDone, error) {
-	return c.act(ctx, identity.Cancel, p, flow.Order{Verb: flow.OrderCancel})
+	return c.act(ctx, identity.Stop, p, flow.Order{Verb: flow.OrderCancel})
 }
 
 // RetryFlowParams are those of flow.retry.
@@ -108,7 +108,7 @@ func (c Caller) UpdateFlow(ctx context.Context, p UpdateFlowParams) (FlowDone, e
 	if err != nil {
 		return FlowDone{}, err
 	}
-	if v.CallerID != c.actor {
+	if v.CallerID != c.who.Actor {
 		return FlowDone{}, domain.Forbiddenf("flow %d belongs to actor %d; only its creator may change its definition", p.Flow, v.CallerID)
 	}
 	return c.act(ctx, identity.Create, p.FlowParams, flow.Order{Verb: flow.OrderUpdate, Steps: p.Steps})
@@ -134,7 +134,7 @@ func (c Caller) PauseFlow(ctx context.Context, p FlowParams) (FlowDone, error) {
 	if err := c.api.parts.Flows.Pause(ctx, p.Context, p.Flow, true); err != nil {
 		return FlowDone{}, err
 	}
-	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: flowScope(p), Level: domain.BanCreate, By: c.actor, Reason: flowPaused})
+	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: flowScope(p), Level: domain.BanCreate, By: c.who.Actor, Reason: flowPaused})
 	return FlowDone{domain.FlowKey(p.Flow), err == nil}, err
 }
 

@@ -62,11 +62,14 @@ func (c Caller) SubmitJobs(ctx context.Context, p SubmitParams) (JobSubmitted, e
 	}
 	jobs := make([]*domain.Job, len(p.Jobs))
 	for i := range p.Jobs {
-		j, err := p.Jobs[i].job(c.actor, p.Context)
+		j, err := p.Jobs[i].job(c.who.Actor, p.Context)
 		if err != nil {
 			return JobSubmitted{}, err
 		}
 		jobs[i] = j
+	}
+	if err := c.mayGoAll(jobs, nil); err != nil {
+		return JobSubmitted{}, err
 	}
 	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
 	if err != nil {
@@ -75,7 +78,7 @@ func (c Caller) SubmitJobs(ctx context.Context, p SubmitParams) (JobSubmitted, e
 	if single && receipts[0].Err != nil {
 		return JobSubmitted{}, receipts[0].Err
 	}
-	return JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.Info().Durability}, nil
+	return JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Info().Durability}, nil
 }
 
 func (c Caller) receipts(ctx context.Context, list []work.Receipt) []Submitted {
@@ -110,7 +113,7 @@ func (c Caller) mayJob(ctx context.Context, verb identity.Verb, p JobParams) (do
 
 // view is the job as the caller may see it.
 func (c Caller) view(t domain.Tenant, j *domain.Job) *domain.Job {
-	if len(j.EnvVars) == 0 || identity.Permit(t, c.actor, identity.ReadEnv, identity.Holds(c.actor, j.LeaseOwner)) {
+	if len(j.EnvVars) == 0 || c.who.Permits(t, identity.ReadEnv, identity.Holds(c.who.Actor, j.LeaseOwner), c.group) {
 		return j
 	}
 	seen := *j
@@ -255,15 +258,20 @@ func (c Caller) WatchJob(ctx context.Context, params any, emit func(Event) error
 	return emit(Event{Name: EventEnd, Data: c.view(t, j)})
 }
 
-// CancelJob ends a job that waits, or tells one that runs to stop.
+// CancelJob ends a job that waits, or tells one that runs to stop. The operator may
+// in every context: it gets to know that the job is told, not what it does.
 func (c Caller) CancelJob(ctx context.Context, p JobParams) (*domain.Job, error) {
-	t, err := c.mayJob(ctx, identity.Cancel, p)
+	t, err := c.mayJob(ctx, identity.Stop, p)
 	if err != nil {
 		return nil, err
 	}
-	j, err := c.api.parts.Jobs.Cancel(ctx, p.Context, p.Key(), c.actor)
+	j, err := c.api.parts.Jobs.Cancel(ctx, p.Context, p.Key(), c.who.Actor)
 	if err != nil {
 		return nil, err
+	}
+	if !c.who.Permits(t, identity.Read, false, c.group) {
+		return &domain.Job{ID: j.ID, CallerID: j.CallerID, ContextID: j.ContextID, ScriptType: j.ScriptType, Status: j.Status, Reason: j.Reason,
+			Attempt: j.Attempt, CreatedAt: j.CreatedAt, StartedMs: j.StartedMs, FinishedMs: j.FinishedMs, Cancel: j.Cancel}, nil
 	}
 	return c.view(t, j), nil
 }

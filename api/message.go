@@ -71,8 +71,8 @@ func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, err
 	m := p.Message.Letter()
 	m.DstActor = p.DstActor
 	switch {
-	case m.CallerID != 0 && m.CallerID != c.actor:
-		return MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID, c.actor)
+	case m.CallerID != 0 && m.CallerID != c.who.Actor:
+		return MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID, c.who.Actor)
 	case p.Peer != "" && m.DstNode != "":
 		return MessageSent{}, domain.Invalidf("peer and dst_node: want one of them")
 	case p.Peer != "" && m.Signature != "":
@@ -82,12 +82,15 @@ func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, err
 			return MessageSent{}, err
 		}
 	}
-	m.CallerID = c.actor
+	if !c.reachesAll() && (m.DstNode != "" || m.DstContext != 0 && !c.who.Reaches(m.DstContext)) {
+		return MessageSent{}, c.tooNarrow("another context")
+	}
+	m.CallerID = c.who.Actor
 	existing, err := engine.Send(ctx, p.Context, &m)
 	if err != nil {
 		return MessageSent{}, err
 	}
-	return MessageSent{c.messageView(t, &m, nil).Message, existing, c.api.Info().Durability}, nil
+	return MessageSent{c.messageView(t, &m, nil).Message, existing, c.api.parts.Info().Durability}, nil
 }
 
 // nodeOf is a node of a peer.
@@ -131,7 +134,7 @@ func (c Caller) messageView(t domain.Tenant, m *domain.Message, sites map[string
 	for i := range seen.Job {
 		seen.Job[i] = *c.view(t, &seen.Job[i])
 	}
-	if seen.Flow != "" && !identity.Permit(t, c.actor, identity.ReadEnv, false) {
+	if seen.Flow != "" && !c.who.Permits(t, identity.ReadEnv, false, c.group) {
 		seen.Flow = Redacted // it may bring an environment
 	}
 	return &seen
@@ -344,7 +347,7 @@ func (c Caller) ListInbox(ctx context.Context, p InboxParams) (MessageList, erro
 	if err != nil {
 		return MessageList{}, err
 	}
-	list, err := engine.Inbox(ctx, p.Context, c.actor, p.From, p.Limit)
+	list, err := engine.Inbox(ctx, p.Context, c.who.Actor, p.From, p.Limit)
 	if err != nil {
 		return MessageList{}, err
 	}
@@ -360,7 +363,7 @@ type TakeParams struct {
 
 // TakeMessage takes a message out of the caller's own inbox.
 func (c Caller) TakeMessage(ctx context.Context, p TakeParams) (MessageView, error) {
-	t, err := c.may(ctx, identity.Read, p.Context, "inbox")
+	t, err := c.may(ctx, identity.Take, p.Context, "inbox")
 	if err != nil {
 		return MessageView{}, err
 	}
@@ -372,7 +375,7 @@ func (c Caller) TakeMessage(ctx context.Context, p TakeParams) (MessageView, err
 	if err != nil {
 		return MessageView{}, err
 	}
-	m, err := engine.Take(ctx, p.Context, c.actor, key)
+	m, err := engine.Take(ctx, p.Context, c.who.Actor, key)
 	if err != nil {
 		return MessageView{}, err
 	}

@@ -275,11 +275,19 @@ func TestPeers(t *testing.T) {
 				t.Errorf("%+v: got %v", bad, err)
 			}
 		}
-		list, err := m.api.As(stranger).ListPeers(t.Context(), api.ListPeersParams{})
+		for _, who := range []domain.ActorID{stranger, reader} {
+			if _, err := m.api.As(who).ListPeers(t.Context(), api.ListPeersParams{Context: house}); !errors.Is(err, domain.ErrForbidden) {
+				t.Errorf("actor %d, who may send nothing: got %v", who, err)
+			}
+		}
+		if _, err := m.api.As(admin).ListPeers(t.Context(), api.ListPeersParams{}); !errors.Is(err, domain.ErrForbidden) {
+			t.Errorf("an admin who names no context: got %v", err)
+		}
+		list, err := m.api.As(admin).ListPeers(t.Context(), api.ListPeersParams{Context: house})
 		if err != nil || len(list.Peers) != 1 || list.Peers[0].OperatorID != made.OperatorID {
 			t.Errorf("got %+v, %v", list, err)
 		}
-		own, err := m.api.As(stranger).PeerCard(t.Context(), api.CardParams{})
+		own, err := m.api.As(admin).PeerCard(t.Context(), api.CardParams{Context: house})
 		if err != nil || own.Name != "n1" || len(own.Nodes) != 1 {
 			t.Errorf("got %+v, %v", own, err)
 		}
@@ -306,8 +314,8 @@ func TestANodeThatSendsNoMessagesSaysSo(t *testing.T) {
 		"show":    second(c.ShowMessage(t.Context(), api.MessageParams{Context: house, Caller: 1, ID: 1})),
 		"list":    second(c.ListMessages(t.Context(), api.ListMessagesParams{Context: house})),
 		"inbox":   second(c.ListInbox(t.Context(), api.InboxParams{Context: house})),
-		"peers":   second(c.ListPeers(t.Context(), api.ListPeersParams{})),
-		"card":    second(c.PeerCard(t.Context(), api.CardParams{})),
+		"peers":   second(c.ListPeers(t.Context(), api.ListPeersParams{Context: house})),
+		"card":    second(c.PeerCard(t.Context(), api.CardParams{Context: house})),
 		"addPeer": second(r.api.As(operator).AddPeer(t.Context(), api.AddPeerParams{})),
 	} {
 		if !errors.Is(err, domain.ErrUnavailable) {

@@ -15,25 +15,26 @@ import (
 // NodeInfoParams are those of node.info: none.
 type NodeInfoParams struct{}
 
-// NodeInfo says what node this is, and what of sagas and effects the caller may
-// know.
+// NodeInfo says what node this is: everything to the operator, name and state to
+// everybody who is registered, and the partitions of sagas in whose context one
+// has a role.
 func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 	if err := c.mayHere(ctx, identity.Know, "node"); err != nil {
 		return Info{}, err
 	}
-	i := c.api.parts.Info()
-	if c.actor == domain.Operator {
-		return i, nil
+	whole := c.api.parts.Info()
+	if c.who.Operates(identity.Inspect, c.group) {
+		return whole, nil
 	}
-	i.Effects, i.Consumers = nil, nil
+	i := Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}
 	var seen []string
-	for _, s := range i.Sagas {
+	for _, s := range whole.Sagas {
 		number, _, _ := strings.Cut(s, ":")
 		tenant, err := domain.ParseTenantID(number)
 		if err != nil {
 			return Info{}, err
 		}
-		sees, err := c.api.parts.Access.Sees(ctx, c.actor, tenant)
+		sees, err := c.api.parts.Access.Sees(ctx, c.who, tenant)
 		if err != nil {
 			return Info{}, err
 		}
@@ -63,21 +64,21 @@ type AdminParams struct{}
 
 // DrainNode begins the graceful end of this node. It returns at once.
 func (c Caller) DrainNode(ctx context.Context, _ AdminParams) (NodeDraining, error) {
-	name := c.api.Info().Name
+	name := c.api.parts.Info().Name
 	if err := c.mayHere(ctx, identity.Administrate, "node:"+name); err != nil {
 		return NodeDraining{}, err
 	}
 	if c.api.parts.Drain == nil {
 		return NodeDraining{}, domain.Unavailablef("this node lives for one command only, and ends with it")
 	}
-	c.api.log.InfoContext(ctx, "node is told to drain", "actor", uint32(c.actor))
+	c.api.log.InfoContext(ctx, "node is told to drain", "actor", uint32(c.who.Actor))
 	c.api.parts.Drain()
 	return NodeDraining{name, true}, nil
 }
 
 // ReloadNode reads the node's config again.
 func (c Caller) ReloadNode(ctx context.Context, _ AdminParams) (NodeReloaded, error) {
-	name := c.api.Info().Name
+	name := c.api.parts.Info().Name
 	if err := c.mayHere(ctx, identity.Administrate, "node:"+name); err != nil {
 		return NodeReloaded{}, err
 	}
@@ -90,6 +91,14 @@ func (c Caller) ReloadNode(ctx context.Context, _ AdminParams) (NodeReloaded, er
 	return NodeReloaded{name, c.api.parts.Info().Effects}, nil
 }
 
+// MayScrape asks for the right to read the node's metrics.
+//
+// Errors: [domain.ErrForbidden].
+func (c Caller) MayScrape(ctx context.Context) error {
+	c.group = GroupMetrics
+	return c.mayHere(ctx, identity.Inspect, "metrics")
+}
+
 // ListNodesParams are those of node.list: none.
 type ListNodesParams struct{}
 
@@ -98,7 +107,7 @@ const nodesMost = 10_000
 
 // ListNodes lists the nodes of the board by name, those too that are gone.
 func (c Caller) ListNodes(ctx context.Context, _ ListNodesParams) (NodeList, error) {
-	if err := c.mayHere(ctx, identity.Know, "nodes"); err != nil {
+	if err := c.mayHere(ctx, identity.Inspect, "nodes"); err != nil {
 		return NodeList{}, err
 	}
 	list := NodeList{Nodes: []domain.Node{}}
@@ -136,7 +145,7 @@ type NodeParams struct {
 // ShowNode shows one node as it says of itself.
 func (c Caller) ShowNode(ctx context.Context, p NodeParams) (domain.Node, error) {
 	key := layout.Node(p.Name)
-	if err := c.mayHere(ctx, identity.Know, "node:"+p.Name); err != nil {
+	if err := c.mayHere(ctx, identity.Inspect, "node:"+p.Name); err != nil {
 		return domain.Node{}, err
 	}
 	recs, err := c.api.parts.Records.Get(ctx, 0, key)

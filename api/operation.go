@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -17,7 +18,7 @@ type Operation struct {
 	// the parameter tagged so.
 	Method, Path string
 	// Right is what the caller needs: in the context that the parameters
-	// name, or on the node for [identity.Know] and [identity.Administrate].
+	// name, or on the node for verbs that are [identity.Verb.OnNode].
 	Right identity.Verb
 	// Summary says what it does, in one sentence.
 	Summary string
@@ -64,7 +65,7 @@ var Operations = []Operation{
 		"Read a job's log, or follow it until the job has ended.").streams(Caller.FollowLogs),
 	op("job.wait", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}/wait", identity.Read, Caller.WaitJob,
 		"Wait until a job has ended.").streams(Caller.WatchJob),
-	op("job.cancel", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/cancel", identity.Cancel, Caller.CancelJob,
+	op("job.cancel", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/cancel", identity.Stop, Caller.CancelJob,
 		"End a job that waits; tell one that runs to stop.").byHand(),
 	op("job.retry", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/retry", identity.Retry, Caller.RetryJob,
 		"Start a job again that ended in error.").byHand(),
@@ -82,7 +83,7 @@ var Operations = []Operation{
 		"Draw a flow's steps with their states, as Mermaid, DOT or SVG."),
 	op("flow.explain", "GET", "/v1/contexts/{context}/flows/{flow}/explain", identity.Read, Caller.ExplainFlow,
 		"Say what a flow waits for, who holds it, and what will wake it."),
-	op("flow.cancel", "POST", "/v1/contexts/{context}/flows/{flow}/cancel", identity.Cancel, Caller.CancelFlow,
+	op("flow.cancel", "POST", "/v1/contexts/{context}/flows/{flow}/cancel", identity.Stop, Caller.CancelFlow,
 		"End what a flow has not begun, and tell what runs to stop.").byHand(),
 	op("flow.retry", "POST", "/v1/contexts/{context}/flows/{flow}/retry", identity.Retry, Caller.RetryFlow,
 		"Start again what ended in error, keeping checkpoints; what failed too, if asked.").byHand(),
@@ -152,21 +153,33 @@ var Operations = []Operation{
 		"Take a role from an actor, or all it has; every node acts by it within a second."),
 	op("context.update", "POST", "/v1/contexts/{context}/update", identity.Grant, Caller.UpdateContext,
 		"Change a context's weight and caps, and whether its executors may submit."),
+	op("context.encrypt", "POST", "/v1/contexts/{context}/encrypt", identity.Administrate, Caller.EncryptContext,
+		"Encrypt a context's scripts, variables, results, logs and checkpoints where they lie, with a key of its own.").byHand(),
+	op("context.rekey", "POST", "/v1/contexts/{context}/rekey", identity.Administrate, Caller.RekeyContext,
+		"Give an encrypted context a new key; what lies on the board is written anew with it.").byHand(),
+	op("context.decrypt", "POST", "/v1/contexts/{context}/decrypt", identity.Administrate, Caller.DecryptContext,
+		"End the encryption of a context; what lies on the board is written anew in plain.").byHand(),
 	op("actor.create", "POST", "/v1/actors", identity.Administrate, Caller.CreateActor,
 		"Register an actor by its public key."),
-	op("actor.list", "GET", "/v1/actors", identity.Administrate, Caller.ListActors,
+	op("actor.list", "GET", "/v1/actors", identity.Inspect, Caller.ListActors,
 		"List all actors."),
-	op("actor.show", "GET", "/v1/actors/{actor}", identity.Know, Caller.ShowActor,
-		"Show an actor's public key."),
+	op("actor.show", "GET", "/v1/actors/{actor}", identity.Inspect, Caller.ShowActor,
+		"Show an actor's public key: one's own; another's with a context in which the caller may send it messages."),
 	op("actor.update", "POST", "/v1/actors/{actor}/update", identity.Administrate, Caller.UpdateActor,
 		"Give an actor another key, or other addresses."),
-	op("runner.list", "GET", "/v1/runners", identity.Know, Caller.ListRunners,
-		"List runners: what they serve, what not and why, and what isolates their scripts."),
-	op("runner.show", "GET", "/v1/runners/{runner}", identity.Know, Caller.ShowRunner,
+	op("token.list", "GET", "/v1/tokens", identity.Know, Caller.ListTokens,
+		"List one's tokens that are known, and which were revoked; the operator those of any actor."),
+	op("token.note", "POST", "/v1/tokens", identity.Own, Caller.NoteToken,
+		"Make a token known that one has signed, so that it is listed by its name."),
+	op("token.revoke", "POST", "/v1/tokens/revoke", identity.Own, Caller.RevokeToken,
+		"End a token of one's own, or all that were issued before now, at every node within a second; the operator those of any actor."),
+	op("runner.list", "GET", "/v1/runners", identity.Inspect, Caller.ListRunners,
+		"List runners: what they serve, what not and why, and what isolates their scripts; with a context, to those who may read there, what they serve."),
+	op("runner.show", "GET", "/v1/runners/{runner}", identity.Inspect, Caller.ShowRunner,
 		"Show one runner."),
-	op("node.list", "GET", "/v1/nodes", identity.Know, Caller.ListNodes,
+	op("node.list", "GET", "/v1/nodes", identity.Inspect, Caller.ListNodes,
 		"List the nodes of the board: what they are, and when they were last seen."),
-	op("node.show", "GET", "/v1/nodes/{node}", identity.Know, Caller.ShowNode,
+	op("node.show", "GET", "/v1/nodes/{node}", identity.Inspect, Caller.ShowNode,
 		"Show one node of the board."),
 	op("node.info", "GET", "/v1/info", identity.Know, Caller.NodeInfo,
 		"Show what node this is and how durable its board is."),
@@ -182,7 +195,7 @@ var Operations = []Operation{
 		"End a ban: what it held up goes on.").byHand(),
 	op("ban.set_all", "POST", "/v1/bans", identity.Administrate, Caller.SetBanAnywhere,
 		"Hold up everything, something in all contexts, or something in any context.").byHand(),
-	op("ban.list_all", "GET", "/v1/bans", identity.Administrate, Caller.ListAllBans,
+	op("ban.list_all", "GET", "/v1/bans", identity.Inspect, Caller.ListAllBans,
 		"List the bans of all contexts."),
 	op("ban.lift_all", "POST", "/v1/bans/lift", identity.Administrate, Caller.LiftBanAnywhere,
 		"End a ban of any context.").byHand(),
@@ -212,7 +225,7 @@ var Operations = []Operation{
 		"Say what a circle's task waits for, and who holds it."),
 	op("circle.delete", "DELETE", "/v1/contexts/{context}/tasks/{task}", identity.Delete, Caller.DeleteTask,
 		"Take a circle's task away: from its circle while it waits, from its worker while it runs."),
-	op("duty.show", "GET", "/v1/duty", identity.Know, Caller.ShowDuty,
+	op("duty.show", "GET", "/v1/duty", identity.Inspect, Caller.ShowDuty,
 		"Show the rules by which nodes lose roles, and what this node has lost."),
 	op("duty.set", "PUT", "/v1/duty", identity.Administrate, Caller.SetDuty,
 		"Put rules in place of those before: nodes follow within a second.").byHand(),
@@ -232,16 +245,16 @@ var Operations = []Operation{
 		"Say where a message is, and what moves it on."),
 	op("inbox.list", "GET", "/v1/contexts/{context}/inbox", identity.Read, Caller.ListInbox,
 		"Read one's own inbox, oldest first."),
-	op("inbox.take", "POST", "/v1/contexts/{context}/inbox/take", identity.Read, Caller.TakeMessage,
+	op("inbox.take", "POST", "/v1/contexts/{context}/inbox/take", identity.Take, Caller.TakeMessage,
 		"Take a message out of one's own inbox."),
 	op("peer.add", "POST", "/v1/peers", identity.Administrate, Caller.AddPeer,
 		"Make another site known by its card, or change what is known of it.").byHand(),
-	op("peer.list", "GET", "/v1/peers", identity.Know, Caller.ListPeers,
-		"List the sites that are known."),
+	op("peer.list", "GET", "/v1/peers", identity.Inspect, Caller.ListPeers,
+		"List the sites that are known; with a context also to those who may send messages there."),
 	op("peer.remove", "DELETE", "/v1/peers/{peer}", identity.Administrate, Caller.RemovePeer,
 		"Forget a site: nothing of it is taken in any more.").byHand(),
-	op("peer.card", "GET", "/v1/card", identity.Know, Caller.PeerCard,
-		"Give the card of this site, for peer.add at another."),
+	op("peer.card", "GET", "/v1/card", identity.Inspect, Caller.PeerCard,
+		"Give the card of this site, for peer.add at another; with a context also to those who may send messages there."),
 	op("saga.apply", "POST", "/v1/contexts/{context}/sagas", identity.Create, Caller.ApplySaga,
 		"Store a saga (its fields, or its text in {\"text\": ...}) as the newest version of its name, and have it served.").byHand(),
 	op("saga.list", "GET", "/v1/contexts/{context}/sagas", identity.Read, Caller.ListSagas,
@@ -296,9 +309,9 @@ var Operations = []Operation{
 		"Forget a dead letter, or all that a filter fits; with count_only, say how many.").byHand(),
 	op("event.publish", "POST", "/v1/contexts/{context}/events", identity.Create, Caller.PublishEvents,
 		"Store one event of an aggregate or for an instance (its fields in the body), or many ({\"events\": [...]})."),
-	op("audit.log", "GET", "/v1/contexts/{context}/audit", identity.Audit, Caller.AuditLog,
+	op("audit.log", "GET", "/v1/contexts/{context}/audit", identity.Review, Caller.AuditLog,
 		"Read what was done by hand in a context, and what was denied, newest first."),
-	op("audit.log_all", "GET", "/v1/audit", identity.Administrate, Caller.NodeAuditLog,
+	op("audit.log_all", "GET", "/v1/audit", identity.Inspect, Caller.NodeAuditLog,
 		"Read the same of what concerns no context: actors, contexts, refused tokens."),
 }
 
@@ -312,6 +325,23 @@ func Named(name string) *Operation {
 	panic(fmt.Sprintf("BUG: there is no operation %q", name))
 }
 
+// Admit asks for the right that an operation takes in any case, for a door that
+// wants to know before it reads what is sent. The operation asks for itself all
+// the same. tenant is the context that the parameters name.
+//
+// Errors: those of [identity.Access.Check].
+func (c Caller) Admit(ctx context.Context, o *Operation, tenant domain.TenantID) error {
+	switch {
+	case o.Right == identity.Inspect: // another right may do, and nothing is sent
+		return nil
+	case o.Right.OnNode():
+		tenant = 0
+	}
+	_, err := c.api.parts.Access.CheckIn(ctx, identity.Ask{Actor: c.who.Actor, Verb: o.Right, Tenant: tenant, Object: o.Group(),
+		Scope: c.who.Scope, Group: o.Group()})
+	return err
+}
+
 // op makes a row.
 func op[P, R any](name, method, path string, right identity.Verb, call func(Caller, context.Context, P) (R, error), summary string) Operation {
 	var zero R
@@ -319,9 +349,37 @@ func op[P, R any](name, method, path string, right identity.Verb, call func(Call
 		Name: name, Method: method, Path: path, Right: right, Summary: summary, Result: zero,
 		NewParams: func() any { return new(P) },
 		Call: func(ctx context.Context, c Caller, params any) (any, error) {
+			c.group = groupOf(name)
 			return call(c, ctx, *params.(*P))
 		},
 	}
+}
+
+// Group is the group of operations that a row belongs to: the noun of its name,
+// by which tokens are narrowed.
+func (o *Operation) Group() string { return groupOf(o.Name) }
+
+func groupOf(name string) string {
+	noun, _, _ := strings.Cut(name, ".")
+	return noun
+}
+
+// Groups of what is no operation: the node's metrics, and what the Redis door has
+// beside the nouns: keys of the callers' own, and channels.
+const (
+	GroupMetrics = "metrics"
+	GroupKey     = "key"
+	GroupChannel = "channel"
+)
+
+// Groups are all that a token can be narrowed to, in the order of the alphabet.
+func Groups() []string {
+	groups := []string{GroupMetrics, GroupKey, GroupChannel}
+	for i := range Operations {
+		groups = append(groups, Operations[i].Group())
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // byHand lets the audit log say who did it, to what, wherever it came to
@@ -334,7 +392,7 @@ func (o Operation) byHand() Operation {
 		c.first = &first
 		result, err := call(ctx, c, params)
 		if err == nil {
-			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.actor, Verb: verb, Object: first.Object, Context: first.Tenant,
+			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.who.Actor, Verb: verb, Object: first.Object, Context: first.Tenant,
 				Outcome: domain.AuditDone, Detail: detailOf(params)})
 		}
 		return result, err
@@ -355,9 +413,10 @@ func detailOf(params any) string {
 // streams adds the way to follow, which has the same parameters. A right that is
 // taken away meanwhile ends the stream, too.
 func (o Operation) streams(stream func(Caller, context.Context, any, func(Event) error) error) Operation {
+	group := o.Group()
 	o.Stream = func(ctx context.Context, c Caller, params any, emit func(Event) error) error {
 		var first identity.Ask
-		c.first = &first
+		c.first, c.group = &first, group
 		return stream(c, ctx, params, func(e Event) error {
 			if _, err := c.api.parts.Access.CheckIn(ctx, first); err != nil {
 				return err

@@ -40,7 +40,7 @@ func (c Caller) peerView(ctx context.Context, p domain.Peer) (PeerView, error) {
 	if p.Operator == "" {
 		return v, nil
 	}
-	a, err := c.api.parts.Directory.As(c.actor).ActorByKey(ctx, p.Operator)
+	a, err := c.api.parts.Directory.As(c.who.Actor).ActorByKey(ctx, p.Operator)
 	if errors.Is(err, domain.ErrNotFound) {
 		return v, nil // it has another key by now
 	}
@@ -85,12 +85,15 @@ type PeerList struct {
 	Peers []PeerView `json:"peers"`
 }
 
-// ListPeersParams are those of peer.list: none.
-type ListPeersParams struct{}
+// ListPeersParams are those of peer.list.
+type ListPeersParams struct {
+	// Context, if given, is one in which the caller may send messages.
+	Context domain.TenantID `json:"-" query:"context"`
+}
 
 // ListPeers lists the sites that are known.
-func (c Caller) ListPeers(ctx context.Context, _ ListPeersParams) (PeerList, error) {
-	if err := c.mayHere(ctx, identity.Know, "peers"); err != nil {
+func (c Caller) ListPeers(ctx context.Context, p ListPeersParams) (PeerList, error) {
+	if err := c.mayInspect(ctx, identity.Create, p.Context, "peers"); err != nil {
 		return PeerList{}, err
 	}
 	engine, err := c.post()
@@ -117,11 +120,18 @@ func (c Caller) ListPeers(ctx context.Context, _ ListPeersParams) (PeerList, err
 type CardParams struct {
 	// Name is what the other site is to call this one.
 	Name string `json:"-" query:"name"`
+	// Own adds what concerns this site alone: the link keys of streams.
+	Own bool `json:"-" query:"own"`
+	// Context, if given, is one in which the caller may send messages.
+	Context domain.TenantID `json:"-" query:"context"`
 }
 
 // PeerCard is what another site must know of this one.
 func (c Caller) PeerCard(ctx context.Context, p CardParams) (domain.Peer, error) {
-	if err := c.mayHere(ctx, identity.Know, "card"); err != nil {
+	if p.Own {
+		p.Context = 0 // the operator's alone
+	}
+	if err := c.mayInspect(ctx, identity.Create, p.Context, "card"); err != nil {
 		return domain.Peer{}, err
 	}
 	engine, err := c.post()
@@ -129,24 +139,30 @@ func (c Caller) PeerCard(ctx context.Context, p CardParams) (domain.Peer, error)
 		return domain.Peer{}, err
 	}
 	if p.Name == "" {
-		p.Name = strings.NewReplacer(".", "-", " ", "-").Replace(c.api.Info().Name)
+		p.Name = strings.NewReplacer(".", "-", " ", "-").Replace(c.api.parts.Info().Name)
 	}
 	if err := domain.ValidateName("peer", p.Name); err != nil {
 		return domain.Peer{}, err
 	}
-	return engine.Card(ctx, p.Name)
+	card, err := engine.Card(ctx, p.Name)
+	for i := range card.Nodes {
+		if !p.Own {
+			card.Nodes[i].StreamKey = ""
+		}
+	}
+	return card, err
 }
 
 // notGuest refuses actors of other sites: who else this one talks to is not
 // their business.
 func (c Caller) notGuest(ctx context.Context) error {
-	a, err := c.api.parts.Directory.Actor(ctx, c.actor)
+	a, err := c.api.parts.Directory.Actor(ctx, c.who.Actor)
 	if err != nil {
 		return err
 	}
 	for _, ad := range a.Address {
 		if ad.Node() != "" {
-			return domain.Forbiddenf("actor %d is of another site, and may not see with which others this one exchanges messages", c.actor)
+			return domain.Forbiddenf("actor %d is of another site, and may not see with which others this one exchanges messages", c.who.Actor)
 		}
 	}
 	return nil

@@ -77,12 +77,12 @@ func (r *rig) CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, err
 	return t, err
 }
 
-func (r *rig) Named(ctx context.Context, actor domain.ActorID, name string) (domain.TenantID, error) {
-	return r.access.Named(ctx, actor, name)
+func (r *rig) Named(ctx context.Context, who identity.Proof, name string) (domain.TenantID, error) {
+	return r.access.Named(ctx, who, name)
 }
 
-func (r *rig) Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error) {
-	return r.access.Sees(ctx, actor, tenant)
+func (r *rig) Sees(ctx context.Context, who identity.Proof, tenant domain.TenantID) (bool, error) {
+	return r.access.Sees(ctx, who, tenant)
 }
 
 // submit submits one job as the admin.

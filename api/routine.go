@@ -20,7 +20,7 @@ type Routines interface {
 }
 
 // RoutineList lists a context's routines, without scripts, params, env and
-// checkpoints, and what the nodes do for the whole board.
+// checkpoints, and to the operator what the nodes do for the whole board.
 //
 //	GET    /v1/contexts/{context}/routines                    RoutineList
 //	POST   /v1/contexts/{context}/routines                    domain.Routine -> domain.Routine
@@ -47,14 +47,16 @@ func (c Caller) ListRoutines(ctx context.Context, p ListRoutinesParams) (list Ro
 	if list.Routines, err = c.api.parts.Routines.List(ctx, p.Context); err != nil {
 		return list, err
 	}
-	list.System, err = c.api.parts.Routines.System(ctx)
+	if c.who.Operates(identity.Inspect, c.group) {
+		list.System, err = c.api.parts.Routines.System(ctx)
+	}
 	return list, err
 }
 
 // hideEnv takes the values of environment variables from a routine that the
 // caller may not read.
 func (c Caller) hideEnv(t domain.Tenant, r *domain.Routine) {
-	if identity.Permit(t, c.actor, identity.ReadEnv, false) {
+	if c.who.Permits(t, identity.ReadEnv, false, c.group) {
 		return
 	}
 	redact(r.Env)
@@ -71,7 +73,7 @@ func (c Caller) ApplyRoutine(ctx context.Context, p RoutineApplyParams) (*domain
 	if _, err := c.may(ctx, identity.Create, p.Context, "routine:"+p.Name); err != nil {
 		return nil, err
 	}
-	return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.actor)
+	return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
 }
 
 // RoutineParams name a routine.

@@ -14,7 +14,8 @@ import (
 // ListRunnersParams are those of runner.list.
 type ListRunnersParams struct {
 	// Context, if given, adds the runners that foreign programs registered in
-	// that context; it needs the right to read there.
+	// that context; it needs the right to read there. Who is not the operator has
+	// to give one.
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
@@ -26,17 +27,37 @@ const (
 
 // ListRunners lists the runners of the nodes, then those of one context.
 func (c Caller) ListRunners(ctx context.Context, p ListRunnersParams) (RunnerList, error) {
-	if err := c.mayHere(ctx, identity.Know, "runners"); err != nil {
+	if err := c.mayRunners(ctx, p.Context, "runners"); err != nil {
 		return RunnerList{}, err
 	}
 	list := RunnerList{Runners: []domain.Runner{}}
-	if err := c.addRunners(ctx, &list, 0); err != nil || p.Context == 0 {
+	if err := c.addRunners(ctx, &list, 0, p.Context); err != nil || p.Context == 0 {
 		return list, err
 	}
-	if _, err := c.may(ctx, identity.Read, p.Context, "runners"); err != nil {
-		return RunnerList{}, err
+	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context)
+}
+
+// mayRunners asks for the right to see runners: that of the operator, and where a
+// context is named the one to read there, for the operator too.
+func (c Caller) mayRunners(ctx context.Context, tenant domain.TenantID, object string) error {
+	if err := c.mayInspect(ctx, identity.Read, tenant, object); err != nil || tenant == 0 || !c.who.Operates(identity.Inspect, c.group) {
+		return err
 	}
-	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context))
+	_, err := c.may(ctx, identity.Read, tenant, object)
+	return err
+}
+
+// forTenant is what those may know of a node's runner who have a role in a
+// context: what it serves, so that they see what would run their jobs. Which
+// machine it is, what holds its scripts in and who holds its slots is the operator's,
+// and what it offers to other contexts theirs.
+func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
+	out := domain.Runner{ID: r.ID, Local: r.Local, Topic: r.Topic, Labels: r.Labels, SeenMs: r.SeenMs}
+	for _, s := range r.Serves {
+		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext},
+			Offers: s.OfferedTo(t)})
+	}
+	return out
 }
 
 // RunnerParams name a runner.
@@ -50,13 +71,8 @@ type RunnerParams struct {
 // ShowRunner shows one runner: of a node, or of a context's own.
 func (c Caller) ShowRunner(ctx context.Context, p RunnerParams) (domain.Runner, error) {
 	key := layout.Runner(p.Runner)
-	if err := c.mayHere(ctx, identity.Know, key); err != nil {
+	if err := c.mayRunners(ctx, p.Context, key); err != nil {
 		return domain.Runner{}, err
-	}
-	if p.Context != 0 {
-		if _, err := c.may(ctx, identity.Read, p.Context, key); err != nil {
-			return domain.Runner{}, err
-		}
 	}
 	recs, err := c.api.parts.Records.Get(ctx, layout.SpaceOf(p.Context), key)
 	if err != nil {
@@ -68,8 +84,8 @@ func (c Caller) ShowRunner(ctx context.Context, p RunnerParams) (domain.Runner, 
 	return layout.DecodeRunner(key, recs[0])
 }
 
-// addRunners adds those of one space, by id.
-func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Space) error {
+// addRunners adds those of one space, by id, as they may be seen from a context.
+func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Space, from domain.TenantID) error {
 	cursor := ""
 	seen := map[string]bool{} // a key may come twice in a listing
 	begin := len(list.Runners)
@@ -89,6 +105,9 @@ func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Sp
 			seen[keys[i]] = true
 			// A foreign record that cannot be read wholly is listed all the same.
 			r, _ := layout.DecodeRunner(keys[i], rec)
+			if space == 0 && !c.who.Operates(identity.Inspect, c.group) {
+				r = forTenant(r, from)
+			}
 			list.Runners = append(list.Runners, r)
 		}
 		if cursor = next; next == "" {

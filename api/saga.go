@@ -132,7 +132,7 @@ func (c Caller) ApplySaga(ctx context.Context, p ApplySagaParams) (SagaApplied, 
 	if err != nil {
 		return SagaApplied{}, err
 	}
-	s, existing, err := engine.Apply(ctx, p.Context, c.actor, def, p.From)
+	s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)
 	return SagaApplied{s.Entry, existing}, err
 }
 

@@ -244,7 +244,7 @@ func (c Caller) pauseBy(ctx context.Context, scope domain.BanScope, reason strin
 	if err := c.mayOverBan(ctx, scope.Context, scope); err != nil {
 		return err
 	}
-	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: scope, Level: domain.BanPick, By: c.actor, Reason: reason})
+	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: scope, Level: domain.BanPick, By: c.who.Actor, Reason: reason})
 	return err
 }
 

@@ -106,10 +106,13 @@ func (c Caller) maySchedule(ctx context.Context, verb identity.Verb, tenant doma
 // ApplySchedule makes or changes a schedule; its flows are in the caller's name.
 func (c Caller) ApplySchedule(ctx context.Context, p ScheduleApplyParams) (Schedule, error) {
 	t, err := c.maySchedule(ctx, identity.Create, p.Context, p.Name)
+	if err == nil {
+		err = c.mayMake(ctx, p.Context, flow.Request{Blueprint: p.Blueprint, Version: p.Version})
+	}
 	if err != nil {
 		return Schedule{}, err
 	}
-	s, err := c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.actor)
+	s, err := c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.who.Actor)
 	return c.scheduled(t, s, 0, err)
 }
 
@@ -119,7 +122,7 @@ func (c Caller) scheduled(t domain.Tenant, s *domain.Schedule, n int, err error)
 		return Schedule{}, err
 	}
 	out := Schedule{Schedule: *s}
-	if !identity.Permit(t, c.actor, identity.ReadEnv, false) {
+	if !c.who.Permits(t, identity.ReadEnv, false, c.group) {
 		out.Env = make(map[string]string, len(s.Env))
 		for name := range s.Env {
 			out.Env[name] = Redacted
@@ -199,7 +202,7 @@ func (c Caller) TriggerSchedule(ctx context.Context, p ScheduleParams) (Schedule
 	if _, err := c.maySchedule(ctx, identity.Start, p.Context, p.Name); err != nil {
 		return ScheduleTriggered{}, err
 	}
-	r, err := c.api.parts.Schedules.Trigger(ctx, p.Context, p.Name, c.actor)
+	r, err := c.api.parts.Schedules.Trigger(ctx, p.Context, p.Name, c.who.Actor)
 	if err != nil {
 		return ScheduleTriggered{}, err
 	}

@@ -225,11 +225,14 @@ type Info struct {
 	// in their context, all else to the operator.
 	//
 	// Sagas are the partitions that the node holds, "<context>:<saga>:<partition>/<of>",
-	// Effects those that it does, and Consumers the durable consumers by which it
+	// Effects those that it does, Consumers the durable consumers by which it
 	// reads streams.
 	Sagas     []string `json:"sagas,omitzero"`
 	Effects   []string `json:"effects,omitzero"`
 	Consumers []string `json:"consumers,omitzero"`
+	// Locked are the encrypted contexts whose key this node does not have: it
+	// does not serve them.
+	Locked []LockedContext `json:"locked,omitzero"`
 }
 
 // Explanation answers what an unfinished job waits for.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/ramet-run/ramet/internal/leash"
 )
 
 // This file measures other programs beside Ramet: each in turn, for several
@@ -37,8 +39,7 @@ func readSides(in io.Reader) (sides []side, err error) {
 		sides = append(sides, side{line, func(out io.Writer) error {
 			cmd := exec.Command("sh", "-c", line)
 			cmd.Stdout, cmd.Stderr = out, os.Stderr
-			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			return cmd.Run()
+			return leash.Run(cmd, syscall.SIGKILL)
 		}})
 	}
 	return sides, lines.Err()

@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/ramet-run/ramet/internal/leash"
 )
 
 var (
@@ -35,6 +37,7 @@ var (
 	one      = flag.Bool("one", false, "internal: measure in this process")
 	cpuPath  = flag.String("cpuprofile", "", "write a CPU profile of the measure (with one -what and one -board)")
 	contexts = flag.Int("contexts", 1, "contexts that the jobs are spread over")
+	encrypt  = flag.String("encrypt", "off", "none: a bare board; off: as a node has it; on: with encrypted contexts")
 	compare  = flag.Bool("check", false, "measure the ratios and compare them with "+recordedPath)
 	others   = flag.String("beside", "", "file of commands of other programs, to measure in turn with ours; see docs/performance.md")
 	rounds   = flag.Int("rounds", 3, "how often, with -beside")
@@ -152,10 +155,9 @@ func measureApart(t trial, out io.Writer) error {
 		return err
 	}
 	cmd := exec.Command(self, "-one", "-what", t.measure, "-board", t.board, "-n", fmt.Sprint(t.jobs), "-dir", *dir,
-		"-contexts", fmt.Sprint(*contexts), "-cpuprofile", *cpuPath)
+		"-contexts", fmt.Sprint(*contexts), "-encrypt", *encrypt, "-cpuprofile", *cpuPath)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd.Run()
+	return leash.Run(cmd, syscall.SIGKILL)
 }
 
 func measureHere() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/leash"
 )
 
 // This file measures the Redis door beside Redis itself, both with everything
@@ -84,7 +85,8 @@ func openRespSide(r *rig) *respSide {
 	check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
-	door := resp.New(resp.Config{Board: r.board, Access: identity.NewAccess(registry, nil), Node: "bench", Actor: registry.KnownActor})
+	access := identity.NewAccess(registry, nil)
+	door := resp.New(resp.Config{Board: r.board, Access: access, Node: "bench", Tokens: identity.NewTokens(registry, access, "bench")})
 	var wg sync.WaitGroup
 	wg.Go(func() { check(door.Serve(ctx, ln)) })
 	token, err := identity.Mint(op.Key, "bench", time.Now(), time.Hour)
@@ -101,8 +103,7 @@ func openRedisSide(r *rig) *respSide {
 	_, port, _ := net.SplitHostPort(addr)
 	check(l.Close())
 	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "", "--appendonly", "no", "--loglevel", "warning")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	check(cmd.Start())
+	check(leash.Start(cmd, syscall.SIGKILL))
 	for range 200 {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()

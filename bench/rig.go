@@ -15,11 +15,15 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/encryptedboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/encryption"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -64,8 +68,32 @@ func openRig(kind, under string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.engine = work.New(r.board, work.Config{DataDir: dir})
+	if r.board, err = encrypted(r.board, *encrypt); err != nil {
+		return nil, err
+	}
+	access := identity.NewAccess(identity.NewRegistry(r.board), nil)
+	r.engine = work.New(r.board, work.Config{DataDir: dir, Permit: func(ctx context.Context, t domain.TenantID, a domain.ActorID, object string) error {
+		return access.Check(ctx, identity.Ask{Actor: a, Verb: identity.Create, Tenant: t, Object: object})
+	}})
 	return r, nil
+}
+
+// keys is a source with one key.
+type keys string
+
+func (k keys) Read(context.Context, string) (string, error) { return string(k), nil }
+
+// encrypted is the board as a node has it (off), with every context of the
+// measure encrypted (on), or bare (none).
+func encrypted(b board.Board, how string) (board.Board, error) {
+	if how == "none" {
+		return b, nil
+	}
+	k, err := encryption.Open(context.Background(), b, keys(encryption.NewKEK()), nil)
+	for t := domain.TenantID(1); how == "on" && err == nil && int(t) <= *contexts; t++ {
+		_, err = k.Encrypt(context.Background(), t, "disk", domain.Operator)
+	}
+	return encryptedboard.New(b, k), err
 }
 
 // openRedis starts a server of its own on a free port of the loopback.
@@ -80,8 +108,7 @@ func (r *rig) openRedis(fsync string) (board.Board, error) {
 	l.Close()
 	r.redis = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", fsync, "--databases", "1100", "--loglevel", "warning")
-	r.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.redis.Start(); err != nil {
+	if err := leash.Start(r.redis, syscall.SIGKILL); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
 	for range 200 {
@@ -145,6 +172,7 @@ func (r *rig) waitEnded(n int) {
 func (r *rig) fill(n, tenants int) {
 	var b board.Batch
 	for t := range tenants {
+		r.admit(domain.TenantID(t + 1))
 		b.Include(layout.Contexts, strconv.Itoa(t+1))
 		if len(b.Ops) == board.MaxOps || t == tenants-1 {
 			check(r.board.Commit(context.Background(), b))
@@ -157,6 +185,14 @@ func (r *rig) fill(n, tenants int) {
 		r.submit(domain.TenantID(t%tenants+1), noopJobs(k))
 		done += k
 	}
+}
+
+// admit makes the caller of all jobs an admin of a context.
+func (r *rig) admit(t domain.TenantID) {
+	b := board.Batch{Space: layout.SpaceOf(t)}
+	c := domain.Tenant{ID: t, Admins: []domain.ActorID{1}}
+	b.Set(c.Key(), layout.EncodeTenant(c)...)
+	check(r.board.Commit(context.Background(), b))
 }
 
 func noopJobs(n int) []*domain.Job {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // This file reads job defines of TasCreed. Its executors are Java classes: the
@@ -59,6 +60,9 @@ func Import(name string, text []byte) (_ *domain.Blueprint, notes []string, err 
 
 func newDefine(path string, text []byte, notes *[]string) (*define, error) {
 	var written map[string]json.RawMessage
+	if _, err := intake.Check(text, nil, intake.Limits{}); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(text, &written); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ const (
 	MaxKey    = 255     // bytes of a key, field name or alarm name; at least 1, no NUL
 	MaxClaim  = 1024    // items of one Claim
 	MaxMark   = 100     // fields that a Claim sets, values that it skips, and spaces that it names
+	MaxExcept = 1000    // spaces that a Claim passes over
 	MinLease  = time.Second
 	MaxLease  = time.Hour
 )
@@ -27,6 +28,11 @@ const (
 	FieldQueue   = "lease_queue" // the CapGroup it counts to; absent when nobody holds it
 	FieldCancel  = "cancel"      // non-empty: Extend tells the holder to stop
 )
+
+// FieldUnreadable is on no board: a record that is read has it where some of its
+// values were changed by somebody who has not the key they are encrypted with.
+// It says so, and what is made of such a record ends in error.
+const FieldUnreadable = "unreadable"
 
 // LimitsKey is the record in a space that holds its weight and caps.
 const LimitsKey = "ramet:limits"
@@ -127,6 +133,17 @@ func (r Record) Lookup(name string) (string, bool) {
 func (r Record) Get(name string) string {
 	v, _ := r.Lookup(name)
 	return v
+}
+
+// Bare reports whether a record has no more than what a claim writes: what was
+// queued names nothing.
+func (r Record) Bare() bool {
+	for i := range r {
+		if name := r[i].Name; name != FieldAttempt && name != FieldOwner && name != FieldQueue {
+			return false
+		}
+	}
+	return true
 }
 
 // Board is the live state. It is safe for concurrent use.
@@ -274,6 +291,9 @@ type Ask struct {
 	// Spaces are those to claim from. None: all. The turns of those that are
 	// passed over stay as they are.
 	Spaces []Space
+	// Except are spaces not to claim from, also where Spaces names them. Their
+	// turns, too, stay as they are.
+	Except []Space
 	// Max is the most items wanted, 1..MaxClaim.
 	Max int
 	// Owner is written on the lease.
@@ -294,7 +314,12 @@ type Ask struct {
 }
 
 // Wants reports whether the ask is for items of a space.
-func (a *Ask) Wants(s Space) bool { return len(a.Spaces) == 0 || slices.Contains(a.Spaces, s) }
+func (a *Ask) Wants(s Space) bool {
+	return (len(a.Spaces) == 0 || slices.Contains(a.Spaces, s)) && !slices.Contains(a.Except, s)
+}
+
+// Picky reports whether there are spaces that the ask is not for.
+func (a *Ask) Picky() bool { return len(a.Spaces)+len(a.Except) > 0 }
 
 // Stamped returns the fields named by Stamp for a claim at nowMs.
 func (a *Ask) Stamped(nowMs int64) []Field {

@@ -112,6 +112,8 @@ func (a Ask) Check() error {
 		return domain.Invalidf("claim with %d marks and %d values to skip, the limit is %d each", len(a.Mark)+len(a.Stamp), len(a.Skip.Values), MaxMark)
 	case len(a.Spaces) > MaxMark:
 		return domain.Invalidf("claim from %d spaces, the limit is %d; none stands for all", len(a.Spaces), MaxMark)
+	case len(a.Except) > MaxExcept:
+		return domain.Invalidf("claim from all but %d spaces, the limit is %d", len(a.Except), MaxExcept)
 	case a.Owner == "":
 		return domain.Invalidf("claim without an owner")
 	case len(a.Queues) == 0:

@@ -2,6 +2,7 @@ package circle
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,6 +29,16 @@ type Config struct {
 	// Refuse returns an error where no tasks may be submitted in a context.
 	// Default: they may.
 	Refuse func(domain.TenantID) error
+	// Permit says whether a caller may create work in a context; object is the
+	// task's key. A task whose caller may not ends in error when a worker takes
+	// it. It is asked for every claim: it answers from memory. Default: all may.
+	//
+	// Errors: [domain.ErrForbidden].
+	Permit func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, object string) error
+	// Named says that a task must name its caller. Without, those that name
+	// none, as programs of rhailib write them, are run for whoever can write on
+	// the board.
+	Named bool
 }
 
 // Engine is what can be done with the circles of one board. It is safe for
@@ -59,6 +70,9 @@ func New(b board.Board, cfg Config) *Engine {
 	cfg.Retention = cmp.Or(cfg.Retention, 24*time.Hour)
 	if cfg.Refuse == nil {
 		cfg.Refuse = func(domain.TenantID) error { return nil }
+	}
+	if cfg.Permit == nil {
+		cfg.Permit = func(context.Context, domain.TenantID, domain.ActorID, string) error { return nil }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

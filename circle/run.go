@@ -63,6 +63,14 @@ func (x *run) attempt() ending {
 	if err := x.awaitScript(); err != nil {
 		return x.without(err)
 	}
+	if err := x.permit(); errors.Is(err, domain.ErrForbidden) {
+		return failed(err.Error())
+	} else if err != nil {
+		return x.without(err)
+	}
+	if fault := x.claimed.Record.Get(board.FieldUnreadable); fault != "" {
+		return failed(fault)
+	}
 	limit := x.w.e.cfg.Timeout
 	timer := time.AfterFunc(limit, func() { x.cancel(script.ErrTimeout) })
 	defer timer.Stop()
@@ -77,6 +85,26 @@ func (x *run) attempt() ending {
 		return x.stopped(limit)
 	}
 	return failed(out.Error)
+}
+
+// permit asks whether the task's caller may have it done.
+//
+// Errors: [domain.ErrForbidden] naming the right that is missing;
+// [domain.ErrUnavailable].
+func (x *run) permit() error {
+	cfg, caller := x.w.e.cfg, x.task.CallerID
+	if caller == 0 {
+		if cfg.Named {
+			return domain.Forbiddenf("it names no caller: this node wants caller_id on each task (circle_callers)")
+		}
+		return nil
+	}
+	err := cfg.Permit(x.ctx, x.lane.circle.Context, caller, x.claimed.Item)
+	if errors.Is(err, domain.ErrForbidden) {
+		return domain.Forbiddenf("its caller, actor %d, may not create work in context %d: that wants the role admin there, "+
+			"or executor where the context says executors_may_submit; see `ramet context grant`", caller, x.lane.circle.Context)
+	}
+	return err
 }
 
 // stopped deals with a run that was told to stop.

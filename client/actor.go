@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -29,13 +30,24 @@ func (c *Client) UpdateActor(ctx context.Context, actor domain.ActorID, change d
 	return out, err
 }
 
-// Actor is one actor.
+// Actor is one actor: oneself, and for the operator any. Others name a context in
+// which they may send messages; 0 is none.
 //
-// Errors: [domain.ErrNotFound].
-func (c *Client) Actor(ctx context.Context, actor domain.ActorID) (domain.Actor, error) {
+// Errors: [domain.ErrNotFound], [domain.ErrForbidden].
+func (c *Client) Actor(ctx context.Context, actor domain.ActorID, in domain.TenantID) (domain.Actor, error) {
 	var out domain.Actor
-	err := c.call(ctx, http.MethodGet, "/v1/actors/"+id(actor), nil, nil, &out)
+	err := c.call(ctx, http.MethodGet, "/v1/actors/"+id(actor), inContext(in), nil, &out)
 	return out, err
+}
+
+// inContext is a query for what is told also to who has a right in a context; 0
+// is none.
+func inContext(in domain.TenantID) url.Values {
+	q := url.Values{}
+	if in != 0 {
+		q.Set("context", id(in))
+	}
+	return q
 }
 
 // Actors lists all actors.

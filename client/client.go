@@ -31,8 +31,11 @@ type Config struct {
 	// Socket is the path of the node's unix socket. One of URL and Socket is
 	// required.
 	Socket string
+	// Cookie is the path of the file with the node's cookie, which proves on the
+	// socket that the operator asks. Default: "cookie" in the socket's folder.
+	Cookie string
 	// Token gives the token sent with a request; it is called for each, so it
-	// should remember. Default: no token, as is right on the socket.
+	// should remember. Default: no token, but the cookie on the socket.
 	Token func(ctx context.Context) (string, error)
 	// HTTP makes the requests. Default: a client of its own without a
 	// timeout; with Socket it cannot be set.
@@ -41,17 +44,17 @@ type Config struct {
 
 // Client talks to one node.
 type Client struct {
-	base  string // without a slash at the end
-	where string // for people
-	token func(ctx context.Context) (string, error)
-	http  *http.Client
+	base   string // without a slash at the end
+	where  string // for people
+	prover prover
+	http   *http.Client
 }
 
 // New prepares a client; it connects to nothing yet.
 //
 // Errors: [domain.ErrInvalid].
 func New(cfg Config) (*Client, error) {
-	c := &Client{token: cfg.Token, http: cfg.HTTP}
+	c := &Client{prover: proverOf(cfg), http: cfg.HTTP}
 	switch {
 	case (cfg.URL == "") == (cfg.Socket == ""):
 		return nil, domain.Invalidf("client: want either a URL or a socket")
@@ -64,7 +67,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	u, err := url.Parse(cfg.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, domain.Invalidf("node %q: want an address such as http://localhost:7480", cfg.URL)
+		return nil, domain.Invalidf("node %q: want an address such as http://localhost:7480", domain.HideURL(cfg.URL))
 	}
 	c.base = strings.TrimRight(u.String(), "/")
 	c.where = c.base
@@ -138,29 +141,22 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if len(query) > 0 {
 		to += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
-	if err != nil {
-		return nil, domain.Invalidf("%s: %v", to, err)
-	}
-	req.Header.Set("Accept", "application/json")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	if c.token != nil {
-		token, err := c.token(ctx)
+	resp, err := c.proven(ctx, func() (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 		if err != nil {
-			return nil, fmt.Errorf("make a token: %w", err)
+			return nil, domain.Invalidf("%s: %v", to, err)
 		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Accept", "application/json")
+		if body != nil {
+			req.Header.Set("Content-Type", "application/json")
 		}
-	}
-	resp, err := c.http.Do(req)
+		for name, values := range header {
+			req.Header[name] = values
+		}
+		return req, nil
+	})
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, err
 	}
 	if resp.StatusCode/100 != 2 {
 		defer resp.Body.Close()

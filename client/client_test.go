@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // open makes a client of a node that answers with h, one request after the
@@ -66,7 +67,14 @@ func TestRequests(t *testing.T) {
 		{"GET /v1/contexts", func(c *client.Client) error { _, err := c.Contexts(ctx); return err }},
 		{"GET /v1/contexts/3", func(c *client.Client) error { _, err := c.Context(ctx, 3); return err }},
 		{"GET /v1/actors", func(c *client.Client) error { _, err := c.Actors(ctx); return err }},
-		{"GET /v1/actors/4", func(c *client.Client) error { _, err := c.Actor(ctx, 4); return err }},
+		{"GET /v1/actors/4", func(c *client.Client) error { _, err := c.Actor(ctx, 4, 0); return err }},
+		{"GET /v1/actors/4?context=3", func(c *client.Client) error { _, err := c.Actor(ctx, 4, 3); return err }},
+		{"GET /v1/tokens?actor=4", func(c *client.Client) error { _, err := c.Tokens(ctx, 4); return err }},
+		{`POST /v1/tokens {"token":"a.b.c"}`, func(c *client.Client) error { _, err := c.NoteToken(ctx, "a.b.c"); return err }},
+		{`POST /v1/tokens/revoke {"actor":4,"id":"k"}`, func(c *client.Client) error {
+			_, err := c.RevokeToken(ctx, api.RevokeTokenParams{Actor: 4, ID: "k"})
+			return err
+		}},
 		{"GET /v1/runners?context=3", func(c *client.Client) error { _, err := c.Runners(ctx, 3); return err }},
 		{"POST /v1/contexts/3/audit", func(c *client.Client) error { _, err := c.Audit(ctx, 3); return err }},
 		{"GET /v1/contexts/3/circles", func(c *client.Client) error { _, err := c.Circles(ctx, 3); return err }},
@@ -177,7 +185,11 @@ func TestProblemsBecomeKinds(t *testing.T) {
 }
 
 func TestNoNodeIsUnavailable(t *testing.T) {
-	c, err := client.New(client.Config{Socket: filepath.Join(t.TempDir(), "none.sock")})
+	dir := t.TempDir()
+	if err := identity.NewCookie().Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Config{Socket: filepath.Join(dir, "none.sock")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,21 +204,50 @@ func TestNoNodeIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+// TestACookieIsReadAnew holds a client to the cookie file: none is sent without
+// one, and that of a node started anew is found, once for each refusal.
+func TestACookieIsReadAnew(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, 200, api.Info{Name: "here"}) })}
+	var now identity.Cookie
+	var seen []string
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown := r.Header.Get("Authorization")
+		seen = append(seen, shown)
+		if shown != identity.CookieScheme+" "+now.Text() {
+			answer(w, 401, api.Problem{Code: "unauthenticated"})
+			return
+		}
+		answer(w, 200, api.Info{Name: "here"})
+	})}
 	go s.Serve(l)
 	defer s.Close()
 	c, err := client.New(client.Config{Socket: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := c.Info(context.Background()); err != nil || info.Name != "here" {
-		t.Errorf("got %+v, %v", info, err)
+	if _, err := c.Info(t.Context()); !errors.Is(err, domain.ErrNotFound) || len(seen) > 0 {
+		t.Errorf("no cookie file: got %v, sent %q", err, seen)
+	}
+	for range 2 { // a start of the node, and another
+		now = identity.NewCookie()
+		if err := now.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := c.Info(t.Context()); err != nil || info.Name != "here" {
+			t.Errorf("got %+v, %v", info, err)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("got %d requests, want 3: one of them with a stale cookie", len(seen))
+	}
+	now, seen = identity.NewCookie(), nil // and it is not in the file
+	if _, err := c.Info(t.Context()); !errors.Is(err, domain.ErrForbidden) || len(seen) != 1 {
+		t.Errorf("a stale file: got %v after %d requests, want one", err, len(seen))
 	}
 }
 

@@ -27,6 +27,43 @@ func (c *Client) Context(ctx context.Context, tenant domain.TenantID) (domain.Te
 	return out, err
 }
 
+// ShowContext is one context with how its payloads lie on disk.
+//
+// Errors: [domain.ErrNotFound].
+func (c *Client) ShowContext(ctx context.Context, tenant domain.TenantID) (api.ShownContext, error) {
+	var out api.ShownContext
+	err := c.call(ctx, http.MethodGet, contextPath(tenant), nil, nil, &out)
+	return out, err
+}
+
+// Encrypt encrypts what a context keeps, with the secret of that name, which the
+// nodes have in their config files, as key-encryption key.
+//
+// Errors: [domain.ErrInvalid] for a secret that is no key, [domain.ErrUnavailable].
+func (c *Client) Encrypt(ctx context.Context, tenant domain.TenantID, secret string) (domain.Encryption, error) {
+	var out domain.Encryption
+	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/encrypt", nil, api.EncryptParams{Key: secret}, &out)
+	return out, err
+}
+
+// Rekey gives an encrypted context a new key.
+//
+// Errors: [domain.ErrConflict] where it is not encrypted, [domain.ErrUnavailable].
+func (c *Client) Rekey(ctx context.Context, tenant domain.TenantID) (domain.Encryption, error) {
+	var out domain.Encryption
+	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/rekey", nil, struct{}{}, &out)
+	return out, err
+}
+
+// Decrypt ends the encryption of a context.
+//
+// Errors: as of [Client.Rekey].
+func (c *Client) Decrypt(ctx context.Context, tenant domain.TenantID) (domain.Encryption, error) {
+	var out domain.Encryption
+	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/decrypt", nil, struct{}{}, &out)
+	return out, err
+}
+
 // ContextNamed is the context that has an alias; its number will do as well.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrForbidden], also where there is none.

@@ -1,5 +1,6 @@
 // Package client is how Go programs talk to a Ramet node: over TCP with a
-// token, or over the socket in a node's data folder.
+// token, or over the socket in a node's data folder with the cookie beside it,
+// which only the folder's owner can read.
 //
 //	c, err := client.New(client.Config{Socket: "/var/lib/ramet/ramet.sock"})
 //	...

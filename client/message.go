@@ -139,17 +139,28 @@ func (c *Client) RemovePeer(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/peers/"+url.PathEscape(name), nil, nil, nil)
 }
 
-// Peers lists the sites that are known.
-func (c *Client) Peers(ctx context.Context) ([]api.PeerView, error) {
+// Peers lists the sites that are known, for the operator. Others name a context
+// in which they may send messages; 0 is none.
+//
+// Errors: [domain.ErrForbidden].
+func (c *Client) Peers(ctx context.Context, in domain.TenantID) ([]api.PeerView, error) {
 	var out api.PeerList
-	err := c.call(ctx, http.MethodGet, "/v1/peers", nil, nil, &out)
+	err := c.call(ctx, http.MethodGet, "/v1/peers", inContext(in), nil, &out)
 	return out.Peers, err
 }
 
+// OwnCard is what a NATS server of this site's own must know of its nodes: the
+// card, with the link keys of streams.
+func (c *Client) OwnCard(ctx context.Context) (domain.Peer, error) {
+	var out domain.Peer
+	err := c.call(ctx, http.MethodGet, "/v1/card", url.Values{"own": {"true"}, "name": {"here"}}, nil, &out)
+	return out, err
+}
+
 // Card is what another site must know of this one. name is what it is to be
-// called there; "": as the node is.
-func (c *Client) Card(ctx context.Context, name string) (domain.Peer, error) {
-	q := url.Values{}
+// called there; "": as the node is. For in see [Client.Peers].
+func (c *Client) Card(ctx context.Context, name string, in domain.TenantID) (domain.Peer, error) {
+	q := inContext(in)
 	if name != "" {
 		q.Set("name", name)
 	}

@@ -37,14 +37,10 @@ func (c *Client) pages(ctx context.Context, path string, take func(get func(page
 }
 
 // Runners lists the nodes' runners and those of a context's own; 0 leaves the
-// latter out.
+// latter out, and is the operator's to ask.
 func (c *Client) Runners(ctx context.Context, tenant domain.TenantID) (api.RunnerList, error) {
-	q := url.Values{}
-	if tenant != 0 {
-		q.Set("context", id(tenant))
-	}
 	var out api.RunnerList
-	err := c.call(ctx, http.MethodGet, "/v1/runners", q, nil, &out)
+	err := c.call(ctx, http.MethodGet, "/v1/runners", inContext(tenant), nil, &out)
 	return out, err
 }
 
@@ -52,12 +48,8 @@ func (c *Client) Runners(ctx context.Context, tenant domain.TenantID) (api.Runne
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) Runner(ctx context.Context, runner domain.RunnerID, tenant domain.TenantID) (domain.Runner, error) {
-	q := url.Values{}
-	if tenant != 0 {
-		q.Set("context", id(tenant))
-	}
 	var out domain.Runner
-	err := c.call(ctx, http.MethodGet, "/v1/runners/"+id(runner), q, nil, &out)
+	err := c.call(ctx, http.MethodGet, "/v1/runners/"+id(runner), inContext(tenant), nil, &out)
 	return out, err
 }
 

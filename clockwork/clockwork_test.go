@@ -268,6 +268,9 @@ func TestLeasesOfUnknownItemsAreReleased(t *testing.T) {
 		if _, held, err := b.LeaseOf(t.Context(), 1, "thing:1"); held || err != nil || asked.Load() != 1 {
 			t.Errorf("held %v, %v, asked %d times", held, err, asked.Load())
 		}
+		if recs, err := b.Get(t.Context(), 1, "thing:1"); err != nil || recs[0] != nil {
+			t.Errorf("the claim left %v, %v", recs, err)
+		}
 	})
 }
 

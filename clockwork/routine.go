@@ -35,12 +35,20 @@ type Config struct {
 	// May reports whether the node may occupy routines, and returns a channel
 	// that is closed when that changes. Default: always.
 	May func() (may bool, changed <-chan struct{})
+	// Yield reports whether the node would rather leave its routines to others, as
+	// there are contexts that it cannot read: it lets go of a routine after a
+	// while, and takes it again if nobody else has. Default: never.
+	Yield func() bool
 	// Lease is for how long a routine is occupied unless renewed. A dead
 	// node's routine goes on elsewhere after that. Default: 5s.
 	Lease time.Duration
 	// Logger takes what went wrong. Default: none.
 	Logger *slog.Logger
 }
+
+// yieldAfter is for how long a node holds a routine that it would rather leave
+// to another.
+const yieldAfter = 30 * time.Second
 
 // Run does the routines whenever this node can occupy them, until ctx ends.
 func Run(ctx context.Context, b board.Board, cfg Config, routines []Routine) error {
@@ -69,8 +77,13 @@ type keeper struct {
 func (k keeper) run(ctx context.Context) {
 	for k.allowed(ctx) {
 		token, err := k.occupy(ctx)
-		if err == nil {
+		if err == nil && !k.yields() {
 			k.hold(ctx, token)
+			continue
+		}
+		if err == nil {
+			k.holdAWhile(ctx, token)
+			pause(ctx, k.cfg.Lease) // others look twice in that time
 			continue
 		}
 		if !errors.Is(err, domain.ErrConflict) && ctx.Err() == nil {
@@ -139,6 +152,15 @@ func (k keeper) hold(ctx context.Context, token int64) {
 	cancel()
 	<-renewals
 	k.free(context.WithoutCancel(ctx), token)
+}
+
+func (k keeper) yields() bool { return k.cfg.Yield != nil && k.cfg.Yield() }
+
+// holdAWhile is hold of a node that would rather leave the routine to another.
+func (k keeper) holdAWhile(ctx context.Context, token int64) {
+	turn, cancel := context.WithTimeout(ctx, yieldAfter)
+	defer cancel()
+	k.hold(turn, token)
 }
 
 // renew keeps the lease until ctx ends or it is lost.

@@ -57,6 +57,9 @@ func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board
 			log.Error("lapsed lease on an unknown kind of item released", "item", l.Item, "context", uint32(l.Space))
 			release := board.Batch{Space: l.Space}
 			release.Lapsed(l.Item, l.Token).Release(l.Item)
+			if recs, err := b.Get(ctx, l.Space, l.Item); err == nil && recs[0].Bare() {
+				release.Unset(l.Item, board.FieldAttempt) // or the mark of its claim would stay for ever
+			}
 			return unlessChanged(b.Commit(ctx, release))
 		}}
 	return Routine{Name: "leases", Round: s.round}

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // YAML writes JSON as YAML for people. Names that are bare have no quotes,
 // though older readers than ours would take them for something else.
 func YAML(text []byte, bare ...string) []byte {
-	n, err := JSONNode(text)
+	n, err := intake.JSONNode(text)
 	if err != nil {
 		panic("BUG: our own JSON cannot be read: " + err.Error())
 	}

@@ -80,6 +80,7 @@ type ActorChange struct {
 func (a Actor) With(c ActorChange) (Actor, error) {
 	a.Pubkey = cmp.Or(c.Pubkey, a.Pubkey)
 	set(&a.Address, c.Address)
+	a.Address = once(a.Address)
 	return a, a.Validate()
 }
 

@@ -18,6 +18,19 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return plainJSON([]T(l))
 }
 
+// once is a list without what it has before, in the order it came.
+func once[T comparable](list []T) []T {
+	seen := make(map[T]bool, len(list))
+	var out []T
+	for _, v := range list {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // plainJSON is json.Marshal without the escapes for HTML, of which scripts are
 // full.
 func plainJSON(v any) ([]byte, error) {

@@ -2,6 +2,8 @@ package domain_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,5 +37,22 @@ func TestNoListIsAnEmptyListInJSON(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestListsHoldEachOnce(t *testing.T) {
+	two := domain.List[domain.ActorID]{2, 3, 2, 2}
+	got := domain.Tenant{Admins: two, Readers: two, Executors: two}.Once()
+	want := domain.List[domain.ActorID]{2, 3}
+	if !slices.Equal(got.Admins, want) || !slices.Equal(got.Readers, want) || !slices.Equal(got.Executors, want) || len(two) != 4 {
+		t.Errorf("got %+v", got)
+	}
+	a, err := domain.Actor{Pubkey: strings.Repeat("ab", 32), Address: domain.List[domain.Address]{"x", "y", "x"}}.With(domain.ActorChange{})
+	if err != nil || !slices.Equal(a.Address, domain.List[domain.Address]{"x", "y"}) {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	p := domain.Peer{Nodes: domain.List[domain.PeerNode]{{Addresses: domain.List[domain.Address]{"x", "x"}}}}
+	if got := p.Once(); len(got.Nodes[0].Addresses) != 1 || len(p.Nodes[0].Addresses) != 2 {
+		t.Errorf("got %+v of %+v", got, p)
 	}
 }

@@ -85,8 +85,12 @@ const (
 	MaxMessageTimeout     = 30 * 24 * 3600
 )
 
-// AlgEd25519 is the one way to sign messages so far.
-const AlgEd25519 = "ed25519"
+// AlgEd25519 is the way in which messages are signed, AlgOld that of versions
+// before, which is refused.
+const (
+	AlgEd25519 = "ed25519/2"
+	AlgOld     = "ed25519"
+)
 
 // Stage is a part of a message's way, each with a time-out of its own.
 type Stage string

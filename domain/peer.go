@@ -10,6 +10,7 @@ import (
 const (
 	MaxPeerNodes = MaxAddresses
 	MaxPeerNote  = 1000 // bytes
+	MaxNodeName  = 255  // bytes: that of a host
 )
 
 // Peer is another site whose nodes this one exchanges messages with: what one
@@ -30,6 +31,12 @@ type PeerNode struct {
 	Name string `json:"name,omitzero"`
 	// Pubkey is the Ed25519 key by which it signs parcels.
 	Pubkey string `json:"pubkey"`
+	// LinkKey is the Ed25519 key by which it logs in to NATS servers; "" on cards
+	// of earlier versions, whose nodes are not let in.
+	LinkKey string `json:"link_key,omitzero"`
+	// StreamKey is the same for the streams of its board: other sites have no use
+	// for it, and it is on no card.
+	StreamKey string `json:"stream_key,omitzero"`
 	// Addresses are where it can be reached on buses: "nats:<hex>",
 	// "mycelium:<hex>".
 	Addresses List[Address] `json:"addresses"`
@@ -89,11 +96,62 @@ func (p Peer) Validate() error {
 			return Invalidf("peer %q: two nodes with the key %s", p.Name, n.Pubkey)
 		}
 		seen[n.Pubkey] = true
+		if PlainText(n.Name, MaxNodeName) != n.Name {
+			return Invalidf("peer %q: node %s has a name that is longer than %d bytes, or has characters that cannot be seen", p.Name, n.Pubkey, MaxNodeName)
+		}
+		if err := n.validateLink(p); err != nil {
+			return err
+		}
 		if err := (Actor{Pubkey: n.Pubkey, Address: n.Addresses}).Validate(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// validateLink holds the keys of links apart from those that sign: who has one
+// of the former signs what servers choose.
+func (n PeerNode) validateLink(p Peer) error {
+	if n.LinkKey == "" {
+		return nil
+	}
+	if err := ValidatePubkey(n.LinkKey); err != nil {
+		return Invalidf("link_key: %v", err)
+	}
+	if n.LinkKey == p.Operator {
+		return Invalidf("peer %q: the link key of node %s is the operator's key: want one that signs nothing else", p.Name, n.Pubkey)
+	}
+	for _, other := range p.Nodes {
+		if other.Pubkey == n.LinkKey {
+			return Invalidf("peer %q: the link key of node %s is the key of a node: want one that signs nothing else", p.Name, n.Pubkey)
+		}
+		if other.LinkKey == n.LinkKey && other.Pubkey != n.Pubkey {
+			return Invalidf("peer %q: two nodes with the link key %s", p.Name, n.LinkKey)
+		}
+	}
+	return nil
+}
+
+// Keys are those of the actors that the peer makes known: its nodes, and its
+// operator if the card names one.
+func (p Peer) Keys() []string {
+	var keys []string
+	for _, n := range p.Nodes {
+		keys = append(keys, n.Pubkey)
+	}
+	if p.Operator != "" {
+		keys = append(keys, p.Operator)
+	}
+	return keys
+}
+
+// Once is the peer with each address of a node once.
+func (p Peer) Once() Peer {
+	p.Nodes = slices.Clone(p.Nodes)
+	for i := range p.Nodes {
+		p.Nodes[i].Addresses = once(p.Nodes[i].Addresses)
+	}
+	return p
 }
 
 // Touched returns the peer with its time set for its making at now.

@@ -40,14 +40,63 @@ type Service struct {
 	Served  bool   `json:"served"`
 	Why     string `json:"why,omitzero"`
 	Summary string `json:"summary,omitzero"`
-	Slots   int    `json:"slots,omitzero"`
+	SlotUse
 	// Offers are labels that this type has beside those of the node; a name may
 	// have several values.
 	Offers map[string][]string `json:"offers,omitzero"`
+	// Reserved are those of the offers that only some contexts may use, as
+	// "effect=mail", with these contexts.
+	Reserved map[string][]TenantID `json:"reserved,omitzero"`
+	// Level is how much of the machine its scripts see; "" where they are no
+	// processes. Levels are all that can be had there.
+	Level  string   `json:"level,omitzero"`
+	Levels []string `json:"levels,omitzero"`
 	// Isolation lists the measures in force, NotInForce the others with reasons.
 	Isolation  []string `json:"isolation,omitzero"`
 	NotInForce []string `json:"not_in_force,omitzero"`
 }
+
+// SlotUse says how many scripts of a type a runner runs at once, and for whom.
+type SlotUse struct {
+	Slots int `json:"slots,omitzero"`
+	// PerContext is how many of them one context may hold at once.
+	PerContext int `json:"slots_per_context,omitzero"`
+	// Taken are those that are held, by Holders: the contexts that hold most.
+	Taken   int      `json:"slots_taken,omitzero"`
+	Holders []Holder `json:"holders,omitzero"`
+}
+
+// Free reports whether a context could get a slot.
+func (u SlotUse) Free(t TenantID) bool {
+	return u.Taken < u.Slots && (u.PerContext == 0 || u.HeldBy(t) < u.PerContext)
+}
+
+// HeldBy is how many slots a context holds.
+func (u SlotUse) HeldBy(t TenantID) int {
+	for _, h := range u.Holders {
+		if h.Context == t {
+			return h.Slots
+		}
+	}
+	return 0
+}
+
+// Holder is a context that holds slots, with the jobs of it that have run longest.
+type Holder struct {
+	Context TenantID  `json:"context"`
+	Slots   int       `json:"slots"`
+	Jobs    []HeldJob `json:"jobs"`
+}
+
+// HeldJob is a job that holds a slot.
+type HeldJob struct {
+	Key     string `json:"key"`
+	SinceMs int64  `json:"since_ms"`
+}
+
+// JobMemory is the measure of isolation that bounds the memory of all processes of
+// a job together. Where it is not in force, each of them is bounded by itself.
+const JobMemory = "job_memory"
 
 // RunnerType is what a runner is made for in the seeds; it only names a script type.
 type RunnerType string
@@ -75,6 +124,27 @@ func (s Service) Has(ofNode, wanted Labels) bool {
 	}
 	return true
 }
+
+// OfferedTo is what a service offers as somebody in one context may know it:
+// that others have offers for themselves is theirs.
+func (s Service) OfferedTo(t TenantID) map[string][]string {
+	var out map[string][]string
+	for name, values := range s.Offers {
+		for _, value := range values {
+			if only := s.Reserved[Offer(name, value)]; len(only) > 0 && !slices.Contains(only, t) {
+				continue
+			}
+			if out == nil {
+				out = map[string][]string{}
+			}
+			out[name] = append(out[name], value)
+		}
+	}
+	return out
+}
+
+// Offer is one offer as [Service.Reserved] names it.
+func Offer(name, value string) string { return name + "=" + value }
 
 // Key is the runner's key on the board: "runner:20".
 func (r Runner) Key() string { return "runner:" + strconv.FormatUint(uint64(r.ID), 10) }

@@ -53,6 +53,12 @@ type Tenant struct {
 	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
 }
 
+// Once is the context with each member once in a list.
+func (t Tenant) Once() Tenant {
+	t.Admins, t.Readers, t.Executors = once(t.Admins), once(t.Readers), once(t.Executors)
+	return t
+}
+
 // Key is the context's key on its own board: "context:7".
 func (t Tenant) Key() string { return "context:" + strconv.FormatUint(uint64(t.ID), 10) }
 

@@ -43,7 +43,7 @@ func ParseInstant(text string) (Instant, error) {
 		return Instant(n), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || t.UnixMilli() < 0 {
+	if err != nil || t.UnixMilli() < 0 || t.UnixMilli() > MaxNotBefore {
 		return 0, Invalidf("%q is no instant: want RFC 3339, as 2026-01-31T02:00:00Z, or Unix milliseconds", text)
 	}
 	return Instant(t.UnixMilli()), nil

@@ -120,6 +120,19 @@ func (w *Worker) Changed() <-chan struct{} {
 	return w.changed
 }
 
+// Reserved are the effects of this node that only some contexts may use, by name.
+func (w *Worker) Reserved() map[string][]domain.TenantID {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	reserved := map[string][]domain.TenantID{}
+	for name, e := range w.set.effects {
+		if len(e.Contexts) > 0 {
+			reserved[name] = e.Contexts
+		}
+	}
+	return reserved
+}
+
 // Kinds are the effects of this node, by name.
 func (w *Worker) Kinds() map[string]Kind {
 	w.mu.RLock()

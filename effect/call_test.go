@@ -74,12 +74,15 @@ func TestACallKeepsItsSetOpen(t *testing.T) {
 		<-hung
 		changed := w.Changed()
 		other := newFake()
-		if err := w.Use(r.open(other, effect.Definition{Name: "pay", Kind: "fake"}, effect.Definition{Name: "mail", Kind: "fake"})); err != nil {
+		if err := w.Use(r.open(other, effect.Definition{Name: "pay", Kind: "fake"}, effect.Definition{Name: "mail", Kind: "fake", Contexts: []domain.TenantID{7}})); err != nil {
 			t.Fatal(err)
 		}
 		<-changed
 		if got := w.Kinds(); len(got) != 2 || got["mail"] != "fake" {
 			t.Errorf("got %v", got)
+		}
+		if got := w.Reserved(); len(got) != 1 || len(got["mail"]) != 1 {
+			t.Errorf("got %v reserved, want mail for context 7", got)
 		}
 		synctest.Wait()
 		if r.fake.isClosed() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -65,7 +66,7 @@ func parseCommand(m stream.Message) (domain.EffectCommand, error) {
 		return of, domain.Invalidf("the command has %d bytes, the limit is %d", len(m.Data), stream.MaxData)
 	}
 	var c domain.EffectCommand
-	if err := json.Unmarshal(m.Data, &c); err != nil {
+	if err := intake.Read(m.Data, &c, intake.Limits{Bytes: stream.MaxData}); err != nil {
 		return of, domain.Invalidf("the command is no JSON object as it should be: %v", err)
 	}
 	for _, f := range []struct{ field, data, subject string }{

@@ -208,7 +208,8 @@ var (
 	// lineNumber is that of the options written anew: it is none of the file's.
 	lineNumber = regexp.MustCompile(`line \d+: `)
 	goType     = regexp.MustCompile(`into \S*\.\S+`)
-	plainWords = strings.NewReplacer("time.Duration", "a duration such as 30s", "!!seq", "a list", "!!map", "fields", "!!str ", "", "!!int ", "", "!!bool ", "")
+	plainWords = strings.NewReplacer("time.Duration", "a duration such as 30s", "!!seq", "a list", "!!map", "fields")
+	valueType  = regexp.MustCompile(`!!\w+ `)
 )
 
 // plain says in one line, without words of Go, what the YAML library found.
@@ -216,7 +217,7 @@ func plain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n")
 	text = unknownField.ReplaceAllString(text, `unknown field "$1"`)
-	text = goType.ReplaceAllString(plainWords.Replace(lineNumber.ReplaceAllString(text, "")), "into fields")
+	text = goType.ReplaceAllString(valueType.ReplaceAllString(plainWords.Replace(lineNumber.ReplaceAllString(text, "")), ""), "into fields")
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

@@ -174,9 +174,7 @@ func (s *Secrets) Read(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", domain.Unavailablef("secret %s: %v", name, err)
 	}
-	if value != r.value {
-		s.Hide(value)
-	}
+	s.Hide(value)
 	r.value, r.at = value, time.Now()
 	return value, nil
 }
@@ -189,7 +187,7 @@ func (s *Secrets) load(ctx context.Context, source SecretSource) (value string, 
 	case source.File != "":
 		value, err = s.loadFile(source.File)
 	default:
-		value, err = runSecret(ctx, source.Command)
+		value, err = runSecret(ctx, source.Command, s.environment())
 	}
 	if err != nil {
 		return "", err
@@ -198,6 +196,21 @@ func (s *Secrets) load(ctx context.Context, source SecretSource) (value string, 
 		return "", errors.New(source.String() + " is empty")
 	}
 	return value, nil
+}
+
+// environment is the node's for a command that prints one secret: without those
+// that are variables.
+func (s *Secrets) environment() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secret := map[string]bool{}
+	for _, source := range s.sources {
+		secret[source.Env] = source.Env != ""
+	}
+	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return secret[name]
+	})
 }
 
 func (s *Secrets) loadFile(path string) (string, error) {
@@ -226,10 +239,11 @@ func (s *Secrets) loadFile(path string) (string, error) {
 	return string(text), err
 }
 
-func runSecret(ctx context.Context, command []string) (string, error) {
+func runSecret(ctx context.Context, command, env []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, secretTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = env
 	cmd.WaitDelay = time.Second // for what it started and left behind
 	var out bytes.Buffer
 	cmd.Stdout = &limitedWriter{&out, maxSecret}
@@ -263,7 +277,8 @@ func (s *Secrets) Hide(value string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.hidden, value); i >= 0 {
+	if i := slices.Index(s.hidden, value); i >= 0 { // one that is in use outlasts those that are not any more
+		s.hidden = append(slices.Delete(s.hidden, i, i+1), value)
 		return
 	}
 	s.hidden = append(s.hidden, value)

@@ -125,6 +125,33 @@ func TestAChangedSecretIsUsedSoon(t *testing.T) {
 	})
 }
 
+// TestASecretInUseStaysHidden is about one that stays the same beside another that
+// changes all the time, as tokens do.
+func TestASecretInUseStaysHidden(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	t.Setenv("RAMET_TEST_SECRET", "hunter22")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := effect.NewSecrets(map[string]effect.SecretSource{"TOKEN": {File: path}, "S": {Env: "RAMET_TEST_SECRET"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 300 {
+			if err := os.WriteFile(path, fmt.Appendf(nil, "token-%06d", i), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"TOKEN", "S"} {
+				if _, err := s.Read(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(11 * time.Second)
+		}
+		if got := s.Redact("hunter22 token-000299"); got != "(hidden) (hidden)" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 func TestRedaction(t *testing.T) {
 	const secret = `p"a<s>s w/rd&%`
 	s, err := effect.NewSecrets(nil, nil)
@@ -181,6 +208,14 @@ func TestTexts(t *testing.T) {
 		})
 	}
 	t.Setenv("RAMET_TEST_SECRET", "hunter22")
+	// A command for one secret is not handed the others.
+	both, err := effect.NewSecrets(map[string]effect.SecretSource{"S": {Env: "RAMET_TEST_SECRET"}, "E": {Command: []string{"env"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := both.Read(t.Context(), "E"); err != nil || strings.Contains(got, "hunter22") || !strings.Contains(got, "PATH=") {
+		t.Errorf("the environment of a command: got %q, %v", got, err)
+	}
 	s, _ := effect.NewSecrets(map[string]effect.SecretSource{"S": {Env: "RAMET_TEST_SECRET"}}, nil)
 	text := effect.MustText("a ${secret:S}")
 	if _, err := text.Read(t.Context(), s); err != nil {

@@ -1,11 +1,9 @@
 package effect
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // MaxEffects bounds the effects of a node: each has a consumer.
@@ -169,14 +168,14 @@ func (s *Set) Close() error {
 //
 // Errors: [domain.ErrInvalid].
 func ParseDefinitions(where string, text []byte) ([]Definition, error) {
+	docs, err := intake.ParseAll(text, intake.Limits{Bytes: maxDefinitions})
+	if err != nil {
+		return nil, domain.Invalidf("%s: %v", where, err)
+	}
 	var list []Definition
-	for dec := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var doc yaml.Node
-		err := dec.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			return list, nil
-		}
-		if err == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.SequenceNode {
+	for _, doc := range docs {
+		err := intake.Unique(doc)
+		if err == nil && doc.Content[0].Kind == yaml.SequenceNode {
 			var some []Definition
 			err = doc.Decode(&some)
 			list = append(list, some...)
@@ -189,7 +188,11 @@ func ParseDefinitions(where string, text []byte) ([]Definition, error) {
 			return nil, domain.Invalidf("%s: %s", where, plain(err))
 		}
 	}
+	return list, nil
 }
+
+// maxDefinitions bounds a text of definitions in bytes.
+const maxDefinitions = 4 << 20
 
 // ReadDefinitions reads the files of a folder that end in .yaml or .yml, in
 // the order of their names.

@@ -24,13 +24,13 @@ func (r Ranges) Add(start, end int64) Ranges {
 	}
 	// The first range that touches or follows.
 	i, _ := slices.BinarySearchFunc(r, start, func(a Range, s int64) int {
-		if a.End < s-1 {
+		if a.End < s && a.End+1 < s {
 			return -1
 		}
 		return 1
 	})
 	j := i
-	for j < len(r) && r[j].Start <= end+1 {
+	for j < len(r) && (r[j].Start <= end || r[j].Start-1 == end) {
 		start, end = min(start, r[j].Start), max(end, r[j].End)
 		j++
 	}

@@ -34,6 +34,7 @@ const (
 	Delete Verb = "delete"
 	Start  Verb = "start"
 	Cancel Verb = "cancel"
+	Stop   Verb = "stop" // a job or a flow: cancel it, which the operator may in every context
 	Retry  Verb = "retry"
 	Grant  Verb = "grant" // change the context's lists
 	Audit  Verb = "audit" // look for what is stuck, and repair it
@@ -41,6 +42,9 @@ const (
 
 	Read    Verb = "read"
 	ReadEnv Verb = "read_env" // the values of environment variables
+	Review  Verb = "review"   // the audit log
+	// Take is taking a message out of one's own inbox.
+	Take Verb = "take"
 
 	Claim     Verb = "claim"
 	Extend    Verb = "extend"
@@ -53,11 +57,16 @@ const (
 	// jobs do for their callers.
 	Write Verb = "write"
 
-	// Know is reading what concerns everybody who is registered: the node, its
-	// runners, another actor's public key.
+	// Know is reading what concerns everybody who is registered, actors of other
+	// sites too: one's own record and tokens, the schemas of files, a node's name.
 	Know Verb = "know"
-	// Administrate is making actors and contexts, and listing them all: the
-	// operator's, whoever else is admin somewhere.
+	// Own is changing what is one's own and of no context: one's tokens.
+	Own Verb = "own"
+	// Inspect is reading what tells of the nodes and of everybody: metrics, nodes,
+	// runners, peers, actors and their keys, bans and audit log of the board.
+	// Administrate is changing that: making actors and contexts, for example. Both
+	// are the operator's, whoever else is admin somewhere.
+	Inspect      Verb = "inspect"
 	Administrate Verb = "administrate"
 )
 
@@ -68,7 +77,12 @@ const (
 )
 
 // Reads reports whether a verb changes nothing.
-func (v Verb) Reads() bool { return v == Read || v == ReadEnv || v == Know }
+func (v Verb) Reads() bool {
+	return v == Read || v == ReadEnv || v == Review || v == Know || v == Inspect
+}
+
+// OnNode reports whether a verb concerns no context.
+func (v Verb) OnNode() bool { return v == Know || v == Own || v == Inspect || v == Administrate }
 
 // rights is the table: the weakest role that may use a verb in a context, and
 // whether executors may where the context sets executors_may_submit. Granting,
@@ -84,13 +98,16 @@ var rights = map[Verb]struct {
 	Delete: {from: Admin, submittersToo: true},
 	Start:  {from: Admin, submittersToo: true},
 	Cancel: {from: Admin, submittersToo: true},
+	Stop:   {from: Admin, submittersToo: true}, // and the operator: Permit
 	Retry:  {from: Admin, submittersToo: true},
 	Grant:  {from: Admin},
 	Audit:  {from: Admin},
 	Ban:    {from: Admin},
 
 	Read:    {from: Reader},
+	Take:    {from: Reader},
 	ReadEnv: {from: Admin}, // and an executor of a job it holds: Permit
+	Review:  {from: Admin},
 
 	Claim:     {from: Executor},
 	Extend:    {from: Executor},
@@ -132,6 +149,8 @@ func Permit(t domain.Tenant, a domain.ActorID, verb Verb, holds bool) bool {
 	}
 	role := RoleIn(t, a)
 	switch {
+	case verb == Stop && a == domain.Operator: // whoever holds a node's slots, it is the operator who answers for the node
+		return true
 	case role.atLeast(right.from):
 		return true
 	case role == Executor && verb == ReadEnv:
@@ -145,7 +164,56 @@ func Permit(t domain.Tenant, a domain.ActorID, verb Verb, holds bool) bool {
 // permitNode decides a verb that concerns no context. Whoever comes here is a
 // registered actor, or the operator by the local socket.
 func permitNode(a domain.ActorID, verb Verb) bool {
-	return verb == Know && a != 0 || verb == Administrate && a == domain.Operator
+	switch verb {
+	case Know, Own:
+		return a != 0
+	case Inspect, Administrate:
+		return a == domain.Operator
+	}
+	return false
+}
+
+// AnyGroup is the group of an ask that is about none: which context a caller
+// selects, for example. What is asked next has one.
+const AnyGroup = "*"
+
+// within reports whether the scope of a token lets an ask through. Whoever has
+// a narrowed token cannot make it wider: it never grants, never administrates,
+// and looks after no tokens.
+func within(s *domain.Scope, ask Ask) bool {
+	switch {
+	case !s.Narrow():
+		return true
+	case ask.Verb == Grant, ask.Verb == Administrate, ask.Verb == Own:
+		return false
+	case s.ReadOnly && !ask.Verb.Reads():
+		return false
+	case len(s.Groups) > 0 && ask.Group != AnyGroup && !slices.Contains(s.Groups, ask.Group):
+		return false
+	case len(s.Contexts) == 0:
+		return true
+	case ask.Tenant == 0:
+		return ask.Verb == Know
+	}
+	return slices.Contains(s.Contexts, ask.Tenant)
+}
+
+// Permits is [Permit] within what was proven, for what depends on a right but is
+// no operation of its own: which values of a record are shown.
+func (p Proof) Permits(t domain.Tenant, verb Verb, holds bool, group string) bool {
+	return within(p.Scope, Ask{Verb: verb, Tenant: t.ID, Group: group}) && Permit(t, p.Actor, verb, holds)
+}
+
+// Operates reports whether somebody is the operator as far as a verb goes, which
+// is [Inspect] or [Administrate], without a no being a denial.
+func (p Proof) Operates(verb Verb, group string) bool {
+	return within(p.Scope, Ask{Verb: verb, Group: group}) && permitNode(p.Actor, verb)
+}
+
+// Reaches reports whether what was proven is good for a context at all, whatever
+// the actor may there.
+func (p Proof) Reaches(id domain.TenantID) bool {
+	return p.Scope == nil || len(p.Scope.Contexts) == 0 || slices.Contains(p.Scope.Contexts, id)
 }
 
 // leaseOwner is what stands on the lease of a job that an actor claimed itself
@@ -165,6 +233,10 @@ type Ask struct {
 	Tenant domain.TenantID
 	// Object is what it is about ("job:1:7"), for the audit log.
 	Object string
+	// Scope is that of the token it is asked by; nil: it is not narrowed. Group is
+	// the group of operations that it belongs to.
+	Scope *domain.Scope
+	Group string
 }
 
 // Access answers who may do what, and writes down whom it refused.
@@ -193,6 +265,9 @@ func (a *Access) Check(ctx context.Context, ask Ask) error {
 // CheckIn is [Access.Check] that also returns the context, for what depends on
 // more than one verb.
 func (a *Access) CheckIn(ctx context.Context, ask Ask) (domain.Tenant, error) {
+	if !within(ask.Scope, ask) { // before anything is looked up: it says nothing of what there is
+		return domain.Tenant{}, a.deny(ask)
+	}
 	if ask.Tenant == 0 {
 		if !permitNode(ask.Actor, ask.Verb) {
 			return domain.Tenant{}, a.deny(ask)
@@ -212,32 +287,36 @@ func (a *Access) CheckIn(ctx context.Context, ask Ask) (domain.Tenant, error) {
 	return t, nil
 }
 
-// Sees reports whether an actor has any role in a context, without counting a
+// Sees reports whether somebody has any role in a context, without counting a
 // no as a denial: for lists.
-func (a *Access) Sees(ctx context.Context, actor domain.ActorID, tenant domain.TenantID) (bool, error) {
+func (a *Access) Sees(ctx context.Context, who Proof, tenant domain.TenantID) (bool, error) {
+	if !who.Reaches(tenant) {
+		return false, nil
+	}
 	t, err := a.registry.tenants.get(ctx, tenant)
 	if missing(err) {
 		return false, nil
 	}
-	return Permit(t, actor, Read, false), err
+	return Permit(t, who.Actor, Read, false), err
 }
 
-// Named is the context that an actor calls by its number or its alias. Whether
+// Named is the context that somebody calls by its number or its alias. Whether
 // there is one by a number is left to what is asked next; whether there is one
 // by an alias is told only to who has a role in it, and to the operator.
 //
 // Errors: [domain.ErrForbidden], the same for an alias that no context has;
 // [domain.ErrInvalid]; [domain.ErrNotFound] for the operator.
-func (a *Access) Named(ctx context.Context, actor domain.ActorID, name string) (domain.TenantID, error) {
+func (a *Access) Named(ctx context.Context, who Proof, name string) (domain.TenantID, error) {
 	if domain.ValidateAlias(name) != nil {
 		return domain.ParseTenantID(name)
 	}
+	actor := who.Actor
 	id, err := a.registry.TenantByName(ctx, name)
-	if actor == domain.Operator || err != nil && !missing(err) {
+	if who.Operates(Inspect, AnyGroup) || err != nil && !missing(err) {
 		return id, err
 	}
 	if err == nil {
-		if sees, err := a.Sees(ctx, actor, id); err != nil || sees {
+		if sees, err := a.Sees(ctx, who, id); err != nil || sees {
 			return id, err
 		}
 	}
@@ -257,7 +336,14 @@ func (a *Access) Denials() int64 { return a.denials.Load() }
 
 func (a *Access) deny(ask Ask) error {
 	a.denials.Add(1)
-	a.audit.Record(domain.AuditEntry{Actor: ask.Actor, Verb: string(ask.Verb), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied})
+	e := domain.AuditEntry{Actor: ask.Actor, Verb: string(ask.Verb), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied}
+	if ask.Scope.Narrow() {
+		e.Detail = "by a token for " + ask.Scope.String()
+	}
+	a.audit.Record(e)
+	if !within(ask.Scope, ask) {
+		return domain.Forbiddenf("this token of actor %d is narrowed (%s) and not good for that; take one that goes further", ask.Actor, ask.Scope)
+	}
 	if ask.Tenant == 0 {
 		return domain.Forbiddenf("actor %d may not do that on this node; ask its operator", ask.Actor)
 	}

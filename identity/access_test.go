@@ -52,7 +52,7 @@ func TestTableOfRights(t *testing.T) {
 		{name: "a reader reads no env even of a job it seems to hold", tenant: house, actor: reader, holds: true, read: true},
 		{name: "a reader gains nothing where executors may submit", tenant: open, actor: reader, read: true},
 		{name: "a stranger may nothing", tenant: open, actor: stranger, holds: true},
-		{name: "the operator is a stranger where no list names it", tenant: house, actor: domain.Operator},
+		{name: "the operator is a stranger where no list names it, but may stop what runs", tenant: house, actor: domain.Operator},
 		{name: "nobody may nothing", tenant: house, actor: 0},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -65,6 +65,7 @@ func TestTableOfRights(t *testing.T) {
 				}
 			}
 			check(r.manage, manage...)
+			check(r.manage || r.actor == domain.Operator, identity.Stop)
 			check(r.strict, strict...)
 			check(r.read, identity.Read)
 			check(r.readEnv, identity.ReadEnv)
@@ -133,7 +134,7 @@ func TestDenialsAreCountedLoggedAndRevealNothing(t *testing.T) {
 	if err := access.Check(t.Context(), identity.Ask{Actor: admin, Verb: identity.Cancel, Tenant: 7}); err != nil {
 		t.Error(err)
 	}
-	if sees, err := access.Sees(t.Context(), stranger, 7); sees || err != nil || access.Denials() != 3 {
+	if sees, err := access.Sees(t.Context(), identity.Proof{Actor: stranger}, 7); sees || err != nil || access.Denials() != 3 {
 		t.Errorf("a look counts as a denial, or sees: %v %v", sees, err)
 	}
 }
@@ -149,6 +150,7 @@ func TestNodeVerbs(t *testing.T) {
 	}{
 		{domain.Operator, identity.Administrate, true}, {domain.Operator, identity.Know, true},
 		{stranger, identity.Administrate, false}, {stranger, identity.Know, true},
+		{domain.Operator, identity.Inspect, true}, {stranger, identity.Inspect, false}, {stranger, identity.Own, true}, {0, identity.Own, false},
 		{0, identity.Know, false}, {domain.Operator, identity.Create, false}, {domain.Operator, identity.Read, false},
 	} {
 		err := access.Check(t.Context(), identity.Ask{Actor: c.actor, Verb: c.verb})

@@ -32,7 +32,7 @@ const (
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] for an id in use with
 // another key, and for a key that another actor has.
 func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Actor, existing bool, err error) {
-	if err := a.Validate(); err != nil {
+	if a, err = a.With(domain.ActorChange{}); err != nil {
 		return domain.Actor{}, false, err
 	}
 	if _, err := X25519Pubkey(a.Pubkey); err != nil {
@@ -180,9 +180,28 @@ func (r *Registry) forgetActor(a domain.Actor) {
 }
 
 // KnownActor is [Registry.Actor] from memory where it was read within the last
-// second: what a [Verifier] asks.
+// second.
 func (r *Registry) KnownActor(ctx context.Context, id domain.ActorID) (domain.Actor, error) {
+	h, err := r.actors.get(ctx, id)
+	return h.Actor, err
+}
+
+// Holder is an actor with what of its tokens was revoked, from memory where it
+// was read within the last second: what a [Verifier] asks.
+//
+// Errors: [domain.ErrNotFound].
+func (r *Registry) Holder(ctx context.Context, id domain.ActorID) (Holder, error) {
 	return r.actors.get(ctx, id)
+}
+
+// holder is Holder from the board. One read has both records.
+func (r *Registry) holder(ctx context.Context, id domain.ActorID) (Holder, error) {
+	recs, err := r.board.Get(ctx, 0, layout.Actor(id), layout.Revoked(id))
+	if err != nil {
+		return Holder{}, err
+	}
+	a, err := decodeActor(id, recs[0])
+	return Holder{a, decodeRevoked(recs[1])}, err
 }
 
 // Actors pages through the actors, in the board's own order. Pass "" as cursor

@@ -185,16 +185,16 @@ func TestAnAliasRevealsNothing(t *testing.T) {
 	}
 	access := identity.NewAccess(r, nil)
 	for _, actor := range []domain.ActorID{1, 2} { // the operator, who lists all, and a member
-		if got, err := access.Named(t.Context(), actor, "acme"); err != nil || got != 7 {
+		if got, err := access.Named(t.Context(), identity.Proof{Actor: actor}, "acme"); err != nil || got != 7 {
 			t.Errorf("actor %d: got %d, %v", actor, got, err)
 		}
 	}
-	if _, err := access.Named(t.Context(), 1, "nobody"); !errors.Is(err, domain.ErrNotFound) {
+	if _, err := access.Named(t.Context(), identity.Proof{Actor: 1}, "nobody"); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("the operator: got %v, want not found", err)
 	}
 	var texts []string
 	for _, alias := range []string{"acme", "nobody"} {
-		got, err := access.Named(t.Context(), 3, alias)
+		got, err := access.Named(t.Context(), identity.Proof{Actor: 3}, alias)
 		if !errors.Is(err, domain.ErrForbidden) || got != 0 {
 			t.Fatalf("%s: got %d, %v, want forbidden", alias, got, err)
 		}
@@ -204,7 +204,7 @@ func TestAnAliasRevealsNothing(t *testing.T) {
 		t.Errorf("got %q and %d denials", texts, access.Denials())
 	}
 	// By a number the question that comes next decides.
-	if got, err := access.Named(t.Context(), 3, "99"); err != nil || got != 99 {
+	if got, err := access.Named(t.Context(), identity.Proof{Actor: 3}, "99"); err != nil || got != 99 {
 		t.Errorf("got %d, %v", got, err)
 	}
 }

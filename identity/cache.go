@@ -19,6 +19,15 @@ type cache[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	answers map[K]answer[V]
+	flights map[K]*flight[V]
+}
+
+// flight is one question to the board, for all who ask meanwhile: when an
+// answer has become old, the jobs of one claim ask for it all at once.
+type flight[V any] struct {
+	landed chan struct{} // closed when value and err are set
+	value  V
+	err    error
 }
 
 type answer[V any] struct {
@@ -28,35 +37,86 @@ type answer[V any] struct {
 }
 
 func newCache[K comparable, V any](load func(context.Context, K) (V, error)) *cache[K, V] {
-	return &cache[K, V]{load: load, answers: map[K]answer[V]{}}
+	return &cache[K, V]{load: load, answers: map[K]answer[V]{}, flights: map[K]*flight[V]{}}
 }
 
 func (c *cache[K, V]) get(ctx context.Context, k K) (V, error) {
-	// The time is taken before the board is asked: an answer is never older
-	// than CacheFor, however long it took.
-	now := time.Now()
-	c.mu.Lock()
-	a, known := c.answers[k]
-	c.mu.Unlock()
-	if known && now.Before(a.until) {
-		return a.value, a.err
+	for {
+		// The time is taken before the board is asked: an answer is never older
+		// than CacheFor, however long it took.
+		now := time.Now()
+		c.mu.Lock()
+		if a, known := c.answers[k]; known && now.Before(a.until) {
+			c.mu.Unlock()
+			return a.value, a.err
+		}
+		f, under := c.flights[k]
+		if !under {
+			f = &flight[V]{landed: make(chan struct{})}
+			c.flights[k] = f
+		}
+		c.mu.Unlock()
+		if !under {
+			c.fly(ctx, k, f, now)
+			return f.value, f.err
+		}
+		select {
+		case <-f.landed:
+		case <-ctx.Done():
+			var none V
+			return none, ctx.Err()
+		}
+		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
+			return f.value, f.err
+		}
+		// Who asked gave up, which says nothing for us.
 	}
-	v, err := c.load(ctx, k)
-	if err != nil && !errors.Is(err, domain.ErrNotFound) {
-		return v, err
-	}
+}
+
+// fly asks the board.
+func (c *cache[K, V]) fly(ctx context.Context, k K, f *flight[V], now time.Time) {
+	f.err = context.Canceled // unless load returns
+	defer close(f.landed)
+	defer c.land(k, f, now)
+	f.value, f.err = c.load(ctx, k)
+}
+
+// land keeps the answer, unless it was forgotten meanwhile: it may be of before
+// the change.
+func (c *cache[K, V]) land(k K, f *flight[V], now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.flights[k] != f {
+		return
+	}
+	delete(c.flights, k)
+	if f.err != nil && !errors.Is(f.err, domain.ErrNotFound) {
+		return
+	}
 	if len(c.answers) >= cacheRoom {
 		clear(c.answers)
 	}
-	c.answers[k] = answer[V]{v, err, now.Add(CacheFor)}
-	return v, err
+	c.answers[k] = answer[V]{f.value, f.err, now.Add(CacheFor)}
 }
 
-// forget drops what is known of k, after a change of our own.
+// put keeps what the board answered when it was asked at an instant: nil or a
+// domain.ErrNotFound. Who asked a flight that is under way gets its answer, which
+// may be older, but no one later.
+func (c *cache[K, V]) put(k K, v V, err error, asked time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.flights, k)
+	if len(c.answers) >= cacheRoom {
+		clear(c.answers)
+	}
+	c.answers[k] = answer[V]{v, err, asked.Add(CacheFor)}
+}
+
+// forget drops what is known of k and what is being asked, after a change of
+// our own.
 func (c *cache[K, V]) forget(k K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.answers, k)
+	delete(c.flights, k)
 }

@@ -11,6 +11,10 @@
 // (iss), the node it is for (aud), and lives for at most a day. Private keys
 // never reach a board; a node only holds public ones.
 //
+// What is signed, and that no bytes signed as one thing can be read as another,
+// is the rule in statement.go, where all is signed. Keys that log nodes in to NATS
+// servers, which choose what is signed, are a type of their own: [LinkKey].
+//
 // # How a right is decided
 //
 // Every door asks [Access.Check] with an actor, a verb and a context. The

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // OperatorKeyFile is the operator's key in a node's data folder.
@@ -142,31 +143,40 @@ func smallOrder(u []byte) bool {
 // Errors: [domain.ErrNotFound]; [domain.ErrInvalid] for a file that is no key
 // file; [domain.ErrForbidden] for one that others than its owner may read.
 func LoadKey(path string) (Key, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Key{}, domain.NotFoundf("key file %q does not exist; make one with `ramet actor new`", path)
-	} else if err != nil {
-		return Key{}, domain.Unavailablef("open key file %q: %v", path, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	text, err := readKey(path)
 	if err != nil {
-		return Key{}, domain.Unavailablef("look at key file %q: %v", path, err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return Key{}, domain.Forbiddenf("key file %q can be used by others (mode %04o): run `chmod 600 %s`, and make a new key if somebody may have read it", path, mode, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
-	if err != nil {
-		return Key{}, domain.Unavailablef("read key file %q: %v", path, err)
+		return Key{}, err
 	}
 	return parseKey(path, text)
 }
 
+// readKey reads a file that holds a private key, with the errors of [LoadKey].
+func readKey(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, domain.NotFoundf("key file %q does not exist; make one with `ramet actor new`", path)
+	} else if err != nil {
+		return nil, domain.Unavailablef("open key file %q: %v", path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, domain.Unavailablef("look at key file %q: %v", path, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, domain.Forbiddenf("key file %q can be used by others (mode %04o): run `chmod 600 %s`, and make a new key if somebody may have read it", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil {
+		return nil, domain.Unavailablef("read key file %q: %v", path, err)
+	}
+	return text, nil
+}
+
 func parseKey(path string, text []byte) (Key, error) {
 	var kf keyFile
-	if err := json.Unmarshal(text, &kf); err != nil || len(text) > maxKeyFile {
-		return Key{}, domain.Invalidf("%q is no key file: want the JSON that `ramet actor new` writes", path)
+	if intake.Read(text, &kf, intake.Limits{Bytes: maxKeyFile}) != nil { // which says what stands there, and that may be the key
+		return Key{}, domain.Invalidf("%q is no key file: want the JSON that `ramet actor new` writes, each name once", path)
 	}
 	seed, err := hex.DecodeString(kf.PrivateKey)
 	if err != nil || len(seed) != ed25519.SeedSize {

@@ -52,15 +52,36 @@ func TestKeyFiles(t *testing.T) {
 
 func TestDamagedKeyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "me.key")
+	good := filepath.Join(t.TempDir(), "good.key")
+	key, err := identity.NewKey()
+	if err == nil {
+		err = identity.SaveKey(good, key)
+	}
+	whole, err2 := os.ReadFile(good)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	with := func(more string) string { return strings.Replace(string(whole), "{", "{"+more, 1) }
 	seed := strings.Repeat("11", 32)
 	for _, text := range []string{"", "{", "[]", `{"private_key":"zz"}`, `{"private_key":"` + seed + `"}`,
-		`{"pubkey":"` + seed + `","private_key":"` + seed + `"}`, strings.Repeat(" ", 5000) + "{}"} {
+		`{"pubkey":"` + seed + `","private_key":"` + seed + `"}`, strings.Repeat(" ", 5000) + "{}",
+		with(`"actor":7,`), with(`"Actor":7,`), with(`"private_key":"` + seed + `",`), string(whole) + "{}", string(whole) + strings.Repeat(" ", 5000)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := identity.LoadKey(path); !errors.Is(err, domain.ErrInvalid) {
-			t.Errorf("%.40q: got %v", text, err)
+		_, err := identity.LoadKey(path)
+		if !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%.60q: got %v", text, err)
 		}
+		if err != nil && strings.Contains(err.Error(), seed) {
+			t.Errorf("%.60q: the error shows what stands there: %v", text, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(with(`"of a later version":1,`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := identity.LoadKey(path); err != nil || got.Pubkey() != key.Pubkey() {
+		t.Errorf("a field that is not known: got %v", err)
 	}
 }
 

@@ -39,6 +39,8 @@ const maxKeys = 10_000
 type Keyring struct {
 	dir  string
 	Node Key
+	// Bus and Stream log the node in to NATS servers.
+	Bus, Stream LinkKey
 
 	mu     sync.Mutex
 	looked time.Time
@@ -46,7 +48,7 @@ type Keyring struct {
 }
 
 // OpenKeyring reads a node's keys from its data folder, and makes the node's
-// own at the first start.
+// own, and those of its links, at the first start.
 //
 // Errors: [domain.ErrForbidden] for a key file that others may read;
 // [domain.ErrInvalid] for one that is damaged; [domain.ErrUnavailable].
@@ -62,6 +64,12 @@ func OpenKeyring(dataDir string) (*Keyring, error) {
 		return nil, err
 	}
 	r := &Keyring{dir: dataDir, Node: key}
+	if r.Bus, err = ensureLinkKey(filepath.Join(dataDir, BusKeyFile)); err != nil {
+		return nil, err
+	}
+	if r.Stream, err = ensureLinkKey(filepath.Join(dataDir, StreamKeyFile)); err != nil {
+		return nil, err
+	}
 	err = r.look()
 	r.looked = time.Time{} // at the first start the operator's key comes right after
 	return r, err

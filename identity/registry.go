@@ -32,7 +32,7 @@ type Registry struct {
 // directory is what the registries of one node have in common.
 type directory struct {
 	board   Board
-	actors  *cache[domain.ActorID, domain.Actor]
+	actors  *cache[domain.ActorID, Holder]
 	tenants *cache[domain.TenantID, domain.Tenant]
 	byKey   *cache[string, domain.Actor]
 	byAlias *cache[string, domain.TenantID]
@@ -43,7 +43,7 @@ type directory struct {
 // NewRegistry returns a registry on b.
 func NewRegistry(b Board) *Registry {
 	r := &Registry{directory: &directory{board: b}}
-	r.actors = newCache(r.Actor)
+	r.actors = newCache(r.holder)
 	r.tenants = newCache(r.Tenant)
 	r.byKey = newCache(r.actorOf)
 	r.byAlias = newCache(r.tenantOf)

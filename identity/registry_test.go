@@ -262,7 +262,7 @@ func TestTokensOfAReplacedKeyEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := identity.Verifier{Node: "n1", Actor: elsewhere.KnownActor}
+		v := identity.Verifier{Node: "n1", Holder: elsewhere.Holder}
 		if _, err := v.Verify(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}

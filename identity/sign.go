@@ -13,12 +13,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// messageDomain keeps a message's signature from being good for anything else.
-const messageDomain = "ramet/message/v1\n"
-
-// parcelDomain does the same for parcels.
-const parcelDomain = "ramet/parcel/v1\n"
-
 // SignMessage signs a message with its sender's key, over all that does not
 // change on its way. It fills in who signed and how.
 //
@@ -27,12 +21,13 @@ const parcelDomain = "ramet/parcel/v1\n"
 // Source: DESIGN part 9; RFC 8032, RFC 8785.
 func SignMessage(k Key, m *domain.Message) error {
 	m.Pubkey, m.Alg = k.Pubkey(), domain.AlgEd25519
-	text, err := letterText(m)
+	body, err := canonical(m)
 	if err != nil {
 		return err
 	}
-	m.Signature = hex.EncodeToString(ed25519.Sign(k.private, text))
-	return nil
+	sig, err := sign(k.private, aMessage, body)
+	m.Signature = hex.EncodeToString(sig)
+	return err
 }
 
 // VerifyMessage checks that a message was signed by the key it names, and not
@@ -40,7 +35,11 @@ func SignMessage(k Key, m *domain.Message) error {
 //
 // Errors: [domain.ErrForbidden].
 func VerifyMessage(m *domain.Message) error {
-	if m.Alg != domain.AlgEd25519 {
+	switch m.Alg {
+	case domain.AlgEd25519:
+	case domain.AlgOld:
+		return domain.Forbiddenf("message signed in the form %q of an earlier version: let the nodes of both sites have the same version, and send it anew", m.Alg)
+	default:
 		return domain.Forbiddenf("message signed by %q: want %s", m.Alg, domain.AlgEd25519)
 	}
 	// One spelling only: the signature is part of the letter's name, by which it
@@ -48,20 +47,19 @@ func VerifyMessage(m *domain.Message) error {
 	if m.Pubkey != strings.ToLower(m.Pubkey) || m.Signature != strings.ToLower(m.Signature) {
 		return domain.Forbiddenf("message without a signature in lower-case hex")
 	}
-	key, errKey := hex.DecodeString(m.Pubkey)
-	sig, errSig := hex.DecodeString(m.Signature)
-	if errKey != nil || errSig != nil || len(key) != ed25519.PublicKeySize || len(sig) != ed25519.SignatureSize {
+	sig, err := hex.DecodeString(m.Signature)
+	if err != nil || len(m.Pubkey) != 2*ed25519.PublicKeySize || len(sig) != ed25519.SignatureSize {
 		return domain.Forbiddenf("message without a signature")
 	}
-	text, err := letterText(m)
-	if err != nil || !ed25519.Verify(key, text, sig) {
+	body, err := canonical(m)
+	if err != nil || !signed(m.Pubkey, aMessage, body, sig) {
 		return domain.Forbiddenf("the message's signature is not that of %s", m.Pubkey)
 	}
 	return nil
 }
 
-// letterText is what is signed of a message.
-func letterText(m *domain.Message) ([]byte, error) {
+// canonical is what is signed of a message.
+func canonical(m *domain.Message) ([]byte, error) {
 	l := m.Letter()
 	l.Signature = ""
 	var text bytes.Buffer
@@ -70,12 +68,11 @@ func letterText(m *domain.Message) ([]byte, error) {
 	if err := enc.Encode(l); err != nil {
 		return nil, domain.Invalidf("message cannot be written as JSON: %v", err)
 	}
-	canonical, err := jcs.Transform(text.Bytes())
+	body, err := jcs.Transform(text.Bytes())
 	if err != nil {
 		return nil, domain.Invalidf("message has no canonical form: %v", err)
 	}
-	sum := sha256.Sum256(canonical)
-	return append([]byte(messageDomain), sum[:]...), nil
+	return body, nil
 }
 
 // Digest names a signed message wherever it goes: equal for equal letters only.
@@ -85,25 +82,14 @@ func Digest(m *domain.Message) string {
 }
 
 // SignParcel returns the signature of a parcel's bytes by a node's key.
-func SignParcel(k Key, body []byte) []byte {
-	return ed25519.Sign(k.private, parcelText(body))
-}
+func SignParcel(k Key, body []byte) ([]byte, error) { return sign(k.private, aParcel, body) }
 
 // VerifyParcel checks it. pubkey is 64 hex digits.
 //
 // Errors: [domain.ErrForbidden].
 func VerifyParcel(pubkey string, body, signature []byte) error {
-	key, err := hex.DecodeString(pubkey)
-	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, parcelText(body), signature) {
+	if !signed(pubkey, aParcel, body, signature) {
 		return domain.Forbiddenf("the parcel's signature is not that of node %s", pubkey)
 	}
 	return nil
 }
-
-func parcelText(body []byte) []byte {
-	sum := sha256.Sum256(body)
-	return append([]byte(parcelDomain), sum[:]...)
-}
-
-// Private is the key for libraries that sign themselves: a bus.
-func (k Key) Private() ed25519.PrivateKey { return k.private }

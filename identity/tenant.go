@@ -23,6 +23,7 @@ import (
 // Errors: [domain.ErrInvalid], also for members who do not exist;
 // [domain.ErrConflict] for an id or an alias in use with other content.
 func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
+	t = t.Once()
 	numbered := t.ID != 0
 	if !numbered {
 		t.ID = 1 // for validation; the real number costs a step of the counter

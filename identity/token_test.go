@@ -36,11 +36,11 @@ func forge(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims
 func TestTokens(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(nil)
 	_, other, _ := ed25519.GenerateKey(nil)
-	v := identity.Verifier{Node: "n1", Actor: func(_ context.Context, id domain.ActorID) (domain.Actor, error) {
+	v := identity.Verifier{Node: "n1", Holder: func(_ context.Context, id domain.ActorID) (identity.Holder, error) {
 		if id != 12 {
-			return domain.Actor{}, domain.NotFoundf("actor %d does not exist", id)
+			return identity.Holder{}, domain.NotFoundf("actor %d does not exist", id)
 		}
-		return domain.Actor{ID: 12, Pubkey: hex.EncodeToString(public)}, nil
+		return identity.Holder{Actor: domain.Actor{ID: 12, Pubkey: hex.EncodeToString(public)}}, nil
 	}}
 	now := time.Now()
 	good := jwt.MapClaims{"iss": "12", "aud": "n1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -89,6 +89,8 @@ func TestTokens(t *testing.T) {
 		return h + "." + c + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(private, []byte(h+"."+c)))
 	}
 	const headEdDSA = `{"alg":"EdDSA","typ":"JWT"}`
+	signedText := func(claims string) string { return text(headEdDSA, claims) }
+	plain := fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))
 	grown := base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"12","aud":"n1","iat":1,"exp":99999999999}`))
 
 	for _, c := range []struct{ name, token, want string }{
@@ -119,8 +121,40 @@ func TestTokens(t *testing.T) {
 		{"a blank in it", head + ". " + body + "." + sig, "not a JWT"},
 		{"claims that are no object", text(headEdDSA, `"12"`), "not a JWT"},
 		{"iss is a number", text(headEdDSA, `{"iss":12,"aud":"n1"}`), "not a JWT"},
-		{"iss twice, once another's", text(headEdDSA, fmt.Sprintf(`{"iss":"12","iss":"13","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), "signature"},
-		{"iss in capitals too", text(headEdDSA, fmt.Sprintf(`{"iss":"13","ISS":"12","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), ""},
+		{"iss twice, once another's", text(headEdDSA, fmt.Sprintf(`{"iss":"12","iss":"13","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), "twice"},
+		{"iss in capitals too", text(headEdDSA, fmt.Sprintf(`{"iss":"13","ISS":"12","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), "twice"},
+		{"iss in capitals only", text(headEdDSA, fmt.Sprintf(`{"ISS":"12","aud":"n1","iat":%d,"exp":%d}`, now.Unix(), at(time.Hour))), "another case"},
+		{"exp twice", text(headEdDSA, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":1,"exp":%d}`, now.Unix(), at(time.Hour))), "twice"},
+		{"ramet twice, once escaped", text(headEdDSA, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d,"ramet":{"read_only":true},"ram\u0065t":{}}`, now.Unix(), at(time.Hour))), "twice"},
+		{"a name twice deep inside", signedText(fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d,"x":[{"y":{"a":1,"a":2}}]}`, now.Unix(), at(time.Hour))), "twice"},
+		{"alg twice", text(`{"alg":"none","alg":"EdDSA","typ":"JWT"}`, plain), "twice"},
+		{"alg in capitals", text(`{"ALG":"none","alg":"EdDSA"}`, plain), "twice"},
+		{"no typ", text(`{"alg":"EdDSA"}`, plain), ""},
+		{"typ in small letters", text(`{"alg":"EdDSA","typ":"jwt"}`, plain), ""},
+		{"typ of something else that is signed", text(`{"alg":"EdDSA","typ":"ramet-message"}`, plain), "typ JWT"},
+		{"typ is a number", text(`{"alg":"EdDSA","typ":7}`, plain), "typ JWT"},
+		{"crit names what nobody knows", text(`{"alg":"EdDSA","crit":["moon"],"moon":true}`, plain), "no crit"},
+		{"crit names what is there", text(`{"alg":"EdDSA","typ":"JWT","crit":["typ"]}`, plain), "no crit"},
+		{"crit is empty", text(`{"alg":"EdDSA","crit":[]}`, plain), "no crit"},
+		{"crit in capitals", text(`{"alg":"EdDSA","Crit":["moon"]}`, plain), "another case"},
+		{"more behind the header", text(`{"alg":"EdDSA"} {"alg":"EdDSA"}`, plain), "not a JWT"},
+		{"nested without end", text(headEdDSA, `{"x":`+strings.Repeat("[", 500)+strings.Repeat("]", 500)+"}"), "not a JWT"},
+		{"an unknown claim that only tells", signed(with("department", "sales")), ""},
+		{"a jti of any kind", signed(with("jti", "{not one of ours}")), ""},
+		{"a jti that is a number", signed(with("jti", 7)), "not a JWT"},
+		{"narrowed by something newer", signed(with("ramet", map[string]any{"read_only": true, "moon": "full"})), "does not know"},
+		{"narrowed by a word", signed(with("ramet", "read_only")), "does not know"},
+		{"narrowed by a list", signed(with("ramet", []string{"read_only"})), "does not know"},
+		{"narrowed to no contexts", signed(with("ramet", map[string]any{"contexts": []int{}})), "does not know"},
+		{"narrowed to no groups", signed(with("ramet", map[string]any{"groups": []string{}})), "does not know"},
+		{"narrowed to null contexts", signed(with("ramet", map[string]any{"contexts": nil})), "does not know"},
+		{"narrowed to null groups", signed(with("ramet", map[string]any{"groups": nil})), "does not know"},
+		{"read-only is null", signed(with("ramet", map[string]any{"read_only": nil})), "does not know"},
+		{"narrowed to context 0", signed(with("ramet", map[string]any{"contexts": []int{0}})), "does not know"},
+		{"narrowed to a context that is a text", signed(with("ramet", map[string]any{"contexts": []string{"7"}})), "does not know"},
+		{"narrowed to a group that is none", signed(with("ramet", map[string]any{"groups": []string{"*"}})), "does not know"},
+		{"a name that moves cursors", signed(with("ramet", map[string]any{"name": "a\x1b[2J"})), "does not know"},
+		{"ramet is null", text(headEdDSA, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d,"ramet":null}`, now.Unix(), at(time.Hour))), "does not know"},
 		{"exp beyond all numbers", text(headEdDSA, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":1e300}`, now.Unix())), "expired"},
 		{"exp below zero", signed(with("exp", -1)), "expired"},
 		{"an empty aud", signed(with("aud", []string{})), "want iss, aud"},
@@ -147,13 +181,13 @@ func TestTokens(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := v.Verify(t.Context(), c.token)
 			if c.want == "" {
-				if err != nil || got != 12 {
-					t.Errorf("got actor %d, %v", got, err)
+				if err != nil || got.Actor != 12 || got.Scope != nil || got.Token == "" {
+					t.Errorf("got %+v, %v", got, err)
 				}
 				return
 			}
-			if !errors.Is(err, identity.ErrUnauthenticated) || !errors.Is(err, domain.ErrForbidden) || got != 0 {
-				t.Fatalf("got actor %d, %v, want a refusal", got, err)
+			if !errors.Is(err, identity.ErrUnauthenticated) || !errors.Is(err, domain.ErrForbidden) || got != (identity.Proof{}) {
+				t.Fatalf("got %+v, %v, want a refusal", got, err)
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, want it to say %q", err, c.want)
@@ -169,8 +203,8 @@ func TestABoardInTroubleIsNoBadToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := identity.Verifier{Node: "n1", Actor: func(context.Context, domain.ActorID) (domain.Actor, error) {
-		return domain.Actor{}, domain.Unavailablef("redis is away")
+	v := identity.Verifier{Node: "n1", Holder: func(context.Context, domain.ActorID) (identity.Holder, error) {
+		return identity.Holder{}, domain.Unavailablef("redis is away")
 	}}
 	if _, err := v.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("got %v", err)
@@ -193,10 +227,10 @@ func TestMint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := identity.Verifier{Node: "n1", Actor: func(context.Context, domain.ActorID) (domain.Actor, error) {
-		return domain.Actor{ID: 12, Pubkey: key.Pubkey()}, nil
+	v := identity.Verifier{Node: "n1", Holder: func(context.Context, domain.ActorID) (identity.Holder, error) {
+		return identity.Holder{Actor: domain.Actor{ID: 12, Pubkey: key.Pubkey()}}, nil
 	}}
-	if got, err := v.Verify(t.Context(), token); got != 12 || err != nil {
-		t.Errorf("got %d, %v", got, err)
+	if got, err := v.Verify(t.Context(), token); got.Actor != 12 || err != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

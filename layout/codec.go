@@ -125,6 +125,10 @@ func (d *decoder) fail(f board.Field, want string) {
 	}
 }
 
+// unreadable notes that values of the record do not open: it goes before what
+// their places hold instead.
+func (d *decoder) unreadable(f board.Field) { d.err = domain.Invalidf("%s: %s", d.key, f.Value) }
+
 func (d *decoder) int(f board.Field) int64 {
 	if f.Value == "" {
 		return 0

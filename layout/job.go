@@ -258,6 +258,8 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Params = d.strMap(f)
 	case jobNeeds:
 		d.json(f, &j.Needs, "a JSON object of steps")
+	case board.FieldUnreadable:
+		d.unreadable(f)
 	}
 }
 

@@ -160,6 +160,8 @@ func decodeOurMessageField(d *decoder, m *domain.Message, f board.Field) {
 		m.AckedMs = d.int(f)
 	case MessageEndedMs:
 		m.EndedMs = d.int(f)
+	case board.FieldUnreadable:
+		d.unreadable(f)
 	}
 }
 

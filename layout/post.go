@@ -115,6 +115,19 @@ func DecodePeer(key string, r board.Record) (domain.Peer, error) {
 	return p, d.err
 }
 
+// LinkPrefix begins the keys, in space 0, under which nodes of this board say by
+// which keys they log in to NATS servers.
+const LinkPrefix = "ramet:link:"
+
+// Link is that of the node with a public key.
+func Link(node string) string { return LinkPrefix + node }
+
+// Fields of that record: link keys of the node, 64 hex digits each.
+const (
+	LinkBus    = "bus"
+	LinkStream = "stream"
+)
+
 // Fields by which a node says on its record who it is to other sites.
 const (
 	NodePubkey    = "pubkey"

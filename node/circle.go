@@ -20,6 +20,8 @@ type CirclesConfig struct {
 	Slots int
 	// Timeout and ReplyExpiry: see circle.Config.
 	Timeout, ReplyExpiry time.Duration
+	// Named: see circle.Config.
+	Named bool
 }
 
 // openCircles makes the circles of the board, and the worker for those that
@@ -28,6 +30,7 @@ func (n *Node) openCircles() {
 	cfg := n.cfg.Circles
 	n.Circles = circle.New(n.board, circle.Config{
 		Logger: n.cfg.Logger, MaxLosses: n.cfg.MaxLosses, Timeout: cfg.Timeout, ReplyExpiry: cfg.ReplyExpiry, Retention: n.cfg.Retention,
+		Permit: n.cfg.Permit, Named: cfg.Named,
 		Refuse: func(t domain.TenantID) error { return n.Bans.Submit(t, "", domain.ScriptRhai) },
 	})
 	if len(cfg.Served) == 0 {

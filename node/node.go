@@ -20,6 +20,8 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/egress"
+	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
@@ -48,6 +50,9 @@ type Config struct {
 	Runtimes []script.Runtime
 	// Slots overrides how many scripts of a type run at once.
 	Slots map[domain.ScriptType]int
+	// SlotsPerContext overrides how many of them one context may hold. Default:
+	// all but one where there are several contexts.
+	SlotsPerContext map[domain.ScriptType]int
 	// Limits bound every script. Default: the runtimes'.
 	Limits script.Limits
 	// Lease is the length of a job's lease, and after what silence the commands
@@ -63,8 +68,12 @@ type Config struct {
 	KeepFailedFiles time.Duration
 	// Retention is how long ended jobs stay on the board. Default: 24h.
 	Retention time.Duration
-	// Permit is asked before schedules and routines make work. Default: all may.
+	// Permit is asked before schedules and routines make work, and before each
+	// job and each task of a circle that names its caller is run. Default: all may.
 	Permit Permit
+	// Egress connects to addresses that jobs name as prerequisites. Default: to
+	// public ones.
+	Egress *egress.Dialer
 	// Foreign says that foreign programs may write on the board, past this node.
 	Foreign bool
 	// Blueprints are those that flows can be made from by name. Default: none.
@@ -74,6 +83,9 @@ type Config struct {
 	Archive archive.Archive
 	// ArchiveRetention is how long records stay in it. Default: 90 days.
 	ArchiveRetention time.Duration
+	// Encryption has the keys of encrypted contexts; board and archive are wrapped
+	// already. Default: there are none.
+	Encryption *encryption.Keys
 	// Circles are those it serves. Default: none.
 	Circles CirclesConfig
 	// Post says how messages are sent. Default: this node sends none.
@@ -91,7 +103,7 @@ func (c Config) withDefaults() Config {
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)
 	if c.Permit == nil {
-		c.Permit = func(context.Context, domain.TenantID, domain.ActorID) error { return nil }
+		c.Permit = func(context.Context, domain.TenantID, domain.ActorID, string) error { return nil }
 	}
 	if c.Host == "" {
 		c.Host, _ = os.Hostname() // "" matches few rules
@@ -132,7 +144,8 @@ type Node struct {
 	sagas    *saga.Worker   // nil where it serves none
 	services []domain.Service
 	draining atomic.Bool
-	lock     *os.File // on the data folder, until Run returns
+	several  atomic.Bool // there are several contexts
+	lock     *os.File    // on the data folder, until Run returns
 }
 
 var (
@@ -176,7 +189,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	}
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
-		DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(),
+		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
@@ -193,9 +206,12 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	if err := b.Void(ctx, who.Name+"/"); err != nil {
 		return nil, err
 	}
+	if err := n.countContexts(ctx); err != nil {
+		return nil, err
+	}
 	if len(served) > 0 {
 		n.runner = work.NewRunner(n.Work, work.RunnerConfig{
-			ID: who.RunnerID, Owner: n.owner, Runtimes: served, Slots: cfg.Slots, Lease: cfg.Lease,
+			ID: who.RunnerID, Owner: n.owner, Runtimes: served, Slots: cfg.Slots, PerContext: cfg.SlotsPerContext, Several: n.several.Load, Lease: cfg.Lease,
 			Grace: cfg.Grace, Limits: cfg.Limits, Observer: n.Metrics,
 			Labels: cfg.Labels,
 			May:    func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
@@ -214,6 +230,10 @@ func (n *Node) look(ctx context.Context) (served []script.Runtime) {
 		} else {
 			info := rt.Info()
 			s.Served, s.Summary = true, info.Summary
+			s.Level = string(info.Level)
+			for _, level := range info.Levels {
+				s.Levels = append(s.Levels, string(level))
+			}
 			s.Slots = cmp.Or(n.cfg.Slots[rt.Type()], info.Slots)
 			for _, m := range info.Isolation {
 				s.Isolation, s.NotInForce = sortMeasure(m, s.Isolation, s.NotInForce)
@@ -228,9 +248,15 @@ func (n *Node) look(ctx context.Context) (served []script.Runtime) {
 // offered are the services with the labels that their runtimes have now.
 func (n *Node) offered() []domain.Service {
 	services := slices.Clone(n.services)
+	if n.runner != nil {
+		for typ, use := range n.runner.Uses() {
+			i := slices.IndexFunc(services, func(s domain.Service) bool { return s.ScriptType == typ })
+			services[i].SlotUse = use
+		}
+	}
 	for i, rt := range n.cfg.Runtimes {
 		if s, ok := rt.(script.Selective); ok {
-			services[i].Offers = s.Offers()
+			services[i].Offers, services[i].Reserved = s.Offers(), s.Reserved()
 		}
 	}
 	return services
@@ -289,9 +315,14 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 		g.Go(func() error { return s(rest) })
 	}
 	routines := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger, Bans: n.Bans,
-		May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleClockwork) }}
+		May:   func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleClockwork) },
+		Yield: func() bool { return len(n.cfg.Encryption.Locked()) > 0 }}
 	g.Go(func() error { return clockwork.Run(rest, n.board, routines, n.routines()) })
+	if n.cfg.Encryption != nil {
+		g.Go(func() error { return n.cfg.Encryption.Run(rest) })
+	}
 	g.Go(func() error { n.keepRecord(rest); return nil })
+	g.Go(func() error { n.followContexts(rest); return nil })
 	g.Go(func() error { return n.Bans.Run(rest) })
 	g.Go(func() error { return n.Duties.Run(rest) })
 	g.Go(func() error {
@@ -376,6 +407,11 @@ func (n *Node) routines() []clockwork.Routine {
 			})
 		}})
 	}
+	if n.cfg.Encryption != nil {
+		list = append(list, clockwork.Routine{Name: "encryption", Every: sweepEvery, Round: func(ctx context.Context) error {
+			return n.cfg.Encryption.Sweep(ctx, time.Now())
+		}})
+	}
 	if n.cfg.Archive != nil {
 		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
 			Archive: n.cfg.Archive, Flows: n.Flows, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
@@ -387,6 +423,9 @@ func (n *Node) routines() []clockwork.Routine {
 // foreignEvery is how often flows of foreign programs are looked for that have
 // queued none of their jobs; those that have are found at once.
 const foreignEvery = time.Minute
+
+// sweepEvery is how often contexts are looked for whose encryption has changed.
+const sweepEvery = 5 * time.Second
 
 // recordEvery is how often the node says that it is alive.
 const recordEvery = domain.NodeSilence / 3
@@ -424,6 +463,47 @@ func (n *Node) sayGoodbye(ctx context.Context) {
 	defer cancel()
 	if err := n.self.sign(ctx, n.board, n.self.ID, 0); err != nil {
 		n.cfg.Logger.Debug("name not given back; it is free after a while", "err", err)
+	}
+}
+
+// countContexts looks whether there are several, on which it hangs how many slots
+// one of them may hold.
+func (n *Node) countContexts(ctx context.Context) error {
+	some, err := n.board.Members(ctx, 0, layout.Contexts, "", 2)
+	if err == nil {
+		n.several.Store(len(some) > 1)
+	}
+	return err
+}
+
+// followContexts counts them until there are several: they are never fewer again.
+func (n *Node) followContexts(ctx context.Context) {
+	for ctx.Err() == nil && !n.several.Load() {
+		if err := n.untilSeveral(ctx); err != nil && ctx.Err() == nil {
+			n.cfg.Logger.Debug("contexts not counted", "err", err)
+			select {
+			case <-time.After(recordEvery):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// untilSeveral returns when there are several, or with an error.
+func (n *Node) untilSeveral(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := n.board.Watch(ctx, 0, layout.Contexts)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := n.countContexts(ctx); err != nil || n.several.Load() {
+			return err
+		}
+		if _, open := <-events; !open {
+			return domain.Unavailablef("the watch of contexts has ended")
+		}
 	}
 }
 

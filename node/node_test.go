@@ -123,11 +123,13 @@ func TestANodeStaysWhoItIs(t *testing.T) {
 		if err := again.stop(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "node.json"), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := node.New(t.Context(), b, node.Config{DataDir: dir}); !errors.Is(err, domain.ErrInvalid) {
-			t.Errorf("damaged file: got %v", err)
+		for _, text := range []string{"{", `{"name":"a","name":"b"}`, `{"name":"a","Name":"b"}`, strings.Repeat(" ", 5000) + "{}"} {
+			if err := os.WriteFile(filepath.Join(dir, "node.json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := node.New(t.Context(), b, node.Config{DataDir: dir}); !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("damaged file %.30q: got %v", text, err)
+			}
 		}
 	})
 }

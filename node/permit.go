@@ -8,11 +8,12 @@ import (
 	"github.com/ramet-run/ramet/work"
 )
 
-// Permit says whether an actor may create work in a context. Schedules and
-// routines act in the name of who made them, who may have lost the right since.
+// Permit says whether an actor may create work in a context; object is what for.
+// Schedules and routines act in the name of who made them, and jobs in that of
+// their callers, who may have lost the right since, or never had it.
 //
 // Errors: [domain.ErrForbidden].
-type Permit func(ctx context.Context, tenant domain.TenantID, actor domain.ActorID) error
+type Permit func(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error
 
 // permittedJobs submits only jobs of actors who may.
 type permittedJobs struct {
@@ -22,7 +23,7 @@ type permittedJobs struct {
 
 func (p permittedJobs) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
 	for _, j := range jobs {
-		if err := p.may(ctx, tenant, j.CallerID); err != nil {
+		if err := p.may(ctx, tenant, j.CallerID, "routine"); err != nil {
 			return nil, err
 		}
 	}
@@ -37,7 +38,7 @@ type permittedFlows struct {
 
 func (p permittedFlows) Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error) {
 	for _, r := range reqs {
-		if err := p.may(ctx, tenant, r.Caller); err != nil {
+		if err := p.may(ctx, tenant, r.Caller, "schedule"); err != nil {
 			return nil, err
 		}
 	}

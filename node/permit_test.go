@@ -16,7 +16,7 @@ func TestWorkIsMadeOnlyForActorsWhoMay(t *testing.T) {
 	defer b.Close()
 	jobs := work.New(b, work.Config{})
 	flows := flow.New(b, jobs, flow.Config{})
-	may := func(_ context.Context, tenant domain.TenantID, actor domain.ActorID) error {
+	may := func(_ context.Context, tenant domain.TenantID, actor domain.ActorID, _ string) error {
 		if tenant != 7 || actor != 10 {
 			return domain.Forbiddenf("no")
 		}

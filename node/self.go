@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,11 +18,15 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
 )
 
 // selfFile is where a node keeps who it is, in its data folder.
 const selfFile = "node.json"
+
+// maxSelf bounds that file, in bytes.
+const maxSelf = 4 << 10
 
 // namePattern keeps names usable in keys, lease owners and token audiences.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -63,14 +68,19 @@ func loadSelf(ctx context.Context, b board.Board, dataDir, name string, id domai
 
 // readSelf reads the file; the zero self where there is none yet.
 func readSelf(path string) (s self, err error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
 		return s, domain.Unavailablef("read the node's name: %v", err)
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSelf+1))
+	if err != nil {
+		return s, domain.Unavailablef("read the node's name: %v", err)
+	}
+	if err := intake.Read(text, &s, intake.Limits{Bytes: maxSelf}); err != nil {
 		return s, domain.Invalidf("%s is damaged (%v); remove it to let the node choose a new name and runner id", path, err)
 	}
 	return s, nil

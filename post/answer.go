@@ -29,7 +29,8 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 		case errors.Is(err, errNothing):
 			// If its last job ends just now, what that queues is passed over: the
 			// message is leased.
-			if err := s.board.Commit(ctx, *batches[i].Release(c.Item)); errors.Is(err, domain.ErrConflict) {
+			release(&batches[i], c)
+			if err := s.board.Commit(ctx, batches[i]); errors.Is(err, domain.ErrConflict) {
 				s.answerLater(ctx, c)
 			}
 		default:
@@ -49,8 +50,9 @@ func (s *Supervisor) answerLater(ctx context.Context, c *board.Claimed) {
 	s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostResult, c.Item) })
 }
 
-// errNothing says that a claimed message needs no answer.
-var errNothing = domain.Conflictf("nothing to answer")
+// errNothing says that nothing is to be done with a claimed item but to let it go.
+// It is of no kind: a conflict would say that somebody else has the item.
+var errNothing = errors.New("nothing to do")
 
 // answerOne is the commit that answers a message: the result goes to msg_out,
 // the message is processed. With errNothing, it has the guards under which that

@@ -143,8 +143,9 @@ func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
 	snared(t, func(t *testing.T, snare *snare, a, b *site) {
 		snare.set(setsField(layout.MessagePrefix, layout.MessageSentMs), nil) // the bus has it by then
 		key := domain.MessageKey{Caller: a.op, ID: 101}
+		// The job takes a while, so that the result cannot overtake the word that the letter was sent.
 		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
-			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`)
+			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"sleep 5s\\nset x 9","script_type":"lines"}]`)
 		a.push(layout.MsgOut, key.String())
 		done := a.wait(&domain.Message{CallerID: a.op, ID: 101})
 		if done.Status != domain.MessageProcessed || !snare.sprung() {

@@ -3,7 +3,6 @@ package post
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -225,7 +225,7 @@ type flowOrder struct {
 // its trigger where the sender gives none, so a second try finds it.
 func (s *Supervisor) takeFlow(ctx context.Context, c *board.Claimed, m *domain.Message) error {
 	var o flowOrder
-	if err := json.Unmarshal([]byte(m.Flow), &o); err != nil {
+	if err := intake.Read([]byte(m.Flow), &o, intake.Limits{Bytes: domain.MaxLetter}); err != nil {
 		return s.takeNothing(ctx, c, m, domain.Invalidf("flow cannot be read: %v", err))
 	}
 	if _, decided := layout.MadeOf(c.Record); !decided {

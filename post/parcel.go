@@ -1,18 +1,24 @@
 package post
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // parcelMark begins every parcel: another program's, or another version's, is
 // told apart at once.
-const parcelMark = "ramet1"
+const parcelMark = "ramet2"
+
+// oldMark began those of versions before, whose signatures had another form.
+const oldMark = "ramet1"
 
 // Limits of a parcel.
 const (
@@ -66,10 +72,11 @@ func seal(k identity.Key, to string, now time.Time, p parcel) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(parcelMark)+ed25519.SignatureSize+len(body))
-	out = append(out, parcelMark...)
-	out = append(out, identity.SignParcel(k, body)...)
-	return append(out, body...), nil
+	signature, err := identity.SignParcel(k, body)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(parcelMark), signature, body), nil
 }
 
 // unseal reads a parcel and checks that the node it names has signed it, and
@@ -82,11 +89,13 @@ func unseal(text []byte, self string, now time.Time) (parcel, error) {
 	switch {
 	case len(text) > bus.MaxParcel:
 		return parcel{}, domain.Invalidf("parcel of %d bytes, the limit is %d", len(text), bus.MaxParcel)
+	case bytes.HasPrefix(text, []byte(oldMark)):
+		return parcel{}, domain.Invalidf("parcel of an earlier version of ramet: let the nodes of that site have the version of this one")
 	case len(text) < head || string(text[:len(parcelMark)]) != parcelMark:
 		return parcel{}, domain.Invalidf("no parcel of ours")
 	}
 	var p parcel
-	if err := json.Unmarshal(text[head:], &p); err != nil {
+	if err := intake.Read(text[head:], &p, intake.Limits{Bytes: bus.MaxParcel}); err != nil {
 		return parcel{}, domain.Invalidf("parcel cannot be read: %v", err)
 	}
 	if n := len(p.Letters) + len(p.Receipts) + len(p.Notes); n > maxParcelItems {

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -251,7 +252,7 @@ func (f *inflow) addressee(ctx context.Context, i *incoming) error {
 	case err != nil:
 		return err
 	}
-	may, err := f.e.cfg.Access.Sees(ctx, a.ID, i.m.DstContext)
+	may, err := f.e.cfg.Access.Sees(ctx, identity.Proof{Actor: a.ID}, i.m.DstContext)
 	if err != nil {
 		return err
 	} else if !may {
@@ -448,7 +449,7 @@ func readLetter(text json.RawMessage, from string) (*incoming, error) {
 		return nil, domain.Invalidf("letter of %d bytes, the limit is %d", len(text), domain.MaxLetter)
 	}
 	var m domain.Message
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := intake.Read(text, &m, intake.Limits{Bytes: domain.MaxLetter}); err != nil {
 		return nil, domain.Invalidf("letter cannot be read: %v", err)
 	}
 	// What its sender cannot say of it is not taken over.

@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -145,6 +147,7 @@ func (d directory) siteOf(node string) string {
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] for a key that belongs to
 // this site or to another peer.
 func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error) {
+	p = p.Once()
 	if err := p.Validate(); err != nil {
 		return p, err
 	}
@@ -156,14 +159,33 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 		return p, domain.Exhaustedf("there are %d peers, which is the limit", len(d.peers))
 	}
 	at := domain.List[domain.Address]{}
-	for _, n := range p.Nodes {
+	for i, n := range p.Nodes {
+		p.Nodes[i].StreamKey = ""
 		switch {
 		case d.own[n.Pubkey]:
 			return p, domain.Conflictf("node %s is one of this site's own", n.Pubkey)
 		case d.of[n.Pubkey] != "" && d.of[n.Pubkey] != p.Name:
 			return p, domain.Conflictf("node %s belongs to the peer %q", n.Pubkey, d.of[n.Pubkey])
 		}
+		if err := e.linkIsFree(ctx, d, p.Name, n); err != nil {
+			return p, err
+		}
 		at = append(at, domain.NodeAddress(n.Pubkey))
+	}
+	for _, key := range p.Keys() { // before anything is written: a refused card leaves nothing behind
+		if _, err := identity.X25519Pubkey(key); err != nil {
+			return p, err
+		}
+		whose, err := e.whoseLink(ctx, d, p.Name, key)
+		if err != nil {
+			return p, err
+		}
+		if whose != "" { // it would be an actor, for whom that node signs what NATS servers choose
+			return p, domain.Conflictf("the card's key %s is the link key of %s: want one that signs nothing else", key, whose)
+		}
+		if _, err := e.actorAt(ctx, key, at, d.peers[p.Name]); err != nil && !errors.Is(err, domain.ErrNotFound) {
+			return p, err
+		}
 	}
 	p.CreatedAt = d.peers[p.Name].CreatedAt
 	p = p.Touched(time.Now())
@@ -198,6 +220,53 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 	return p, err
 }
 
+// linkIsFree refuses a link key that is known as something else: of another
+// node, it would be let in as that; of an actor, it would sign for him what NATS
+// servers choose.
+//
+// Errors: [domain.ErrConflict].
+func (e *Engine) linkIsFree(ctx context.Context, d directory, peer string, n domain.PeerNode) error {
+	if n.LinkKey == "" {
+		return nil
+	}
+	whose, err := e.whoseLink(ctx, d, peer, n.LinkKey)
+	if err != nil {
+		return err
+	}
+	if whose != "" {
+		return domain.Conflictf("the card's link key %s is that of %s", n.LinkKey, whose)
+	}
+	a, err := e.cfg.Registry.ActorByKey(ctx, n.LinkKey)
+	if err == nil {
+		return domain.Conflictf("the card's link key %s is the key of actor %d: want one that signs nothing else", n.LinkKey, a.ID)
+	}
+	if errors.Is(err, domain.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// whoseLink names the node that logs in with a key; "" where none does but those
+// of the peer.
+func (e *Engine) whoseLink(ctx context.Context, d directory, peer, key string) (string, error) {
+	for _, other := range d.nodes {
+		if other.LinkKey == key && d.of[other.Pubkey] != peer {
+			return fmt.Sprintf("node %s of the peer %q", other.Pubkey, d.of[other.Pubkey]), nil
+		}
+	}
+	own, err := e.cfg.Registry.Links(ctx)
+	if err != nil {
+		return "", err
+	}
+	links := append([]identity.Links{{Node: e.Node(), Bus: e.cfg.Keys.Bus.Pubkey(), Stream: e.cfg.Keys.Stream.Pubkey()}}, own...)
+	for _, l := range links {
+		if l.Bus == key || l.Stream == key {
+			return "this site's own node " + l.Node, nil
+		}
+	}
+	return "", nil
+}
+
 // moveOperator gives the actor of a site's operator its new key: who has the
 // old one is nobody any more.
 func (e *Engine) moveOperator(ctx context.Context, old, now string) error {
@@ -220,17 +289,12 @@ func (e *Engine) moveOperator(ctx context.Context, old, now string) error {
 //
 // Errors: [domain.ErrConflict] for such an actor.
 func (e *Engine) ensureActor(ctx context.Context, pubkey string, at domain.List[domain.Address], before domain.Peer) error {
-	a, err := e.cfg.Registry.ActorByKey(ctx, pubkey)
+	a, err := e.actorAt(ctx, pubkey, at, before)
 	if errors.Is(err, domain.ErrNotFound) {
 		_, _, err = e.cfg.Registry.CreateActor(ctx, domain.Actor{Pubkey: pubkey, Address: at})
 		return err
 	} else if err != nil {
 		return err
-	}
-	theirs := func(n domain.PeerNode) bool { return a.At(n.Pubkey) }
-	if !slices.ContainsFunc(at, func(ad domain.Address) bool { return slices.Contains(a.Address, ad) }) && !slices.ContainsFunc(before.Nodes, theirs) {
-		return domain.Conflictf("the card names the key %s, which actor %d has here; if that is right, first say where the actor is: `ramet actor update %d --address %s`",
-			pubkey, a.ID, a.ID, at[0])
 	}
 	list := slices.DeleteFunc(slices.Clone(a.Address), func(had domain.Address) bool { return had.Node() != "" })
 	list = append(list, at...)
@@ -239,6 +303,23 @@ func (e *Engine) ensureActor(ctx context.Context, pubkey string, at domain.List[
 	}
 	_, err = e.cfg.Registry.UpdateActor(ctx, a.ID, domain.ActorChange{Address: &list})
 	return err
+}
+
+// actorAt finds the actor of a key that a card names, who must be at a node of the
+// card's site, as it is or was before.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] for one who is elsewhere.
+func (e *Engine) actorAt(ctx context.Context, pubkey string, at domain.List[domain.Address], before domain.Peer) (domain.Actor, error) {
+	a, err := e.cfg.Registry.ActorByKey(ctx, pubkey)
+	if err != nil {
+		return a, err
+	}
+	theirs := func(n domain.PeerNode) bool { return a.At(n.Pubkey) }
+	if !slices.ContainsFunc(at, func(ad domain.Address) bool { return slices.Contains(a.Address, ad) }) && !slices.ContainsFunc(before.Nodes, theirs) {
+		return a, domain.Conflictf("the card names the key %s, which actor %d has here; if that is right, first say where the actor is: `ramet actor update %d --address %s`",
+			pubkey, a.ID, a.ID, at[0])
+	}
+	return a, nil
 }
 
 // RemovePeer forgets a peer: no parcel of its nodes is taken from then on, and
@@ -290,25 +371,32 @@ func (e *Engine) SiteNames(ctx context.Context) (map[string]string, error) {
 	return names, nil
 }
 
+// PeerNode is a node of a peer, with the peer's name.
+type PeerNode struct {
+	domain.PeerNode
+	Site string
+}
+
 // PeerNodes are the nodes of all peers, by their keys; those known last where
 // the board cannot be asked.
-func (e *Engine) PeerNodes() []domain.PeerNode {
+func (e *Engine) PeerNodes() []PeerNode {
 	d, err := e.sites.look(context.Background())
 	if err != nil {
 		e.sites.mu.Lock()
 		d = e.sites.known
 		e.sites.mu.Unlock()
 	}
-	list := make([]domain.PeerNode, 0, len(d.nodes))
+	list := make([]PeerNode, 0, len(d.nodes))
 	for _, n := range d.nodes {
-		list = append(list, n)
+		list = append(list, PeerNode{n, d.of[n.Pubkey]})
 	}
-	slices.SortFunc(list, func(a, b domain.PeerNode) int { return strings.Compare(a.Pubkey, b.Pubkey) })
+	slices.SortFunc(list, func(a, b PeerNode) int { return strings.Compare(a.Pubkey, b.Pubkey) })
 	return list
 }
 
 // Card is what another site needs to know of this one, to be given to `peer
-// add` there: its nodes and its operator.
+// add` there: its nodes and its operator. With the keys of its nodes for streams
+// it is for this site's own NATS server.
 func (e *Engine) Card(ctx context.Context, name string) (domain.Peer, error) {
 	p := domain.Peer{Name: name}
 	err := e.sites.each(ctx, layout.NodePrefix, func(key string, r board.Record) {
@@ -320,6 +408,18 @@ func (e *Engine) Card(ctx context.Context, name string) (domain.Peer, error) {
 		return p, err
 	}
 	p.Nodes = append(domain.List[domain.PeerNode]{{Pubkey: e.Node(), Addresses: e.Addresses()}}, p.Nodes...)
+	links, err := e.cfg.Registry.Links(ctx)
+	if err != nil {
+		return p, err
+	}
+	for i := range p.Nodes {
+		for _, l := range links {
+			if l.Node == p.Nodes[i].Pubkey {
+				p.Nodes[i].LinkKey, p.Nodes[i].StreamKey = l.Bus, l.Stream
+			}
+		}
+	}
+	p.Nodes[0].LinkKey, p.Nodes[0].StreamKey = e.cfg.Keys.Bus.Pubkey(), e.cfg.Keys.Stream.Pubkey()
 	op, err := e.cfg.Registry.KnownActor(ctx, domain.Operator)
 	if err != nil && !errors.Is(err, domain.ErrNotFound) {
 		return p, err

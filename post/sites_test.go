@@ -45,3 +45,28 @@ func TestACardCannotTakeOverAnActorThatIsElsewhere(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
+
+// TestARefusedCardLeavesNothingBehind adds cards that are wrong at their end,
+// after nodes that would be right.
+func TestARefusedCardLeavesNothingBehind(t *testing.T) {
+	s := newSite(t, "alpha")
+	weak := "0100000000000000000000000000000000000000000000000000000000000000"
+	for name, keys := range map[string][2]string{
+		"an operator of ours": {newKey(t), s.opKey.Pubkey()}, "a node of a weak key": {weak, newKey(t)}, "an operator of a weak key": {newKey(t), weak},
+		"an operator that is no key": {newKey(t), "x"},
+	} {
+		fresh := newKey(t)
+		card := domain.Peer{Name: "eve", Nodes: domain.List[domain.PeerNode]{{Pubkey: fresh}, {Pubkey: keys[0]}}, Operator: keys[1]}
+		if _, err := s.post.AddPeer(t.Context(), card); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+		for _, key := range []string{fresh, keys[0]} {
+			if a, err := s.registry.ActorByKey(t.Context(), key); !errors.Is(err, domain.ErrNotFound) {
+				t.Errorf("%s: got actor %+v, %v", name, a, err)
+			}
+		}
+	}
+	if peers, err := s.post.Peers(t.Context()); err != nil || len(peers) > 0 {
+		t.Errorf("got %v, %v", peers, err)
+	}
+}

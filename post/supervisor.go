@@ -3,7 +3,6 @@ package post
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -117,14 +116,10 @@ func (s *Supervisor) heldBatch(c *board.Claimed) board.Batch {
 	return b
 }
 
-// letGo releases an item, and puts it where add says. Of an item that names
-// nothing, the record that its claim has made goes with it.
+// letGo releases an item, and puts it where add says.
 func (s *Supervisor) letGo(ctx context.Context, c *board.Claimed, add func(*board.Batch)) {
 	b := s.heldBatch(c)
-	b.Release(c.Item)
-	if !written(c.Record) {
-		b.Unset(c.Item, board.FieldAttempt)
-	}
+	release(&b, c)
 	if add != nil {
 		add(&b)
 	}
@@ -132,11 +127,13 @@ func (s *Supervisor) letGo(ctx context.Context, c *board.Claimed, add func(*boar
 	_ = s.board.Commit(ctx, b)
 }
 
-// written reports whether a claimed record has more than what its claim wrote.
-func written(r board.Record) bool {
-	return slices.ContainsFunc(r, func(f board.Field) bool {
-		return f.Name != board.FieldAttempt && f.Name != board.FieldOwner && f.Name != board.FieldQueue
-	})
+// release adds to b that an item goes. Of one that names nothing, the record that
+// its claim has made goes with it.
+func release(b *board.Batch, c *board.Claimed) {
+	b.Release(c.Item)
+	if c.Record.Bare() {
+		b.Unset(c.Item, board.FieldAttempt)
+	}
 }
 
 // pause rests for d, or until ctx ends.

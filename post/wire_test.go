@@ -170,12 +170,17 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 		{"bytes of another program", func(*wire) []byte { return []byte("hello") }, "malformed"},
 		{"a parcel that is cut short", func(w *wire) []byte { return w.brings(w.letter(nil))[:200] }, "malformed"},
 		{"only its head", func(w *wire) []byte { return w.brings(w.letter(nil))[:70] }, "malformed"},
-		{"another mark", func(w *wire) []byte { return append([]byte("ramet2"), w.brings(w.letter(nil))[6:]...) }, "malformed"},
+		{"the mark of a version before", func(w *wire) []byte { return append([]byte("ramet1"), w.brings(w.letter(nil))[6:]...) }, "malformed"},
+		{"another mark", func(w *wire) []byte { return append([]byte("ramet9"), w.brings(w.letter(nil))[6:]...) }, "malformed"},
 		{"no JSON in it", func(w *wire) []byte {
-			return append(append([]byte(post.ParcelMark), identity.SignParcel(w.a.keys.Node, []byte("{"))...), '{')
+			return append(append([]byte(post.ParcelMark), signParcel(t, w.a.keys.Node, []byte("{"))...), '{')
 		}, "malformed"},
 		{"more things than a parcel may bring", func(w *wire) []byte {
 			return w.parcel(w.a.keys.Node, post.Parcel{Letters: slices.Repeat([]json.RawMessage{[]byte("1")}, post.MaxParcelItems+1)})
+		}, "malformed"},
+		{"a name twice in what it brings", func(w *wire) []byte {
+			letter := append([]byte(`{"message":"x",`), w.text(w.letter(func(m *domain.Message) { m.Message = "y" }))[1:]...)
+			return w.parcel(w.a.keys.Node, post.Parcel{Letters: []json.RawMessage{letter}})
 		}, "malformed"},
 		{"a bit of the signature turned", func(w *wire) []byte { t := w.brings(w.letter(nil)); t[10] ^= 1; return t }, "forged"},
 		{"a bit of the content turned", func(w *wire) []byte {
@@ -186,12 +191,12 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 		{"in the name of another node", func(w *wire) []byte {
 			p := post.Parcel{From: w.a.post.Node(), To: w.b.post.Node(), AtMs: time.Now().UnixMilli(), Letters: []json.RawMessage{w.text(w.letter(nil))}}
 			body, _ := json.Marshal(p)
-			return append(append([]byte(post.ParcelMark), identity.SignParcel(w.eve, body)...), body...)
+			return append(append([]byte(post.ParcelMark), signParcel(t, w.eve, body)...), body...)
 		}, "forged"},
 		{"from beta itself, they say", func(w *wire) []byte {
 			p := post.Parcel{From: w.b.post.Node(), To: w.b.post.Node(), AtMs: time.Now().UnixMilli()}
 			body, _ := json.Marshal(p)
-			return append(append([]byte(post.ParcelMark), identity.SignParcel(w.a.keys.Node, body)...), body...)
+			return append(append([]byte(post.ParcelMark), signParcel(t, w.a.keys.Node, body)...), body...)
 		}, "forged"},
 		{"for another node", func(w *wire) []byte {
 			text, _ := post.Seal(w.a.keys.Node, w.c.post.Node(), time.Now(), post.Parcel{Letters: []json.RawMessage{w.text(w.letter(nil))}})
@@ -246,7 +251,7 @@ func TestForgedLettersAreRefused(t *testing.T) {
 		{"signed as a parcel is", func(w *wire) []byte {
 			m := w.letter(nil)
 			m.Signature = ""
-			m.Signature = hex.EncodeToString(identity.SignParcel(w.a.opKey, w.text(m)))
+			m.Signature = hex.EncodeToString(signParcel(t, w.a.opKey, w.text(m)))
 			return w.brings(m)
 		}, "forged"},
 		{"expired", letter(func(_ *wire, m *domain.Message) { m.CreatedAt -= 7200; m.ExpiresAt = m.CreatedAt + 3600 }), "expired"},
@@ -525,4 +530,14 @@ func TestLettersThatAreTooLargeAreRefused(t *testing.T) {
 			t.Errorf("it left a mark: %v, %v", recs, err)
 		}
 	})
+}
+
+// signParcel is the signature of a parcel's bytes.
+func signParcel(t *testing.T, k identity.Key, body []byte) []byte {
+	t.Helper()
+	sig, err := identity.SignParcel(k, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sig
 }

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -241,14 +240,7 @@ func checkEvent(ev *domain.Event, m *stream.Message) error {
 
 // readJSON reads one JSON value and nothing after it.
 func readJSON(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something after it")
-	}
-	return nil
+	return intake.Read(data, v, intake.Limits{Bytes: stream.MaxData})
 }
 
 // readTime reads an instant: RFC 3339, or Unix milliseconds; where none is

@@ -56,7 +56,7 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 				Saga: "order", Correlation: "17", Metadata: map[string]string{"saga": "order", "correlation_id": "17"}}},
 		{name: "a fact has no timer", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "workflow_event.order.17", Data: []byte(`{"event_id":"e","event_type":"Paid","timer":5,"correlation_id":"18","saga":"ship"}`)},
 			want: domain.Event{ID: "e", Type: "Paid", TimeMs: 5000, SchemaVersion: 1, Source: domain.SourceFact, Saga: "order", Correlation: "17"}},
-		{name: "two values", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A"} ]`)}, err: "there is something after it"},
+		{name: "two values", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A"} ]`)}, err: "there is more behind the JSON value"},
 		{name: "no object", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`17`)}, err: "no JSON object"},
 		{name: "no type", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{}`)}, err: "event_type"},
 		{name: "a long id", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A","event_id":"` + strings.Repeat("x", 129) + `"}`)}, err: "event_id of 129 bytes"},

@@ -3,6 +3,7 @@ package script
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"syscall"
@@ -18,6 +19,8 @@ const DefaultGrace = 5 * time.Second
 const (
 	DefaultMemoryBytes = 4 << 30
 	DefaultFileBytes   = 1 << 30
+	DefaultFolderBytes = 8 << 30
+	DefaultFolderFiles = 250_000
 	DefaultFiles       = 1024
 	DefaultProcesses   = 512
 )
@@ -29,6 +32,8 @@ func (l Limits) WithDefaults(other Limits) Limits {
 		CPU:         cmp.Or(l.CPU, other.CPU),
 		MemoryBytes: cmp.Or(l.MemoryBytes, other.MemoryBytes, DefaultMemoryBytes),
 		FileBytes:   cmp.Or(l.FileBytes, other.FileBytes, DefaultFileBytes),
+		FolderBytes: cmp.Or(l.FolderBytes, other.FolderBytes, DefaultFolderBytes),
+		FolderFiles: cmp.Or(l.FolderFiles, other.FolderFiles, DefaultFolderFiles),
 		Files:       cmp.Or(l.Files, other.Files, DefaultFiles),
 		Processes:   cmp.Or(l.Processes, other.Processes, DefaultProcesses),
 	}
@@ -74,7 +79,9 @@ func (e Exit) Outcome(task Task, capture *Capture, host Host, stopped error) Out
 }
 
 func (e Exit) verdict(limits Limits, stopped error) (Verdict, string) {
-	switch {
+	switch full := (*FullError)(nil); {
+	case errors.As(stopped, &full):
+		return Errored, full.Reason
 	case stopped != nil:
 		return Stopped, fmt.Sprintf("stopped: %v", stopped)
 	case e.Signal != 0:

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // The keys that a process's result always has; a script may not set them.
@@ -90,6 +91,9 @@ func parseLines(text []byte) (map[string]string, error) {
 }
 
 func parseObject(text []byte) (map[string]string, error) {
+	if _, err := intake.Check(text, nil, intake.Limits{Bytes: len(text)}); err != nil {
+		return nil, domain.Invalidf("result file %v", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	var object map[string]json.RawMessage
 	if err := decoder.Decode(&object); err != nil {

@@ -77,15 +77,24 @@ type Info struct {
 	// InProcess is true for runtimes inside the node: they need no work
 	// folder and no files, Task.Dir and the file names are empty.
 	InProcess bool `json:"in_process,omitzero"`
-	// Isolation lists every measure that DESIGN promises, in force or not.
+	// Level is what a script gets that asks for none; "" where scripts are no
+	// processes. Levels are all that can be had here.
+	Level  Level   `json:"level,omitempty"`
+	Levels []Level `json:"levels,omitempty"`
+	// Isolation lists every measure that is promised at Level, in force or not.
 	Isolation []Measure `json:"isolation"`
 }
+
+// JobMemory is the measure that bounds a job's memory as a whole; see there.
+const JobMemory = domain.JobMemory
 
 // Measure is one means of holding a script in.
 type Measure struct {
 	// Name is one of the standard words: process_group, rlimits,
 	// private_folder, clean_environment, closed_stdin, no_new_privileges,
-	// landlock, seccomp, cgroup, operations, memory, depth.
+	// landlock, seccomp, cgroup, operations, memory, depth, no_process; of walls namespaces,
+	// view, private_tmp, unprivileged, processes, network; of jobs as a whole
+	// [JobMemory] and job_processes.
 	Name string `json:"name"`
 	// InForce is true only where it was seen to work on this machine.
 	InForce bool `json:"in_force"`
@@ -128,6 +137,9 @@ type Task struct {
 	Whole bool
 	// Limits bound the run.
 	Limits Limits
+	// Level is how much of the machine the script sees. Default: the runtime's.
+	// A runtime that cannot hold a script in so far does not run it.
+	Level Level
 	// Grace is the time between being told to stop and being killed.
 	// Default: 5s.
 	Grace time.Duration
@@ -141,6 +153,10 @@ type Limits struct {
 	MemoryBytes int64
 	// FileBytes is the size of one file it writes. Default: 1 GiB.
 	FileBytes int64
+	// FolderBytes is the room that its work folder takes. Default: 8 GiB.
+	FolderBytes int64
+	// FolderFiles is how many files and folders its work folder holds. Default: 250,000.
+	FolderFiles int
 	// Files is how many descriptors may be open. Default: 1024.
 	Files int
 	// Processes is how many processes its user may have. Default: 512. It has

@@ -77,6 +77,9 @@ func TestMetrics(t *testing.T) {
 			`ramet_circle_task_duration_seconds_sum{circle="friends"} 1.002`}},
 		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
 			want: []string{"ramet_denials_total 4"}},
+		{name: "so is what callers hold", do: func(m *telemetry.Metrics) {
+			m.CountDoors(func() map[string]int64 { return map[string]int64{"streams": 3} }, func() map[string]int64 { return map[string]int64{"bytes": 6} })
+		}, want: []string{`ramet_door_used{of="streams"} 3`, `ramet_door_refused_total{of="bytes"} 6`}},
 		{name: "so are lost lines of the audit log", do: func(m *telemetry.Metrics) { m.CountAuditDropped(func() int64 { return 5 }) },
 			want: []string{"ramet_audit_dropped_total 5"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},

@@ -31,7 +31,7 @@ func (x *run) finishAgain(ctx context.Context, f finish, err error) {
 			if unsure && err != nil && x.applied(ctx) {
 				err = nil
 			}
-			x.lane.giveSlots(1)
+			x.lane.vacate(x.claimed.Space)
 			x.close(f.what, err)
 			return
 		case errors.Is(err, domain.ErrConflict):

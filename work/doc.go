@@ -41,9 +41,17 @@
 // guard of each commit that tells them. So nobody can register with a job that
 // has ended, and nobody is counted down by an entry of an earlier life.
 //
+// # Strangers
+//
+// Whoever can write on the board can queue a job in anybody's name. So a runner
+// asks at each claim whether the job's caller may create work in its context:
+// [Config.Permit]. And whoever may submit can have the node look at an address:
+// reach.go holds that to the egress rules, bounds it, and lets nobody tell one
+// door that does not open from another.
+//
 // # Goroutines
 //
-// Engine has none. Runner.Run starts one claim loop for each script type, one
+// Engine has none, but for looks at addresses, which end within their time. Runner.Run starts one claim loop for each script type, one
 // that follows the queues of jobs that ask for labels where the node has some
 // (and one for each runtime that has others), two
 // loops that commit the ends of runs (while one waits for the disk the other

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -32,6 +33,9 @@ type Config struct {
 	// DataDir is where contexts have their files; prerequisites of kind file
 	// are looked up there. Default: none, such prerequisites are never met.
 	DataDir string
+	// Traceless reports whether nothing of a context's runs may stay in files:
+	// then folders of failed attempts go as those of others do. Default: none.
+	Traceless func(domain.TenantID) bool
 	// Served reports whether somebody is known to serve a script type;
 	// Submit refuses other types. Default: every well-formed type is accepted.
 	Served func(domain.ScriptType) bool
@@ -40,6 +44,18 @@ type Config struct {
 	//
 	// Errors: [domain.ErrInvalid].
 	Remote func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error
+	// Egress connects to addresses that jobs name as prerequisites. Default: to
+	// public ones.
+	Egress *egress.Dialer
+	// LookTime bounds one look at such an address. Default: 5s.
+	LookTime time.Duration
+	// Permit says whether an actor may create work in a context; object is what
+	// for. A job whose caller may not when a runner takes it ends as invalid,
+	// whoever queued it. It is asked for every claim: it answers from memory.
+	// Default: all may.
+	//
+	// Errors: [domain.ErrForbidden].
+	Permit func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, object string) error
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
 	Bans *ban.Book
 }
@@ -51,7 +67,8 @@ type Engine struct {
 	log   *slog.Logger
 	bans  *ban.Book
 
-	envs flowEnvs
+	reach *reach
+	envs  flowEnvs
 	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
 	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
 	// announced are each [announcement] known to be in layout.Affinities.
@@ -75,10 +92,14 @@ func New(b board.Board, cfg Config) *Engine {
 	cfg.RetryMin = cmp.Or(cfg.RetryMin, time.Second)
 	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Minute)
 	cfg.LogBytes = cmp.Or(cfg.LogBytes, 1<<20)
+	cfg.LookTime = cmp.Or(cfg.LookTime, reachTime)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
+	if cfg.Egress == nil {
+		cfg.Egress = egress.NewDialer(egress.Public())
+	}
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime), runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
 		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
 }
 

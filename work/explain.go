@@ -49,6 +49,10 @@ type Explanation struct {
 	// too long to count.
 	Ahead int    `json:"ahead,omitzero"`
 	Queue string `json:"queue,omitzero"`
+	// SlotsTaken is how many slots there are of its type, and SlotContexts how many
+	// contexts hold them, where it waits because all are taken.
+	SlotsTaken   int `json:"slots_taken,omitzero"`
+	SlotContexts int `json:"slot_contexts,omitzero"`
 }
 
 // Explain answers for one job.
@@ -198,7 +202,7 @@ func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domai
 		}
 	}
 	if found >= j.Waits {
-		x.Standing, x.Text = StandingWaiting, fmt.Sprintf("it waits for %d: %s", found, joinSome(x.WaitsFor))
+		x.Standing, x.Text = StandingWaiting, fmt.Sprintf("it waits for %d: %s%s", found, joinSome(x.WaitsFor), addressHint(x.WaitsFor))
 		if len(open) == 0 && slices.Equal(x.WaitsFor, []string{"not_before"}) {
 			x.Standing, x.Text = StandingDelayed, "it may not begin before "+time.UnixMilli(j.NotBefore).UTC().Format(time.RFC3339)
 		}
@@ -287,13 +291,14 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
 		}
-		served, err := e.servedNow(ctx, j)
+		services, err := e.servedNow(ctx, j)
 		if err != nil {
 			return x, err
 		}
-		if !served {
+		if len(services) == 0 {
 			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
 		}
+		x.explainSlots(domain.TenantID(space), j.ScriptType, services)
 		if err := e.explainBanned(ctx, space, j, &x); err != nil {
 			return x, err
 		}

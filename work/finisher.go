@@ -44,7 +44,7 @@ func (r *Runner) finish(ctx context.Context, group []finish) {
 	for i := range group {
 		batches[i] = group[i].batch
 	}
-	freed := map[*lane]int{}
+	freed := map[*lane][]board.Space{}
 	for i, err := range r.e.board.CommitEach(ctx, batches) {
 		f := group[i]
 		if err != nil && !f.x.settled(err) {
@@ -53,10 +53,10 @@ func (r *Runner) finish(ctx context.Context, group []finish) {
 			continue
 		}
 		f.x.close(f.what, err)
-		freed[f.x.lane]++
+		freed[f.x.lane] = append(freed[f.x.lane], f.x.claimed.Space)
 	}
-	for l, n := range freed {
-		l.giveSlots(n)
+	for l, spaces := range freed {
+		l.vacate(spaces...)
 	}
 }
 

@@ -80,7 +80,14 @@ func (x *run) prepare() (script.Task, error) {
 	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
 	task.InputFile = filepath.Join(task.Dir, inputName)
 	env["RAMET_RESULT"], env["RAMET_CHECKPOINT"], env["RAMET_INPUT"] = task.ResultFile, task.CheckpointFile, task.InputFile
-	if err := x.makeFolder(task, in); err != nil {
+	err = x.makeFolder(task, in)
+	if errors.Is(err, fs.ErrPermission) {
+		if mended := Reopen(x.r.e.cfg.DataDir); len(mended) > 0 {
+			x.r.log.Warn(ClosedToItself, "data", x.r.e.cfg.DataDir, "mended", strings.Join(mended, " "))
+			err = x.makeFolder(task, in)
+		}
+	}
+	if err != nil {
 		return task, fmt.Errorf("make the job's folder: %w", err)
 	}
 	return task, nil
@@ -88,7 +95,7 @@ func (x *run) prepare() (script.Task, error) {
 
 func (x *run) makeFolder(task script.Task, in input) error {
 	// A power cut may have undone the claim of an attempt that left a folder.
-	if err := os.RemoveAll(task.Dir); err != nil {
+	if err := script.RemoveFolder(task.Dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(task.Dir, 0o700); err != nil {
@@ -379,6 +386,9 @@ func (f *folder) checkpoint() (data string, version int64, ok bool) {
 		return "", 0, false
 	}
 	defer file.Close()
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() { // it may have been changed since
+		return "", 0, false
+	}
 	b, err := io.ReadAll(io.LimitReader(file, script.MaxCheckpointBytes+1))
 	if err != nil || len(b) > script.MaxCheckpointBytes {
 		return "", 0, false
@@ -419,7 +429,24 @@ func (f *folder) close(keep bool) error {
 	if f == nil || keep || f.dir == "" {
 		return nil
 	}
-	return os.RemoveAll(f.dir)
+	return script.RemoveFolder(f.dir)
+}
+
+func (e *Engine) traceless(t domain.TenantID) bool {
+	return e.cfg.Traceless != nil && e.cfg.Traceless(t)
+}
+
+// tracelessFor is for how long a folder stays that a node which died has left,
+// where none is to stay.
+const tracelessFor = time.Minute
+
+// keepIn is for how long a folder stays.
+func (e *Engine) keepIn(dir string, keep time.Duration) time.Duration {
+	tenant, err := domain.ParseTenantID(filepath.Base(filepath.Dir(filepath.Dir(dir))))
+	if err == nil && e.traceless(tenant) {
+		return min(keep, tracelessFor)
+	}
+	return keep
 }
 
 // ClearFolders removes what failed attempts left in the data folder longer
@@ -436,8 +463,8 @@ func (e *Engine) ClearFolders(keep time.Duration, now time.Time) (removed int, e
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil && now.Sub(st.ModTime()) > keep && !e.worksIn(dir) {
-			err = os.RemoveAll(dir)
+		if err == nil && now.Sub(st.ModTime()) > e.keepIn(dir, keep) && !e.worksIn(dir) {
+			err = script.RemoveFolder(dir)
 			removed++
 		}
 		errs = append(errs, err)

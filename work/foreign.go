@@ -34,7 +34,7 @@ const (
 func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err error) {
 	switch {
 	case decodeErr == nil && x.job.QueuedMs != 0:
-		return false, what, nil
+		return x.unpermitted(b)
 	case decodeErr == nil && x.job.Waits > 0:
 		return x.letWait()
 	case decodeErr == nil:
@@ -61,7 +61,37 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 	if verr != nil {
 		return true, x.end(b, invalid(verr)), nil
 	}
+	if done, what, err = x.unpermitted(b); done || err != nil {
+		return done, what, err
+	}
 	return x.adoptValid(b)
+}
+
+// unpermitted ends a job whose caller may not create work in its context: it was
+// queued past the doors, or its caller has lost the right since. Nothing on a
+// record proves that a door let it in, for who can write jobs can write that.
+func (x *run) unpermitted(b *board.Batch) (done bool, what ended, err error) {
+	err = x.r.e.permit(x.ctx, x.claimed.Space, x.key.Caller, x.claimed.Item)
+	if errors.Is(err, domain.ErrForbidden) {
+		x.r.e.clearWaits(b, x.job)
+		return true, x.end(b, invalid(err)), nil
+	}
+	return false, what, err
+}
+
+// permit asks [Config.Permit], and names the right that is missing.
+//
+// Errors: [domain.ErrForbidden].
+func (e *Engine) permit(ctx context.Context, space board.Space, caller domain.ActorID, object string) error {
+	if e.cfg.Permit == nil {
+		return nil
+	}
+	err := e.cfg.Permit(ctx, domain.TenantID(space), caller, object)
+	if errors.Is(err, domain.ErrForbidden) {
+		return domain.Forbiddenf("its caller, actor %d, may not create work in context %d: that wants the role admin there, "+
+			"or executor where the context says executors_may_submit; see `ramet context grant`", caller, space)
+	}
+	return err
 }
 
 func invalid(err error) ending {

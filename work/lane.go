@@ -17,19 +17,23 @@ type lane struct {
 	r     *Runner
 	rt    script.Runtime
 	typ   domain.ScriptType
-	info  script.Info
-	ask   board.Ask
-	freed chan struct{} // a slot became free; capacity 1
+	slots int
+	// perContext is how many of them one context may hold; 0: see bound.
+	perContext int
+	info       script.Info
+	ask        board.Ask
+	freed      chan struct{} // a slot became free; capacity 1
 	// idle hands runs to goroutines that have ended one: their stacks have
 	// grown already. Closed by claimLoop.
 	idle chan *run
 
 	mu        sync.Mutex
 	free      int
-	labelled  []string           // groups of queues of jobs that ask for labels
-	claims    int                // so far, while there are such
-	waiting   context.Context    // of the claim under way; nil before the first
-	interrupt context.CancelFunc // ends it
+	held      map[board.Space]int // slots, by context
+	labelled  []string            // groups of queues of jobs that ask for labels
+	claims    int                 // so far, while there are such
+	waiting   context.Context     // of the claim under way; nil before the first
+	interrupt context.CancelFunc  // ends it
 }
 
 // claimWait is how long one Claim waits. It only bounds the wait: a push wakes
@@ -38,7 +42,7 @@ const claimWait = time.Minute
 
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
-		r: r, rt: rt, typ: rt.Type(), info: info, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
+		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]int{}, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
 			Owner: r.cfg.Owner,
 			Lease: r.cfg.Lease,
@@ -114,9 +118,16 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 		l.waiting, l.interrupt = context.WithCancel(ctx)
 	}
 	waiting, ask := l.waiting, l.ask
-	ask.Max, ask.Queues = n, l.queues()
+	ask.Max, ask.Queues = l.share(&ask, n), l.queues()
 	l.mu.Unlock()
+	if ask.Max == 0 {
+		pause(ctx, claimPause)
+		return nil, nil
+	}
 	claimed, err := l.r.e.board.Claim(waiting, ask)
+	l.mu.Lock()
+	l.occupy(claimed)
+	l.mu.Unlock()
 	if waiting.Err() != nil && ctx.Err() == nil {
 		err = nil // interrupted: what a cancelled claim does not return it has not taken
 	}

@@ -1,11 +1,11 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -94,7 +94,7 @@ func validatePrerequisite(p string) error {
 // errImpossible marks a prerequisite that can never be met any more.
 var errImpossible = errors.New("prerequisite impossible")
 
-// met looks whether one prerequisite is met now.
+// met looks whether one prerequisite that is no address is met now.
 //
 // Errors: errImpossible; others when the board cannot be asked.
 func (e *Engine) met(ctx context.Context, space board.Space, p string) (bool, error) {
@@ -104,10 +104,6 @@ func (e *Engine) met(ctx context.Context, space board.Space, p string) (bool, er
 	switch prerequisiteKind(p) {
 	case kindFile:
 		return e.fileThere(space, rest), nil
-	case kindHTTP:
-		return httpReady(ctx, p), nil
-	case kindTCP:
-		return tcpOpen(ctx, rest), nil
 	case kindFlow, kindJob:
 		return e.ended(ctx, space, p)
 	}
@@ -128,29 +124,6 @@ func (e *Engine) fileThere(space board.Space, path string) bool {
 	defer root.Close()
 	_, err = root.Stat(path)
 	return err == nil
-}
-
-func httpReady(ctx context.Context, u string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
-	if err != nil {
-		return false
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	res.Body.Close()
-	return res.StatusCode/100 == 2
-}
-
-func tcpOpen(ctx context.Context, address string) bool {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return false
-	}
-	c.Close()
-	return true
 }
 
 // ended looks at a flow or job of the same context: it must have finished.
@@ -180,41 +153,80 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 	} else if err != nil {
 		return err
 	}
-	unmet, err := e.unmet(ctx, a.Space, layout.Unmet(rec))
-	if errors.Is(err, errImpossible) {
+	l := prereqLook{e: e, alarm: a, job: j, list: layout.Unmet(rec), began: time.Now()}
+	if l.unmet, err = e.unmet(ctx, a.Space, l.list); errors.Is(err, errImpossible) {
 		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
 	} else if err != nil {
 		return err
 	}
-	now := time.Now()
-	limit := time.Duration(j.PrerequisiteTimeout) * time.Second
-	if limit == 0 {
-		limit = domain.DefaultPrerequisiteTimeout * time.Second
+	if err := l.reach(ctx); err != nil {
+		return err
 	}
-	// It was last touched when it began to wait: by a submit, when it was taken
-	// over from a foreign program, or by a retry by hand.
-	waited := now.Sub(j.UpdatedAt.Time())
-	if len(unmet) > 0 && waited >= limit {
-		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteTimeout,
-			fmt.Sprintf("still not met after %v: %s", limit, strings.Join(unmet, ", ")))
-	}
-	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At)
-	if len(unmet) > 0 {
-		b.Set(key.String(), layout.UnmetField(unmet))
-		// A tenth of the time waited so far: quick at first, cheap later.
-		b.SetAlarm(a.Name, now.Add(min(max(waited/10, prereqMin), prereqMax, limit-waited+time.Second)))
-		return e.board.Commit(ctx, b)
-	}
-	b.ClearAlarm(a.Name)
-	b.Unset(key.String(), layout.JobUnmet)
-	e.unwant(&b, j)
-	b.Countdown(key.String(), layout.JobWaits, layout.Queue(j), key.String(), ready(now))
-	return e.board.Commit(ctx, b)
+	return l.commit(ctx)
 }
 
-// unmet looks at prerequisites side by side, because each may take as long as
-// prereqTimeout, and returns those that are not met, in order.
+// prereqLook is one look at what a job waits for.
+type prereqLook struct {
+	e     *Engine
+	alarm board.Alarm
+	job   *domain.Job
+	list  []string // what was not met before
+	unmet []string // what is not met now
+	began time.Time
+	// moved says that the alarm is at the next look already: addresses were
+	// looked at.
+	moved bool
+}
+
+// waited is for how long the job has waited, and limit for how long it may. It
+// was last touched when it began to wait: by a submit, when it was taken over
+// from a foreign program, or by a retry by hand.
+func (l *prereqLook) waited() (waited, limit time.Duration) {
+	limit = cmp.Or(time.Duration(l.job.PrerequisiteTimeout)*time.Second, domain.DefaultPrerequisiteTimeout*time.Second)
+	return l.began.Sub(l.job.UpdatedAt.Time()), limit
+}
+
+// next is when to look again: after a tenth of the time waited so far, which is
+// quick at first and cheap later.
+func (l *prereqLook) next(least time.Duration) time.Time {
+	waited, limit := l.waited()
+	pause := min(max(waited/10, prereqMin), prereqMax, max(limit-waited+time.Second, prereqMin))
+	return time.UnixMilli(l.began.Add(max(pause, least)).UnixMilli())
+}
+
+// commit writes what the look has found.
+func (l *prereqLook) commit(ctx context.Context) error {
+	waited, limit := l.waited()
+	over := len(l.unmet) > 0 && waited >= limit
+	if l.moved && !over && len(l.unmet) == len(l.list) {
+		return nil // nothing is new, and the alarm is set
+	}
+	if l.moved && len(l.unmet) > 0 {
+		l.e.reach.conceal(ctx, l.began)
+	}
+	if over {
+		return l.e.giveUp(ctx, l.alarm, l.job, domain.ReasonPrerequisiteTimeout,
+			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(l.unmet, ", "), addressHint(l.unmet)))
+	}
+	key := l.job.Key().String()
+	b := board.Batch{Space: l.alarm.Space}
+	b.AlarmAt(l.alarm.Name, l.alarm.At)
+	if len(l.unmet) > 0 {
+		b.Set(key, layout.UnmetField(l.unmet))
+		if !l.moved {
+			b.SetAlarm(l.alarm.Name, l.next(prereqMin))
+		}
+		return l.e.board.Commit(ctx, b)
+	}
+	b.ClearAlarm(l.alarm.Name)
+	b.Unset(key, layout.JobUnmet)
+	l.e.unwant(&b, l.job)
+	b.Countdown(key, layout.JobWaits, layout.Queue(l.job), key, ready(time.Now()))
+	return l.e.board.Commit(ctx, b)
+}
+
+// unmet looks at prerequisites side by side and returns those that are not met,
+// in order. Addresses are left as they are: see prereqLook.reach.
 //
 // Errors: as met.
 func (e *Engine) unmet(ctx context.Context, space board.Space, list []string) ([]string, error) {
@@ -222,6 +234,9 @@ func (e *Engine) unmet(ctx context.Context, space board.Space, list []string) ([
 	var g errgroup.Group
 	g.SetLimit(prereqAtOnce)
 	for i, p := range list {
+		if isAddress(p) {
+			continue
+		}
 		g.Go(func() (err error) {
 			ok[i], err = e.met(ctx, space, p)
 			if errors.Is(err, context.DeadlineExceeded) {
@@ -233,13 +248,16 @@ func (e *Engine) unmet(ctx context.Context, space board.Space, list []string) ([
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	var unmet []string
+	return unmetOf(list, ok), nil
+}
+
+func unmetOf(list []string, ok []bool) (unmet []string) {
 	for i, p := range list {
 		if !ok[i] {
 			unmet = append(unmet, p)
 		}
 	}
-	return unmet, nil
+	return unmet
 }
 
 // unwant takes the job out of the sets of those waiting for a name.

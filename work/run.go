@@ -69,7 +69,7 @@ func (x *run) do() {
 		what = x.unable(&b, err)
 	}
 	if what.reason == reasonLost || what.written {
-		x.lane.giveSlots(1)
+		x.lane.vacate(x.claimed.Space)
 		x.close(what, nil)
 		return
 	}
@@ -303,7 +303,7 @@ func (x *run) discard(b *board.Batch) ended {
 func (x *run) close(what ended, err error) {
 	x.cancel(nil)
 	x.r.release(x)
-	keep := what.status == domain.JobError || what.reason != ""
+	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.claimed.Space))
 	if ferr := x.folder.close(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
 		x.r.log.Warn("job folder not removed", "job", x.claimed.Item, "err", ferr)
 	}

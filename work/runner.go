@@ -23,6 +23,12 @@ type RunnerConfig struct {
 	// Slots overrides how many scripts of a type run at once.
 	// Default: what the runtime says.
 	Slots map[domain.ScriptType]int
+	// PerContext overrides how many slots of a type one context may hold at once.
+	// Default: all but one where there are several contexts, else all.
+	PerContext map[domain.ScriptType]int
+	// Several reports whether there are several contexts. It is asked at each
+	// claim: it answers from memory. Default: there are not.
+	Several func() bool
 	// Lease is the length of a lease. Default: 30s.
 	Lease time.Duration
 	// Grace is how long running jobs may go on when the runner is told to

@@ -52,14 +52,18 @@ func (w Who) May(operation string) bool {
 // People registers the actors of the table and makes its contexts.
 func People(ctx context.Context, r *identity.Registry) (keys map[domain.ActorID]identity.Key, err error) {
 	keys = map[domain.ActorID]identity.Key{}
-	for _, id := range []domain.ActorID{Operator, Admin, Executor, Reader, Stranger, Neighbour} {
+	for _, id := range []domain.ActorID{Operator, Admin, Executor, Reader, Stranger, Neighbour, Guest} {
 		key, err := identity.NewKey()
 		if err != nil {
 			return nil, err
 		}
 		key.Actor = id
 		keys[id] = key
-		if _, _, err := r.CreateActor(ctx, domain.Actor{ID: id, Pubkey: key.Pubkey()}); err != nil {
+		a := domain.Actor{ID: id, Pubkey: key.Pubkey()}
+		if id == Guest {
+			a.Address = []domain.Address{domain.Address("node:" + a.Pubkey)}
+		}
+		if _, _, err := r.CreateActor(ctx, a); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +85,8 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) api.Parts {
 	flows := flow.New(b, jobs, flow.Config{})
 	audit := identity.NewAuditLog(r, nil)
 	log := memstream.Open()
-	return api.Parts{Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r), Jobs: jobs, Flows: flows, Directory: r, Access: identity.NewAccess(r, audit), Audit: audit, Records: b,
+	access := identity.NewAccess(r, audit)
+	return api.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r), Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b,
 		Schedules: clockwork.NewSchedules(b, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b),
 		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
@@ -161,7 +166,10 @@ func plainly(params reflect.Type, field string) bool {
 	switch params {
 	case reflect.TypeFor[api.SubmitParams](): // the rest is the job's
 		return field == "Context"
-	case reflect.TypeFor[api.ListRunnersParams](), reflect.TypeFor[api.RunnerParams](): // asks for more than the table's right
+	case reflect.TypeFor[api.ListTokensParams](), reflect.TypeFor[api.RevokeTokenParams](): // one's own
+		return field != "Actor"
+	case reflect.TypeFor[api.ListRunnersParams](), reflect.TypeFor[api.RunnerParams](), reflect.TypeFor[api.ActorParams](),
+		reflect.TypeFor[api.ListPeersParams](), reflect.TypeFor[api.CardParams](): // another right than the table's
 		return field != "Context"
 	}
 	return true
@@ -179,6 +187,8 @@ func Request(o *api.Operation, tenant domain.TenantID) (path, body string) {
 			continue
 		case name == "context":
 			value = fmt.Sprint(uint32(tenant))
+		case name == "actor":
+			value = fmt.Sprint(uint32(Admin))
 		case f.Type.Kind() == reflect.String:
 			value = "go"
 		}

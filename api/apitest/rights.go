@@ -17,6 +17,7 @@ const (
 	Reader    = domain.ActorID(30)
 	Stranger  = domain.ActorID(40)
 	Neighbour = domain.ActorID(50) // admin of Elsewhere only
+	Guest     = domain.ActorID(60) // the node of a peer, without a role
 	Nobody    = domain.ActorID(0)  // without a token
 
 	House     = domain.TenantID(7)
@@ -44,6 +45,7 @@ var Everybody = []Who{
 	{"a stranger", Stranger, House, 's'},
 	{"a stranger in a context that does not exist", Stranger, Missing, 's'},
 	{"the admin of another context", Neighbour, House, 'w'},
+	{"a peer's node", Guest, House, 'p'},
 	{"nobody", Nobody, House, 'n'},
 }
 
@@ -52,10 +54,12 @@ const (
 	operators = "o" // whoever else is admin somewhere
 	admins    = "a" // grants, bans, audits: never executors
 	managers  = "ax"
+	stoppers  = "oax" // managers, and the operator
 	workers   = "aex"
 	readers   = "aexr"
-	members   = "oaexr"   // readers, and the operator
-	known     = "oaexrsw" // everybody who is registered
+	members   = "oaexr"    // readers, and the operator
+	itself    = "oa"       // the operator, and an admin who asks about himself
+	known     = "oaexrswp" // everybody who is registered, nodes of peers too
 )
 
 // Rights is the table.
@@ -65,7 +69,7 @@ var Rights = map[string]string{
 	"job.show":           readers,
 	"job.logs":           readers,
 	"job.wait":           readers,
-	"job.cancel":         managers,
+	"job.cancel":         stoppers,
 	"job.retry":          managers,
 	"job.explain":        readers,
 	"flow.submit":        managers,
@@ -74,7 +78,7 @@ var Rights = map[string]string{
 	"flow.wait":          readers,
 	"flow.graph":         readers,
 	"flow.explain":       readers,
-	"flow.cancel":        managers,
+	"flow.cancel":        stoppers,
 	"flow.retry":         managers,
 	"flow.skip":          managers,
 	"flow.approve":       managers,
@@ -101,15 +105,21 @@ var Rights = map[string]string{
 	"context.grant":      admins,
 	"context.revoke":     admins,
 	"context.update":     admins,
+	"context.encrypt":    operators,
+	"context.rekey":      operators,
+	"context.decrypt":    operators,
 	"actor.create":       operators,
 	"actor.update":       operators,
 	"actor.list":         operators,
-	"actor.show":         known,
-	"runner.list":        known,
-	"runner.show":        known,
+	"actor.show":         itself,
+	"token.list":         known,
+	"token.note":         known,
+	"token.revoke":       known,
+	"runner.list":        operators,
+	"runner.show":        operators,
 	"node.info":          known,
-	"node.list":          known,
-	"node.show":          known,
+	"node.list":          operators,
+	"node.show":          operators,
 	"audit.run":          admins,
 	"audit.log":          admins,
 	"audit.log_all":      operators,
@@ -134,7 +144,7 @@ var Rights = map[string]string{
 	"circle.wait":        readers,
 	"circle.explain":     readers,
 	"circle.delete":      managers,
-	"duty.show":          known,
+	"duty.show":          operators,
 	"duty.set":           operators,
 	"duty.clear":         operators,
 	"message.send":       managers,
@@ -145,9 +155,9 @@ var Rights = map[string]string{
 	"inbox.list":         readers,
 	"inbox.take":         readers,
 	"peer.add":           operators,
-	"peer.list":          known,
+	"peer.list":          operators,
 	"peer.remove":        operators,
-	"peer.card":          known,
+	"peer.card":          operators,
 	"saga.apply":         managers,
 	"saga.list":          readers,
 	"saga.show":          readers,

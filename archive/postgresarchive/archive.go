@@ -3,7 +3,6 @@ package postgresarchive
 import (
 	"context"
 	"errors"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,11 +47,10 @@ var _ archive.Archive = (*Archive)(nil)
 //
 // Errors: [domain.ErrInvalid].
 func Open(rawURL string) (*Archive, error) {
-	u, err := url.Parse(rawURL)
+	u, q, err := domain.ParseURL(rawURL)
 	if err != nil {
-		return nil, domain.Invalidf("archive: the URL cannot be read; want postgres://user:password@host/database")
+		return nil, domain.Invalidf("archive: the URL cannot be read: %v; want postgres://user:password@host/database", err)
 	}
-	q := u.Query()
 	schema := defaultSchema
 	if q.Has("schema") {
 		schema = q.Get("schema")

@@ -103,6 +103,7 @@ func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
 func TestBadURLs(t *testing.T) {
 	for _, url := range []string{
 		"postgres://ramet:hunter2@host:port/db", "postgres://ramet:hunter2@/db?schema=A-b", "postgres://ramet:hunter2@h/db?sslmode=perhaps",
+		"postgres://ramet:12#hunter2@h/db", "postgres://ramet:12/hunter2@h/db", "postgres://ramet:hunter2@h/db?schema=a;sslmode=verify-full",
 	} {
 		_, err := postgresarchive.Open(url)
 		if !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "hunter2") {

@@ -77,8 +77,7 @@ func migrate(ctx context.Context, tx pgx.Tx, schema string) error {
 		return err
 	}
 	if !there {
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()+
-			"; CREATE TABLE schema_version (version int NOT NULL); INSERT INTO schema_version VALUES (0)"); err != nil {
+		if err := begin(ctx, tx, schema); err != nil {
 			return err
 		}
 	}
@@ -114,4 +113,21 @@ func durabilityOf(ctx context.Context, tx pgx.Tx) (board.Durability, error) {
 		return board.DurableProcess, nil
 	}
 	return board.DurableDisk, nil
+}
+
+// begin makes the schema, unless somebody made it for a role that may not, and
+// its first table.
+func begin(ctx context.Context, tx pgx.Tx, schema string) error {
+	var there bool
+	name := pgx.Identifier{schema}.Sanitize()
+	if err := tx.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL", name).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+name); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, "CREATE TABLE schema_version (version int NOT NULL); INSERT INTO schema_version VALUES (0)")
+	return err
 }

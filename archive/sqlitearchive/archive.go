@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -36,8 +38,11 @@ var _ archive.Archive = (*Archive)(nil)
 // [domain.ErrUnavailable].
 func Open(ctx context.Context, file string) (*Archive, error) {
 	a := &Archive{}
-	var err error
-	if a.write, err = connect(file, 1, "immediate"); err == nil {
+	err := private(file)
+	if err == nil {
+		a.write, err = connect(file, 1, "immediate")
+	}
+	if err == nil {
 		a.read, err = connect(file, readers, "deferred")
 	}
 	if err == nil {
@@ -51,6 +56,26 @@ func Open(ctx context.Context, file string) (*Archive, error) {
 		return nil, domain.Unavailablef("archive %s: %v", file, err)
 	}
 	return a, nil
+}
+
+// private makes the file where it is missing, for its user alone; SQLite gives
+// its side files the same modes. Those that are there are closed to others, if
+// they are this user's. It opens none that is there: to close it again would
+// take the locks from other connections of this process.
+func private(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, name := range []string{file, file + "-wal", file + "-shm"} {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			_ = os.Chmod(name, info.Mode().Perm()&^0o077) // another user's file is that user's to close
+		}
+	}
+	return nil
 }
 
 // connect prepares up to n connections that begin transactions as lock says.

@@ -59,6 +59,35 @@ func TestAFileOfANewerProgramIsRefused(t *testing.T) {
 	}
 }
 
+// TestOthersMayNotReadIt looks at a new file and one of an earlier version, with
+// their side files.
+func TestOthersMayNotReadIt(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "archive.db")
+	open := func() {
+		t.Helper()
+		a, err := sqlitearchive.Open(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) < 2 {
+			t.Fatalf("got %v, %v, want the file and its side files", entries, err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: got %v, %v, want mode 0600", e.Name(), info.Mode(), err)
+			}
+		}
+	}
+	open()
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open()
+}
+
 func TestAFileThatIsNoArchiveIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "archive.db")
 	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {

@@ -24,6 +24,7 @@ var claimTests = []test{
 	{"a cancelled claim loses nothing", testClaimCancelRace},
 	{"a claim from some spaces leaves the others alone", testClaimSpaces},
 	{"claims from some spaces are woken by those", testClaimSpacesWoken},
+	{"a claim passes over the spaces that it excepts", testClaimExcept},
 }
 
 func testStamp(t *testing.T, f Factory) {
@@ -75,6 +76,29 @@ func testClaimSpaces(t *testing.T, f Factory) {
 	a.Spaces = make([]board.Space, board.MaxMark+1)
 	if _, err := r.Claim(r.ctx, a); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("%d spaces: got %v, want invalid", len(a.Spaces), err)
+	}
+}
+
+func testClaimExcept(t *testing.T, f Factory) {
+	r := open(t, f)
+	for s := range board.Space(4) {
+		r.commit(in(s).PushLeft("queue:v", name("job:a", int(s))))
+	}
+	a := ask(4, "me", "queue:v")
+	a.Spaces, a.Except = []board.Space{0, 2}, []board.Space{2, 3}
+	r.wantItems(r.claim(a), "job:a0")
+	a.Spaces = nil
+	r.wantItems(r.claim(a), "job:a1")
+	waits := r.waiting(a)
+	pause()
+	r.commit(in(3).PushLeft("queue:v", "job:b3"))
+	r.commit(in(1).PushLeft("queue:v", "job:b1"))
+	r.wantItems(soon(t, waits), "job:b1")
+	a.Except = nil
+	r.wantItems(r.claim(a), "job:a2", "job:a3", "job:b3")
+	a.Except = make([]board.Space, board.MaxExcept+1)
+	if _, err := r.Claim(r.ctx, a); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("%d spaces: got %v, want invalid", len(a.Except), err)
 	}
 }
 

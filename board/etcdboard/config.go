@@ -44,9 +44,12 @@ const DefaultPrefix = "ramet/"
 //
 // Errors: [domain.ErrInvalid].
 func parse(text string) (opt clientv3.Config, prefix string, err error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "etcd" && u.Scheme != "etcds" {
-		return opt, "", domain.Invalidf("etcd URL %q: want etcd://host:2379 or etcds://host:2379, more hosts after commas", redact(text))
+	u, query, err := domain.ParseURL(text)
+	if err != nil {
+		return opt, "", domain.Invalidf("etcd URL %q: %v; want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text), err)
+	}
+	if u.Host == "" || u.Scheme != "etcd" && u.Scheme != "etcds" {
+		return opt, "", domain.Invalidf("etcd URL %q: want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text))
 	}
 	opt = clientv3.Config{
 		Logger:               zap.NewNop(), // our own logger hears what matters
@@ -58,11 +61,11 @@ func parse(text string) (opt clientv3.Config, prefix string, err error) {
 	scheme := "http://"
 	if u.Scheme == "etcds" {
 		scheme = "https://"
-		if opt.TLS, err = secure(u.Query()); err != nil {
+		if opt.TLS, err = secure(query); err != nil {
 			return opt, "", err
 		}
-	} else if len(u.Query()) > 0 {
-		return opt, "", domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", redact(text))
+	} else if len(query) > 0 {
+		return opt, "", domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", domain.HideURL(text))
 	}
 	for host := range strings.SplitSeq(u.Host, ",") {
 		opt.Endpoints = append(opt.Endpoints, scheme+hostPort(host))
@@ -108,13 +111,4 @@ func hostPort(host string) string {
 		return host
 	}
 	return net.JoinHostPort(cmp.Or(strings.Trim(host, "[]"), "localhost"), "2379")
-}
-
-// redact hides a password for texts that people read.
-func redact(text string) string {
-	head, rest, ok := strings.Cut(text, "://")
-	if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 {
-		return head + "://…@" + rest[i+1:]
-	}
-	return text
 }

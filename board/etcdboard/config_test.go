@@ -25,8 +25,9 @@ import (
 func TestAURLThatIsNoneIsRefused(t *testing.T) {
 	for _, url := range []string{
 		"etcd://", "http://localhost:2379", "etcd:///ramet", "etcd://h?ca=x", "etcds://h?other=1", "etcds://h?ca=/none", "etcds://h?cert=/none&key=/none",
+		"etcd://u:12/secret@h", "etcd://u:12#secret@h", "etcds://h?ca=x;key=y",
 	} {
-		if _, err := etcdboard.Open(t.Context(), url, etcdboard.Config{}); !errors.Is(err, domain.ErrInvalid) {
+		if _, err := etcdboard.Open(t.Context(), url, etcdboard.Config{}); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, want invalid", url, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (b *Board) waitForClaim(ctx context.Context, c *claim) ([]board.Claimed, er
 	timer := time.NewTimer(c.ask.Wait)
 	defer timer.Stop()
 	for {
-		w := b.line.join(c.groups, c.packed, len(c.ask.Spaces) > 0) // before the look: nothing is missed between
+		w := b.line.join(c.groups, c.packed, c.ask.Picky()) // before the look: nothing is missed between
 		got, err := b.claim(ctx, c)
 		if len(got) > 0 || err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			b.line.leave(w)
@@ -149,9 +149,11 @@ func packAsk(ask *board.Ask) string {
 	ms, seconds := stamps(ask)
 	run(ms)
 	run(seconds)
-	s.num(len(ask.Spaces))
-	for _, space := range ask.Spaces {
-		s.num(int(space))
+	for _, spaces := range [][]board.Space{ask.Spaces, ask.Except} {
+		s.num(len(spaces))
+		for _, space := range spaces {
+			s.num(int(space))
+		}
 	}
 	s.num(len(ask.Queues))
 	for _, q := range ask.Queues {

@@ -76,9 +76,9 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 		Dialer:            net.Dialer{Timeout: 2 * time.Second, KeepAlive: time.Second},
 		ClientName:        "ramet",
 	}
-	u, err := url.Parse(text)
+	u, query, err := domain.ParseURL(text, "addr")
 	if err != nil {
-		return opt, domain.Invalidf("redis URL %q: want redis://host:6379", redact(text))
+		return opt, domain.Invalidf("redis URL %q: %v; want redis://host:6379", domain.HideURL(text), err)
 	}
 	switch u.Scheme {
 	case "redis", "valkey":
@@ -90,17 +90,17 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 			return d.DialContext(ctx, "unix", path)
 		}
 	default:
-		return opt, domain.Invalidf("redis URL %q: want redis://, rediss:// or unix://", redact(text))
+		return opt, domain.Invalidf("redis URL %q: want redis://, rediss:// or unix://", domain.HideURL(text))
 	}
 	if opt.InitAddress == nil {
 		if strings.Trim(u.Path, "/") != "" && u.Path != "/0" {
-			return opt, domain.Invalidf("redis URL %q names database %q: ramet uses database N for context N, so leave it out", redact(text), strings.Trim(u.Path, "/"))
+			return opt, domain.Invalidf("redis URL %q names database %q: ramet uses database N for context N, so leave it out", domain.HideURL(text), strings.Trim(u.Path, "/"))
 		}
 		opt.InitAddress = []string{hostPort(u.Host)}
 	}
 	opt.Username = u.User.Username()
 	opt.Password, _ = u.User.Password()
-	return opt, parameters(u.Query(), &opt, cfg)
+	return opt, parameters(query, &opt, cfg)
 }
 
 func parameters(q url.Values, opt *rueidis.ClientOption, cfg *Config) error {
@@ -132,13 +132,4 @@ func hostPort(host string) string {
 		return host
 	}
 	return net.JoinHostPort(cmp.Or(strings.Trim(host, "[]"), "localhost"), "6379")
-}
-
-// redact hides a password for texts that people read.
-func redact(text string) string {
-	head, rest, ok := strings.Cut(text, "://")
-	if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 {
-		return head + "://…@" + rest[i+1:]
-	}
-	return text
 }

@@ -79,7 +79,7 @@ func (d *daemon) push(ctx context.Context, to string, body []byte) (string, erro
 		ID string `json:"id"`
 	}
 	status, err := d.call(ctx, http.MethodPost, "/api/v1/messages", text, &made)
-	if err == nil && (status != http.StatusCreated || made.ID == "") {
+	if err == nil && (status != http.StatusCreated || !isID(made.ID)) {
 		err = d.strange(status)
 	}
 	return made.ID, err

@@ -128,28 +128,27 @@ func (b *Bus) find(ctx context.Context) (string, error) {
 func parse(where string) (*url.URL, string, error) {
 	text, ok := strings.CutPrefix(where, scheme+":")
 	if !ok {
-		return nil, "", domain.Invalidf("bus %q: want mycelium:http://127.0.0.1:8989", where)
+		return nil, "", domain.Invalidf("bus %q: want mycelium:http://127.0.0.1:8989", domain.HideURL(where))
 	}
 	if text == "" {
 		text = defaultAPI
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
+	u, query, err := domain.ParseURL(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
 		return nil, "", domain.Invalidf("bus: want mycelium:http://HOST:PORT, with /?topic=NAME if it is not %s", defaultTopic)
 	}
-	query, err := url.ParseQuery(u.RawQuery)
 	topic := defaultTopic
 	if query.Has("topic") {
 		topic = query.Get("topic")
 		query.Del("topic")
 	}
 	switch {
-	case err != nil || len(query) > 0:
-		return nil, "", domain.Invalidf("bus %q: topic is the only option", where)
+	case len(query) > 0:
+		return nil, "", domain.Invalidf("bus %q: topic is the only option", domain.HideURL(where))
 	case topic == "" || len(topic) > maxTopic:
-		return nil, "", domain.Invalidf("bus %q: want a topic of 1 to %d bytes", where, maxTopic)
+		return nil, "", domain.Invalidf("bus %q: want a topic of 1 to %d bytes", domain.HideURL(where), maxTopic)
 	}
-	u.Path, u.RawQuery = "", ""
+	u.Path, u.RawQuery, u.ForceQuery = "", "", false
 	return u, topic, nil
 }
 
@@ -217,6 +216,20 @@ func (b *Bus) isClosed() bool {
 	default:
 		return false
 	}
+}
+
+// maxID bounds the ids of messages: they have 16 digits.
+const maxID = 64
+
+// isID reports whether s may be the id of a message: it is kept, and stands in a
+// path.
+func isID(s string) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxID
 }
 
 // isKey reports whether s is a key as daemons write it.

@@ -20,10 +20,10 @@ func BenchmarkParcel(b *testing.B) {
 		return bus
 	}
 	host := func(b *testing.B, cfg natsbus.Config) (*natsbus.Bus, string, string) {
-		cfg.Key, cfg.DataDir, cfg.Listen, cfg.LeafListen, cfg.Peers = key(0), b.TempDir(), "127.0.0.1:0", "127.0.0.1:0", peers(1)
+		cfg.Node, cfg.Link, cfg.DataDir, cfg.Listen, cfg.LeafListen, cfg.Peers = public(0), link(0), b.TempDir(), "127.0.0.1:0", "127.0.0.1:0", peers(1)
 		bus := quiet(b, cfg)
 		nodes, leafs := bus.Listening()
-		return bus, "nats://" + nodes, "nats://" + leafs
+		return bus, at(nodes, 0), "nats://" + leafs
 	}
 	b.Run("embedded to itself", func(b *testing.B) {
 		a, _, _ := host(b, natsbus.Config{})
@@ -31,19 +31,19 @@ func BenchmarkParcel(b *testing.B) {
 	})
 	b.Run("node to host", func(b *testing.B) {
 		to, nodes, _ := host(b, natsbus.Config{})
-		carry(b, quiet(b, natsbus.Config{Key: key(1), URL: nodes}), to)
+		carry(b, quiet(b, natsbus.Config{Node: public(1), Link: link(1), URL: nodes}), to)
 	})
 	b.Run("host to node", func(b *testing.B) {
 		from, nodes, _ := host(b, natsbus.Config{})
-		carry(b, from, quiet(b, natsbus.Config{Key: key(1), URL: nodes}))
+		carry(b, from, quiet(b, natsbus.Config{Node: public(1), Link: link(1), URL: nodes}))
 	})
 	b.Run("site to site", func(b *testing.B) {
 		to, _, leafs := host(b, natsbus.Config{})
-		carry(b, quiet(b, natsbus.Config{Key: key(1), DataDir: b.TempDir(), Leafs: []string{leafs}, Peers: peers(0)}), to)
+		carry(b, quiet(b, natsbus.Config{Node: public(1), Link: link(1), DataDir: b.TempDir(), Leafs: []string{leafs}, Peers: peers(0)}), to)
 	})
 	b.Run("node to host, each synced", func(b *testing.B) {
 		to, nodes, _ := host(b, natsbus.Config{SyncAlways: true})
-		carry(b, quiet(b, natsbus.Config{Key: key(1), URL: nodes}), to)
+		carry(b, quiet(b, natsbus.Config{Node: public(1), Link: link(1), URL: nodes}), to)
 	})
 }
 
@@ -88,7 +88,7 @@ func carry(b *testing.B, from, to *natsbus.Bus) {
 func BenchmarkOpen(b *testing.B) {
 	data := b.TempDir()
 	for b.Loop() {
-		bus, err := natsbus.Open(b.Context(), natsbus.Config{Key: key(0), DataDir: data})
+		bus, err := natsbus.Open(b.Context(), natsbus.Config{Node: public(0), Link: link(0), DataDir: data})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,8 +2,6 @@ package natsbus
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -41,6 +39,8 @@ type Bus struct {
 	stop    context.CancelFunc
 	pulled  chan struct{} // closed when the pull loop has ended
 
+	looked sync.Once // at who we are to an external server
+
 	mu   sync.Mutex
 	held map[*held]bool // received and not done with
 }
@@ -60,12 +60,11 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, err := pair(cfg.Key)
-	if err != nil {
-		return nil, err
+	if !validKey(cfg.Node) {
+		return nil, domain.Invalidf("node %q: want its public key, 64 lower-case hex digits", cfg.Node)
 	}
 	b := &Bus{
-		key:      hex.EncodeToString(cfg.Key.Public().(ed25519.PublicKey)),
+		key:      cfg.Node,
 		log:      cfg.Logger,
 		limits:   cfg.limits(),
 		inFlight: make(chan struct{}, MaxInFlight),
@@ -85,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 			return nil, domain.Invalidf("with an external NATS server there is none of our own to listen or to link to other sites")
 		}
 		b.limits.replicas = external.replicas
-		if b.wire, err = external.dial(identity, b.log); err != nil {
+		if b.wire, err = external.dial(cfg.Link, b.key, b.log); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 func (b *Bus) Scheme() string { return scheme }
 
 // Self is "nats:" and the node's public key.
-func (b *Bus) Self() domain.Address { return domain.Address(scheme + ":" + b.key) }
+func (b *Bus) Self() domain.Address { return Address(b.key) }
 
 // Durability is what a parcel survives in a mailbox; see the package's text. It
 // is memory as long as no server was reached.
@@ -151,7 +150,7 @@ func (b *Bus) Send(ctx context.Context, to domain.Address, body []byte) error {
 	case b.closed():
 		return errClosed
 	case errors.Is(err, nats.ErrMaxPayload):
-		return domain.Unavailablef("send parcel to %s: the NATS server takes no messages of %d bytes; set its max_payload to %d", to, len(body), maxPayload)
+		return domain.Unavailablef("send parcel to %s: the NATS server takes no messages of %d bytes; set its max_payload to %d", to, len(body), MaxPayload)
 	case errors.Is(err, nats.ErrDisconnected):
 		return errAway
 	}

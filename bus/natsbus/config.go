@@ -2,7 +2,6 @@ package natsbus
 
 import (
 	"cmp"
-	"crypto/ed25519"
 	"log/slog"
 	"net/url"
 	"os"
@@ -14,19 +13,22 @@ import (
 	"github.com/ramet-run/ramet/internal/natslink"
 )
 
-// Config is how to open a bus. Key is required, and DataDir unless URL names
-// an external server.
+// Config is how to open a bus. Node and Link are required, and DataDir unless URL
+// names an external server.
 type Config struct {
 	// URL is "" or "nats:" for a server inside this process, or
 	// nats://host[:4222][,host…][?parameters] for an external one; tls:// with
-	// TLS. Parameters: creds=FILE (log in with it instead of the key), login=none
+	// TLS. Parameters: key=<public key of a node> (the server is that inside this
+	// node), creds=FILE (log in with it instead of the link key), login=none
 	// (for a server that has no log-in: anybody who reaches it can read all
 	// parcels), ca=FILE (who may have signed the server's certificate),
-	// replicas=N (of the mailbox; default 1). Log-in is by key unless the URL
-	// has a user or token.
+	// replicas=N (of the mailbox; default 1). Log-in is by link key unless the
+	// URL has a user or token.
 	URL string
-	// Key is the node's identity.
-	Key ed25519.PrivateKey
+	// Node is the node's public key, 64 hex digits: its address.
+	Node string
+	// Link logs it in.
+	Link natslink.Key
 	// DataDir is the node's folder; the embedded server keeps its mailboxes in
 	// its folder nats.
 	DataDir string
@@ -39,7 +41,8 @@ type Config struct {
 	// Leafs are sites that it links to: nats://host[:7422][?key=<key of that
 	// site's node>], tls:// with TLS. A link reaches the node of that key and
 	// the peers that are via it; one link may be without a key, and reaches all
-	// peers that nothing else does.
+	// peers that nothing else does. It is made while these are of one site: the
+	// log-in must say for whom it is.
 	Leafs []string
 	// TLSCert and TLSKey are PEM files for both listeners: with them, they take
 	// TLS only. TLSCA says who may have signed the certificates of the sites in
@@ -72,6 +75,13 @@ type Config struct {
 type Peer struct {
 	// Key is its public key, 64 lower-case hex digits.
 	Key string
+	// Link is the key by which it logs in: "" for one whose card is of an earlier
+	// version; it is not let in.
+	Link string
+	// Site is the name of its site. Own says that it is a node of our own: it is
+	// at the end of no link.
+	Site string
+	Own  bool
 	// Via is the key of the node whose link leads to it, where it is behind
 	// another site's server. Default: it connects itself.
 	Via string
@@ -100,6 +110,7 @@ type remote struct {
 	servers  string // for the client; may hold a password
 	hosts    string // for people
 	open     bool   // log in with nothing but what servers holds
+	node     string // whose server it is; "": a plain one
 	creds    string
 	ca       string
 	replicas int
@@ -123,9 +134,9 @@ func parseURL(text string) (*remote, error) {
 	if r.servers, r.hosts, r.open, err = natslink.Servers(kind, strings.TrimSuffix(hosts, "/")); err != nil {
 		return nil, err
 	}
-	q, err := url.ParseQuery(query)
+	q, err := domain.ParseParameters(query)
 	if err != nil {
-		return nil, domain.Invalidf("NATS URL: its parameters are malformed")
+		return nil, domain.Invalidf("NATS URL: %v", err)
 	}
 	for name := range q {
 		value := q.Get(name)
@@ -139,12 +150,16 @@ func parseURL(text string) (*remote, error) {
 				return nil, domain.Invalidf("NATS URL, parameter login=%q: known is none", value)
 			}
 			r.open = true
+		case "key":
+			if r.node = value; !validKey(value) {
+				return nil, domain.Invalidf("NATS URL, parameter key=%q: want the public key of the node that has the server, 64 lower-case hex digits", value)
+			}
 		case "replicas":
 			if r.replicas, err = strconv.Atoi(value); err != nil || r.replicas < 1 || r.replicas > 5 {
 				return nil, domain.Invalidf("NATS URL, parameter replicas=%q: want 1 to 5", value)
 			}
 		default:
-			return nil, domain.Invalidf("NATS URL has parameter %q; known are ca, creds, login, replicas", name)
+			return nil, domain.Invalidf("NATS URL has parameter %q; known are ca, creds, key, login, replicas", name)
 		}
 	}
 	r.creds, r.ca = q.Get("creds"), q.Get("ca")
@@ -164,12 +179,11 @@ func parseLeafs(texts []string) ([]leaf, error) {
 	var leafs []leaf
 	keyless := 0
 	for _, text := range texts {
-		u, err := url.Parse(text)
+		u, q, err := domain.ParseURL(text)
 		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" || u.Path != "" || u.User != nil {
 			// Not shown: it may hold a password that somebody thought it needs.
 			return nil, domain.Invalidf("link to a site: want nats://host:7422 or tls://host:7422, without a password")
 		}
-		q := u.Query()
 		l := leaf{key: q.Get("key")}
 		for name := range q {
 			if name != "key" {
@@ -185,7 +199,7 @@ func parseLeafs(texts []string) ([]leaf, error) {
 		if u.Port() == "" {
 			u.Host += ":7422"
 		}
-		u.RawQuery = ""
+		u.RawQuery, u.ForceQuery = "", false
 		l.url = u
 		leafs = append(leafs, l)
 	}

@@ -4,10 +4,11 @@
 //
 // # One identity
 //
-// A node's address is "nats:<64 hex digits>": its Ed25519 public key. The same
-// key logs it in to a server, as a NATS user nkey (the same 32 bytes, written
-// "U…"). So what a node may do hangs on the key that is its address, and there
-// is no password. (An external server may ask for one all the same.)
+// A node's address is "nats:<64 hex digits>": its Ed25519 public key. It logs in
+// with another key, its link key, which signs nothing but what NATS servers send
+// ([natslink.Key]); peers know it by the node's card. There is no password. (An
+// external server may ask for one all the same.) To the server inside a node the
+// log-in names that node, so that nobody can pass it on to another server.
 //
 // # Accounts and mailboxes
 //

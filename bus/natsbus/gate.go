@@ -3,15 +3,14 @@ package natsbus
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"log/slog"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
 )
 
@@ -47,12 +46,8 @@ func from(c server.ClientAuthentication) string {
 // admit finds the account of whoever asks.
 func (h *host) admit(c server.ClientAuthentication) (account *server.Account, user string, err error) {
 	opts := c.GetOpts()
-	if opts.Nkey == "" {
-		// Ourselves, to the account that is named.
-		if subtle.ConstantTimeCompare([]byte(opts.Password), []byte(h.secret)) != 1 {
-			return nil, "", errors.New("it has no key")
-		}
-		account, err = h.server.LookupAccount(opts.Username)
+	if subtle.ConstantTimeCompare([]byte(opts.Password), []byte(h.secret)) == 1 {
+		account, err = h.server.LookupAccount(opts.Username) // ourselves, to the account that is named
 		return account, opts.Username, err
 	}
 	select {
@@ -60,13 +55,15 @@ func (h *host) admit(c server.ClientAuthentication) (account *server.Account, us
 	case <-time.After(natslink.AnswerTime / 2):
 		return nil, "", errors.New("the server is starting")
 	}
-	key, ok := keyOfUser(opts.Nkey)
-	if !ok || !signed(opts.Nkey, c.GetNonce(), opts.Sig) {
-		return nil, "", errors.New("its signature is wrong")
+	link, err := natslink.Admit(c, h.key)
+	if err != nil {
+		return nil, "", err
 	}
-	if !h.peer(key) {
-		return nil, "", errors.New("node " + key + " is no peer of ours")
+	key, err := h.nodeOf(link)
+	if err != nil {
+		return nil, "", err
 	}
+	h.note(c.GetID(), key, link)
 	if c.Kind() == server.LEAF {
 		account, err = h.linked(key)
 	} else {
@@ -75,14 +72,20 @@ func (h *host) admit(c server.ClientAuthentication) (account *server.Account, us
 	return account, key, err
 }
 
-// signed says whether the holder of the key signed the nonce.
-func signed(user string, nonce []byte, signature string) bool {
-	sig, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil {
-		return false
+// nodeOf is the node whose link key somebody has proved to have.
+//
+// Errors: [domain.ErrForbidden] with what to do.
+func (h *host) nodeOf(link string) (string, error) {
+	if link == h.cfg.Link.Pubkey() {
+		return h.key, nil
 	}
-	key, err := nkeys.FromPublicKey(user)
-	return err == nil && len(nonce) > 0 && key.Verify(nonce, sig) == nil
+	for _, p := range h.cfg.Peers() {
+		if p.Link == link {
+			return p.Key, nil
+		}
+	}
+	return "", domain.Forbiddenf("no node that we know has the link key %s; if it is a peer's, its card here is old: "+
+		"have `ramet peer card` run there, and add it here with `ramet peer add`", link)
 }
 
 // lodge returns the account of a node: with room for its mailbox, and joined to
@@ -141,29 +144,45 @@ func (h *host) linked(key string) (*server.Account, error) {
 	return a, nil
 }
 
-// expel ends the connections of who is no peer.
+// member is a connection that was let in.
+type member struct {
+	key, link string
+	since     time.Time
+}
+
+// note remembers who was let in.
+func (h *host) note(id uint64, key, link string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.members[id] = member{key, link, time.Now()}
+}
+
+// expel ends the connections of who is no peer, or has another link key now.
 func (h *host) expel() {
-	nodes, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 1 << 20})
+	alive := map[uint64]bool{}
+	nodes, err := h.server.Connz(&server.ConnzOptions{Limit: 1 << 20})
 	if err != nil {
 		return
 	}
 	for _, c := range nodes.Conns {
-		if key, ok := keyOfUser(c.AuthorizedUser); ok && !h.peer(key) {
-			h.disconnect(c.Cid, key)
-		}
+		alive[c.Cid] = true
 	}
 	sites, err := h.server.Leafz(nil)
 	if err != nil {
 		return
 	}
 	for _, l := range sites.Leafs {
-		if key, ok := strings.CutPrefix(l.Account, linkPrefix); ok && !h.peer(key) {
-			h.disconnect(l.ID, key)
+		alive[l.ID] = true
+	}
+	h.mu.Lock()
+	members := maps.Clone(h.members)
+	// What was just let in may not be listed yet.
+	maps.DeleteFunc(h.members, func(id uint64, m member) bool { return !alive[id] && time.Since(m.since) > time.Minute })
+	h.mu.Unlock()
+	for id, m := range members {
+		if key, err := h.nodeOf(m.link); alive[id] && (err != nil || key != m.key) {
+			h.log.Info("NATS connection ended: no longer a peer, or it has a new link key", "node", m.key)
+			_ = h.server.DisconnectClientByID(id)
 		}
 	}
-}
-
-func (h *host) disconnect(id uint64, key string) {
-	h.log.Info("NATS connection ended: no longer a peer", "node", key)
-	_ = h.server.DisconnectClientByID(id)
 }

@@ -2,7 +2,6 @@ package natsbus_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,32 +13,26 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/natslink"
 )
 
-// identity is a key for NATS to sign with.
-func identity(t *testing.T, k ed25519.PrivateKey) (user string, pair nkeys.KeyPair) {
-	t.Helper()
-	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, k.Seed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err = pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return user, pair
-}
-
-// raw connects as node i with nothing of ours in between.
+// raw connects as node i with nothing of ours in between: to the server inside a
+// node where the URL names one, to a plain one else.
 func raw(t *testing.T, url string, i int) *nats.Conn {
 	t.Helper()
-	user, pair := identity(t, key(i))
-	nc, err := nats.Connect(url, nats.Nkey(user, pair.Sign), nats.NoReconnect(),
+	url, node, inside := strings.Cut(url, "?key=")
+	login, err := natslink.ToNode(link(i), node)
+	if !inside {
+		login, err = natslink.ToServer(link(i))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(url, login, nats.NoReconnect(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		t.Fatalf("connect as node %d: %v", i, err)
@@ -50,21 +43,45 @@ func raw(t *testing.T, url string, i int) *nats.Conn {
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1)})
+	host := open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1)})
 	nodes, _ := host.Listening()
-	known, pair := identity(t, key(1))
-	stranger, strange := identity(t, key(9))
-	own, _ := identity(t, key(0))
+	// as logs in under the nkey of one with what is said to be its signature.
+	as := func(link natslink.Key, sign func(nonce []byte) ([]byte, error)) nats.Option {
+		user, err := natslink.User(link.Pubkey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nats.Nkey(user, sign)
+	}
+	prove := func(link natslink.Key, nodes ...string) func([]byte) ([]byte, error) {
+		return func(nonce []byte) ([]byte, error) { return natslink.Prove(link, nodes, nonce) }
+	}
+	// claim puts another claim before a signature.
+	claim := func(link natslink.Key, nodes string, sign func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+		return func(nonce []byte) ([]byte, error) {
+			proof, err := sign(nonce)
+			return append([]byte("ramet-link/1 "+link.Pubkey()+" "+nodes+"\n"), proof[max(0, len(proof)-64):]...), err
+		}
+	}
 	for _, c := range []struct {
 		name string
 		opt  nats.Option
 		ok   bool
 	}{
-		{"a peer", nats.Nkey(known, pair.Sign), true},
-		{"a stranger", nats.Nkey(stranger, strange.Sign), false},
-		{"a stranger with a peer's name", nats.Nkey(known, strange.Sign), false},
-		{"a stranger with the server's own name", nats.Nkey(own, strange.Sign), false},
-		{"a signature of something else", nats.Nkey(known, func([]byte) ([]byte, error) { return pair.Sign([]byte("else")) }), false},
+		{"a peer", as(link(1), prove(link(1), public(0))), true},
+		{"a peer, for this node or another of its site", as(link(1), prove(link(1), public(4), public(0))), true},
+		{"a stranger", as(link(9), prove(link(9), public(0))), false},
+		{"a stranger with a peer's name", as(link(1), claim(link(1), public(0), prove(link(9), public(0)))), false},
+		{"a stranger with the server's own name", as(link(0), claim(link(0), public(0), prove(link(9), public(0)))), false},
+		{"a peer that means another node", as(link(1), prove(link(1), public(4))), false},
+		{"what a peer signed for another node, said to be for this one", as(link(1), claim(link(1), public(0), prove(link(1), public(4)))), false},
+		{"a peer, as to a plain NATS server", as(link(1), link(1).SignNonce), false},
+		{"a peer's signature of a nonce alone", as(link(1), claim(link(1), public(0), link(1).SignNonce)), false},
+		{"a signature of another nonce", as(link(1), func([]byte) ([]byte, error) {
+			return natslink.Prove(link(1), []string{public(0)}, []byte("AAAAAAAAAAAAAAA"))
+		}), false},
+		{"no signature", as(link(1), claim(link(1), public(0), func([]byte) ([]byte, error) { return nil, nil })), false},
+		{"a claim that is cut", as(link(1), func([]byte) ([]byte, error) { return []byte("ramet-link/1 "), nil }), false},
 		{"nobody", nil, false},
 		{"a password", nats.UserInfo("ramet", "secret"), false},
 		{"an empty password", nats.UserInfo("ramet", ""), false},
@@ -85,11 +102,11 @@ func TestLogin(t *testing.T) {
 // A node that speaks NATS itself tries what it must not.
 func TestNodesAreApart(t *testing.T) {
 	t.Parallel()
-	host := open(t, natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2, 3)})
+	host := open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2, 3)})
 	nodes, _ := host.Listening()
-	url := "nats://" + nodes
-	victim := open(t, natsbus.Config{Key: key(1), URL: url})
-	open(t, natsbus.Config{Key: key(3), URL: url}) // in whose name it would like to speak
+	url := at(nodes, 0)
+	victim := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: url})
+	open(t, natsbus.Config{Node: public(3), Link: link(3), URL: url}) // in whose name it would like to speak
 	evil := raw(t, url, 2)
 
 	apart(t, evil, host, victim, nil)
@@ -278,13 +295,13 @@ func sendOn(t *testing.T, from bus.Bus, to domain.Address, body string) {
 // A site that runs a NATS server of its own making tries the same over a link.
 func TestSitesAreApart(t *testing.T) {
 	t.Parallel()
-	list := []natsbus.Peer{{Key: public(1)}, {Key: public(2)}, {Key: public(3)}}
+	list := []natsbus.Peer{{Key: public(1), Link: link(1).Pubkey()}, {Key: public(2), Link: link(2).Pubkey()}, {Key: public(3), Link: link(3).Pubkey()}}
 	host := open(t, natsbus.Config{
-		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
+		Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
 		Peers: func() []natsbus.Peer { return list },
 	})
 	nodes, leafs := host.Listening()
-	victim := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
+	victim := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: at(nodes, 0)})
 
 	evil := site(t, leafs, 2)
 	apart(t, evil, host, victim, func() {
@@ -306,16 +323,16 @@ func TestSitesAreApart(t *testing.T) {
 func TestLinksAreApart(t *testing.T) {
 	t.Parallel()
 	good := open(t, natsbus.Config{
-		Key: key(1), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Peers: peers(0, 3),
+		Node: public(1), Link: link(1), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Peers: peers(0, 3),
 	})
 	nodes, leafs := good.Listening()
-	behind := open(t, natsbus.Config{Key: key(3), URL: "nats://" + nodes})
+	behind := open(t, natsbus.Config{Node: public(3), Link: link(3), URL: at(nodes, 1)})
 	evil, evilLeafs := hub(t)
 	us := open(t, natsbus.Config{
-		Key: key(0), DataDir: t.TempDir(),
+		Node: public(0), Link: link(0), DataDir: t.TempDir(),
 		Leafs: []string{"nats://" + leafs + "?key=" + public(1), "nats://" + evilLeafs + "?key=" + public(2)},
 		Peers: func() []natsbus.Peer {
-			return []natsbus.Peer{{Key: public(1)}, {Key: public(2)}, {Key: public(3), Via: public(1)}}
+			return []natsbus.Peer{{Key: public(1), Link: link(1).Pubkey()}, {Key: public(2), Link: link(2).Pubkey()}, {Key: public(3), Link: link(3).Pubkey(), Via: public(1)}}
 		},
 	})
 	seen := make(chan string, 1000)
@@ -376,15 +393,10 @@ func hub(t *testing.T) (nc *nats.Conn, leafs string) {
 // i.
 func site(t *testing.T, leafs string, i int) *nats.Conn {
 	t.Helper()
-	_, pair := identity(t, key(i))
-	seed, err := pair.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return within(t, &server.Options{
 		ServerName: "evil", DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 		LeafNode: server.LeafNodeOpts{Remotes: []*server.RemoteLeafOpts{{
-			URLs: []*url.URL{{Scheme: "nats", Host: leafs}}, Nkey: string(seed),
+			URLs: []*url.URL{{Scheme: "nats", Host: leafs}}, SignatureCB: natslink.ToSite(link(i), func() ([]string, error) { return []string{public(0)}, nil }),
 		}}},
 	})
 }
@@ -419,7 +431,7 @@ func TestRefresh(t *testing.T) {
 		list = l
 	}
 	host := open(t, natsbus.Config{
-		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
+		Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
 		Peers: func() []natsbus.Peer {
 			mu.Lock()
 			defer mu.Unlock()
@@ -428,8 +440,8 @@ func TestRefresh(t *testing.T) {
 		},
 	})
 	nodes, leafs := host.Listening()
-	one := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
-	two := open(t, natsbus.Config{Key: key(2), URL: "nats://" + nodes})
+	one := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: at(nodes, 0)})
+	two := open(t, natsbus.Config{Node: public(2), Link: link(2), URL: at(nodes, 0)})
 	// A client that was refused more than once would give up by itself.
 	for until, refused := time.Now().Add(20*time.Second), false; !refused; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
@@ -440,7 +452,7 @@ func TestRefresh(t *testing.T) {
 		mu.Unlock()
 	}
 	three := open(t, natsbus.Config{
-		Key: key(3), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0),
+		Node: public(3), Link: link(3), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0),
 	})
 	works := func(b *natsbus.Bus) bool { return b.Send(t.Context(), host.Self(), []byte("x")) == nil }
 	becomes := func(b *natsbus.Bus, want bool) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -24,9 +25,9 @@ import (
 	"github.com/ramet-run/ramet/internal/natslink"
 )
 
-// maxPayload is what our servers take: the largest parcel and what NATS may
+// MaxPayload is what our servers take: the largest parcel and what NATS may
 // put before it.
-const maxPayload = bus.MaxParcel + 64<<10
+const MaxPayload = bus.MaxParcel + 64<<10
 
 // host is the embedded server.
 type host struct {
@@ -47,9 +48,10 @@ type host struct {
 
 	joining sync.Mutex // one newcomer at a time; taken before mu
 
-	mu     sync.Mutex
-	local  map[string]bool   // whose account is here
-	relays map[string]*relay // of links to sites, by account
+	mu      sync.Mutex
+	local   map[string]bool   // whose account is here
+	relays  map[string]*relay // of links to sites, by account
+	members map[uint64]member // by the server's number of the connection
 }
 
 // startHost starts the embedded server and makes this node's mailbox.
@@ -63,7 +65,7 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 	}
 	h := &host{
 		key: key, cfg: cfg, log: cfg.Logger, secret: rand.Text(),
-		ready: make(chan struct{}), local: map[string]bool{}, relays: map[string]*relay{},
+		ready: make(chan struct{}), local: map[string]bool{}, relays: map[string]*relay{}, members: map[uint64]member{},
 	}
 	if h.opts, err = h.options(leafs); err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func (h *host) options(leafs []leaf) (*server.Options, error) {
 		ServerName: h.key,
 		DontListen: true,
 		NoSigs:     true,
-		MaxPayload: maxPayload,
+		MaxPayload: MaxPayload,
 		JetStream:  true,
 		StoreDir:   filepath.Join(h.cfg.DataDir, "nats"),
 		// Each mailbox has its own limits. The server's guess from the free
@@ -134,18 +136,11 @@ func (h *host) options(leafs []leaf) (*server.Options, error) {
 	}
 	o.LeafNode.AuthTimeout, o.LeafNode.TLSTimeout = natslink.AnswerTime.Seconds(), natslink.AnswerTime.Seconds()
 	o.LeafNode.ReconnectInterval = time.Second / 2
-	identity, err := pair(h.cfg.Key)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := identity.Seed()
-	if err != nil {
-		return nil, domain.Invalidf("key: %v", err)
-	}
 	for i, l := range leafs {
 		o.Accounts = append(o.Accounts, server.NewAccount(leafAccount(i)))
 		r := &server.RemoteLeafOpts{
-			LocalAccount: leafAccount(i), URLs: []*url.URL{l.url}, Nkey: string(seed),
+			LocalAccount: leafAccount(i), URLs: []*url.URL{l.url},
+			SignatureCB:             natslink.ToSite(h.cfg.Link, func() ([]string, error) { return h.audience(l.key, leafs) }),
 			IgnoreDiscoveredServers: true,
 		}
 		if l.url.Scheme == "tls" {
@@ -188,8 +183,7 @@ func (h *host) enter(ctx context.Context) (err error) {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
-	_, err = findMailbox(ctx, js, h.key, h.cfg.limits())
-	return err
+	return findMailbox(ctx, js, h.key, h.cfg.limits(), func(jetstream.StreamConfig) {})
 }
 
 // dial connects us to one of our own accounts.
@@ -197,7 +191,38 @@ func (h *host) dial(account string) (*natslink.Wire, error) {
 	return natslink.Dial("", natslink.Embedded, h.log.With("account", account), nats.InProcessServer(h.server), nats.UserInfo(account, h.secret))
 }
 
-// peer says whether a node may connect.
+// audience is the nodes for which we log in at the other end of a link: that of
+// its key, or all that no other link leads to. These must be of one site: a
+// log-in that is good at two sites is one that each could use at the other.
+//
+// Errors: [domain.ErrInvalid] with what to do.
+func (h *host) audience(key string, leafs []leaf) ([]string, error) {
+	if key != "" {
+		return []string{key}, nil
+	}
+	peers := h.cfg.Peers()
+	reached := map[string]bool{h.key: true}
+	for _, l := range leafs {
+		maps.Copy(reached, behind(l.key, peers))
+	}
+	var nodes []string
+	site := ""
+	for _, p := range peers {
+		if reached[p.Key] || p.Own || p.Via != "" {
+			continue
+		}
+		if nodes != nil && p.Site != site {
+			return nil, domain.Invalidf("a link without ?key= could be that of %q or of %q: say which node it leads to, with its public key", site, p.Site)
+		}
+		nodes, site = append(nodes, p.Key), p.Site
+	}
+	if len(nodes) == 0 {
+		return nil, domain.Invalidf("no peer is known that a link could lead to: `ramet peer add` its card")
+	}
+	return nodes, nil
+}
+
+// peer says whether a node may have a mailbox here.
 func (h *host) peer(key string) bool {
 	return key == h.key || slices.ContainsFunc(h.cfg.Peers(), func(p Peer) bool { return p.Key == key })
 }

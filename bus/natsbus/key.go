@@ -2,20 +2,15 @@ package natsbus
 
 import (
 	"crypto/ed25519"
-	"encoding/hex"
 	"strings"
-
-	"github.com/nats-io/nkeys"
 
 	"github.com/ramet-run/ramet/domain"
 )
 
 const scheme = "nats"
 
-// Address is where the node with this key is reached.
-func Address(key ed25519.PublicKey) domain.Address {
-	return domain.Address(scheme + ":" + hex.EncodeToString(key))
-}
+// Address is where the node with this public key is reached.
+func Address(node string) domain.Address { return domain.Address(scheme + ":" + node) }
 
 // keyOf is the key in an address, in hex.
 //
@@ -40,34 +35,4 @@ func validKey(s string) bool {
 		}
 	}
 	return true
-}
-
-// userKey is how NATS writes a node's key: "U…".
-func userKey(key string) (string, error) {
-	if !validKey(key) {
-		return "", domain.Invalidf("key %q: want 64 lower-case hex digits", key)
-	}
-	raw, _ := hex.DecodeString(key)
-	text, err := nkeys.Encode(nkeys.PrefixByteUser, raw)
-	if err != nil {
-		return "", domain.Invalidf("key %q: %v", key, err)
-	}
-	return string(text), nil
-}
-
-// keyOfUser is the key that NATS writes as u, in hex.
-func keyOfUser(u string) (string, bool) {
-	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(u))
-	if err != nil || len(raw) != ed25519.PublicKeySize {
-		return "", false
-	}
-	return hex.EncodeToString(raw), true
-}
-
-// pair is a node's key for NATS to sign with.
-func pair(key ed25519.PrivateKey) (nkeys.KeyPair, error) {
-	if len(key) != ed25519.PrivateKeySize {
-		return nil, domain.Invalidf("key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
-	}
-	return nkeys.FromRawSeed(nkeys.PrefixByteUser, key.Seed())
 }

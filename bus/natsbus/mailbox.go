@@ -61,23 +61,23 @@ func (l limits) consumer() jetstream.ConsumerConfig {
 }
 
 // findMailbox looks for the mailbox of a node and makes what is missing. What is
-// there stays as it is: an operator may have changed it.
-func findMailbox(ctx context.Context, js jetstream.JetStream, key string, l limits) (*jetstream.StreamInfo, error) {
+// there stays as it is: an operator may have changed it. found is told of the
+// stream as soon as it is there, for senders may use it from then on: a cluster
+// that is choosing places can have the stream and refuse the consumer.
+func findMailbox(ctx context.Context, js jetstream.JetStream, key string, l limits, found func(jetstream.StreamConfig)) error {
 	s, err := js.Stream(ctx, mailbox(key))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = js.CreateStream(ctx, l.stream(key))
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := js.Consumer(ctx, mailbox(key), consumerName); errors.Is(err, jetstream.ErrConsumerNotFound) {
-		if _, err := js.CreateConsumer(ctx, mailbox(key), l.consumer()); err != nil {
-			return nil, err
-		}
-	} else if err != nil {
-		return nil, err
+	found(s.CachedInfo().Config)
+	_, err = js.Consumer(ctx, mailbox(key), consumerName)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		_, err = js.CreateConsumer(ctx, mailbox(key), l.consumer())
 	}
-	return s.CachedInfo(), nil
+	return err
 }
 
 // durability is what a parcel survives in a mailbox so configured.

@@ -2,7 +2,6 @@ package natsbus_test
 
 import (
 	"cmp"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +15,8 @@ import (
 	"github.com/ramet-run/ramet/bus/bustest"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/natslink"
 	"github.com/ramet-run/ramet/internal/testcable"
 )
 
@@ -32,14 +33,14 @@ func TestEmbedded(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if url == "" {
-				host := open(t, natsbus.Config{Key: key(0), DataDir: data, Listen: "127.0.0.1:0", Peers: peers(1, 2)})
+				host := open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Listen: "127.0.0.1:0", Peers: peers(1, 2)})
 				nodes, _ := host.Listening()
-				url = "nats://" + nodes
+				url = at(nodes, 0)
 				if i == 0 {
 					return host
 				}
 			}
-			return open(t, natsbus.Config{Key: key(i), URL: url})
+			return open(t, natsbus.Config{Node: public(i), Link: link(i), URL: url})
 		}}
 	}})
 }
@@ -69,25 +70,27 @@ func (n *sites) join(t *testing.T, i int) bus.Bus {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if i == 2 {
-		return open(t, natsbus.Config{Key: key(2), URL: n.nodes[0]})
+		return open(t, natsbus.Config{Node: public(2), Link: link(2), URL: at(n.nodes[0], 0)})
 	}
-	cfg := natsbus.Config{Key: key(i), DataDir: n.data[i], Listen: "127.0.0.1:0"}
+	cfg := natsbus.Config{Node: public(i), Link: link(i), DataDir: n.data[i], Listen: "127.0.0.1:0"}
 	if i == 0 {
 		cfg.LeafListen, cfg.Peers = "127.0.0.1:0", peers(1, 2)
 	} else {
 		cfg.Leafs = []string{"nats://" + n.cable.Address()}
-		cfg.Peers = func() []natsbus.Peer { return []natsbus.Peer{{Key: public(0)}, {Key: public(2), Via: public(0)}} }
+		cfg.Peers = func() []natsbus.Peer {
+			return []natsbus.Peer{{Key: public(0), Link: link(0).Pubkey()}, {Key: public(2), Link: link(2).Pubkey(), Via: public(0)}}
+		}
 	}
 	b, err := natsbus.Open(t.Context(), logged(t, cfg))
 	if errors.Is(err, domain.ErrConflict) { // another process of the node
-		return open(t, natsbus.Config{Key: key(i), URL: n.nodes[i]})
+		return open(t, natsbus.Config{Node: public(i), Link: link(i), URL: at(n.nodes[i], i)})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
 	nodes, leafs := b.Listening()
-	n.nodes[i] = "nats://" + nodes
+	n.nodes[i] = nodes
 	if i == 0 {
 		n.cable = testcable.Lay(t, leafs)
 	}
@@ -112,19 +115,33 @@ func logged(t testing.TB, cfg natsbus.Config) natsbus.Config {
 	return cfg
 }
 
-// key is the identity of node i.
-func key(i int) ed25519.PrivateKey {
-	seed := sha256.Sum256([]byte(strconv.Itoa(i)))
-	return ed25519.NewKeyFromSeed(seed[:])
+// public is the public key of node i, by which it is known; nobody has the
+// private one, for it is not needed.
+func public(i int) string {
+	sum := sha256.Sum256([]byte(strconv.Itoa(i)))
+	return hex.EncodeToString(sum[:])
 }
 
-func public(i int) string { return hex.EncodeToString(key(i).Public().(ed25519.PublicKey)) }
+var links sync.Map // int -> natslink.Key
+
+// link is the link key of node i.
+func link(i int) natslink.Key {
+	k, err := identity.NewLinkKey()
+	if err != nil {
+		panic(err)
+	}
+	kept, _ := links.LoadOrStore(i, k)
+	return kept.(natslink.Key)
+}
+
+// at is the URL of the server inside node i, which listens at an address.
+func at(address string, i int) string { return "nats://" + address + "?key=" + public(i) }
 
 // peers is a list of nodes that connect themselves.
 func peers(nodes ...int) func() []natsbus.Peer {
 	var list []natsbus.Peer
 	for _, i := range nodes {
-		list = append(list, natsbus.Peer{Key: public(i)})
+		list = append(list, natsbus.Peer{Key: public(i), Link: link(i).Pubkey()})
 	}
 	return func() []natsbus.Peer { return list }
 }

@@ -63,6 +63,9 @@ func (b *Bus) fetch(ctx context.Context) (why string) {
 	if err := b.look(ctx); err != nil {
 		return natslink.Words(err)
 	}
+	if b.host == nil {
+		b.looked.Do(func() { b.checkAccount(ctx) })
+	}
 	inbox := b.wire.Conn.NewInbox()
 	// Room for two fetches: after a reconnect the one before may go on.
 	arrived := make(chan *nats.Msg, 2*fetchParcels+64)
@@ -97,13 +100,10 @@ func (b *Bus) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := findMailbox(ctx, js, b.key, b.limits)
-	if err != nil {
-		return err
-	}
-	d := durability(info.Config, b.synced)
-	b.durable.Store(&d)
-	return nil
+	return findMailbox(ctx, js, b.key, b.limits, func(c jetstream.StreamConfig) {
+		d := durability(c, b.synced)
+		b.durable.Store(&d)
+	})
 }
 
 // collect takes what one fetch brings until it ends. It returns "" when the

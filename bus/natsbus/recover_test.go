@@ -48,7 +48,7 @@ func receives(t *testing.T, b *natsbus.Bus, bodies ...string) {
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	sender := open(t, natsbus.Config{Key: key(0), DataDir: data, Listen: "127.0.0.1:0", Peers: peers(1)})
+	sender := open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Listen: "127.0.0.1:0", Peers: peers(1)})
 	var want []string
 	for i := range 100 {
 		want = append(want, fmt.Sprint("parcel ", i))
@@ -63,18 +63,18 @@ func TestCrash(t *testing.T) {
 	if err := os.CopyFS(image, os.DirFS(data)); err != nil {
 		t.Fatal(err)
 	}
-	receives(t, open(t, natsbus.Config{Key: key(0), DataDir: image}), want...)
+	receives(t, open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: image}), want...)
 }
 
 // A server in this process stops and starts; those that connect to it come
 // back, and find what was sent to them meanwhile.
 func TestHostRestarts(t *testing.T) {
 	t.Parallel()
-	cfg := natsbus.Config{Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2)}
+	cfg := natsbus.Config{Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", Peers: peers(1, 2)}
 	host := open(t, cfg)
 	cfg.Listen, _ = host.Listening()
-	one := open(t, natsbus.Config{Key: key(1), URL: "nats://" + cfg.Listen})
-	two := open(t, natsbus.Config{Key: key(2), URL: "nats://" + cfg.Listen})
+	one := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: at(cfg.Listen, 0)})
+	two := open(t, natsbus.Config{Node: public(2), Link: link(2), URL: at(cfg.Listen, 0)})
 	sendOn(t, one, host.Self(), "to the host")
 	sendOn(t, host, two.Self(), "to two")
 	receives(t, two, "to two")
@@ -105,7 +105,7 @@ func TestHostRestarts(t *testing.T) {
 	sendOn(t, host, two.Self(), "while two is away still")
 	sendOn(t, one, host.Self(), "after")
 	receives(t, host, "to the host", "after")
-	two = open(t, natsbus.Config{Key: key(2), URL: "nats://" + cfg.Listen})
+	two = open(t, natsbus.Config{Node: public(2), Link: link(2), URL: at(cfg.Listen, 0)})
 	receives(t, two, "while two is away", "while two is away still")
 }
 
@@ -118,8 +118,8 @@ func TestExternalRestarts(t *testing.T) {
 	s := start()
 	port = s.Addr().(*net.TCPAddr).Port
 	url := s.ClientURL()
-	a := open(t, natsbus.Config{Key: key(0), URL: url})
-	b := open(t, natsbus.Config{Key: key(1), URL: url})
+	a := open(t, natsbus.Config{Node: public(0), Link: link(0), URL: url})
+	b := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: url})
 	sendOn(t, a, b.Self(), "before")
 	p, err := b.Receive(t.Context())
 	if err != nil {
@@ -143,7 +143,7 @@ func TestServerComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := addr.Port
-	a := open(t, natsbus.Config{Key: key(0), URL: fmt.Sprintf("nats://127.0.0.1:%d", port)})
+	a := open(t, natsbus.Config{Node: public(0), Link: link(0), URL: fmt.Sprintf("nats://127.0.0.1:%d", port)})
 	if err := a.Send(t.Context(), a.Self(), []byte("x")); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("send without a server: got %v, want unavailable", err)
 	}
@@ -162,8 +162,8 @@ func TestServerComesLater(t *testing.T) {
 func TestMailboxGoes(t *testing.T) {
 	t.Parallel()
 	s := ready(t, external(t, "one", permit(t, natsbus.Permit{}), nil))
-	a := open(t, natsbus.Config{Key: key(0), URL: s.ClientURL()})
-	b := open(t, natsbus.Config{Key: key(1), URL: s.ClientURL()})
+	a := open(t, natsbus.Config{Node: public(0), Link: link(0), URL: s.ClientURL()})
+	b := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: s.ClientURL()})
 	js, err := jetstream.New(raw(t, s.ClientURL(), 1))
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +192,8 @@ func TestMailboxGoes(t *testing.T) {
 func TestStrangeParcels(t *testing.T) {
 	t.Parallel()
 	s := ready(t, external(t, "one", permit(t, natsbus.Permit{}), nil))
-	a := open(t, natsbus.Config{Key: key(0), URL: s.ClientURL()})
-	b := open(t, natsbus.Config{Key: key(1), URL: s.ClientURL()})
+	a := open(t, natsbus.Config{Node: public(0), Link: link(0), URL: s.ClientURL()})
+	b := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: s.ClientURL()})
 	sendOn(t, a, b.Self(), "before")
 	own, peer := raw(t, s.ClientURL(), 1), raw(t, s.ClientURL(), 2)
 	for range 1500 { // more than may be unacknowledged at once
@@ -237,17 +237,17 @@ func goroutines() []string {
 func TestCloseLeavesNothing(t *testing.T) {
 	before := goroutines()
 	host, err := natsbus.Open(t.Context(), logged(t, natsbus.Config{
-		Key: key(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Peers: peers(1, 2),
+		Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Peers: peers(1, 2),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nodes, leafs := host.Listening()
-	one := open(t, natsbus.Config{Key: key(1), URL: "nats://" + nodes})
+	one := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: at(nodes, 0)})
 	two := open(t, natsbus.Config{
-		Key: key(2), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0, 1),
+		Node: public(2), Link: link(2), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0, 1),
 	})
-	away := open(t, natsbus.Config{Key: key(3), URL: "nats://127.0.0.1:1"})
+	away := open(t, natsbus.Config{Node: public(3), Link: link(3), URL: "nats://127.0.0.1:1"})
 	sendOn(t, one, host.Self(), "x")
 	sendOn(t, two, host.Self(), "x")
 	sendOn(t, host, two.Self(), "x")

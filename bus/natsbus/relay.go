@@ -81,7 +81,7 @@ func (h *host) settle() {
 		if r.via == "" {
 			rest := map[string]bool{}
 			for _, p := range peers {
-				if !reached[p.Key] && !h.local[p.Key] {
+				if !reached[p.Key] && !h.local[p.Key] && !p.Own {
 					rest[p.Key] = true
 				}
 			}

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/bus"
@@ -13,14 +13,23 @@ import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/post"
 )
 
 // peersEvery is how often a NATS server is told which nodes it may let in.
 const peersEvery = time.Second
 
+// linksFor is how long what was read of the link keys of the board's nodes is
+// believed: shorter than a node that has just been made waits before it tries its
+// log-in again, and long enough that strangers cannot have the board read at will.
+const linksFor = 200 * time.Millisecond
+
+// announceEvery is how often a node says again which its link keys are.
+const announceEvery = time.Hour
+
 // openBuses opens the buses that URLs name. peers lists the nodes of other
 // sites, once the node knows them.
-func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataDir string, peers func() []domain.PeerNode, log *slog.Logger) (list []bus.Bus, err error) {
+func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataDir string, peers func() []natsbus.Peer, log *slog.Logger) (list []bus.Bus, err error) {
 	defer func() {
 		if err != nil {
 			closeBuses(list, log)
@@ -61,11 +70,11 @@ func closeBuses(list []bus.Bus, log *slog.Logger) {
 //	mycelium:http://127.0.0.1:8989                                a Mycelium daemon
 //
 // Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
-func openBus(ctx context.Context, text string, keys *identity.Keyring, dataDir string, peers func() []domain.PeerNode, log *slog.Logger) (bus.Bus, error) {
+func openBus(ctx context.Context, text string, keys *identity.Keyring, dataDir string, peers func() []natsbus.Peer, log *slog.Logger) (bus.Bus, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	switch scheme {
 	case "nats", "tls":
-		cfg := natsbus.Config{URL: text, Key: keys.Node.Private(), DataDir: dataDir, Logger: log, Peers: func() []natsbus.Peer { return natsPeers(peers()) }}
+		cfg := natsbus.Config{URL: text, Node: keys.Node.Pubkey(), Link: keys.Bus, DataDir: dataDir, Logger: log, Peers: peers}
 		if !strings.HasPrefix(rest, "//") {
 			if err := embeddedNATS(&cfg, rest); err != nil {
 				return nil, err
@@ -93,9 +102,12 @@ func openBus(ctx context.Context, text string, keys *identity.Keyring, dataDir s
 // embeddedNATS reads what is said of a server in this process.
 func embeddedNATS(cfg *natsbus.Config, rest string) error {
 	cfg.URL = ""
-	q, err := url.ParseQuery(strings.TrimPrefix(rest, "?"))
-	if err != nil || rest != "" && !strings.HasPrefix(rest, "?") {
-		return domain.Invalidf("bus nats:%s: want nats: with parameters such as ?listen=:4222", rest)
+	q, err := domain.ParseParameters(strings.TrimPrefix(rest, "?"), "leaf")
+	if err != nil {
+		return domain.Invalidf("bus nats: %v", err)
+	}
+	if rest != "" && !strings.HasPrefix(rest, "?") {
+		return domain.Invalidf("bus nats:%s: want nats: with parameters such as ?listen=:4222", domain.HideURL(rest))
 	}
 	for name, values := range q {
 		switch name {
@@ -123,20 +135,46 @@ func embeddedNATS(cfg *natsbus.Config, rest string) error {
 	return nil
 }
 
-// natsConfig is what a nats-server that is in no node must be told of nodes.
-func natsConfig(nodes []string, replicas int) (string, error) {
-	return natsbus.ServerConfig(natsbus.Permit{Nodes: nodes, Replicas: replicas})
-}
-
-// natsPeers are the nodes that have an address on NATS.
-func natsPeers(nodes []domain.PeerNode) []natsbus.Peer {
+// natsPeers are the nodes of other sites that have an address on NATS, and those
+// of our own.
+func (p *parts) natsPeers() []natsbus.Peer {
 	var list []natsbus.Peer
-	for _, n := range nodes {
+	for _, l := range p.ownLinks() {
+		if l.Node != p.keys.Node.Pubkey() {
+			list = append(list, natsbus.Peer{Key: l.Node, Link: l.Bus, Own: true})
+		}
+	}
+	for _, n := range p.peerNodes() {
 		if slices.ContainsFunc(n.Addresses, func(a domain.Address) bool { return a.Scheme() == "nats" }) {
-			list = append(list, natsbus.Peer{Key: n.Pubkey})
+			list = append(list, natsbus.Peer{Key: n.Pubkey, Link: n.LinkKey, Site: n.Site})
 		}
 	}
 	return list
+}
+
+// ownLinks are the link keys of the board's nodes, as of a moment ago; those
+// known last where the board cannot be asked. Who is not among them must not
+// make us ask more often.
+func (p *parts) ownLinks() []identity.Links {
+	p.links.mu.Lock()
+	defer p.links.mu.Unlock()
+	if time.Since(p.links.at) < linksFor {
+		return p.links.known
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if list, err := p.registry.Links(ctx); err == nil {
+		p.links.known = list
+	}
+	p.links.at = time.Now()
+	return p.links.known
+}
+
+// ownLinks is what was read of them.
+type ownLinks struct {
+	mu    sync.Mutex
+	at    time.Time
+	known []identity.Links
 }
 
 // refreshPeers lets a NATS server know when there are other peers, from
@@ -145,13 +183,20 @@ func (p *parts) refreshPeers(ctx context.Context) error {
 	tick := time.NewTicker(peersEvery)
 	defer tick.Stop()
 	var known []natsbus.Peer
+	said := time.Now()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		now := natsPeers(p.peerNodes())
+		if time.Since(said) > announceEvery {
+			if err := p.registry.AnnounceLinks(ctx, p.keys); err != nil && ctx.Err() == nil {
+				p.log.Warn("link keys not announced", "err", err)
+			}
+			said = time.Now()
+		}
+		now := p.natsPeers()
 		if slices.Equal(now, known) {
 			continue
 		}
@@ -165,7 +210,7 @@ func (p *parts) refreshPeers(ctx context.Context) error {
 }
 
 // peerNodes are the nodes of other sites, none before the node stands.
-func (p *parts) peerNodes() []domain.PeerNode {
+func (p *parts) peerNodes() []post.PeerNode {
 	if p.node == nil || p.node.Post == nil {
 		return nil
 	}

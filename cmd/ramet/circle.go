@@ -19,6 +19,9 @@ type circlesConfig struct {
 	CircleSlots   int           `yaml:"circle_slots"`
 	CircleTimeout time.Duration `yaml:"circle_timeout"`
 	ReplyExpiry   time.Duration `yaml:"reply_expiry"`
+	// CircleCallers is "any" (the default) or "named": then tasks that name no
+	// caller are refused.
+	CircleCallers string `yaml:"circle_callers"`
 }
 
 // circleConfig is one circle.
@@ -35,6 +38,9 @@ func (c circlesConfig) check() error {
 	}
 	if c.CircleSlots < 0 || c.CircleSlots > 100_000 {
 		return domain.Invalidf("circle_slots is %d, want 1 to 100000, or 0 for the default", c.CircleSlots)
+	}
+	if c.CircleCallers != "" && c.CircleCallers != "any" && c.CircleCallers != "named" {
+		return domain.Invalidf("circle_callers is %q, want any or named", c.CircleCallers)
 	}
 	if c.CircleTimeout < 0 || c.ReplyExpiry < 0 {
 		return domain.Invalidf("circle_timeout and reply_expiry: want a positive duration such as 5m")
@@ -59,7 +65,7 @@ func (p *parts) openCircles(o options, c circlesConfig) node.CirclesConfig {
 	if o.serve && !o.circlesOnly {
 		served = append(served, c.served()...)
 	}
-	cfg := node.CirclesConfig{Slots: c.CircleSlots, Timeout: c.CircleTimeout, ReplyExpiry: c.ReplyExpiry}
+	cfg := node.CirclesConfig{Slots: c.CircleSlots, Timeout: c.CircleTimeout, ReplyExpiry: c.ReplyExpiry, Named: c.CircleCallers == "named"}
 	for _, one := range served {
 		if !slices.Contains(cfg.Served, one) {
 			cfg.Served = append(cfg.Served, one)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -35,10 +36,12 @@ func TestConfig(t *testing.T) {
 			config{Lease: 30 * time.Second, Grace: 2 * time.Minute, Timeout: time.Hour, KeepFailedFiles: 24 * time.Hour, Retention: 48 * time.Hour}},
 		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, ruby: 1}\n",
 			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "ruby": 1}}},
+		{"URLs", "board: '@b'\narchive: none\nstream: off\n", config{Board: "@b", Archive: "none", Stream: "off"}},
 		{"the Redis door", "resp: unix:redis.sock\n", config{RESP: "unix:redis.sock"}},
 		{"circles", "circles: {friends: {context: 7}, others: }\ncircle_slots: 8\ncircle_timeout: 1m\nreply_expiry: 10m\n", config{ForCircles: circlesConfig{
 			Circles:     map[string]circleConfig{"friends": {Context: 7}, "others": {}},
 			CircleSlots: 8, CircleTimeout: time.Minute, ReplyExpiry: 10 * time.Minute}}},
+		{"bounds of the doors", "doors: {connections: 400, streams_per_actor: 3}\n", config{Doors: budget.Config{Connections: 400, StreamsPerActor: 3}}},
 		{"limits", "limits: {cpu: 1m, memory_bytes: 1024, file_bytes: 2048, files: 3, processes: 4}\n",
 			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 1024, FileBytes: 2048, Files: 3, Processes: 4}}},
 		{"runtimes", `runtimes:
@@ -77,11 +80,14 @@ func TestBadConfig(t *testing.T) {
 		{"an unknown field of a runtime", "runtimes:\n  v:\n    comand: [v]\n", `line 3: unknown field "comand"`},
 		{"a duration without a unit", "lease: 10\n", "a duration such as 30s"},
 		{"two mistakes on one line of text", "laese: 3s\ngarce: 3s\n", `"laese"; line 2: unknown field "garce"`},
+		{"a network that is none", "doors: {shared_addresses: [10.0.0.0/99]}\n", "10.0.0.0/99"},
+		{"more strangers than connections", "doors: {connections: 100, strangers: 100}\n", "doors.strangers is 100"},
 		{"a lease that is too short", "lease: 2s\n", "lease is 2s, want 3s to 1h"},
 		{"a lease that is too long", "lease: 2h\n", "lease is 2h0m0s, want 3s to 1h"},
 		{"a negative duration", "grace: -1s\n", "grace is -1s, want a positive duration"},
 		{"a negative number", "max_losses: -1\n", "want 0 (the default) or more"},
 		{"no slots", "slots: {shell: 0}\n", "slots.shell is 0, want 1 to 100000"},
+		{"no slots for a context", "slots_per_context: {shell: -1}\n", "slots_per_context.shell is -1, want 1 to 100000"},
 		{"slots of no type", "slots: {Shell: 1}\n", `script type "Shell"`},
 		{"a runtime of no type", "runtimes: {A B: {off: true}}\n", `script type "A B"`},
 		{"a circle with a bad name", "circles: {a b: {context: 1}}\n", `circle "a b"`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -56,7 +57,7 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil
 	}
-	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, etcds:// or mem:", url)
+	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, etcds:// or mem:", domain.HideURL(url))
 }
 
 // boardFailed ends the process when the embedded board can no longer be
@@ -96,7 +97,9 @@ var builtin = map[domain.ScriptType]runtimeConfig{
 // holds in. Scripts of type osis reach objects.
 func openRuntimes(c config, j *jail.Jail, objects rhaiscript.Objects) ([]script.Runtime, error) {
 	all := maps.Clone(builtin)
-	maps.Copy(all, c.Runtimes)
+	for t, rc := range c.Runtimes {
+		all[t] = rc.of(builtin[t])
+	}
 	var list []script.Runtime
 	for _, t := range slices.Sorted(maps.Keys(all)) {
 		if all[t].Off {
@@ -111,13 +114,27 @@ func openRuntimes(c config, j *jail.Jail, objects rhaiscript.Objects) ([]script.
 	return list, nil
 }
 
+// of fills in how scripts are run from what is built in, where a block of the
+// config file says only what else is to be so.
+func (rc runtimeConfig) of(builtin runtimeConfig) runtimeConfig {
+	if len(rc.Command) == 0 {
+		rc.Command = builtin.Command
+		rc.Suffix = cmp.Or(rc.Suffix, builtin.Suffix)
+	}
+	if slices.Equal(rc.Command, builtin.Command) && len(rc.Version) == 0 {
+		rc.Version = builtin.Version
+	}
+	return rc
+}
+
 func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, objects rhaiscript.Objects) (script.Runtime, error) {
 	process := processscript.Config{Type: t, Command: rc.Command, Suffix: rc.Suffix, Version: rc.Version, Env: rc.Env,
-		Limits: c.Limits.limits(), Jail: j}
+		Limits: c.Limits.limits(), Jail: j, Level: rc.Isolation, See: rc.See}
 	switch {
 	case t == domain.ScriptPython && len(rc.Command) == 0:
 		plain := rc.Fork != nil && !*rc.Fork
-		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Plain: plain, Env: rc.Env, Limits: c.Limits.limits(), Jail: j})
+		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Plain: plain, Env: rc.Env, Limits: c.Limits.limits(), Jail: j,
+			Level: rc.Isolation, See: rc.See})
 	case t == domain.ScriptShell && len(rc.Command) == 0:
 		return processscript.Shell(process), nil
 	case t == domain.ScriptRhai && len(rc.Command) == 0:
@@ -125,7 +142,8 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, 
 	case t == domain.ScriptOSIS && len(rc.Command) == 0:
 		return rhaiscript.New(rhaiscript.Config{Objects: objects}), nil
 	case t == domain.ScriptSAL && len(rc.Command) == 0:
-		return salscript.New(salscript.Config{On: rc.On, Tools: rc.Tools, Write: rc.Write, Hide: c.Hide, Env: rc.Env, Limits: c.Limits.limits(), Jail: j}), nil
+		return salscript.New(salscript.Config{On: rc.On, Tools: rc.Tools, Write: rc.Write, Hide: c.Hide, Secrets: c.HideToo, Env: rc.Env, Limits: c.Limits.limits(), Jail: j,
+			Level: rc.Isolation, See: rc.See}), nil
 	}
 	return processscript.New(process)
 }

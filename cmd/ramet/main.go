@@ -9,7 +9,9 @@ import (
 	"syscall"
 	_ "time/tzdata" // schedules have zones, and not every machine does
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/internal/cmdline"
 	"github.com/ramet-run/ramet/script/salscript"
 )
 
@@ -20,11 +22,13 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == salscript.ChildCommand { // not for people, so no command of door/cli
 		os.Exit(salscript.Main(os.Args[2:]))
 	}
+	keepPrivate()
+	args, env := cmdline.Take(domain.ShowArgument, cli.SecretVariables...)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// From the first signal on the next one kills at once, as people expect.
 	context.AfterFunc(ctx, stop)
-	code := cli.Main(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
-		Version: version, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token, SignMessage: signMessage, NATSConfig: natsConfig,
+	code := cli.Main(ctx, args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
+		Version: version, Env: env, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token, SignMessage: signMessage, NATSConfig: natsConfig, Rekey: rekey,
 	})
 	stop()
 	os.Exit(code)

@@ -30,7 +30,7 @@ func checkRESP(address string) error {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if address != "" && err != nil {
-		return domain.Invalidf("resp %q: want host:port, :port or unix:PATH, for example :6379", address)
+		return domain.Invalidf("resp %q: want host:port, :port or unix:PATH, for example :6379", domain.HideURL(address))
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (p *parts) openRESP(cert, key string) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	door := resp.New(resp.Config{Board: p.board, Access: p.access, Node: p.node.Name(), Actor: p.registry.KnownActor, Version: version,
+	door := resp.New(resp.Config{Board: p.board, Access: p.access, Node: p.node.Name(), Tokens: p.tokens, Version: version, Cookie: p.cookie, Budget: p.budget,
 		Writable: p.writable, Logger: p.log, Audit: p.audit})
 	p.services = append(p.services, func(ctx context.Context) error { return door.Serve(ctx, ln) })
 	return ln.Addr().String(), nil

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/saga"
@@ -101,7 +102,7 @@ type sagas struct {
 // own has streams of its own; nodes that share a board must share streams too,
 // and be told which.
 func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err error) {
-	text := cmp.Or(o.streamURL, cfg.Stream)
+	text := o.streamURL
 	switch {
 	case !o.serve:
 		p.noStreams = "this is no node that stays: start one with `ramet serve`"
@@ -115,7 +116,7 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 		p.noStreams = "this node was started with --stream off"
 		return nil
 	}
-	p.streams, err = openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log)
+	p.streams, err = p.openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log)
 	return err
 }
 
@@ -151,7 +152,7 @@ func (s *sagas) effects(c config) (*effect.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := effect.ParseEgress(c.Egress)
+	rules, err := egress.Parse(c.Egress)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +177,7 @@ func (p *parts) reload(context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.hidden.Add(p.options.secretFiles(c)...)
 	set, err := p.sagas.effects(c)
 	if err != nil {
 		return err
@@ -185,6 +187,11 @@ func (p *parts) reload(context.Context) error {
 	}
 	placement := c.Sagas.placement()
 	p.sagas.placement.Store(&placement)
+	rules, err := egress.Parse(c.Egress) // without error: the effects were opened by them
+	if err != nil {
+		return err
+	}
+	p.egress.Use(rules)
 	p.log.Info("config file reloaded", "effects", len(set.Names()))
 	return p.node.Effects.Use(set)
 }

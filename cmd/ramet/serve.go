@@ -14,17 +14,22 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/encryptedarchive"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/encryptedboard"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/effect/effectscript"
+	"github.com/ramet-run/ramet/egress"
+	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/object"
 	"github.com/ramet-run/ramet/post"
@@ -37,13 +42,14 @@ import (
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
-	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, hide: true, log: o.Logger})
+	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, keyFile: o.KeyFile, tlsKey: o.TLSKey,
+		isolation: script.Level(o.Isolation), name: o.Name,
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, log: o.Logger})
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	local, err := http.ListenSocket(o.Socket)
+	local, err := p.listenLocally(o.Socket, o.DataDir)
 	if err != nil {
 		return err
 	}
@@ -66,6 +72,20 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	return err
 }
 
+// listenLocally listens on the local socket. The cookie is written once the
+// socket is ours, and before anybody is answered there: a node that finds
+// another one there leaves that one's cookie alone.
+func (p *parts) listenLocally(socket, dataDir string) (net.Listener, error) {
+	ln, err := http.ListenSocket(socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cookie.Save(dataDir); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return ln, nil
+}
+
 func closeAll(listeners []net.Listener) error {
 	var errs []error
 	for _, l := range listeners {
@@ -77,12 +97,12 @@ func closeAll(listeners []net.Listener) error {
 // embedded starts a node in this process for the time of a command.
 func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
 	// Jobs of a command end with it: there is nobody to go on for.
-	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, keyFile: o.KeyFile, isolation: script.Level(o.Isolation),
 		grace: time.Millisecond, run: o.Run, log: o.Logger})
 	if err != nil {
 		return cli.Embedded{}, err
 	}
-	local, err := http.ListenSocket(o.Socket)
+	local, err := p.listenLocally(o.Socket, o.DataDir)
 	if err != nil {
 		p.close()
 		return cli.Embedded{}, err
@@ -94,13 +114,16 @@ func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) 
 		done <- p.run(ctx, local)
 	}()
 	stop := sync.OnceValue(func() error { cancel(); return <-done })
-	return cli.Embedded{Socket: o.Socket, Services: p.node.Services(), Stop: stop}, nil
+	return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Services: p.node.Services(), Stop: stop}, nil
 }
 
 // options are what serve and embedded have in common.
 type options struct {
 	dataDir, boardURL, configFile string
 	archiveURL                    string
+	keyFile, tlsKey               string
+	urlFiles                      []string     // those that stood for URLs
+	isolation                     script.Level // over that of the config file
 	name                          string
 	runnerID                      domain.RunnerID
 	grace, lease                  time.Duration
@@ -113,7 +136,6 @@ type options struct {
 	resp                          string
 	serve                         bool   // for long: with buses
 	run                           bool   // with a runner
-	hide                          bool   // the data folder from scripts, which are other people's
 	drain                         func() // ends the node
 	log                           *slog.Logger
 }
@@ -122,24 +144,32 @@ type options struct {
 type parts struct {
 	kind     string // of the board
 	board    board.Board
+	secrecy  *encryption.Keys
 	archive  archive.Archive // nil: none
 	archived string          // the archive's kind, for people
 	registry *identity.Registry
 	audit    *identity.AuditLog
 	access   *identity.Access
+	tokens   *identity.Tokens
 	jail     *jail.Jail
+	hidden   *jail.Secrets // from scripts
+	options  options
 	runtimes []script.Runtime
 	steps    *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
 	circles  script.Runtime        // of the circles; nil: the node serves none
 	keys     *identity.Keyring
+	cookie   identity.Cookie // of this start
+	links    ownLinks
 	buses    []bus.Bus
 	streams  stream.Log // nil: none
 	sagas    *sagas
+	egress   *egress.Dialer // of prerequisites
 	// noStreams says why there are none.
 	noStreams string
 	drain     func() // ends the node; nil: it lives for one command
 	node      *node.Node
 	door      *http.Door
+	budget    *budget.Budget // of all doors
 	resp      string         // where to listen for clients of Redis; "": nowhere
 	services  []node.Service // to run beside
 	log       *slog.Logger
@@ -151,6 +181,10 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Isolation = cmp.Or(o.isolation, cfg.Isolation)
+	if err := cfg.Isolation.Validate(); err != nil {
+		return nil, err
+	}
 	// Absolute, because jobs work in folders below it.
 	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
 		return nil, err
@@ -158,7 +192,11 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	p := &parts{kind: boardKind(o.boardURL), log: o.log, drain: o.drain}
+	if err := o.findURLs(cfg); err != nil {
+		return nil, err
+	}
+	p := &parts{kind: boardKind(o.boardURL), cookie: identity.NewCookie(), log: o.log, drain: o.drain, budget: budget.New(cfg.Doors, o.log),
+		hidden: &jail.Secrets{}, options: o}
 	if o.serve {
 		p.resp = cmp.Or(o.resp, cfg.RESP)
 		if err := checkRESP(p.resp); err != nil {
@@ -170,15 +208,26 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 			p.close()
 		}
 	}()
+	p.sagas = &sagas{file: o.configFile, log: o.log}
+	if err = p.sagas.open(cfg); err != nil {
+		return nil, err
+	}
+	tighten(o.dataDir, o.log)
 	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.log); err != nil {
 		return nil, err
 	}
+	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
+		return nil, err
+	}
+	p.board = encryptedboard.New(p.board, p.secrecy)
 	p.registry = identity.NewRegistry(p.board)
 	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
 	p.access = identity.NewAccess(p.registry, p.audit)
-	o.archiveURL = cmp.Or(o.archiveURL, cfg.Archive)
 	if p.archive, p.archived, err = openArchive(ctx, p.board, o); err != nil {
 		return nil, err
+	}
+	if p.archive != nil {
+		p.archive = encryptedarchive.New(p.archive, p.secrecy)
 	}
 	if o.run {
 		if err = p.openRuntimes(cfg, o); err != nil {
@@ -188,18 +237,23 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err = p.openPost(ctx, cfg, o); err != nil {
 		return nil, err
 	}
-	p.sagas = &sagas{file: o.configFile, log: o.log}
-	if err = errors.Join(p.sagas.open(cfg), p.openStreams(ctx, cfg, o)); err != nil {
+	rules, err := egress.Parse(cfg.Egress)
+	if err != nil {
+		return nil, err
+	}
+	p.egress = egress.NewDialer(rules)
+	if err = p.openStreams(ctx, cfg, o); err != nil {
 		return nil, err
 	}
 	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {
 		return nil, err
 	}
 	p.registry.SetNode(p.node.Name())
+	p.tokens = identity.NewTokens(p.registry, p.access, p.node.Name())
 	if p.steps != nil && p.node.Effects != nil {
 		p.steps.Bind(p.node.Effects)
 	}
-	return p, p.openDoor(ctx, o.dataDir)
+	return p, p.openDoor(ctx, o.dataDir, cfg.MetricsTokenFile)
 }
 
 // openPost opens the keys by which the node signs, and its buses.
@@ -213,11 +267,12 @@ func (p *parts) openPost(ctx context.Context, cfg config, o options) (err error)
 	if !o.serve {
 		return nil
 	}
-	urls := o.buses
-	if len(urls) == 0 {
-		urls = cfg.Buses
+	// Before anything is connected to: the servers inside other nodes of the board
+	// look there for whom to let in.
+	if err = p.registry.AnnounceLinks(ctx, p.keys); err != nil {
+		return err
 	}
-	p.buses, err = openBuses(ctx, urls, p.keys, o.dataDir, p.peerNodes, o.log)
+	p.buses, err = openBuses(ctx, o.buses, p.keys, o.dataDir, p.natsPeers, o.log)
 	return err
 }
 
@@ -229,10 +284,9 @@ func (p *parts) refused(r post.Refusal) {
 
 // openRuntimes opens the runtimes in one jail.
 func (p *parts) openRuntimes(cfg config, o options) (err error) {
-	if o.hide {
-		cfg.Hide = []string{o.dataDir}
-	}
-	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide}); err != nil {
+	cfg.Hide, cfg.HideToo = []string{o.dataDir}, p.hidden
+	p.hidden.Add(o.secretFiles(cfg)...)
+	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write, User: cfg.Walls.User, Group: cfg.Walls.Group}); err != nil {
 		return err
 	}
 	p.runtimes, err = openRuntimes(cfg, p.jail, object.New(p.board, p.access))
@@ -249,15 +303,18 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	maps.Copy(labels, o.labels)
 	return node.Config{
 		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
-		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, Limits: c.Limits.limits(),
+		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
 // openDoor makes the operator where there is none, and the door.
-func (p *parts) openDoor(ctx context.Context, dataDir string) error {
+func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) error {
+	if err := http.CheckMetricsToken(metricsToken); err != nil {
+		return err
+	}
 	op, err := p.registry.EnsureOperator(ctx, dataDir)
 	if err != nil {
 		return err
@@ -267,21 +324,26 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 	}
 	p.node.Metrics.CountDenials(p.access.Denials)
 	p.node.Metrics.CountAuditDropped(p.audit.Dropped)
+	p.node.Metrics.CountDoors(p.budget.Used, p.budget.Refusals)
 	began := time.Now()
 	parts := api.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Blueprints: blueprint.NewStore(p.board), Logger: p.log,
-		Access: p.access, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines, Circles: p.node.Circles,
+		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines, Circles: p.node.Circles,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
+			for _, c := range p.secrecy.Locked() {
+				info.Locked = append(info.Locked, api.LockedContext{Context: c.Tenant, Key: c.Key, Why: c.Locked})
+			}
 			p.sagasInfo(&info)
 			return info
 		},
 		Drain: p.drain,
 	}
+	parts.Encryption = p.secrecy
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
@@ -296,14 +358,14 @@ func (p *parts) openDoor(ctx context.Context, dataDir string) error {
 		parts.Effects = p.node.Effects
 	}
 	a := api.New(parts)
-	p.door = http.New(a, http.Config{Node: p.node.Name(), Actor: p.registry.KnownActor, Ready: p.node.Ready,
+	p.door = http.New(a, http.Config{Node: p.node.Name(), Tokens: p.tokens, MetricsToken: metricsToken, Ready: p.node.Ready, Cookie: p.cookie, Budget: p.budget,
 		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: p.checks()})
 	return nil
 }
 
 // permit says whether an actor may create work in a context.
-func (p *parts) permit(ctx context.Context, tenant domain.TenantID, actor domain.ActorID) error {
-	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: identity.Create, Tenant: tenant, Object: "schedule or routine"})
+func (p *parts) permit(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error {
+	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: identity.Create, Tenant: tenant, Object: object})
 }
 
 // writable returns an error while the node takes nothing in.
@@ -380,12 +442,12 @@ func newKey(path string, register func(pubkey string) (domain.ActorID, error)) (
 }
 
 // token signs a token with a key file.
-func token(keyFile, audience string, ttl time.Duration) (string, error) {
+func token(keyFile, audience string, ttl time.Duration, claims identity.Claims) (string, error) {
 	key, err := identity.LoadKey(keyFile)
 	if err != nil {
 		return "", err
 	}
-	return identity.Mint(key, audience, time.Now(), ttl)
+	return identity.MintFor(key, audience, time.Now(), ttl, claims)
 }
 
 // signMessage signs a message with a key file, in the name of its actor.

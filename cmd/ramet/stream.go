@@ -3,18 +3,21 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
 
 // openStream opens the event streams:
 //
-//	nats:?listen=127.0.0.1:4222&token_file=FILE                       a server in this process
+//	nats:?listen=127.0.0.1:4222&producer=7:U…                         a server in this process
+//	nats://host:4222?key=<public key of a node>&replicas=1            that inside another node
+//	nats://host:4222?login=link                                       with the node's link key
 //	nats://host:4222,host:4222?creds=FILE                             a cluster elsewhere, three replicas
 //	nats://host:4222?replicas=1&sync=always, tls://host:4222?…        one that has "sync_interval: always"
 //	off                                                               none: nil
@@ -23,7 +26,7 @@ import (
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict],
 // [domain.ErrUnavailable].
-func openStream(ctx context.Context, text, dataDir string, mayLose bool, log *slog.Logger) (stream.Log, error) {
+func (p *parts) openStream(ctx context.Context, text, dataDir string, mayLose bool, log *slog.Logger) (stream.Log, error) {
 	if text == "off" {
 		return nil, nil
 	}
@@ -31,7 +34,7 @@ func openStream(ctx context.Context, text, dataDir string, mayLose bool, log *sl
 	if err != nil {
 		return nil, err
 	}
-	cfg.Logger = log
+	cfg.Logger, cfg.Node, cfg.Link, cfg.Nodes = log, p.keys.Node.Pubkey(), p.keys.Stream, p.ownStreamLink
 	// Who says sync=always means it, whatever else may be lost.
 	cfg.MayLose = mayLose && !cfg.SyncDeclared
 	if cfg.URL == "" {
@@ -42,9 +45,14 @@ func openStream(ctx context.Context, text, dataDir string, mayLose bool, log *sl
 		return nil, err // not l: a nil *Log is no nil stream.Log
 	}
 	if at := l.Listening(); at != "" {
-		log.Info("NATS server of the event streams listens", "address", at)
+		log.Info("NATS server of the event streams listens", "address", at, "key", cfg.Node)
 	}
 	return l, nil
+}
+
+// ownStreamLink says whether a link key is that of a node of this board.
+func (p *parts) ownStreamLink(link string) bool {
+	return slices.ContainsFunc(p.ownLinks(), func(l identity.Links) bool { return l.Stream == link })
 }
 
 // streamConfig reads what is said of the streams. No error shows the URL of a
@@ -59,21 +67,22 @@ func streamConfig(text string) (cfg natsstream.Config, err error) {
 	if external {
 		cfg.URL = head
 	} else if head != "nats:" {
-		return cfg, domain.Invalidf("event streams %q: want nats: with parameters such as ?listen=127.0.0.1:4222", domain.PlainText(head, 60))
+		return cfg, domain.Invalidf("event streams %q: want nats: with parameters such as ?listen=127.0.0.1:4222", domain.PlainText(domain.HideURL(head), 60))
 	}
-	q, err := url.ParseQuery(query)
+	q, err := domain.ParseParameters(query, "producer")
 	if err != nil {
-		return cfg, domain.Invalidf("event streams: the parameters behind '?' are malformed")
+		return cfg, domain.Invalidf("event streams: %v", err)
 	}
 	texts := map[string]*string{
 		"listen": &cfg.Listen, "tls_cert": &cfg.TLSCert, "tls_key": &cfg.TLSKey, "token_file": &cfg.TokenFile,
 	}
-	known := "listen, sync, tls_cert, tls_key, token_file"
+	known := "listen, producer, sync, tls_cert, tls_key, token_file"
 	if external {
 		texts = map[string]*string{
 			"creds": &cfg.CredsFile, "nkey": &cfg.NkeyFile, "token_file": &cfg.TokenFile, "ca": &cfg.CA,
+			"key": &cfg.KeyOf,
 		}
-		known = "ca, create, creds, nkey, replicas, sync, token_file"
+		known = "ca, create, creds, key, login, nkey, replicas, sync, token_file"
 	}
 	for name, values := range q {
 		value := values[0]
@@ -85,6 +94,19 @@ func streamConfig(text string) (cfg natsstream.Config, err error) {
 				return cfg, domain.Invalidf("event streams have sync=%q: want always, or nothing", value)
 			}
 			cfg.SyncDeclared = true
+		case name == "login" && external:
+			if value != "link" {
+				return cfg, domain.Invalidf("event streams have login=%q: want link, for the node's link key, or nothing", value)
+			}
+			cfg.Login = true
+		case name == "producer" && !external:
+			for _, text := range values {
+				x, err := natsstream.ParseProducer(text)
+				if err != nil {
+					return cfg, err
+				}
+				cfg.Producers = append(cfg.Producers, x)
+			}
 		case name == "replicas" && external:
 			if cfg.Replicas, err = strconv.Atoi(value); err != nil || cfg.Replicas != 1 && cfg.Replicas != 3 {
 				return cfg, domain.Invalidf("event streams have replicas=%q: want 1 or 3", value)
@@ -96,6 +118,12 @@ func streamConfig(text string) (cfg natsstream.Config, err error) {
 			cfg.NoCreate = true
 		default:
 			return cfg, domain.Invalidf("event streams have parameter %q; known are %s", domain.PlainText(name, 40), known)
+		}
+	}
+	if cfg.KeyOf != "" {
+		// That server is inside a node: it has one copy, and syncs as it was told.
+		if err := domain.ValidatePubkey(cfg.KeyOf); err != nil {
+			return cfg, domain.Invalidf("event streams have key=: %v; want the public key of the node that has the server", err)
 		}
 	}
 	return cfg, nil

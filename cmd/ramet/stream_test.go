@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
 
@@ -38,12 +39,14 @@ func TestStreamTexts(t *testing.T) {
 		{text: "kafka://u:secret@host", err: `kind "kafka"`},
 		{text: "tls:", err: "want nats:"},
 		{text: "nats:host:4222", err: "want nats: with parameters"},
-		{text: "nats:?create=no", err: "known are listen, sync"},
+		{text: "nats:?create=no", err: "known are listen, producer, sync"},
 		{text: "nats://u:secret@host?listen=:1", err: "known are ca, create"},
 		{text: "nats://u:secret@host?replicas=2", err: "want 1 or 3"},
 		{text: "nats://u:secret@host?sync=never", err: "want always"},
 		{text: "nats://u:secret@host?create=yes", err: "want no"},
 		{text: "nats://u:secret@host?replicas=%zz", err: "malformed"},
+		{text: "nats://host?replicas=1&replicas=3", err: "twice"},
+		{text: "nats:?producer=:x&producer=:y", err: "producer"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -57,7 +60,7 @@ func TestStreamTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(a, b identity.LinkKey) bool { return true })); diff != "" {
 				t.Errorf("config (-want +got):\n%s", diff)
 			}
 		})
@@ -65,7 +68,7 @@ func TestStreamTexts(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	if l, err := openStream(t.Context(), "off", t.TempDir(), false, quiet()); l != nil || err != nil {
+	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "off", t.TempDir(), false, quiet()); l != nil || err != nil {
 		t.Errorf("off: got %v and %v, want none", l, err)
 	}
 	for _, tt := range []struct {
@@ -78,7 +81,7 @@ func TestStreams(t *testing.T) {
 		{"nats:?sync=always", true, board.DurableDisk},
 	} {
 		dir := t.TempDir()
-		l, err := openStream(t.Context(), tt.text, dir, tt.mayLose, quiet())
+		l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), tt.text, dir, tt.mayLose, quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +95,17 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: no folder for the streams: %v", tt.text, err)
 		}
 	}
-	if l, err := openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), false, quiet()); l != nil || !errors.Is(err, domain.ErrInvalid) {
+	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), false, quiet()); l != nil || !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("an external server that may lose messages: got %v and %v, want none and invalid", l, err)
 	}
+}
+
+// testKeys are those of a node.
+func testKeys(t *testing.T) *identity.Keyring {
+	t.Helper()
+	keys, err := identity.OpenKeyring(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }

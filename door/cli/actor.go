@@ -77,7 +77,7 @@ that a context can give them rights and their letters can be checked.`,
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
 				if peer != "" {
-					p, err := findPeer(c.Context(), n, peer)
+					p, err := a.findPeer(c.Context(), n, peer)
 					if err != nil {
 						return err
 					}
@@ -128,7 +128,7 @@ func (a *app) actorShow() *cobra.Command {
 				return err
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
-				actor, err := n.Actor(c.Context(), domain.ActorID(id))
+				actor, err := n.Actor(c.Context(), domain.ActorID(id), a.tenant())
 				if err != nil {
 					return err
 				}

@@ -214,7 +214,7 @@ func (a *app) archiveExport() *cobra.Command {
 
 // export writes each record as a line.
 func (a *app) export(ctx context.Context, c *client.Client, f api.ArchiveFilter) error {
-	lines := json.NewEncoder(a.std.Out)
+	lines := json.NewEncoder(bare(a.std.Out))
 	lines.SetEscapeHTML(false)
 	for {
 		page, err := c.ExportArchive(ctx, a.tenant(), f)

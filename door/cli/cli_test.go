@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/identity"
 )
 
 func TestMain(m *testing.M) {
@@ -301,6 +302,12 @@ func TestAListeningNodeIsUsed(t *testing.T) {
 	s := &http.Server{Handler: f}
 	go s.Serve(l)
 	defer s.Close()
+	if got := ramet(t, f.hooks(), "", "info", "--data", dir); got.code != 4 || !strings.Contains(got.err, "no cookie file "+cli.CookiePath(dir)) {
+		t.Errorf("without a cookie: got %+v", got)
+	}
+	if err := identity.NewCookie().Save(dir); err != nil {
+		t.Fatal(err)
+	}
 	if got := ramet(t, f.hooks(), "", "info", "--data", dir); got.code != 0 || len(f.options) != 0 {
 		t.Errorf("got %+v, started %v", got, f.options)
 	}

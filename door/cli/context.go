@@ -16,7 +16,7 @@ import (
 
 func (a *app) contextCommand() *cobra.Command {
 	return noun("context", "Make and show contexts: who may do what, and how much", a.contextCreate(), a.contextShow(), a.contextList(),
-		a.contextUpdate(), a.contextGrant(), a.contextRevoke())
+		a.contextUpdate(), a.contextGrant(), a.contextRevoke(), a.contextEncrypt(), a.contextRekey(), a.contextDecrypt())
 }
 
 func (a *app) contextCreate() *cobra.Command {
@@ -186,11 +186,14 @@ func (a *app) contextShow() *cobra.Command {
 		Use: "show CONTEXT", Short: "Show a context", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
-				t, err := n.Context(c.Context(), id)
+				t, err := n.ShowContext(c.Context(), id)
 				if err != nil {
 					return err
 				}
-				return a.print(t, func(out *table) { contextTable(out, t) })
+				return a.print(t, func(out *table) {
+					contextTable(out, t.Tenant)
+					encryptionTable(out, t.Encryption)
+				})
 			})
 		},
 	}

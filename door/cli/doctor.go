@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,19 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 		return found, err
 	}
 	found.jobs(audit)
+	if peers, err := n.Peers(ctx, a.tenant()); err == nil { // not for everybody to see
+		found.peers(peers)
+	}
 	return found, nil
+}
+
+// peers finds those whose nodes cannot log in over NATS.
+func (c *checkup) peers(list []api.PeerView) {
+	for _, p := range list {
+		for _, n := range unlinked(p) {
+			c.add("peer "+p.Name, stateWarning, "its card is of an earlier version, without the link key of node %s, whose NATS links are refused; have `ramet peer card` run there, and `ramet peer add` here", short(n.Pubkey))
+		}
+	}
 }
 
 func (c *checkup) node(info api.Info, version string) {
@@ -108,7 +121,10 @@ func (c *checkup) node(info api.Info, version string) {
 	if !info.Ready {
 		c.add("node", stateWarning, "it is stopping, and takes no more work")
 	}
-	c.store("board", info.Board+"; what is acknowledged survives ", info.Durability)
+	for _, l := range info.Locked {
+		c.add("encryption", stateBad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
+	}
+	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":
 		c.add("archive", stateOK, "none: what has ended is gone once it expires on the board")
@@ -160,12 +176,24 @@ func (c *checkup) runners(list []domain.Runner, now time.Time) {
 func (c *checkup) service(runner string, s domain.Service) {
 	switch what := runner + ": " + string(s.ScriptType); {
 	case !s.Served:
-		c.add(what, stateWarning, "not served: %s", s.Why)
+		c.add(what, stateWarning, "not served: %s", cmp.Or(s.Why, "its operator knows why"))
 	case len(s.NotInForce) > 0:
-		c.add(what, stateWarning, "served, but scripts are held in without %s", strings.Join(s.NotInForce, "; "))
+		c.add(what, stateWarning, "served%s, but scripts are held in without %s", levelText(s), strings.Join(s.NotInForce, "; "))
 	default:
-		c.add(what, stateOK, "served, %d at once; %s", s.Slots, s.Summary)
+		c.add(what, stateOK, "served%s, %d at once; %s", levelText(s), s.Slots, cmp.Or(s.Summary, "its operator knows how"))
 	}
+}
+
+// levelText says how far scripts are held in, which is no fault: what bounds the
+// memory of a job is not to be had everywhere.
+func levelText(s domain.Service) string {
+	switch {
+	case s.Level == "":
+		return ""
+	case slices.Contains(s.Isolation, domain.JobMemory):
+		return ", " + s.Level + ", memory bounded for each job"
+	}
+	return ", " + s.Level + ", memory bounded for each process, not for a job as a whole"
 }
 
 func (c *checkup) jobs(r api.AuditReport) {

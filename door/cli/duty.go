@@ -1,18 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // maxDutyFile bounds a file of rules.
@@ -86,8 +84,12 @@ func offText(o domain.Off) string { return fmt.Sprintf("by rule %d, %s", o.Rule,
 //
 // Errors: [domain.ErrInvalid] naming the file.
 func decodeFile(name string, text []byte, into any) error {
+	root, err := readDocument(name, text, "fields with names")
+	if err != nil {
+		return err
+	}
 	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
+	if err := root.Decode(&v); err != nil {
 		return domain.Invalidf("%s: %s", name, yamlText(err))
 	}
 	if _, ok := v.(map[string]any); !ok {
@@ -97,10 +99,8 @@ func decodeFile(name string, text []byte, into any) error {
 	if err != nil {
 		return domain.Invalidf("%s: %v", name, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(plain))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil && err != io.EOF {
-		return domain.Invalidf("%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+	if err := intake.Decode(plain, into, intake.Limits{Bytes: maxJobsFile}); err != nil {
+		return domain.Invalidf("%s: %s", name, intake.Text(err))
 	}
 	return nil
 }

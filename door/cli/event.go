@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 const (
@@ -141,7 +141,7 @@ func (a *app) jsonFlag(name, text string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	var v json.RawMessage
-	if err := json.Unmarshal(data, &v); err != nil {
+	if err := intake.Decode(data, &v, intake.Limits{Bytes: domain.MaxEventBytes}); err != nil {
 		return nil, domain.Invalidf("--%s: %v; want JSON, such as '{\"total\": 12.5}'", name, err)
 	}
 	return v, nil
@@ -202,14 +202,8 @@ func (p *publisher) run(ctx context.Context) error {
 			}
 		}
 		ev := api.EventInput{}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		err := d.Decode(&ev)
-		if _, more := d.Token(); err == nil && more != io.EOF {
-			err = errors.New("there is more behind the JSON object")
-		}
-		if err != nil {
-			return p.stop(domain.Invalidf("%s:%d: %s", p.name, p.line, strings.TrimPrefix(err.Error(), "json: ")))
+		if err := intake.Decode(text, &ev, intake.Limits{Bytes: 2 * domain.MaxEventBytes}); err != nil {
+			return p.stop(domain.Invalidf("%s:%d: %s", p.name, p.line, intake.Text(err)))
 		}
 		if ev.ID == "" {
 			ev.ID = rand.Text() // so that what is published twice is stored once

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -42,7 +43,7 @@ func newFakeNode() *fakeNode {
 func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.seen = append(f.seen, r.Method+" "+r.URL.RequestURI())
-	if t := r.Header.Get("Authorization"); t != "" {
+	if t := r.Header.Get("Authorization"); strings.HasPrefix(t, "Bearer") {
 		f.tokens = append(f.tokens, t)
 	}
 	f.mu.Unlock()
@@ -83,7 +84,7 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.RunnerList{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
-			{ScriptType: "shell", Served: true, Slots: 4, Isolation: []string{"own process group"}, NotInForce: []string{"cgroup: not delegated"}},
+			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"}, NotInForce: []string{"cgroup: not delegated"}},
 			{ScriptType: "v", Why: "v is not installed"},
 		}}}})
 	})
@@ -246,13 +247,16 @@ func (f *fakeNode) hooks() cli.Hooks {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.options = append(f.options, o)
+			if err := identity.NewCookie().Save(o.DataDir); err != nil {
+				return cli.Embedded{}, err
+			}
 			l, err := net.Listen("unix", o.Socket)
 			if err != nil {
 				return cli.Embedded{}, err
 			}
 			s := &http.Server{Handler: f}
 			go s.Serve(l)
-			return cli.Embedded{Socket: o.Socket, Stop: func() error {
+			return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Stop: func() error {
 				f.mu.Lock()
 				f.stopped++
 				f.mu.Unlock()
@@ -264,7 +268,7 @@ func (f *fakeNode) hooks() cli.Hooks {
 			_, err := register(pubkey)
 			return pubkey, "myc", err
 		},
-		Token: func(key, audience string, ttl time.Duration) (string, error) {
+		Token: func(key, audience string, ttl time.Duration, _ identity.Claims) (string, error) {
 			return fmt.Sprintf("%s for %s", "signed", audience), nil
 		},
 	}

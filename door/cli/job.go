@@ -269,11 +269,11 @@ func (a *app) followLogs(ctx context.Context, c *client.Client, key domain.JobKe
 func (a *app) logLine(l domain.Log) {
 	switch l.Stream {
 	case "stdout":
-		fmt.Fprintln(a.std.Out, l.Line)
+		fmt.Fprintln(a.std.Out, oneLine(l.Line))
 	case "ramet":
-		fmt.Fprintln(a.std.Err, "ramet: "+l.Line)
+		fmt.Fprintln(a.std.Err, "ramet: "+oneLine(l.Line))
 	default:
-		fmt.Fprintln(a.std.Err, l.Line)
+		fmt.Fprintln(a.std.Err, oneLine(l.Line))
 	}
 }
 

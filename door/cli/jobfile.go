@@ -1,22 +1,22 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 const (
@@ -80,24 +80,17 @@ func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
 //
 // Errors: [domain.ErrInvalid] with file and line.
 func readDocument(name string, text []byte, want string) (*yaml.Node, error) {
-	if json.Valid(text) { // the YAML parser does not know all of JSON's escapes
-		root, err := document.JSONNode(text)
-		if err != nil {
-			return nil, domain.Invalidf("%s: %v", name, err)
-		}
-		return root, nil
-	}
-	var doc yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+	root, err := intake.Parse(text, intake.Limits{Bytes: maxJobsFile})
+	if root == nil && err == nil {
 		return nil, domain.Invalidf("%s is empty; want %s", name, want)
-	} else if err != nil {
-		return nil, domain.Invalidf("%s: %s", name, yamlText(err))
 	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, domain.Invalidf("%s: has more than one document; want one", name)
+	if err != nil {
+		return nil, domain.Invalidf("%s: %v", name, err)
 	}
-	return doc.Content[0], nil
+	if twice := (*intake.Error)(nil); errors.As(intake.Unique(root), &twice) {
+		return nil, domain.Invalidf("%s:%d: %s", name, twice.Line, twice.Text)
+	}
+	return root, nil
 }
 
 // jobsParser goes through one jobs file.
@@ -135,9 +128,8 @@ func (p *jobsParser) document(root *yaml.Node) ([]api.JobInput, error) {
 	return jobs, nil
 }
 
-// fields refuses names that are not known, and those that stand twice.
+// fields refuses names that are not known.
 func (p *jobsParser) fields(n *yaml.Node, known, ours []string) error {
-	var names []string
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch name := key.Value; {
@@ -145,10 +137,7 @@ func (p *jobsParser) fields(n *yaml.Node, known, ours []string) error {
 			return p.invalid(key, "field %q is set by ramet; leave it out", name)
 		case !slices.Contains(known, name):
 			return p.invalid(key, "unknown field %q%s", name, guess(name, known))
-		case slices.Contains(names, name):
-			return p.invalid(key, "field %q stands twice", name)
 		}
-		names = append(names, key.Value)
 	}
 	return nil
 }
@@ -179,7 +168,7 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 	// job without a caller is its submitter's.
 	check := j.Job
 	check.CallerID = cmp.Or(check.CallerID, domain.Operator)
-	if err := check.Validate(); err != nil {
+	if err := cmp.Or(check.Validate(), checkText(&check)); err != nil {
 		return api.JobInput{}, p.invalid(n, "%v", err)
 	}
 	return j, nil
@@ -219,17 +208,20 @@ func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
 	return nil
 }
 
+// valueType is how the parser names that of a value.
+var valueType = regexp.MustCompile(`!!\w+ `)
+
 // yamlText is a parser's error on one line, without words of its own.
 func yamlText(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
 	text, _, _ = strings.Cut(text, "\n")
-	for was, is := range map[string]string{"!!str ": "", "!!int ": "", "!!float ": "", "!!bool ": "", "!!seq into": "a list into", "!!map into": "fields into",
+	for was, is := range map[string]string{"!!seq into": "a list into", "!!map into": "fields into",
 		"domain.JobID": "a job's id", "domain.ActorID": "an actor's id", "domain.RunnerID": "a runner's id", "domain.TenantID": "a context's id",
 		"domain.ScriptType": "a script type", "uint32": "a number from 0 to 4294967295", "uint8": "a number from 0 to 255"} {
 		text = strings.ReplaceAll(text, was, is)
 	}
-	return text
+	return valueType.ReplaceAllString(text, "")
 }
 
 // readScript reads a script's file.
@@ -246,6 +238,27 @@ func readScript(file string) (string, error) {
 		return "", fileError(err)
 	}
 	return string(text), checkSize(file, len(text))
+}
+
+// checkText refuses a job that would reach the node as another: what is not UTF-8
+// is no text of JSON, whose writer puts U+FFFD in its place.
+//
+// Errors: [domain.ErrInvalid].
+func checkText(j *domain.Job) error {
+	if i := strings.IndexFunc(j.Script, func(r rune) bool { return r == utf8.RuneError }); i >= 0 && !utf8.ValidString(j.Script) {
+		return domain.Invalidf("script is not UTF-8, near line %d: convert it, for example with `iconv -f latin1 -t utf-8`", strings.Count(j.Script[:i], "\n")+1)
+	}
+	for name, value := range j.EnvVars {
+		if !utf8.ValidString(value) {
+			return domain.Invalidf("variable %s is not UTF-8; encode it, as base64 for example", name)
+		}
+	}
+	for _, p := range j.Prerequisites {
+		if !utf8.ValidString(p) {
+			return domain.Invalidf("prerequisite %q is not UTF-8", p)
+		}
+	}
+	return nil
 }
 
 func checkSize(name string, n int) error {

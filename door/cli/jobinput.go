@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"path/filepath"
@@ -121,7 +122,7 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 	}
 	check := j
 	check.CallerID = domain.Operator
-	if err := check.Validate(); err != nil {
+	if err := cmp.Or(check.Validate(), checkText(&check)); err != nil {
 		return nil, domain.Invalidf("%s: %v", file, err)
 	}
 	return []api.JobInput{{Job: j}}, nil

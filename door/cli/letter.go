@@ -169,7 +169,7 @@ func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Messag
 		m.DstContext = a.tenant()
 	}
 	if m.DstActor != 0 && m.DstPubkey == "" {
-		actor, err := n.Actor(ctx, m.DstActor)
+		actor, err := n.Actor(ctx, m.DstActor, a.tenant())
 		if err != nil {
 			return err
 		}
@@ -181,14 +181,14 @@ func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Messag
 		}
 	}
 	if peer != "" {
-		p, err := findPeer(ctx, n, peer)
+		p, err := a.findPeer(ctx, n, peer)
 		if err != nil {
 			return err
 		}
 		m.DstNode = p.Nodes[0].Pubkey
 	}
 	if m.DstNode == "" { // so that it cannot be carried to another site
-		here, err := n.Card(ctx, "here")
+		here, err := n.Card(ctx, "here", a.tenant())
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // Streams are the process's own. What is a terminal is drawn on as such.
@@ -31,6 +32,8 @@ type Streams struct {
 type Hooks struct {
 	// Version is printed by `ramet version`. Default: "dev".
 	Version string
+	// Env is what the environment had of [SecretVariables]. Default: it has them.
+	Env map[string]string
 	// Serve runs a node until ctx ends.
 	Serve func(ctx context.Context, o ServeOptions) error
 	// Embedded starts a node in this process; it has stopped when Stop returns.
@@ -40,17 +43,30 @@ type Hooks struct {
 	// knows it. It looks for the file first: a registered key that cannot be
 	// written is lost.
 	NewKey func(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error)
-	// Token signs a token for the node named audience.
-	Token func(keyFile, audience string, ttl time.Duration) (string, error)
+	// Token signs a token for the node named audience that says what claims say.
+	Token func(keyFile, audience string, ttl time.Duration, claims identity.Claims) (string, error)
 	// SignMessage signs a message with a key file, in the name of its actor.
 	SignMessage func(keyFile string, m *domain.Message) error
-	// NATSConfig writes what a nats-server that others run must be told of
-	// nodes, by their keys.
-	NATSConfig func(nodes []string, replicas int) (string, error)
+	// NATSConfig writes what a nats-server that others run must be told.
+	NATSConfig func(NATSOptions) (string, error)
+	// Rekey makes new link keys for the node of a data folder.
+	Rekey func(dataDir string) (bus, stream string, err error)
 	// ExitCode is the process's exit code for an error's code word. Default:
 	// invalid 2, unauthenticated and forbidden 3, not_found 4, conflict 5,
 	// exhausted 6, unavailable 7, others 70.
 	ExitCode func(code string) int
+}
+
+// NATSOptions say whom a nats-server that others run may let in, to what.
+type NATSOptions struct {
+	// Sites are this one and its peers.
+	Sites []domain.Peer
+	// Replicas of each mailbox.
+	Replicas int
+	// Streams adds the streams of sagas, for the nodes with stream keys, and
+	// Producers programs that publish events: "7:U…".
+	Streams   bool
+	Producers []string
 }
 
 // ServeOptions are the flags of `ramet serve`; zero is the node's default.
@@ -75,6 +91,8 @@ type ServeOptions struct {
 	Circles     []domain.ServedCircle
 	CirclesOnly bool
 	ConfigFile  string
+	KeyFile     string // of --key: scripts may not read it
+	Isolation   string // over that of the config file: sealed, walled or open
 	ArchiveURL  string
 	Grace       time.Duration
 	Lease       time.Duration
@@ -88,6 +106,8 @@ type EmbeddedOptions struct {
 	Socket     string // where to listen: [SocketPath] of DataDir
 	BoardURL   string
 	ConfigFile string
+	KeyFile    string // as in ServeOptions
+	Isolation  string // as in ServeOptions
 	ArchiveURL string
 	Run        bool // with a runner
 	Logger     *slog.Logger
@@ -96,6 +116,7 @@ type EmbeddedOptions struct {
 // Embedded is a node in this process.
 type Embedded struct {
 	Socket string
+	Cookie string // the file with the cookie for Socket: [CookiePath]
 	// Services are the script types that its runner knows, served or not.
 	Services []domain.Service
 	Stop     func() error
@@ -140,6 +161,7 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	if hooks.ExitCode == nil {
 		hooks.ExitCode = defaultExitCode
 	}
+	std.Out, std.Err = page{std.Out}, page{std.Err}
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
 	root.SetArgs(args)
@@ -197,14 +219,15 @@ type app struct {
 	piped []byte // what standard input had, once it was read
 
 	// The global flags.
-	data    string
-	node    string
-	key     string
-	board   string
-	config  string
-	archive string
-	context string // a number or an alias
-	output  string
+	data      string
+	node      string
+	key       string
+	board     string
+	config    string
+	isolation string
+	archive   string
+	context   string // a number or an alias
+	output    string
 
 	dataGiven, nodeGiven bool // as flags, not by the environment
 
@@ -228,9 +251,10 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "the node's data `folder` ($RAMET_DATA)")
 	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name ($RAMET_NODE)")
 	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
-	f.StringVar(&a.board, "board", os.Getenv("RAMET_BOARD"), "`URL` of the board for a node in this process; none is the embedded one ($RAMET_BOARD)")
+	f.StringVar(&a.board, "board", "", "`URL` of the board for a node in this process, or @FILE that holds it; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
-	f.StringVar(&a.archive, "archive", os.Getenv("RAMET_ARCHIVE"), "`URL` of the archive for a node in this process: postgres://, sqlite:FILE or none; by default a file beside an embedded board ($RAMET_ARCHIVE)")
+	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"), "`how much` of the machine scripts see, for a node in this process: sealed, walled (the default) or open ($RAMET_ISOLATION)")
+	f.StringVar(&a.archive, "archive", "", "`URL` of the archive for a node in this process, or @FILE: postgres://, sqlite:FILE or none; by default a file beside an embedded board ($RAMET_ARCHIVE)")
 	f.StringVar(&a.context, "context", "1", "`number` or alias of the context to work in")
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
 	root.PersistentPreRunE = a.checkFlags
@@ -296,6 +320,9 @@ func unknown(c *cobra.Command, word string) error {
 }
 
 func (a *app) checkFlags(c *cobra.Command, _ []string) error {
+	a.fromVariable(c, "board", &a.board)
+	a.fromVariable(c, "archive", &a.archive)
+	a.warnOfSecrets(c)
 	a.dataGiven, a.nodeGiven = c.Flags().Changed("data"), c.Flags().Changed("node")
 	switch {
 	case a.output != outTable && a.output != outJSON && a.output != outYAML:

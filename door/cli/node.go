@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,43 @@ func (a *app) nodeCommand() *cobra.Command {
 			})
 		},
 	}
-	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload())
+	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload(), a.nodeRekey())
+}
+
+// rekeyed is what `ramet node rekey` has made.
+type rekeyed struct {
+	Link   string `json:"link_key"`
+	Stream string `json:"stream_key"`
+}
+
+func (a *app) nodeRekey() *cobra.Command {
+	return &cobra.Command{
+		Use: "rekey --data FOLDER", Short: "Make new keys for the links of a node to NATS servers", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
+		Long: `Make new keys for the links of the node of a data folder: if somebody may have read them, or from time to time. The node
+uses them from its next start on; who it is and what it signs stays the same. Then its peers need its new card, and a
+nats-server of one's own its new configuration: until they have it, they let the node in no more, and messages wait.`,
+		Example: "  ramet node rekey --data /var/lib/ramet   # then: restart the node; ramet peer card",
+		RunE: func(*cobra.Command, []string) error {
+			switch {
+			case a.hooks.Rekey == nil:
+				return domain.Invalidf("this program makes no keys")
+			case a.node != "":
+				return domain.Invalidf("--node: keys are made in the data folder, and go over no network: run `ramet node rekey --data FOLDER` on the machine of the node, and restart it there")
+			}
+			if _, err := os.Stat(a.data); err != nil {
+				return fileError(err)
+			}
+			link, stream, err := a.hooks.Rekey(a.data)
+			if err != nil {
+				return err
+			}
+			return a.print(rekeyed{link, stream}, func(t *table) {
+				t.field("link key", link)
+				t.field("stream key", stream)
+				t.field("next", "restart the node; give its peers the new card (`ramet peer card`), and a nats-server of yours its new configuration (`ramet peer nats-config`)")
+			})
+		},
+	}
 }
 
 func (a *app) nodeDrain() *cobra.Command {

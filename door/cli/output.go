@@ -1,17 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ramet-run/ramet/document"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // The formats of -o.
@@ -28,9 +29,9 @@ const maxCell = 60 // characters
 func (a *app) print(v any, rows func(t *table)) error {
 	switch a.output {
 	case outJSON:
-		return writeJSON(a.std.Out, v)
+		return writeJSON(bare(a.std.Out), v)
 	case outYAML:
-		return writeYAML(a.std.Out, v)
+		return writeYAML(bare(a.std.Out), v)
 	}
 	t := newTable(a.std.Out)
 	rows(t)
@@ -50,7 +51,7 @@ func writeYAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	n, err := document.JSONNode(text)
+	n, err := intake.JSONNode(text)
 	if err != nil {
 		return err
 	}
@@ -99,15 +100,46 @@ func cell(s string) string {
 	return s
 }
 
-// visible makes a text one line that cannot move a terminal's cursor: scripts
-// write results, and people read them here.
-func visible(s string) string {
+// visible makes a text one line that does nothing to a terminal: scripts write
+// results, and people read them here.
+func visible(s string) string { return strings.ReplaceAll(oneLine(s), "\t", " ") }
+
+// oneLine is visible for lines of a log, whose columns stay.
+func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if r != '\t' && domain.Acts(r) {
 			return ' '
 		}
 		return r
 	}, strings.TrimRight(s, "\n"))
+}
+
+// page is a stream that people read. Whatever is written to it, and whoever
+// wrote that in the first place, it does nothing to a terminal but end lines and
+// columns. That is so for files and pipes, too: sooner or later somebody looks
+// at them. Programs are given -o json and yaml, which do not go by here.
+type page struct{ to io.Writer }
+
+func (p page) Write(b []byte) (int, error) {
+	clean := bytes.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && domain.Acts(r) {
+			return ' '
+		}
+		return r
+	}, b)
+	if _, err := p.to.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// bare is the stream behind a page: for what draws on a terminal itself, and
+// documents for programs.
+func bare(w io.Writer) io.Writer {
+	if p, ok := w.(page); ok {
+		return p.to
+	}
+	return w
 }
 
 // clock shows a time in Unix milliseconds; 0 is none.

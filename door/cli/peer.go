@@ -1,9 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // maxCard bounds the file of a card, in bytes.
@@ -32,12 +34,12 @@ func (a *app) peerCard() *cobra.Command {
 		Example: "  ramet peer card --name acme > acme.json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				card, err := n.Card(c.Context(), name)
+				card, err := n.Card(c.Context(), name, a.tenant())
 				if err != nil {
 					return err
 				}
 				if a.output == outTable { // it is for a file
-					return writeJSON(a.std.Out, card)
+					return writeJSON(bare(a.std.Out), card)
 				}
 				return a.print(card, nil)
 			})
@@ -57,9 +59,7 @@ func (a *app) peerAdd() *cobra.Command {
 				return err
 			}
 			var p domain.Peer
-			d := json.NewDecoder(strings.NewReader(string(text)))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&p); err != nil {
+			if err := intake.Decode(text, &p, intake.Limits{Bytes: maxCard}); err != nil {
 				return domain.Invalidf("%s is no card: %v; `ramet peer card` prints one", args[0], err)
 			}
 			if name != "" {
@@ -81,8 +81,8 @@ func (a *app) peerAdd() *cobra.Command {
 // findPeer finds a site by its name.
 //
 // Errors: [domain.ErrInvalid].
-func findPeer(ctx context.Context, n *client.Client, name string) (api.PeerView, error) {
-	peers, err := n.Peers(ctx)
+func (a *app) findPeer(ctx context.Context, n *client.Client, name string) (api.PeerView, error) {
+	peers, err := n.Peers(ctx, a.tenant())
 	if err != nil {
 		return api.PeerView{}, err
 	}
@@ -103,6 +103,7 @@ func peerTable(t *table, p api.PeerView) {
 	t.field("peer", p.Name)
 	for _, n := range p.Nodes {
 		t.field("node", n.Pubkey)
+		t.field("link key", cmp.Or(n.LinkKey, noLinkKey))
 		for _, ad := range n.Addresses {
 			t.field("address", string(ad))
 		}
@@ -110,6 +111,38 @@ func peerTable(t *table, p api.PeerView) {
 	t.field("operator", operatorOf(p))
 	t.field("note", p.Note)
 	t.field("made", clock(int64(p.CreatedAt)*1000))
+}
+
+// noLinkKey stands where a card has none.
+const noLinkKey = "none: its card is of an earlier version, and NATS links from it are refused; have `ramet peer card` run there, and add it anew"
+
+// unlinked are the nodes of a peer that NATS servers refuse, as its card has no
+// link key for them.
+func unlinked(p api.PeerView) (nodes []domain.PeerNode) {
+	for _, n := range p.Nodes {
+		nats := slices.ContainsFunc(n.Addresses, func(a domain.Address) bool { return a.Scheme() == "nats" })
+		if nats && n.LinkKey == "" {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// peerNote is what a list says of a peer: what stops it, then what was noted.
+func peerNote(p api.PeerView) string {
+	nodes := unlinked(p)
+	if len(nodes) == 0 {
+		return p.Note
+	}
+	keys := make([]string, len(nodes))
+	for i, n := range nodes {
+		keys[i] = short(n.Pubkey)
+	}
+	note := "old card, without link key: NATS links of " + strings.Join(keys, ", ") + " are refused; see `ramet doctor`"
+	if p.Note != "" {
+		note += "; " + p.Note
+	}
+	return note
 }
 
 // operatorOf is who runs a peer, as one gives rights to: by the number here.
@@ -125,7 +158,7 @@ func (a *app) peerList() *cobra.Command {
 		Use: "list", Short: "List the sites that are known", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				peers, err := n.Peers(c.Context())
+				peers, err := n.Peers(c.Context(), a.tenant())
 				if err != nil {
 					return err
 				}
@@ -149,41 +182,49 @@ func peerRows(t *table, peers []api.PeerView) {
 		if p.OperatorID != 0 {
 			operator = fmt.Sprintf("actor %d", p.OperatorID)
 		}
-		t.row(p.Name, operator, strings.Join(keys, " "), strings.Join(at, " "), p.Note)
+		t.row(p.Name, operator, strings.Join(keys, " "), strings.Join(at, " "), peerNote(p))
 	}
 }
 
 func (a *app) peerNATSConfig() *cobra.Command {
-	var replicas int
+	o := NATSOptions{}
 	c := &cobra.Command{
-		Use: "nats-config [PUBKEY]...", Short: "Write what a nats-server of one's own must be told of the nodes", ValidArgsFunction: cobra.NoFileCompletions,
-		Long: `Write the accounts of the nodes of this site and of its peers, for the configuration of a nats-server that is not in a
-node: each logs in with its own key, keeps its own mailbox, and reaches the others' only by sending. Other nodes are named
-by their public keys.`,
-		Example: "  ramet peer nats-config > ramet.conf   # then, in nats-server.conf: include ramet.conf",
+		Use: "nats-config [PUBKEY:LINKKEY]...", Short: "Write what a nats-server of one's own must be told: who may do what", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: `Write accounts, users and permissions for the configuration of a nats-server that is not in a node. For parcels: the nodes of
+this site and of its peers, each of which logs in with its link key, keeps its own mailbox, and reaches the others' only by
+sending. Other nodes are named by their public key and their link key, as their cards have them.
+
+With --streams also for the streams of sagas: the nodes of this site, each with what it needs of JetStream and no more, and
+with --producer programs that publish events of one context, by their nkeys. Nodes log in with --stream nats://host?login=link.`,
+		Example: "  ramet peer nats-config > ramet.conf   # then, in nats-server.conf: include ramet.conf\n" +
+			"  ramet peer nats-config --streams --producer 7:UAXV… > ramet.conf",
 		RunE: func(c *cobra.Command, args []string) error {
-			if a.hooks.NATSConfig == nil {
+			switch {
+			case a.hooks.NATSConfig == nil:
 				return domain.Invalidf("this program knows no NATS")
+			case o.Replicas < 1 || o.Replicas > 5:
+				return domain.Invalidf("--replicas %d: want 1 to 5", o.Replicas)
+			case len(o.Producers) > 0 && !o.Streams:
+				return domain.Invalidf("--producer: it publishes to streams; want --streams, too")
 			}
-			if replicas < 1 || replicas > 5 {
-				return domain.Invalidf("--replicas %d: want 1 to 5", replicas)
+			named, err := namedNodes(args)
+			if err != nil {
+				return err
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
-				here, err := n.Card(c.Context(), "here")
+				here, err := n.OwnCard(c.Context())
 				if err != nil {
 					return err
 				}
-				peers, err := n.Peers(c.Context())
+				peers, err := n.Peers(c.Context(), a.tenant())
 				if err != nil {
 					return err
 				}
-				keys := append([]string{}, args...)
-				for _, p := range append(peers, api.PeerView{Peer: here}) {
-					for _, node := range p.Nodes {
-						keys = append(keys, node.Pubkey)
-					}
+				o.Sites = []domain.Peer{here, {Nodes: named}}
+				for _, p := range peers {
+					o.Sites = append(o.Sites, p.Peer)
 				}
-				text, err := a.hooks.NATSConfig(keys, replicas)
+				text, err := a.hooks.NATSConfig(o)
 				if err != nil {
 					return err
 				}
@@ -192,8 +233,26 @@ by their public keys.`,
 			})
 		},
 	}
-	c.Flags().IntVar(&replicas, "replicas", 1, "of each mailbox in a cluster: 1, 3 or 5")
+	c.Flags().IntVar(&o.Replicas, "replicas", 1, "of each mailbox in a cluster: 1, 3 or 5")
+	c.Flags().BoolVar(&o.Streams, "streams", false, "also for the streams of sagas")
+	c.Flags().StringArrayVar(&o.Producers, "producer", nil, "a program that publishes events: `context:nkey`, as 7:UAXV…; '*:U…' for all contexts; may be given again")
 	return c
+}
+
+// namedNodes reads "<public key>:<link key>".
+//
+// Errors: [domain.ErrInvalid].
+func namedNodes(args []string) (list []domain.PeerNode, err error) {
+	for _, text := range args {
+		key, link, _ := strings.Cut(text, ":")
+		for _, k := range []string{key, link} {
+			if domain.ValidatePubkey(k) != nil {
+				return nil, domain.Invalidf("node %q: want its public key and its link key, as <64 hex digits>:<64 hex digits>; its card has both", text)
+			}
+		}
+		list = append(list, domain.PeerNode{Pubkey: key, LinkKey: link})
+	}
+	return list, nil
 }
 
 func (a *app) peerRemove() *cobra.Command {

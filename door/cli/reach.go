@@ -16,6 +16,7 @@ import (
 
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 const (
@@ -94,7 +95,7 @@ func (a *app) reachData(ctx context.Context, run bool) (*link, error) {
 	if !listening {
 		return a.embed(ctx, EmbeddedOptions{DataDir: a.data, Run: run})
 	}
-	c, err := a.dial(ctx, client.Config{Socket: socket}, "")
+	c, err := a.dial(ctx, client.Config{Socket: socket, Cookie: CookiePath(a.data)}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 		return nil, domain.Unavailablef("no node listens on %s; start one with `ramet serve`", o.DataDir)
 	}
 	o.Socket, o.BoardURL, o.ConfigFile = SocketPath(o.DataDir), a.board, a.config
-	o.ArchiveURL = cmp.Or(o.ArchiveURL, a.archive)
+	o.ArchiveURL, o.KeyFile, o.Isolation = cmp.Or(o.ArchiveURL, a.archive), a.key, a.isolation
 	// Errors only: which script types are not served here is no news to
 	// somebody who lists jobs.
 	o.Logger = slog.New(slog.NewTextHandler(a.std.Err, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -119,7 +120,7 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.dial(ctx, client.Config{Socket: node.Socket}, "")
+	c, err := a.dial(ctx, client.Config{Socket: node.Socket, Cookie: node.Cookie}, "")
 	if err != nil {
 		return nil, errors.Join(err, node.Stop())
 	}
@@ -159,6 +160,9 @@ func listens(ctx context.Context, socket string) (bool, error) {
 	case errors.Is(err, syscall.ENOTDIR):
 		return false, domain.Invalidf("data folder: %s is not in a folder; choose another with --data", socket)
 	case errors.Is(err, fs.ErrPermission):
+		if data := filepath.Dir(socket); filepath.Base(socket) == socketFile && ownDir(data) == nil {
+			return false, domain.Forbiddenf("%s cannot be reached: %s is yours, but its mode keeps you out; `chmod u+rwx %s`, or start the node, which mends it", socket, data, data)
+		}
 		return false, domain.Forbiddenf("%s belongs to another user; name a node with --node and --key", socket)
 	}
 	return false, domain.Unavailablef("%v", err)
@@ -173,7 +177,9 @@ func (a *app) dial(ctx context.Context, cfg client.Config, name string) (*client
 	if err := a.checkKey(); err != nil {
 		return nil, err
 	}
-	bare, err := client.New(cfg)
+	unproven := cfg
+	unproven.Token = func(context.Context) (string, error) { return "", nil }
+	bare, err := client.New(unproven)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +232,7 @@ func (a *app) recognise(url, name, says string) error {
 
 // tokens makes tokens from a key for one node.
 type tokens struct {
-	sign     func(keyFile, audience string, ttl time.Duration) (string, error)
+	sign     func(keyFile, audience string, ttl time.Duration, claims identity.Claims) (string, error)
 	key      string
 	audience string
 
@@ -241,7 +247,7 @@ func (t *tokens) token(context.Context) (string, error) {
 	if time.Now().Before(t.renewAt) {
 		return t.last, nil
 	}
-	made, err := t.sign(t.key, t.audience, tokenTTL)
+	made, err := t.sign(t.key, t.audience, tokenTTL, identity.Claims{})
 	if err != nil {
 		return "", err
 	}

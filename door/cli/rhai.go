@@ -57,7 +57,7 @@ Exit codes: 0 it ended, 1 it failed, 2 it is no script, 4 there is no such file,
 			}
 			switch {
 			case f.jsonl:
-				return cases.Serve(c.Context(), a.std.In, a.std.Out)
+				return cases.Serve(c.Context(), a.std.In, bare(a.std.Out))
 			case f.bench:
 				return a.rhaiBench(c.Context(), args, f.rounds)
 			}

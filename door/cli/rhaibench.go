@@ -27,7 +27,7 @@ type rhaiMeasure struct {
 const maxMeasuredResult = 200
 
 func (a *app) rhaiBench(ctx context.Context, files []string, rounds int) error {
-	enc := json.NewEncoder(a.std.Out)
+	enc := json.NewEncoder(bare(a.std.Out))
 	enc.SetEscapeHTML(false)
 	for _, file := range files {
 		m := rhaiMeasure{File: file, Rounds: rounds}

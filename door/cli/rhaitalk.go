@@ -81,7 +81,7 @@ func (a *app) converse(ctx context.Context, f *rhaiFlags) error {
 	lines := t.terminal(struct {
 		io.Reader
 		io.Writer
-	}{a.std.In, a.std.Out})
+	}{a.std.In, bare(a.std.Out)})
 	lines.History = openHistory(historyFile())
 	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
 		lines.SetSize(width, height)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,7 +162,7 @@ func (a *app) noteUnserved(ctx context.Context, c *client.Client, jobs []api.Job
 	for _, r := range list.Runners {
 		for _, s := range r.Serves {
 			served[s.ScriptType] = served[s.ScriptType] || s.Served
-			why[s.ScriptType] = s.Why
+			why[s.ScriptType] = cmp.Or(s.Why, "its operator knows why")
 		}
 	}
 	for _, j := range jobs {

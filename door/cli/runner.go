@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,11 +74,33 @@ func runnerTable(t *table, r domain.Runner) {
 		for _, name := range slices.Sorted(maps.Keys(s.Offers)) {
 			t.wide("", name, strings.Join(s.Offers[name], ", "))
 		}
+		if s.Level != "" {
+			t.wide("", "isolation", s.Level+" (can be had: "+strings.Join(s.Levels, ", ")+")")
+		}
 		if len(s.Isolation) > 0 {
 			t.wide("", "in force", strings.Join(s.Isolation, ", "))
 		}
 		for _, m := range s.NotInForce {
 			t.wide("", "not in force", m)
 		}
+		if s.Taken > 0 {
+			t.wide("", "taken", takenText(s.SlotUse))
+		}
 	}
+}
+
+// takenText says who holds the slots of a type, and with which job for longest.
+func takenText(u domain.SlotUse) string {
+	text := strconv.Itoa(u.Taken) + " of " + strconv.Itoa(u.Slots)
+	if u.PerContext < u.Slots {
+		text += ", at most " + strconv.Itoa(u.PerContext) + " by one context"
+	}
+	holders := make([]string, len(u.Holders))
+	for i, h := range u.Holders {
+		holders[i] = strconv.Itoa(h.Slots) + " by context " + numbers([]domain.TenantID{h.Context})
+		if len(h.Jobs) > 0 {
+			holders[i] += ", " + h.Jobs[0].Key + " since " + clock(h.Jobs[0].SinceMs)
+		}
+	}
+	return text + ": " + strings.Join(holders, "; ")
 }

@@ -151,7 +151,7 @@ func historyCells(l *domain.SagaEntry) []any {
 // have widths of their own.
 func (a *app) followHistory(ctx context.Context, n *client.Client, name, correlation string) error {
 	const layout = "%-7v  %-19v  %-24v  %-24v  %-36v  %v\n"
-	encoder := json.NewEncoder(a.std.Out)
+	encoder := json.NewEncoder(bare(a.std.Out))
 	encoder.SetEscapeHTML(false)
 	if a.output == outTable {
 		fmt.Fprintf(a.std.Out, layout, "VERSION", "TIME", "EVENT", "FROM->TO", "WORK", "NOTE")

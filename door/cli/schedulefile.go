@@ -55,19 +55,15 @@ func parseSchedule(name string, text []byte) (domain.Schedule, error) {
 	if root.Kind != yaml.MappingNode {
 		return s, invalid(root, "want a schedule, with `name:`, `blueprint:`, and `cron:`, `every:` or `at:`")
 	}
-	var seen []string
 	for i := 0; i < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		field := key.Value
 		switch {
-		case slices.Contains(seen, field):
-			return s, invalid(key, "field %q stands twice", field)
 		case slices.Contains(shownFields, field):
 			continue
 		case !slices.Contains(scheduleFields, field):
 			return s, invalid(key, "unknown field %q%s", field, guess(field, scheduleFields))
 		}
-		seen = append(seen, field)
 		if err := setField(&s, field, value); err != nil {
 			return s, invalid(value, "%s: %v", field, err)
 		}
@@ -121,9 +117,6 @@ func plainValue(n *yaml.Node, texts bool, depth int) (any, error) {
 		fields := map[string]any{}
 		for i := 0; i < len(n.Content); i += 2 {
 			name := n.Content[i].Value
-			if _, twice := fields[name]; twice {
-				return nil, fmt.Errorf("%q stands twice", name)
-			}
 			// A constant is a text, too.
 			v, err := plainValue(n.Content[i+1], texts || name == "const", depth+1)
 			if err != nil {

@@ -34,8 +34,8 @@ type screen struct {
 // newScreen writes logs and notes; status lines are drawn where notes go to a
 // terminal.
 func newScreen(logs, notes io.Writer) *screen {
-	s := &screen{logs: logs, notes: notes, fd: -1}
-	if fd, ok := terminal(notes); ok {
+	s := &screen{logs: bare(logs), notes: bare(notes), fd: -1}
+	if fd, ok := terminal(s.notes); ok {
 		s.fd = fd
 	}
 	return s
@@ -43,6 +43,9 @@ func newScreen(logs, notes io.Writer) *screen {
 
 // terminal tells whether a stream is one.
 func terminal(w any) (fd int, ok bool) {
+	if stream, ok := w.(io.Writer); ok {
+		w = bare(stream)
+	}
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return -1, false
@@ -60,6 +63,7 @@ func (s *screen) note(line string) { s.write(s.notes, line) }
 // write writes a line above the status. The status is taken away and put back
 // at once: one that was missing until it is drawn anew would flicker.
 func (s *screen) write(w io.Writer, line string) {
+	line = oneLine(line) // the streams are bare: the screen draws
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.drawn == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ func (a *app) serveCommand() *cobra.Command {
 	var circles, buses []string
 	var streams string
 	var mayLose bool
-	c := a.serving(&cobra.Command{
+	var c *cobra.Command
+	c = a.serving(&cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
 		Long: `Run a node on --data until it gets SIGTERM or Ctrl-C; it then lets running jobs go on for --grace.
 
@@ -24,6 +26,10 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 		Example: "  ramet serve --data /var/lib/ramet\n  ramet serve --board redis://localhost:6379 --listen :7480\n  ramet serve --circle friends",
 	}, func(o *ServeOptions, _ []string) (err error) {
 		o.RunnerID, o.Labels, o.Buses = domain.RunnerID(runner), labels, buses
+		a.fromVariable(c, "stream", &streams)
+		if !c.Flags().Changed("bus") {
+			o.Buses = strings.Fields(a.variable("bus"))
+		}
 		o.Stream, o.MayLose = streams, mayLose
 		if err := o.Labels.Validate(); err != nil {
 			return fmt.Errorf("--label: %w", err)
@@ -33,8 +39,8 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	})
 	f := c.Flags()
 	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
-	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites: nats: (embedded), nats://host:4222, mycelium:http://127.0.0.1:8989; may be repeated")
-	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas: nats: (embedded), nats://host:4222, or off (default: embedded with the embedded board, else off)")
+	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites, or @FILE that holds it: nats: (embedded), nats://host:4222, mycelium:http://127.0.0.1:8989; may be repeated ($RAMET_BUS, with spaces between)")
+	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off (default: embedded with the embedded board, else off; $RAMET_STREAM)")
 	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
@@ -67,7 +73,7 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 			return err
 		}
 		o.DataDir, o.Socket, o.BoardURL, o.ConfigFile = a.data, SocketPath(a.data), a.board, a.config
-		o.ArchiveURL, o.Logger = a.archive, logger
+		o.ArchiveURL, o.Logger, o.KeyFile, o.Isolation = a.archive, logger, a.key, a.isolation
 		if err := makeDirs(o.DataDir, o.Socket); err != nil {
 			return err
 		}
@@ -101,7 +107,7 @@ func (o ServeOptions) checkListen() error {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480", o.Listen)
+		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480", domain.HideURL(o.Listen))
 	}
 	return nil
 }
@@ -113,7 +119,7 @@ func (a *app) logger(format string, level slog.Level) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(a.std.Err, o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(a.std.Err, o)), nil
+		return slog.New(slog.NewJSONHandler(bare(a.std.Err), o)), nil
 	}
 	return nil, domain.Invalidf("--log-format %q: want text or json", format)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/ramet-run/ramet/identity"
 )
 
 // socketFile is a socket's name in a data folder.
@@ -17,7 +19,7 @@ const maxSocketPath = 107
 
 // SocketPath is where the node of a data folder listens: ramet.sock in it,
 // or where that is too long for a socket, a path of its own in the folder for
-// temporary files..
+// temporary files.
 func SocketPath(dataDir string) string {
 	if abs, err := filepath.Abs(dataDir); err == nil {
 		dataDir = abs
@@ -30,3 +32,7 @@ func SocketPath(dataDir string) string {
 	dir := "ramet-" + strconv.Itoa(os.Getuid())
 	return filepath.Join(os.TempDir(), dir, hex.EncodeToString(sum[:8])+".sock")
 }
+
+// CookiePath is where the node of a data folder writes its cookie. It is always
+// in the folder, wherever the socket is, for nobody but its owner may read it.
+func CookiePath(dataDir string) string { return filepath.Join(dataDir, identity.CookieFile) }

@@ -15,30 +15,42 @@ import (
 // peerKey is the context key of who sits at the other end of a local socket.
 type peerKey struct{}
 
-// authenticate finds out who calls: by a token, or by the local socket.
+// authenticate finds out who calls: by a token, or at a local socket by the
+// node's cookie.
 //
-// Errors: [identity.ErrUnauthenticated]; [domain.ErrUnavailable] when the
-// board cannot be asked.
-func (d *Door) authenticate(r *nethttp.Request) (domain.ActorID, error) {
+// Errors: [identity.ErrUnauthenticated]; a *[budget.TooOften]; [domain.ErrForbidden] for another
+// user at the local socket; [domain.ErrUnavailable] when the board cannot be
+// asked.
+func (d *Door) authenticate(r *nethttp.Request) (identity.Proof, error) {
 	header := r.Header.Get("Authorization")
-	if p, local := r.Context().Value(peerKey{}).(peer.Peer); local && header == "" {
+	scheme, proof, _ := strings.Cut(header, " ")
+	proof = strings.TrimSpace(proof)
+	if p, local := r.Context().Value(peerKey{}).(peer.Peer); local && strings.EqualFold(scheme, identity.CookieScheme) {
 		err := p.Check()
+		if err == nil {
+			err = d.cfg.Cookie.Verify(proof)
+		}
 		if errors.Is(err, domain.ErrForbidden) {
 			d.refused("at the local socket: " + err.Error())
 		}
-		return domain.Operator, err
+		return identity.Proof{Actor: domain.Operator}, err
 	}
-	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
+		proof = ""
 	}
-	actor, err := d.verifier.Verify(r.Context(), strings.TrimSpace(token))
+	if header != "" {
+		if err := seatOf(r).MayTry(); err != nil {
+			return identity.Proof{}, err
+		}
+	}
+	who, err := d.cfg.Tokens.Verify(r.Context(), proof)
 	if errors.Is(err, identity.ErrUnauthenticated) && header != "" {
 		// Not for requests without any token: those are only clumsy.
 		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		seatOf(r).Refused()
 		d.refused("from " + from + ": " + err.Error())
 	}
-	return actor, err
+	return who, err
 }
 
 // refused writes down that somebody could not prove who he is.

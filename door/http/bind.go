@@ -15,6 +15,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 // binder fills an operation's parameters from a request.
@@ -30,6 +31,8 @@ func newBinder(o *api.Operation) *binder {
 	t := reflect.TypeOf(o.NewParams()).Elem()
 	for _, f := range reflect.VisibleFields(t) {
 		switch {
+		case f.Tag.Get("json") != "-" && f.Tag.Get("path")+f.Tag.Get("query") != "":
+			panic(fmt.Sprintf("BUG: %s: a body could change %s, which stands in the address", o.Name, f.Name))
 		case f.Tag.Get("path") != "":
 			b.path[f.Tag.Get("path")] = f.Index
 		case f.Tag.Get("query") != "":
@@ -50,14 +53,32 @@ const TenantHeader = "X-Tenant-Id"
 // isContext reports whether a parameter is a context.
 func isContext(f reflect.Value) bool { return f.Type() == reflect.TypeFor[domain.TenantID]() }
 
-// bind reads the parameters. named finds a context by its alias.
+// bind reads the parameters: those of path, query and header, and where the
+// caller may do what they are about, the body.
 //
-// Errors: [domain.ErrInvalid] naming the parameter or field; those of named.
-func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request, named func(alias string) (domain.TenantID, error)) (any, error) {
+// Errors: [domain.ErrInvalid] naming the parameter or field; those of
+// [api.Caller.Admit], of [api.Caller.ContextNamed] and of [readBody].
+func (b *binder) bind(w *response, r *nethttp.Request, caller api.Caller) (any, error) {
 	params := b.op.NewParams()
-	if err := b.readBody(w, r, params); err != nil {
+	if err := b.bindHead(r, params, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) }); err != nil {
 		return nil, err
 	}
+	if r.ContentLength == 0 && !b.body {
+		return params, nil
+	}
+	var tenant domain.TenantID
+	if field, there := b.path["context"]; there {
+		tenant = domain.TenantID(reflect.ValueOf(params).Elem().FieldByIndex(field).Uint())
+	}
+	if err := caller.Admit(r.Context(), b.op, tenant); err != nil {
+		return nil, err
+	}
+	return params, b.readBody(w, r, params)
+}
+
+// bindHead reads the parameters that stand before the body. named finds a
+// context by its alias.
+func (b *binder) bindHead(r *nethttp.Request, params any, named func(alias string) (domain.TenantID, error)) error {
 	v := reflect.ValueOf(params).Elem()
 	set := func(field []int, name, text string) error {
 		f := v.FieldByIndex(field)
@@ -70,40 +91,41 @@ func (b *binder) bind(w nethttp.ResponseWriter, r *nethttp.Request, named func(a
 	}
 	for name, field := range b.path {
 		if err := set(field, name, r.PathValue(name)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, domain.Invalidf("query %q: %v", r.URL.RawQuery, err)
+		return domain.Invalidf("query %q: %v", r.URL.RawQuery, err)
 	}
 	if id := r.Header.Get("Last-Event-ID"); id != "" && b.query["from"] != nil {
 		n, err := strconv.ParseUint(id, 10, 31)
 		if err != nil {
-			return nil, domain.Invalidf("Last-Event-ID %q: want the number of a line", id)
+			return domain.Invalidf("Last-Event-ID %q: want the number of a line", id)
 		}
 		query.Set("from", strconv.FormatUint(n+1, 10)) // a stream that broke goes on behind it
 	}
 	for name, values := range query {
 		field, known := b.query[name]
 		if !known {
-			return nil, domain.Invalidf("query parameter %q is not known to %s%s", name, b.op.Name, knownNames(b.query))
+			return domain.Invalidf("query parameter %q is not known to %s%s", name, b.op.Name, knownNames(b.query))
 		}
 		if len(values) > 1 {
-			return nil, domain.Invalidf("query parameter %q is there %d times", name, len(values))
+			return domain.Invalidf("query parameter %q is there %d times", name, len(values))
 		}
 		if err := set(field, name, values[0]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return params, b.bindHeader(r, v, set)
+	return b.bindHeader(r, v, set)
 }
 
 // bindHeader holds what the path says of the context, or where it says nothing
 // the query, against [TenantHeader].
 func (b *binder) bindHeader(r *nethttp.Request, v reflect.Value, set func(field []int, name, text string) error) error {
 	text := r.Header.Get(TenantHeader)
-	field, there := b.path["context"]
+	field, inPath := b.path["context"]
+	there := inPath
 	if !there {
 		field, there = b.query["context"]
 	}
@@ -114,7 +136,7 @@ func (b *binder) bindHeader(r *nethttp.Request, v reflect.Value, set func(field 
 	if err := set(field, TenantHeader, text); err != nil {
 		return err
 	}
-	if said := v.FieldByIndex(field).Uint(); given != 0 && said != given {
+	if said := v.FieldByIndex(field).Uint(); (inPath || given != 0) && said != given {
 		return domain.Invalidf("%s says context %s, the request's address %d; leave one out", TenantHeader, text, given)
 	}
 	return nil
@@ -166,10 +188,14 @@ func setField(f reflect.Value, name, text string) error {
 }
 
 // readBody reads a strict JSON object into params.
-func (b *binder) readBody(w nethttp.ResponseWriter, r *nethttp.Request, params any) error {
-	body, err := io.ReadAll(nethttp.MaxBytesReader(w, r.Body, MaxBody))
+func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
+	most := int64(MaxBody)
+	if !b.body {
+		most = maxNoBody
+	}
+	body, err := w.readAll(r, most)
 	if err != nil {
-		return readError(err)
+		return err
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if b.body {
@@ -181,32 +207,29 @@ func (b *binder) readBody(w nethttp.ResponseWriter, r *nethttp.Request, params a
 		// An empty object is what many clients send with any POST.
 		params = &struct{}{}
 	}
-	return decodeStrict(body, params)
-}
-
-// bodyTooLarge is an ErrInvalid whose status is 413.
-type bodyTooLarge struct{ cause error }
-
-func (e *bodyTooLarge) Error() string {
-	return fmt.Sprintf("the body has more than %d bytes; send less at once", MaxBody)
-}
-func (e *bodyTooLarge) Unwrap() []error { return []error{domain.ErrInvalid, e.cause} }
-
-func readError(err error) error {
-	if tooLarge := (*nethttp.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return &bodyTooLarge{err}
-	}
-	return domain.Invalidf("read the body: %v", err)
-}
-
-// decodeStrict reads one JSON object and nothing else.
-func decodeStrict(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return domain.Invalidf("the body is not UTF-8; encode binary data, as base64 for example")
 	}
-	if depth(body) > MaxDepth {
-		return domain.Invalidf("the body is nested more than %d deep", MaxDepth)
+	size, err := intake.Check(body, params, intake.Limits{Bytes: MaxBody, Depth: MaxDepth, Values: maxValues})
+	if err != nil {
+		return domain.Invalidf("the body: %v", err)
 	}
+	// What an object takes once it is decoded: `{}` may be a job of half a kilobyte.
+	if err := w.hold(int64(len(body) + size.Objects*objectCost)); err != nil {
+		return err
+	}
+	return decodeStrict(body, params)
+}
+
+const (
+	// maxValues bounds the values of a body: 10,000 jobs of a hundred each.
+	maxValues = 1_000_000
+	// objectCost is what an object of a body is counted as, in bytes.
+	objectCost = 512
+)
+
+// decodeStrict reads one JSON object and nothing else.
+func decodeStrict(body []byte, into any) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return domain.Invalidf("the body is no JSON object")
 	}
@@ -265,24 +288,4 @@ func wanted(t reflect.Type) string {
 		return "a list"
 	}
 	return "an object"
-}
-
-// depth is how deep brackets are nested outside of strings.
-func depth(body []byte) int {
-	now, most, inString := 0, 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
 }

@@ -3,15 +3,16 @@
 //
 //	GET  /health /ready /info     for everybody: no secrets there; /info says more to who has a token
 //	POST /admin/drain /reload     operations of the node's operator
-//	GET  /metrics                 Prometheus; with a token over TCP unless configured open
-//	     /v1/...                  the operations, with a token over TCP
+//	GET  /metrics                 Prometheus; with a token or the cookie unless configured open
+//	     /v1/...                  the operations, with a token or the cookie
 //
 // # Who calls
 //
-// Over TCP a caller sends a bearer token (identity.Mint). Over the local
-// socket the kernel says whose process it is: the node's own user and root are
-// the operator; others are refused, whatever the file's mode. A token sent
-// over the socket counts before that, so one can act as another actor there.
+// A caller sends a bearer token (identity.Mint), or at the local socket the
+// node's cookie (identity.Cookie), which makes it the operator. The kernel then
+// says whose process it is: the node's own user and root are let in, others are
+// refused whatever they show. That alone is no proof, for scripts run as the
+// node's user.
 //
 // # What comes in
 //

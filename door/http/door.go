@@ -10,13 +10,14 @@ import (
 	"log/slog"
 	nethttp "net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 const (
@@ -25,6 +26,9 @@ const (
 	// MaxDepth bounds how deep its JSON is nested: payloads of events are as deep
 	// as sagas may keep them, and stand a few levels deep themselves.
 	MaxDepth = domain.MaxSagaDepth + 4
+	// retryAfter is when to come again where there was no room, in seconds:
+	// what takes the room is mostly requests, which take less.
+	retryAfter = "1"
 	// answerTime is how long a call may take to be answered and read: longer
 	// than job.wait waits.
 	answerTime = 2 * time.Minute
@@ -34,8 +38,11 @@ const (
 type Config struct {
 	// Node is the node's name: what tokens must be for. Required.
 	Node string
-	// Actor looks up who a token names: Registry.KnownActor. Required.
-	Actor func(ctx context.Context, id domain.ActorID) (domain.Actor, error)
+	// Tokens says who a token names. Required.
+	Tokens *identity.Tokens
+	// Cookie is what proves at a local socket that the operator calls. Default:
+	// nothing does, and a token is needed there, too.
+	Cookie identity.Cookie
 	// Ready answers /ready. Default: always.
 	Ready func() bool
 	// Checks are what /health looks at, by name: the board, the streams. Default:
@@ -43,12 +50,14 @@ type Config struct {
 	Checks map[string]func(ctx context.Context) error
 	// Metrics answers /metrics. Default: not found.
 	Metrics nethttp.Handler
-	// OpenMetrics lets /metrics be read without a token.
-	OpenMetrics bool
+	// MetricsToken is a file with a token by which /metrics alone may be read.
+	// Default: none.
+	MetricsToken string
 	// Heartbeat is the pause between comments on a silent stream. Default: 15s.
 	Heartbeat time.Duration
-	// MaxStreams bounds the streams that are open at once. Default: 1024.
-	MaxStreams int
+	// Budget bounds what callers hold; the other doors of the node have the same.
+	// Default: one of its own.
+	Budget *budget.Budget
 	// Logger takes what went wrong. Default: none.
 	Logger *slog.Logger
 	// Audit takes refused tokens. Default: none.
@@ -57,13 +66,12 @@ type Config struct {
 
 // Door is the HTTP door of one node.
 type Door struct {
-	api      *api.API
-	cfg      Config
-	mux      *nethttp.ServeMux
-	verifier identity.Verifier
-	log      *slog.Logger
-	audit    identity.Recorder
-	streams  atomic.Int64
+	api    *api.API
+	cfg    Config
+	mux    *nethttp.ServeMux
+	log    *slog.Logger
+	audit  identity.Recorder
+	budget *budget.Budget
 }
 
 var _ nethttp.Handler = (*Door)(nil)
@@ -71,10 +79,11 @@ var _ nethttp.Handler = (*Door)(nil)
 // New returns the door to a's operations. Use it as a handler, or call Serve.
 func New(a *api.API, cfg Config) *Door {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
-	cfg.MaxStreams = cmp.Or(cfg.MaxStreams, 1024)
 	discard := slog.New(slog.DiscardHandler)
-	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard), audit: cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{}),
-		verifier: identity.Verifier{Node: cfg.Node, Actor: cfg.Actor}}
+	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard), audit: cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{}), budget: cfg.Budget}
+	if d.budget == nil {
+		d.budget = budget.New(budget.Config{}, d.log)
+	}
 	for i := range api.Operations {
 		d.mount(&api.Operations[i])
 	}
@@ -90,6 +99,7 @@ func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	id := rand.Text()
 	r = r.WithContext(api.WithRequestID(r.Context(), id))
 	w := &response{ResponseWriter: rw}
+	defer w.held.End()
 	h := w.Header()
 	h.Set("X-Request-Id", id)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -135,49 +145,67 @@ func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
 	w.Header().Set("Allow", allow)
 	p := d.api.ProblemOf(r.Context(), domain.Invalidf("method %s is not for %s; use %s", r.Method, r.URL.Path, allow))
 	p.Status, p.Title = probe.status, nethttp.StatusText(probe.status)
-	d.writeProblem(w, p)
+	d.writeProblem(w, r, p)
 }
 
-// mount puts one operation into the mux.
+// mount puts one operation into the mux. What a caller must have is looked at
+// from the cheapest on: who it is, whether it may do that, whether there is room,
+// and only then what it sends.
 func (d *Door) mount(o *api.Operation) {
 	b := newBinder(o)
-	d.mux.HandleFunc(o.Method+" "+o.Path, func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		// Who asks comes first: bodies of strangers are not even read.
-		actor, err := d.authenticate(r)
+	d.mux.HandleFunc(o.Method+" "+o.Path, func(rw nethttp.ResponseWriter, r *nethttp.Request) {
+		w := rw.(*response)
+		who, err := d.identify(r)
 		if err != nil {
-			d.fail(w, r, err)
+			d.turnAway(w, r, err)
 			return
 		}
-		caller := d.api.As(actor)
-		params, err := b.bind(w, r, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) })
+		ctx, session := d.cfg.Tokens.Open(r.Context(), who)
+		defer session.Close()
+		r = r.WithContext(ctx)
+		caller := d.api.For(who, session)
+		follows := o.Stream != nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+		leave, err := d.enter(w, r, who.Actor, follows)
 		if err != nil {
-			d.fail(w, r, err)
+			d.turnAway(w, r, err)
+			return
+		}
+		defer leave()
+		params, err := b.bind(w, r, caller)
+		if err != nil {
+			d.turnAway(w, r, err)
 			return
 		}
 		// The body is read: its deadline must not cut off a wait or a stream.
 		_ = nethttp.NewResponseController(w).SetReadDeadline(time.Time{})
-		if o.Stream != nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-			d.stream(w, r, func(ctx context.Context, emit func(api.Event) error) error {
+		if follows {
+			d.stream(w, r, session, func(ctx context.Context, emit func(api.Event) error) error {
 				return o.Stream(ctx, caller, params, emit)
 			})
 			return
 		}
-		result, err := o.Call(r.Context(), caller, params)
+		result, err := o.Call(ctx, caller, params)
 		if err != nil {
-			d.fail(w, r, err)
+			d.fail(w, r, cmp.Or(session.Err(), err))
 			return
 		}
-		d.writeJSON(w, nethttp.StatusOK, result)
+		d.writeJSON(w, r, nethttp.StatusOK, result)
 	})
 }
 
 // writeJSON writes a result.
-func (d *Door) writeJSON(w nethttp.ResponseWriter, status int, v any) {
+func (d *Door) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status int, v any) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false) // people read it, and no browser takes it for a page
 	if err := enc.Encode(v); err != nil {
 		panic("BUG: a result cannot be written as JSON: " + err.Error())
+	}
+	if answer, ok := w.(*response); ok && status < nethttp.StatusBadRequest {
+		if err := answer.hold(int64(body.Len())); err != nil { // a slow reader would have it lie here
+			d.fail(w, r, err)
+			return
+		}
 	}
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")
@@ -190,24 +218,33 @@ func (d *Door) writeJSON(w nethttp.ResponseWriter, status int, v any) {
 // fail writes an error as a problem.
 func (d *Door) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
 	p := d.api.ProblemOf(r.Context(), err)
-	if tooLarge := (*nethttp.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		p.Status, p.Title = nethttp.StatusRequestEntityTooLarge, nethttp.StatusText(nethttp.StatusRequestEntityTooLarge)
+	if narrower := (interface{ status() int })(nil); errors.As(err, &narrower) {
+		p.Status, p.Title = narrower.status(), nethttp.StatusText(narrower.status())
+	}
+	if p.Status == nethttp.StatusTooManyRequests || p.Status == nethttp.StatusServiceUnavailable {
+		after := retryAfter
+		if often := (*budget.TooOften)(nil); errors.As(err, &often) {
+			after = strconv.Itoa(int(often.After.Seconds()))
+		}
+		w.Header().Set("Retry-After", after)
 	}
 	if p.Status == nethttp.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="`+d.cfg.Node+`"`)
 	}
-	d.writeProblem(w, p)
+	d.writeProblem(w, r, p)
 }
 
-func (d *Door) writeProblem(w nethttp.ResponseWriter, p api.Problem) {
+func (d *Door) writeProblem(w nethttp.ResponseWriter, r *nethttp.Request, p api.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	d.writeJSON(w, p.Status, p)
+	d.writeJSON(w, r, p.Status, p)
 }
 
 // response remembers whether an answer has begun.
 type response struct {
 	nethttp.ResponseWriter
 	status int
+	// held is what the request's body and its answer hold.
+	held budget.Hold
 }
 
 func (w *response) WriteHeader(status int) {

@@ -3,14 +3,18 @@ package http_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	nethttp "net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
@@ -36,8 +40,8 @@ func TestALifeOverHTTP(t *testing.T) {
 		"/v1/contexts/7/jobs?status=error&limit=10":     `"job:10:1`,
 		"/v1/contexts/7":                                `"admins":[10]`,
 		"/v1/contexts":                                  `"id":7`,
-		"/v1/runners":                                   `"runners":[`,
-		"/v1/actors/10":                                 `"pubkey":"`,
+		"/v1/runners?context=7":                         `"runners":[`,
+		"/v1/actors/30":                                 `"pubkey":"`,
 		"/v1/info":                                      `"name":"n1"`,
 	} {
 		got := r.want(200, reader, "GET", path, "")
@@ -80,6 +84,9 @@ func TestWhatComesInIsStrict(t *testing.T) {
 		{"POST", jobs, "{\"script\":\"\xff\"}", "not UTF-8", 400},
 		{"POST", jobs, deep, "nested", 400},
 		{"POST", jobs, `{"script":"` + strings.Repeat("x", http.MaxBody) + `"}`, "more than", 413},
+		{"POST", jobs, `{"script":"x","script_type":"lines","script":"y"}`, `line 1: \"script\" stands twice`, 400},
+		{"POST", jobs, `{"script":"x","script_type":"lines","env_vars":{"A":"1","\u0041":"2"}}`, `\"A\" stands twice`, 400},
+		{"POST", jobs, `{"Script":"x","script_type":"lines"}`, `\"Script\" is written \"script\"`, 400},
 		{"POST", jobs + "/10/1/cancel", `{"force":true}`, `unknown field \"force\"`, 400},
 		{"GET", jobs + "?stauts=error", "", `\"stauts\" is not known to job.list`, 400},
 		{"GET", jobs + "?status=error&status=x", "", "2 times", 400},
@@ -131,20 +138,48 @@ func TestTokensAtTheDoor(t *testing.T) {
 func TestTheNodesOwnPaths(t *testing.T) {
 	ready := true
 	numbers := nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) { io.WriteString(w, "ramet_jobs 1\n") })
-	r := newRig(t, func(c *http.Config) { c.Ready = func() bool { return ready }; c.Metrics = numbers })
+	file := filepath.Join(t.TempDir(), "scrape")
+	secret := "0123456789abcdefghij"
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(secret + "\n")
+	r := newRig(t, func(c *http.Config) {
+		c.Ready, c.Metrics, c.MetricsToken = func() bool { return ready }, numbers, file
+	})
 	r.want(200, 0, "GET", "/health", "")
-	r.want(200, 0, "GET", "/ready", "")
-	if got := r.want(200, 0, "GET", "/info", ""); !strings.Contains(got, `"durability":"memory"`) {
+	if got := r.want(200, 0, "GET", "/ready", ""); got != `{"status":"ready"}`+"\n" {
+		t.Errorf("got %s", got)
+	}
+	// Whoever has no token learns whom one would have to be for, and no more.
+	if got := r.want(200, 0, "GET", "/info", ""); !strings.Contains(got, `"name":"n1"`) || strings.Contains(got, "memory") || strings.Contains(got, `"version":"test"`) {
 		t.Errorf("got %s", got)
 	}
 	r.want(401, 0, "GET", "/metrics", "")
-	if got := r.want(200, stranger, "GET", "/metrics", ""); got != "ramet_jobs 1\n" {
+	for _, who := range []domain.ActorID{stranger, reader, admin, apitest.Guest} {
+		r.want(403, who, "GET", "/metrics", "")
+	}
+	if got := r.want(200, domain.Operator, "GET", "/metrics", ""); got != "ramet_jobs 1\n" {
 		t.Errorf("got %q", got)
 	}
+	bearer := []string{"Authorization", "Bearer " + secret}
+	r.want(200, 0, "GET", "/metrics", "", bearer...)
+	r.want(401, 0, "GET", "/v1/nodes", "", bearer...) // it is for the metrics alone
+	write("another one of the same length")
+	r.want(401, 0, "GET", "/metrics", "", bearer...)
+	write("")
+	r.want(401, 0, "GET", "/metrics", "", "Authorization", "Bearer ")
 	ready = false
-	r.want(503, 0, "GET", "/ready", "")
-	open := newRig(t, func(c *http.Config) { c.Metrics, c.OpenMetrics = numbers, true })
-	open.want(200, 0, "GET", "/metrics", "")
+	resp := r.request(0, "GET", "/ready", "")
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 503 || string(text) != `{"status":"draining"}`+"\n" {
+		t.Errorf("got %d %s", resp.StatusCode, text)
+	}
+	if err := http.CheckMetricsToken(file); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("an empty file: got %v", err)
+	}
 }
 
 // broken is an API part that panics, or fails in a way nobody foresaw.
@@ -162,11 +197,11 @@ func TestPanicsAndUnforeseenErrorsStayInside(t *testing.T) {
 	log := &lockedBuffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	d := http.Handler(api.New(api.Parts{Directory: broken{}, Access: identity.NewAccess(r.registry, nil), Logger: logger}),
-		http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger})
+		http.Config{Node: "n1", Tokens: r.tokens, Logger: logger})
 	for path, want := range map[string]string{"/v1/actors/66": "secret inside", "/v1/actors/65": "unexpected EOF"} {
 		w := httptest.NewRecorder()
 		req := httptest.NewRequest("GET", path, nil)
-		req.Header.Set("Authorization", "Bearer "+r.token(admin))
+		req.Header.Set("Authorization", "Bearer "+r.token(domain.Operator))
 		d.ServeHTTP(w, req)
 		id := w.Header().Get("X-Request-Id")
 		if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "EOF") ||

@@ -37,7 +37,7 @@ func newMailRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	parts.Post = engine
-	r.server = httptest.NewServer(http.New(api.New(parts), http.Config{Node: "n1", Actor: r.registry.KnownActor}))
+	r.server = httptest.NewServer(http.New(api.New(parts), http.Config{Node: "n1", Tokens: parts.Tokens.(*identity.Tokens)}))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = engine.Supervise("n1/a").Run(ctx) })
@@ -96,7 +96,9 @@ func TestMessagesOverHTTP(t *testing.T) {
 		{400, domain.Operator, "POST", "/v1/peers", `{"name":"acme","nodes":[]}`},
 		{404, domain.Operator, "DELETE", "/v1/peers/acme", ""},
 		{401, 0, "GET", "/v1/card", ""},
-		{400, stranger, "GET", "/v1/card?name=a%20b", ""},
+		{403, stranger, "GET", "/v1/card?name=a%20b", ""},
+		{403, stranger, "GET", "/v1/card?context=7", ""},
+		{400, domain.Operator, "GET", "/v1/card?name=a%20b", ""},
 	} {
 		r.want(c.status, c.as, c.method, c.path, c.body)
 	}
@@ -156,10 +158,10 @@ func TestMessagesByTheGoClient(t *testing.T) {
 	if got, err := op.AddPeer(ctx, acme); err != nil || got.Name != "acme" || got.OperatorID != 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if list, err := b.Peers(ctx); err != nil || len(list) != 1 || list[0].Nodes[0].Pubkey != key.Pubkey() {
+	if list, err := op.Peers(ctx, 0); err != nil || len(list) != 1 || list[0].Nodes[0].Pubkey != key.Pubkey() {
 		t.Errorf("got %+v, %v", list, err)
 	}
-	if card, err := b.Card(ctx, "mine"); err != nil || card.Name != "mine" || len(card.Nodes) != 1 {
+	if card, err := a.Card(ctx, "mine", 7); err != nil || card.Name != "mine" || len(card.Nodes) != 1 {
 		t.Errorf("got %+v, %v", card, err)
 	}
 	if err := op.RemovePeer(ctx, "acme"); err != nil {

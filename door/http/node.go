@@ -1,63 +1,67 @@
 package http
 
 import (
+	"bytes"
 	"context"
+	"crypto/subtle"
 	nethttp "net/http"
+	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
-// health is the answer of /health and /ready.
+// health is the answer of /health and /ready: a word. They are for everybody, and
+// what the node stands on, and what of that is away, is not.
 type health struct {
 	Status string `json:"status"`
-	// Checks are "ok" or "unavailable", by what was looked at.
-	Checks map[string]string `json:"checks,omitzero"`
 }
 
 // healthTime bounds how long /health looks.
 const healthTime = 5 * time.Second
 
-// health looks at what the node stands on. Why something is not there is for
-// the log: the answer is for everybody.
+// health looks at what the node stands on. What is not there, and why, is for the
+// log.
 func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
 	defer cancel()
-	answer, status := health{Status: "ok", Checks: map[string]string{}}, nethttp.StatusOK
-	var mu sync.Mutex
+	var away atomic.Bool
 	var all sync.WaitGroup
 	for name, check := range d.cfg.Checks {
 		all.Go(func() {
-			err := check(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			answer.Checks[name] = "ok"
-			if err != nil {
+			if err := check(ctx); err != nil {
 				d.log.Warn("health: "+name+" is unavailable", "err", err)
-				answer.Checks[name], answer.Status, status = "unavailable", "unavailable", nethttp.StatusServiceUnavailable
+				away.Store(true)
 			}
 		})
 	}
 	all.Wait()
-	d.writeJSON(w, status, answer)
+	if away.Load() {
+		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
+		return
+	}
+	d.writeJSON(w, r, nethttp.StatusOK, health{"ok"})
 }
 
 // info tells a caller what it may know, and whoever has no token what everybody
 // may.
 func (d *Door) info(w nethttp.ResponseWriter, r *nethttp.Request) {
-	actor, err := d.authenticate(r)
+	who, err := d.identify(r)
 	if err != nil {
-		d.writeJSON(w, nethttp.StatusOK, d.api.Info())
+		d.writeJSON(w, r, nethttp.StatusOK, d.api.Info())
 		return
 	}
-	i, err := d.api.As(actor).NodeInfo(r.Context(), api.NodeInfoParams{})
+	i, err := api.Named("node.info").Call(r.Context(), d.api.For(who, nil), &api.NodeInfoParams{})
 	if err != nil {
 		d.fail(w, r, err)
 		return
 	}
-	d.writeJSON(w, nethttp.StatusOK, i)
+	d.writeJSON(w, r, nethttp.StatusOK, i)
 }
 
 // mountNode puts the paths of the node itself into the mux.
@@ -65,10 +69,10 @@ func (d *Door) mountNode() {
 	d.mux.HandleFunc("GET /health", d.health)
 	d.mux.HandleFunc("GET /ready", func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if d.cfg.Ready != nil && !d.cfg.Ready() {
-			d.fail(w, r, domain.Unavailablef("the node is draining"))
+			d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"draining"})
 			return
 		}
-		d.writeJSON(w, nethttp.StatusOK, health{Status: "ready"})
+		d.writeJSON(w, r, nethttp.StatusOK, health{"ready"})
 	})
 	d.mux.HandleFunc("GET /info", d.info)
 	if d.cfg.Metrics != nil {
@@ -76,13 +80,63 @@ func (d *Door) mountNode() {
 	}
 }
 
-// metrics shows the numbers to whoever has a token, because they name contexts.
+// metrics shows the numbers, which name contexts, to the operator and to whoever
+// has the token of the file for that.
 func (d *Door) metrics(w nethttp.ResponseWriter, r *nethttp.Request) {
-	if !d.cfg.OpenMetrics {
-		if _, err := d.authenticate(r); err != nil {
-			d.fail(w, r, err)
-			return
-		}
+	who, err := d.scraper(r)
+	if err == nil {
+		err = d.api.For(who, nil).MayScrape(r.Context())
+	}
+	if err != nil {
+		d.fail(w, r, err)
+		return
 	}
 	d.cfg.Metrics.ServeHTTP(w, r)
+}
+
+// minMetricsToken and maxMetricsToken bound the token of the file, in bytes.
+const (
+	minMetricsToken = 16
+	maxMetricsToken = 4 << 10
+)
+
+// CheckMetricsToken looks at the file of [Config.MetricsToken] before a node
+// starts; "" is none.
+//
+// Errors: those of [domain.FileErrorf]; [domain.ErrInvalid] for one that is too
+// short to be a secret.
+func CheckMetricsToken(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return domain.FileErrorf(err, "metrics_token_file %q: %v", path, err)
+	}
+	if n := len(bytes.TrimSpace(text)); n < minMetricsToken || n > maxMetricsToken {
+		return domain.Invalidf("metrics_token_file %q: has a token of %d bytes, want %d to %d; `head -c 24 /dev/urandom | base64` makes one",
+			path, n, minMetricsToken, maxMetricsToken)
+	}
+	return nil
+}
+
+// scraper is identify that also takes the token of the file, which stands for
+// one of the operator's that is narrowed to the metrics. The file is read each
+// time: who changes or removes it has revoked the token.
+func (d *Door) scraper(r *nethttp.Request) (identity.Proof, error) {
+	if d.cfg.MetricsToken == "" {
+		return d.identify(r)
+	}
+	_, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	text, err := os.ReadFile(d.cfg.MetricsToken)
+	if err != nil {
+		d.log.Error("the token for metrics cannot be read", "err", err)
+		return d.identify(r)
+	}
+	want := bytes.TrimSpace(text)
+	if len(want) < minMetricsToken || len(want) > maxMetricsToken || subtle.ConstantTimeCompare([]byte(strings.TrimSpace(given)), want) != 1 {
+		return d.identify(r)
+	}
+	return identity.Proof{Actor: domain.Operator, Name: "metrics",
+		Scope: &domain.Scope{ReadOnly: true, Groups: []string{api.GroupMetrics}}}, nil
 }

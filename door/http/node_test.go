@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -25,17 +26,13 @@ func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
 			},
 		}
 	})
-	if got := r.want(200, 0, "GET", "/health", ""); got != `{"status":"ok","checks":{"board":"ok","stream":"ok"}}`+"\n" {
+	if got := r.want(200, 0, "GET", "/health", ""); got != `{"status":"ok"}`+"\n" {
 		t.Errorf("got %s", got)
 	}
 	down = true
 	resp := r.request(0, "GET", "/health", "")
-	var got struct {
-		Status string
-		Checks map[string]string
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != 503 || got.Status != "unavailable" || got.Checks["stream"] != "unavailable" || got.Checks["board"] != "ok" {
-		t.Errorf("got %d %+v, %v", resp.StatusCode, got, err)
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 503 || string(text) != `{"status":"unavailable"}`+"\n" {
+		t.Errorf("got %d %s, %v", resp.StatusCode, text, err)
 	}
 	if !strings.Contains(r.log.String(), "no route") {
 		t.Error("the log does not say why")
@@ -63,7 +60,8 @@ func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := as == domain.Operator
-			if strings.Join(got.Sagas, " ") != want || (len(got.Effects) > 0) != all || (len(got.Consumers) > 0) != all || got.Stream != "nats" {
+			if strings.Join(got.Sagas, " ") != want || (len(got.Effects) > 0) != all || (len(got.Consumers) > 0) != all || (got.Stream == "nats") != all || (got.Board != "") != all ||
+				(got.Version != "") != (as != 0) || got.Name != "n1" {
 				t.Errorf("actor %d, %s: got %+v", as, path, got)
 			}
 		}

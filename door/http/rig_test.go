@@ -41,7 +41,9 @@ type rig struct {
 	server   *httptest.Server
 	engine   *work.Engine
 	registry *identity.Registry
+	tokens   *identity.Tokens
 	keys     map[domain.ActorID]identity.Key
+	cookie   identity.Cookie
 	log      *lockedBuffer
 	script   *lineScript
 	board    *memboard.Board
@@ -113,8 +115,17 @@ func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 // newRigOf is newRig of other parts.
 func newRigOf(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
 	t.Helper()
+	r := newRigWithout(t, other, change...)
+	r.server = httptest.NewServer(r.door)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// newRigWithout is newRigOf with nobody who listens.
+func newRigWithout(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
+	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &lockedBuffer{},
+	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &lockedBuffer{}, cookie: identity.NewCookie(),
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
 	var err error
 	if r.keys, err = apitest.People(t.Context(), r.registry); err != nil {
@@ -127,17 +138,17 @@ func newRigOf(t testing.TB, other func(*api.Parts), change ...func(*http.Config)
 	parts := apitest.Parts(b, r.registry, r.engine)
 	audit := identity.NewAuditLog(r.registry, logger)
 	r.board, r.sagas = b, parts.Sagas.(*saga.Engine)
-	parts.Audit, parts.Access, parts.Logger = audit, identity.NewAccess(r.registry, audit), logger
+	access := identity.NewAccess(r.registry, audit)
+	r.tokens = identity.NewTokens(r.registry, access, "n1")
+	parts.Audit, parts.Access, parts.Tokens, parts.Logger = audit, access, r.tokens, logger
 	other(&parts)
 	a := api.New(parts)
-	cfg := http.Config{Node: "n1", Actor: r.registry.KnownActor, Logger: logger, Audit: audit}
+	cfg := http.Config{Node: "n1", Tokens: r.tokens, Logger: logger, Audit: audit, Cookie: r.cookie}
 	for _, c := range change {
 		c(&cfg)
 	}
 	r.door = http.New(a, cfg)
-	r.server = httptest.NewServer(r.door)
 	t.Cleanup(func() { b.Close() })
-	t.Cleanup(r.server.Close)
 	r.startRunner()
 	return r
 }
@@ -243,10 +254,15 @@ func (r *rig) wait(id domain.JobID) *domain.Job {
 	return j
 }
 
-// listenSocket serves the door on a local socket and returns its path.
+// listenSocket serves the door on a local socket, with the cookie beside it, and
+// returns its path.
 func (r *rig) listenSocket() string {
 	r.Helper()
-	path := filepath.Join(r.TempDir(), "s")
+	dir := r.TempDir()
+	if err := r.cookie.Save(dir); err != nil {
+		r.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
 	ln, err := http.ListenSocket(path)
 	if err != nil {
 		r.Fatal(err)

@@ -28,7 +28,11 @@ func (r *rig) ask(client *nethttp.Client, url string, o *api.Operation, who apit
 	if err != nil {
 		r.Fatal(err)
 	}
-	if token != "" {
+	switch token {
+	case "":
+	case r.cookie.Text():
+		req.Header.Set("Authorization", identity.CookieScheme+" "+token)
+	default:
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := client.Do(req)
@@ -46,7 +50,8 @@ func (r *rig) ask(client *nethttp.Client, url string, o *api.Operation, who apit
 }
 
 // TestTheTableOfRightsThroughTheDoor asks every operation as everybody, with
-// real tokens; and by the local socket, which is the operator's.
+// real tokens; and at the local socket, where the cookie is the operator's and
+// being the same user is nothing.
 func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
 	for _, fault := range apitest.Faults() {
 		t.Error(fault)
@@ -83,9 +88,18 @@ func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
 			}
 			status, code := r.ask(r.server.Client(), r.server.URL, o, who, token)
 			judge("", o, who, status, code)
-			if who.Actor == apitest.Operator {
+			switch who.Actor {
+			case apitest.Operator:
+				status, code = r.ask(local, "http://socket", o, who, r.cookie.Text())
+				judge(" by the socket with the cookie", o, who, status, code)
+				if status, _ := r.ask(r.server.Client(), r.server.URL, o, who, r.cookie.Text()); status != 401 {
+					t.Errorf("%s over TCP with the cookie: got %d, want 401", o.Name, status)
+				}
+			case apitest.Nobody:
 				status, code = r.ask(local, "http://socket", o, who, "")
 				judge(" by the socket", o, who, status, code)
+				status, code = r.ask(local, "http://socket", o, who, identity.NewCookie().Text())
+				judge(" by the socket with another cookie", o, who, status, code)
 			}
 		}
 	}

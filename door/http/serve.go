@@ -22,6 +22,10 @@ const (
 	idleTime   = 2 * time.Minute
 	closeTime  = 5 * time.Second // for calls in progress when the door closes
 	maxHeader  = 32 << 10        // bytes
+	// Of one connection of HTTP/2: requests at once, and bytes that have arrived
+	// and that nobody has asked for yet.
+	maxConcurrent = 100
+	maxReceived   = 256 << 10
 )
 
 // Serve answers on ln until ctx ends. Then streams are told to come back
@@ -29,13 +33,21 @@ const (
 func (d *Door) Serve(ctx context.Context, ln net.Listener) error {
 	closing, close := context.WithCancel(context.Background())
 	defer close()
+	seated := d.budget.Listen(ln, refuse)
 	srv := &nethttp.Server{
 		Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(logWriter{d.log}, "", 0),
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), closingKey{}, closing)
 		},
+		HTTP2: &nethttp.HTTP2Config{MaxConcurrentStreams: maxConcurrent, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived},
+		ConnState: func(c net.Conn, state nethttp.ConnState) {
+			if state == nethttp.StateClosed || state == nethttp.StateHijacked {
+				seated.Gone(c)
+			}
+		},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			ctx = context.WithValue(ctx, seatKey{}, seated.Seat(c))
 			if local, ok := c.(*net.UnixConn); ok {
 				return withPeer(ctx, peer.Of(local))
 			}
@@ -43,7 +55,7 @@ func (d *Door) Serve(ctx context.Context, ln net.Listener) error {
 		},
 	}
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
+	go func() { done <- srv.Serve(seated) }()
 	select {
 	case err := <-done:
 		return domain.Unavailablef("the HTTP door closed: %v", err)

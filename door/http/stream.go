@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	nethttp "net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 const (
@@ -28,14 +30,8 @@ const (
 // closingKey is the context key of the context that ends when the door closes.
 type closingKey struct{}
 
-// stream answers with server-sent events.
-func (d *Door) stream(w nethttp.ResponseWriter, r *nethttp.Request, run func(context.Context, func(api.Event) error) error) {
-	if d.streams.Add(1) > int64(d.cfg.MaxStreams) {
-		d.streams.Add(-1)
-		d.fail(w, r, domain.Exhaustedf("%d streams are open, the limit; try again later", d.cfg.MaxStreams))
-		return
-	}
-	defer d.streams.Add(-1)
+// stream answers with server-sent events, until the session of who follows ends.
+func (d *Door) stream(w nethttp.ResponseWriter, r *nethttp.Request, session *identity.Session, run func(context.Context, func(api.Event) error) error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if closing, ok := r.Context().Value(closingKey{}).(context.Context); ok {
@@ -50,12 +46,16 @@ func (d *Door) stream(w nethttp.ResponseWriter, r *nethttp.Request, run func(con
 	if err != nil && context.Cause(ctx) == errClosing {
 		err = errClosing
 	}
+	lost := session.Err()
+	if err != nil {
+		err = cmp.Or(lost, err)
+	}
 	switch {
 	case err == nil:
 	case !s.begun:
 		d.fail(w, r, err)
 		return
-	case r.Context().Err() == nil:
+	case lost != nil || r.Context().Err() == nil:
 		// The stream has begun with 200, so the problem comes as an event.
 		s.put(api.Event{Name: api.EventError, Data: d.api.ProblemOf(r.Context(), err)})
 	}

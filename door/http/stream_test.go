@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // stream opens one as an actor.
@@ -107,7 +108,7 @@ func TestWaitingIsAStreamToo(t *testing.T) {
 }
 
 func TestStreamsThatCannotBeginAnswerWithAStatus(t *testing.T) {
-	r := newRig(t, func(c *http.Config) { c.MaxStreams = 1 })
+	r := newRig(t, func(c *http.Config) { c.Budget = budget.New(budget.Config{Streams: 1}, nil) })
 	r.want(404, reader, "GET", "/v1/contexts/7/jobs/10/9/logs", "", "Accept", "text/event-stream")
 	r.want(404, reader, "GET", "/v1/contexts/7/jobs/10/9/wait", "", "Accept", "text/event-stream")
 	r.want(403, stranger, "GET", "/v1/contexts/7/jobs/10/9/logs", "", "Accept", "text/event-stream")

@@ -83,7 +83,7 @@ func TestTheGoClient(t *testing.T) {
 	if _, err := c.Actors(ctx); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("actors: got %v", err)
 	}
-	if a, err := c.Actor(ctx, reader); err != nil || a.Pubkey != r.keys[reader].Pubkey() {
+	if a, err := c.Actor(ctx, reader, 7); err != nil || a.Pubkey != r.keys[reader].Pubkey() {
 		t.Errorf("actor: got %+v, %v", a, err)
 	}
 	if _, err := c.Runners(ctx, 7); err != nil {
@@ -147,15 +147,18 @@ func TestTheGoClientOverRights(t *testing.T) {
 	if lines, err := operator.AuditLog(ctx, 0, client.AuditFilter{}); err != nil || len(lines.Entries) != 1 || lines.Entries[0].Object != "actor:40" {
 		t.Errorf("the node's: got %+v, %v", lines, err)
 	}
-	if nodes, err := other.Nodes(ctx); err != nil || len(nodes.Nodes) != 0 {
+	if _, err := other.Nodes(ctx); !errors.Is(err, domain.ErrForbidden) {
+		t.Errorf("nodes, for a stranger: got %v", err)
+	}
+	if nodes, err := operator.Nodes(ctx); err != nil || len(nodes.Nodes) != 0 {
 		t.Errorf("nodes: got %+v, %v", nodes, err)
 	}
 	for _, name := range []string{"n1", "a/b?c", ".."} {
-		if _, err := other.Node(ctx, name); !errors.Is(err, domain.ErrNotFound) {
+		if _, err := operator.Node(ctx, name); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("node %q: got %v", name, err)
 		}
 	}
-	if _, err := other.Runner(ctx, 5, 0); !errors.Is(err, domain.ErrNotFound) {
+	if _, err := operator.Runner(ctx, 5, 0); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("a runner: got %v", err)
 	}
 	if _, err := other.Runner(ctx, 5, 7); !errors.Is(err, domain.ErrForbidden) {
@@ -172,7 +175,7 @@ func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs 
 		Version:  "v1",
 		ExitCode: api.ExitCode,
 		Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
-			return cli.Embedded{Socket: socket, Stop: func() error { return nil }}, nil
+			return cli.Embedded{Socket: socket, Cookie: filepath.Join(filepath.Dir(socket), identity.CookieFile), Stop: func() error { return nil }}, nil
 		},
 		NewKey: func(path string, register func(string) (domain.ActorID, error)) (string, string, error) {
 			k, err := identity.CreateKey(path, register)
@@ -181,7 +184,7 @@ func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs 
 			}
 			return k.Pubkey(), k.Mycelium(), nil
 		},
-		Token: func(file, audience string, ttl time.Duration) (string, error) {
+		Token: func(file, audience string, ttl time.Duration, _ identity.Claims) (string, error) {
 			k, err := identity.LoadKey(file)
 			if err != nil {
 				return "", err

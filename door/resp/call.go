@@ -62,18 +62,18 @@ func (x *call) allow(key string, cl class) error {
 	if cl == writes && r.fields != nil {
 		return nil
 	}
-	want := r.right(cl, key, x.c.actor)
+	want := r.right(cl, key, x.c.who.Actor)
 	if want.no != "" {
 		known := identity.Read
 		if space == 0 {
-			known = identity.Administrate
+			known = identity.Inspect
 		}
-		if err := x.c.may(x.s.now, space, known, key); err != nil {
+		if err := x.c.may(x.s.now, space, known, key, r.group); err != nil {
 			return err
 		}
 		return failure("NOPERM " + key + ": " + want.no)
 	}
-	return x.c.may(x.s.now, space, want.verb, key)
+	return x.c.may(x.s.now, space, want.verb, key, r.group)
 }
 
 // write sets fields of a hash, which are loaded, if the client may. It returns
@@ -145,10 +145,10 @@ func (x *call) mayFields(r *row, c *change) error {
 		}
 	}
 	if c.maker { // who may make one may also work on it
-		return x.c.may(x.s.now, x.s.space(), r.fields.maker, c.l.key)
+		return x.c.may(x.s.now, x.s.space(), r.fields.maker, c.l.key, r.group)
 	}
 	if worker {
-		return x.c.may(x.s.now, x.s.space(), r.fields.worker, c.l.key)
+		return x.c.may(x.s.now, x.s.space(), r.fields.worker, c.l.key, r.group)
 	}
 	return nil
 }

@@ -1,15 +1,18 @@
 package resp
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // This file has the channels: messages from client to client of this node and
@@ -56,17 +59,21 @@ func newHub(d *Door) *hub {
 // there is for it.
 type subscriber struct {
 	c     *client
-	actor domain.ActorID
+	who   identity.Proof
 	space board.Space
+	// session ends when the right to hear anything of the space is lost.
+	session *identity.Session
+	unlook  func() bool // stops that its end is looked at
 
 	// Of the client's goroutine:
 	exact, patterns map[string]struct{}
 	held            int // of them, those that need the desk's watch
+	names           budget.Hold
 
 	mu      sync.Mutex
 	three   bool
 	queue   []byte
-	counted int           // of it, by the door's memory
+	counted budget.Hold   // of it
 	signal  chan struct{} // capacity 1: there is something
 	ended   chan struct{}
 }
@@ -104,19 +111,12 @@ func (s *subscriber) offer(kind string, parts ...string) {
 	}
 }
 
-// hold has the door's memory count n bytes of the queue.
+// hold has n bytes of the queue counted, if there is room for them.
 func (s *subscriber) hold(n int) bool {
 	if n <= smallBuffer {
 		n = 0
 	}
-	if n > s.counted && !s.c.door.memory.take(n-s.counted) {
-		return false
-	}
-	if n < s.counted {
-		s.c.door.memory.give(s.counted - n)
-	}
-	s.counted = n
-	return true
+	return s.counted.Resize(int64(n)) == nil
 }
 
 // send sends what is queued until the client goes.
@@ -171,16 +171,25 @@ func (h *hub) changed(space board.Space, key string) {
 	}
 	name := keyspace + strconv.FormatUint(uint64(space), 10) + "__:" + key
 	r := rowOf(space, key)
-	h.deliver(channel{space, name}, keyspaceSay, func(s *subscriber) bool { return h.hears(s, r.right(reads, key, s.actor).verb) })
+	h.deliver(channel{space, name}, keyspaceSay, func(s *subscriber) bool { return h.hears(s, r.right(reads, key, s.who.Actor).verb, r.group) })
 }
 
-// hears reports whether a subscriber still has a right in its context.
-func (h *hub) hears(s *subscriber, verb identity.Verb) bool {
-	if s.space == 0 {
-		return s.actor == domain.Operator
+// hears reports whether a subscriber still has a right in its context, on what is
+// of a group.
+func (h *hub) hears(s *subscriber, verb identity.Verb, group string) bool {
+	if s.session.Err() != nil {
+		return false
 	}
-	t, err := h.door.cfg.Access.CheckIn(h.door.ctx, identity.Ask{Actor: s.actor, Verb: identity.Read, Tenant: domain.TenantID(s.space), Object: "channel"})
-	return err == nil && identity.Permit(t, s.actor, verb, false)
+	if s.space == 0 {
+		return s.who.Operates(identity.Inspect, group)
+	}
+	t, err := h.door.cfg.Access.CheckIn(h.door.ctx, s.ask())
+	return err == nil && s.who.Permits(t, verb, false, group)
+}
+
+// ask is the question whether a subscriber may hear channels of its space.
+func (s *subscriber) ask() identity.Ask {
+	return identity.Ask{Actor: s.who.Actor, Verb: hearing(s.space), Tenant: domain.TenantID(s.space), Object: "channel", Scope: s.who.Scope, Group: api.GroupChannel}
 }
 
 // add lets a subscriber hear a channel or pattern.
@@ -220,8 +229,33 @@ func (h *hub) remove(s *subscriber, name string, pattern bool) {
 	}
 }
 
+// begin notes for whom a subscriber listens, and where; it is looked after as
+// long as the client has said nothing else.
+func (s *subscriber) begin(c *client) {
+	if s.session != nil && s.space == c.space && s.who == c.who {
+		return
+	}
+	s.end()
+	c.door.hub.mu.Lock() // it may be hearing something now
+	defer c.door.hub.mu.Unlock()
+	s.space, s.who = c.space, c.who
+	var ctx context.Context
+	ctx, s.session = c.door.cfg.Tokens.Open(c.door.ctx, c.who)
+	s.unlook = context.AfterFunc(ctx, c.look)
+	s.session.Hang(s.ask())
+}
+
+// end closes the session.
+func (s *subscriber) end() {
+	if s.session != nil {
+		s.unlook()
+		s.session.Close()
+	}
+}
+
 // leave ends a subscriber.
 func (h *hub) leave(s *subscriber) {
+	s.end()
 	for name := range s.exact {
 		s.drop(name, false)
 	}
@@ -252,7 +286,7 @@ func publish(x *call) error {
 	if strings.HasPrefix(x.args[1], keyspace) {
 		return failure("NOPERM channels that begin with " + keyspace + " are told by the node alone")
 	}
-	if err := x.c.may(x.s.now, x.s.space(), identity.Write, "channel"); err != nil {
+	if err := x.c.may(x.s.now, x.s.space(), identity.Write, "channel", api.GroupChannel); err != nil {
 		return err
 	}
 	// Told when the commit that it belongs to is done; who listens now is
@@ -285,7 +319,7 @@ func (h *hub) count(ch channel) int {
 // tell delivers what was published.
 func (h *hub) tell(letters []letterTo) {
 	for _, l := range letters {
-		h.deliver(l.to, l.text, func(s *subscriber) bool { return h.hears(s, identity.Read) })
+		h.deliver(l.to, l.text, func(s *subscriber) bool { return h.hears(s, hearing(s.space), api.GroupChannel) })
 	}
 }
 
@@ -301,22 +335,19 @@ func (s *subscriber) of(pattern bool) map[string]struct{} {
 func aboutKeys(name string) bool { return strings.HasPrefix(name, "__key") }
 
 func subscribe(c *client, args []string, pattern bool) error {
-	if c.space == 0 {
-		if err := c.may(time.Now(), 0, identity.Administrate, "channel"); err != nil {
-			return err
-		}
-	} else if err := c.may(time.Now(), c.space, identity.Read, "channel"); err != nil {
+	if err := c.mayHear(); err != nil {
 		return err
 	}
 	if c.sub != nil && c.sub.space != c.space && c.sub.active() {
 		return failure("ERR subscriptions are of one database; unsubscribe first, or use another connection")
 	}
 	if c.sub == nil {
-		c.sub = &subscriber{c: c, exact: map[string]struct{}{}, patterns: map[string]struct{}{}, signal: make(chan struct{}, 1), ended: make(chan struct{})}
+		c.sub = &subscriber{c: c, exact: map[string]struct{}{}, patterns: map[string]struct{}{}, signal: make(chan struct{}, 1), ended: make(chan struct{}),
+			counted: c.bytes(), names: budget.Hold{Pool: c.seat.Share().Subscriptions, Who: c.who.Actor}}
 		c.door.wg.Go(c.sub.send)
 	}
 	s := c.sub
-	s.space, s.actor = c.space, c.actor
+	s.begin(c)
 	s.mu.Lock()
 	s.three = c.out.three
 	s.mu.Unlock()
@@ -346,6 +377,9 @@ func (s *subscriber) join(names []string, pattern bool) error {
 			if len(s.exact)+len(s.patterns) >= maxChannels {
 				return failure("ERR more subscriptions than one client may have")
 			}
+			if err := s.names.Resize(int64(len(s.exact) + len(s.patterns) + 1)); err != nil {
+				return err
+			}
 			if aboutKeys(name) {
 				if err := c.desk.hold(); err != nil {
 					return err
@@ -373,6 +407,7 @@ func (s *subscriber) join(names []string, pattern bool) error {
 func (s *subscriber) drop(name string, pattern bool) {
 	s.c.door.hub.remove(s, name, pattern)
 	delete(s.of(pattern), name)
+	_ = s.names.Resize(int64(len(s.exact) + len(s.patterns))) // less is never refused
 	if aboutKeys(name) {
 		s.held--
 		s.c.door.hub.watched.Add(-1)
@@ -415,12 +450,21 @@ func unsubscribe(c *client, args []string, pattern bool) error {
 	return nil
 }
 
-func pubsub(c *client, args []string) error {
-	verb := identity.Read
-	if c.space == 0 {
-		verb = identity.Administrate
+// mayHear asks for the right to listen on channels of the space.
+func (c *client) mayHear() error {
+	return c.may(time.Now(), c.space, hearing(c.space), "channel", api.GroupChannel)
+}
+
+// hearing is the verb that channels of a space take.
+func hearing(space board.Space) identity.Verb {
+	if space == 0 {
+		return identity.Inspect
 	}
-	if err := c.may(time.Now(), c.space, verb, "channel"); err != nil {
+	return identity.Read
+}
+
+func pubsub(c *client, args []string) error {
+	if err := c.mayHear(); err != nil {
 		return err
 	}
 	switch strings.ToUpper(args[1]) {

@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // client is one connection. One goroutine reads and answers; a second one
@@ -20,16 +23,17 @@ type client struct {
 	door  *Door
 	id    int64
 	conn  net.Conn
+	seat  *budget.Seat
 	since time.Time
 	r     *reader
 
-	// actor is who it is; 0 until that is known.
-	actor domain.ActorID
-	local bool
-	// token proved it, at provenAt; "" on a local socket.
-	token    string
-	provenAt time.Time
-	tries    int // wrong tokens
+	// who is what it has proven; nobody until it has. session ends when that is
+	// so no more; nil where the cookie proved it.
+	who     identity.Proof
+	session *identity.Session
+	unlook  func() bool // stops that its end is looked at
+	lapsed  error       // why what it had proven is good no more
+	tries   int         // wrong tokens
 
 	space board.Space
 	desk  *desk // of that space; nil in none yet
@@ -40,7 +44,7 @@ type client struct {
 
 	out   answer
 	ask   ask // the commands of the stretch that is gathered
-	bytes int // their arguments
+	size  int // of their arguments
 	sheet *sheet
 
 	multi *transaction
@@ -54,6 +58,7 @@ type client struct {
 	writing sync.Mutex // of what goes to conn
 	arming  sync.Mutex
 	waking  bool // the door closes
+	looks   bool // a session has ended
 }
 
 // memo is a client's role in a space, for as long as asking anew would give the
@@ -66,23 +71,60 @@ type memo struct {
 
 const memoFor = 10 * time.Millisecond
 
-func newClient(d *Door, conn net.Conn) *client {
-	c := &client{door: d, id: d.lastID.Add(1), conn: conn, since: time.Now(), r: newReader(conn, &d.memory)}
+func newClient(d *Door, conn net.Conn, seat *budget.Seat) *client {
+	c := &client{door: d, id: d.lastID.Add(1), conn: conn, seat: seat, since: time.Now()}
+	c.r = newReader(conn, c.bytes())
 	c.ask = ask{c: c, out: &c.out, turn: make(chan bool, 1)}
-	if p, local := localPeer(conn); local && p.Check() == nil {
-		c.local = true
-		c.become(domain.Operator)
-	}
 	return c
 }
 
+// bytes is a hold on what large commands and answers take, in the client's name.
+func (c *client) bytes() budget.Hold {
+	return budget.Hold{Pool: c.seat.Share().Bytes, Who: c.who.Actor}
+}
+
 // become takes a proof of who the client is.
-func (c *client) become(who domain.ActorID) {
-	if c.actor == 0 && !c.local {
-		c.door.strangers.Add(-1)
+//
+// Errors: those of [budget.Seat.SignIn]; the connection ends then.
+func (c *client) become(who identity.Proof) error {
+	c.seat.SignOut()
+	if err := c.seat.SignIn(who.Actor); err != nil {
+		c.quit = true
+		return err
 	}
-	c.actor, c.r.trusted, c.role = who, true, memo{}
+	c.forget()
+	c.who, c.r.trusted, c.r.hold.Who = who, true, who.Actor
+	if who.Token != "" {
+		var ctx context.Context
+		ctx, c.session = c.door.cfg.Tokens.Open(c.door.ctx, who)
+		c.unlook = context.AfterFunc(ctx, c.look)
+	}
 	c.enter(c.space)
+	return nil
+}
+
+// forget takes back who the client is, and what hangs on it.
+func (c *client) forget() {
+	c.endSession()
+	c.who, c.session, c.role, c.lapsed, c.r.trusted = identity.Proof{}, nil, memo{}, nil, false
+	c.r.hold.Who = 0
+}
+
+// endSession closes the client's session.
+func (c *client) endSession() {
+	if c.session != nil {
+		c.unlook()
+		c.session.Close()
+	}
+}
+
+// look has a client that only reads look whether it may go on: its session has
+// ended, or that of what it subscribed to.
+func (c *client) look() {
+	c.arming.Lock()
+	defer c.arming.Unlock()
+	c.looks = true
+	_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // a connection that is gone needs no waking
 }
 
 // enter selects a space.
@@ -117,8 +159,8 @@ func (c *client) serve() {
 			continue // more has arrived meanwhile
 		}
 		if err := c.await(); err != nil {
-			if errors.Is(err, errCrowded) {
-				c.out.fail(errCrowded.Error())
+			if text, ours := textOf(err); ours {
+				c.out.fail(text)
 				c.flush()
 			}
 			return
@@ -138,34 +180,51 @@ func (c *client) await() error {
 		}
 		deadline = c.partial.Add(commandTime)
 	}
-	if c.actor == 0 {
+	if c.who.Actor == 0 {
 		if by := c.since.Add(authTime); deadline.IsZero() || by.Before(deadline) {
 			deadline = by
 		}
 	}
-	prove := c.sub.active() && c.token != "" && deadline.IsZero()
-	if prove { // it gets something without asking: its token must be looked at all the same
-		deadline = time.Now().Add(provenFor)
+	err := c.arm(deadline)
+	if err == nil {
+		err = c.r.fill()
 	}
-	if err := c.arm(deadline); err != nil {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !c.looked() {
 		return err
 	}
-	err := c.r.fill()
-	if prove && errors.Is(err, os.ErrDeadlineExceeded) && c.arm(time.Time{}) == nil {
-		if err = c.proven(); err != nil {
-			c.fail(err)
-			c.quit = true
-		}
-		return nil
+	switch err := c.proven(); {
+	case err == nil:
+	case c.sub.active(): // it gets something without asking: it is told, too
+		c.fail(err)
+		c.quit = true
+	default:
+		c.lapse(err)
 	}
-	return err
+	return nil
+}
+
+// lapse makes a client a stranger whose proof is good no more. It may prove itself
+// again as strangers may, and is let go if it does not.
+func (c *client) lapse(why error) {
+	c.endMulti()
+	c.forget()
+	c.lapsed, c.since = why, time.Now()
+	c.seat.SignOut()
+}
+
+// looked reports whether the client is to look at its sessions, which it does now.
+func (c *client) looked() (looks bool) {
+	c.arming.Lock()
+	defer c.arming.Unlock()
+	looks, c.looks = c.looks, false
+	return looks
 }
 
 // arm sets the deadline of reading, unless the door closes.
 func (c *client) arm(deadline time.Time) error {
 	c.arming.Lock()
 	defer c.arming.Unlock()
-	if c.waking {
+	if c.waking || c.looks {
 		return os.ErrDeadlineExceeded
 	}
 	return c.conn.SetReadDeadline(deadline)
@@ -182,14 +241,12 @@ func (c *client) wakeUp() {
 // close gives back what the client holds.
 func (c *client) close() {
 	c.endMulti()
+	c.endSession()
 	if c.sub != nil {
 		c.door.hub.leave(c.sub)
 	}
 	c.conn.Close()
 	c.r.close()
-	if c.actor == 0 && !c.local {
-		c.door.strangers.Add(-1)
-	}
 }
 
 // take does a command, or adds it to the stretch.
@@ -217,10 +274,8 @@ func (c *client) take(args []string) {
 		return
 	}
 	c.ask.cmds = append(c.ask.cmds, queued{spec, args})
-	for _, a := range args {
-		c.bytes += len(a)
-	}
-	if len(c.ask.cmds) >= stretchCommands || c.bytes >= stretchBytes {
+	c.size += sizeOf(args)
+	if len(c.ask.cmds) >= stretchCommands || c.size >= stretchBytes {
 		c.run()
 	}
 }
@@ -240,8 +295,8 @@ func (c *client) safely(spec *command, args []string) (err error) {
 // admit refuses what is no command, or not for this client now.
 func (c *client) admit(spec *command, args []string) error {
 	switch {
-	case c.actor == 0 && (spec == nil || !spec.open):
-		return errNoAuth
+	case c.who.Actor == 0 && (spec == nil || !spec.open):
+		return cmp.Or(c.lapsed, error(errNoAuth))
 	case spec == nil:
 		return errUnknown(args)
 	case !spec.fits(len(args)):
@@ -259,28 +314,23 @@ func (c *client) admit(spec *command, args []string) error {
 	return c.proven()
 }
 
-// proven looks again at the token after a while: it may have run out, or its
-// actor may have another key.
+// proven reports whether what the client has proven still is so: its token may
+// have run out or been revoked, its actor may have another key, or have lost the
+// right to what it subscribed to.
 func (c *client) proven() error {
-	if c.token == "" || time.Since(c.provenAt) < provenFor {
-		return nil
+	err := c.session.Err()
+	if err == nil && c.sub != nil {
+		err = c.sub.session.Err()
 	}
-	who, err := c.door.verifier.Verify(c.door.ctx, c.token)
-	switch {
-	case errors.Is(err, identity.ErrUnauthenticated), err == nil && who != c.actor:
-		return failure("NOAUTH " + errText(err, "the token is another actor's now") + "; send AUTH again")
-	case err != nil:
-		return err
-	}
-	c.provenAt = time.Now()
-	return nil
+	return asNoAuth(err)
 }
 
-func errText(err error, otherwise string) string {
-	if err == nil {
-		return otherwise
+// asNoAuth gives the refusal of a proof the word that clients know.
+func asNoAuth(err error) error {
+	if errors.Is(err, identity.ErrUnauthenticated) {
+		return failure("NOAUTH " + err.Error() + "; send AUTH again")
 	}
-	return err.Error()
+	return err
 }
 
 // run does the stretch that was gathered. waited says that a command of it had
@@ -323,7 +373,7 @@ func (c *client) send() {
 func (c *client) clear() {
 	clear(c.ask.cmds)
 	c.ask = ask{c: c, out: &c.out, turn: c.ask.turn, cmds: c.ask.cmds[:0]}
-	c.bytes = 0
+	c.size = 0
 }
 
 func (c *client) onlyReads() bool {
@@ -375,10 +425,11 @@ func (c *client) flush() error {
 func (c *client) write(b []byte) error {
 	large := len(b) > 16*flushAt
 	if large {
-		if !c.door.memory.take(len(b)) {
-			return errCrowded
+		held := c.bytes()
+		if err := held.Resize(int64(len(b))); err != nil {
+			return err
 		}
-		defer c.door.memory.give(len(b))
+		defer held.End()
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -394,7 +445,7 @@ func (c *client) tenant(now time.Time, space board.Space) (domain.Tenant, error)
 	if c.role.space == space && now.Before(c.role.until) {
 		return c.role.tenant, nil
 	}
-	t, err := c.door.cfg.Access.CheckIn(c.door.ctx, identity.Ask{Actor: c.actor, Verb: identity.Read, Tenant: domain.TenantID(space), Object: "resp"})
+	t, err := c.door.cfg.Access.CheckIn(c.door.ctx, c.asks(identity.Read, space, "resp", identity.AnyGroup))
 	if err != nil {
 		c.role = memo{}
 		return domain.Tenant{}, err
@@ -403,36 +454,43 @@ func (c *client) tenant(now time.Time, space board.Space) (domain.Tenant, error)
 	return t, nil
 }
 
-// may asks for a right.
+// asks is a question about the client.
+func (c *client) asks(verb identity.Verb, space board.Space, object, group string) identity.Ask {
+	return identity.Ask{Actor: c.who.Actor, Verb: verb, Tenant: domain.TenantID(space), Object: object, Scope: c.who.Scope, Group: group}
+}
+
+// may asks for a right on what is of a group.
 //
 // Errors: [domain.ErrForbidden], counted and written down.
-func (c *client) may(now time.Time, space board.Space, verb identity.Verb, object string) error {
+func (c *client) may(now time.Time, space board.Space, verb identity.Verb, object, group string) error {
+	ask := c.asks(verb, space, object, group)
 	if space == 0 {
-		_, err := c.door.cfg.Access.CheckIn(c.door.ctx, identity.Ask{Actor: c.actor, Verb: verb, Object: object})
+		_, err := c.door.cfg.Access.CheckIn(c.door.ctx, ask)
 		if errors.Is(err, domain.ErrForbidden) {
 			return errDatabase
 		}
 		return err
 	}
-	if t, err := c.tenant(now, space); err == nil && identity.Permit(t, c.actor, verb, false) {
+	if t, err := c.tenant(now, space); err == nil && c.who.Permits(t, verb, false, group) {
 		return nil
 	} else if err != nil && !errors.Is(err, domain.ErrForbidden) {
 		return err
 	}
-	_, err := c.door.cfg.Access.CheckIn(c.door.ctx, identity.Ask{Actor: c.actor, Verb: verb, Tenant: domain.TenantID(space), Object: object})
+	_, err := c.door.cfg.Access.CheckIn(c.door.ctx, ask)
 	return err
 }
 
 // permits tells whether the client has a right, without a no being a denial.
-func (c *client) permits(now time.Time, verb identity.Verb) bool {
+func (c *client) permits(now time.Time, verb identity.Verb, group string) bool {
 	if c.space == 0 {
-		return c.actor == domain.Operator
+		return c.who.Operates(identity.Inspect, group)
 	}
 	t, err := c.tenant(now, c.space)
-	return err == nil && identity.Permit(t, c.actor, verb, false)
+	return err == nil && c.who.Permits(t, verb, false, group)
 }
 
 // lists reports whether a key may be named to the client.
 func (c *client) lists(now time.Time, key string) bool {
-	return c.permits(now, rowOf(c.space, key).right(reads, key, c.actor).verb)
+	r := rowOf(c.space, key)
+	return c.permits(now, r.right(reads, key, c.who.Actor).verb, r.group)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/peer"
 )
 
 var connectionCommands = []command{
@@ -47,8 +48,7 @@ func quit(c *client, _ []string) error {
 	return nil
 }
 
-// reset makes the connection as it was at first; over TCP it has to say again
-// who it is.
+// reset makes the connection as it was at first; it has to say again who it is.
 func reset(c *client, _ []string) error {
 	c.endMulti()
 	if c.sub != nil {
@@ -56,13 +56,10 @@ func reset(c *client, _ []string) error {
 		c.sub = nil
 	}
 	c.out.three, c.name = false, ""
-	if c.local {
-		c.token, c.space = "", 0
-		c.become(domain.Operator)
-	} else if c.actor != 0 {
-		c.actor, c.token, c.role, c.r.trusted = 0, "", memo{}, false
+	if c.who.Actor != 0 {
+		c.forget()
 		c.since = time.Now()
-		c.door.strangers.Add(1)
+		c.seat.SignOut()
 		c.enter(0)
 	}
 	c.out.status("RESET")
@@ -103,7 +100,7 @@ func hello(c *client, args []string) error {
 			return err
 		}
 	}
-	if c.actor == 0 {
+	if c.who.Actor == 0 {
 		return failure("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 	}
 	if named {
@@ -142,7 +139,7 @@ func hello(c *client, args []string) error {
 }
 
 // auth is AUTH <token>, or AUTH <actor> <token>; an actor "default" is whoever
-// the token names.
+// the token names. At a local socket AUTH operator <cookie> is a proof as well.
 func auth(c *client, args []string) error {
 	user, token := "default", args[1]
 	switch len(args) {
@@ -159,16 +156,27 @@ func auth(c *client, args []string) error {
 	return nil
 }
 
-// prove finds out who a token names, and whether that is who was said.
-func (c *client) prove(user, token string) error {
-	who, err := c.door.verifier.Verify(c.door.ctx, token)
-	// redis-cli sends an empty name where a URL has only a password.
-	if err == nil && user != "" && user != "default" && user != strconv.FormatUint(uint64(who), 10) {
-		err = errUser
+// prove finds out who a token or cookie names, and whether that is who was said.
+func (c *client) prove(user, proof string) error {
+	if err := c.seat.MayTry(); err != nil {
+		c.quit = true
+		return err
 	}
-	if errors.Is(err, identity.ErrUnauthenticated) {
-		host, _, _ := net.SplitHostPort(c.conn.RemoteAddr().String())
-		c.door.cfg.Audit.Record(domain.AuditEntry{Verb: "authenticate", Object: "resp", Outcome: domain.AuditRefused, Detail: "from " + host + ": " + err.Error()})
+	who, err := identity.Proof{Actor: domain.Operator}, error(nil)
+	if local, ok := c.conn.(*net.UnixConn); ok && user == identity.CookieUser {
+		if err = peer.Of(local).Check(); err == nil {
+			err = c.door.cfg.Cookie.Verify(proof)
+		}
+	} else {
+		who, err = c.door.cfg.Tokens.Verify(c.door.ctx, proof)
+		// redis-cli sends an empty name where a URL has only a password.
+		if err == nil && user != "" && user != "default" && user != strconv.FormatUint(uint64(who.Actor), 10) {
+			err = errUser
+		}
+	}
+	if errors.Is(err, domain.ErrForbidden) {
+		c.door.cfg.Audit.Record(domain.AuditEntry{Verb: "authenticate", Object: "resp", Outcome: domain.AuditRefused, Detail: "from " + c.from() + ": " + err.Error()})
+		c.seat.Refused()
 		if c.tries++; c.tries >= strangerTries {
 			c.quit = true
 		}
@@ -176,11 +184,16 @@ func (c *client) prove(user, token string) error {
 	if err != nil {
 		return err
 	}
-	c.token, c.provenAt, c.tries = token, time.Now(), 0
-	if who != c.actor {
-		c.become(who)
+	c.tries = 0
+	return c.become(who)
+}
+
+// from says where the client is, for people.
+func (c *client) from() string {
+	if host, _, err := net.SplitHostPort(c.conn.RemoteAddr().String()); err == nil {
+		return host
 	}
-	return nil
+	return "the local socket"
 }
 
 // errUser is for a token that is another actor's than was said.
@@ -202,7 +215,7 @@ func selectSpace(c *client, args []string) error {
 		return failure("ERR subscriptions are of one database; unsubscribe first, or use another connection")
 	}
 	if n != 0 {
-		if err := c.may(time.Now(), board.Space(n), identity.Read, "database"); err != nil {
+		if err := c.may(time.Now(), board.Space(n), identity.Read, "database", identity.AnyGroup); err != nil {
 			return err
 		}
 	}

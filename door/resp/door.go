@@ -3,7 +3,7 @@ package resp
 import (
 	"cmp"
 	"context"
-	"errors"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"sync"
@@ -13,7 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/internal/peer"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // Access decides who may do what.
@@ -29,18 +29,19 @@ type Config struct {
 	Access Access
 	// Node is the node's name: what tokens must be for. Required.
 	Node string
-	// Actor looks up who a token names: Registry.KnownActor. Required.
-	Actor func(ctx context.Context, id domain.ActorID) (domain.Actor, error)
+	// Tokens says who a token names. Required.
+	Tokens *identity.Tokens
+	// Cookie is what proves at a local socket that the operator calls. Default:
+	// nothing does, and a token is needed there, too.
+	Cookie identity.Cookie
 	// Version is the program's, for INFO.
 	Version string
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
-	// MaxClients bounds the connections. Default: 1000.
-	MaxClients int
-	// Memory bounds in bytes what large commands and answers of all clients
-	// hold. Default: 256 MiB.
-	Memory int64
+	// Budget bounds what clients hold; the other doors of the node have the same.
+	// Default: one of its own.
+	Budget *budget.Budget
 	// Logger takes what went wrong. Default: none.
 	Logger *slog.Logger
 	// Audit takes refused tokens. Default: none.
@@ -49,11 +50,9 @@ type Config struct {
 
 // Door is the Redis door of one node.
 type Door struct {
-	cfg      Config
-	verifier identity.Verifier
-	log      *slog.Logger
-	memory   budget
-	began    time.Time
+	cfg   Config
+	log   *slog.Logger
+	began time.Time
 
 	// ctx is what is done for clients under; it ends with Serve.
 	ctx  context.Context
@@ -66,9 +65,8 @@ type Door struct {
 	hub     *hub
 	cursors *cursors
 
-	lastID    atomic.Int64
-	strangers atomic.Int64 // who have not said who they are
-	commands  atomic.Int64
+	lastID   atomic.Int64
+	commands atomic.Int64
 
 	mu      sync.Mutex
 	clients map[*client]struct{}
@@ -77,16 +75,16 @@ type Door struct {
 
 // New returns the door. Serve it once.
 func New(cfg Config) *Door {
-	cfg.MaxClients = cmp.Or(cfg.MaxClients, defaultClients)
-	cfg.Memory = cmp.Or(cfg.Memory, defaultMemory)
 	if cfg.Writable == nil {
 		cfg.Writable = func() error { return nil }
 	}
 	cfg.Audit = cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{})
-	d := &Door{cfg: cfg, verifier: identity.Verifier{Node: cfg.Node, Actor: cfg.Actor},
+	d := &Door{cfg: cfg,
 		log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), began: time.Now(), closing: make(chan struct{}),
 		clients: map[*client]struct{}{}, desks: map[board.Space]*desk{}, cursors: newCursors()}
-	d.memory.left.Store(cfg.Memory)
+	if d.cfg.Budget == nil {
+		d.cfg.Budget = budget.New(budget.Config{}, d.log)
+	}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.hub = newHub(d)
 	return d
@@ -100,7 +98,7 @@ func (d *Door) Serve(ctx context.Context, ln net.Listener) error {
 		ln.Close()
 	})
 	defer ended()
-	err := d.accept(ctx, ln)
+	err := d.accept(ctx, d.cfg.Budget.Listen(ln, refuse))
 	if ctx.Err() == nil {
 		close(d.closing)
 		ln.Close()
@@ -110,51 +108,43 @@ func (d *Door) Serve(ctx context.Context, ln net.Listener) error {
 }
 
 // accept takes connections until the listener is closed.
-func (d *Door) accept(ctx context.Context, ln net.Listener) error {
-	for pause := time.Millisecond; ; {
+func (d *Door) accept(ctx context.Context, ln *budget.Listener) error {
+	for {
 		conn, err := ln.Accept()
 		switch {
 		case err == nil:
-			pause = time.Millisecond
-			d.welcome(conn)
+			d.welcome(ln, conn)
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, net.ErrClosed):
+		default:
 			return domain.Unavailablef("the RESP door closed: %v", err)
-		default: // too many open files, for example
-			d.log.Warn("connection not accepted", "err", err)
-			time.Sleep(pause)
-			pause = min(2*pause, time.Second)
 		}
 	}
 }
 
-// welcome begins to serve a connection, if there is room.
-func (d *Door) welcome(conn net.Conn) {
-	c := newClient(d, conn)
+// welcome begins to serve a connection.
+func (d *Door) welcome(ln *budget.Listener, conn net.Conn) {
+	c := newClient(d, conn, ln.Seat(conn))
 	d.mu.Lock()
-	// Strangers have a tenth of the room: they cannot keep those out who belong
-	// here.
-	full := len(d.clients) >= d.cfg.MaxClients || c.actor == 0 && d.strangers.Load() >= int64(max(10, d.cfg.MaxClients/10))
-	if !full {
-		d.clients[c] = struct{}{}
-		if c.actor == 0 {
-			d.strangers.Add(1)
-		}
-	}
+	d.clients[c] = struct{}{}
 	d.mu.Unlock()
-	if full {
-		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // it is told, or not
-		conn.Close()
-		return
-	}
 	d.serving.Go(func() {
+		defer ln.Gone(conn)
 		c.serve()
 		d.mu.Lock()
 		delete(d.clients, c)
 		d.mu.Unlock()
 	})
+}
+
+// refuse tells a connection that there is no room for it: in Redis' words, which
+// clients know, and in ours.
+func refuse(conn net.Conn, why error) {
+	if _, hidden := conn.(*tls.Conn); hidden {
+		return // a handshake is what there is no room for
+	}
+	// It is told, or it is not.
+	_, _ = conn.Write([]byte("-ERR max number of clients reached: " + why.Error() + "\r\n"))
 }
 
 // end waits for commands in progress, a few seconds.
@@ -190,13 +180,4 @@ func (d *Door) desk(space board.Space) *desk {
 		d.desks[space] = k
 	}
 	return k
-}
-
-// localPeer says who is at the other end, if the connection is local.
-func localPeer(conn net.Conn) (p peer.Peer, local bool) {
-	u, local := conn.(*net.UnixConn)
-	if !local {
-		return p, false
-	}
-	return peer.Of(u), true
 }

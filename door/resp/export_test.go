@@ -1,6 +1,10 @@
 package resp
 
-import "io"
+import (
+	"io"
+
+	"github.com/ramet-run/ramet/internal/budget"
+)
 
 // For tests from outside.
 
@@ -9,9 +13,7 @@ func Glob(pattern, s string) bool { return glob(pattern, s) }
 
 // ReadCommands reads all commands of a stream, as somebody known.
 func ReadCommands(in io.Reader) (cmds [][]string, err error) {
-	var m budget
-	m.left.Store(64 << 20)
-	r := newReader(in, &m)
+	r := newReader(in, budget.Hold{Pool: budget.New(budget.Config{Bytes: 64 << 20, BytesPerActor: 64 << 20}, nil).Remote.Bytes})
 	r.trusted = true
 	defer r.close()
 	for {

@@ -68,8 +68,6 @@ func textOf(err error) (text string, listed bool) {
 		return string(own), true
 	case errors.As(err, &protocol):
 		return protocol.Error(), true
-	case errors.Is(err, errCrowded):
-		return errCrowded.Error(), true
 	}
 	for _, row := range codes {
 		if errors.Is(err, row.kind) {

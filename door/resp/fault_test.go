@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/resp"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // hooked is a board whose commits go through a hook.
@@ -214,7 +215,9 @@ func TestAMultiOfTheLargestSizeServesThoseWhoWait(t *testing.T) {
 }
 
 func TestMemoryForMultiIsBounded(t *testing.T) {
-	r := newRig(t, func(c *resp.Config) { c.Memory = 3 << 20 })
+	r := newRig(t, func(c *resp.Config) {
+		c.Budget = budget.New(budget.Config{Bytes: 3 << 20, BytesPerActor: 3 << 20}, nil)
+	})
 	big := strings.Repeat("x", 500<<10)
 	a, b := r.as(admin), r.as(admin)
 	fill := func(c *conn) (refused bool) {
@@ -222,7 +225,7 @@ func TestMemoryForMultiIsBounded(t *testing.T) {
 		for range 4 {
 			go c.raw(encode("SET", "k", big))
 			if e, is := c.read().(reply); is {
-				return strings.HasPrefix(string(e), "ERR too much is being sent")
+				return strings.HasPrefix(string(e), "BUSY actor 10 would hold")
 			}
 		}
 		return false

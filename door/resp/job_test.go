@@ -187,6 +187,37 @@ func TestWhatNeedNotRunIsNotHandedOut(t *testing.T) {
 	})
 }
 
+// A job in the name of somebody who may not create work in the context was written
+// past the doors. No runner at the door gets it, and it ends as it does at a
+// runner of the node; nor does a runner get what is of another context.
+func TestAForeignRunnerGetsNoStrangersJob(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "ours"})
+		past := board.Batch{Space: 7}
+		past.Set("job:40:1", board.Field{Name: "id", Value: "1"}, board.Field{Name: "caller_id", Value: "40"}, board.Field{Name: "context_id", Value: "7"},
+			board.Field{Name: "script", Value: "theirs"}, board.Field{Name: "script_type", Value: "v"}, board.Field{Name: "status", Value: "dispatched"})
+		past.PushRight("queue:v", "job:40:1", "job:40:2") // they would be the first to be taken
+		if err := p.board.Commit(p.Context(), past); err != nil {
+			t.Fatal(err)
+		}
+		c := p.as(executor)
+		c.script(`
+			RPOP queue:v -> job:10:1
+			RPOP queue:v -> (nil)
+		`)
+		synctest.Wait()
+		if status, reason, ended := p.field("job:40:1", "status"), p.field("job:40:1", "reason"), p.field("job:40:1", "finished_ms"); status != "error" || reason != "invalid" || ended == "" {
+			t.Errorf("the stranger's job is %s %s, ended %q, want an error, invalid", status, reason, ended)
+		}
+		elsewhere := board.Batch{Space: 8}
+		if err := p.board.Commit(p.Context(), *elsewhere.PushLeft("queue:v", "job:10:9")); err != nil {
+			t.Fatal(err)
+		}
+		c.refused("NOPERM", "SELECT", "8")
+		c.script(`RPOP queue:v -> (nil)`)
+	})
+}
+
 func TestWhatOurRunnerHoldsIsItsOwn(t *testing.T) {
 	inPlant(t, func(t *testing.T, p *plant) {
 		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "lines", Script: "hang"})

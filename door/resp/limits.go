@@ -1,13 +1,14 @@
 package resp
 
 import (
-	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/ramet-run/ramet/board"
 )
 
-// This file has every limit of the door. They are judged before anything is
+// This file has every limit of one client; those of all together, of addresses
+// and of actors are package budget's. They are judged before anything is
 // allocated for what a client says is to come.
 
 // What one client may send.
@@ -48,31 +49,16 @@ const (
 	commandTime = time.Minute      // from a command's first byte to its last
 	writeTime   = 30 * time.Second // for a client to take what it is sent
 	closeTime   = 5 * time.Second  // for answers under way when the door closes
-	// provenFor is how long a token counts as good without being looked at
-	// again: one that has run out, or whose actor has another key now, ends
-	// within that time.
-	provenFor = time.Minute
 )
 
-// Defaults of [Config].
-const (
-	defaultClients = 1000
-	// defaultMemory bounds what large commands and answers of all clients hold.
-	defaultMemory = 256 << 20
-	// smallBuffer is what each client has anyway; it counts to no budget.
-	smallBuffer = 16 << 10
-)
-
-// budget bounds the bytes of all clients' large buffers together.
-type budget struct{ left atomic.Int64 }
-
-// take reserves n bytes, if there are as many.
-func (b *budget) take(n int) bool {
-	if b.left.Add(-int64(n)) >= 0 {
-		return true
+// sizeOf is what arguments take in memory: an empty one takes something, too.
+func sizeOf(args []string) int {
+	n := len(args) * int(unsafe.Sizeof(""))
+	for _, a := range args {
+		n += len(a)
 	}
-	b.left.Add(int64(n))
-	return false
+	return n
 }
 
-func (b *budget) give(n int) { b.left.Add(int64(n)) }
+// smallBuffer is what each client has anyway; it is not counted as bytes.
+const smallBuffer = 16 << 10

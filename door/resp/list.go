@@ -163,7 +163,8 @@ func move(x *call, from, to string, fromLeft, toLeft bool) error {
 	if err != nil {
 		return err
 	}
-	if _, there, err := x.s.first(src, fromLeft); err != nil {
+	only, there, err := x.s.first(src, fromLeft)
+	if err != nil {
 		return err
 	} else if !there {
 		return errBlock
@@ -172,8 +173,15 @@ func move(x *call, from, to string, fromLeft, toLeft bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := x.s.length(l); err != nil { // it may be no list
+	n, err := x.s.length(l)
+	if err != nil { // it may be no list
 		return err
+	}
+	// The only item of a list is put there once more first: an empty list would be
+	// gone, and its expiry with it. Queues, whose items may be refused, have none.
+	again := from == to && n == 1 && rowOf(x.s.space(), from).take == nil
+	if again {
+		x.s.push(l, toLeft, only)
 	}
 	item, ok, err := x.takeItem(from, fromLeft)
 	if err != nil {
@@ -182,7 +190,9 @@ func move(x *call, from, to string, fromLeft, toLeft bool) error {
 	if !ok {
 		return errBlock
 	}
-	x.s.push(l, toLeft, item)
+	if !again {
+		x.s.push(l, toLeft, item)
+	}
 	x.a.bulk(item)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // This file has transactions: what stands between MULTI and EXEC is done in one
@@ -25,14 +26,14 @@ var multiCommands = []command{
 type transaction struct {
 	cmds   []queued
 	bytes  int
-	held   int  // of the door's memory
+	held   budget.Hold
 	broken bool // something was refused: EXEC does nothing
 }
 
 // endMulti forgets what was queued, and what is watched.
 func (c *client) endMulti() {
 	if c.multi != nil {
-		c.door.memory.give(c.multi.held)
+		c.multi.held.End()
 	}
 	c.multi, c.watch = nil, nil
 }
@@ -41,7 +42,7 @@ func multi(c *client, _ []string) error {
 	if c.multi != nil {
 		return failure("ERR MULTI calls can not be nested")
 	}
-	c.multi = &transaction{}
+	c.multi = &transaction{held: c.bytes()}
 	c.out.ok()
 	return nil
 }
@@ -53,21 +54,18 @@ func (t *transaction) queue(c *client, q queued) {
 		c.fail(failure("ERR " + q.spec.name + " is not done between MULTI and EXEC here"))
 		return
 	}
-	for _, a := range q.args {
-		t.bytes += len(a)
-	}
-	switch {
-	case len(t.cmds) >= maxQueued || t.bytes > maxQueuedBytes:
-		t.broken = true
-		c.fail(errBatch)
-		return
-	case t.bytes > smallBuffer+t.held:
-		if !c.door.memory.take(t.bytes - t.held) {
-			t.broken = true
-			c.fail(failure(errCrowded.Error()))
-			return
+	t.bytes += sizeOf(q.args)
+	err := error(errBatch)
+	if len(t.cmds) < maxQueued && t.bytes <= maxQueuedBytes {
+		err = nil
+		if t.bytes > smallBuffer {
+			err = t.held.Resize(int64(t.bytes))
 		}
-		t.held = t.bytes
+	}
+	if err != nil {
+		t.broken = true
+		c.fail(err)
+		return
 	}
 	q.args = slices.Clone(q.args) // the reader's, and wanted again
 	t.cmds = append(t.cmds, q)

@@ -2,10 +2,11 @@ package resp
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // protocolError says what a client sent that is no command. The connection
@@ -14,23 +15,19 @@ type protocolError string
 
 func (e protocolError) Error() string { return "ERR Protocol error: " + string(e) }
 
-// errCrowded says that the door's memory for large commands is taken.
-var errCrowded = errors.New("ERR too much is being sent by all clients at once; try again later")
-
 // span is an argument's place in the buffer, relative to its start.
 type span struct{ from, to int }
 
 // reader takes commands out of a stream, as arrays of RESP or as lines typed by
 // a person. It never reserves memory for what was only announced.
 type reader struct {
-	in     io.Reader
-	memory *budget
+	in   io.Reader
+	hold budget.Hold // the bytes of a buffer that is larger than what each client has
 	// trusted lifts the limits for strangers.
 	trusted bool
 
 	buf        []byte // buf[start:end] has arrived and is not taken
 	start, end int
-	held       int // bytes of memory's that buf holds
 
 	// Of the command that is arriving:
 	begun bool
@@ -43,8 +40,8 @@ type reader struct {
 	room []string
 }
 
-func newReader(in io.Reader, memory *budget) *reader {
-	return &reader{in: in, memory: memory, bulk: -1, buf: make([]byte, smallBuffer)}
+func newReader(in io.Reader, hold budget.Hold) *reader {
+	return &reader{in: in, hold: hold, bulk: -1, buf: make([]byte, smallBuffer)}
 }
 
 // partial reports whether a command has begun to arrive.
@@ -80,10 +77,9 @@ func (r *reader) grow() error {
 		}
 	}
 	size := 2 * len(r.buf)
-	if !r.memory.take(size - r.held) {
-		return errCrowded
+	if err := r.hold.Resize(int64(size)); err != nil {
+		return err
 	}
-	r.held = size
 	buf := make([]byte, size)
 	copy(buf, r.buf[:r.end])
 	r.buf = buf
@@ -92,19 +88,14 @@ func (r *reader) grow() error {
 
 // shrink gives a large buffer back.
 func (r *reader) shrink() {
-	if r.held > 0 {
-		r.memory.give(r.held)
-		r.held, r.buf = 0, make([]byte, smallBuffer)
+	if len(r.buf) > smallBuffer {
+		r.hold.End()
+		r.buf = make([]byte, smallBuffer)
 	}
 }
 
 // close gives back what the reader holds.
-func (r *reader) close() {
-	if r.held > 0 {
-		r.memory.give(r.held)
-		r.held = 0
-	}
-}
+func (r *reader) close() { r.hold.End() }
 
 // next takes a command that has arrived wholly. ok is false when more must
 // arrive first. Empty commands are passed over, as Redis does.

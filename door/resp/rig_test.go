@@ -78,7 +78,7 @@ func newRigOn(t testing.TB, b board.Board, change ...func(*resp.Config)) *rig {
 		t.Fatal(err)
 	}
 	r.access = identity.NewAccess(r.registry, nil)
-	cfg := resp.Config{Board: b, Access: r.access, Node: "nina", Actor: r.registry.KnownActor}
+	cfg := resp.Config{Board: b, Access: r.access, Node: "nina", Tokens: identity.NewTokens(r.registry, r.access, "nina")}
 	for _, c := range change {
 		c(&cfg)
 	}

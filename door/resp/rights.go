@@ -42,6 +42,9 @@ type row struct {
 	// prefix begins the keys; exact says that it is the whole key.
 	prefix string
 	exact  bool
+	// group is the group of operations that the key belongs to, for tokens that
+	// are narrowed to some.
+	group  string
 	rights [classes]right
 	// own is the key that an actor may read by another right than others: ownRead.
 	own     func(domain.ActorID) string
@@ -111,37 +114,37 @@ func fixed(r row, read right, why string) row {
 //
 // Source: part 4 of the design; seed 000, "Permissions & security"; seed 001.
 var contextRows = []row{
-	hashes(row{prefix: "job:", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "flow:", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "message:", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "runner:", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
-	fixed(row{prefix: "context:"}, may(identity.Read), byGrant),
-	fixed(row{prefix: "actor:"}, may(identity.Read), byActor),
-	lists(row{prefix: "queue:", take: takeJob}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	lists(row{prefix: "msg_out", exact: true}, may(identity.Read), may(identity.Finish), may(identity.Delete), may(identity.Delete)),
-	lists(row{prefix: "msg_in", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
-	fixed(row{prefix: "msg_out_coordinator", exact: true}, may(identity.Read), bySender),
-	lists(row{prefix: "rhai_tasks:", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	hashes(row{prefix: "rhai_task_details:", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{}, may(identity.Delete)),
-	{prefix: "rhai_reply:", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
+	hashes(row{prefix: "job:", group: "job", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "flow:", group: "flow", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "message:", group: "message", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "runner:", group: "runner", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
+	fixed(row{prefix: "context:", group: "context"}, may(identity.Read), byGrant),
+	fixed(row{prefix: "actor:", group: "actor"}, may(identity.Read), byActor),
+	lists(row{prefix: "queue:", group: "job", take: takeJob}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
+	lists(row{prefix: "msg_out", group: "message", exact: true}, may(identity.Read), may(identity.Finish), may(identity.Delete), may(identity.Delete)),
+	lists(row{prefix: "msg_in", group: "message", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
+	fixed(row{prefix: "msg_out_coordinator", group: "message", exact: true}, may(identity.Read), bySender),
+	lists(row{prefix: "rhai_tasks:", group: "circle", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
+	hashes(row{prefix: "rhai_task_details:", group: "circle", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{}, may(identity.Delete)),
+	{prefix: "rhai_reply:", group: "circle", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
 		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
-	fixed(row{prefix: "ramet:inbox:", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
-	fixed(row{prefix: "ramet:"}, may(identity.ReadEnv), oursAlone),
-	fixed(row{prefix: "saga:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "checkpoint:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "outbox:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "outbox_index:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "schedule:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "dedupe:"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "deadletter:"}, may(identity.Read), bySagas),
-	{prefix: "", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write), pops: may(identity.Write),
+	fixed(row{prefix: "ramet:inbox:", group: "inbox", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
+	fixed(row{prefix: "ramet:", group: "key"}, may(identity.ReadEnv), oursAlone),
+	fixed(row{prefix: "saga:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "checkpoint:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "outbox:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "outbox_index:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "schedule:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "dedupe:", group: "saga"}, may(identity.Read), bySagas),
+	fixed(row{prefix: "deadletter:", group: "deadletter"}, may(identity.Read), bySagas),
+	{prefix: "", group: "key", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write), pops: may(identity.Write),
 		prunes: may(identity.Write), deletes: may(identity.Write), expires: may(identity.Write)}},
 }
 
 // nodeRows are those of database 0.
 var nodeRows = []row{
-	fixed(row{prefix: "actor:", own: layout.Actor, ownRead: may(identity.Know)}, may(identity.Administrate), byActor),
-	fixed(row{prefix: ""}, may(identity.Administrate), byNode),
+	fixed(row{prefix: "actor:", group: "actor", own: layout.Actor, ownRead: may(identity.Know)}, may(identity.Inspect), byActor),
+	fixed(row{prefix: "", group: "node"}, may(identity.Inspect), byNode),
 }
 
 // right is what a class needs on a key of the row, for an actor.

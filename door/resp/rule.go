@@ -2,6 +2,7 @@ package resp
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,11 +51,11 @@ func (c *change) text(name string) (string, bool) {
 // own refuses a record in another's name. The operator may write for everybody,
 // where it is admin.
 func (x *call) own(what string, caller domain.ActorID) error {
-	if who := x.c.actor; who == caller || who == domain.Operator {
+	if who := x.c.who.Actor; who == caller || who == domain.Operator {
 		return nil
 	}
 	return domain.Forbiddenf("%s: the caller in its key is not you: what is asked for is asked for in one's own name; write %s:%d:<id>",
-		what, strings.SplitN(what, ":", 2)[0], x.c.actor)
+		what, strings.SplitN(what, ":", 2)[0], x.c.who.Actor)
 }
 
 // identical refuses fields that say something else than the key does.
@@ -159,8 +160,8 @@ func dropJob(x *call, l *leaf) error {
 }
 
 // takeJob is asked for each item that is to be popped from a queue. What need
-// not run is dropped (keep is false): it was cancelled, runs already, or waits
-// for something. For what is handed out the engine gets an alarm by which it
+// not run is dropped (keep is false): it was cancelled, runs already, waits for
+// something, or is a stranger's. For what is handed out the engine gets an alarm by which it
 // looks after it, as no lease covers it.
 func takeJob(x *call, _, item string) (keep bool, err error) {
 	key, err := domain.ParseJobKey(item)
@@ -176,9 +177,16 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
+	t, err := x.c.tenant(x.s.now, x.s.space())
+	if err != nil {
+		return false, err
+	}
+	permitted := identity.Permit(t, key.Caller, identity.Create, false)
 	status := domain.JobStatus(l.get(layout.JobStatus))
 	waits := l.get(layout.JobWaits)
 	switch {
+	case l.record.read < 0 && !permitted:
+		return false, nil
 	case l.record.read < 0:
 		// Pushed before it was written, as some programs do.
 		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
@@ -187,17 +195,33 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 		return false, nil
 	case waits != "" && waits != "0" && l.get(layout.JobQueuedMs) == "":
 		return false, nil // it is queued when it is ready
+	case !permitted:
+		x.endStrangers(l, key)
+		return false, nil
 	}
 	x.s.pin(l, layout.JobLeaseOwner)
 	x.s.pin(l, layout.JobFinishedMs)
 	x.s.pin(l, pinned(l))
 	x.s.put(l, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(x.s.now.UnixMilli(), 10)},
-		board.Field{Name: layout.JobTakenBy, Value: strconv.FormatUint(uint64(x.c.actor), 10)})
+		board.Field{Name: layout.JobTakenBy, Value: strconv.FormatUint(uint64(x.c.who.Actor), 10)})
 	if l.get(layout.JobQueuedMs) == "" { // the engine has not seen it yet
 		x.s.batch.Live(item, x.s.now)
 	}
 	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
 	return true, nil
+}
+
+// endStrangers ends a job whose caller may not create work in the context, as our
+// own runners do: it was queued past the doors, or its caller has lost the right
+// since. What follows is the engine's, which the alarm tells at once.
+func (x *call) endStrangers(l *leaf, key domain.JobKey) {
+	x.s.pin(l, layout.JobLeaseOwner)
+	x.s.pin(l, layout.JobFinishedMs)
+	x.s.pin(l, pinned(l))
+	why := fmt.Sprintf("its caller, actor %d, may not create work in context %d; see `ramet context grant`", key.Caller, x.s.space())
+	x.s.put(l, board.Field{Name: layout.JobStatus, Value: string(domain.JobError)}, board.Field{Name: layout.JobReason, Value: string(domain.ReasonInvalid)},
+		board.Field{Name: layout.JobErrorText, Value: why}, board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(x.s.now.Unix(), 10)})
+	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now)
 }
 
 // pinned is a field that is not empty: guarding it keeps a record that is
@@ -237,8 +261,8 @@ func takeTask(x *call, list, item string) (keep bool, err error) {
 // putTask leaves alone what one of our workers holds, and has tasks written in
 // one's own name. Who does not say whose it is gives it to the worker.
 func putTask(x *call, c *change) error {
-	if caller, there := c.text("caller_id"); there && caller != strconv.FormatUint(uint64(x.c.actor), 10) && x.c.actor != domain.Operator {
-		return domain.Forbiddenf("%s: caller_id %.20q is not you: tasks are written in one's own name; write %d, or leave it out", c.l.key, caller, x.c.actor)
+	if caller, there := c.text("caller_id"); there && caller != strconv.FormatUint(uint64(x.c.who.Actor), 10) && x.c.who.Actor != domain.Operator {
+		return domain.Forbiddenf("%s: caller_id %.20q is not you: tasks are written in one's own name; write %d, or leave it out", c.l.key, caller, x.c.who.Actor)
 	}
 	if err := x.s.load(c.l, board.FieldOwner, layout.TaskScript); err != nil {
 		return err
@@ -274,8 +298,8 @@ func putFlow(x *call, c *change) error {
 		if text == "" {
 			continue
 		}
-		if n, err := strconv.ParseUint(text, 10, 32); err != nil || domain.ActorID(n) != x.c.actor && x.c.actor != domain.Operator {
-			return domain.Forbiddenf("%s: caller_id %.20q is not you: flows are written in one's own name; write %d", c.l.key, text, x.c.actor)
+		if n, err := strconv.ParseUint(text, 10, 32); err != nil || domain.ActorID(n) != x.c.who.Actor && x.c.who.Actor != domain.Operator {
+			return domain.Forbiddenf("%s: caller_id %.20q is not you: flows are written in one's own name; write %d", c.l.key, text, x.c.who.Actor)
 		}
 	}
 	if err := x.notKept(id, c.l.key); err != nil {
@@ -427,15 +451,15 @@ func hideRaw(raw json.RawMessage) string {
 // sees reports whether the client may read a record's secrets: with the right
 // to, or as the executor who took the job from its queue and has it still.
 func (x *call) sees(l *leaf) (bool, error) {
-	if x.c.permits(x.s.now, identity.ReadEnv) {
+	if x.c.permits(x.s.now, identity.ReadEnv, rowOf(x.s.space(), l.key).group) {
 		return true, nil
 	}
-	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, identity.Finish) {
+	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, identity.Finish, "job") {
 		return false, nil
 	}
 	if err := x.s.load(l, layout.JobTakenBy, layout.JobLeaseOwner, layout.JobFinishedMs); err != nil {
 		return false, err
 	}
-	mine := l.get(layout.JobTakenBy) == strconv.FormatUint(uint64(x.c.actor), 10)
+	mine := l.get(layout.JobTakenBy) == strconv.FormatUint(uint64(x.c.who.Actor), 10)
 	return mine && l.get(layout.JobLeaseOwner) == "" && l.get(layout.JobFinishedMs) == "", nil
 }

@@ -56,7 +56,7 @@ func scan(x *call) error {
 	if len(prefix) > board.MaxKey {
 		prefix = ""
 	}
-	where := place{x.c.actor, x.s.space(), "k" + prefix}
+	where := place{x.c.who.Actor, x.s.space(), "k" + prefix}
 	at, err := x.c.door.cursors.find(x.args[1], where)
 	if err != nil {
 		return err

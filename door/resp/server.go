@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // redisVersion is the release of Redis whose commands these are: some clients
@@ -71,7 +71,7 @@ func clientCommand(c *client, args []string) error {
 // describe is the client's line of CLIENT LIST.
 func (c *client) describe() string {
 	return fmt.Sprintf("id=%d addr=%s name=%s age=%d db=%d user=%d resp=%d cmd=%s",
-		c.id, c.conn.RemoteAddr(), c.name, int(time.Since(c.since).Seconds()), c.space, c.actor, map[bool]int{false: 2, true: 3}[c.out.three], c.last)
+		c.id, c.conn.RemoteAddr(), c.name, int(time.Since(c.since).Seconds()), c.space, c.who.Actor, map[bool]int{false: 2, true: 3}[c.out.three], c.last)
 }
 
 func commandCommand(c *client, args []string) error {
@@ -147,7 +147,7 @@ func config(c *client, args []string) error {
 	if !is(args[1], "get") || len(args) < 3 {
 		return failure("ERR CONFIG " + clip(strings.ToUpper(args[1]), 64) + " is not done here: a node is set up by its flags and its config file")
 	}
-	settings := map[string]string{"save": "", "appendonly": "yes", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.MaxClients), "maxmemory": "0"}
+	settings := map[string]string{"save": "", "appendonly": "yes", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.Budget.Config().Connections), "maxmemory": "0"}
 	if c.door.cfg.Board.Durability() == board.DurableMemory {
 		settings["appendonly"] = "no"
 	}
@@ -175,22 +175,22 @@ func info(c *client, args []string) error {
 	line("redis_mode", "standalone")
 	line("ramet_version", d.cfg.Version)
 	line("ramet_node", d.cfg.Node)
-	line("os", runtime.GOOS)
-	line("process_id", os.Getpid())
-	line("uptime_in_seconds", int(time.Since(d.began).Seconds()))
-	b.WriteString("\r\n# Persistence\r\n")
-	line("loading", 0)
-	line("ramet_durability", d.cfg.Board.Durability())
-	if c.actor == domain.Operator {
+	if c.who.Operates(identity.Inspect, "node") {
+		line("os", runtime.GOOS)
+		line("process_id", os.Getpid())
+		line("uptime_in_seconds", int(time.Since(d.began).Seconds()))
 		b.WriteString("\r\n# Clients\r\n")
 		d.mu.Lock()
 		line("connected_clients", len(d.clients))
 		d.mu.Unlock()
-		line("maxclients", d.cfg.MaxClients)
+		line("maxclients", d.cfg.Budget.Config().Connections)
 		b.WriteString("\r\n# Stats\r\n")
 		line("total_connections_received", d.lastID.Load())
 		line("total_commands_processed", d.commands.Load())
 	}
+	b.WriteString("\r\n# Persistence\r\n")
+	line("loading", 0)
+	line("ramet_durability", d.cfg.Board.Durability())
 	b.WriteString("\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n")
 	c.out.text(b.String())
 	return nil

@@ -105,7 +105,7 @@ func sscan(x *call) error {
 	if err != nil {
 		return err
 	}
-	at, err := x.c.door.cursors.find(x.args[2], place{x.c.actor, x.s.space(), "s" + x.args[1]})
+	at, err := x.c.door.cursors.find(x.args[2], place{x.c.who.Actor, x.s.space(), "s" + x.args[1]})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func sscan(x *call) error {
 		}
 	}
 	x.a.array(2)
-	x.a.bulk(x.c.door.cursors.keep(next, place{x.c.actor, x.s.space(), "s" + x.args[1]}))
+	x.a.bulk(x.c.door.cursors.keep(next, place{x.c.who.Actor, x.s.space(), "s" + x.args[1]}))
 	x.a.bulks(out)
 	return nil
 }

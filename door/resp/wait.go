@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // This file is about clients that wait for an item: BLPOP and its kind.
@@ -71,8 +73,8 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 		defer t.Stop()
 		out = t.C
 	}
-	proof := time.NewTicker(provenFor)
-	defer proof.Stop()
+	may, session := c.hang(w)
+	defer session.Close()
 	for waits := true; waits; {
 		select {
 		case <-w.done:
@@ -91,9 +93,8 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 			waits, c.quit = false, true
 		case <-c.door.closing:
 			waits, err = false, domain.Unavailablef("the node goes down")
-		case <-proof.C:
-			err = c.proven()
-			waits = err == nil
+		case <-may.Done():
+			waits, err = false, c.lost(session)
 		}
 	}
 	stop()
@@ -105,6 +106,25 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 		c.giveBack(w)
 	}
 	return nil
+}
+
+// hang opens a session for a client that waits: it ends when the client may take
+// nothing from one of the keys any more.
+func (c *client) hang(w *waiter) (context.Context, *identity.Session) {
+	ctx, session := c.door.cfg.Tokens.Open(c.door.ctx, c.who)
+	for _, key := range w.keys {
+		r := rowOf(c.space, key)
+		session.Hang(c.asks(r.right(w.q.spec.class, key, c.who.Actor).verb, c.space, key, r.group))
+	}
+	return ctx, session
+}
+
+// lost is why a client waits no longer whose session has ended.
+func (c *client) lost(session *identity.Session) error {
+	if err := session.Err(); err != nil && !errors.Is(err, identity.ErrUnauthenticated) {
+		return err
+	}
+	return cmp.Or(c.proven(), asNoAuth(session.Err()), domain.Unavailablef("the node goes down"))
 }
 
 // giveBack puts back what a waiter was served whose client has gone.

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // raw sends bytes as they are. The other side may have had enough of them.
@@ -222,38 +223,35 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 }
 
 func TestClientsAreBounded(t *testing.T) {
-	r := newRig(t, func(c *resp.Config) { c.MaxClients = 20 })
+	r := newRig(t, func(c *resp.Config) {
+		c.Budget = budget.New(budget.Config{Connections: 20, Strangers: 10, PerActor: 20}, nil)
+	})
 	known := r.as(admin)
 	var list []*conn
 	for range 10 {
 		list = append(list, r.connect())
 	}
-	c := r.connect()
-	if got := show(c.read()); got != "(error) ERR max number of clients reached" {
-		t.Errorf("the eleventh stranger: got %s", got)
-	}
-	for _, c := range list {
+	list = append(list, r.connect()) // the eleventh stranger is in, for the first
+	list[0].closed()
+	for _, c := range list[1:10] {
 		c.want("OK", "AUTH", r.token(admin))
 	}
-	for range 9 {
-		c := r.connect()
-		c.want("OK", "AUTH", r.token(admin))
-		list = append(list, c)
-	}
-	c = r.connect()
-	if got := show(c.read()); got != "(error) ERR max number of clients reached" {
-		t.Errorf("one too many: got %s", got)
-	}
+	list[10].refused("UNAVAILABLE all 10 connections of this node are taken", "AUTH", r.token(admin))
+	list[10].closed()
 	known.want("PONG", "PING")
+	known.want("RESET", "RESET") // makes room
+	r.connect().want("OK", "AUTH", r.token(admin))
 }
 
 func TestMemoryForLargeCommandsIsBounded(t *testing.T) {
-	r := newRig(t, func(c *resp.Config) { c.Memory = 1 << 20 })
+	r := newRig(t, func(c *resp.Config) {
+		c.Budget = budget.New(budget.Config{Bytes: 1 << 20, BytesPerActor: 1 << 20}, nil)
+	})
 	big := strings.Repeat("x", 400<<10)
 	a, b := r.as(admin), r.as(admin)
 	a.raw("*2\r\n$4\r\nECHO\r\n$500000\r\n" + big) // holds half a megabyte
 	go b.raw(encode("ECHO", big, big)[:810_000])
-	if got := show(b.read()); !strings.HasPrefix(got, "(error) ERR too much is being sent by all clients at once") {
+	if got := show(b.read()); !strings.HasPrefix(got, "(error) BUSY actor 10 would hold") {
 		t.Errorf("got %s", clip(got))
 	}
 	b.closed()

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -24,6 +24,7 @@ const exitErrored = 125
 type Effects interface {
 	Call(ctx context.Context, call effect.Call, waits func(why string)) (json.RawMessage, error)
 	Kinds() map[string]effect.Kind
+	Reserved() map[string][]domain.TenantID
 	Changed() <-chan struct{}
 }
 
@@ -65,8 +66,9 @@ type none struct{}
 func (none) Call(_ context.Context, call effect.Call, _ func(string)) (json.RawMessage, error) {
 	return nil, domain.NotFoundf("this node has no effect %q", call.Effect)
 }
-func (none) Kinds() map[string]effect.Kind { return nil }
-func (none) Changed() <-chan struct{}      { return nil }
+func (none) Kinds() map[string]effect.Kind          { return nil }
+func (none) Reserved() map[string][]domain.TenantID { return nil }
+func (none) Changed() <-chan struct{}               { return nil }
 
 // Type implements [script.Runtime].
 func (r *Runtime) Type() domain.ScriptType { return domain.ScriptEffect }
@@ -90,6 +92,15 @@ func (r *Runtime) Offers() map[string][]string {
 		return nil
 	}
 	return map[string][]string{domain.LabelEffect: names}
+}
+
+// Reserved implements [script.Selective].
+func (r *Runtime) Reserved() map[string][]domain.TenantID {
+	reserved := map[string][]domain.TenantID{}
+	for name, contexts := range r.of().Reserved() {
+		reserved[domain.Offer(domain.LabelEffect, name)] = contexts
+	}
+	return reserved
 }
 
 // Changed implements [script.Selective].
@@ -148,9 +159,7 @@ func afterOf(err error) time.Duration {
 // Errors: [domain.ErrInvalid].
 func (r *Runtime) call(ctx context.Context, task script.Task) (effect.Call, error) {
 	var s domain.EffectScript
-	dec := json.NewDecoder(strings.NewReader(task.Script))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&s); err != nil {
+	if err := intake.Decode([]byte(task.Script), &s, intake.Limits{Bytes: domain.MaxScriptBytes}); err != nil {
 		return effect.Call{}, domain.Invalidf(`the script is no call of an effect, as {"target": "…", "params": {…}, "command_id": "…"}: %v`, err)
 	}
 	switch kind, here := r.of().Kinds()[s.Target]; {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/egress"
 )
 
 // Target is the far side, as a driver's test has it: a server in the test's
@@ -76,7 +77,7 @@ func Host(t testing.TB) effect.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := effect.ParseEgress([]string{"127.0.0.0/8"})
+	rules, err := egress.Parse([]string{"127.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
 	}

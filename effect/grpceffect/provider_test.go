@@ -26,6 +26,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/grpceffect"
+	"github.com/ramet-run/ramet/egress"
 )
 
 func (s *server) options(others map[string]any) map[string]any {
@@ -319,7 +320,7 @@ func TestConnections(t *testing.T) {
 		t.Errorf("got %q, %s", no.Cause, no.Answer)
 	}
 
-	rules, err := effect.ParseEgress([]string{"public"})
+	rules, err := egress.Parse([]string{"public"})
 	if err != nil {
 		t.Fatal(err)
 	}

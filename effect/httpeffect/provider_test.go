@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/httpeffect"
+	"github.com/ramet-run/ramet/egress"
 )
 
 // target is a server that does each command once.
@@ -303,7 +304,7 @@ func TestNobodyIsCalledWhoIsNotListed(t *testing.T) {
 	}
 	x := newTarget(t)
 	for _, to := range []string{x.srv.URL, strings.Replace(x.srv.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data", "http://[::1]:1", "http://10.0.0.1"} {
-		p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": to}), effect.Host{Secrets: secrets, Dialer: effect.NewDialer(effect.Egress{})})
+		p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": to}), effect.Host{Secrets: secrets, Dialer: effect.NewDialer(egress.Rules{})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,13 +40,19 @@ func isPath(s string) bool { return len(s) < 200 && pathPattern.MatchString(s) }
 // Errors: [domain.ErrInvalid].
 func parseTemplate(text string) (*template, error) {
 	// Without its places it must be a URL as it stands.
-	u, err := url.Parse(placePattern.ReplaceAllString(text, "x"))
+	plain := placePattern.ReplaceAllString(text, "x")
+	u, err := url.Parse(plain)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
 		return nil, domain.Invalidf("want http:// or https:// with a host, and neither password nor #fragment")
 	}
 	t := &template{origin: u.Scheme + "://" + u.Host, host: u.Hostname()}
 	if !strings.HasPrefix(text, t.origin) {
 		return nil, domain.Invalidf("scheme, host and port have no places to be filled in: the payload does not choose who is called")
+	}
+	// A path that is not escaped as it should be is escaped anew when it is sent,
+	// with what the payload has in it undone: a..%2F would lead up.
+	if path, _, _ := strings.Cut(strings.TrimPrefix(plain, t.origin), "?"); path != u.EscapedPath() {
+		return nil, domain.Invalidf("its path has characters that are written as %%XX in a URL, such as a space as %%20")
 	}
 	rest, at, query := text[len(t.origin):], 0, false
 	for _, m := range placePattern.FindAllStringSubmatchIndex(rest, -1) {
@@ -88,7 +94,8 @@ func (t *template) fill(call effect.Call, payload any) (string, error) {
 	}
 	path, _, _ := strings.Cut(b.String(), "?")
 	for segment := range strings.SplitSeq(path[len(t.origin):], "/") {
-		if segment == "." || segment == ".." { // whether of one place or of several
+		plain, _ := url.PathUnescape(segment) // as others may read it
+		if plain == "." || plain == ".." {    // whether of one place or of several
 			return "", effect.Refusedf("http: the payload makes %q a part of a path, which would lead elsewhere", segment)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/internal/intake"
 )
 
 const (
@@ -140,7 +141,7 @@ func (p *job) asked(payload json.RawMessage) (script string, params map[string]s
 		Script string          `json:"script"`
 		Params json.RawMessage `json:"params"`
 	}
-	if err := json.Unmarshal(payload, &in); err != nil || in.Script == "" {
+	if err := intake.Read(payload, &in, intake.Limits{}); err != nil || in.Script == "" {
 		return "", nil, effect.Refusedf(`payload: want {"script": "…", "params": {…}}`)
 	}
 	params, err = paramsOf(in.Params, "")

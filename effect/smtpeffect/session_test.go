@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/smtpeffect"
+	"github.com/ramet-run/ramet/egress"
 )
 
 func TestAnswersOfServers(t *testing.T) {
@@ -176,7 +177,7 @@ func TestAServerThatTalksWithoutEndIsLeft(t *testing.T) {
 func TestAClosedAddressIsRefused(t *testing.T) {
 	s := newServer(t)
 	host := effecttest.Host(t)
-	rules, err := effect.ParseEgress([]string{"public"})
+	rules, err := egress.Parse([]string{"public"})
 	if err != nil {
 		t.Fatal(err)
 	}

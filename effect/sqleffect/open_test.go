@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/sqleffect"
+	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/internal/mariadbtest"
 	"github.com/ramet-run/ramet/internal/postgrestest"
 )
@@ -154,7 +155,7 @@ func TestPrivate(t *testing.T) {
 }
 
 func TestAClosedAddressIsRefused(t *testing.T) {
-	rules, err := effect.ParseEgress([]string{"public"})
+	rules, err := egress.Parse([]string{"public"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,28 +27,29 @@ var may = map[string][]string{
 	"archive":   {"board"}, // its Durability
 	"bus":       {"board"}, // its Durability
 	"stream":    {"board"}, // its Durability
-	"script":    {},
+	"script":    {"internal/intake"},
 	"layout":    {"board"},
-	"identity":  {"board", "layout"},
+	"identity":  {"board", "layout", "internal/intake"},
 	"ban":       {"board", "layout"},
-	"work":      {"ban", "board", "layout", "script"},
+	"egress":    {},
+	"work":      {"ban", "board", "egress", "layout", "script"},
 	"object":    {"board", "layout", "identity"},
 	"condition": {"rhai", "rhai/value"},
-	"document":  {"board", "layout"},
-	"blueprint": {"board", "condition", "document", "layout", "rhai"},
+	"document":  {"board", "layout", "internal/intake"},
+	"blueprint": {"board", "condition", "document", "layout", "rhai", "internal/intake"},
 	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value"},
 	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
 	"telemetry": {},
-	"effect":    {"ban", "board", "layout", "stream"},
-	"saga":      {"board", "layout", "saga/definition", "saga/machine", "stream"},
-	"post":      {"board", "bus", "flow", "identity", "layout", "work"},
+	"effect":    {"ban", "board", "egress", "layout", "stream", "internal/intake"},
+	"saga":      {"board", "layout", "saga/definition", "saga/machine", "stream", "internal/intake"},
+	"post":      {"board", "bus", "flow", "identity", "layout", "work", "internal/intake"},
 	"circle":    {"board", "layout", "script"},
-	"node":      {"archive", "ban", "bus", "circle", "effect", "saga", "stream", "identity", "post", "board", "layout", "script", "work", "flow", "clockwork", "telemetry"},
+	"node":      {"encryption", "archive", "ban", "bus", "circle", "effect", "egress", "egress", "saga", "stream", "identity", "post", "board", "layout", "script", "work", "flow", "clockwork", "telemetry", "internal/intake"},
 	"api":       {"archive", "ban", "blueprint", "condition", "board", "layout", "identity", "work", "flow", "clockwork", "post", "circle", "document", "saga", "saga/definition", "effect", "stream"},
-	"door/http": {"api", "identity", "internal/peer"},
-	"door/resp": {"api", "board", "identity", "internal/peer", "layout"},
-	"door/cli":  {"api", "archive", "blueprint", "client", "document", "identity", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value", "effect", "saga", "saga/definition", "saga/machine", "stream", "saga/sagatest"},
-	"client":    {"api", "blueprint", "post", "document", "effect", "saga", "saga/definition"},
+	"door/http": {"api", "identity", "internal/budget", "internal/peer", "internal/intake"},
+	"door/resp": {"api", "board", "identity", "internal/budget", "internal/peer", "layout"},
+	"door/cli":  {"api", "archive", "blueprint", "client", "document", "identity", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value", "effect", "saga", "saga/definition", "saga/machine", "stream", "saga/sagatest", "internal/intake"},
+	"client":    {"api", "blueprint", "identity", "post", "document", "effect", "saga", "saga/definition"},
 	"cmd/ramet": nil, // wiring: everything
 	"bench":     nil, // measures everything
 
@@ -75,9 +76,9 @@ var may = map[string][]string{
 	"bus/membus":              {"bus", "board"},
 	"bus/natsbus":             {"bus", "board", "internal/natslink"},
 	"bus/myceliumbus":         {"bus", "board"},
-	"effect/effecttest":       {"effect"},
-	"effect/jobeffect":        {"effect", "flow"},
-	"effect/effectscript":     {"blueprint", "condition", "effect", "rhai/value", "script"},
+	"effect/effecttest":       {"effect", "egress"},
+	"effect/jobeffect":        {"effect", "flow", "internal/intake"},
+	"effect/effectscript":     {"blueprint", "condition", "effect", "rhai/value", "script", "internal/intake"},
 	"effect/grpceffect":       {"effect"},
 	"effect/smtpeffect":       {"effect"},
 	"effect/sqleffect":        {"effect"},
@@ -98,15 +99,24 @@ var may = map[string][]string{
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
 	"internal/testport":       {},
 	"internal/testcable":      {},
-	"internal/redistest":      {"internal/testport"},
-	"internal/etcdtest":       {"internal/testport"},
-	"internal/postgrestest":   {"internal/testport"},
-	"internal/mariadbtest":    {"internal/testport"},
-	"internal/myceliumtest":   {"identity", "internal/testport"}, // the address of a key
-	"internal/natslink":       {},
+	"internal/redistest":      {"internal/leash", "internal/testport"},
+	"internal/etcdtest":       {"internal/leash", "internal/testport"},
+	"internal/postgrestest":   {"internal/leash", "internal/testport"},
+	"internal/mariadbtest":    {"internal/leash", "internal/testport"},
+	"internal/myceliumtest":   {"identity", "internal/leash", "internal/testport"}, // the address of a key
+	"internal/natslink":       {"identity"},                                        // the keys of links
+	"internal/cmdline":        {},
+	"internal/leash":          {},
 	"internal/peer":           {},
+	"internal/budget":         {},
+	"internal/intake":         {},
 	"internal/arch":           {},
-	"tools/rhaicompare":       {}, // speaks to processes only
+
+	"encryption":               {"board", "layout"},
+	"board/encryptedboard":     {"board", "encryption", "layout"},
+	"archive/encryptedarchive": {"archive", "encryption"},
+
+	"tools/rhaicompare": {}, // speaks to processes only
 }
 
 // pkg is what go list says of a package.

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -129,8 +130,7 @@ func (m *Member) start() {
 	m.t.Helper()
 	m.cmd = exec.Command(m.bin, m.args...)
 	m.cmd.Stderr = &output{}
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := m.cmd.Start(); err != nil {
+	if err := leash.Start(m.cmd, syscall.SIGKILL); err != nil {
 		m.t.Fatalf("start %s: %v", m.bin, err)
 	}
 }

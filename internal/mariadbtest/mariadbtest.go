@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -25,7 +26,7 @@ type Server struct {
 	dir  string // holds data, socket and log
 	addr string
 	args []string
-	as   *syscall.SysProcAttr
+	as   syscall.SysProcAttr
 	cmd  *exec.Cmd
 }
 
@@ -73,7 +74,7 @@ func StartTLS(t testing.TB, cert, key string) *Server {
 // initialize makes the data of a server.
 func initialize(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: find(t), addr: testport.Free(t), as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
+	s := &Server{t: t, bin: find(t), addr: testport.Free(t)}
 	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
 	dir, err := os.MkdirTemp("", "mariadbtest")
 	if err != nil {
@@ -146,7 +147,8 @@ func (s *Server) log() string  { return filepath.Join(s.dir, "log") }
 
 func (s *Server) command(args ...string) *exec.Cmd {
 	c := exec.Command(s.bin, append(append([]string{}, s.args...), args...)...)
-	c.Dir, c.SysProcAttr = s.dir, s.as
+	as := s.as
+	c.Dir, c.SysProcAttr = s.dir, &as
 	return c
 }
 
@@ -175,7 +177,7 @@ func (s *Server) bootstrap() {
 func (s *Server) run() {
 	s.t.Helper()
 	s.cmd = s.command("--log-error=" + s.log())
-	if err := s.cmd.Start(); err != nil {
+	if err := leash.Start(s.cmd, syscall.SIGKILL); err != nil {
 		s.t.Fatalf("start mariadbd: %v", err)
 	}
 	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -131,8 +132,7 @@ func (p *Process) start() error {
 	defer log.Close()
 	cmd, ended := exec.Command(p.bin, p.args...), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		return err
 	}
 	p.cmd, p.ended = cmd, ended

@@ -1,7 +1,6 @@
 package natslink
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -17,8 +16,8 @@ func Servers(kind, hosts string) (servers, names string, login bool, err error) 
 	// text with the first, and the others are looked at one by one.
 	var urls, plain []string
 	for host := range strings.SplitSeq(hosts, ",") {
-		u, err := url.Parse(kind + "://" + host)
-		if err != nil || u.Hostname() == "" || u.Path != "" || u.Fragment != "" || u.RawQuery != "" {
+		u, _, err := domain.ParseURL(kind + "://" + host)
+		if err != nil || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" {
 			return "", "", false, domain.Invalidf("NATS URL: a host is missing or malformed; want %s://host:4222", kind)
 		}
 		urls, plain = append(urls, u.String()), append(plain, u.Host)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,6 +35,8 @@ type Wire struct {
 	up   context.Context // ends when the connection breaks
 	down context.CancelFunc
 	back chan struct{} // closed when the connection is there
+
+	denied atomic.Pointer[string]
 }
 
 // Dial connects, or begins to: a server that is away is tried for ever.
@@ -116,6 +119,10 @@ func (w *Wire) disconnected(nc *nats.Conn, err error) {
 }
 
 func (w *Wire) complaint(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		text := err.Error()
+		w.denied.Store(&text)
+	}
 	w.log.Warn("NATS complains", "hosts", w.hosts, "error", Words(err))
 }
 
@@ -123,6 +130,15 @@ func (w *Wire) complaint(_ *nats.Conn, _ *nats.Subscription, err error) {
 func (w *Wire) Refused() bool {
 	err := w.Conn.LastError()
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked)
+}
+
+// Denied is what the server said last of a subject that we may not use, "" if it
+// said nothing of the kind. It tells after the fact, and answers nothing.
+func (w *Wire) Denied() string {
+	if text := w.denied.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 func lastError(nc *nats.Conn) string {

@@ -1,5 +1,5 @@
-// Package peer knows who sits at the other end of a local socket, for the doors
-// that take the node's own user for its operator.
+// Package peer knows who sits at the other end of a local socket. The doors ask
+// beside a proof, never instead of one: scripts run as the node's own user.
 package peer
 
 import (

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -24,7 +25,7 @@ type Server struct {
 	t    testing.TB
 	bins string
 	dir  string // holds data, socket and log
-	as   *syscall.SysProcAttr
+	as   syscall.SysProcAttr
 	cmd  *exec.Cmd
 	port string // in the socket's name too
 }
@@ -85,7 +86,7 @@ func initialize(t testing.TB, port string, settings []string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, bins: bins, dir: dir, port: port, as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}}
+	s := &Server{t: t, bins: bins, dir: dir, port: port}
 	t.Cleanup(func() {
 		s.Kill()
 		os.RemoveAll(dir)
@@ -164,7 +165,8 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.bins, name), args...)
-	c.Dir, c.SysProcAttr = s.dir, s.as
+	as := s.as
+	c.Dir, c.SysProcAttr = s.dir, &as
 	return c
 }
 
@@ -178,7 +180,7 @@ func (s *Server) run() {
 	}
 	defer log.Close()
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
+	if err := leash.Start(s.cmd, syscall.SIGQUIT); err != nil {
 		s.t.Fatalf("start postgres: %v", err)
 	}
 	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -119,8 +120,7 @@ func lines(conf []string) string {
 func (s *Server) run() {
 	s.t.Helper()
 	s.cmd = exec.Command(s.bin, s.args...)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	if err := leash.Start(s.cmd, syscall.SIGKILL); err != nil {
 		s.t.Fatalf("start %s: %v", s.bin, err)
 	}
 	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -188,9 +188,9 @@ func TestHostileTexts(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"too long":          {strings.Repeat("x", domain.MaxSagaBytes+1), "the text has more than 524288 bytes; put large data into events"},
 		"anchors":           {"a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f]\ndata: {x: [*g, *g, *g, *g]}", "the text is longer than 1048576 characters"},
-		"deep data":         {right + "data: {a: " + deep + "}", "it nests more than 100 deep"},
+		"deep data":         {right + "data: {a: " + deep + "}", "it is nested more than 120 deep"},
 		"a document after":  {right + "---\nx: 1\n", "here begins a second document; want one"},
-		"data in a circle":  {right + "data: &d {a: *d}\n", "it nests more than 100 deep"},
+		"data in a circle":  {right + "data: &d {a: *d}\n", "the alias stands in what it stands for"},
 		"too many states":   {"states: {" + strings.Repeat("a: {}, ", 1) + strings.Join(numbered("s", 201), ", ") + "}", "202 states, the limit is 200"},
 		"too many triggers": {"triggers: [" + strings.Repeat("{of: A}, ", 51) + "]", "51 triggers, the limit is 50"},
 	} {

@@ -34,6 +34,11 @@
 // A small shell, the watcher, waits on a pipe whose other end is the node's.
 // When that breaks, it kills every process with the node's prefix in its tag.
 //
+// # Walled runs that a pool forks
+//
+// See fork_linux.go: the pool's parent is behind a wall, and keeps the right to make
+// one for each of its children by a list of system calls that comes from the node.
+//
 // # Goroutines
 //
 //	start  one per process, on its own thread, until the process has ended

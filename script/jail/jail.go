@@ -1,11 +1,12 @@
 package jail
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
-	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -18,86 +19,84 @@ type Config struct {
 	// folder and the parents of hidden ones cannot be listed.
 	// Default: nothing is hidden.
 	Hide []string
-	// Write lists folders that scripts may write to beside their work folder.
-	// Default: /dev/shm, where POSIX semaphores live.
+	// Secrets are hidden as those in Hide are, and may change. Default: none.
+	Secrets *Secrets
+	// Write lists folders that scripts may write to beside their work folder, and
+	// at level open /dev/shm, where POSIX semaphores live. Default: none.
 	Write []string
+	// Level is what scripts get for which nobody chose one. Default: walled.
+	Level script.Level
+	// See lists files and folders that walled scripts may read besides the
+	// system's. Write lists those that they may write to.
+	See []string
+	// User and Group are those with which scripts run that are walled by a node
+	// of root's. Default: 65534, nobody's.
+	User, Group int
 	// NoCgroup leaves cgroups alone. Default: used where rights allow.
 	NoCgroup bool
 }
 
+// state is what is known of a level.
+type state struct {
+	measures []script.Measure
+	why      error // it cannot be had
+}
+
 // Jail starts processes. It is safe for concurrent use.
 type Jail struct {
-	nursery *nursery
-	fence   *fence   // Landlock; nil where the kernel has none
-	filter  *filter  // seccomp; nil where the kernel has none
-	cgroups *cgroups // nil where they cannot be used
-
-	traces bool     // tracing may hold new processes back
-	null   *os.File // their stdin
-
-	facts   []script.Measure
+	cfg     Config
+	levels  map[script.Level]state // what the probe found; it does not change
 	closing sync.Once
+
+	machine // what this system has
 }
 
-// Open finds out what can be had on this machine, by really starting a small
-// process, and returns a jail that uses it.
+// Level is the level of a script whose type has one and whose task asks for
+// another: the tightest of both. "" as that of a type is the jail's own.
 //
-// Errors: [domain.ErrUnavailable] where no process can be started at all.
-func Open(cfg Config) (*Jail, error) {
-	if cfg.Write == nil {
-		cfg.Write = []string{"/dev/shm"}
+// Errors: [domain.ErrUnavailable] with what to do where that cannot be had.
+func (j *Jail) Level(ofType, ofTask script.Level) (script.Level, error) {
+	want := script.Tightest(cmp.Or(ofType, j.cfg.Level), ofTask)
+	if state := j.levels[want]; state.why != nil {
+		return want, state.why
 	}
-	nursery, err := openNursery()
-	if err != nil {
-		return nil, err
-	}
-	jail := &Jail{nursery: nursery, traces: true}
-	if jail.null, err = os.Open(os.DevNull); err != nil {
-		nursery.close()
-		return nil, domain.Unavailablef("%v", err)
-	}
-	var fenceErr, filterErr, cgroupErr error
-	jail.fence, fenceErr = newFence(cfg.Hide, cfg.Write)
-	jail.filter, filterErr = newFilter()
-	if cfg.NoCgroup {
-		cgroupErr = domain.Unavailablef("switched off by configuration")
-	} else {
-		jail.cgroups, cgroupErr = openCgroups()
-	}
-	facts, err := jail.probe()
-	if err != nil { // containers may forbid tracing
-		jail.traces = false
-		facts, err = jail.probe()
-	}
-	if err != nil && jail.cgroups != nil { // and moving into cgroups
-		jail.cgroups.close()
-		jail.cgroups, cgroupErr = nil, err
-		facts, err = jail.probe()
-	}
-	if err != nil {
-		jail.Close()
-		return nil, domain.Unavailablef("start a process: %v", err)
-	}
-	jail.facts = jail.measures(facts, fenceErr, filterErr, cgroupErr)
-	return jail, nil
+	return want, nil
 }
 
-// Measures reports what holds processes in, as the probe saw it.
-func (j *Jail) Measures() []script.Measure { return j.facts }
+// Levels are all that can be had here.
+func (j *Jail) Levels() []script.Level {
+	return slices.DeleteFunc(slices.Clone(script.Levels), func(l script.Level) bool { return j.levels[l].why != nil })
+}
 
-// Close ends what the jail keeps. Its processes have ended before.
-func (j *Jail) Close() error {
-	j.closing.Do(func() {
-		if j.cgroups != nil {
-			j.cgroups.close()
+// Measures reports what holds processes in at a level, as the probe saw it.
+func (j *Jail) Measures(level script.Level) []script.Measure { return j.levels[level].measures }
+
+// Describe says in info what holds scripts in whose type has that level; "" is
+// the jail's own.
+func (j *Jail) Describe(info *script.Info, ofType script.Level) {
+	if level, err := j.Level(ofType, ""); err == nil {
+		info.Level, info.Levels, info.Isolation = level, j.Levels(), j.Measures(level)
+	}
+}
+
+// common are the measures of every level.
+func (j *Jail) common() []script.Measure {
+	return []script.Measure{
+		{Name: "private_folder", Detail: "work folder and TMPDIR of its own"},
+		{Name: "clean_environment", Detail: "nothing of the node's environment but PATH"},
+		{Name: "closed_stdin", Detail: "stdin is empty, no descriptors are inherited"},
+	}
+}
+
+// judge marks the measures that the probe saw.
+func judge(list []script.Measure, facts map[string]bool) []script.Measure {
+	for i := range list {
+		list[i].InForce = facts[list[i].Name]
+		if !list[i].InForce && list[i].Detail != "" {
+			list[i].Detail = "not in force: " + list[i].Detail
 		}
-		if j.fence != nil {
-			j.fence.close()
-		}
-		j.null.Close()
-		j.nursery.close()
-	})
-	return nil
+	}
+	return list
 }
 
 // tempDir makes a folder with a work folder in it, for the probe.

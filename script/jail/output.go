@@ -5,8 +5,6 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -42,17 +40,6 @@ func NewOutput(capture *script.Capture) (*Output, error) {
 	return &Output{Stdout: stdout, Stderr: stderr, capture: capture, ends: [2]*os.File{stdoutEnd, stderrEnd}}, nil
 }
 
-// pipe is os.Pipe with a write end that blocks, as a script expects, and that
-// costs nothing to hand over.
-func pipe() (read, write *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, os.NewSyscallError("pipe", err)
-	}
-	_ = unix.SetNonblock(fds[0], true)
-	return os.NewFile(uintptr(fds[0]), "output"), os.NewFile(uintptr(fds[1]), "output"), nil
-}
-
 // Started closes the process's ends and begins to read.
 func (o *Output) Started() {
 	o.Stdout.Close()
@@ -62,8 +49,11 @@ func (o *Output) Started() {
 }
 
 // Wait returns when everything has been read. All that held the process's
-// ends is gone by then.
-func (o *Output) Wait() { o.readers.Wait() }
+// ends is gone by then, where this system can find it.
+func (o *Output) Wait() {
+	bound(o.ends)
+	o.readers.Wait()
+}
 
 // Close is for a process that did not start.
 func (o *Output) Close() {

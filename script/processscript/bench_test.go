@@ -16,13 +16,21 @@ type quiet struct{}
 func (quiet) Log(string, []byte) {}
 
 // BenchmarkShell is one shell job after the other, with all that holds it in.
-func BenchmarkShell(b *testing.B) { benchmarkShell(b, false) }
+func BenchmarkShell(b *testing.B) {
+	for _, level := range script.Levels {
+		b.Run(string(level), func(b *testing.B) { benchmarkShell(b, level, false) })
+	}
+}
 
 // BenchmarkShellParallel is the same with a caller per processor.
-func BenchmarkShellParallel(b *testing.B) { benchmarkShell(b, true) }
+func BenchmarkShellParallel(b *testing.B) {
+	for _, level := range script.Levels {
+		b.Run(string(level), func(b *testing.B) { benchmarkShell(b, level, true) })
+	}
+}
 
-func benchmarkShell(b *testing.B, parallel bool) {
-	runtime := processscript.Shell(processscript.Config{})
+func benchmarkShell(b *testing.B, level script.Level, parallel bool) {
+	runtime := processscript.Shell(processscript.Config{Level: level})
 	defer runtime.Close()
 	runtime.Info() // opens the jail
 	run := func(dir string) {

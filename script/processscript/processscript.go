@@ -48,6 +48,10 @@ type Config struct {
 	// Slots is how many scripts at once are sensible. Default: twice the
 	// number of processors, at least 4.
 	Slots int
+	// Level is how much of the machine scripts see. Default: the jail's own.
+	Level script.Level
+	// See lists files and folders that walled scripts may read besides.
+	See []string
 	// Limits are the defaults for jobs that bring none.
 	Limits script.Limits
 	// Jail starts the processes. Default: one of its own with Hide.
@@ -108,7 +112,7 @@ func (r *Runtime) Info() script.Info {
 		info.Summary += ", " + version
 	}
 	if cell, err := r.jail.Get(); err == nil {
-		info.Isolation = cell.Measures()
+		cell.Describe(&info, r.cfg.Level)
 	}
 	return info
 }
@@ -124,7 +128,11 @@ func (r *Runtime) Check(ctx context.Context) error {
 		return domain.Unavailablef("runtime %q: the command %q does not work: %v; repair it or set runtimes.%s.command in the config file",
 			r.cfg.Type, strings.Join(r.cfg.Version, " "), err, r.cfg.Type)
 	}
-	if _, err := r.jail.Get(); err != nil {
+	cell, err := r.jail.Get()
+	if err == nil {
+		_, err = cell.Level(r.cfg.Level, "")
+	}
+	if err != nil {
 		return domain.Unavailablef("runtime %q: %v", r.cfg.Type, err)
 	}
 	return nil
@@ -171,11 +179,16 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	level, err := cell.Level(r.cfg.Level, task.Level)
+	if err != nil {
+		return script.Outcome{}, err
+	}
 	args, err := r.prepare(task)
 	if err != nil {
 		return script.Outcome{}, err
 	}
-	return run(ctx, cell, args, script.Environ(task, r.cfg.Env), task, host)
+	spec := jail.Spec{Args: args, Env: script.Environ(task, r.cfg.Env), Dir: task.Dir, Limits: task.Limits, Level: level, Programs: r.programs(args[0]), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...)}
+	return run(ctx, cell, spec, task, host)
 }
 
 // prepare fills the work folder and the command.
@@ -204,16 +217,28 @@ func (r *Runtime) prepare(task script.Task) ([]string, error) {
 	return args, nil
 }
 
-func run(ctx context.Context, cell *jail.Jail, args, env []string, task script.Task, host script.Host) (script.Outcome, error) {
+// programs are those that the operator chose: never what a script names.
+func (r *Runtime) programs(first string) []string {
+	var list []string
+	for i, word := range r.cfg.Command {
+		if i == 0 {
+			word = first
+		}
+		if !strings.Contains(r.cfg.Command[i], Placeholder) && filepath.IsAbs(word) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task, host script.Host) (script.Outcome, error) {
 	capture := script.NewCapture(host)
 	output, err := jail.NewOutput(capture)
 	if err != nil {
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
-	process, err := cell.Start(jail.Spec{
-		Args: args, Env: env, Dir: task.Dir, Limits: task.Limits,
-		Stdout: output.Stdout, Stderr: output.Stderr,
-	})
+	spec.Stdout, spec.Stderr = output.Stdout, output.Stderr
+	process, err := cell.Start(spec)
 	if err != nil {
 		output.Close()
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
@@ -222,8 +247,10 @@ func run(ctx context.Context, cell *jail.Jail, args, env []string, task script.T
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
 	output.Started()
+	ctx, quota := script.Watch(ctx, task)
 	exit, stopped := process.Await(ctx, task.Grace)
 	output.Wait()
+	stopped = quota.Close(stopped)
 	return exit.Outcome(task, capture, host, stopped), nil
 }
 

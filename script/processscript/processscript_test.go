@@ -55,10 +55,14 @@ echo ready
 `
 
 func TestShell(t *testing.T) {
-	scripttest.Run(t, scripttest.Config{
-		Open:     func(t *testing.T) script.Runtime { return processscript.Shell(processscript.Config{}) },
-		Snippets: shell,
-	})
+	for _, level := range script.Levels {
+		t.Run(string(level), func(t *testing.T) {
+			scripttest.Run(t, scripttest.Config{
+				Open:     func(t *testing.T) script.Runtime { return processscript.Shell(processscript.Config{Level: level}) },
+				Snippets: shell,
+			})
+		})
+	}
 }
 
 func TestCheckNamesWhatIsMissing(t *testing.T) {
@@ -121,17 +125,21 @@ func TestCommands(t *testing.T) {
 }
 
 func TestHiddenFoldersCannotBeRead(t *testing.T) {
-	data := t.TempDir()
-	runtime := processscript.Shell(processscript.Config{Hide: []string{data}})
-	defer runtime.Close()
-	for _, m := range runtime.Info().Isolation {
-		if m.Name == "landlock" && !m.InForce {
-			t.Skip("landlock is not in force on this machine")
-		}
-	}
-	task := scripttest.NewTask(t, "cat /etc/passwd >/dev/null && ls /usr >/dev/null && ! ls "+quote(data)+"\n")
-	outcome, err := runtime.Run(t.Context(), task, scripttest.NewHost())
-	if err != nil || outcome.Verdict != script.Succeeded {
-		t.Errorf("got %+v, %v", outcome, err)
+	for _, level := range script.Levels {
+		t.Run(string(level), func(t *testing.T) {
+			data := t.TempDir()
+			runtime := processscript.Shell(processscript.Config{Hide: []string{data}, Level: level})
+			defer runtime.Close()
+			for _, m := range runtime.Info().Isolation {
+				if m.Name == "landlock" && !m.InForce && level == script.Open {
+					t.Skip("landlock is not in force on this machine")
+				}
+			}
+			task := scripttest.NewTask(t, "cat /etc/passwd >/dev/null && ls /usr >/dev/null && ! ls "+quote(data)+"\n")
+			outcome, err := runtime.Run(t.Context(), task, scripttest.NewHost())
+			if err != nil || outcome.Verdict != script.Succeeded {
+				t.Errorf("got %+v, %v", outcome, err)
+			}
+		})
 	}
 }

@@ -79,6 +79,15 @@ func BenchmarkPoolPlain(b *testing.B) {
 	benchmarkRuntime(b, pythonscript.Config{Plain: true}, benchScript)
 }
 
+// BenchmarkOpenPool and BenchmarkOpenPoolPlain are the same without walls.
+func BenchmarkOpenPool(b *testing.B) {
+	benchmarkRuntime(b, pythonscript.Config{Level: script.Open}, benchScript)
+}
+
+func BenchmarkOpenPoolPlain(b *testing.B) {
+	benchmarkRuntime(b, pythonscript.Config{Level: script.Open, Plain: true}, benchScript)
+}
+
 // BenchmarkPlain is `python3 FILE` by os/exec, with nothing around it: what the
 // pool is measured against.
 func BenchmarkPlain(b *testing.B) {

@@ -24,15 +24,20 @@ words = {
     "closed_stdin": sys.stdin.read() == "",
     "clean_environment": "RAMET_PROBE" in os.environ and len(os.environ) == 6,
     "private_folder": os.path.realpath(os.getcwd()) == os.path.realpath(os.environ["RAMET_PROBE"]),
-    "cgroup": any("/job-" in line for line in open("/proc/self/cgroup")),
+    "namespaces": os.getpid() == 2 and open("/proc/1/comm").read() == "ramet-wall\n",
+    "unprivileged": os.getuid() != 0 and not int(status.get("CapBnd", "1"), 16) and not int(status.get("CapPrm", "1"), 16),
+    "processes": open("/proc/self/uid_map").read().split()[2] == "1",
+    "network": len(open("/proc/net/route").readlines()) <= 1,
 }
 def create(path):
     try:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         return True
-    except PermissionError:
+    except OSError:
         return False
 words["landlock"] = create("inside") and not create("../outside")
+words["view"] = not os.path.exists("../beside") and not create("/usr/probe")
+words["private_tmp"] = create("/tmp/probe") and create("/dev/shm/probe")
 print(*(word for word, seen in words.items() if seen))
 `
 
@@ -51,18 +56,25 @@ func (r *Runtime) isolation() ([]script.Measure, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("runtime \"python\": %v", err)
 	}
+	level, err := cell.Level(r.cfg.Level, "")
+	if err != nil {
+		return nil, domain.Unavailablef("runtime \"python\": %v", err)
+	}
 	words, err := r.probe()
 	if err != nil {
 		return nil, domain.Unavailablef("runtime \"python\": the pool does not work: %v", err)
 	}
-	measures := slices.Clone(cell.Measures())
+	// To move a job into a cgroup takes longer than to fork it: none is promised here.
+	measures := slices.DeleteFunc(slices.Clone(cell.Measures(level)), func(m script.Measure) bool {
+		return m.Name == "cgroup" || m.Name == script.JobMemory || m.Name == "job_processes"
+	})
 	for i := range measures {
 		m := &measures[i]
 		was := m.InForce
 		m.InForce = slices.Contains(words, m.Name)
 		switch {
-		case m.Name == "cgroup":
-			m.Detail = "not in force: to move a job into a cgroup takes longer than to fork it; daemons are found by their tag"
+		case m.Name == "landlock" && level != script.Open: // it holds abstract sockets only
+			m.InForce = was
 		case was && !m.InForce:
 			m.Detail = "not in force in the pool: " + m.Detail
 		}
@@ -82,6 +94,9 @@ func (r *Runtime) probe() ([]string, error) {
 	defer os.RemoveAll(parent)
 	dir := filepath.Join(parent, "work")
 	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(parent, "beside"), nil, 0o600); err != nil {
 		return nil, err
 	}
 	task := script.Task{Name: "probe", Script: probeScript, Dir: dir, ResultFile: filepath.Join(dir, "result"),

@@ -11,9 +11,17 @@
 //
 // # When the parent dies
 //
-// It is started again at once. Its jobs go on: they become the node's own
-// children, which the jail finds by their tags. A job that had not begun is
-// given to the next parent.
+// It is started again at once, and a job that had not begun is given to the next
+// one. At level open its jobs go on: they become the node's own children, which
+// the jail finds by their tags. At the other levels they end with it, for the
+// world of each lies in the parent's: they have ended in a way that nobody can
+// tell, are never run twice, and it is for the job's retries to say what follows.
+//
+// # Walls
+//
+// Jobs of level open have parents of their own; those of walled and sealed jobs
+// are walled themselves (see package jail). What a job is given, its text and its
+// variables, never passes through the parent's memory, which all jobs have copies of.
 //
 // # Goroutines
 //
@@ -51,6 +59,10 @@ type Config struct {
 	// Slots is how many scripts at once are sensible. Default: twice the
 	// number of processors, at least 4.
 	Slots int
+	// Level is how much of the machine scripts see. Default: the jail's own.
+	Level script.Level
+	// See lists files and folders that walled scripts may read besides.
+	See []string
 	// Limits are the defaults for jobs that bring none.
 	Limits script.Limits
 	// Jail starts the processes. Default: one of its own with Hide.
@@ -63,7 +75,8 @@ type Config struct {
 type Runtime struct {
 	cfg  Config
 	jail jail.Lazy
-	pool *pool // nil for Plain
+
+	open, walled *pool // nil for Plain
 
 	mu       sync.Mutex             // guards what follows
 	found    interpreter            // zero until it was found
@@ -80,6 +93,7 @@ func New(cfg Config) (*Runtime, error) {
 	cfg.Interpreter = cmp.Or(cfg.Interpreter, "python3")
 	cfg.Parents = cmp.Or(cfg.Parents, (runtime.GOMAXPROCS(0)+3)/4)
 	cfg.Slots = cmp.Or(cfg.Slots, max(4, 2*runtime.GOMAXPROCS(0)))
+	cfg.Plain = cfg.Plain || !pooled
 	if cfg.Preload == nil {
 		cfg.Preload = preload
 	}
@@ -90,7 +104,7 @@ func New(cfg Config) (*Runtime, error) {
 	}
 	r := &Runtime{cfg: cfg, jail: jail.Lazy{Given: cfg.Jail, Config: jail.Config{Hide: cfg.Hide}}}
 	if !cfg.Plain {
-		r.pool = newPool(cfg, &r.jail, r.interpreter)
+		r.open, r.walled = newPool(false, cfg, &r.jail, r.interpreter), newPool(true, cfg, &r.jail, r.interpreter)
 	}
 	return r, nil
 }
@@ -104,12 +118,16 @@ func (r *Runtime) Info() script.Info {
 	if found, err := r.interpreter(context.Background()); err == nil {
 		info.Summary += " " + found.version
 	}
-	if r.pool != nil {
+	if !r.cfg.Plain {
 		info.Summary += ", forked pool"
+		if cell, err := r.jail.Get(); err == nil {
+			cell.Describe(&info, r.cfg.Level)
+		}
 		info.Isolation, _ = r.isolation()
 	} else if plain, err := r.plainRuntime(context.Background()); err == nil {
 		info.Summary += ", started for each job"
-		info.Isolation = plain.Info().Isolation
+		told := plain.Info()
+		info.Level, info.Levels, info.Isolation = told.Level, told.Levels, told.Isolation
 	}
 	return info
 }
@@ -118,7 +136,7 @@ func (r *Runtime) Info() script.Info {
 //
 // Errors: [domain.ErrUnavailable].
 func (r *Runtime) Check(ctx context.Context) error {
-	if r.pool == nil {
+	if r.cfg.Plain {
 		plain, err := r.plainRuntime(ctx)
 		if err != nil {
 			return err
@@ -130,6 +148,28 @@ func (r *Runtime) Check(ctx context.Context) error {
 	}
 	_, err := r.isolation()
 	return err
+}
+
+// choose finds the level of a task and the pool that runs it; nil is none, and an
+// interpreter is started for it: behind a wall a pool knows the work folders that
+// lie in the hidden folders or in that for temporary files.
+//
+// Errors: [domain.ErrUnavailable] where the level cannot be had.
+func (r *Runtime) choose(task script.Task) (script.Level, *pool, error) {
+	cell, err := r.jail.Get()
+	if err != nil {
+		return "", nil, err
+	}
+	level, err := cell.Level(r.cfg.Level, task.Level)
+	switch {
+	case err != nil || r.cfg.Plain:
+		return level, nil, err
+	case level == script.Open:
+		return level, r.open, nil
+	case cell.Forks(task.Dir):
+		return level, r.walled, nil
+	}
+	return level, nil, nil
 }
 
 // plainRuntime is what runs the jobs for Plain.
@@ -148,7 +188,7 @@ func (r *Runtime) plainRuntime(ctx context.Context) (*processscript.Runtime, err
 		r.plain, err = processscript.New(processscript.Config{
 			Type: domain.ScriptPython, Suffix: ".py",
 			Command: []string{found.path, "-u"}, // logs are followed live
-			Env:     r.cfg.Env, Slots: r.cfg.Slots, Limits: r.cfg.Limits, Jail: cell,
+			Env:     r.cfg.Env, Slots: r.cfg.Slots, Limits: r.cfg.Limits, Jail: cell, Level: r.cfg.Level, See: r.cfg.See,
 		})
 	}
 	return r.plain, err
@@ -156,7 +196,11 @@ func (r *Runtime) plainRuntime(ctx context.Context) (*processscript.Runtime, err
 
 // Run runs one script; see [script.Runtime].
 func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (script.Outcome, error) {
-	if r.pool == nil {
+	level, pool, err := r.choose(task)
+	if err != nil {
+		return script.Outcome{}, err
+	}
+	if task.Level = level; pool == nil {
 		plain, err := r.plainRuntime(ctx)
 		if err != nil {
 			return script.Outcome{}, err
@@ -172,21 +216,24 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 		return script.Outcome{}, err
 	}
 	capture := script.NewCapture(host)
-	end, stopped, err := r.pool.run(ctx, task, path, capture)
+	ctx, quota := script.Watch(ctx, task)
+	end, stopped, err := pool.run(ctx, task, path, capture)
+	stopped = quota.Close(stopped)
 	if err != nil {
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
 	outcome := end.exit.Outcome(task, capture, host, stopped)
-	if end.unknown && outcome.Verdict != script.Stopped {
-		outcome.Verdict, outcome.Error = script.Errored, "the pool's parent process died as this job ended; how it ended is not known"
+	if end.unknown && stopped == nil {
+		outcome.Verdict, outcome.Error = script.Errored, "the pool's parent process died; how this job ended is not known"
 	}
 	return outcome, nil
 }
 
 // Close ends the pool.
 func (r *Runtime) Close() error {
-	if r.pool != nil {
-		r.pool.close()
+	if !r.cfg.Plain {
+		r.open.close()
+		r.walled.close()
 	}
 	return r.jail.Close()
 }

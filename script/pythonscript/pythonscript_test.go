@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ for fd in fds[:-1]: print(fd)
 		return fmt.Sprintf("import os\nprint(open(os.environ[%q]).read())\n", variable)
 	},
 	Create: func(path string) string {
-		return fmt.Sprintf("import sys\ntry: open(%q, 'w')\nexcept PermissionError: sys.exit(9)\n", path)
+		return fmt.Sprintf("import sys\ntry: open(%q, 'w')\nexcept OSError: sys.exit(9)\n", path)
 	},
 	Wait: "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)\n",
 	// os.write, not print: the signal may come within the first print. Short
@@ -92,6 +93,13 @@ func open(t testing.TB, cfg pythonscript.Config) *pythonscript.Runtime {
 
 func TestPool(t *testing.T) {
 	scripttest.Run(t, scripttest.Config{
+		Open:     func(t *testing.T) script.Runtime { return open(t, pythonscript.Config{Level: script.Open}) },
+		Snippets: python,
+	})
+}
+
+func TestWalledPool(t *testing.T) {
+	scripttest.Run(t, scripttest.Config{
 		Open:     func(t *testing.T) script.Runtime { return open(t, pythonscript.Config{}) },
 		Snippets: python,
 	})
@@ -109,8 +117,17 @@ var address = regexp.MustCompile("0x[0-9a-f]+")
 
 // TestPoolIsLikePlain runs scripts both ways and wants the same of both.
 func TestPoolIsLikePlain(t *testing.T) {
-	pool, plain := open(t, pythonscript.Config{}), open(t, pythonscript.Config{Plain: true})
+	for _, level := range []script.Level{script.Walled, script.Open} {
+		t.Run(string(level), func(t *testing.T) { testPoolIsLikePlain(t, level) })
+	}
+}
+
+func testPoolIsLikePlain(t *testing.T, level script.Level) {
+	pool, plain := open(t, pythonscript.Config{Level: level}), open(t, pythonscript.Config{Level: level, Plain: true})
 	t.Cleanup(func() { pool.Close(); plain.Close() })
+	if !slices.Contains(pool.Info().Levels, level) {
+		t.Skip("this machine has no walls")
+	}
 	for _, tt := range []struct{ name, source string }{
 		{"an exception has a traceback", "def f():\n    raise ValueError('no')\nf()\n"},
 		{"exceptions may be chained", "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise KeyError('k') from e\n"},
@@ -171,7 +188,7 @@ func TestPoolIsLikePlain(t *testing.T) {
 }
 
 func TestJobsOfOneParentShareNoChance(t *testing.T) {
-	pool := open(t, pythonscript.Config{Parents: 1})
+	pool := open(t, pythonscript.Config{Level: script.Open, Parents: 1})
 	defer pool.Close()
 	seen := map[string]bool{}
 	for range 3 {
@@ -220,7 +237,7 @@ type lineHost chan string
 func (h lineHost) Log(_ string, line []byte) { h <- string(line) }
 
 func TestJobsGoOnWhenTheirParentDies(t *testing.T) {
-	pool := open(t, pythonscript.Config{Parents: 1})
+	pool := open(t, pythonscript.Config{Level: script.Open, Parents: 1})
 	defer pool.Close()
 	first, parent, ended := begin(t, pool, t.Context(), waiting)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -255,7 +272,7 @@ func TestJobsGoOnWhenTheirParentDies(t *testing.T) {
 }
 
 func TestJobsCannotReachTheirParent(t *testing.T) {
-	pool := open(t, pythonscript.Config{Parents: 1})
+	pool := open(t, pythonscript.Config{Level: script.Open, Parents: 1})
 	defer pool.Close()
 	scoped := false
 	for _, m := range pool.Info().Isolation {
@@ -283,7 +300,7 @@ func TestWhatIsMadeBesideAHiddenFolderCanBeRead(t *testing.T) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := pythonscript.New(pythonscript.Config{Hide: []string{data}})
+	runtime, err := pythonscript.New(pythonscript.Config{Level: script.Open, Hide: []string{data}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +329,7 @@ except PermissionError: print("hidden")
 }
 
 func TestManyJobsWhileParentsDie(t *testing.T) {
-	pool := open(t, pythonscript.Config{Parents: 2})
+	pool := open(t, pythonscript.Config{Level: script.Open, Parents: 2})
 	defer pool.Close()
 	stop := make(chan struct{})
 	var killer sync.WaitGroup

@@ -1,20 +1,22 @@
 # The parent of the pool: it has the interpreter and the standard library
 # loaded, and forks once per job. It never runs anything of a job itself.
 #
-# Node to parent, on socket 3: frames of <kind u32, length u32, id u64>.
-#   kind 1, run: a body of `length` bytes, fields with a NUL behind each:
-#     number of variables, path of the script, folder, limits ("resource soft
-#     hard " ...), tag, that many KEY=value; behind them the script itself. With
-#     it come descriptors: stdout, stderr, and a Landlock ruleset if `fenced`
-#     was given at start.
-#   kind 2, signal: `length` is the signal for the job's process group.
+# Node to parent, on socket 3: frames of <kind u32, value u32, id u64>.
+#   kind 1, run. With it come descriptors: stdout, stderr, a file, and a Landlock
+#     ruleset if `fenced` was given at start. The file has, if `walled` was given,
+#     `value` bytes of a plan by which the new process walls itself in; behind
+#     them fields with a NUL behind each: number of variables, path of the script,
+#     folder, limits ("resource soft hard " ...), tag, that many KEY=value; behind
+#     those the script itself. This process never reads it: what one job was given
+#     must not be found in the memory of the next.
+#   kind 2, signal: `value` is the signal for the job's process group.
 # Parent to node: frames of <kind u32, value i32, id u64>.
 #   kind 1, started: value is the process id.  kind 2, ended: the wait status.
 #   kind 3, ready: sent once; value is this interpreter's hex version.
 # When the socket ends, the node is gone: kill all children, and go too.
 import atexit, gc, os, resource, select, signal, socket, struct, sys
 
-fenced = sys.argv[1] == "fenced"
+fenced, walled = sys.argv[1] == "fenced", sys.argv[1] == "walled"
 for name in sys.argv[2].split(","):
     try:
         __import__(name)
@@ -44,6 +46,27 @@ try:
 except (ImportError, OSError, AttributeError):
     restrict, fork = None, os.fork  # no fence either; the node sees that and says so
 
+# Behind a wall, there is code that carries out the plan that lies at PLAN: in this
+# process one that makes a world for a job, in the job's the one that came for it.
+PLAN, NEWPID = 0, 0x20000000
+if walled:
+    code, PLAN, room, place, plan = bytes.fromhex(sys.argv[3]), *map(int, sys.argv[4:7]), bytes.fromhex(sys.argv[7])
+    libc = ctypes.PyDLL(None, use_errno=True)
+    setns, mmap = libc.setns, libc.mmap
+    mmap.restype = ctypes.c_void_p
+    mmap.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
+    # Memory without a file, private; first to be read and written, PLAN at that
+    # place, where nothing else may lie: old kernels take it for a wish.
+    address = mmap(None, 4096, 3, 0x22, -1, 0)
+    ctypes.memmove(address, code, len(code))
+    libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4096), 5)  # to be read and executed
+    if mmap(PLAN, room, 3, 0x100022, -1, 0) != PLAN:
+        raise OSError("this interpreter has something of its own at %#x" % PLAN)
+    ctypes.memmove(PLAN, plan, len(plan))
+    carry_out = ctypes.PYFUNCTYPE(ctypes.c_long)(address)
+    world = ctypes.c_int.from_address(place)
+    own_world = os.open("/proc/self/ns/pid", os.O_RDONLY)
+
 RESTRICT_SELF = 446
 FRAME = struct.Struct("<IIQ")
 REPLY = struct.Struct("<IiQ")
@@ -70,23 +93,39 @@ seed = _random.Random.seed.__get__(random._inst)
 FIRST = 5  # index of the first variable in the fields
 
 
-def prepare(fields, descriptors, highest):
-    "Turns the new process into that of a job."
+def wall(file, length):
+    "Walls the new process in."
+    if mmap(PLAN, length, 3, 0x12, file, 0) != PLAN:  # to be read and written, private, there
+        raise OSError("no room for the plan")
+    if carry_out() != 0:
+        error, place = ctypes.c_long.from_address(PLAN), ctypes.c_ulong.from_address(PLAN + 8)
+        raise OSError(-error.value, "wall: " + os.strerror(-error.value) + " at %#x" % place.value)
+
+
+def restrain(fields, descriptors, highest):
+    "Holds the new process in where there are no walls."
     posix.setsid()
-    posix.dup2(descriptors[0], 1)
-    posix.dup2(descriptors[1], 2)
     tag = int(fields[4])
     setrlimit(15, (tag, tag))  # first: from here on the node finds it
     if not pidfds:
         _signal.set_wakeup_fd(-1)
         _signal.signal(CHILD, DEFAULT)
     posix.chdir(fields[2])
-    if fenced and restrict and restrict(RESTRICT_SELF, descriptors[2], 0) != 0:
+    try:  # the kernel is to end this process, and not the node, when memory is at its end
+        file = posix.open("/proc/self/oom_score_adj", 1)
+        posix.write(file, b"1000")
+    except OSError:
+        pass
+    if fenced and restrict and restrict(RESTRICT_SELF, descriptors[3], 0) != 0:
         raise OSError(ctypes.get_errno(), "landlock_restrict_self")
     posix.closerange(SOCKET, highest)
     limits = fields[3].split()
     for i in range(0, len(limits), 3):
         setrlimit(int(limits[i]), (int(limits[i + 1]), int(limits[i + 2])))
+
+
+def prepare(fields):
+    "Gives the new process what is the job's."
     special = False
     for i in range(FIRST, FIRST + int(fields[0])):
         key, _, value = fields[i].partition(b"=")
@@ -187,12 +226,20 @@ def finish(names, code):
     return code
 
 
-def job(body, descriptors, highest):
+def job(descriptors, highest, length):
     "Is the whole life of a forked process."
     code = 255
     try:
+        posix.dup2(descriptors[0], 1)
+        posix.dup2(descriptors[1], 2)
+        file = descriptors[2]
+        body = posix.pread(file, posix.lseek(file, 0, 2) - length, length)
         fields = body.split(b"\0", FIRST + int(body[:body.index(b"\0")]))
-        prepare(fields, descriptors, highest)
+        if walled:
+            wall(file, length)
+        else:
+            restrain(fields, descriptors, highest)
+        prepare(fields)
         code = run(argv[0], fields[-1])
     except BaseException as error:
         posix.write(2, ("the job could not be started: %r\n" % error).encode())
@@ -208,6 +255,9 @@ class Parent:
         self.children = {}  # process id -> job id
         self.running = {}  # job id -> process id
         self.watched = {}  # descriptor -> process id
+        self.inits = {}  # process id -> that of process 1 of its world
+        self.stopping = set()  # process ids of jobs that were told to stop
+        self.worlds = {}  # process id of process 1 -> process id and status of a job that has ended
         self.highest = 16  # descriptors of this process lie below
         self.room = socket.CMSG_SPACE(16 * 4)
         self.poll = select.poll()
@@ -243,20 +293,20 @@ class Parent:
             self.highest = max(self.highest, self.descriptors[-1] + 4)
         self.data += data
         while len(self.data) >= FRAME.size:
-            kind, length, number = FRAME.unpack_from(self.data)
-            if kind == 2:
-                self.data = self.data[FRAME.size:]
-                if number in self.running:
-                    self.signal(self.running[number], length)
-                continue
-            end = FRAME.size + length
-            if len(self.data) < end:
-                break
-            body, self.data = self.data[FRAME.size:end], self.data[end:]
-            self.start(number, body)
+            kind, value, number = FRAME.unpack_from(self.data)
+            self.data = self.data[FRAME.size:]
+            if kind == 1:
+                self.start(number, value)
+            elif number in self.running:
+                self.signal(self.running[number], value)
         return True
 
     def signal(self, process, number):
+        if walled:
+            if number != signal.SIGCONT:  # process 1 hands that on with SIGTERM
+                self.stopping.add(process)
+                os.kill(self.inits[process], number)
+            return
         try:
             os.killpg(process, number)
         except OSError:  # it has not made its group yet
@@ -265,14 +315,32 @@ class Parent:
             except OSError:
                 pass
 
-    def start(self, number, body):
-        count = 3 if fenced else 2
+    def fork(self):
+        "Forks; behind a wall into a world of its own."
+        if not walled:
+            return fork(), 0
+        if carry_out() != 0:
+            return -1, 0
+        init = world.value
+        try:
+            process = fork()
+        except OSError:
+            process = -1
+        if process != 0:
+            setns(own_world, NEWPID)
+            if process < 0:
+                os.kill(init, signal.SIGKILL)
+                os.waitpid(init, 0)
+        return process, init
+
+    def start(self, number, length):
+        count = 4 if fenced else 3
         mine, self.descriptors = self.descriptors[:count], self.descriptors[count:]
         # The job waits until the node has been told of it: should this process be
         # killed before, it ends without having begun, and may be given to another.
         gate, opened = posix.pipe()
         try:
-            process = fork()
+            process, init = self.fork()
         except OSError:
             process = -1
         if process == 0:
@@ -280,27 +348,41 @@ class Parent:
             if not posix.read(gate, 1):
                 posix._exit(255)
             posix.close(gate)
-            job(body, mine, self.highest)
+            job(mine, self.highest, length)
         if process > 0:
             self.children[process] = number
             self.running[number] = process
+            if walled:
+                self.inits[process] = init
             if pidfds:
-                descriptor = os.pidfd_open(process)
-                self.highest = max(self.highest, descriptor + 4)
-                self.watched[descriptor] = process
-                self.poll.register(descriptor, 1)  # POLLIN
+                self.watch(process)
         self.control.sendall(REPLY.pack(1, process, number))
         if process > 0:
             posix.write(opened, b"1")  # the child is there to read it, or has ended
         for descriptor in (gate, opened, *mine):
             posix.close(descriptor)
 
+    def watch(self, process):
+        descriptor = os.pidfd_open(process)
+        self.highest = max(self.highest, descriptor + 4)
+        self.watched[descriptor] = process
+        self.poll.register(descriptor, 1)  # POLLIN
+
     def collect(self, descriptor):
         "Takes the end of the child that the descriptor stands for."
         process = self.watched.pop(descriptor)
         self.poll.unregister(descriptor)
         posix.close(descriptor)
-        self.ended(*posix.waitpid(process, 0))
+        _, status = posix.waitpid(process, 0)
+        if not walled:
+            self.ended(process, status)
+        elif process in self.worlds:
+            self.ended(*self.worlds.pop(process))
+        else:  # its end is told when nothing is left of its world
+            init = self.inits[process]
+            self.worlds[init] = process, status
+            os.kill(init, signal.SIGCHLD if process in self.stopping else signal.SIGKILL)
+            self.watch(init)
 
     def reap(self):
         "Takes the ends of all children that have ended."
@@ -313,6 +395,8 @@ class Parent:
     def ended(self, process, status):
         number = self.children.pop(process)
         del self.running[number]
+        self.stopping.discard(process)
+        self.inits.pop(process, None)
         self.control.sendall(REPLY.pack(2, status, number))
 
 

@@ -110,9 +110,6 @@ func (r *Runtime) Type() domain.ScriptType {
 
 // Info describes the interpreter and its limits.
 func (r *Runtime) Info() script.Info {
-	inside := func(name string) script.Measure {
-		return script.Measure{Name: name, Detail: "a script is no process: it cannot reach files, network or other programs"}
-	}
 	summary := "Rhai, in this process"
 	if r.cfg.Objects != nil {
 		summary = "Rhai with the objects of the context, in this process"
@@ -123,8 +120,7 @@ func (r *Runtime) Info() script.Info {
 			{Name: "operations", InForce: r.cfg.MaxOperations > 0, Detail: fmt.Sprintf("at most %d", max(r.cfg.MaxOperations, 0))},
 			{Name: "memory", InForce: true, Detail: fmt.Sprintf("at most %d bytes in values", r.cfg.MaxMemory)},
 			{Name: "depth", InForce: true, Detail: fmt.Sprintf("at most %d nested calls", r.cfg.MaxCalls)},
-			inside("process_group"), inside("rlimits"), inside("private_folder"), inside("clean_environment"), inside("closed_stdin"),
-			inside("no_new_privileges"), inside("landlock"), inside("seccomp"), inside("cgroup"),
+			{Name: "no_process", InForce: true, Detail: "a script cannot reach files, network or other programs"},
 		},
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ramet-run/ramet/script"
 )
@@ -130,14 +129,27 @@ func remark(stderr string) string {
 	return ": " + text
 }
 
+// bounded gives a command the job's limit of memory before it begins: this process
+// has more, for what Go reserves, and may set nobody's limits but its own.
+const bounded = `ulimit -v "$0" 2>/dev/null; exec "$@"`
+
 // start runs a program and waits for it, unless it is to stay in the
 // background. Its output is kept in part, and shown as it comes.
 func (h *host) start(args, env []string, show, background bool) (*commandResult, error) {
 	if h.ctx.Err() != nil {
 		return nil, context.Cause(h.ctx)
 	}
+	program, err := exec.LookPath(args[0])
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("not available: %s", args[0])
+	} else if err != nil {
+		return nil, err
+	}
 	// Not CommandContext: who stops the script has told its whole group.
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.Command(program, args[1:]...)
+	if most := h.cfg.MemoryBytes; most > 0 {
+		cmd = exec.Command("/bin/sh", append([]string{"-c", bounded, strconv.FormatInt(most>>10, 10), program}, args[1:]...)...)
+	}
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = hangOn
 	stdout, stderr := script.NewTail(maxOutputBytes), script.NewTail(maxOutputBytes)
@@ -146,17 +158,13 @@ func (h *host) start(args, env []string, show, background bool) (*commandResult,
 		cmd.Stdout, cmd.Stderr = io.MultiWriter(stdout, h.stdout), io.MultiWriter(stderr, h.stderr)
 	}
 	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fmt.Errorf("not available: %s", args[0])
-		}
 		return nil, err
 	}
-	h.bound(cmd.Process.Pid)
 	if background {
 		go func() { _ = cmd.Wait() }() // what runs at the script's end is ended by the jail
 		return &commandResult{}, nil
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, err
 	}
@@ -165,14 +173,6 @@ func (h *host) start(args, env []string, show, background bool) (*commandResult,
 		result.code = 128 + int(status.Signal())
 	}
 	return result, nil
-}
-
-// bound gives a command the job's limit of memory: this process has more, for
-// what Go reserves. The command is an instant old and small.
-func (h *host) bound(pid int) {
-	if bytes := uint64(h.cfg.MemoryBytes); h.cfg.MemoryBytes > 0 {
-		_ = unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
-	}
 }
 
 // lines splits output.

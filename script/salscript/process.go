@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -79,15 +78,6 @@ func readProcess(pid int, dir string) *processInfo {
 	return p
 }
 
-// uptime is the machine's, in seconds.
-func uptime() float64 {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
-		return 0
-	}
-	return time.Duration(now.Nano()).Seconds()
-}
-
 func (h *host) processList(pattern string) ([]value.Value, error) {
 	found, err := processes(pattern)
 	list := make([]value.Value, len(found))
@@ -131,11 +121,4 @@ func kill(pattern string) (string, error) {
 		return fmt.Sprintf("No matching processes found for '%s'", pattern), nil
 	}
 	return fmt.Sprintf("Successfully killed %d processes", killed), nil
-}
-
-// tag is the mark that the jail puts on all processes of a run; see package jail.
-func tag(pid int) (uint64, bool) {
-	var limit unix.Rlimit
-	err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit)
-	return limit.Max, err == nil && limit.Max != unix.RLIM_INFINITY
 }

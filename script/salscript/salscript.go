@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -42,9 +43,10 @@ type Config struct {
 	// Write lists folders that scripts may write to beside their work folder.
 	// Default: none.
 	Write []string
-	// Hide lists folders that scripts may not read, for the jail that Write
+	// Hide and Secrets are what scripts may not read, for the jail that Write
 	// needs; see [jail.Config].
-	Hide []string
+	Hide    []string
+	Secrets *jail.Secrets
 	// Env is given to every script (REDIS_URL, say); a job's own environment
 	// goes before it.
 	Env map[string]string
@@ -53,6 +55,10 @@ type Config struct {
 	// Slots is how many scripts at once are sensible. Default: twice the
 	// number of processors, at least 4.
 	Slots int
+	// Level is how much of the machine scripts see. Default: the jail's own.
+	Level script.Level
+	// See lists files and folders that walled scripts may read besides.
+	See []string
 	// Limits are the defaults for jobs that bring none.
 	Limits script.Limits
 	// Jail starts the children, unless Write is set. Default: one of its own.
@@ -71,9 +77,9 @@ var _ script.Runtime = (*Runtime)(nil)
 func New(cfg Config) *Runtime {
 	cfg.Slots = cmp.Or(cfg.Slots, max(4, 2*runtime.GOMAXPROCS(0)))
 	r := &Runtime{cfg: cfg}
-	r.jail.Config.Hide = cfg.Hide
+	r.jail.Config.Hide, r.jail.Config.Secrets = cfg.Hide, cfg.Secrets
 	if r.jail.Given = cfg.Jail; len(cfg.Write) > 0 {
-		r.jail.Given, r.jail.Config.Write = nil, append([]string{"/dev/shm"}, cfg.Write...)
+		r.jail.Given, r.jail.Config.Write = nil, cfg.Write
 	}
 	return r
 }
@@ -88,7 +94,7 @@ func (r *Runtime) Info() script.Info {
 		info.Summary += ", tools " + strings.Join(r.cfg.Tools, " ")
 	}
 	if cell, err := r.jail.Get(); r.cfg.On && err == nil {
-		info.Isolation = cell.Measures()
+		cell.Describe(&info, r.cfg.Level)
 	}
 	return info
 }
@@ -103,7 +109,11 @@ func (r *Runtime) Check(context.Context) error {
 	if _, err := r.program(); err != nil {
 		return err
 	}
-	if _, err := r.jail.Get(); err != nil {
+	cell, err := r.jail.Get()
+	if err == nil {
+		_, err = cell.Level(r.cfg.Level, "")
+	}
+	if err != nil {
 		return domain.Unavailablef(`runtime "sal": %v`, err)
 	}
 	return nil
@@ -138,10 +148,15 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	level, err := cell.Level(r.cfg.Level, task.Level)
+	if err != nil {
+		return script.Outcome{}, err
+	}
 	spec, err := r.prepare(task)
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	spec.Level = level
 	return run(ctx, cell, spec, task, host)
 }
 
@@ -167,12 +182,22 @@ func (r *Runtime) prepare(task script.Task) (jail.Spec, error) {
 	}
 	spec := jail.Spec{
 		Args: append(append([]string{}, program...), string(arg)), Dir: task.Dir,
-		Env: script.Environ(task, r.cfg.Env), Limits: task.Limits,
+		Env: script.Environ(task, r.cfg.Env), Limits: task.Limits, Programs: append(program[:1:1], r.tools()...), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...),
 	}
 	if spec.Limits.MemoryBytes > 0 { // the child bounds its script and commands to the limit itself
 		spec.Limits.MemoryBytes += runtimeBytes
 	}
 	return spec, nil
+}
+
+// tools are the programs that scripts may use and that are installed.
+func (r *Runtime) tools() (paths []string) {
+	for _, name := range r.cfg.Tools {
+		if path, err := exec.LookPath(name); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task, host script.Host) (script.Outcome, error) {
@@ -195,13 +220,15 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, domain.Unavailablef("%v", err))
 	}
 	output.Started()
+	ctx, quota := script.Watch(ctx, task)
 	exit, stopped := process.Await(ctx, task.Grace)
 	output.Wait()
+	stopped = quota.Close(stopped)
 	outcome := exit.Outcome(task, capture, host, stopped)
 	// The line comes from a process that ran a stranger's script: it is shown,
 	// and decides nothing.
 	said, _ := io.ReadAll(io.LimitReader(report, maxReportBytes))
-	if bad := outcome.Verdict == script.Failed || outcome.Verdict == script.Errored; bad && len(said) > 0 && !outcome.Invalid {
+	if bad := outcome.Verdict == script.Failed || outcome.Verdict == script.Errored; bad && stopped == nil && len(said) > 0 && !outcome.Invalid {
 		outcome.Error = strings.ToValidUTF8(string(bytes.TrimSpace(said)), "\uFFFD")
 	}
 	return outcome, nil

@@ -179,6 +179,11 @@ func TestWhatCommandsShow(t *testing.T) {
 func TestGrantedFoldersCanBeWritten(t *testing.T) {
 	needChild(t)
 	granted, other := t.TempDir(), t.TempDir()
+	if os.Getuid() == 0 { // whose scripts run as nobody
+		if err := os.Chown(granted, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
 	runtime := salscript.New(salscript.Config{On: true, Write: []string{granted}})
 	defer runtime.Close()
 	for _, m := range runtime.Info().Isolation {
@@ -200,8 +205,7 @@ func TestGrantedFoldersCanBeWritten(t *testing.T) {
 func TestCommandsHaveTheJobsMemory(t *testing.T) {
 	runtime := salscript.New(salscript.Config{On: true, Jail: cell(t), Limits: script.Limits{MemoryBytes: 1 << 30}})
 	defer runtime.Close()
-	// The limit comes an instant after the start.
-	outcome, _ := job(t, runtime, `run_silent("while [ $(ulimit -v) != 1048576 ]; do sleep 0.01; done; ulimit -v").stdout`, nil)
+	outcome, _ := job(t, runtime, `run_silent("ulimit -v").stdout`, nil)
 	if got := outcome.Result["value"]; got != "1048576\n" {
 		t.Errorf("got %q KiB, want 1 GiB (%s)", got, outcome.Error)
 	}

@@ -75,6 +75,23 @@ func (s *suite) testLimits(t *testing.T) {
 		}
 		s.run(t, s.cfg.Snippets.Grow(4)).want(t, script.Succeeded, 0)
 	})
+	t.Run("the whole work folder", func(t *testing.T) {
+		s.run(t, s.cfg.Snippets.Grow(4), limit(script.Limits{FolderBytes: 64 << 20})).want(t, script.Succeeded, 0)
+		for _, tt := range []struct {
+			name, source string
+			limits       script.Limits
+			want         string
+		}{
+			{"bytes at the end", s.cfg.Snippets.Grow(8), script.Limits{FolderBytes: 1 << 20}, "its work folder holds more than 1048576 bytes"},
+			{"files at the end", s.cfg.Snippets.Grow(1), script.Limits{FolderFiles: 1}, "its work folder holds more than 1 files"},
+			{"a job that goes on for ever", s.cfg.Snippets.Wait, script.Limits{FolderFiles: 1}, "its work folder holds more than 1 files"},
+		} {
+			j := s.run(t, tt.source, limit(tt.limits))
+			if j.outcome.Verdict != script.Errored || j.outcome.Error != tt.want {
+				t.Errorf("%s: got %s %q, want errored, %q", tt.name, j.outcome.Verdict, j.outcome.Error, tt.want)
+			}
+		}
+	})
 }
 
 func (s *suite) testIsolation(t *testing.T) {
@@ -85,7 +102,7 @@ func (s *suite) testIsolation(t *testing.T) {
 			t.Errorf("got %d slots, summary %q", info.Slots, info.Summary)
 		}
 		for _, name := range []string{"process_group", "rlimits", "private_folder", "clean_environment", "closed_stdin",
-			"no_new_privileges", "landlock", "seccomp", "cgroup"} {
+			"no_new_privileges", "landlock", "seccomp"} {
 			if m := measure(info, name); m.Name == "" || !m.InForce && m.Detail == "" {
 				t.Errorf("measure %q: got %+v", name, m)
 			}

@@ -109,7 +109,6 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{"nowhere to lie", natsstream.Config{}, domain.ErrInvalid, "data folder"},
-		{"open to all", natsstream.Config{DataDir: dir, Listen: "127.0.0.1:0"}, domain.ErrInvalid, "give it a token file"},
 		{"a token in the clear", natsstream.Config{DataDir: dir, Listen: "0.0.0.0:0", TokenFile: good}, domain.ErrInvalid, "without TLS"},
 		{"on all interfaces in the clear", natsstream.Config{DataDir: dir, Listen: ":4222", TokenFile: good}, domain.ErrInvalid, "without TLS"},
 		{"a short token", natsstream.Config{DataDir: dir, Listen: "127.0.0.1:0", TokenFile: file(t, "short")}, domain.ErrInvalid, "at least 16"},
@@ -161,8 +160,10 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
 	secret := file(t, token)
-	inside := open(t, natsstream.Config{DataDir: t.TempDir(), MayLose: true, Listen: "127.0.0.1:0", TokenFile: secret, TLSCert: cert, TLSKey: key})
-	cfg := natsstream.Config{URL: "tls://" + inside.Listening(), TokenFile: secret, CA: cert, Replicas: 1, MayLose: true, NoCreate: true}
+	link, other := newLink(t), strings.Repeat("ab", 32)
+	inside := open(t, natsstream.Config{DataDir: t.TempDir(), MayLose: true, Listen: "127.0.0.1:0", TokenFile: secret, TLSCert: cert, TLSKey: key,
+		Node: other, Nodes: func(k string) bool { return k == link.Pubkey() }})
+	cfg := natsstream.Config{URL: "tls://" + inside.Listening(), Link: link, KeyOf: other, CA: cert, Replicas: 1, MayLose: true, NoCreate: true}
 	outside := open(t, cfg)
 	publish(t, outside, event(1))
 	if got := next(t, reader(t, inside, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents}), 1); got[0].ID != "event-1" {

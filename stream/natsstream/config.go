@@ -37,12 +37,26 @@ type Config struct {
 	// only.
 	TLSCert, TLSKey string
 
+	// Node is this node's public key, 64 hex digits: other nodes log in to it by
+	// that name. Nodes says whether a link key is that of a node of this board.
+	// Default: none is.
+	Node  string
+	Nodes func(link string) bool
+	// Producers are programs that publish events of a context, by their nkeys.
+	Producers []Producer
+
 	// TokenFile holds the token with which other programs log in to the embedded
-	// server, or this one to an external server.
+	// server, to publish events of any context and do nothing else; or this one
+	// to an external server.
 	TokenFile string
 
 	// What follows is for an external server.
 
+	// Link logs the node in: to the server inside the node with the public key
+	// KeyOf; or with Login to a plain one, where nothing else is said.
+	Link  natslink.Key
+	KeyOf string
+	Login bool
 	// CredsFile holds NATS credentials, NkeyFile the seed of a user's nkey.
 	CredsFile, NkeyFile string
 	// CA is a PEM file that says who may have signed the server's certificate.
@@ -81,17 +95,18 @@ func (c Config) validate() error {
 		switch {
 		case c.DataDir == "":
 			return domain.Invalidf("the embedded NATS server of the streams needs a data folder")
-		case c.CredsFile != "" || c.NkeyFile != "" || c.CA != "" || c.NoCreate || c.SyncDeclared:
+		case c.KeyOf != "" || c.Login || c.CredsFile != "" || c.NkeyFile != "" || c.CA != "" || c.NoCreate || c.SyncDeclared:
 			return domain.Invalidf("the embedded NATS server needs no log-in, and makes and syncs its streams itself")
-		case c.Listen == "" && (c.TokenFile != "" || c.TLSCert != "" || c.TLSKey != ""):
-			return domain.Invalidf("a token or certificate for the embedded NATS server, which listens nowhere")
-		case c.Listen != "" && c.TokenFile == "":
-			return domain.Invalidf("the embedded NATS server is to listen at %q: give it a token file too, for who reaches it can read and write all streams", c.Listen)
+		case c.Listen == "" && (len(c.Producers) > 0 || c.TokenFile != "" || c.TLSCert != "" || c.TLSKey != ""):
+			return domain.Invalidf("a token, producer or certificate for the embedded NATS server, which listens nowhere")
+		}
+		if _, err := once(c.Producers, nil); err != nil {
+			return err
 		}
 		return c.validateListen()
 	}
 	switch {
-	case c.Listen != "" || c.TLSCert != "" || c.TLSKey != "":
+	case c.Listen != "" || c.TLSCert != "" || c.TLSKey != "" || len(c.Producers) > 0:
 		return domain.Invalidf("with an external NATS server there is none of our own to listen")
 	case c.Replicas != 1 && c.Replicas != 3:
 		return domain.Invalidf("%d replicas: want 1 or 3", c.Replicas)

@@ -57,10 +57,11 @@
 //
 // # Access
 //
-// The embedded server listens only if it is told to, to those who have a token,
-// and not in the clear but on the loopback. They publish and read with consumers
-// of their own; they may not change, empty or delete the streams. Whoever may
-// connect to an external server is trusted as that server trusts him.
+// The embedded server listens only if it is told to, to other nodes of the board,
+// which log in with their link keys, and to programs that publish events, by
+// nkeys or a token; and not in the clear but on the loopback. rights.go is the
+// table of who may do what; [Accounts] writes it for an external server, and what
+// such a server lets this node do is looked at when it opens.
 //
 // # Goroutines
 //

@@ -19,10 +19,6 @@ var (
 // errBehind is of a replica that has not heard of all messages yet.
 var errBehind = errors.New("a replica is behind")
 
-func errSeed(file string) error {
-	return domain.Invalidf("NATS nkey file %q holds no seed of a user", file)
-}
-
 // Errors of the server that this driver knows.
 const (
 	codeNoPeers         jetstream.ErrorCode = 10005 // no suitable peers for placement
@@ -81,6 +77,9 @@ func (l *Log) translate(ctx context.Context, what string, err error) error {
 		return domain.Invalidf("%s: the NATS server takes no message that large", what)
 	case errors.Is(err, nats.ErrDisconnected):
 		return errAway
+	}
+	if text := l.wire.Denied(); text != "" && (errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)) {
+		return domain.Unavailablef("%s: no answer; the NATS server does not let this node use a subject: %s", what, text)
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) {

@@ -1,31 +1,43 @@
 package natsstream
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
 	"github.com/ramet-run/ramet/stream"
 )
 
-// maxPayload is what our server takes: the largest message, and what we and
+// MaxPayload is what our server takes: the largest message, and what we and
 // NATS put before it.
-const maxPayload = stream.MaxData + 64<<10
+const MaxPayload = stream.MaxData + 64<<10
 
 // host is the embedded server.
 type host struct {
 	server *server.Server
 	lock   *natslink.FolderLock
 	secret string // logs our own connection in
-	token  string // logs others in; "" for none
+	token  string // logs producers of any context in; "" for none
+	cfg    Config
+	ready  chan struct{}     // closed when log-ins may be answered
+	others map[string]string // accounts of producers, by their nkeys
+
+	refused natslink.Lately // log-ins
 }
 
 // startHost starts the embedded server.
 func startHost(cfg Config) (_ *host, err error) {
-	h := &host{secret: rand.Text()}
+	h := &host{secret: rand.Text(), cfg: cfg, ready: make(chan struct{}), others: map[string]string{}}
 	if h.token, err = cfg.token(); err != nil {
 		return nil, err
 	}
@@ -40,7 +52,38 @@ func startHost(cfg Config) (_ *host, err error) {
 		h.close()
 		return nil, err
 	}
+	if err := h.openAccounts(); err != nil {
+		h.close()
+		return nil, domain.Unavailablef("embedded NATS server of the streams: %s", natslink.Words(err))
+	}
+	close(h.ready)
 	return h, nil
+}
+
+// openAccounts makes those of producers.
+func (h *host) openAccounts() error {
+	tenants := map[string]bool{}
+	if h.token != "" {
+		tenants[Anybody] = true
+	}
+	for _, p := range h.cfg.Producers {
+		tenants[p.Tenant], h.others[p.User] = true, producers(p.Tenant)
+	}
+	streams := h.server.GlobalAccount()
+	for _, subject := range exported(slices.Collect(maps.Keys(tenants))) {
+		if err := streams.AddServiceExport(subject, nil); err != nil {
+			return err
+		}
+	}
+	for tenant := range tenants {
+		a, _ := h.server.LookupOrRegisterAccount(producers(tenant))
+		for _, subject := range eventsOf(tenant) {
+			if err := a.AddServiceImport(streams, subject, subject); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (h *host) options(cfg Config) (*server.Options, error) {
@@ -48,7 +91,7 @@ func (h *host) options(cfg Config) (*server.Options, error) {
 		ServerName: "ramet-streams",
 		DontListen: true,
 		NoSigs:     true,
-		MaxPayload: maxPayload,
+		MaxPayload: MaxPayload,
 		JetStream:  true,
 		StoreDir:   cfg.folder(),
 		// Streams are bounded by who trims them. The server's guess from the free
@@ -57,6 +100,7 @@ func (h *host) options(cfg Config) (*server.Options, error) {
 		JetStreamMaxMemory:         64 << 20,
 		SyncAlways:                 !cfg.MayLose,
 		AuthTimeout:                natslink.AnswerTime.Seconds(),
+		AlwaysEnableNonce:          true,
 		CustomClientAuthentication: h,
 		DisableJetStreamBanner:     true,
 	}
@@ -74,33 +118,70 @@ func (h *host) options(cfg Config) (*server.Options, error) {
 	return o, nil
 }
 
-// Check lets us in, and those who have the token.
+// Check lets us in, other nodes of the board, and producers.
 func (h *host) Check(c server.ClientAuthentication) bool {
-	opts := c.GetOpts()
-	switch {
-	case same(opts.Password, h.secret):
-		c.RegisterUser(&server.User{Username: "ramet"})
-	case h.token != "" && same(opts.Token, h.token):
-		c.RegisterUser(&server.User{Username: "other", Permissions: forOthers()})
-	default:
+	user, err := h.admit(c)
+	if err != nil {
+		level := slog.LevelWarn
+		if h.refused.Said(err.Error(), time.Now()) {
+			level = slog.LevelDebug
+		}
+		h.cfg.Logger.Log(context.Background(), level, "NATS log-in to the streams refused", "from", fmt.Sprint(c.RemoteAddress()), "reason", err)
 		return false
 	}
+	c.RegisterUser(user)
 	return true
 }
 
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// forOthers keeps other programs from what only the owner of the streams does:
-// they publish, and read with consumers of their own.
-func forOthers() *server.Permissions {
-	deny := []string{"$JS.EVENT.>"} // what we read as troubles
-	for _, what := range []string{"UPDATE", "DELETE", "PURGE", "MSG.DELETE", "RESTORE"} {
-		for _, name := range stream.Names {
-			deny = append(deny, "$JS.API.STREAM."+what+"."+string(name))
-		}
+// admit finds out who logs in, and what he may.
+//
+// Errors: [domain.ErrForbidden].
+func (h *host) admit(c server.ClientAuthentication) (*server.User, error) {
+	opts := c.GetOpts()
+	if same(opts.Password, h.secret) {
+		return &server.User{Username: "ramet"}, nil
 	}
-	return &server.Permissions{Publish: &server.SubjectPermission{Deny: deny}}
+	select {
+	case <-h.ready:
+	case <-time.After(natslink.AnswerTime / 2):
+		return nil, domain.Forbiddenf("the server is starting")
+	}
+	name := h.others[opts.Nkey]
+	switch {
+	case h.token != "" && same(opts.Token, h.token):
+		return h.producer("token", Anybody)
+	case name != "" && !natslink.SignedNonce(c):
+		return nil, domain.Forbiddenf("the signature of the producer %s is wrong", opts.Nkey)
+	case name != "":
+		return h.member(opts.Nkey, name)
+	}
+	link, err := natslink.Admit(c, h.cfg.Node)
+	if err != nil {
+		return nil, err
+	}
+	if h.cfg.Nodes == nil || !h.cfg.Nodes(link) {
+		return nil, domain.Forbiddenf("no node of this board has the link key %s", link)
+	}
+	user, err := natslink.User(link)
+	if err != nil {
+		return nil, err
+	}
+	return &server.User{Username: user, Permissions: nodePermissions(user)}, nil
 }
+
+func (h *host) producer(user, tenant string) (*server.User, error) {
+	return h.member(user, producers(tenant))
+}
+
+func (h *host) member(user, account string) (*server.User, error) {
+	a, err := h.server.LookupAccount(account)
+	if err != nil {
+		return nil, domain.Forbiddenf("account %s: %v", account, err)
+	}
+	return &server.User{Username: user, Account: a}, nil
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // dial connects us.
 func (h *host) dial(cfg Config) (*natslink.Wire, error) {
@@ -122,22 +203,63 @@ func dial(cfg Config) (*natslink.Wire, error) {
 	if cfg.CA != "" {
 		opts = append(opts, nats.RootCAs(cfg.CA))
 	}
-	if cfg.CredsFile != "" {
-		opts = append(opts, nats.UserCredentials(cfg.CredsFile))
+	login, err := cfg.login()
+	if err != nil {
+		return nil, err
 	}
-	if cfg.NkeyFile != "" {
-		opt, err := nats.NkeyOptionFromSeed(cfg.NkeyFile)
+	opts = append(opts, login...)
+	return natslink.Dial(urls, names, cfg.Logger, opts...)
+}
+
+// byLink says that the node logs in with its link key.
+func (c Config) byLink() bool {
+	return c.KeyOf != "" || c.Login && c.CredsFile == "" && c.NkeyFile == "" && c.TokenFile == ""
+}
+
+// login is how we prove who we are to an external server.
+func (c Config) login() ([]nats.Option, error) {
+	if c.byLink() {
+		user, err := natslink.User(c.Link.Pubkey())
 		if err != nil {
-			return nil, errSeed(cfg.NkeyFile)
+			return nil, err
 		}
-		opts = append(opts, opt)
+		login, err := natslink.ToServer(c.Link)
+		if c.KeyOf != "" {
+			login, err = natslink.ToNode(c.Link, c.KeyOf)
+		}
+		return []nats.Option{login, nats.CustomInboxPrefix(inbox(user))}, err
 	}
-	token, err := cfg.token()
+	var opts []nats.Option
+	if c.CredsFile != "" {
+		login, err := natslink.FromCreds(c.CredsFile)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, login)
+	}
+	if c.NkeyFile != "" {
+		login, err := natslink.FromSeed(c.NkeyFile)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, login)
+	}
+	token, err := c.token()
 	if err != nil {
 		return nil, err
 	}
 	if token != "" {
 		opts = append(opts, nats.Token(token))
 	}
-	return natslink.Dial(urls, names, cfg.Logger, opts...)
+	return opts, nil
+}
+
+// inbox begins the subjects at which this connection gets answers.
+func (l *Log) inbox() string {
+	if l.cfg.byLink() {
+		if user, err := natslink.User(l.cfg.Link.Pubkey()); err == nil {
+			return inbox(user)
+		}
+	}
+	return "_INBOX"
 }

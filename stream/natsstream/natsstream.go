@@ -70,6 +70,9 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	if err := l.arrive(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.checkRights(ctx); err != nil {
+		return nil, err
+	}
 	return l, l.settle(ctx)
 }
 
@@ -80,7 +83,8 @@ func (l *Log) arrive(ctx context.Context) error {
 		if err != nil || life.Err() == nil {
 			return err
 		}
-		if l.wire.Refused() {
+		// Of a node that has just been made, the other may not know yet.
+		if l.wire.Refused() && (l.cfg.KeyOf == "" || time.Since(began) > natslink.AnswerTime/2) {
 			return domain.Forbiddenf("NATS server of the streams refuses this node's user, token or credentials")
 		}
 	}

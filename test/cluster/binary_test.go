@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -76,8 +77,7 @@ func (d *daemon) start() {
 	defer log.Close()
 	cmd, ended := d.make(), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		d.t.Fatal(err)
 	}
 	d.cmd, d.ended = cmd, ended

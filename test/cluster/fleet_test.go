@@ -153,7 +153,7 @@ func (f *fleet) launch(name, addr, streams string) {
 		args = append(args, "--board", strings.Replace(f.url, addr, m.link.Address(), 1))
 	}
 	m.daemon = newDaemon(f.T, name, func() *exec.Cmd { return exec.Command(bin, args...) })
-	if m.client, err = client.New(client.Config{Socket: cli.SocketPath(m.data)}); err != nil {
+	if m.client, err = client.New(client.Config{Socket: cli.SocketPath(m.data), Cookie: cli.CookiePath(m.data)}); err != nil {
 		f.Fatal(err)
 	}
 	f.nodes = append(f.nodes, m)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -109,12 +110,11 @@ func (k *killer) start(env ...string) (*exec.Cmd, *bufio.Scanner) {
 	cmd.Env = append(os.Environ(), envBoard+"="+k.where, envData+"="+k.data)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		k.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		k.Fatal(err)
 	}
 	return cmd, bufio.NewScanner(out)

@@ -102,7 +102,7 @@ func TestOneEventIsAMailARowAndACall(t *testing.T) {
 	node := newDaemon(t, "node", func() *exec.Cmd {
 		return exec.Command(bin, "serve", "--data", data, "--config", config, "--lease", siteLease.String())
 	})
-	c, err := client.New(client.Config{Socket: cli.SocketPath(data)})
+	c, err := client.New(client.Config{Socket: cli.SocketPath(data), Cookie: cli.CookiePath(data)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/leash"
 )
 
 // patience is how long anything in these tests may take.
@@ -40,12 +42,11 @@ func spawn(t *testing.T, where, name, data string, env ...string) *process {
 	p.cmd.Env = append(os.Environ(), envBoard+"="+where, envData+"="+data, envName+"="+name)
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stderr = &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := leash.Start(p.cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	go p.listen(out)

@@ -77,6 +77,9 @@ func (f *fleet) waiting() (list []string) {
 			list = append(list, fmt.Sprintf("%d items in the outbox of partition %d", l.Outbox, l.Partition))
 		}
 	}
+	if f.url == "" {
+		return list // the token of a producer shows nothing of the streams
+	}
 	for _, n := range []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents} {
 		s, err := f.js.Stream(f.Context(), string(n))
 		if err != nil {

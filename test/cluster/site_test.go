@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
@@ -68,6 +69,8 @@ func newSite(t *testing.T, name string) *site {
 
 func (s *site) key() string { return s.keys.Node.Pubkey() }
 
+func (s *site) natsPeer() natsbus.Peer { return natsbus.Peer{Key: s.key(), Link: s.keys.Bus.Pubkey()} }
+
 // serve starts the site's node and waits until it answers.
 func (s *site) serve() {
 	s.Helper()
@@ -78,7 +81,7 @@ func (s *site) serve() {
 	s.node = newDaemon(s.T, s.name, func() *exec.Cmd {
 		return exec.Command(bin, "serve", "--data", s.data, "--name", s.name, "--bus", s.bus, "--lease", siteLease.String(), "--grace", "5s", "--log-level", "warn")
 	})
-	if s.client, err = client.New(client.Config{Socket: cli.SocketPath(s.data)}); err != nil {
+	if s.client, err = client.New(client.Config{Socket: cli.SocketPath(s.data), Cookie: cli.CookiePath(s.data)}); err != nil {
 		s.Fatal(err)
 	}
 	s.awaken()
@@ -96,7 +99,7 @@ func meet(a, b *site) {
 	a.Helper()
 	a.peer, b.peer = b, a
 	for _, s := range []*site{a, b} {
-		card, err := s.peer.client.Card(s.Context(), s.peer.name)
+		card, err := s.peer.client.Card(s.Context(), s.peer.name, 0)
 		if err == nil {
 			_, err = s.client.AddPeer(s.Context(), card)
 		}

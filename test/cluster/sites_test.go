@@ -17,12 +17,12 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/myceliumtest"
+	"github.com/ramet-run/ramet/internal/natslink"
 	"github.com/ramet-run/ramet/internal/testcable"
 )
 
@@ -36,13 +36,13 @@ func TestKillSitesLinked(t *testing.T) {
 	nodes, links := freePort(t), freePort(t)
 	link := testcable.Lay(t, "127.0.0.1:"+links)
 	a.bus = "nats:?listen=127.0.0.1:" + nodes + "&leaf_listen=127.0.0.1:" + links
-	b.bus = "nats:?leaf=nats://" + link.Address()
+	b.bus = "nats:?leaf=nats://" + link.Address() + "?key=" + a.key()
 	a.serve()
 	b.serve()
 	meet(a, b)
 	w := newWar(t, a, b)
 	w.links = append(w.links, link)
-	w.listen("nats://127.0.0.1:" + nodes)
+	w.listen("nats://127.0.0.1:" + nodes + "?key=" + a.key())
 	w.rage()
 }
 
@@ -56,7 +56,7 @@ func TestKillSitesOnANATSServer(t *testing.T) {
 		link := testcable.Lay(t, "127.0.0.1:"+port)
 		s.bus, links = "nats://"+link.Address(), append(links, link)
 	}
-	accounts, err := natsbus.ServerConfig(natsbus.Permit{Nodes: []string{a.key(), b.key(), spy.Pubkey()}})
+	accounts, err := natsbus.ServerConfig(natsbus.Permit{Nodes: []natsbus.Peer{a.natsPeer(), b.natsPeer(), {Key: spyNode, Link: spy.Pubkey()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ type war struct {
 	links []*testcable.Cable
 	more  []func() // what else can happen
 	calm  []func() // ends it
-	spy   identity.Key
+	spy   identity.LinkKey
 	heard func() int // parcels that came to the spy
 }
 
@@ -166,9 +166,18 @@ func newWar(t *testing.T, sites ...*site) *war {
 	return &war{T: t, Rand: rand.New(rand.NewPCG(seed, 0)), sites: sites, spy: newSpy(t), heard: func() int { return 0 }}
 }
 
-func newSpy(t *testing.T) identity.Key {
-	t.Helper()
+// spyNode is the public key of a node that is a peer and sends nothing.
+var spyNode = func() string {
 	k, err := identity.NewKey()
+	if err != nil {
+		panic(err)
+	}
+	return k.Pubkey()
+}()
+
+func newSpy(t *testing.T) identity.LinkKey {
+	t.Helper()
+	k, err := identity.NewLinkKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,19 +189,22 @@ func newSpy(t *testing.T) identity.Key {
 func (w *war) listen(url string) {
 	w.Helper()
 	for _, s := range w.sites {
-		card := domain.Peer{Name: "gamma", Nodes: domain.List[domain.PeerNode]{{Pubkey: w.spy.Pubkey(), Addresses: domain.List[domain.Address]{domain.Address("nats:" + w.spy.Pubkey())}}}}
+		card := domain.Peer{Name: "gamma", Nodes: domain.List[domain.PeerNode]{{Pubkey: spyNode, LinkKey: w.spy.Pubkey(), Addresses: domain.List[domain.Address]{natsbus.Address(spyNode)}}}}
 		if _, err := s.client.AddPeer(w.Context(), card); err != nil {
 			w.Fatal(err)
 		}
 	}
-	user, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, w.spy.Private().Seed())
+	url, node, inside := strings.Cut(url, "?key=")
+	login, err := natslink.ToServer(w.spy)
+	if inside {
+		login, err = natslink.ToNode(w.spy, node)
+	}
 	if err != nil {
 		w.Fatal(err)
 	}
-	public, _ := user.PublicKey()
 	var conn *nats.Conn
 	for end := time.Now().Add(patience); conn == nil; time.Sleep(100 * time.Millisecond) { // until the server has heard of it
-		conn, err = nats.Connect(url, nats.Nkey(public, user.Sign), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		conn, err = nats.Connect(url, login, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		if err != nil && time.Now().After(end) {
 			w.Fatal(err)
 		}
@@ -202,7 +214,7 @@ func (w *war) listen(url string) {
 	heard := 0
 	for _, subject := range []string{">", "ramet.>", "ramet.parcel.*.*", "$JS.>"} {
 		if _, err := conn.Subscribe(subject, func(m *nats.Msg) {
-			if bytes.Contains(m.Data, []byte("ramet1")) { // every parcel begins with it
+			if bytes.Contains(m.Data, []byte("ramet2")) { // every parcel begins with it
 				mu.Lock()
 				heard++
 				mu.Unlock()
@@ -215,7 +227,7 @@ func (w *war) listen(url string) {
 		for _, s := range w.sites {
 			// Nor can it fetch what waits in the mailboxes of others.
 			for _, subject := range []string{"$JS.API.CONSUMER.MSG.NEXT.parcel-" + s.key() + ".node", "$JS.API.STREAM.MSG.GET.parcel-" + s.key()} {
-				if m, err := conn.Request(subject, []byte(`{"batch":1}`), 300*time.Millisecond); err == nil && bytes.Contains(m.Data, []byte("ramet1")) {
+				if m, err := conn.Request(subject, []byte(`{"batch":1}`), 300*time.Millisecond); err == nil && bytes.Contains(m.Data, []byte("ramet2")) {
 					w.Errorf("%s gave away %q", subject, m.Data)
 				}
 			}

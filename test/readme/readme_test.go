@@ -67,6 +67,16 @@ func TestCommandsOfSagas(t *testing.T) {
 	check(t, "../../docs/sagas.md", dir, "")
 }
 
+// TestCommandsOfHardening sets a node up for strangers, and has a stranger's job look around.
+func TestCommandsOfHardening(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/hardening.md", dir, "")
+}
+
 func TestCommandsOfExamples(t *testing.T) {
 	readmes, err := filepath.Glob("../../examples/*/README.md")
 	if err != nil || len(readmes) == 0 {

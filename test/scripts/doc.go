@@ -7,7 +7,8 @@
 //
 //	ramet ARGS...              must succeed (stdout and stderr can be looked at next)
 //	fails CODE ARGS...         must end with that exit code and say why in one line;
-//	                           1, rhai, blueprint and saga may have more lines beside it
+//	                           1, rhai, blueprint and saga may have more lines beside it;
+//	                           warnings do not count
 //	serve NAME ARGS...         starts a node and waits until it listens; with --listen,
 //	                           $URL is where, and $NODE that with its name; with --resp,
 //	                           $RESP is the URL of its Redis door for the operator

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func run(ts *testscript.TestScript, args []string) outcome {
 func command(ctx context.Context, ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "ramet"), args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG", "RAMET_ISOLATION"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -92,7 +93,7 @@ func (r *rig) fails(ts *testscript.TestScript, args []string) {
 			ts.Fatalf("got %q in the message", word)
 		}
 	}
-	lines := slicesOf(got.err)
+	lines := slices.DeleteFunc(slicesOf(got.err), func(line string) bool { return strings.HasPrefix(line, "ramet: warning: ") })
 	if len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "ramet: ") {
 		ts.Fatalf("want a last line that says what is wrong")
 	}

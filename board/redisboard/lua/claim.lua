@@ -1,7 +1,7 @@
 -- Claims items. ARGV[3] is the ask, a flat MessagePack array:
---   owner, lease ms, max, skip field, then six times a number and as many:
+--   owner, lease ms, max, skip field, then seven times a number and as many:
 --   skip values, marks (names and values), milliseconds stamps, seconds stamps,
---   spaces (none: all), queues. A queue is its group, cap group, what the keys
+--   spaces (none: all), spaces that are passed over, queues. A queue is its group, cap group, what the keys
 --   of its records begin with, and two times a number and as many: lists,
 --   siblings (the other lists that the group may have).
 -- Returns {now ms, more, runs}. A run is a space, the number of a queue, and a
@@ -43,6 +43,8 @@ for _, space in ipairs(values()) do
   only = only or {}
   only[space] = true
 end
+local except = {}
+for _, space in ipairs(values()) do except[space] = true end
 local tokenAt = #write + 6
 local queueAt = tokenAt - 2
 write[tokenAt - 5], write[tokenAt - 4], write[tokenAt - 3], write[queueAt] = 'lease_owner', owner, 'lease_queue', ''
@@ -280,7 +282,7 @@ local function claimFrom(group, capGroup, naming, lists, siblings)
   write[queueAt] = capGroup
   while n < most and drops < maxDrops do
     local t = nextTurn(heap, line)
-    while t and only and not only[t.space] do t = nextTurn(heap, line) end
+    while t and (except[t.space] or only and not only[t.space]) do t = nextTurn(heap, line) end
     if not t then break end
     if not t.pfx then
       t.pfx = prefix(t.space)

@@ -1,0 +1,55 @@
+package domain
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// This file reads the URLs of a node's parts, which hold passwords that people
+// have typed. What could be read in two ways is refused, and no error shows any of
+// it but the names of parameters.
+
+// errUnescaped is for a URL that may end in the middle of a password.
+var errUnescaped = Invalidf("an @ stands behind its host; if it belongs to the login, write the password's '/' as %%2F, '?' as %%3F, '#' as %%23 and '@' as %%40")
+
+// ParseURL reads such a URL, and its parameters as [ParseParameters] does.
+//
+// Errors: [ErrInvalid].
+func ParseURL(text string, repeated ...string) (*url.URL, url.Values, error) {
+	u, err := url.Parse(text)
+	head, _, _ := strings.Cut(text, "?")
+	switch {
+	case err != nil:
+		return nil, nil, Invalidf("it is malformed")
+	case u.Host != "" && u.User == nil && strings.Contains(head, "@"):
+		return nil, nil, errUnescaped
+	case u.Fragment != "" || strings.HasSuffix(text, "#"):
+		return nil, nil, Invalidf("it has a '#'; if it belongs to a password, write it as %%23")
+	}
+	q, err := ParseParameters(u.RawQuery, repeated...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return u, q, nil
+}
+
+// ParseParameters reads what stands behind the '?' of such a URL. A parameter
+// stands once, but for those that are listed as repeated.
+//
+// Errors: [ErrInvalid].
+func ParseParameters(query string, repeated ...string) (url.Values, error) {
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, Invalidf("its parameters are malformed: want ?name=value&name=value, with what is special as %%XX")
+	}
+	for name, values := range q {
+		switch {
+		case strings.Contains(name, "@"):
+			return nil, errUnescaped
+		case len(values) > 1 && !slices.Contains(repeated, name):
+			return nil, Invalidf("its parameter %q stands twice", PlainText(name, 40))
+		}
+	}
+	return q, nil
+}

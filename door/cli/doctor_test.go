@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// What is in force is told for each script type, and is a warning only where less
+// is held than the machine could hold.
+func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		service domain.Service
+		state   string
+		want    []string
+	}{
+		{"walled, with cgroups", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled", Isolation: []string{"view", domain.JobMemory}},
+			stateOK, []string{"served, walled, memory bounded for each job, 4 at once"}},
+		{"walled, without", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled", Isolation: []string{"view"}},
+			stateOK, []string{"served, walled, memory bounded for each process, not for a job as a whole"}},
+		{"less than promised", domain.Service{ScriptType: "shell", Served: true, Level: "open", NotInForce: []string{"landlock: none here"}},
+			stateWarning, []string{"served, open", "held in without landlock: none here"}},
+		{"inside the node", domain.Service{ScriptType: "rhai", Served: true, SlotUse: domain.SlotUse{Slots: 8}}, stateOK, []string{"served, 8 at once"}},
+		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, stateWarning, []string{"not served: scripts cannot be walled here"}},
+	} {
+		var c checkup
+		c.service("runner n", tt.service)
+		got := c.Findings[0]
+		if len(c.Findings) != 1 || got.State != tt.state || got.What != "runner n: "+string(tt.service.ScriptType) {
+			t.Errorf("%s: got %+v, want one line, %s", tt.name, c.Findings, tt.state)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(got.Text, want) {
+				t.Errorf("%s: got %q, want %q in it", tt.name, got.Text, want)
+			}
+		}
+	}
+}

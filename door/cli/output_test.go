@@ -1,0 +1,52 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// hostile is a text by which strangers try to act on the terminal of who reads
+// it: colours, the window's title, the cursor, C1 controls, another direction,
+// what cannot be seen, a bell, another line, bytes that are no text.
+const hostile = "a\x1b[31mb\x1b]0;c\x07d\re\u009b2Jf\u202eg\u2066h\u200fi\ufeffj\u2028k\U000e0041l\x00m\x7fn"
+
+// acting returns the first character of an output that may do something.
+func acting(out string) (rune, bool) {
+	for _, r := range out {
+		if r != '\n' && r != '\t' && domain.Acts(r) {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// TestLogsActOnNoTerminal follows, waits for and reads logs and results that
+// were made to.
+func TestLogsActOnNoTerminal(t *testing.T) {
+	f := newFakeNode()
+	dir := t.TempDir()
+	line := strings.NewReplacer("\x00", "", "\r", "").Replace(hostile) // what a script's text can hold
+	script := "out " + line + "\tcolumn\nerr " + line + "\nkey=" + line + "\n"
+	for _, args := range [][]string{
+		{"job", "submit", "-", "--type", "shell"}, {"job", "logs", "1"}, {"job", "logs", "1", "--follow"}, {"job", "show", "1"}, {"job", "list"},
+		{"job", "explain", "1"}, {"run", "-", "--type", "shell"}, {"job", "wait", "1"},
+	} {
+		got := ramet(t, f.hooks(), script, append(args, "--data", dir)...)
+		if r, acts := acting(got.out + got.err); acts || got.code != 0 {
+			t.Errorf("%v: got exit code %d, %q in\n%q\n%q", args, got.code, r, got.out, got.err)
+		}
+	}
+	if got := ramet(t, f.hooks(), "", "job", "logs", "1", "--data", dir); !strings.Contains(got.out, "\tcolumn\n") {
+		t.Errorf("the columns of a log: got %+v", got)
+	}
+	for _, format := range []string{"json", "yaml"} {
+		if got := ramet(t, f.hooks(), "", "job", "logs", "1", "--data", dir, "-o", format); !strings.Contains(got.out, `\u001b`) && !strings.Contains(got.out, `\e[31m`) {
+			t.Errorf("-o %s is not as it was written: got %q", format, got.out)
+		}
+	}
+	if got := ramet(t, f.hooks(), "", "job", "show", hostile, "--data", dir); got.code == 0 || strings.ContainsAny(got.err, "\x1b\x07") {
+		t.Errorf("what was typed wrong: got %q", got.err)
+	}
+}

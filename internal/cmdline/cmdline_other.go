@@ -1,0 +1,5 @@
+//go:build !linux
+
+package cmdline
+
+func overwrite([]string, []string, map[string]string) {}

@@ -1,0 +1,2 @@
+// Package leash ties processes that a program started to its life.
+package leash

@@ -1,0 +1,120 @@
+package work
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file keeps one context from holding all slots of a script type: a job
+// may run for a month, and whoever holds the last slot decides when others go on.
+
+// bound is how many slots one context may hold: all, as long as there is no
+// other, else all but one. With a single slot there is nothing to keep free.
+func (l *lane) bound() int {
+	switch several := l.r.cfg.Several; {
+	case l.perContext > 0:
+		return l.perContext
+	case l.slots > 1 && several != nil && several():
+		return l.slots - 1
+	}
+	return l.slots
+}
+
+// share has a claim pass over the contexts that hold as much as they may, and
+// says how many items it may bring so that no other comes to hold more: they may
+// all be of one context. 0 is that there are too many to pass over. The caller
+// holds the mutex.
+func (l *lane) share(ask *board.Ask, n int) int {
+	bound := l.bound()
+	if bound >= l.slots {
+		return n
+	}
+	n = min(n, bound)
+	for space, held := range l.held {
+		if held >= bound {
+			ask.Except = append(ask.Except, space)
+		} else {
+			n = min(n, bound-held)
+		}
+	}
+	if len(ask.Except) > board.MaxExcept {
+		return 0
+	}
+	return n
+}
+
+// occupy counts what was claimed. The caller holds the mutex.
+func (l *lane) occupy(claimed []board.Claimed) {
+	for _, c := range claimed {
+		l.held[c.Space]++
+	}
+}
+
+// vacate gives back the slots of runs that have ended. A claim that waits and
+// passes over one of their contexts begins anew.
+func (l *lane) vacate(spaces ...board.Space) {
+	l.mu.Lock()
+	bound := l.bound()
+	for _, space := range spaces {
+		if l.held[space] >= bound && bound < l.slots && l.interrupt != nil {
+			l.interrupt()
+		}
+		if l.held[space]--; l.held[space] == 0 {
+			delete(l.held, space)
+		}
+	}
+	l.mu.Unlock()
+	l.giveSlots(len(spaces))
+}
+
+// Limits of what a runner says of those who hold its slots.
+const (
+	maxHolders    = 100 // contexts, those with most slots
+	maxHolderJobs = 10  // jobs of each, those that have run longest
+)
+
+// Uses says for each script type how many slots there are, how many one context
+// may hold, and who holds them now.
+func (r *Runner) Uses() map[domain.ScriptType]domain.SlotUse {
+	uses := map[domain.ScriptType]domain.SlotUse{}
+	holders := map[*lane]map[board.Space]*domain.Holder{}
+	for _, l := range r.lanes {
+		l.mu.Lock()
+		uses[l.typ] = domain.SlotUse{Slots: l.slots, PerContext: min(l.bound(), l.slots)}
+		l.mu.Unlock()
+		holders[l] = map[board.Space]*domain.Holder{}
+	}
+	r.mu.Lock()
+	for at, x := range r.held {
+		h := holders[x.lane][at.space]
+		if h == nil {
+			h = &domain.Holder{Context: domain.TenantID(at.space)}
+			holders[x.lane][at.space] = h
+		}
+		h.Slots++
+		h.Jobs = append(h.Jobs, domain.HeldJob{Key: at.key.String(), SinceMs: x.begun.UnixMilli()})
+	}
+	r.mu.Unlock()
+	for l, by := range holders {
+		use := uses[l.typ]
+		for _, h := range by {
+			use.Taken += h.Slots
+			slices.SortFunc(h.Jobs, func(a, b domain.HeldJob) int {
+				return cmp.Or(cmp.Compare(a.SinceMs, b.SinceMs), cmp.Compare(a.Key, b.Key))
+			})
+			h.Jobs = h.Jobs[:min(len(h.Jobs), maxHolderJobs)]
+		}
+		list := slices.SortedFunc(maps.Values(by), func(a, b *domain.Holder) int {
+			return cmp.Or(cmp.Compare(b.Slots, a.Slots), cmp.Compare(a.Context, b.Context))
+		})
+		for _, h := range list[:min(len(list), maxHolders)] {
+			use.Holders = append(use.Holders, *h)
+		}
+		uses[l.typ] = use
+	}
+	return uses
+}
