@@ -135,6 +135,59 @@ func TestARoutineThatWasTakenAwayStops(t *testing.T) {
 	})
 }
 
+// A node that has nothing to do in a routine leaves it alone at once, though it
+// occupied it before the others: what only they can do is not late.
+func TestARoutineIsLeftToWhoeverHasSomethingToDo(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		var c ticks
+		var wanted [2]atomic.Bool
+		for i := range wanted {
+			r := c.routine(i)
+			r.Wanted = wanted[i].Load
+			defer run(t, b, fmt.Sprintf("n%d/a", i), r)()
+		}
+		for turn := range 4 {
+			node := turn % 2
+			wanted[node].Store(true)
+			time.Sleep(10 * time.Second)
+			wanted[node].Store(false)
+			time.Sleep(5 * time.Second)
+			if n := c.n[node].Swap(0); n < 5 || n > 11 {
+				t.Errorf("turn %d: node %d did %d rounds in ten seconds", turn, node, n)
+			}
+			if n := c.n[1-node].Load(); n != 0 {
+				t.Errorf("turn %d: node %d did %d rounds with nothing to do", turn, 1-node, n)
+			}
+		}
+	})
+}
+
+// A node that cannot read every context has a routine only for a while, when
+// there is one that can.
+func TestARoutineIsYieldedToWhoeverReadsEverything(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		var c ticks
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			cfg := clockwork.Config{Owner: "n0/a", Yield: func() bool { return true }}
+			done <- clockwork.Run(ctx, b, cfg, []clockwork.Routine{c.routine(0)})
+		}()
+		defer func() { cancel(); <-done }()
+		time.Sleep(time.Minute) // nobody else is there
+		if n := c.n[0].Load(); n < 45 {
+			t.Errorf("alone the node did %d rounds in a minute", n)
+		}
+		defer run(t, b, "n1/a", c.routine(1))()
+		time.Sleep(40 * time.Second)
+		before := c.n[0].Load()
+		time.Sleep(time.Minute)
+		if c.n[0].Load() != before || c.n[1].Load() < 60 {
+			t.Errorf("the node that reads less did %d rounds more, the other %d", c.n[0].Load()-before, c.n[1].Load())
+		}
+	})
+}
+
 // alarms collects what is handled.
 type alarms struct {
 	mu    sync.Mutex

@@ -23,6 +23,9 @@ type Routine struct {
 	Every time.Duration
 	// Round does one round. It must end soon after ctx ends.
 	Round func(ctx context.Context) error
+	// Wanted reports whether there is something that this very node can do in it
+	// now; while there is not, it leaves the routine to others. Default: always.
+	Wanted func() bool
 }
 
 // Config says how routines are shared between nodes.
@@ -76,6 +79,10 @@ type keeper struct {
 // run occupies the routine whenever it is free, and does it.
 func (k keeper) run(ctx context.Context) {
 	for k.allowed(ctx) {
+		if !k.wanted() {
+			pause(ctx, k.routine.Every)
+			continue
+		}
 		token, err := k.occupy(ctx)
 		if err == nil && !k.yields() {
 			k.hold(ctx, token)
@@ -154,7 +161,13 @@ func (k keeper) hold(ctx context.Context, token int64) {
 	k.free(context.WithoutCancel(ctx), token)
 }
 
-func (k keeper) yields() bool { return k.cfg.Yield != nil && k.cfg.Yield() }
+func (k keeper) wanted() bool { return k.routine.Wanted == nil || k.routine.Wanted() }
+
+// yields reports whether the node would rather leave the routine to another. Of
+// a routine that says where it is wanted, each node knows it exactly.
+func (k keeper) yields() bool {
+	return k.routine.Wanted == nil && k.cfg.Yield != nil && k.cfg.Yield()
+}
 
 // holdAWhile is hold of a node that would rather leave the routine to another.
 func (k keeper) holdAWhile(ctx context.Context, token int64) {
@@ -196,7 +209,7 @@ func (k keeper) renew(ctx context.Context) {
 }
 
 func (k keeper) rounds(ctx context.Context) {
-	for pause(ctx, k.routine.Every); ctx.Err() == nil; pause(ctx, k.routine.Every) {
+	for pause(ctx, k.routine.Every); ctx.Err() == nil && k.wanted(); pause(ctx, k.routine.Every) {
 		changed := k.cfg.Bans.Changed() // first: no change after this is missed
 		if _, banned := k.cfg.Bans.Routine(domain.BanExec, 0, k.routine.Name); banned {
 			changes{changed}.wait(ctx)

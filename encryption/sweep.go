@@ -23,9 +23,26 @@ const (
 	maxListBytes = 512 << 10
 )
 
+// Unswept reports whether there are contexts whose encryption has changed and
+// that this node can go through: another may have keys that it has not.
+func (k *Keys) Unswept() bool {
+	if k.None() {
+		return false
+	}
+	for _, c := range *k.contexts.Load() {
+		if c.unswept() {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Context) unswept() bool { return !c.Swept && c.ring != nil }
+
 // Sweep goes through the contexts whose encryption has changed, and writes anew
 // what is not as it is to be. It may be stopped at any point, and done by two at
-// once. A context is done with when a whole pass finds nothing to write.
+// once. A context is done with when a whole pass finds nothing to write: there
+// are at most two passes at a time, so that each gets its turn.
 //
 // Errors: those of the board.
 func (k *Keys) Sweep(ctx context.Context, now time.Time) error {
@@ -33,23 +50,33 @@ func (k *Keys) Sweep(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	for _, c := range *k.contexts.Load() {
-		if c.Swept || c.ring == nil || now.Sub(time.UnixMilli(c.SinceMs)) < settled {
+		if !c.unswept() || now.Sub(time.UnixMilli(c.SinceMs)) < settled {
 			continue
 		}
-		s := sweeper{board: k.board, c: c, space: layout.SpaceOf(c.Tenant)}
-		for _, prefix := range layout.EncryptedPrefixes() {
-			if err := s.prefix(ctx, prefix); err != nil {
-				return err
-			}
+		written, err := k.pass(ctx, c)
+		if err == nil && written > 0 {
+			_, err = k.pass(ctx, c)
 		}
-		k.log.Info("context gone through after a change of its encryption", "context", uint32(c.Tenant), "written", s.written, "left", s.left)
-		if s.written == 0 {
-			if err := k.swept(ctx, c, s.left); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// pass goes through one context once.
+func (k *Keys) pass(ctx context.Context, c *Context) (written int64, err error) {
+	s := sweeper{board: k.board, c: c, space: layout.SpaceOf(c.Tenant)}
+	for _, prefix := range layout.EncryptedPrefixes() {
+		if err := s.prefix(ctx, prefix); err != nil {
+			return s.written, err
+		}
+	}
+	k.log.Info("context gone through after a change of its encryption", "context", uint32(c.Tenant), "written", s.written, "left", s.left)
+	if s.written > 0 {
+		return s.written, nil
+	}
+	return 0, k.swept(ctx, c, s.left)
 }
 
 // swept notes that a revision holds for all that is there.

@@ -408,9 +408,10 @@ func (n *Node) routines() []clockwork.Routine {
 		}})
 	}
 	if n.cfg.Encryption != nil {
-		list = append(list, clockwork.Routine{Name: "encryption", Every: sweepEvery, Round: func(ctx context.Context) error {
-			return n.cfg.Encryption.Sweep(ctx, time.Now())
-		}})
+		list = append(list, clockwork.Routine{
+			Name: "encryption", Every: sweepEvery, Wanted: n.cfg.Encryption.Unswept,
+			Round: func(ctx context.Context) error { return n.cfg.Encryption.Sweep(ctx, time.Now()) },
+		})
 	}
 	if n.cfg.Archive != nil {
 		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
