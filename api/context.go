@@ -70,7 +70,8 @@ type UpdateContextParams struct {
 	domain.TenantChange
 }
 
-// UpdateContext changes a context's shares, and whether its executors submit.
+// UpdateContext changes a context's shares, whether its executors submit, and its
+// isolation. That an admin may change too: it only holds in further than the node.
 func (c Caller) UpdateContext(ctx context.Context, p UpdateContextParams) (domain.Tenant, error) {
 	if _, err := c.may(ctx, identity.Grant, p.Context, "context"); err != nil {
 		return domain.Tenant{}, err

@@ -48,9 +48,11 @@ type Service struct {
 	// "effect=mail", with these contexts.
 	Reserved map[string][]TenantID `json:"reserved,omitzero"`
 	// Level is how much of the machine its scripts see; "" where they are no
-	// processes. Levels are all that can be had there.
-	Level  string   `json:"level,omitzero"`
-	Levels []string `json:"levels,omitzero"`
+	// processes. Levels are all that can be had there, and Refused says why the
+	// others cannot.
+	Level   Isolation            `json:"level,omitzero"`
+	Levels  []Isolation          `json:"levels,omitzero"`
+	Refused map[Isolation]string `json:"levels_refused,omitempty"`
 	// Isolation lists the measures in force, NotInForce the others with reasons.
 	Isolation  []string `json:"isolation,omitzero"`
 	NotInForce []string `json:"not_in_force,omitzero"`
@@ -64,6 +66,12 @@ type SlotUse struct {
 	// Taken are those that are held, by Holders: the contexts that hold most.
 	Taken   int      `json:"slots_taken,omitzero"`
 	Holders []Holder `json:"holders,omitzero"`
+}
+
+// Holds reports whether scripts of the type can be held in as far as a context
+// wants them. Those that are no processes have nothing to reach the machine with.
+func (s Service) Holds(want Isolation) bool {
+	return want == "" || s.Level == "" || slices.Contains(s.Levels, Tightest(want, s.Level))
 }
 
 // Free reports whether a context could get a slot.

@@ -51,6 +51,9 @@ type Tenant struct {
 	MaxRunning int `json:"max_running,omitzero"`
 	// MaxRunningByType bounds them by script type.
 	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
+	// Isolation is how far its scripts are held in at the least: walled or sealed.
+	// Where a node holds them in further, that counts. Default: as the nodes do.
+	Isolation Isolation `json:"isolation,omitzero"`
 }
 
 // Once is the context with each member once in a list.
@@ -85,7 +88,7 @@ func (t Tenant) Validate() error {
 			return err
 		}
 	}
-	return t.validateShares()
+	return t.validateSettings()
 }
 
 // Name is how subjects and the keys of sagas call the context: its alias, or
@@ -109,7 +112,10 @@ func ParseTenantID(text string) (TenantID, error) {
 	return TenantID(n), nil
 }
 
-func (t Tenant) validateShares() error {
+func (t Tenant) validateSettings() error {
+	if err := t.Isolation.ValidateOfContext(); err != nil {
+		return err
+	}
 	if t.Weight < 0 || t.Weight > MaxWeight {
 		return Invalidf("weight %d: want 1 to %d, or 0 for the default", t.Weight, MaxWeight)
 	}
@@ -135,6 +141,8 @@ type TenantChange struct {
 	// MaxRunningByType sets the bounds of the types in it, and takes away those
 	// that are 0.
 	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
+	// Isolation, where it is "", leaves it to the nodes.
+	Isolation *Isolation `json:"isolation,omitzero"`
 }
 
 // With returns the context with a change made to it.
@@ -144,12 +152,13 @@ func (t Tenant) With(c TenantChange) (Tenant, error) {
 	set(&t.ExecutorsMaySubmit, c.ExecutorsMaySubmit)
 	set(&t.Weight, c.Weight)
 	set(&t.MaxRunning, c.MaxRunning)
+	set(&t.Isolation, c.Isolation)
 	byType := map[ScriptType]int{}
 	maps.Copy(byType, t.MaxRunningByType)
 	maps.Copy(byType, c.MaxRunningByType)
 	maps.DeleteFunc(byType, func(_ ScriptType, n int) bool { return n == 0 })
 	t.MaxRunningByType = byType
-	return t, t.validateShares()
+	return t, t.validateSettings()
 }
 
 // set takes a value over where there is one.

@@ -85,8 +85,8 @@ func listOf(t *domain.Tenant, role Role) (*[]domain.ActorID, error) {
 	return nil, domain.Invalidf("role %q: want admin, executor or reader", string(role))
 }
 
-// UpdateTenant changes how much of the nodes a context gets, and whether its
-// executors may submit. What the board weighs and caps follows in the same
+// UpdateTenant changes how much of the nodes a context gets, whether its executors
+// may submit, and how far its scripts are held in. What the board weighs and caps follows in the same
 // commit.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrNotFound].
@@ -97,18 +97,18 @@ func (r *Registry) UpdateTenant(ctx context.Context, tenant domain.TenantID, cha
 		if *t, err = t.With(change); err != nil || sameTenant(was, *t) {
 			return act{}, err
 		}
-		return act{Update, t.Key(), sharesText(*t)}, nil
+		return act{Update, t.Key(), settingsText(*t)}, nil
 	})
 	return t, err
 }
 
-// sharesText says for people what a context has.
-func sharesText(t domain.Tenant) string {
+// settingsText says for people what a context has.
+func settingsText(t domain.Tenant) string {
 	text := fmt.Sprintf("executors_may_submit %v, weight %d, max_running %d", t.ExecutorsMaySubmit, max(t.Weight, 1), t.MaxRunning)
 	for _, typ := range slices.Sorted(maps.Keys(t.MaxRunningByType)) {
 		text += fmt.Sprintf(", %s %d", typ, t.MaxRunningByType[typ])
 	}
-	return text
+	return text + isolationText(t)
 }
 
 // act is what the audit log says of a change; the zero act is that there was

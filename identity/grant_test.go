@@ -205,6 +205,33 @@ func limitsOf(t *testing.T, b board.Board) map[string]string {
 
 func ptr[T any](v T) *T { return &v }
 
+func TestAContextsIsolationOnlyTightens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := newHouse(t, b)
+		if _, _, err := r.CreateTenant(t.Context(), domain.Tenant{ID: 8, Admins: []domain.ActorID{1}, Isolation: domain.Open}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("open: got %v, want it refused", err)
+		}
+		if _, _, err := r.CreateTenant(t.Context(), domain.Tenant{ID: 8, Admins: []domain.ActorID{1}, Isolation: domain.Sealed}); err != nil {
+			t.Fatal(err)
+		}
+		for _, level := range []domain.Isolation{domain.Walled, "", domain.Sealed} {
+			if _, err := r.UpdateTenant(t.Context(), 8, domain.TenantChange{Isolation: &level}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.KnownTenant(t.Context(), 8); err != nil || got.Isolation != level {
+				t.Errorf("got %q, %v, want %q", got.Isolation, err, level)
+			}
+		}
+		for _, level := range []domain.Isolation{domain.Open, "vm"} {
+			if _, err := r.UpdateTenant(t.Context(), 8, domain.TenantChange{Isolation: &level}); !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("%s: got %v, want it refused", level, err)
+			}
+		}
+	})
+}
+
 func TestTheBoardFollowsWhatAContextGets(t *testing.T) {
 	b := newBoard(t)
 	r := newHouse(t, b)

@@ -125,13 +125,21 @@ func rolesText(t domain.Tenant) string {
 	if t.Alias != "" {
 		text = "alias " + t.Alias + ", " + text
 	}
-	return text
+	return text + isolationText(t)
+}
+
+// isolationText is what the audit log says of a context's isolation.
+func isolationText(t domain.Tenant) string {
+	if t.Isolation == "" {
+		return ""
+	}
+	return ", isolation " + string(t.Isolation)
 }
 
 func sameTenant(a, b domain.Tenant) bool {
 	return slices.Equal(a.Admins, b.Admins) && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Executors, b.Executors) &&
 		a.Alias == b.Alias && a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
-		maps.Equal(a.MaxRunningByType, b.MaxRunningByType)
+		maps.Equal(a.MaxRunningByType, b.MaxRunningByType) && a.Isolation == b.Isolation
 }
 
 // Tenant reads one context.
@@ -143,6 +151,12 @@ func (r *Registry) Tenant(ctx context.Context, id domain.TenantID) (domain.Tenan
 		return domain.Tenant{}, err
 	}
 	return decodeTenant(id, recs[0])
+}
+
+// KnownTenant is [Registry.Tenant] from memory where it was read within the last
+// second.
+func (r *Registry) KnownTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
+	return r.tenants.get(ctx, id)
 }
 
 func decodeTenant(id domain.TenantID, rec board.Record) (domain.Tenant, error) {

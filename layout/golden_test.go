@@ -1,6 +1,7 @@
 package layout_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,11 +36,13 @@ var (
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
 	goldTenant = domain.Tenant{ID: 7, Admins: []domain.ActorID{12, 13}, Readers: []domain.ActorID{14}, Executors: []domain.ActorID{15},
 		CreatedAt: 1, UpdatedAt: 2, ExecutorsMaySubmit: true, Alias: "acme", Weight: 3, MaxRunning: 40,
-		MaxRunningByType: map[domain.ScriptType]int{"v": 2}}
+		MaxRunningByType: map[domain.ScriptType]int{"v": 2}, Isolation: domain.Sealed}
 	goldFlow = domain.Flow{ID: 33, CallerID: 12, ContextID: 7, Jobs: []domain.JobID{1, 2}, EnvVars: map[string]string{"K": "v"},
 		Result: map[string]string{"r": "1"}, CreatedAt: 1, UpdatedAt: 2, Status: domain.FlowError,
-		Reason: domain.FlowErrored, Error: "step build: exit code 3", Blueprint: "nightly", Version: 4, Hash: "ab", Trigger: "2026-11-21", OnError: domain.OnErrorContinue,
-		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", Message: "message:1:2", StartedMs: 1000, FinishedMs: 2000, AfterMs: 900,
+		Reason: domain.FlowErrored, Error: "step build: exit code 3", Blueprint: "nightly", Version: 4, Hash: "ab", Trigger: "2026-11-21",
+		OnError:  domain.OnErrorContinue,
+		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", Message: "message:1:2", StartedMs: 1000,
+		FinishedMs: 2000, AfterMs: 900,
 		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Retried: 1}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
 		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}}}, SeenMs: 3000}
@@ -53,7 +56,8 @@ var (
 		MessageFormatType: domain.FormatMD, Timeout: 10, TimeoutAck: 20, TimeoutResult: 30,
 		Job:  []domain.Job{{ID: 1, CallerID: 12, ContextID: 7, Script: "x", ScriptType: "v", Status: domain.JobDispatched}},
 		Logs: []domain.Log{{AtMs: 5, Stream: "stdout", Line: "hi"}}, CreatedAt: 1, UpdatedAt: 2, Status: domain.MessageAcknowledged,
-		DstContext: 9, DstActor: 4, DstPubkey: "aa", DstNode: "bb", Topic: "runner20", ReplyTo: "message:1:2", ReplyDigest: "d1", Flow: "{}", SrcContext: 7, Pubkey: "cc",
+		DstContext: 9, DstActor: 4, DstPubkey: "aa", DstNode: "bb", Topic: "runner20", ReplyTo: "message:1:2", ReplyDigest: "d1", Flow: "{}",
+		SrcContext: 7, Pubkey: "cc",
 		ExpiresAt: 99, Alg: domain.AlgEd25519, Signature: "dd", Error: "late", Stage: domain.StageAck, Node: "ee", Origin: "message:3:4",
 		Answer: "message:5:6", Receipt: "ff", Pushes: 2, SentMs: 3, AckedMs: 4, EndedMs: 5}
 )
@@ -208,6 +212,17 @@ func TestAlarmNames(t *testing.T) {
 	for _, bad := range []string{"", "retry", "retry:flow:1", "retry:job:1:x", "retry:job:01:2"} {
 		if _, _, ok := layout.ParseAlarm(bad); ok {
 			t.Errorf("%q was taken for a job's alarm", bad)
+		}
+	}
+}
+
+// What is not known might mean more than a node holds in: nobody has a right in
+// such a context.
+func TestAnUnknownIsolationIsNoContext(t *testing.T) {
+	for value, good := range map[string]bool{"": true, "walled": true, "sealed": true, "open": false, "Sealed": false, "vm": false} {
+		_, err := layout.DecodeTenant("context:7", board.Record{{Name: "isolation", Value: value}})
+		if (err == nil) != good || !good && !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%q: got %v", value, err)
 		}
 	}
 }

@@ -27,6 +27,7 @@ func EncodeTenant(t domain.Tenant) []board.Field {
 	if len(t.MaxRunningByType) > 0 {
 		e.str("max_running_by_type", mustJSON(t.MaxRunningByType))
 	}
+	e.strOpt("isolation", string(t.Isolation))
 	return e
 }
 
@@ -45,7 +46,7 @@ func EncodeLimits(t domain.Tenant) []board.Field {
 // tenantOptional are the fields of a context's record that are there at times
 // only, and tenantFields all that a change looks at.
 var (
-	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type"}
+	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type", "isolation"}
 	tenantFields   = append([]string{"admins", "readers", "executors"}, tenantOptional...)
 )
 
@@ -115,6 +116,11 @@ func DecodeTenant(key string, r board.Record) (domain.Tenant, error) {
 			t.MaxRunning = int(d.int(f))
 		case "max_running_by_type":
 			d.json(f, &t.MaxRunningByType, "a JSON object of numbers")
+		case "isolation":
+			// What is not known might mean more than this node would hold in.
+			if t.Isolation = domain.Isolation(f.Value); t.Isolation.ValidateOfContext() != nil {
+				d.fail(f, "walled or sealed")
+			}
 		}
 	}
 	return t, d.err

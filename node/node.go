@@ -71,6 +71,9 @@ type Config struct {
 	// Permit is asked before schedules and routines make work, and before each
 	// job and each task of a circle that names its caller is run. Default: all may.
 	Permit Permit
+	// Isolation is how far a context wants its scripts held in at the least; see
+	// work.Config. Default: as far as the node does.
+	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
 	// Egress connects to addresses that jobs name as prerequisites. Default: to
 	// public ones.
 	Egress *egress.Dialer
@@ -190,6 +193,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
 		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
+		Isolation: cfg.Isolation,
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
@@ -230,10 +234,7 @@ func (n *Node) look(ctx context.Context) (served []script.Runtime) {
 		} else {
 			info := rt.Info()
 			s.Served, s.Summary = true, info.Summary
-			s.Level = string(info.Level)
-			for _, level := range info.Levels {
-				s.Levels = append(s.Levels, string(level))
-			}
+			s.Level, s.Levels, s.Refused = info.Level, info.Levels, info.Refused
 			s.Slots = cmp.Or(n.cfg.Slots[rt.Type()], info.Slots)
 			for _, m := range info.Isolation {
 				s.Isolation, s.NotInForce = sortMeasure(m, s.Isolation, s.NotInForce)
@@ -392,7 +393,8 @@ func (n *Node) onDuty(ctx context.Context, role domain.Role, do func(context.Con
 func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
 	list := []clockwork.Routine{
-		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm, n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
+		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm,
+			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
 		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a work.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))

@@ -78,9 +78,11 @@ type Info struct {
 	// folder and no files, Task.Dir and the file names are empty.
 	InProcess bool `json:"in_process,omitzero"`
 	// Level is what a script gets that asks for none; "" where scripts are no
-	// processes. Levels are all that can be had here.
-	Level  Level   `json:"level,omitempty"`
-	Levels []Level `json:"levels,omitempty"`
+	// processes. Levels are all that can be had here, and Refused says why the
+	// others cannot.
+	Level   Level            `json:"level,omitempty"`
+	Levels  []Level          `json:"levels,omitempty"`
+	Refused map[Level]string `json:"refused,omitempty"`
 	// Isolation lists every measure that is promised at Level, in force or not.
 	Isolation []Measure `json:"isolation"`
 }

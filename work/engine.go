@@ -56,6 +56,10 @@ type Config struct {
 	//
 	// Errors: [domain.ErrForbidden].
 	Permit func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, object string) error
+	// Isolation is how far a context wants its scripts held in at the least. A
+	// runner leaves its jobs to others where that cannot be had. It is asked for
+	// every claim: it answers from memory. Default: as far as the runtimes do.
+	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
 	Bans *ban.Book
 }
@@ -99,7 +103,8 @@ func New(b board.Board, cfg Config) *Engine {
 	if cfg.Egress == nil {
 		cfg.Egress = egress.NewDialer(egress.Public())
 	}
-	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime), runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
+	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
+		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
 		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
 }
 

@@ -298,6 +298,9 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		if len(services) == 0 {
 			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
 		}
+		if services, err = e.explainIsolation(ctx, space, j, &x, services); err != nil {
+			return x, err
+		}
 		x.explainSlots(domain.TenantID(space), j.ScriptType, services)
 		if err := e.explainBanned(ctx, space, j, &x); err != nil {
 			return x, err

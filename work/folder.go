@@ -55,7 +55,7 @@ type folder struct {
 // prepare makes the folder and what the script finds in it.
 func (x *run) prepare() (script.Task, error) {
 	task := script.Task{
-		Name: x.claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Grace: x.r.cfg.StopGrace,
+		Name: x.claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Level: x.level, Grace: x.r.cfg.StopGrace,
 		Context: domain.TenantID(x.claimed.Space), Caller: x.key.Caller, Attempt: x.claimed.Token,
 	}
 	if x.job.FlowEnv || !x.lane.info.InProcess {

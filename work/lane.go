@@ -29,11 +29,12 @@ type lane struct {
 
 	mu        sync.Mutex
 	free      int
-	held      map[board.Space]int // slots, by context
-	labelled  []string            // groups of queues of jobs that ask for labels
-	claims    int                 // so far, while there are such
-	waiting   context.Context     // of the claim under way; nil before the first
-	interrupt context.CancelFunc  // ends it
+	held      map[board.Space]int  // slots, by context
+	passed    map[board.Space]bool // whose scripts cannot be held in far enough
+	labelled  []string             // groups of queues of jobs that ask for labels
+	claims    int                  // so far, while there are such
+	waiting   context.Context      // of the claim under way; nil before the first
+	interrupt context.CancelFunc   // ends it
 }
 
 // claimWait is how long one Claim waits. It only bounds the wait: a push wakes
@@ -42,7 +43,8 @@ const claimWait = time.Minute
 
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
-		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]int{}, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
+		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]int{},
+		passed: map[board.Space]bool{}, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
 			Owner: r.cfg.Owner,
 			Lease: r.cfg.Lease,
@@ -113,11 +115,15 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 
 // claim waits for up to n jobs, or until the lane is to look elsewhere too.
 func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
+	passed := l.stillPassed(ctx)
 	l.mu.Lock()
 	if l.waiting == nil || l.waiting.Err() != nil {
 		l.waiting, l.interrupt = context.WithCancel(ctx)
 	}
 	waiting, ask := l.waiting, l.ask
+	if ask.Except = passed; len(passed) > 0 {
+		ask.Wait = isolationLook
+	}
 	ask.Max, ask.Queues = l.share(&ask, n), l.queues()
 	l.mu.Unlock()
 	if ask.Max == 0 {

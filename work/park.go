@@ -31,8 +31,7 @@ const (
 // runner lost its duty while the claim waited.
 func (x *run) heldUp(b *board.Batch) (what ended, yes bool, err error) {
 	if may, _ := x.r.may(); !may {
-		x.letGo(b)
-		b.PushRight(layout.Queue(x.job), x.claimed.Item)
+		x.putBack(b)
 		return ended{status: domain.JobStarted, text: "put back: the node has lost the duty of a runner"}, true, nil
 	}
 	j := x.job

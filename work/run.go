@@ -31,6 +31,8 @@ type run struct {
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
 
+	level domain.Isolation // how far its context wants it held in
+
 	log    *logBook
 	folder *folder // nil until it is made
 
@@ -94,6 +96,9 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		return x.end(b, cancelled(job.Cancel)), nil
 	}
 	if what, held, err := x.heldUp(b); held || err != nil {
+		return what, err
+	}
+	if what, left, err := x.holdIn(b); left || err != nil {
 		return what, err
 	}
 	task, err := x.prepare()

@@ -29,16 +29,14 @@ func (l *lane) bound() int {
 // all be of one context. 0 is that there are too many to pass over. The caller
 // holds the mutex.
 func (l *lane) share(ask *board.Ask, n int) int {
-	bound := l.bound()
-	if bound >= l.slots {
-		return n
-	}
-	n = min(n, bound)
-	for space, held := range l.held {
-		if held >= bound {
-			ask.Except = append(ask.Except, space)
-		} else {
-			n = min(n, bound-held)
+	if bound := l.bound(); bound < l.slots {
+		n = min(n, bound)
+		for space, held := range l.held {
+			if held >= bound {
+				ask.Except = append(ask.Except, space)
+			} else {
+				n = min(n, bound-held)
+			}
 		}
 	}
 	if len(ask.Except) > board.MaxExcept {

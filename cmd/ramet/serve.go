@@ -42,9 +42,11 @@ import (
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
-	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, keyFile: o.KeyFile, tlsKey: o.TLSKey,
+	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
+		keyFile: o.KeyFile, tlsKey: o.TLSKey,
 		isolation: script.Level(o.Isolation), name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose, circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, log: o.Logger})
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose,
+		circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,8 @@ func closeAll(listeners []net.Listener) error {
 // embedded starts a node in this process for the time of a command.
 func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
 	// Jobs of a command end with it: there is nobody to go on for.
-	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, keyFile: o.KeyFile, isolation: script.Level(o.Isolation),
+	p, err := assemble(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
+		keyFile: o.KeyFile, isolation: script.Level(o.Isolation),
 		grace: time.Millisecond, run: o.Run, log: o.Logger})
 	if err != nil {
 		return cli.Embedded{}, err
@@ -286,7 +289,8 @@ func (p *parts) refused(r post.Refusal) {
 func (p *parts) openRuntimes(cfg config, o options) (err error) {
 	cfg.Hide, cfg.HideToo = []string{o.dataDir}, p.hidden
 	p.hidden.Add(o.secretFiles(cfg)...)
-	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write, User: cfg.Walls.User, Group: cfg.Walls.Group}); err != nil {
+	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write,
+		User: cfg.Walls.User, Group: cfg.Walls.Group}); err != nil {
 		return err
 	}
 	p.runtimes, err = openRuntimes(cfg, p.jail, object.New(p.board, p.access))
@@ -303,10 +307,12 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	maps.Copy(labels, o.labels)
 	return node.Config{
 		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
-		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, Limits: c.Limits.limits(),
+		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes,
+		Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Isolation: p.isolation,
+		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
@@ -327,8 +333,10 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	p.node.Metrics.CountDoors(p.budget.Used, p.budget.Refusals)
 	began := time.Now()
 	parts := api.Parts{
-		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Blueprints: blueprint.NewStore(p.board), Logger: p.log,
-		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable, Routines: p.node.Routines, Circles: p.node.Circles,
+		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board,
+		Blueprints: blueprint.NewStore(p.board), Logger: p.log,
+		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable,
+		Routines: p.node.Routines, Circles: p.node.Circles,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
@@ -366,6 +374,12 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 // permit says whether an actor may create work in a context.
 func (p *parts) permit(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error {
 	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: identity.Create, Tenant: tenant, Object: object})
+}
+
+// isolation is how far a context wants its scripts held in, from memory.
+func (p *parts) isolation(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error) {
+	t, err := p.registry.KnownTenant(ctx, tenant)
+	return t.Isolation, err
 }
 
 // writable returns an error while the node takes nothing in.

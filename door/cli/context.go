@@ -56,15 +56,18 @@ func (a *app) contextCreate() *cobra.Command {
 	f.IntVar(&t.Weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000 (default 1)")
 	f.IntVar(&t.MaxRunning, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
 	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; may be repeated")
+	f.StringVar((*string)(&t.Isolation), "isolation", "", "how far its scripts are held in at the least: walled or sealed (default as the nodes do)")
 	return c
 }
 
 func (a *app) contextUpdate() *cobra.Command {
 	var submit bool
+	var isolation string
 	var weight, most int
 	var byType map[string]int
 	c := &cobra.Command{
-		Use: "update CONTEXT", Short: "Change how much of the nodes a context gets, and whether its executors may submit", Args: cobra.ExactArgs(1),
+		Use: "update CONTEXT", Short: "Change what a context gets of the nodes, whether its executors may submit, and how far its scripts are held in",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			change := domain.TenantChange{MaxRunningByType: map[domain.ScriptType]int{}}
 			given := c.Flags().Changed
@@ -77,11 +80,14 @@ func (a *app) contextUpdate() *cobra.Command {
 			if given("max-running") {
 				change.MaxRunning = &most
 			}
+			if given("isolation") {
+				change.Isolation = (*domain.Isolation)(&isolation)
+			}
 			for name, n := range byType {
 				change.MaxRunningByType[domain.ScriptType(name)] = n
 			}
-			if !given("executors-may-submit") && !given("weight") && !given("max-running") && len(byType) == 0 {
-				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running and --max-running-type")
+			if !given("executors-may-submit") && !given("weight") && !given("max-running") && !given("isolation") && len(byType) == 0 {
+				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running, --max-running-type and --isolation")
 			}
 			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
 				t, err := n.UpdateContext(c.Context(), id, change)
@@ -97,12 +103,14 @@ func (a *app) contextUpdate() *cobra.Command {
 	f.IntVar(&weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000; 0 is the default")
 	f.IntVar(&most, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
 	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; 0 takes a bound away; may be repeated")
+	f.StringVar(&isolation, "isolation", "", "how far its scripts are held in at the least: walled or sealed; =\"\" is as the nodes do")
 	return c
 }
 
 func (a *app) contextGrant() *cobra.Command {
 	c := a.roleVerb("grant CONTEXT ACTOR --role ROLE", "Give an actor a role in a context",
-		"the `role`: admin, executor or reader (required)", func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
+		"the `role`: admin, executor or reader (required)",
+		func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
 			if role == "" {
 				return api.GrantedContext{}, domain.Invalidf("--role is missing: want admin, executor or reader")
 			}
@@ -115,7 +123,8 @@ the strongest counts. Every node acts by it within a second.`
 
 func (a *app) contextRevoke() *cobra.Command {
 	c := a.roleVerb("revoke CONTEXT ACTOR", "Take a role from an actor, or all it has in a context",
-		"only that `role`: admin, executor or reader (default: all)", func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
+		"only that `role`: admin, executor or reader (default: all)",
+		func(ctx context.Context, n *client.Client, tenant domain.TenantID, actor domain.ActorID, role string) (api.GrantedContext, error) {
 			return n.Revoke(ctx, tenant, actor, role)
 		})
 	c.Long = c.Short + `. Every node acts by it within a second; what runs already goes on. The last admin
@@ -149,7 +158,8 @@ func (a *app) roleVerb(use, short, roleHelp string,
 		},
 	}
 	c.Flags().StringVar(&role, "role", "", roleHelp)
-	if err := c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]cobra.Completion{"admin", "executor", "reader"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]cobra.Completion{"admin", "executor", "reader"},
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return c
@@ -231,6 +241,9 @@ func contextTable(out *table, t domain.Tenant) {
 	out.field("max running", bound(t.MaxRunning))
 	for _, typ := range slices.Sorted(maps.Keys(t.MaxRunningByType)) {
 		out.field("max running "+string(typ), t.MaxRunningByType[typ])
+	}
+	if t.Isolation != "" {
+		out.field("isolation", string(t.Isolation)+" at the least")
 	}
 	if t.ExecutorsMaySubmit {
 		out.field("executors", "may submit")

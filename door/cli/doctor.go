@@ -94,6 +94,11 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 		return found, err
 	}
 	found.runners(runners.Runners, time.Now())
+	contexts, err := n.Contexts(ctx)
+	if err != nil {
+		return found, err
+	}
+	found.isolation(contexts.Contexts, runners.Runners, time.Now())
 	audit, err := n.Audit(ctx, a.tenant())
 	if err != nil {
 		return found, err
@@ -109,7 +114,8 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 func (c *checkup) peers(list []api.PeerView) {
 	for _, p := range list {
 		for _, n := range unlinked(p) {
-			c.add("peer "+p.Name, stateWarning, "its card is of an earlier version, without the link key of node %s, whose NATS links are refused; have `ramet peer card` run there, and `ramet peer add` here", short(n.Pubkey))
+			c.add("peer "+p.Name, stateWarning, "its card is of an earlier version, without the link key of node %s, whose NATS links are refused; "+
+				"have `ramet peer card` run there, and `ramet peer add` here", short(n.Pubkey))
 		}
 	}
 }
@@ -173,6 +179,21 @@ func (c *checkup) runners(list []domain.Runner, now time.Time) {
 	}
 }
 
+// isolation finds the contexts whose scripts cannot be held in everywhere as far
+// as they want: their jobs are left to other nodes, if there are such.
+func (c *checkup) isolation(contexts []domain.Tenant, runners []domain.Runner, now time.Time) {
+	for _, t := range contexts {
+		for _, r := range runners {
+			for _, s := range r.Serves {
+				if s.Served && !s.Holds(t.Isolation) && now.Sub(time.UnixMilli(r.SeenMs)) <= unseen {
+					c.add(fmt.Sprintf("context %d", t.ID), stateWarning, "runner %s takes none of its %s jobs: the context wants its scripts %s; %s",
+						cmp.Or(r.Node, r.Topic), s.ScriptType, t.Isolation, s.Refused[domain.Tightest(t.Isolation, s.Level)])
+				}
+			}
+		}
+	}
+}
+
 func (c *checkup) service(runner string, s domain.Service) {
 	switch what := runner + ": " + string(s.ScriptType); {
 	case !s.Served:
@@ -191,9 +212,9 @@ func levelText(s domain.Service) string {
 	case s.Level == "":
 		return ""
 	case slices.Contains(s.Isolation, domain.JobMemory):
-		return ", " + s.Level + ", memory bounded for each job"
+		return ", " + string(s.Level) + ", memory bounded for each job"
 	}
-	return ", " + s.Level + ", memory bounded for each process, not for a job as a whole"
+	return ", " + string(s.Level) + ", memory bounded for each process, not for a job as a whole"
 }
 
 func (c *checkup) jobs(r api.AuditReport) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -16,14 +17,16 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 		state   string
 		want    []string
 	}{
-		{"walled, with cgroups", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled", Isolation: []string{"view", domain.JobMemory}},
+		{"walled, with cgroups", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled",
+			Isolation: []string{"view", domain.JobMemory}},
 			stateOK, []string{"served, walled, memory bounded for each job, 4 at once"}},
 		{"walled, without", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled", Isolation: []string{"view"}},
 			stateOK, []string{"served, walled, memory bounded for each process, not for a job as a whole"}},
 		{"less than promised", domain.Service{ScriptType: "shell", Served: true, Level: "open", NotInForce: []string{"landlock: none here"}},
 			stateWarning, []string{"served, open", "held in without landlock: none here"}},
 		{"inside the node", domain.Service{ScriptType: "rhai", Served: true, SlotUse: domain.SlotUse{Slots: 8}}, stateOK, []string{"served, 8 at once"}},
-		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, stateWarning, []string{"not served: scripts cannot be walled here"}},
+		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, stateWarning,
+			[]string{"not served: scripts cannot be walled here"}},
 	} {
 		var c checkup
 		c.service("runner n", tt.service)
@@ -36,5 +39,20 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 				t.Errorf("%s: got %q, want %q in it", tt.name, got.Text, want)
 			}
 		}
+	}
+}
+
+func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
+	now := time.Now()
+	shell := domain.Service{ScriptType: "shell", Served: true, Level: domain.Walled, Levels: []domain.Isolation{domain.Walled, domain.Open},
+		Refused: map[domain.Isolation]string{domain.Sealed: "no network namespaces"}}
+	runner := domain.Runner{Node: "nina", SeenMs: now.UnixMilli(), Serves: []domain.Service{shell, {ScriptType: "rhai", Served: true}}}
+	gone := runner
+	gone.SeenMs = now.Add(-time.Hour).UnixMilli()
+	var c checkup
+	c.isolation([]domain.Tenant{{ID: 1}, {ID: 7, Isolation: domain.Sealed}, {ID: 8, Isolation: domain.Walled}}, []domain.Runner{runner, gone}, now)
+	want := finding{"context 7", stateWarning, "runner nina takes none of its shell jobs: the context wants its scripts sealed; no network namespaces"}
+	if len(c.Findings) != 1 || c.Findings[0] != want {
+		t.Errorf("got %+v, want %+v", c.Findings, want)
 	}
 }

@@ -75,7 +75,12 @@ func runnerTable(t *table, r domain.Runner) {
 			t.wide("", name, strings.Join(s.Offers[name], ", "))
 		}
 		if s.Level != "" {
-			t.wide("", "isolation", s.Level+" (can be had: "+strings.Join(s.Levels, ", ")+")")
+			t.wide("", "isolation", string(s.Level)+" (can be had: "+joined(s.Levels)+")")
+		}
+		for _, level := range domain.Isolations {
+			if why := s.Refused[level]; why != "" {
+				t.wide("", "not to be had", string(level)+": "+why)
+			}
 		}
 		if len(s.Isolation) > 0 {
 			t.wide("", "in force", strings.Join(s.Isolation, ", "))
@@ -87,6 +92,15 @@ func runnerTable(t *table, r domain.Runner) {
 			t.wide("", "taken", takenText(s.SlotUse))
 		}
 	}
+}
+
+// joined are words with commas.
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // takenText says who holds the slots of a type, and with which job for longest.

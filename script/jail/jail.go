@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -56,7 +57,7 @@ type Jail struct {
 //
 // Errors: [domain.ErrUnavailable] with what to do where that cannot be had.
 func (j *Jail) Level(ofType, ofTask script.Level) (script.Level, error) {
-	want := script.Tightest(cmp.Or(ofType, j.cfg.Level), ofTask)
+	want := domain.Tightest(cmp.Or(ofType, j.cfg.Level), ofTask)
 	if state := j.levels[want]; state.why != nil {
 		return want, state.why
 	}
@@ -75,8 +76,19 @@ func (j *Jail) Measures(level script.Level) []script.Measure { return j.levels[l
 // the jail's own.
 func (j *Jail) Describe(info *script.Info, ofType script.Level) {
 	if level, err := j.Level(ofType, ""); err == nil {
-		info.Level, info.Levels, info.Isolation = level, j.Levels(), j.Measures(level)
+		info.Level, info.Levels, info.Refused, info.Isolation = level, j.Levels(), j.refused(), j.Measures(level)
 	}
+}
+
+// refused says why the others cannot be had.
+func (j *Jail) refused() map[script.Level]string {
+	why := map[script.Level]string{}
+	for level, state := range j.levels {
+		if state.why != nil {
+			why[level] = state.why.Error()
+		}
+	}
+	return why
 }
 
 // common are the measures of every level.

@@ -127,7 +127,7 @@ func (r *Runtime) Info() script.Info {
 	} else if plain, err := r.plainRuntime(context.Background()); err == nil {
 		info.Summary += ", started for each job"
 		told := plain.Info()
-		info.Level, info.Levels, info.Isolation = told.Level, told.Levels, told.Isolation
+		info.Level, info.Levels, info.Refused, info.Isolation = told.Level, told.Levels, told.Refused, told.Isolation
 	}
 	return info
 }

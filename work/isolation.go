@@ -1,0 +1,99 @@
+package work
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file holds jobs in as far as their contexts want it. A lane that cannot
+// do that for a context learns it from the first job that it claims there, puts
+// that back untouched for other nodes, and passes over the context from then on.
+
+// isolationLook is how often a lane looks whether it still has to pass over
+// contexts: a claim under way does not hear of a change.
+const isolationLook = 5 * time.Second
+
+// isolation asks [Config.Isolation].
+func (e *Engine) isolation(ctx context.Context, space board.Space) (domain.Isolation, error) {
+	if e.cfg.Isolation == nil {
+		return "", nil
+	}
+	return e.cfg.Isolation(ctx, domain.TenantID(space))
+}
+
+// holds reports whether the lane's runtime can hold scripts in that far. One
+// inside the node has none that could reach the machine.
+func (l *lane) holds(want domain.Isolation) bool {
+	return want == "" || l.info.InProcess || slices.Contains(l.info.Levels, domain.Tightest(want, l.info.Level))
+}
+
+// holdIn finds out how far the job is held in, and puts it back where that cannot
+// be had here.
+func (x *run) holdIn(b *board.Batch) (what ended, left bool, err error) {
+	x.level, err = x.r.e.isolation(x.ctx, x.claimed.Space)
+	if err != nil || x.lane.holds(x.level) {
+		return what, false, err
+	}
+	x.lane.passOver(x.claimed.Space, x.level)
+	x.putBack(b)
+	return ended{status: domain.JobStarted, text: "put back: its context wants its scripts " + string(x.level)}, true, nil
+}
+
+// putBack lets go of a job that was not begun, where it is taken first.
+func (x *run) putBack(b *board.Batch) {
+	x.letGo(b)
+	b.PushRight(layout.Queue(x.job), x.claimed.Item)
+}
+
+// passOver has the lane take nothing of a context.
+func (l *lane) passOver(space board.Space, want domain.Isolation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.passed[space] {
+		return
+	}
+	l.passed[space] = true
+	if l.interrupt != nil {
+		l.interrupt()
+	}
+	l.r.log.Warn("jobs of a context left to other nodes: its scripts cannot be held in here as far as it wants", "script_type", string(l.typ),
+		"context", uint32(space), "isolation", string(want), "err", l.info.Refused[want])
+}
+
+// stillPassed are the contexts that the lane passes over, of those it did so far.
+func (l *lane) stillPassed(ctx context.Context) []board.Space {
+	l.mu.Lock()
+	spaces := slices.Collect(maps.Keys(l.passed))
+	l.mu.Unlock()
+	return slices.DeleteFunc(spaces, func(space board.Space) bool {
+		want, err := l.r.e.isolation(ctx, space)
+		if err != nil || !l.holds(want) {
+			return false
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.passed, space)
+		return true
+	})
+}
+
+// explainIsolation says so where none of those who serve a job's type can hold
+// it in as far as its context wants. It returns those who can.
+func (e *Engine) explainIsolation(ctx context.Context, space board.Space, j *domain.Job, x *Explanation, services []domain.Service) ([]domain.Service, error) {
+	want, err := e.isolation(ctx, space)
+	if err != nil {
+		return nil, err
+	}
+	able := slices.DeleteFunc(slices.Clone(services), func(s domain.Service) bool { return !s.Holds(want) })
+	if len(able) == 0 && len(services) > 0 {
+		x.Text += "; its context wants its scripts " + string(want) + ", which no node that is alive and serves " + string(j.ScriptType) +
+			" can do: `ramet runner list` tells the operator why, see also `ramet context update --isolation`"
+	}
+	return able, nil
+}
