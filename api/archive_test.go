@@ -65,7 +65,8 @@ func newArchiveRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	flow := archive.Record{Context: house, Kind: archive.KindFlow, Key: "flow:5", EndMs: 1, Status: "finished", Blueprint: "b", Trigger: "t",
-		Body: json.RawMessage(`{"id":5,"env_vars":{"A":"hunter2"},"jobs":[{"env_vars":{"B":"hunter2"},"env_vars_note":1}],"plan":{"env":{"C":"hunter2"},"steps":[{"env":{"D":"hunter2"}}]}}`)}
+		Body: json.RawMessage(`{"id":5,"env_vars":{"A":"hunter2"},"jobs":[{"env_vars":{"B":"hunter2"},"env_vars_note":1}],"plan":{"env":{"C":"hunter2"},` +
+			`"steps":[{"env":{"D":"hunter2"}}]}}`)}
 	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,8 @@ func TestAMessageIsShownWhenTheBoardHasLetGo(t *testing.T) {
 		t.Errorf("a stranger: got %v, want forbidden", err)
 	}
 	p.ID = 3
-	if _, err := r.api.As(reader).ShowMessage(t.Context(), p); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "does not exist in context 7") {
+	if _, err := r.api.As(reader).ShowMessage(t.Context(), p); !errors.Is(err, domain.ErrNotFound) ||
+		!strings.Contains(err.Error(), "does not exist in context 7") {
 		t.Errorf("a message that never was: got %v, want what the board says", err)
 	}
 }
@@ -183,7 +185,8 @@ func TestAMessageIsShownWhenTheBoardHasLetGo(t *testing.T) {
 func TestTheArchiveHidesTheEnvironmentOfAMessage(t *testing.T) {
 	r := newArchiveRig(t)
 	env := map[string]string{"SECRET": "hunter3"}
-	r.shelve(&domain.Message{ID: 1, CallerID: admin, MessageType: domain.MessageJob, Job: domain.List[domain.Job]{{ID: 5, EnvVars: env}}, Logs: domain.List[domain.Log]{{Line: "walnut"}}})
+	r.shelve(&domain.Message{ID: 1, CallerID: admin, MessageType: domain.MessageJob, Job: domain.List[domain.Job]{{ID: 5, EnvVars: env}},
+		Logs: domain.List[domain.Log]{{Line: "walnut"}}})
 	r.shelve(&domain.Message{ID: 2, CallerID: admin, MessageType: domain.MessageJob, Flow: `{"env":{"SECRET":"hunter3"}}`})
 	filter := api.ArchiveFilter{Kind: archive.KindMessage}
 	for actor, secrets := range map[domain.ActorID]int{admin: 2, executor: 0, reader: 0} {
@@ -243,7 +246,8 @@ func TestWhatTheArchiveShowsToWhom(t *testing.T) {
 
 func TestANodeWithoutAnArchiveSaysSo(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.api.As(reader).SearchArchive(t.Context(), api.ArchiveParams{Context: house}); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "no archive") {
+	if _, err := r.api.As(reader).SearchArchive(t.Context(), api.ArchiveParams{Context: house}); !errors.Is(err, domain.ErrNotFound) ||
+		!strings.Contains(err.Error(), "no archive") {
 		t.Errorf("got %v", err)
 	}
 }

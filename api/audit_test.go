@@ -89,7 +89,8 @@ func TestTheAuditLogIsForAdmins(t *testing.T) {
 	if err != nil || len(got.Entries) != 1 || got.Entries[0].Actor != stranger || got.Entries[0].Object != "job:10:1" || got.Next != "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for name, f := range map[string]api.AuditLogFilter{"outcome": {Outcome: "x"}, "cursor": {Cursor: "x"}, "limit": {Limit: 1001}, "a limit below zero": {Limit: -1}} {
+	for name, f := range map[string]api.AuditLogFilter{"outcome": {Outcome: "x"}, "cursor": {Cursor: "x"}, "limit": {Limit: 1001},
+		"a limit below zero": {Limit: -1}} {
 		if _, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house, AuditLogFilter: f}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -99,11 +100,13 @@ func TestTheAuditLogIsForAdmins(t *testing.T) {
 		t.Errorf("a reader: got %v", err)
 	}
 	r.flush()
-	page, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house, AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDenied, Actor: reader}})
+	page, err := r.api.As(admin).AuditLog(t.Context(),
+		api.AuditLogParams{Context: house, AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDenied, Actor: reader}})
 	if err != nil || len(page.Entries) != 1 || page.Entries[0].Verb != "review" {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if done, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house, AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDone}}); err != nil || len(done.Entries) != 0 {
+	if done, err := r.api.As(admin).AuditLog(t.Context(), api.AuditLogParams{Context: house,
+		AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDone}}); err != nil || len(done.Entries) != 0 {
 		t.Errorf("got %+v, %v", done, err)
 	}
 }
@@ -118,7 +121,8 @@ func TestTheAuditLogIsReadOnANodeThatTakesNothingIn(t *testing.T) {
 	if _, err := r.api.As(operator).NodeAuditLog(t.Context(), api.NodeAuditLogParams{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.api.As(admin).GrantContext(t.Context(), api.GrantParams{Context: house, Actor: stranger, Role: identity.Reader}); !errors.Is(err, domain.ErrUnavailable) {
+	if _, err := r.api.As(admin).GrantContext(t.Context(),
+		api.GrantParams{Context: house, Actor: stranger, Role: identity.Reader}); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("a grant: got %v", err)
 	}
 }
@@ -139,7 +143,8 @@ func TestGrantsThroughTheTable(t *testing.T) {
 	if err := r.call(stranger, "context.grant", &api.GrantParams{Context: house, Actor: stranger, Role: identity.Admin}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("an executor who grants: got %v", err)
 	}
-	if err := r.call(apitest.Neighbour, "context.grant", &api.GrantParams{Context: house, Actor: apitest.Neighbour, Role: identity.Admin}); !errors.Is(err, domain.ErrForbidden) {
+	if err := r.call(apitest.Neighbour, "context.grant", &api.GrantParams{Context: house, Actor: apitest.Neighbour,
+		Role: identity.Admin}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("the admin of another context: got %v", err)
 	}
 	if _, err := r.api.As(admin).RevokeContext(t.Context(), api.GrantParams{Context: house, Actor: stranger}); err != nil {
@@ -149,7 +154,8 @@ func TestGrantsThroughTheTable(t *testing.T) {
 		t.Errorf("without it: got %v", err)
 	}
 	yes := true
-	if _, err := r.api.As(admin).UpdateContext(t.Context(), api.UpdateContextParams{Context: house, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}}); err != nil {
+	if _, err := r.api.As(admin).UpdateContext(t.Context(),
+		api.UpdateContextParams{Context: house, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.call(executor, "job.cancel", &api.JobParams{Context: house, Caller: admin, ID: 9}); !errors.Is(err, domain.ErrNotFound) {
@@ -169,7 +175,8 @@ func TestNodesAndRunnersAreShown(t *testing.T) {
 	}
 	now := time.Now().UnixMilli()
 	put(layout.Node("b"), field("id", "x"), field("seen_ms", "0"), field("version", "v1"), field("runner_id", "4"))
-	put(layout.Node("a"), field("id", "y"), field("seen_ms", strconv.FormatInt(now, 10)), field("off", `[{"role":"runner","rule":1,"why":"old"}]`), field("labels", `{"zone":"eu"}`))
+	put(layout.Node("a"), field("id", "y"), field("seen_ms", strconv.FormatInt(now, 10)), field("off", `[{"role":"runner","rule":1,"why":"old"}]`),
+		field("labels", `{"zone":"eu"}`))
 	put(layout.Node("c"), field("runner_id", "many")) // somebody spoiled it
 	put(layout.Runner(4), field("id", "4"), field("node", "b"))
 	list, err := r.api.As(operator).ListNodes(t.Context(), api.ListNodesParams{})

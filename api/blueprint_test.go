@@ -35,7 +35,8 @@ func TestABlueprintIsAppliedAsTextOrFields(t *testing.T) {
 		t.Errorf("the same as fields: got %+v, %v", got, err)
 	}
 	p.Text = twoSteps
-	if _, err := r.api.As(admin).ApplyBlueprint(t.Context(), p); !errors.Is(err, domain.ErrInvalid) || err.Error() != "the body has text or file, and fields of a blueprint; give either" {
+	if _, err := r.api.As(admin).ApplyBlueprint(t.Context(), p); !errors.Is(err, domain.ErrInvalid) ||
+		err.Error() != "the body has text or file, and fields of a blueprint; give either" {
 		t.Errorf("both: got %v", err)
 	}
 }
@@ -97,7 +98,8 @@ func TestVersionsAreShownAndCompared(t *testing.T) {
 	if g, err := c.GraphBlueprint(ctx, api.GraphBlueprintParams{BlueprintParams: show}); err != nil || len(g.Nodes) != 2 || len(g.Edges) != 1 || g.Text != "" {
 		t.Errorf("graph: got %+v, %v", g, err)
 	}
-	if g, err := c.GraphBlueprint(ctx, api.GraphBlueprintParams{BlueprintParams: show, Format: "svg"}); err != nil || g.Graph != nil || !strings.HasPrefix(g.Text, "<svg ") {
+	if g, err := c.GraphBlueprint(ctx, api.GraphBlueprintParams{BlueprintParams: show, Format: "svg"}); err != nil || g.Graph != nil ||
+		!strings.HasPrefix(g.Text, "<svg ") {
 		t.Errorf("svg: got %+v, %v", g, err)
 	}
 	if _, err := c.GraphBlueprint(ctx, api.GraphBlueprintParams{BlueprintParams: show, Format: "png"}); !errors.Is(err, domain.ErrInvalid) {

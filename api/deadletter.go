@@ -96,7 +96,8 @@ func (c Caller) ListDeadLetters(ctx context.Context, p ListDeadLettersParams) (D
 	if p.Limit < 0 || p.Limit > mostLetters {
 		return DeadLetterList{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostLetters, listLetters)
 	}
-	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: cmp.Or(p.Limit, listLetters), Cursor: p.Cursor}
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs),
+		Limit: cmp.Or(p.Limit, listLetters), Cursor: p.Cursor}
 	list, next, err := engine.DeadLetters(ctx, p.Context, q)
 	if err != nil {
 		return DeadLetterList{}, err

@@ -18,7 +18,8 @@ func TestContextsAreListedToThoseInThem(t *testing.T) {
 	if err != nil || made.ID == 0 || made.Existing {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	for actor, want := range map[domain.ActorID][]domain.TenantID{operator: {made.ID, house, apitest.Open, apitest.Elsewhere}, reader: {house, apitest.Open}, stranger: {made.ID}} {
+	for actor, want := range map[domain.ActorID][]domain.TenantID{operator: {made.ID, house, apitest.Open, apitest.Elsewhere},
+		reader: {house, apitest.Open}, stranger: {made.ID}} {
 		list, err := r.api.As(actor).ListContexts(t.Context(), api.ListContextsParams{})
 		if err != nil || len(list.Contexts) != len(want) {
 			t.Errorf("actor %d: got %+v, %v, want %v", actor, list, err, want)
@@ -59,7 +60,8 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 		}
 	}
 	for who, want := range map[domain.ActorID]string{reader: "[mail ours]", operator: "[mail ours theirs]"} {
-		about := domain.Runner{ID: 2, Serves: []domain.Service{{ScriptType: domain.ScriptEffect, Served: true, Offers: map[string][]string{"effect": {"mail", "ours", "theirs"}},
+		about := domain.Runner{ID: 2, Serves: []domain.Service{{ScriptType: domain.ScriptEffect, Served: true,
+			Offers:   map[string][]string{"effect": {"mail", "ours", "theirs"}},
 			Reserved: map[string][]domain.TenantID{"effect=ours": {house, 90}, "effect=theirs": {90}}}}}
 		b := board.Batch{}
 		if err := r.board.Commit(t.Context(), *b.Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {

@@ -19,7 +19,8 @@ func (c Caller) act(ctx context.Context, verb identity.Verb, p FlowParams, o flo
 	o.By = c.who.Actor
 	done, err := c.api.parts.Flows.Act(ctx, p.Context, p.Flow, o)
 	if err == nil {
-		c.api.log.InfoContext(ctx, "flow ordered", "flow", uint32(p.Flow), "context", uint32(p.Context), "verb", string(o.Verb), "actor", uint32(c.who.Actor), "step", o.Step)
+		c.api.log.InfoContext(ctx, "flow ordered", "flow", uint32(p.Flow), "context", uint32(p.Context), "verb", string(o.Verb),
+			"actor", uint32(c.who.Actor), "step", o.Step)
 	}
 	return FlowDone{domain.FlowKey(p.Flow), done}, err
 }

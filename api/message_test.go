@@ -187,12 +187,15 @@ func TestWhatIsRefusedOfAMessage(t *testing.T) {
 			{"to a peer and a node", admin, api.SendParams{Message: domain.Message{DstNode: m.keys[admin].Pubkey()}, Peer: "acme"}, domain.ErrInvalid},
 			{"signed, to a peer by name", admin, api.SendParams{Message: signed(admin, func(*domain.Message) {}), Peer: "acme"}, domain.ErrInvalid},
 			{"signed by another", admin, api.SendParams{Message: signed(executor, func(*domain.Message) {})}, domain.ErrForbidden},
-			{"signed by another who says it was not", admin, api.SendParams{Message: signed(executor, func(l *domain.Message) { l.Pubkey = m.keys[admin].Pubkey() })}, domain.ErrForbidden},
+			{"signed by another who says it was not", admin, api.SendParams{Message: signed(executor, func(l *domain.Message) {
+				l.Pubkey = m.keys[admin].Pubkey()
+			})}, domain.ErrForbidden},
 			{"altered after it was signed", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.Message = "goodbye" })}, domain.ErrForbidden},
 			{"signed for another context", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.SrcContext = apitest.Open })}, domain.ErrInvalid},
 			{"signed without an id", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.ID = 0 })}, domain.ErrInvalid},
 			{"signed, and good for ever", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.ExpiresAt += 1 << 30 })}, domain.ErrInvalid},
-			{"signed, and too old", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.CreatedAt -= 7200; l.ExpiresAt -= 7200 })}, domain.ErrForbidden},
+			{"signed, and too old", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.CreatedAt -= 7200; l.ExpiresAt -= 7200 })},
+				domain.ErrForbidden},
 		} {
 			c.p.Context = house
 			if _, err := m.api.As(c.who).SendMessage(t.Context(), c.p); !errors.Is(err, c.want) {

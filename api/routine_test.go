@@ -10,7 +10,8 @@ import (
 
 func TestRoutinesByTheirCallers(t *testing.T) {
 	r := newRig(t)
-	in := api.RoutineApplyParams{Context: house, Routine: domain.Routine{Name: "sync", Script: "x", ScriptType: "shell", Env: map[string]string{"TOKEN": "secret"}, CallerID: stranger}}
+	in := api.RoutineApplyParams{Context: house,
+		Routine: domain.Routine{Name: "sync", Script: "x", ScriptType: "shell", Env: map[string]string{"TOKEN": "secret"}, CallerID: stranger}}
 	made, err := r.api.As(admin).ApplyRoutine(t.Context(), in)
 	if err != nil || made.CallerID != admin || len(made.Instances) != 1 {
 		t.Fatalf("got %+v, %v", made, err)

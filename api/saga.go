@@ -16,7 +16,8 @@ import (
 
 // Sagas is what the operations need of the engine of sagas.
 type Sagas interface {
-	Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition, from saga.From) (_ definition.Stored, existing bool, err error)
+	Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
+		from saga.From) (_ definition.Stored, existing bool, err error)
 	Definition(ctx context.Context, tenant domain.TenantID, name string, version int) (definition.Stored, error)
 	Definitions(ctx context.Context, tenant domain.TenantID, after string, limit int) (list []definition.Entry, next string, err error)
 	Versions(ctx context.Context, tenant domain.TenantID, name string, below, limit int) (list []definition.Entry, next int, err error)

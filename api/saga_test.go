@@ -150,7 +150,8 @@ func TestASagaFromItsFileToItsEnd(t *testing.T) {
 		if diff := cmp.Diff([]string{"Placed: new -> paying", "go.Succeeded: paying -> paid", "Shipped: paid -> done"}, steps); err != nil || diff != "" {
 			t.Errorf("history: %v (-want +got)\n%s", err, diff)
 		}
-		if h, err := s.as(reader).SagaHistory(t.Context(), api.HistoryParams{InstanceParams: instanceOf("o/1"), From: 2, Limit: 2}); err != nil || len(h.Lines) != 2 || h.Lines[0].Version != 2 {
+		if h, err := s.as(reader).SagaHistory(t.Context(), api.HistoryParams{InstanceParams: instanceOf("o/1"), From: 2, Limit: 2}); err != nil ||
+			len(h.Lines) != 2 || h.Lines[0].Version != 2 {
 			t.Errorf("the end of the history: got %+v, %v", h, err)
 		}
 		lags, err := s.as(reader).SagaLag(t.Context(), api.NameSagaParams{Context: house, Name: "order"})
@@ -325,11 +326,13 @@ func TestDeadLettersAreReplayedAndDropped(t *testing.T) {
 		s.settle()
 		s.publish(placed("1", `{"total":-1}`), placed("2", `{"total":-2}`), placed("3", `{"total":-3}`))
 		list, err := s.as(reader).ListDeadLetters(t.Context(), api.ListDeadLettersParams{Context: house, Saga: "order"})
-		if err != nil || len(list.DeadLetters) != 3 || !list.DeadLetters[0].Holds || list.DeadLetters[0].Event != nil || !strings.Contains(list.DeadLetters[0].Cause, "a negative total") {
+		if err != nil || len(list.DeadLetters) != 3 || !list.DeadLetters[0].Holds || list.DeadLetters[0].Event != nil ||
+			!strings.Contains(list.DeadLetters[0].Cause, "a negative total") {
 			t.Fatalf("got %+v, %v", list, err)
 		}
 		d := list.DeadLetters[slices.IndexFunc(list.DeadLetters, func(d *domain.DeadLetter) bool { return d.Correlation == "1" })]
-		if got, err := s.as(reader).ShowDeadLetter(t.Context(), api.DeadLetterParams{Context: house, Kind: d.Kind, ID: d.ID}); err != nil || got.Event == nil || got.Event.AggregateID != "1" {
+		if got, err := s.as(reader).ShowDeadLetter(t.Context(), api.DeadLetterParams{Context: house, Kind: d.Kind, ID: d.ID}); err != nil ||
+			got.Event == nil || got.Event.AggregateID != "1" {
 			t.Errorf("show: got %+v, %v", got, err)
 		}
 		replay := func(c api.DeadLetterChoice) (api.DeadLettersDone, error) {
@@ -495,7 +498,8 @@ func TestEventsAreRefusedBeforeAnyIsStored(t *testing.T) {
 		want string
 	}{
 		{"of nobody", api.PublishParams{EventInput: api.EventInput{Type: "x"}}, "either an aggregate type or a saga"},
-		{"of two", api.PublishParams{EventInput: api.EventInput{Type: "x", AggregateType: "A", AggregateID: "1", Saga: "order", Correlation: "1"}}, "either an aggregate type or a saga"},
+		{"of two", api.PublishParams{EventInput: api.EventInput{Type: "x", AggregateType: "A", AggregateID: "1", Saga: "order", Correlation: "1"}},
+			"either an aggregate type or a saga"},
 		{"a subject in a type", api.PublishParams{EventInput: api.EventInput{Type: "x", AggregateType: "A.>", AggregateID: "1"}}, "may not have spaces"},
 		{"one of Ramet's own", api.PublishParams{EventInput: api.EventInput{Type: "ramet:pause", Saga: "order", Correlation: "1"}}, "Ramet's own"},
 		{"a list with one that is wrong", api.PublishParams{Events: []api.EventInput{placed("1", "{}"), {Type: "x"}}}, "events[1]: "},

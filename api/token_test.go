@@ -135,7 +135,8 @@ func TestWhoseTokensMayBeRevoked(t *testing.T) {
 	}
 	// Who did it is on the board with it.
 	r.flush()
-	lines, err := r.api.As(operator).NodeAuditLog(t.Context(), api.NodeAuditLogParams{AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDone, Actor: operator}})
+	lines, err := r.api.As(operator).NodeAuditLog(t.Context(),
+		api.NodeAuditLogParams{AuditLogFilter: api.AuditLogFilter{Outcome: domain.AuditDone, Actor: operator}})
 	if err != nil || !slices.ContainsFunc(lines.Entries, func(e domain.AuditEntry) bool {
 		return e.Verb == "revoke" && e.Object == "actor:30" && e.Detail == "token jx2ehoe3vqm3dkwe"
 	}) {

@@ -149,7 +149,8 @@ func (s *bareRedis) end(from, to int) {
 			s.client.B().Hgetall().Key(key).Build(),
 			s.client.B().Zadd().Key("leases").ScoreMember().ScoreMember(float64(n), key).Build())
 		ends = append(ends,
-			s.client.B().Hset().Key(key).FieldValue().FieldValue("field_0", "finished").FieldValue("result", bareRecord[:16]).FieldValue("finished_ms", bareRecord[:13]).Build(),
+			s.client.B().Hset().Key(key).FieldValue().FieldValue("field_0", "finished").FieldValue("result", bareRecord[:16]).
+				FieldValue("finished_ms", bareRecord[:13]).Build(),
 			s.client.B().Hdel().Key(key).Field("owner").Build(),
 			s.client.B().Zrem().Key("leases").Member(key).Build(),
 			s.client.B().Zrem().Key("live").Member(key).Build(),

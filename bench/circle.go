@@ -140,7 +140,8 @@ func (r *rig) dialCircle() rueidis.Client {
 
 // serveCircle serves the circle as a node does.
 func (r *rig) serveCircle(e *circle.Engine) (stop func()) {
-	w := circle.NewWorker(e, circle.WorkerConfig{Circles: []domain.ServedCircle{{Name: "ours", Context: 1}}, Owner: "bench/1", Runtime: rhaiscript.New(rhaiscript.Config{})})
+	w := circle.NewWorker(e, circle.WorkerConfig{Circles: []domain.ServedCircle{{Name: "ours", Context: 1}}, Owner: "bench/1",
+		Runtime: rhaiscript.New(rhaiscript.Config{})})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { check(w.Run(ctx)) })

@@ -79,7 +79,8 @@ var measures = []measure{
 	{"saga-latency", "idle: from an event to the command that follows, and to the result of its effect", nil, sagaLatency},
 	{"saga-three", "instances of sagas with three effects a second", nil, sagaThree},
 	{"saga-timers", "100,000 instances with a timer each that come at one time", []string{"pebble"}, sagaTimers},
-	{"circles", "scripts of a circle a second from submit to reply, 64 clients; latency of one; on Redis beside a worker that does the protocol by hand", nil, circleRate},
+	{"circles", "scripts of a circle a second from submit to reply, 64 clients; latency of one; on Redis beside a worker that does the " +
+		"protocol by hand", nil, circleRate},
 	{"resp", "the Redis door beside Redis, by redis-benchmark: requests a second and processor time", []string{"mem"}, respRate},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 }

@@ -180,7 +180,8 @@ func messagesNATS(r *rig) figures {
 	defer other.close()
 	var hub *natsbus.Bus
 	a := openDesk(r, func(k *identity.Keyring, peers func() []natsbus.Peer) []bus.Bus {
-		b, err := natsbus.Open(context.Background(), natsbus.Config{Node: k.Node.Pubkey(), Link: k.Bus, DataDir: filepath.Join(r.dir, "n"), LeafListen: "127.0.0.1:0", Peers: peers})
+		b, err := natsbus.Open(context.Background(),
+			natsbus.Config{Node: k.Node.Pubkey(), Link: k.Bus, DataDir: filepath.Join(r.dir, "n"), LeafListen: "127.0.0.1:0", Peers: peers})
 		check(err)
 		hub = b
 		return []bus.Bus{b}
@@ -189,7 +190,8 @@ func messagesNATS(r *rig) figures {
 	_, sites := hub.Listening()
 	var leaf *natsbus.Bus
 	b := openDesk(other, func(k *identity.Keyring, peers func() []natsbus.Peer) []bus.Bus {
-		b, err := natsbus.Open(context.Background(), natsbus.Config{Node: k.Node.Pubkey(), Link: k.Bus, DataDir: filepath.Join(other.dir, "n"), Leafs: []string{"nats://" + sites}, Peers: peers})
+		b, err := natsbus.Open(context.Background(), natsbus.Config{Node: k.Node.Pubkey(), Link: k.Bus, DataDir: filepath.Join(other.dir, "n"),
+			Leafs: []string{"nats://" + sites}, Peers: peers})
 		check(err)
 		leaf = b
 		return []bus.Bus{b}

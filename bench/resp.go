@@ -132,7 +132,8 @@ func (s *respSide) measure(shape respShape) (perS, cpuUs float64) {
 // run runs redis-benchmark with 50 clients and returns its requests a second.
 func (s *respSide) run(n, pipeline int, command ...string) float64 {
 	host, port, _ := net.SplitHostPort(s.addr)
-	args := append([]string{"-h", host, "-p", port, "-c", "50", "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline), "-r", "100000", "-d", "3", "--csv"}, s.args...)
+	args := append([]string{"-h", host, "-p", port, "-c", "50", "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline), "-r", "100000", "-d", "3",
+		"--csv"}, s.args...)
 	out, err := exec.Command("redis-benchmark", append(args, command...)...).Output()
 	check(err)
 	rows, err := csv.NewReader(strings.NewReader(string(out))).ReadAll()

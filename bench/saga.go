@@ -112,7 +112,8 @@ func oneEffect() *domain.SagaDefinition {
 			{Name: "new", On: map[string]domain.Reaction{"Placed": domain.Handle, "*": domain.Ignore}},
 			{Name: "asked", On: map[string]domain.Reaction{"*": domain.Ignore}},
 		},
-		Script: `fn on_event(state, event) { #{next: "asked", state: #{total: event.payload.total}, work: [#{effect: "step", payload: #{total: event.payload.total}}]} }`}
+		Script: `fn on_event(state, event) { #{next: "asked", state: #{total: event.payload.total}, work: [#{effect: "step", payload: #{total: ` +
+			`event.payload.total}}]} }`}
 }
 
 // threeEffects asks for three effects, one after the other.

@@ -28,7 +28,8 @@ const (
 type oneStep struct{}
 
 func (oneStep) Get(context.Context, domain.TenantID, string, int) (domain.Blueprint, string, error) {
-	return domain.Blueprint{Name: "noop", Version: 1, Steps: []domain.Step{{Name: "noop", Script: "a payload of thirty-two bytes...", ScriptType: "noop"}}}, "noop", nil
+	return domain.Blueprint{Name: "noop", Version: 1,
+		Steps: []domain.Step{{Name: "noop", Script: "a payload of thirty-two bytes...", ScriptType: "noop"}}}, "noop", nil
 }
 
 // scheduleLateness measures how late schedules make their flows, from the
@@ -81,7 +82,8 @@ func (r *rig) makeSchedules(s *clockwork.Schedules, begin time.Time) {
 		wg.Go(func() {
 			for i := c; i < schedules; i += callers {
 				at := begin.Add(time.Duration(i%scheduleSpread) * time.Second)
-				_, err := s.Apply(context.Background(), 1, domain.Schedule{Name: fmt.Sprint("s", i), Blueprint: "noop", At: []domain.Instant{domain.Instant(at.UnixMilli())}}, 1)
+				_, err := s.Apply(context.Background(), 1,
+					domain.Schedule{Name: fmt.Sprint("s", i), Blueprint: "noop", At: []domain.Instant{domain.Instant(at.UnixMilli())}}, 1)
 				check(err)
 			}
 		})

@@ -54,7 +54,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(`{"name":"n","steps":[{"name":"a","script":"\ud83d\ude00\u0000","script_type":"v","needs":"b","timeout":"1h30m"}]}`))
 	f.Add([]byte("name: n\nsteps:\n- &a {name: a, script: |-\n   x\n\n  , script_type: v, <<: *a}\n"))
-	f.Add([]byte("name: n\nparams: {a: 0x1F, b: .inf, c: 1_000, d: ~}\nsteps:\n- {name: a, when: '1 +\n  2', script: \"\\x85\\u2028 \\t\", script_type: v, pack: {size: 1, end: -1}}\n"))
+	f.Add([]byte("name: n\nparams: {a: 0x1F, b: .inf, c: 1_000, d: ~}\nsteps:\n- {name: a, when: '1 +\n  2', script: \"\\x85\\u2028 \\t\", " +
+		"script_type: v, pack: {size: 1, end: -1}}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b, err := blueprint.Parse("f", text)
 		if err != nil {

@@ -55,12 +55,14 @@ func TestFilesThatAreNotReadIntoABlueprint(t *testing.T) {
 		write(t, folder, "in/b.yaml", "name: n\nsteps:\n- {name: a, file: "+file+"}\n")
 		_, err := blueprint.ParseFile(filepath.Join(folder, "in", "b.yaml"))
 		wrong := (*blueprint.Error)(nil)
-		if !errors.As(err, &wrong) || len(wrong.Faults) != 1 || !strings.Contains(wrong.Faults[0].Text, want) || wrong.Faults[0].Path != "steps[0].file" || wrong.Faults[0].Line != 3 {
+		if !errors.As(err, &wrong) || len(wrong.Faults) != 1 || !strings.Contains(wrong.Faults[0].Text, want) ||
+			wrong.Faults[0].Path != "steps[0].file" || wrong.Faults[0].Line != 3 {
 			t.Errorf("%s: got %v, want %s", file, err, want)
 		}
 	}
 	write(t, folder, "in/b.yaml", "name: n\nsteps:\n- {name: a, file: plain, script: x, script_type: v}\n")
-	if _, err := blueprint.ParseFile(filepath.Join(folder, "in", "b.yaml")); err == nil || !strings.Contains(err.Error(), "script and file are both given; want one of them") {
+	if _, err := blueprint.ParseFile(filepath.Join(folder, "in", "b.yaml")); err == nil ||
+		!strings.Contains(err.Error(), "script and file are both given; want one of them") {
 		t.Errorf("both: got %v", err)
 	}
 	if _, err := blueprint.ParseFile(filepath.Join(folder, "none.yaml")); !errors.Is(err, domain.ErrNotFound) {

@@ -20,8 +20,9 @@ func steps(list string) string { return "name: n\nsteps:\n" + list }
 func TestAWholeBlueprintIsRead(t *testing.T) {
 	end := int64(999)
 	want := &domain.Blueprint{
-		Name: "nightly", Version: 3, Summary: "all fields", Priority: 4, Params: map[string]string{"region": "eu", "n": "5", "ok": "true", "day": "2026-01-31", "x": "0x1F"},
-		Env: map[string]string{"LANG": "C", "N": "1.50"}, UniqueAlive: true, MaxParallel: 7, OnError: domain.OnErrorContinue,
+		Name: "nightly", Version: 3, Summary: "all fields", Priority: 4,
+		Params: map[string]string{"region": "eu", "n": "5", "ok": "true", "day": "2026-01-31", "x": "0x1F"},
+		Env:    map[string]string{"LANG": "C", "N": "1.50"}, UniqueAlive: true, MaxParallel: 7, OnError: domain.OnErrorContinue,
 		After: 1769824800000, Duration: 5400, Retention: 90, Output: map[string]string{"sum": "a.sum"},
 		Steps: []domain.Step{
 			{Name: "a", Kind: domain.StepSingle, Summary: "first", Script: "echo a\n", ScriptType: "shell", Params: map[string]string{"p": "1"},
@@ -146,13 +147,17 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"f:1:1: steps: there are none: want at least one"}},
 		{"empty steps", "name: n\nsteps: []", []string{"f:2:8: steps: there are none: want at least one"}},
 		{"an unknown field", steps("- {name: a, " + ok + ", retrys: 2}"), []string{`f:3:44: steps[0].retrys: unknown field "retrys"; did you mean "retries"?`}},
-		{"depends", steps("- {name: a, " + ok + "}\n- {name: b, " + ok + ", depends: [a]}"), []string{`f:4:44: steps[1].depends: unknown field "depends"; did you mean "needs"?`}},
+		{"depends", steps("- {name: a, " + ok + "}\n- {name: b, " + ok + ", depends: [a]}"),
+			[]string{`f:4:44: steps[1].depends: unknown field "depends"; did you mean "needs"?`}},
 		{"dependends", steps("- {name: a, " + ok + ", dependends: [a]}"), []string{`f:3:44: steps[0].dependends: unknown field "dependends"; did you mean "needs"?`}},
 		{"a field that is nothing like another", "zzz: 1\n" + steps("- {name: a, "+ok+"}"), []string{
-			`f:1:1: zzz: unknown field "zzz"; known are name, version, summary, priority, params, env, unique_alive, max_parallel, on_error, after, duration, retention, steps, output`}},
-		{"a field that stands twice", steps("- name: a\n  script: x\n  script_type: shell\n  script: y\n"), []string{"f:6:3: steps[0].script: it stands twice, at line 4 too"}},
-		{"a field that stands twice in JSON", "{\"name\": \"n\",\n \"name\": \"m\", \"steps\": [{\"name\": \"a\", \"script\": \"x\", \"script_type\": \"shell\"}]}", []string{
-			"f:2:2: name: it stands twice, at line 1 too"}},
+			`f:1:1: zzz: unknown field "zzz"; known are name, version, summary, priority, params, env, unique_alive, max_parallel, on_error, after, ` +
+				`duration, retention, steps, output`}},
+		{"a field that stands twice", steps("- name: a\n  script: x\n  script_type: shell\n  script: y\n"),
+			[]string{"f:6:3: steps[0].script: it stands twice, at line 4 too"}},
+		{"a field that stands twice in JSON",
+			"{\"name\": \"n\",\n \"name\": \"m\", \"steps\": [{\"name\": \"a\", \"script\": \"x\", \"script_type\": \"shell\"}]}", []string{
+				"f:2:2: name: it stands twice, at line 1 too"}},
 		{"wrong types", "name: 5\npriority: high\nunique_alive: yes\nafter: tomorrow\nduration: 1.5s\nsteps: none\n", []string{
 			"f:1:7: name: got the number 5, want a text",
 			`f:2:11: priority: got the text "high", want a whole number from 0 to 9`,
@@ -178,7 +183,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"a step that needs itself", steps("- {name: a, " + ok + ", needs: [a]}"), []string{"f:3:52: steps[0].needs[0]: the step needs itself"}},
 		{"a need that is not there", steps("- {name: build, " + ok + "}\n- {name: b, " + ok + ", needs: biuld}"), []string{
 			`f:4:51: steps[1].needs[0]: there is no step "biuld"; did you mean "build"?`}},
-		{"a need that is there twice", steps("- {name: a, " + ok + "}\n- {name: b, " + ok + ", needs: [a, a]}"), []string{`f:4:55: steps[1].needs[1]: "a" is named twice`}},
+		{"a need that is there twice", steps("- {name: a, " + ok + "}\n- {name: b, " + ok + ", needs: [a, a]}"),
+			[]string{`f:4:55: steps[1].needs[1]: "a" is named twice`}},
 		{"a need of a later phase", steps("- {name: a, " + ok + ", phase: 2}\n- {name: b, " + ok + ", phase: 1, needs: [a]}"), []string{
 			`f:4:62: steps[1].needs[0]: "a" is of phase 2, which comes after this step's phase 1`}},
 		{"two steps of one name", steps("- {name: a, " + ok + "}\n- {name: a, " + ok + "}"), []string{
@@ -190,7 +196,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"f:3:3: steps[0].script: a step of kind single needs a script",
 			`f:3:3: steps[0].script_type: script type "": want a lower-case name such as python, shell or v`}},
 		{"an approval with a script", steps("- {name: a, kind: approval, script: x}"), []string{"f:3:37: steps[0].script: a step of kind approval has no script"}},
-		{"a kind that there is not", steps("- {name: a, " + ok + ", kind: parallel}"), []string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, approval or effect`}},
+		{"a kind that there is not", steps("- {name: a, " + ok + ", kind: parallel}"),
+			[]string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, approval or effect`}},
 		{"an effect without a target", steps("- {name: a, effect: {kind: http}}"), []string{
 			"f:3:21: steps[0].effect: a step of kind effect needs effect.target, the name of an effect"}},
 		{"a payload that is no expression", steps("- {name: a, effect: {target: pay, payload: 'params.x +'}}"), []string{
@@ -204,7 +211,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"an output of no step", steps("- {name: a, " + ok + "}\noutput: {x: b.y, z: a}"), []string{
 			`f:4:13: output.x: there is no step "b"`,
 			`f:4:21: output.z: "a": want "<step>.<key>"`}},
-		{"a condition on one line", steps("- {name: a, " + ok + ", when: params.n >}"), []string{"f:3:60: steps[0].when: it is no Rhai expression: Syntax error: Script is incomplete"}},
+		{"a condition on one line", steps("- {name: a, " + ok + ", when: params.n >}"),
+			[]string{"f:3:60: steps[0].when: it is no Rhai expression: Syntax error: Script is incomplete"}},
 		{"a condition in quotes", steps("- name: a\n  script: x\n  script_type: shell\n  when: \"1 + * 2\"\n"), []string{
 			"f:6:14: steps[0].when: it is no Rhai expression: Syntax error: Unexpected '*'"}},
 		{"a condition in a block", steps("- name: a\n  script: x\n  script_type: shell\n  when: |\n    params.n > 3 &&\n      1 + * 2\n"), []string{
@@ -246,15 +254,16 @@ func TestHostileTextsAreRefusedSoon(t *testing.T) {
 		"ten megabytes":                         "name: n\n" + strings.Repeat("# long\n", 10<<20/7),
 		"a billion laughs":                      laughs.String(),
 		"a large step a hundred thousand times": "name: n\nsteps:\n- &a {name: a, script: " + script + ", script_type: shell}\n" + strings.Repeat("- *a\n", 100_000),
-		"a large mapping merged often":          "name: n\nparams: &p {" + manyParams(20_000) + "}\nsteps:\n- {params: {<<: [" + strings.Repeat("*p,", 100_000) + "]}}\n",
-		"deep brackets":                         "name: n\nsteps: " + strings.Repeat("[", 500_000),
-		"deep mappings":                         "name: n\nsteps: " + strings.Repeat("{a: ", 250_000),
-		"deep JSON":                             `{"steps":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}",
-		"a million unknown fields":              manyFields(120_000),
-		"a million faults":                      "name: n\nsteps: [" + strings.Repeat("1,", 500_000) + "]",
-		"a long name":                           "name: " + strings.Repeat("n", 1<<19) + "\nsteps: [{name: a}]",
-		"a long unknown field":                  strings.Repeat("n", 1<<19) + ": 1\nsteps: [{name: a}]",
-		"many needs of many steps":              manyNeeds(9000),
+		"a large mapping merged often": "name: n\nparams: &p {" + manyParams(20_000) + "}\nsteps:\n- {params: {<<: [" +
+			strings.Repeat("*p,", 100_000) + "]}}\n",
+		"deep brackets":            "name: n\nsteps: " + strings.Repeat("[", 500_000),
+		"deep mappings":            "name: n\nsteps: " + strings.Repeat("{a: ", 250_000),
+		"deep JSON":                `{"steps":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "}",
+		"a million unknown fields": manyFields(120_000),
+		"a million faults":         "name: n\nsteps: [" + strings.Repeat("1,", 500_000) + "]",
+		"a long name":              "name: " + strings.Repeat("n", 1<<19) + "\nsteps: [{name: a}]",
+		"a long unknown field":     strings.Repeat("n", 1<<19) + ": 1\nsteps: [{name: a}]",
+		"many needs of many steps": manyNeeds(9000),
 	}
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {

@@ -37,11 +37,16 @@ func TestTheSchemaInTheDocsIsCurrent(t *testing.T) {
 // TestTheTableHasTheFieldsOfTheGoTypes holds names, order and kinds.
 func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
 	kinds := map[reflect.Type][]document.Kind{
-		reflect.TypeFor[int](): {document.ANumber}, reflect.TypeFor[int64](): {document.ANumber}, reflect.TypeFor[*int64](): {document.ANumber}, reflect.TypeFor[bool](): {document.AFlag},
-		reflect.TypeFor[string](): {document.AText, document.AValue}, reflect.TypeFor[domain.OnError](): {document.AText}, reflect.TypeFor[domain.StepKind](): {document.AText},
-		reflect.TypeFor[domain.ScriptType](): {document.AText}, reflect.TypeFor[domain.Span](): {document.ASpan}, reflect.TypeFor[domain.Instant](): {document.AnInstant},
-		reflect.TypeFor[[]string](): {document.SomeTexts}, reflect.TypeFor[map[string]string](): {document.AMap}, reflect.TypeFor[[]domain.Step](): {document.SomeObjects},
-		reflect.TypeFor[*domain.Shard](): {document.AnObject}, reflect.TypeFor[*domain.Pack](): {document.AnObject}, reflect.TypeFor[*domain.EffectCall](): {document.AnObject},
+		reflect.TypeFor[int](): {document.ANumber}, reflect.TypeFor[int64](): {document.ANumber}, reflect.TypeFor[*int64](): {document.ANumber},
+		reflect.TypeFor[bool]():   {document.AFlag},
+		reflect.TypeFor[string](): {document.AText, document.AValue}, reflect.TypeFor[domain.OnError](): {document.AText},
+		reflect.TypeFor[domain.StepKind]():   {document.AText},
+		reflect.TypeFor[domain.ScriptType](): {document.AText}, reflect.TypeFor[domain.Span](): {document.ASpan},
+		reflect.TypeFor[domain.Instant](): {document.AnInstant},
+		reflect.TypeFor[[]string]():       {document.SomeTexts}, reflect.TypeFor[map[string]string](): {document.AMap},
+		reflect.TypeFor[[]domain.Step](): {document.SomeObjects},
+		reflect.TypeFor[*domain.Shard](): {document.AnObject}, reflect.TypeFor[*domain.Pack](): {document.AnObject},
+		reflect.TypeFor[*domain.EffectCall](): {document.AnObject},
 	}
 	for o, typ := range map[*document.Object]reflect.Type{aBlueprint: reflect.TypeFor[domain.Blueprint](), aStep: reflect.TypeFor[domain.Step](),
 		aShard: reflect.TypeFor[domain.Shard](), aPack: reflect.TypeFor[domain.Pack](), anEffect: reflect.TypeFor[domain.EffectCall]()} {
@@ -98,7 +103,8 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 	const step = "{name: a, script: x, script_type: shell"
 	good := []string{
 		"name: n\nsteps: [" + step + "}]",
-		"name: n\nversion: 3\npriority: 9\nafter: 5\nduration: 90\nretention: 1h30m\nparams: {a: 1, b: true, c: x}\non_error: abort\nsteps: [" + step + ", needs: []}]",
+		"name: n\nversion: 3\npriority: 9\nafter: 5\nduration: 90\nretention: 1h30m\nparams: {a: 1, b: true, c: x}\non_error: abort\nsteps: [" + step +
+			", needs: []}]",
 		"name: n\nsteps: [" + step + ", after: \"2026-01-31T02:00:00.5+01:00\", timeout: \"90\", when: true}, {name: b, kind: approval, needs: a}]",
 		"name: n\nsteps: [" + step + ", shard: {count: 1000000, window: 0}}, {name: b, effect: {kind: http, target: t}, needs: [a]}]",
 		"name: n\nsteps: [" + step + ", pack: {size: 1, end: -1, start: 9223372036854775807}}]",

@@ -40,7 +40,8 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.
 	if err := Validate(b); err != nil {
 		return Stored{}, false, err
 	}
-	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: b.Name, Version: b.Version, Hash: Hash(b), Text: string(Canonical(b)), Summary: b.Summary})
+	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: b.Name, Version: b.Version, Hash: Hash(b), Text: string(Canonical(b)),
+		Summary: b.Summary})
 	if err != nil {
 		return Stored{}, false, err
 	}

@@ -78,7 +78,8 @@ func TestVersionsOfABlueprint(t *testing.T) {
 			t.Errorf("before: got %v", err)
 		}
 		for i, script := range []string{"a", "b"} {
-			if got := apply(t, s, plan("n", script)); got.Version != i+1 || got.Blueprint.Version != i+1 || got.By != actor || got.Hash != blueprint.Hash(plan("n", script)) {
+			if got := apply(t, s, plan("n", script)); got.Version != i+1 || got.Blueprint.Version != i+1 || got.By != actor ||
+				got.Hash != blueprint.Hash(plan("n", script)) {
 				t.Errorf("got %+v", got)
 			}
 		}
@@ -94,7 +95,8 @@ func TestVersionsOfABlueprint(t *testing.T) {
 			given := plan("n", "c")
 			given.Version = v
 			_, _, err := s.Apply(ctx, house, actor, given)
-			if want := `blueprint "n" is at version 7 already, with other content; want version 8 or more, or none for the next`; !errors.Is(err, domain.ErrConflict) || err.Error() != want {
+			if want := `blueprint "n" is at version 7 already, with other content; want version 8 or more, or none for the next`; !errors.Is(
+				err, domain.ErrConflict) || err.Error() != want {
 				t.Errorf("version %d: got %v", v, err)
 			}
 		}
@@ -109,7 +111,8 @@ func TestVersionsOfABlueprint(t *testing.T) {
 				t.Errorf("version %d: %v (-want +got):\n%s", version, err, diff)
 			}
 		}
-		if _, err := s.Get(ctx, house, "n", 3); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), `blueprint "n" has no version 3; the newest is 7`) {
+		if _, err := s.Get(ctx, house, "n", 3); !errors.Is(err, domain.ErrNotFound) ||
+			!strings.Contains(err.Error(), `blueprint "n" has no version 3; the newest is 7`) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := s.Get(ctx, 4, "n", 0); !errors.Is(err, domain.ErrNotFound) {

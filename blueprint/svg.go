@@ -128,7 +128,8 @@ func (d *drawing) begin() {
 	for _, p := range paints {
 		fmt.Fprintf(d.out, ".ramet-graph .%s .box{fill:%s;stroke:%s}.ramet-graph .%s text{fill:%s}\n", p.tone, p.darkFill, p.darkLine, p.tone, p.darkText)
 	}
-	fmt.Fprintln(d.out, "}\n</style>\n<defs><marker id=\"ramet-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"arrow\" d=\"M0 0L8 4L0 8z\"/></marker></defs>")
+	fmt.Fprintln(d.out, "}\n</style>\n<defs><marker id=\"ramet-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" "+
+		"markerHeight=\"8\" orient=\"auto\"><path class=\"arrow\" d=\"M0 0L8 4L0 8z\"/></marker></defs>")
 }
 
 // bands shows the phases.

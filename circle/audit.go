@@ -75,7 +75,8 @@ type doubt struct {
 }
 
 // taskLine are the fields of a task but those that may be large.
-var taskLine = []string{layout.TaskStatus, layout.TaskCreatedAt, layout.TaskUpdatedAt, layout.TaskCircle, layout.TaskAttempt, layout.TaskLosses, layout.TaskQueue, layout.TaskOwner}
+var taskLine = []string{layout.TaskStatus, layout.TaskCreatedAt, layout.TaskUpdatedAt, layout.TaskCircle, layout.TaskAttempt, layout.TaskLosses,
+	layout.TaskQueue, layout.TaskOwner}
 
 func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	var keys []string

@@ -24,8 +24,9 @@ import (
 // deadClaim takes a task as a worker would that dies at once.
 func (r *rig) deadClaim() board.Claimed {
 	r.Helper()
-	got, err := r.board.Claim(r.Context(), board.Ask{Queues: []board.Queue{{Lists: []string{layout.Circle(club)}}}, Max: 1, Owner: "dead/x", Lease: 30 * time.Second,
-		Mark: []board.Field{{Name: layout.TaskStatus, Value: "processing"}}})
+	got, err := r.board.Claim(r.Context(), board.Ask{Queues: []board.Queue{{Lists: []string{layout.Circle(club)}}}, Max: 1, Owner: "dead/x",
+		Lease: 30 * time.Second,
+		Mark:  []board.Field{{Name: layout.TaskStatus, Value: "processing"}}})
 	if err != nil || len(got) != 1 {
 		r.Fatalf("claim: got %v, %v", got, err)
 	}

@@ -89,7 +89,8 @@ func (r *rig) recoverer() {
 	ctx, cancel := context.WithCancel(r.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: "clock/a"}, []clockwork.Routine{clockwork.Leases(r.board, slog.New(slog.DiscardHandler), r.engine.RecoverLease)})
+		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: "clock/a"},
+			[]clockwork.Routine{clockwork.Leases(r.board, slog.New(slog.DiscardHandler), r.engine.RecoverLease)})
 	})
 	r.Cleanup(func() { cancel(); wg.Wait() })
 }

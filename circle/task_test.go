@@ -249,7 +249,8 @@ func TestAudit(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				if status := domain.TaskStatus(r.record("t1").Get("status")); status != tt.status || queued != tt.queued || found != tt.found || len(live) == 1 != tt.alive || a.Looked != 1 {
+				if status := domain.TaskStatus(r.record("t1").Get("status")); status != tt.status || queued != tt.queued || found != tt.found ||
+					len(live) == 1 != tt.alive || a.Looked != 1 {
 					r.Errorf("got %+v: %q, queued %v, %d alive, want %q, %v, alive %v, and %q", a, status, queued, len(live), tt.status, tt.queued, tt.alive, tt.found)
 				}
 			})

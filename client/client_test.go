@@ -253,7 +253,8 @@ func TestACookieIsReadAnew(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, cfg := range []client.Config{
-		{}, {URL: "http://a", Socket: "b"}, {Socket: "b", HTTP: http.DefaultClient}, {URL: "localhost:1"}, {URL: "ftp://a"}, {URL: "http://"}, {URL: "http://me:pw@a"}, {URL: "http://a#b"},
+		{}, {URL: "http://a", Socket: "b"}, {Socket: "b", HTTP: http.DefaultClient}, {URL: "localhost:1"}, {URL: "ftp://a"}, {URL: "http://"},
+		{URL: "http://me:pw@a"}, {URL: "http://a#b"},
 	} {
 		if _, err := client.New(cfg); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%+v: got %v", cfg, err)
@@ -296,7 +297,8 @@ func TestFollowLogsResumes(t *testing.T) {
 		fmt.Fprint(w, ": hello\n\n")
 		switch len(asked) {
 		case 1:
-			fmt.Fprint(w, "event: log\nid: 3\ndata: {\"line\":\"c\",\"stream\":\"stdout\"}\n\nevent: log\r\nid: 4\r\ndata: {\"line\":\r\ndata: \"d\"}\r\n\r\nevent: log\nid: 5\ndata: {\"line\":\"half")
+			fmt.Fprint(w, "event: log\nid: 3\ndata: {\"line\":\"c\",\"stream\":\"stdout\"}\n\nevent: log\r\nid: 4\r\ndata: {\"line\":\r\ndata: "+
+				"\"d\"}\r\n\r\nevent: log\nid: 5\ndata: {\"line\":\"half")
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		case 2: // repeats a line, then ends without an end
@@ -334,7 +336,9 @@ func TestFollowLogsEnds(t *testing.T) {
 			fmt.Fprint(w, stream)
 		}, enough},
 		{"when there is no such job", func(w http.ResponseWriter) { answer(w, 404, api.Problem{Code: "not_found", Detail: "no"}) }, domain.ErrNotFound},
-		{"when the node was never there", func(w http.ResponseWriter) { answer(w, 503, api.Problem{Code: "unavailable", Detail: "draining"}) }, domain.ErrUnavailable},
+		{"when the node was never there", func(w http.ResponseWriter) {
+			answer(w, 503, api.Problem{Code: "unavailable", Detail: "draining"})
+		}, domain.ErrUnavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +354,9 @@ func TestFollowLogsEnds(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, bad)
 		})
-		if _, err := c.FollowLogs(context.Background(), 1, domain.JobKey{Caller: 1, ID: 7}, 0, func(domain.Log) error { return nil }); err == nil || errors.Is(err, domain.ErrUnavailable) {
+		if _, err := c.FollowLogs(context.Background(), 1, domain.JobKey{Caller: 1, ID: 7}, 0, func(domain.Log) error {
+			return nil
+		}); err == nil || errors.Is(err, domain.ErrUnavailable) {
 			t.Errorf("%q: got %v", bad, err)
 		}
 	}

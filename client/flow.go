@@ -60,7 +60,8 @@ type FlowFilter struct {
 // Flows is a page of flows. cursor is "" at first, then the Next of the page before.
 func (c *Client) Flows(ctx context.Context, tenant domain.TenantID, f FlowFilter, cursor string) (api.FlowList, error) {
 	q := url.Values{}
-	for name, value := range map[string]string{"status": string(f.Status), "reason": string(f.Reason), "blueprint": f.Blueprint, "trigger": f.Trigger, "where": f.Where, "cursor": cursor} {
+	for name, value := range map[string]string{"status": string(f.Status), "reason": string(f.Reason), "blueprint": f.Blueprint,
+		"trigger": f.Trigger, "where": f.Where, "cursor": cursor} {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -162,7 +162,8 @@ func (c *Client) History(ctx context.Context, tenant domain.TenantID, name, corr
 // ended.
 //
 // Errors: what each returns, [domain.ErrNotFound], [domain.ErrUnavailable].
-func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name, correlation string, each func(domain.SagaEntry) error) (*domain.SagaInstance, error) {
+func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name, correlation string,
+	each func(domain.SagaEntry) error) (*domain.SagaInstance, error) {
 	var last *domain.SagaInstance
 	s := stream{client: c, path: instancePath(tenant, name, correlation) + "/history", of: "instance"}
 	s.take = func(e event) error {

@@ -21,7 +21,8 @@ func TestHistoryGoesOnWhereItBroke(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		switch len(asked) {
 		case 1:
-			fmt.Fprint(w, "id: 1\nevent: history\ndata: {\"lines\":[{\"version\":1,\"event_id\":\"a\"},{\"version\":1,\"event_id\":\"b\"}]}\n\nid: 2\nevent: history\ndata: {\"li")
+			fmt.Fprint(w, "id: 1\nevent: history\ndata: {\"lines\":[{\"version\":1,\"event_id\":\"a\"},{\"version\":1,\"event_id\":\"b\"}]}\n\nid: "+
+				"2\nevent: history\ndata: {\"li")
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		case 2:
@@ -94,7 +95,10 @@ func TestRequestsOfSagas(t *testing.T) {
 		{"a delete", func() error { _, err := c.DeleteSaga(ctx, 7, "order", true); return err }, "DELETE /v1/contexts/7/sagas/order?force=true"},
 		{"a pause of all", func() error { _, err := c.PauseSaga(ctx, 7, "order", ""); return err }, `POST /v1/contexts/7/sagas/order/pause {"correlation_id":""}`},
 		{"a test without a payload", func() error { _, err := c.TestEffect(ctx, 7, "pay"); return err }, `POST /v1/contexts/7/effects/pay/test {"call":false}`},
-		{"a call", func() error { _, err := c.CallEffect(ctx, 7, "pay", json.RawMessage(`{"a":1}`)); return err }, `POST /v1/contexts/7/effects/pay/test {"call":true,"payload":{"a":1}}`},
+		{"a call", func() error {
+			_, err := c.CallEffect(ctx, 7, "pay", json.RawMessage(`{"a":1}`))
+			return err
+		}, `POST /v1/contexts/7/effects/pay/test {"call":true,"payload":{"a":1}}`},
 		{"a target", func() error { _, err := c.PauseEffect(ctx, 7, "https://api:443"); return err }, `POST /v1/contexts/7/effects/https:%2F%2Fapi:443/pause`},
 		{"an event", func() error {
 			_, err := c.PublishEvent(ctx, 7, api.EventInput{Type: "T", Saga: "s", Correlation: "1"})

@@ -45,7 +45,8 @@ func (u *UserRoutines) HandleAlarm(ctx context.Context, a board.Alarm) (ours boo
 	if err != nil {
 		return true, err
 	}
-	r := round{u: u, alarm: a, name: name, part: part, def: def, revision: revision, key: key, was: recs[0], state: layout.DecodeInstance(recs[0]), now: time.Now()}
+	r := round{u: u, alarm: a, name: name, part: part, def: def, revision: revision, key: key, was: recs[0], state: layout.DecodeInstance(recs[0]),
+		now: time.Now()}
 	if r.now.Before(a.At) {
 		r.now = a.At // this node's clock is behind the board's
 	}

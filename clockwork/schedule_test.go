@@ -429,7 +429,8 @@ func TestAnAlarmAfterTheLastTime(t *testing.T) {
 }
 
 func TestRefusedFlowsAreKeptAndTheNextTimeComes(t *testing.T) {
-	for _, kind := range []error{domain.NotFoundf("blueprint %q is not there", "b"), domain.Conflictf("a flow lives"), domain.Invalidf("bad param"), domain.Forbiddenf("no")} {
+	for _, kind := range []error{domain.NotFoundf("blueprint %q is not there", "b"), domain.Conflictf("a flow lives"), domain.Invalidf("bad param"),
+		domain.Forbiddenf("no")} {
 		timers(t, func(r *timer) {
 			r.apply(domain.Schedule{Every: 3600})
 			r.flows.refuse = kind
@@ -468,7 +469,8 @@ func TestWhatMayGoWellLaterIsTriedAgain(t *testing.T) {
 func TestAFlowThatIsThereAlreadyWillDo(t *testing.T) {
 	timers(t, func(r *timer) {
 		r.apply(domain.Schedule{Every: 3600})
-		if _, err := r.flows.Submit(t.Context(), 1, []flow.Request{{Blueprint: "b", Trigger: "s-20000101010000", Also: func(*board.Batch, domain.FlowID) {}}}); err != nil {
+		if _, err := r.flows.Submit(t.Context(), 1,
+			[]flow.Request{{Blueprint: "b", Trigger: "s-20000101010000", Also: func(*board.Batch, domain.FlowID) {}}}); err != nil {
 			t.Fatal(err)
 		}
 		r.handle()

@@ -85,7 +85,8 @@ func (u *UserRoutines) room(ctx context.Context, tenant domain.TenantID) error {
 
 // change writes what to makes of a routine, and sets the alarms of instances
 // that have none.
-func (u *UserRoutines) change(ctx context.Context, tenant domain.TenantID, name string, to func(old *domain.Routine) (*domain.Routine, error)) (*domain.Routine, error) {
+func (u *UserRoutines) change(ctx context.Context, tenant domain.TenantID, name string,
+	to func(old *domain.Routine) (*domain.Routine, error)) (*domain.Routine, error) {
 	space, key := layout.SpaceOf(tenant), layout.Routine(name)
 	for range routineTries {
 		old, revision, err := u.read(ctx, space, name)

@@ -48,8 +48,10 @@ func TestNamedThingsAreAListInTheirOrder(t *testing.T) {
 }
 
 func TestDataStaysWhatItIs(t *testing.T) {
-	r, values := read("data: {i: 9007199254740993, h: 0x10, f: 2.0, e: 1e30, s: 1e-9, t: 2026-01-31, q: '5', b: true, n: ~, l: [1, [x]], m: {a: {}}}\nthings: {a: {any: [1.0]}}")
-	want := `{"data":{"b":true,"e":1e+30,"f":2.0,"h":16,"i":9007199254740993,"l":[1,["x"]],"m":{"a":{}},"n":null,"q":"5","s":1e-09,"t":"2026-01-31"},"things":[{"any":[1.0],"name":"a"}]}`
+	r, values := read("data: {i: 9007199254740993, h: 0x10, f: 2.0, e: 1e30, s: 1e-9, t: 2026-01-31, q: '5', b: true, n: ~, l: [1, [x]], m: {a: " +
+		"{}}}\nthings: {a: {any: [1.0]}}")
+	want := `{"data":{"b":true,"e":1e+30,"f":2.0,"h":16,"i":9007199254740993,"l":[1,["x"]],"m":{"a":{}},"n":null,"q":"5","s":1e-09,"t":"2026-01-31"},` +
+		`"things":[{"any":[1.0],"name":"a"}]}`
 	if got := string(document.Encode(values)); got != want {
 		t.Errorf("got  %s\nwant %s\n%v", got, want, r.Faults())
 	}
@@ -116,7 +118,8 @@ func TestDifferences(t *testing.T) {
 	for _, c := range list {
 		got = append(got, c.Text())
 	}
-	want := []string{`- a.list[1]: {"id":1,"x":1}`, "+ a.list[2].y: [1]", `+ a.list[3]: {"id":3}`, "n: 9007199254740993 -> 9007199254740992", "t: at line 2\n  - two\n  + 2"}
+	want := []string{`- a.list[1]: {"id":1,"x":1}`, "+ a.list[2].y: [1]", `+ a.list[3]: {"id":3}`, "n: 9007199254740993 -> 9007199254740992",
+		"t: at line 2\n  - two\n  + 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

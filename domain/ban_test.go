@@ -48,7 +48,8 @@ func TestBanScopesAreReadAsWritten(t *testing.T) {
 			t.Errorf("%s: got %+v, %q, %v, want %q", text, s, s.Words(), err, words)
 		}
 	}
-	for _, text := range []string{"", "all:x", "0:all", "0:context", "7:context:x", "07:context", "7:flow:x", "7:flow:033", "0:flow:3", "0:blueprint:b", "0:saga:order",
+	for _, text := range []string{"", "all:x", "0:all", "0:context", "7:context:x", "07:context", "7:flow:x", "7:flow:033", "0:flow:3",
+		"0:blueprint:b", "0:saga:order",
 		"7:type:Shell", "7:type:", "7:thing:x", "7"} {
 		if s, err := domain.ParseBanScope(text); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, s)

@@ -24,17 +24,20 @@ func TestFaultsOfABlueprint(t *testing.T) {
 		plan domain.Blueprint
 		want []string
 	}{
-		{"a right one has none", domain.Blueprint{Name: "n", Steps: []domain.Step{single("b", "a"), single("a"), {Name: "c", Kind: domain.StepApproval, Phase: 3}}}, nil},
+		{"a right one has none", domain.Blueprint{Name: "n",
+			Steps: []domain.Step{single("b", "a"), single("a"), {Name: "c", Kind: domain.StepApproval, Phase: 3}}}, nil},
 		{"nothing", domain.Blueprint{}, []string{
 			`name: name "": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`, "steps: there are none: want at least one"}},
 		{"numbers out of range", domain.Blueprint{Name: "n", Version: -1, Priority: 10, MaxParallel: -1, OnError: "stop", Steps: []domain.Step{
-			{Name: "a", Script: "x", ScriptType: "shell", Retries: 256, Timeout: domain.MaxTimeout + 1, Phase: 1001, Weight: -1, Priority: -1, When: strings.Repeat("1", 8193)}}},
+			{Name: "a", Script: "x", ScriptType: "shell", Retries: 256, Timeout: domain.MaxTimeout + 1, Phase: 1001, Weight: -1, Priority: -1,
+				When: strings.Repeat("1", 8193)}}},
 			[]string{
 				"version: -1: want 1 to 2147483647, or none for the next", "priority: 10: want 0 to 9", "max_parallel: -1: want 1 or more, or 0 for no bound",
 				`on_error: "stop": want abort or continue`, "steps[0].priority: -1: want 0 to 9", "steps[0].retries: 256: want 0 to 255",
 				"steps[0].timeout: 2592001 s, the limit is 2592000 (30 days)", "steps[0].phase: 1001: want 0 to 1000", "steps[0].weight: -1: want 1 to 1000000",
 				"steps[0].when: 8193 bytes, the limit is 8192"}},
-		{"maps, in the order of their names", domain.Blueprint{Name: "n", Params: map[string]string{"2": "", "1": "", "ok": "\x00"}, Env: map[string]string{"RAMET_X": "", "B": "\x00"},
+		{"maps, in the order of their names", domain.Blueprint{Name: "n", Params: map[string]string{"2": "", "1": "", "ok": "\x00"},
+			Env:    map[string]string{"RAMET_X": "", "B": "\x00"},
 			Output: map[string]string{"z": "a", "b": "q.x", "y": "a.x"}, Steps: []domain.Step{{Name: "a", Script: "x\x00", ScriptType: "shell",
 				Affinity: map[string]string{"-": "", "long": strings.Repeat("x", 65)}}}},
 			[]string{
@@ -45,10 +48,12 @@ func TestFaultsOfABlueprint(t *testing.T) {
 				`steps[0].affinity.-: label "-": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
 				"steps[0].affinity.long: 65 bytes, the limit is 64", `output.b: there is no step "q"`, `output.z: "a": want "<step>.<key>"`}},
 		{"kinds and what they have", domain.Blueprint{Name: "n", Steps: []domain.Step{
-			{Name: "a", Kind: "loop"}, {Name: "b", Kind: domain.StepShard, Script: "x", ScriptType: "v"}, {Name: "c", Kind: domain.StepPack, Script: "x", ScriptType: "v"},
+			{Name: "a", Kind: "loop"}, {Name: "b", Kind: domain.StepShard, Script: "x", ScriptType: "v"},
+			{Name: "c", Kind: domain.StepPack, Script: "x", ScriptType: "v"},
 			{Name: "d", Kind: domain.StepApproval, Script: "x", Effect: &domain.EffectCall{}}, {Name: "e", Effect: &domain.EffectCall{Kind: "http"}},
 			{Name: "f", Kind: domain.StepSingle, Script: "x", ScriptType: "V", Shard: &domain.Shard{Count: 1}, Pack: &domain.Pack{Size: 1}},
-			{Name: "g", Script: "x", ScriptType: "v", Shard: &domain.Shard{Count: 1, Window: 1001}}, {Name: "h", Script: "x", ScriptType: "v", Pack: &domain.Pack{Size: 1, End: &far}}}},
+			{Name: "g", Script: "x", ScriptType: "v", Shard: &domain.Shard{Count: 1, Window: 1001}},
+			{Name: "h", Script: "x", ScriptType: "v", Pack: &domain.Pack{Size: 1, End: &far}}}},
 			[]string{
 				`steps[0].kind: "loop": want single, shard, pack, approval or effect`, "steps[1].shard: a step of kind shard needs shard.count",
 				"steps[2].pack: a step of kind pack needs pack.size, and pack.end or pack.endless", "steps[3].script: a step of kind approval has no script",

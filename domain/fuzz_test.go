@@ -13,8 +13,10 @@ import (
 // that thing's one name: written anew it is the same text, so that no two texts
 // name the same key.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"", "7", "7@acme", "runner:20", "job:1:7", "1:7", "message:12:101", "flow:3", "all", "7:context", "7:flow:33", "0:type:shell", "3.0",
-		"charge-card.Succeeded", "zone=eu,disk=ssd", "07", "+7", "7:flow:033", "runner:0", "4294967296", "job:job:1:7", "a..Failed", "disk=ssd,disk=hdd", "=", "3.-0"} {
+	for _, s := range []string{"", "7", "7@acme", "runner:20", "job:1:7", "1:7", "message:12:101", "flow:3", "all", "7:context", "7:flow:33",
+		"0:type:shell", "3.0",
+		"charge-card.Succeeded", "zone=eu,disk=ssd", "07", "+7", "7:flow:033", "runner:0", "4294967296", "job:job:1:7", "a..Failed",
+		"disk=ssd,disk=hdd", "=", "3.-0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -65,7 +67,8 @@ func FuzzNames(f *testing.F) {
 // A time that is taken is the same when it is written as a number, which is how
 // records and other programs have it.
 func FuzzTimes(f *testing.F) {
-	for _, s := range []string{"", "90", "90s", "1h30m", "-90", "-24h", "--1s", "1.5s", "1500ms", "+5s", "1e3", "0x10", "4294967295s", "4294967296", "2562047h47m16s", "-0",
+	for _, s := range []string{"", "90", "90s", "1h30m", "-90", "-24h", "--1s", "1.5s", "1500ms", "+5s", "1e3", "0x10", "4294967295s", "4294967296",
+		"2562047h47m16s", "-0",
 		"2026-01-31T02:00:00Z", "9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00Z", "1969-12-31T23:59:59.9999Z", "253402300799999", `"90"`} {
 		f.Add(s)
 	}
@@ -97,8 +100,10 @@ var secretNames = []string{"password", "sslpassword", "passwd", "pwd", "token", 
 // No text that a node could read a password in shows it to people, however wrong
 // the rest is: as who logs in, or as a parameter, in a URL or in one within it.
 func FuzzHideURL(f *testing.F) {
-	for _, s := range []string{"redis://u:hunter2@host:6379/?tenancy=prefix", "user:hunter2@host", "nats:?listen=:4222&leaf=nats://u:hunter2@host", "postgres://h/d?password=hunter2&x=1",
-		"nats:?token=hunter2&leaf=nats://a", "u:hunter://2@host", "nats:?leaf=nats%3A%2F%2Fu%3Ahunter2%40host", "postgres://h/d?p%61ssword=hunter2", "x?password=hun ter2", "x?PWD=a;b#c", "@/run/x"} {
+	for _, s := range []string{"redis://u:hunter2@host:6379/?tenancy=prefix", "user:hunter2@host", "nats:?listen=:4222&leaf=nats://u:hunter2@host",
+		"postgres://h/d?password=hunter2&x=1",
+		"nats:?token=hunter2&leaf=nats://a", "u:hunter://2@host", "nats:?leaf=nats%3A%2F%2Fu%3Ahunter2%40host", "postgres://h/d?p%61ssword=hunter2",
+		"x?password=hun ter2", "x?PWD=a;b#c", "@/run/x"} {
 		f.Add(s, "hunter2")
 	}
 	f.Fuzz(func(t *testing.T, text, secret string) {

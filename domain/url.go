@@ -11,7 +11,8 @@ import (
 // it but the names of parameters.
 
 // errUnescaped is for a URL that may end in the middle of a password.
-var errUnescaped = Invalidf("an @ stands behind its host; if it belongs to the login, write the password's '/' as %%2F, '?' as %%3F, '#' as %%23 and '@' as %%40")
+var errUnescaped = Invalidf("an @ stands behind its host; if it belongs to the login, write the password's '/' as %%2F, '?' as %%3F, '#' as %%23 " +
+	"and '@' as %%40")
 
 // ParseURL reads such a URL, and its parameters as [ParseParameters] does.
 //

@@ -43,8 +43,10 @@ func TestParseURL(t *testing.T) {
 // parameters are those that stand in it, and what is before an @ logs in. No error
 // shows it.
 func FuzzParseURL(f *testing.F) {
-	for _, s := range []string{"redis://u:hunter2@host:6379/?tenancy=prefix", "etcd://a:1,b:2/p?ca=f", "redis://u:12#hunter2@host", "redis://u:12/hunter2@host", "redis://u:12?hunter2@host",
-		"postgres://host/db?user=me@x&a=1", "unix:///run/r.sock?x=1;y=2", "nats://h?a=1&a=2", "x:y@z", "//@", "a@b", "redis://h?%61=1&a=2", "http://[::1%25en0]:1", "redis://h#"} {
+	for _, s := range []string{"redis://u:hunter2@host:6379/?tenancy=prefix", "etcd://a:1,b:2/p?ca=f", "redis://u:12#hunter2@host",
+		"redis://u:12/hunter2@host", "redis://u:12?hunter2@host",
+		"postgres://host/db?user=me@x&a=1", "unix:///run/r.sock?x=1;y=2", "nats://h?a=1&a=2", "x:y@z", "//@", "a@b", "redis://h?%61=1&a=2",
+		"http://[::1%25en0]:1", "redis://h#"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -86,4 +88,5 @@ func FuzzParseURL(f *testing.F) {
 
 // plainWords are those of the errors.
 const plainWords = "an @ stands behind its host; if it belongs to the login, write the password's '/' as %2F, '?' as %3F, '#' as %23 and '@' as %40" +
-	"its parameters are malformed: want ?name=value&name=value, with what is special as %XX it is malformed its parameter stands twice it has a '#'; if it belongs to a password"
+	"its parameters are malformed: want ?name=value&name=value, with what is special as %XX it is malformed its parameter stands twice it has a '#'; " +
+	"if it belongs to a password"

@@ -36,9 +36,15 @@ func TestHowCallsEnd(t *testing.T) {
 			var r *effect.RetryAfter
 			return errors.As(err, &r) && r.After == time.Hour
 		}, "busy"},
-		{"there is no answer in time", context.DeadlineExceeded, nil, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "no answer within 30s"},
-		{"there is no such effect", nil, func(c *effect.Call) { c.Effect = "pya" }, func(err error) bool { return errors.Is(err, domain.ErrNotFound) }, `no effect "pya"`},
-		{"it is not for this context", nil, func(c *effect.Call) { c.Tenant = 8 }, func(err error) bool { return errors.As(err, new(*effect.Refused)) }, "not for context 8"},
+		{"there is no answer in time", context.DeadlineExceeded, nil, func(err error) bool {
+			return errors.Is(err, context.DeadlineExceeded)
+		}, "no answer within 30s"},
+		{"there is no such effect", nil, func(c *effect.Call) {
+			c.Effect = "pya"
+		}, func(err error) bool { return errors.Is(err, domain.ErrNotFound) }, `no effect "pya"`},
+		{"it is not for this context", nil, func(c *effect.Call) {
+			c.Tenant = 8
+		}, func(err error) bool { return errors.As(err, new(*effect.Refused)) }, "not for context 8"},
 		{"the payload is too long", nil, func(c *effect.Call) { c.Payload = make(json.RawMessage, domain.MaxWorkBytes+1) },
 			func(err error) bool { return errors.As(err, new(*effect.Refused)) }, "the limit is"},
 	} {
@@ -74,7 +80,8 @@ func TestACallKeepsItsSetOpen(t *testing.T) {
 		<-hung
 		changed := w.Changed()
 		other := newFake()
-		if err := w.Use(r.open(other, effect.Definition{Name: "pay", Kind: "fake"}, effect.Definition{Name: "mail", Kind: "fake", Contexts: []domain.TenantID{7}})); err != nil {
+		if err := w.Use(r.open(other, effect.Definition{Name: "pay", Kind: "fake"},
+			effect.Definition{Name: "mail", Kind: "fake", Contexts: []domain.TenantID{7}})); err != nil {
 			t.Fatal(err)
 		}
 		<-changed

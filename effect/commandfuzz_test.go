@@ -14,7 +14,8 @@ import (
 // and then it is what the data says; else what is known of it is what the subject
 // says, so that nobody else's work is answered for.
 func FuzzCommand(f *testing.F) {
-	for _, s := range []string{"tenant.acme.effect.charge.c-1", "effect.charge.c-1", "tenant.acme.effect.charge.c-1.x", "tenant.tenant.effect.effect.x", "tenant.effect.charge.c-1", "effect..", "effect.charge.a b", ""} {
+	for _, s := range []string{"tenant.acme.effect.charge.c-1", "effect.charge.c-1", "tenant.acme.effect.charge.c-1.x",
+		"tenant.tenant.effect.effect.x", "tenant.effect.charge.c-1", "effect..", "effect.charge.a b", ""} {
 		f.Add(s, []byte(`{"tenant_id":"acme","command_id":"c-1","effect_name":"charge","payload":{"a":1}}`))
 		f.Add(s, []byte(`{"command_id":"c-1","effect_name":"charge","metadata":{"a":"b"},"more":[1]}`))
 	}

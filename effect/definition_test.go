@@ -80,11 +80,13 @@ func TestWhatIsWrongWithDefinitions(t *testing.T) {
 		{"no kind", "name: pay", `effect "pay": kind is "": want fake`},
 		{"another kind", "name: pay\nkind: pigeon", `effect "pay": kind is "pigeon": want fake`},
 		{"two of a name", "[{name: pay, kind: fake}, {name: pay, kind: fake}]", `effect "pay" is there twice`},
-		{"an option that there is not", "name: pay\nkind: fake\nuri: x", `effect "pay": unknown field "uri": kind fake has url, token, wait, header, auth; did you mean url?`},
+		{"an option that there is not", "name: pay\nkind: fake\nuri: x",
+			`effect "pay": unknown field "uri": kind fake has url, token, wait, header, auth; did you mean url?`},
 		{"a field with a slip", "name: pay\nkind: fake\ntimout: 3s", `did you mean timeout?`},
 		{"an option within an option", "name: pay\nkind: fake\nauth: {usr: x}", `effect "pay": auth: unknown field "usr"`},
 		{"an option of another type", "name: pay\nkind: fake\nwait: soon", `effect "pay": wait: `},
-		{"a secret that there is not", "name: pay\nkind: fake\ntoken: {secret: TOKN}", `effect "pay": secret TOKN: no such one under secrets in the config file; did you mean TOKEN?`},
+		{"a secret that there is not", "name: pay\nkind: fake\ntoken: {secret: TOKN}",
+			`effect "pay": secret TOKN: no such one under secrets in the config file; did you mean TOKEN?`},
 		{"one within a text", "name: pay\nkind: fake\nheader: {a: 'x ${secret:NONE}'}", `secret NONE: no such one`},
 		{"a number for a text", "name: pay\nkind: fake\ntoken: 0123", `effect "pay": token: "83": want a text (put it in quotes), or {secret: NAME}`},
 		{"fields for a text", "name: pay\nkind: fake\ntoken: {secrt: TOKEN}", `effect "pay": token: want a text, or {secret: NAME}`},
@@ -110,7 +112,8 @@ func TestWhatIsWrongWithDefinitions(t *testing.T) {
 
 func TestAFolderOfDefinitions(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"b.yaml": "name: b\nkind: fake\n---\nname: c\nkind: fake\n", "a.yml": "- {name: a, kind: fake}\n", "readme.md": "no"} {
+	for name, text := range map[string]string{"b.yaml": "name: b\nkind: fake\n---\nname: c\nkind: fake\n", "a.yml": "- {name: a, kind: fake}\n",
+		"readme.md": "no"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +184,8 @@ func TestBodies(t *testing.T) {
 				Bytes     int64
 				Text      string
 			}
-			if tc.want == "" && (json.Unmarshal(got, &cut) != nil || !cut.Truncated || cut.Bytes != max(tc.whole, int64(len(tc.text))) || !strings.HasPrefix(tc.text, cut.Text) || cut.Text == "") {
+			if tc.want == "" && (json.Unmarshal(got, &cut) != nil || !cut.Truncated || cut.Bytes != max(tc.whole, int64(len(tc.text))) ||
+				!strings.HasPrefix(tc.text, cut.Text) || cut.Text == "") {
 				t.Errorf("got %.80s, want it cut", got)
 			}
 		})

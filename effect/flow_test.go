@@ -71,7 +71,8 @@ func TestBansHoldCommandsUp(t *testing.T) {
 func TestAContextThatIsPausedDoesNotHoldUpOthers(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.start(r.set())
-		if _, err := r.bans.Set(r.Context(), domain.Ban{BanScope: domain.BanScope{Kind: domain.BanEffect, Context: 7, Name: "pay"}, Level: domain.BanPick, By: 1, Reason: "test"}); err != nil {
+		if _, err := r.bans.Set(r.Context(), domain.Ban{BanScope: domain.BanScope{Kind: domain.BanEffect, Context: 7, Name: "pay"},
+			Level: domain.BanPick, By: 1, Reason: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		after(time.Second)

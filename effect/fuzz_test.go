@@ -21,7 +21,8 @@ import (
 // named in it, and of no other. Printed, and written to YAML and read again, it is
 // as he wrote it.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"", "a ${secret:A} b ${secret:A}c", "${secret:${secret:A}}", "${secret:A", "$${secret:A}", "${secret:}", "${SECRET:A}", "${secret:A}}", "{secret: A}", "${secret:\n}", "null", "1", "~"} {
+	for _, s := range []string{"", "a ${secret:A} b ${secret:A}c", "${secret:${secret:A}}", "${secret:A", "$${secret:A}", "${secret:}",
+		"${SECRET:A}", "${secret:A}}", "{secret: A}", "${secret:\n}", "null", "1", "~"} {
 		f.Add(s)
 	}
 	path := filepath.Join(f.TempDir(), "s")

@@ -60,7 +60,8 @@ func TestSecretSources(t *testing.T) {
 			if got != tc.want || (err == nil) != (tc.err == "") {
 				t.Fatalf("got %q, %v, want %q, %q", got, err, tc.want, tc.err)
 			}
-			if err != nil && (!errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(err.Error(), "secret S: ") || strings.Contains(err.Error(), "s3cret")) {
+			if err != nil && (!errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), tc.err) ||
+				!strings.HasPrefix(err.Error(), "secret S: ") || strings.Contains(err.Error(), "s3cret")) {
 				t.Errorf("got %v, want one with %q", err, tc.err)
 			}
 			if warned := log.Len() > 0; warned != tc.warns {

@@ -165,7 +165,8 @@ func (s *sim) step() {
 			s.asked[id] = true
 		}
 	}
-	if s.rand.IntN(10) == 0 && s.log.Publish(s.Context(), stream.Message{Stream: stream.WorkflowCommands, Subject: fmt.Sprintf("tenant.7.effect.pay.trash%d", s.trash), Data: []byte("{")}) == nil {
+	if s.rand.IntN(10) == 0 && s.log.Publish(s.Context(), stream.Message{Stream: stream.WorkflowCommands,
+		Subject: fmt.Sprintf("tenant.7.effect.pay.trash%d", s.trash), Data: []byte("{")}) == nil {
 		s.trash++
 	}
 	i := s.rand.IntN(simNodes)

@@ -32,7 +32,8 @@ func TestACommandIsDoneAndItsResultTold(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		wantCall := effect.Call{Tenant: 7, TenantName: "7", CommandID: "c1", Effect: "pay", Payload: json.RawMessage(`{"amount":12}`), Metadata: command("").Metadata, Attempt: 1}
+		wantCall := effect.Call{Tenant: 7, TenantName: "7", CommandID: "c1", Effect: "pay", Payload: json.RawMessage(`{"amount":12}`),
+			Metadata: command("").Metadata, Attempt: 1}
 		if diff := cmp.Diff(wantCall, r.fake.lastCall()); diff != "" {
 			t.Error(diff)
 		}
@@ -107,16 +108,23 @@ func TestAttempts(t *testing.T) {
 		{name: "up to the longest", meets: times(4, failing), change: func(d *effect.Definition) { d.MaxBackoff = 2 * time.Second },
 			want: domain.ResultSucceeded, calls: 5, from: 7 * time.Second, to: 9 * time.Second},
 		{name: "attempts end", meets: times(99, failing), want: domain.ResultFailed, error: "no luck", calls: 5, from: 15 * time.Second, to: 19 * time.Second},
-		{name: "one attempt", meets: times(99, failing), change: func(d *effect.Definition) { d.Attempts = 1 }, want: domain.ResultFailed, error: "no luck", calls: 1, to: time.Second},
+		{name: "one attempt", meets: times(99, failing), change: func(d *effect.Definition) {
+			d.Attempts = 1
+		}, want: domain.ResultFailed, error: "no luck", calls: 1, to: time.Second},
 		{name: "a target that hangs", meets: hang, change: func(d *effect.Definition) { d.Timeout, d.Attempts = 10*time.Second, 2 },
 			want: domain.ResultTimedOut, error: "no answer within 10s", calls: 2, from: 21 * time.Second, to: 22 * time.Second},
 		{name: "a refusal is final", meets: times(99, effect.Refusedf("card expired")), want: domain.ResultFailed, error: "card expired", calls: 1, to: time.Second},
-		{name: "a refusal within an error too", meets: times(99, fmt.Errorf("call: %w", effect.Refusedf("card expired"))), want: domain.ResultFailed, error: "card expired", calls: 1, to: time.Second},
-		{name: "the target says when", meets: times(1, &effect.RetryAfter{Err: failing, After: time.Minute}), want: domain.ResultSucceeded, calls: 2, from: time.Minute, to: 62 * time.Second},
-		{name: "but not a year", meets: times(1, &effect.RetryAfter{Err: failing, After: 365 * 24 * time.Hour}), want: domain.ResultSucceeded, calls: 2, from: time.Hour, to: 61 * time.Minute},
+		{name: "a refusal within an error too", meets: times(99, fmt.Errorf("call: %w", effect.Refusedf("card expired"))), want: domain.ResultFailed,
+			error: "card expired", calls: 1, to: time.Second},
+		{name: "the target says when", meets: times(1, &effect.RetryAfter{Err: failing, After: time.Minute}), want: domain.ResultSucceeded, calls: 2,
+			from: time.Minute, to: 62 * time.Second},
+		{name: "but not a year", meets: times(1, &effect.RetryAfter{Err: failing, After: 365 * 24 * time.Hour}), want: domain.ResultSucceeded, calls: 2,
+			from: time.Hour, to: 61 * time.Minute},
 		{name: "it is given up on after some time", meets: times(99, failing), change: func(d *effect.Definition) { d.Attempts, d.GiveUp = 1000, 10*time.Second },
 			want: domain.ResultFailed, error: "no luck", calls: 5, from: 10 * time.Second, to: 20 * time.Second},
-		{name: "a provider that panics has failed", meets: func(context.Context, effect.Call) error { panic("oh") }, change: func(d *effect.Definition) { d.Attempts = 1 },
+		{name: "a provider that panics has failed", meets: func(context.Context, effect.Call) error {
+			panic("oh")
+		}, change: func(d *effect.Definition) { d.Attempts = 1 },
 			want: domain.ResultFailed, error: "BUG: provider of kind fake panics: oh", calls: 1, to: time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -185,7 +193,8 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 		{"an id that is a path", "tenant.7.effect.pay./etc/passwd", good, "7", "WORKFLOW_COMMANDS.1", "command id"},
 		{"an id with a colon, which parts keys", "tenant.7.effect.pay.a:b", good, "7", "WORKFLOW_COMMANDS.1", "command id"},
 		{"an id that is too long", "tenant.7.effect.pay." + strings.Repeat("x", 101), good, "7", "WORKFLOW_COMMANDS.1", "command id"},
-		{"too much payload", "tenant.7.effect.pay.c1", strings.Replace(good, "12", `"`+strings.Repeat("x", domain.MaxWorkBytes)+`"`, 1), "7", "c1", "the payload has"},
+		{"too much payload", "tenant.7.effect.pay.c1", strings.Replace(good, "12", `"`+strings.Repeat("x", domain.MaxWorkBytes)+`"`, 1), "7", "c1",
+			"the payload has"},
 		{"too much metadata", "tenant.7.effect.pay.c1", strings.Replace(good, "order-1", strings.Repeat("x", 17<<10), 1), "7", "c1", "metadata of"},
 		{"data that is hard to keep", "tenant.7.effect.pay.c1", strings.Repeat("\x01", stream.MaxData), "7", "c1", "no JSON object"},
 	} {
@@ -222,7 +231,8 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 func TestWhatTheBrokerGivesUpOnBecomesADeadLetter(t *testing.T) {
 	bubble(t, func(r *rig) {
 		// A worker that takes commands and does nothing with them.
-		q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: stream.WorkflowCommands, Subjects: effect.Subjects("pay"), MaxDeliver: 2, AckWait: time.Second})
+		q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: stream.WorkflowCommands,
+			Subjects: effect.Subjects("pay"), MaxDeliver: 2, AckWait: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

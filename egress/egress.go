@@ -58,7 +58,8 @@ func Parse(rules []string) (Rules, error) {
 	for _, text := range rules {
 		r, ok := parseRule(text)
 		if !ok {
-			return e, domain.Invalidf("egress %q: want public, none alone, a host name, *.example.com, an address, a range such as 10.1.0.0/16 (each with or without :port), or unix:/path", domain.PlainText(text, 300))
+			return e, domain.Invalidf("egress %q: want public, none alone, a host name, *.example.com, an address, a range such as 10.1.0.0/16 (each with "+
+				"or without :port), or unix:/path", domain.PlainText(text, 300))
 		}
 		e.rules = append(e.rules, r)
 	}

@@ -106,7 +106,8 @@ func TestEgressRules(t *testing.T) {
 }
 
 func TestEgressRulesThatCannotBe(t *testing.T) {
-	for _, rule := range []string{"", "*", "*.", "a b", "a.b:0", "a.b:65536", "a.b:http", "10.0.0.0/33", "10.0.0", "256.1.1.1", "http://a.b", "unix:run", "a..b", "*.*.com", "[fd00::1", "none:80"} {
+	for _, rule := range []string{"", "*", "*.", "a b", "a.b:0", "a.b:65536", "a.b:http", "10.0.0.0/33", "10.0.0", "256.1.1.1", "http://a.b",
+		"unix:run", "a..b", "*.*.com", "[fd00::1", "none:80"} {
 		if _, err := egress.Parse([]string{rule}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%q: got %v, want invalid", rule, err)
 		}

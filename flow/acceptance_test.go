@@ -53,7 +53,8 @@ func TestOneBlueprintThroughEveryState(t *testing.T) {
 		open := func(gate string) func() { return func() { close(r.words.gate(gate)) } }
 		order := func(o flow.Order) func() { return func() { t.Helper(); r.mustAct(id, o) } }
 
-		fact("the submit", func() {}, "load running", "parts dormant", "check dormant", "opt dormant", "yes dormant", "no dormant", "bad dormant", "sign dormant", "report dormant")
+		fact("the submit", func() {}, "load running", "parts dormant", "check dormant", "opt dormant", "yes dormant", "no dormant", "bad dormant",
+			"sign dormant", "report dormant")
 		fact("an order to skip", order(flow.Order{Verb: flow.OrderSkip, Step: "opt"}), "opt dormant")
 		v := fact("the load", open("load"), "load succeeded", "parts open", "yes succeeded", "no skipped", "check dormant", "bad dormant")
 		if s := v.Steps[1]; s.Total != 40 || s.Open != 2 || v.Added["params.k"] != "7" {
@@ -81,7 +82,8 @@ func TestOneBlueprintThroughEveryState(t *testing.T) {
 		if v.Status != domain.FlowError || v.Error != "step weak: at first" {
 			t.Errorf("got %s: %s", v.Status, v.Error)
 		}
-		fact("a retry of what failed", order(flow.Order{Verb: flow.OrderRetry, Failed: true}), "weak succeeded", "afterweak succeeded", "both succeeded", "sign succeeded")
+		fact("a retry of what failed", order(flow.Order{Verb: flow.OrderRetry, Failed: true}), "weak succeeded", "afterweak succeeded",
+			"both succeeded", "sign succeeded")
 		v = r.want(id, domain.FlowSucceeded)
 		if diff := cmp.Diff(map[string]string{"rows": "40", "answer": "40", "signed": "fine", "bad": "1", "done": "yes"}, v.Result); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)

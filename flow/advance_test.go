@@ -325,16 +325,18 @@ func TestAdvanceStepStates(t *testing.T) {
 			p.end("a e")
 			p.want("a errored", "b skipped_by_error")
 		}},
-		{"what needs a failed step is skipped, and so on to the end of the chain", continues(step("d", "", needs("c")), step("c", "", needs("b")), step("b", "", needs("a")), step("a", "")), func(p *play) {
-			p.end("a f")
-			p.want("a failed", "b skipped_by_failure", "c skipped_by_failure", "d skipped_by_failure")
-			p.wantEnd(domain.FlowFailed, "step a: ")
-		}},
-		{"a step that may fail accepts the failure of what it needs without running", continues(step("a", ""), step("b", "", needs("a"), mayFail), step("c", "", needs("b"))), func(p *play) {
-			p.end("a f")
-			p.want("b failed_accepted", "c running")
-			p.wantMade("c")
-		}},
+		{"what needs a failed step is skipped, and so on to the end of the chain",
+			continues(step("d", "", needs("c")), step("c", "", needs("b")), step("b", "", needs("a")), step("a", "")), func(p *play) {
+				p.end("a f")
+				p.want("a failed", "b skipped_by_failure", "c skipped_by_failure", "d skipped_by_failure")
+				p.wantEnd(domain.FlowFailed, "step a: ")
+			}},
+		{"a step that may fail accepts the failure of what it needs without running",
+			continues(step("a", ""), step("b", "", needs("a"), mayFail), step("c", "", needs("b"))), func(p *play) {
+				p.end("a f")
+				p.want("b failed_accepted", "c running")
+				p.wantMade("c")
+			}},
 		{"error beats failure among needs, and may_fail", continues(step("a", ""), step("b", ""), step("c", "", needs("a", "b"), mayFail)), func(p *play) {
 			p.end("a f")
 			p.want("c dormant")
@@ -354,7 +356,9 @@ func TestAdvanceStepStates(t *testing.T) {
 			p.end("c s")
 			p.wantEnd(domain.FlowErrored, "step a")
 		}},
-		{"an empty range succeeds at once, and so do those after it", blueprint(step("a", "", func(s *domain.Step) { s.Shard = &domain.Shard{Count: 3, Start: 3} }), step("b", "", packs(10, 5, 4), needs("a"))), func(p *play) {
+		{"an empty range succeeds at once, and so do those after it", blueprint(step("a", "", func(s *domain.Step) {
+			s.Shard = &domain.Shard{Count: 3, Start: 3}
+		}), step("b", "", packs(10, 5, 4), needs("a"))), func(p *play) {
 			p.want("a succeeded", "b succeeded")
 			p.wantEnd(domain.FlowSucceeded, "")
 		}},
@@ -374,21 +378,23 @@ func TestAdvanceStepStates(t *testing.T) {
 
 func TestAdvancePhases(t *testing.T) {
 	runParts(t, []part{
-		{"a later phase begins when every smaller one is done, whatever came of it", continues(step("a", ""), step("b", "", phase(2)), step("c", "", phase(7))), func(p *play) {
-			p.want("a running", "b dormant", "c dormant")
-			p.end("a e")
-			p.want("b running", "c dormant")
-			p.end("b f")
-			p.want("c running")
-			p.end("c s")
-			p.wantEnd(domain.FlowErrored, "")
-		}},
-		{"every smaller phase counts, not the nearest only", continues(step("slow", ""), step("bad", ""), step("b", "", phase(3), needs("bad")), step("c", "", phase(9))), func(p *play) {
-			p.end("bad f")
-			p.want("slow running", "b skipped_by_failure", "c dormant")
-			p.end("slow s")
-			p.want("c running")
-		}},
+		{"a later phase begins when every smaller one is done, whatever came of it",
+			continues(step("a", ""), step("b", "", phase(2)), step("c", "", phase(7))), func(p *play) {
+				p.want("a running", "b dormant", "c dormant")
+				p.end("a e")
+				p.want("b running", "c dormant")
+				p.end("b f")
+				p.want("c running")
+				p.end("c s")
+				p.wantEnd(domain.FlowErrored, "")
+			}},
+		{"every smaller phase counts, not the nearest only",
+			continues(step("slow", ""), step("bad", ""), step("b", "", phase(3), needs("bad")), step("c", "", phase(9))), func(p *play) {
+				p.end("bad f")
+				p.want("slow running", "b skipped_by_failure", "c dormant")
+				p.end("slow s")
+				p.want("c running")
+			}},
 		{"skips do not wait for phases", continues(step("slow", ""), step("bad", ""), step("b", "", phase(1), needs("bad"))), func(p *play) {
 			p.end("bad e")
 			p.want("b skipped_by_error", "slow running")
@@ -407,30 +413,33 @@ func TestAdvancePhases(t *testing.T) {
 
 func TestAdvanceAborts(t *testing.T) {
 	runParts(t, []part{
-		{"the first error ends what has not begun and lets finish what runs", blueprint(step("bad", ""), step("s", "", shards(9, 2)), step("b", "", needs("s"))), func(p *play) {
-			p.end("bad e")
-			p.want("bad errored", "s open", "b skipped_by_error")
-			p.wantStopped(p.last.Abort, "s:0", "s:1")
-			p.wantStopped(p.last.Stop)
-			p.wantMade()
-			p.end("s:0 a", "s:1 s")
-			p.want("s errored")
-			p.wantEnd(domain.FlowErrored, "step bad")
-		}},
-		{"a failure aborts too, and what it ends counts as failed", blueprint(step("bad", ""), step("s", "", shards(9, 2)), step("b", "", needs("s"))), func(p *play) {
-			p.end("bad f")
-			p.want("b skipped_by_failure")
-			p.end("s:0 a", "s:1 a")
-			p.want("s failed")
-			p.wantEnd(domain.FlowFailed, "step bad")
-		}},
+		{"the first error ends what has not begun and lets finish what runs",
+			blueprint(step("bad", ""), step("s", "", shards(9, 2)), step("b", "", needs("s"))), func(p *play) {
+				p.end("bad e")
+				p.want("bad errored", "s open", "b skipped_by_error")
+				p.wantStopped(p.last.Abort, "s:0", "s:1")
+				p.wantStopped(p.last.Stop)
+				p.wantMade()
+				p.end("s:0 a", "s:1 s")
+				p.want("s errored")
+				p.wantEnd(domain.FlowErrored, "step bad")
+			}},
+		{"a failure aborts too, and what it ends counts as failed", blueprint(step("bad", ""), step("s", "", shards(9, 2)), step("b", "", needs("s"))),
+			func(p *play) {
+				p.end("bad f")
+				p.want("b skipped_by_failure")
+				p.end("s:0 a", "s:1 a")
+				p.want("s failed")
+				p.wantEnd(domain.FlowFailed, "step bad")
+			}},
 		{"later phases still run: they clean up", blueprint(step("bad", ""), step("b", "", needs("bad")), step("fin", "", phase(1))), func(p *play) {
 			p.end("bad e")
 			p.want("b skipped_by_error", "fin running")
 			p.end("fin s")
 			p.wantEnd(domain.FlowErrored, "step bad")
 		}},
-		{"a clean-up that fails aborts its own phase and those before", blueprint(step("bad", ""), step("fin", "", phase(1)), step("fin2", "", phase(1), needs("fin")), step("last", "", phase(2))), func(p *play) {
+		{"a clean-up that fails aborts its own phase and those before", blueprint(step("bad", ""), step("fin", "", phase(1)),
+			step("fin2", "", phase(1), needs("fin")), step("last", "", phase(2))), func(p *play) {
 			p.end("bad e")
 			p.end("fin f")
 			p.want("fin failed", "fin2 skipped_by_error", "last running")
@@ -442,7 +451,8 @@ func TestAdvanceAborts(t *testing.T) {
 			p.wantMade("a:1")
 			p.wantStopped(p.last.Abort)
 		}},
-		{"a condition that cannot be told aborts all in the same round", blueprint(step("s", "", shards(9, 2)), step("late", "", needs("s")), step("a", ""), step("w", "", needs("a"), when("true"))), func(p *play) {
+		{"a condition that cannot be told aborts all in the same round", blueprint(step("s", "", shards(9, 2)), step("late", "", needs("s")),
+			step("a", ""), step("w", "", needs("a"), when("true"))), func(p *play) {
 			p.whens["w"] = flow.WhenAnswer{Err: "no such name"}
 			p.end("a s")
 			p.want("w errored", "late skipped_by_error")
@@ -451,7 +461,8 @@ func TestAdvanceAborts(t *testing.T) {
 			p.end("s:0 a", "s:1 a")
 			p.wantEnd(domain.FlowErrored, "when: no such name")
 		}},
-		{"settings that are wrong abort all in the same round", blueprint(step("s", "", shards(9, 2)), step("late", "", needs("s")), step("a", ""), step("w", "", needs("a"), shards(2, 2))), func(p *play) {
+		{"settings that are wrong abort all in the same round", blueprint(step("s", "", shards(9, 2)), step("late", "", needs("s")), step("a", ""),
+			step("w", "", needs("a"), shards(2, 2))), func(p *play) {
 			p.added["steps.w.shard.count"] = "many"
 			p.end("a s")
 			p.want("w errored", "late skipped_by_error")
@@ -467,47 +478,50 @@ func TestAdvanceOrders(t *testing.T) {
 	approve := func(name string) flow.Order { return flow.Order{Verb: flow.OrderApprove, Step: name, Text: "fine"} }
 	reject := func(name string) flow.Order { return flow.Order{Verb: flow.OrderReject, Step: name, Text: "no"} }
 	runParts(t, []part{
-		{"a cancel ends everything, what runs too", blueprint(step("a", "", shards(4, 2)), step("b", "", needs("a")), approval("ok"), step("fin", "", phase(1))), func(p *play) {
-			p.must(cancel)
-			p.want("a open", "b skipped_by_error", "ok skipped_by_error", "fin skipped_by_error")
-			p.wantStopped(p.last.Stop, "a:0", "a:1")
-			p.wantStopped(p.last.Abort)
-			p.end("a:0 c", "a:1 s")
-			p.want("a errored")
-			p.wantEnd(domain.FlowCancelled, "cancelled by actor 9")
-			p.refused(cancel, "has ended")
-		}},
+		{"a cancel ends everything, what runs too",
+			blueprint(step("a", "", shards(4, 2)), step("b", "", needs("a")), approval("ok"), step("fin", "", phase(1))), func(p *play) {
+				p.must(cancel)
+				p.want("a open", "b skipped_by_error", "ok skipped_by_error", "fin skipped_by_error")
+				p.wantStopped(p.last.Stop, "a:0", "a:1")
+				p.wantStopped(p.last.Abort)
+				p.end("a:0 c", "a:1 s")
+				p.want("a errored")
+				p.wantEnd(domain.FlowCancelled, "cancelled by actor 9")
+				p.refused(cancel, "has ended")
+			}},
 		{"a cancel of a flow all of whose steps then succeed has come too late", blueprint(step("a", "")), func(p *play) {
 			p.must(cancel)
 			p.end("a s")
 			p.want("a succeeded")
 			p.wantEnd(domain.FlowSucceeded, "")
 		}},
-		{"a flow that is being cancelled does not go on by a retry or a skip", blueprint(step("a", "", shards(2, 2), maySkip), step("z", "", maySkip)), func(p *play) {
-			p.end("z e")
-			p.must(cancel)
-			p.refused(retry, "being cancelled")
-			p.refused(skip("z"), "being cancelled")
-			p.end("a:0 c", "a:1 c")
-			p.wantEnd(domain.FlowCancelled, "")
-			p.must(retry)
-			p.want("a running", "z running")
-		}},
-		{"a retry starts what ended in error again, and wakes what was skipped for it", continues(step("a", ""), step("b", "", needs("a")), step("c", "", needs("b"))), func(p *play) {
-			p.end("a e")
-			p.want("c skipped_by_error")
-			p.wantEnd(domain.FlowErrored, "")
-			job := p.job("a")
-			p.must(retry)
-			p.want("a running", "b dormant", "c dormant")
-			if diff := cmp.Diff([]domain.JobID{job}, p.last.Again); diff != "" || !p.last.Reopened || p.last.End != "" {
-				p.Errorf("got %+v", p.last)
-			}
-			p.end("a s")
-			p.end("b s")
-			p.end("c s")
-			p.wantEnd(domain.FlowSucceeded, "")
-		}},
+		{"a flow that is being cancelled does not go on by a retry or a skip", blueprint(step("a", "", shards(2, 2), maySkip), step("z", "", maySkip)),
+			func(p *play) {
+				p.end("z e")
+				p.must(cancel)
+				p.refused(retry, "being cancelled")
+				p.refused(skip("z"), "being cancelled")
+				p.end("a:0 c", "a:1 c")
+				p.wantEnd(domain.FlowCancelled, "")
+				p.must(retry)
+				p.want("a running", "z running")
+			}},
+		{"a retry starts what ended in error again, and wakes what was skipped for it",
+			continues(step("a", ""), step("b", "", needs("a")), step("c", "", needs("b"))), func(p *play) {
+				p.end("a e")
+				p.want("c skipped_by_error")
+				p.wantEnd(domain.FlowErrored, "")
+				job := p.job("a")
+				p.must(retry)
+				p.want("a running", "b dormant", "c dormant")
+				if diff := cmp.Diff([]domain.JobID{job}, p.last.Again); diff != "" || !p.last.Reopened || p.last.End != "" {
+					p.Errorf("got %+v", p.last)
+				}
+				p.end("a s")
+				p.end("b s")
+				p.end("c s")
+				p.wantEnd(domain.FlowSucceeded, "")
+			}},
 		{"a retry leaves failures alone unless asked", continues(step("a", "", shards(3, 3))), func(p *play) {
 			p.end("a:0 f", "a:1 e", "a:2 s")
 			p.must(retry)
@@ -521,20 +535,21 @@ func TestAdvanceOrders(t *testing.T) {
 			p.want("a succeeded")
 			p.refused(retryFailed, "nothing of the flow ended in error")
 		}},
-		{"a flow that was aborted by an error is retried whole, its done units kept", blueprint(step("s", "", shards(6, 2)), step("bad", ""), step("b", "", needs("s", "bad"))), func(p *play) {
-			p.end("s:0 s")
-			p.end("bad e")
-			p.end("s:1 s", "s:2 a")
-			p.want("s errored", "b skipped_by_error")
-			p.must(retry)
-			p.want("s open", "bad running", "b dormant")
-			p.wantStopped(p.last.Again, "s:2", "bad")
-			p.wantMade("s:3")
-			p.end("s:2 s", "s:3 s", "bad s")
-			p.end("s:4 s", "s:5 s")
-			p.end("b s")
-			p.wantEnd(domain.FlowSucceeded, "")
-		}},
+		{"a flow that was aborted by an error is retried whole, its done units kept",
+			blueprint(step("s", "", shards(6, 2)), step("bad", ""), step("b", "", needs("s", "bad"))), func(p *play) {
+				p.end("s:0 s")
+				p.end("bad e")
+				p.end("s:1 s", "s:2 a")
+				p.want("s errored", "b skipped_by_error")
+				p.must(retry)
+				p.want("s open", "bad running", "b dormant")
+				p.wantStopped(p.last.Again, "s:2", "bad")
+				p.wantMade("s:3")
+				p.end("s:2 s", "s:3 s", "bad s")
+				p.end("s:4 s", "s:5 s")
+				p.end("b s")
+				p.wantEnd(domain.FlowSucceeded, "")
+			}},
 		{"what a failure aborted is failed: a retry must ask for it", blueprint(step("s", "", shards(4, 2)), step("bad", "")), func(p *play) {
 			p.end("s:0 s")
 			p.end("bad f")
@@ -566,13 +581,14 @@ func TestAdvanceOrders(t *testing.T) {
 			p.end("b s")
 			p.wantEnd(domain.FlowSucceeded, "")
 		}},
-		{"a retry leaves accepted failures alone: what needs them has begun", continues(step("a", "", mayFail), step("b", "", needs("a")), step("c", "")), func(p *play) {
-			p.end("a f", "c f")
-			p.want("a failed_accepted", "b running")
-			p.must(retryFailed)
-			p.wantStopped(p.last.Again, "c")
-			p.want("a failed_accepted")
-		}},
+		{"a retry leaves accepted failures alone: what needs them has begun",
+			continues(step("a", "", mayFail), step("b", "", needs("a")), step("c", "")), func(p *play) {
+				p.end("a f", "c f")
+				p.want("a failed_accepted", "b running")
+				p.must(retryFailed)
+				p.wantStopped(p.last.Again, "c")
+				p.want("a failed_accepted")
+			}},
 		{"a retry of a live flow does not wait for its end", continues(step("a", ""), step("b", "")), func(p *play) {
 			p.end("a e")
 			p.must(retry)
@@ -715,16 +731,17 @@ func TestAdvanceUpdates(t *testing.T) {
 			p.want("s running")
 			p.wantMade("s:1", "s:2")
 		}},
-		{"an end before what was made is that of what was made", blueprint(step("s", "", packs(10, 0, 99), func(s *domain.Step) { s.Pack.Window = 2 })), func(p *play) {
-			p.end("s:0 s")
-			p.must(update("s", flow.StepChange{End: num(3)}))
-			p.want("s running")
-			if sp := p.at("s").Split; sp.End != 29 {
-				p.Errorf("end: got %d, want 29", sp.End)
-			}
-			p.end("s:1 s", "s:2 s")
-			p.want("s succeeded")
-		}},
+		{"an end before what was made is that of what was made", blueprint(step("s", "", packs(10, 0, 99), func(s *domain.Step) { s.Pack.Window = 2 })),
+			func(p *play) {
+				p.end("s:0 s")
+				p.must(update("s", flow.StepChange{End: num(3)}))
+				p.want("s running")
+				if sp := p.at("s").Split; sp.End != 29 {
+					p.Errorf("end: got %d, want 29", sp.End)
+				}
+				p.end("s:1 s", "s:2 s")
+				p.want("s succeeded")
+			}},
 		{"an endless step is ended", blueprint(step("s", "", endless(10, 2))), func(p *play) {
 			p.end("s:0 s", "s:1 s")
 			p.must(update("s", flow.StepChange{Endless: &no}))
@@ -732,42 +749,46 @@ func TestAdvanceUpdates(t *testing.T) {
 			p.end("s:2 s", "s:3 s")
 			p.want("s succeeded")
 		}},
-		{"a step that has not begun keeps its changes, the later over the earlier", blueprint(step("a", ""), step("s", "", packs(10, 0, 99), needs("a"))), func(p *play) {
-			p.must(update("s", flow.StepChange{Window: 7, Size: 5, Retries: &five}))
-			p.must(update("s", flow.StepChange{Window: 1, End: num(8)}))
-			p.end("a s")
-			st := p.at("s")
-			if diff := cmp.Diff(&flow.Split{Pack: true, Size: 5, End: 8, Window: 1}, st.Split); diff != "" || *st.Retries != 5 {
-				p.Errorf("split (-want +got):\n%s", diff)
-			}
-		}},
-		{"an end that was missing can be given before the step begins", blueprint(step("a", ""), step("s", "", func(s *domain.Step) { s.Pack = &domain.Pack{Size: 10} }, needs("a"))), func(p *play) {
+		{"a step that has not begun keeps its changes, the later over the earlier",
+			blueprint(step("a", ""), step("s", "", packs(10, 0, 99), needs("a"))), func(p *play) {
+				p.must(update("s", flow.StepChange{Window: 7, Size: 5, Retries: &five}))
+				p.must(update("s", flow.StepChange{Window: 1, End: num(8)}))
+				p.end("a s")
+				st := p.at("s")
+				if diff := cmp.Diff(&flow.Split{Pack: true, Size: 5, End: 8, Window: 1}, st.Split); diff != "" || *st.Retries != 5 {
+					p.Errorf("split (-want +got):\n%s", diff)
+				}
+			}},
+		{"an end that was missing can be given before the step begins", blueprint(step("a", ""), step("s", "", func(s *domain.Step) {
+			s.Pack = &domain.Pack{Size: 10}
+		}, needs("a"))), func(p *play) {
 			p.must(update("s", flow.StepChange{End: num(14)}))
 			p.end("a s")
 			p.want("s running")
 			p.wantMade("s:0", "s:1")
 		}},
-		{"what cannot be changed is refused, and nothing is", blueprint(step("a", ""), step("s", "", shards(9, 1)), step("k", "", packs(1, 0, 9), needs("a"))), func(p *play) {
-			p.refused(update("z", flow.StepChange{Window: 1}), `no step "z"`)
-			p.refused(update("s", flow.StepChange{}), "changes nothing")
-			p.refused(flow.Order{Verb: flow.OrderUpdate}, "changes nothing")
-			p.refused(update("s", flow.StepChange{Window: -1}), "window -1: want 1 to")
-			p.refused(update("s", flow.StepChange{Window: domain.MaxWindow + 1}), "window")
-			p.refused(update("s", flow.StepChange{Retries: new(int), Size: 3}), "those of packs")
-			p.refused(update("s", flow.StepChange{Count: 12, Params: map[string]string{"a": "b"}}), "count, params cannot be changed")
-			p.refused(update("a", flow.StepChange{Window: 2}), "only shards and packs")
-			p.refused(update("k", flow.StepChange{Size: -2}), "size -2")
-			p.refused(update("k", flow.StepChange{End: num(-2)}), "end -2")
-			p.refused(update("k", flow.StepChange{Endless: &yes}), "not taken away")
-			retries := 256
-			p.refused(update("k", flow.StepChange{Retries: &retries}), "retries 256")
-			p.refused(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"s": {Window: 5}, "k": {Size: -1}}}, "size -1")
-			if w := p.at("s").Split.Window; w != 1 {
-				p.Errorf("window: got %d after refused updates", w)
-			}
-			p.end("a s")
-			p.refused(update("a", flow.StepChange{Retries: &five}), "has ended")
-		}},
+		{"what cannot be changed is refused, and nothing is",
+			blueprint(step("a", ""), step("s", "", shards(9, 1)), step("k", "", packs(1, 0, 9), needs("a"))), func(p *play) {
+				p.refused(update("z", flow.StepChange{Window: 1}), `no step "z"`)
+				p.refused(update("s", flow.StepChange{}), "changes nothing")
+				p.refused(flow.Order{Verb: flow.OrderUpdate}, "changes nothing")
+				p.refused(update("s", flow.StepChange{Window: -1}), "window -1: want 1 to")
+				p.refused(update("s", flow.StepChange{Window: domain.MaxWindow + 1}), "window")
+				p.refused(update("s", flow.StepChange{Retries: new(int), Size: 3}), "those of packs")
+				p.refused(update("s", flow.StepChange{Count: 12, Params: map[string]string{"a": "b"}}), "count, params cannot be changed")
+				p.refused(update("a", flow.StepChange{Window: 2}), "only shards and packs")
+				p.refused(update("k", flow.StepChange{Size: -2}), "size -2")
+				p.refused(update("k", flow.StepChange{End: num(-2)}), "end -2")
+				p.refused(update("k", flow.StepChange{Endless: &yes}), "not taken away")
+				retries := 256
+				p.refused(update("k", flow.StepChange{Retries: &retries}), "retries 256")
+				p.refused(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"s": {Window: 5}, "k": {Size: -1}}}, "size -1")
+				if w := p.at("s").Split.Window; w != 1 {
+					p.Errorf("window: got %d after refused updates", w)
+				}
+				p.end("a s")
+				p.refused(update("a", flow.StepChange{Retries: &five}), "has ended")
+			}},
 	})
 }
 
@@ -809,13 +830,15 @@ func TestAdvanceRanges(t *testing.T) {
 				p.Errorf("watermark %d", st.Done.Watermark(3))
 			}
 		}},
-		{"packs have ids of their own, and the last may be short", blueprint(step("a", "", packs(10, 5, 27), func(s *domain.Step) { s.Pack.FirstID = 40 })), func(p *play) {
-			p.wantMade("a:40", "a:41", "a:42")
-			if u := p.at("a").Open[2]; u.Start != 25 || u.End != 27 {
-				p.Errorf("got %+v", u)
-			}
-		}},
-		{"packs of the largest size do not overflow", blueprint(step("a", "", packs(math.MaxInt64, 5, 10)), step("b", "", packs(math.MaxInt64, 5, math.MaxInt64)), step("c", "", endless(math.MaxInt64, 3))), func(p *play) {
+		{"packs have ids of their own, and the last may be short",
+			blueprint(step("a", "", packs(10, 5, 27), func(s *domain.Step) { s.Pack.FirstID = 40 })), func(p *play) {
+				p.wantMade("a:40", "a:41", "a:42")
+				if u := p.at("a").Open[2]; u.Start != 25 || u.End != 27 {
+					p.Errorf("got %+v", u)
+				}
+			}},
+		{"packs of the largest size do not overflow", blueprint(step("a", "", packs(math.MaxInt64, 5, 10)),
+			step("b", "", packs(math.MaxInt64, 5, math.MaxInt64)), step("c", "", endless(math.MaxInt64, 3))), func(p *play) {
 			p.want("a running", "b running", "c running")
 			for _, name := range []string{"a", "b"} {
 				if st := p.at(name); len(st.Open) != 1 || st.Open[0].Start != 5 || st.Open[0].End < 10 {
@@ -929,18 +952,20 @@ func TestAdvanceTimeBansAndConditions(t *testing.T) {
 		{"a condition that does not hold skips, which is well", blueprint(step("a", "", when("params.x == 1")), step("b", "", needs("a"))), func(p *play) {
 			p.want("a skipped", "b running")
 		}},
-		{"a condition is asked for when its step could begin", blueprint(step("a", ""), step("b", "", needs("a"), when("true")), step("c", "", needs("b"), when("true"))), func(p *play) {
-			p.whens["b"], p.whens["c"] = flow.WhenAnswer{Holds: true}, flow.WhenAnswer{Holds: true}
-			p.want("b dormant")
-			p.end("a s")
-			p.want("b running", "c dormant")
-			p.end("b s")
-			p.want("c running")
-		}},
-		{"a chain of conditions that do not hold is skipped in one round", blueprint(step("a", "", when("1")), step("b", "", needs("a"), when("2")), step("c", "", needs("b"), when("3"))), func(p *play) {
-			p.want("a skipped", "b skipped", "c skipped")
-			p.wantEnd(domain.FlowSucceeded, "")
-		}},
+		{"a condition is asked for when its step could begin",
+			blueprint(step("a", ""), step("b", "", needs("a"), when("true")), step("c", "", needs("b"), when("true"))), func(p *play) {
+				p.whens["b"], p.whens["c"] = flow.WhenAnswer{Holds: true}, flow.WhenAnswer{Holds: true}
+				p.want("b dormant")
+				p.end("a s")
+				p.want("b running", "c dormant")
+				p.end("b s")
+				p.want("c running")
+			}},
+		{"a chain of conditions that do not hold is skipped in one round",
+			blueprint(step("a", "", when("1")), step("b", "", needs("a"), when("2")), step("c", "", needs("b"), when("3"))), func(p *play) {
+				p.want("a skipped", "b skipped", "c skipped")
+				p.wantEnd(domain.FlowSucceeded, "")
+			}},
 		{"a condition that could not be told is asked for again by a retry", continues(step("a", ""), step("b", "", needs("a"), when("x"))), func(p *play) {
 			p.whens["b"] = flow.WhenAnswer{Err: "no x"}
 			p.end("a s")
@@ -971,8 +996,10 @@ func TestAdvanceTakesSettingsOfJobs(t *testing.T) {
 		{"the count of shards", shard, map[string]string{"shard.count": "4"}, flow.Split{Total: 4, Size: 1, End: 3, Window: 2}},
 		{"their start and window", shard, map[string]string{"shard.start": "5", "shard.window": " 3\n"}, flow.Split{Total: 9, Size: 1, Start: 5, End: 8, Window: 3}},
 		{"the end of packs", pack, map[string]string{"pack.end": "25"}, flow.Split{Pack: true, Size: 10, End: 25, Window: 2}},
-		{"all of packs", pack, map[string]string{"pack.end": "25", "pack.start": "20", "pack.size": "3", "pack.window": "1"}, flow.Split{Pack: true, Size: 3, Start: 20, End: 25, Window: 1}},
-		{"an end takes endlessness away", step("s", "", endless(10, 2), needs("a")), map[string]string{"pack.end": "25"}, flow.Split{Pack: true, Size: 10, End: 25, Window: 2}},
+		{"all of packs", pack, map[string]string{"pack.end": "25", "pack.start": "20", "pack.size": "3", "pack.window": "1"},
+			flow.Split{Pack: true, Size: 3, Start: 20, End: 25, Window: 1}},
+		{"an end takes endlessness away", step("s", "", endless(10, 2), needs("a")), map[string]string{"pack.end": "25"},
+			flow.Split{Pack: true, Size: 10, End: 25, Window: 2}},
 	}
 	for _, c := range good {
 		t.Run(c.name, func(t *testing.T) {

@@ -56,7 +56,8 @@ func everyKind(r *rig) {
 	begin("approval", flow.Request{Plan: blueprint(domain.Step{Name: "ok", Kind: domain.StepApproval}, step("b", "", needs("ok")))}, domain.FlowSucceeded)
 	begin("cancelled", flow.Request{Plan: blueprint(step("s", "gate never", shards(20, 4)), step("b", "", needs("s")))}, domain.FlowCancelled)
 	begin("again", flow.Request{Plan: blueprint(step("a", "crashonce"), step("b", "", needs("a")))}, domain.FlowErrored)
-	begin("later", flow.Request{Plan: blueprint(step("a", "", maySkip)), After: domain.Instant(time.Now().Add(300 * time.Millisecond).UnixMilli())}, domain.FlowSucceeded)
+	begin("later", flow.Request{Plan: blueprint(step("a", "", maySkip)), After: domain.Instant(time.Now().Add(300 * time.Millisecond).UnixMilli())},
+		domain.FlowSucceeded)
 	var jobs []*domain.Job
 	for i := range domain.JobID(700) {
 		if i < 300 {

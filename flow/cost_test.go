@@ -138,7 +138,8 @@ func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
 			for _, c := range []struct {
 				name        string
 				small, much float64
-			}{{"batches", small.batches, large.batches}, {"guards and operations", small.ops, large.ops}, {"reads", small.reads, large.reads}, {"bytes", small.bytes, large.bytes}} {
+			}{{"batches", small.batches, large.batches}, {"guards and operations", small.ops, large.ops}, {"reads", small.reads, large.reads},
+				{"bytes", small.bytes, large.bytes}} {
 				if c.much > 1.5*c.small {
 					t.Errorf("%s of each job: %.1f in a flow of 10000, %.1f in one of 100", c.name, c.much, c.small)
 				}

@@ -35,7 +35,8 @@ type draft struct {
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict].
 func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
-	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Message: r.Message, OnError: r.OnError}}
+	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Message: r.Message,
+		OnError: r.OnError}}
 	given := 0
 	for _, is := range []bool{r.Blueprint != "", r.Plan != nil, len(r.Jobs) > 0} {
 		if is {

@@ -114,7 +114,8 @@ func TestNothingBringsADeletedFlowBack(t *testing.T) {
 		r.nothingLeft()
 		id = r.submit(flow.Request{Plan: plan("gate never")})
 		r.orders(id, `{"verb":"delete"}`)
-		if err := r.act(id, flow.Order{Verb: flow.OrderCancel}); err != nil && !errors.Is(err, domain.ErrNotFound) && !strings.Contains(err.Error(), "being deleted") {
+		if err := r.act(id, flow.Order{Verb: flow.OrderCancel}); err != nil && !errors.Is(err, domain.ErrNotFound) &&
+			!strings.Contains(err.Error(), "being deleted") {
 			r.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -124,7 +125,8 @@ func TestNothingBringsADeletedFlowBack(t *testing.T) {
 
 func TestADeleteLeavesNothing(t *testing.T) {
 	bubble(t, func(r *rig) {
-		p := blueprint(step("a", "set params.x 1"), step("one", "", shards(1, 1)), step("s", "failshard 3", shards(20, 4), needs("a")), step("p", "", packs(10, 0, 99)))
+		p := blueprint(step("a", "set params.x 1"), step("one", "", shards(1, 1)), step("s", "failshard 3", shards(20, 4), needs("a")),
+			step("p", "", packs(10, 0, 99)))
 		p.OnError, p.UniqueAlive = domain.OnErrorContinue, true
 		id := r.submit(flow.Request{Plan: p, Trigger: "t"})
 		other := r.steps(step("s", "", shards(5, 5)))
@@ -216,7 +218,8 @@ func TestAnOrderSaysNoMoreThanFits(t *testing.T) {
 	bubble(t, func(r *rig) {
 		id := r.steps(approval("ok"))
 		before := all(t, r.board)
-		if err := r.act(id, flow.Order{Verb: flow.OrderApprove, Step: "ok", Text: strings.Repeat("x", domain.MaxSummaryBytes+1)}); !errors.Is(err, domain.ErrInvalid) {
+		if err := r.act(id, flow.Order{Verb: flow.OrderApprove, Step: "ok",
+			Text: strings.Repeat("x", domain.MaxSummaryBytes+1)}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 		if after := all(t, r.board); len(after) != len(before) {

@@ -353,7 +353,8 @@ func TestTheAuditFindsAnEndAmongManyOpenJobs(t *testing.T) {
 		v := r.show(id)
 		// The last of them ended, and its entry was lost.
 		b := board.Batch{Space: 1}
-		b.Set(fmt.Sprint("job:1:", 600), board.Field{Name: layout.JobStatus, Value: "finished"}, board.Field{Name: layout.JobFinishedMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)})
+		b.Set(fmt.Sprint("job:1:", 600), board.Field{Name: layout.JobStatus, Value: "finished"},
+			board.Field{Name: layout.JobFinishedMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)})
 		if err := r.board.Commit(r.ctx, b); err != nil || v.Steps[0].Open != 600 {
 			t.Fatal(err, v.Steps[0].Open)
 		}

@@ -341,7 +341,8 @@ func (s *sim) order() {
 	default:
 		_, err = s.hand.Act(ctx, tenant, id, o)
 	}
-	if err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrUnavailable) {
+	if err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, domain.ErrInvalid) &&
+		!errors.Is(err, domain.ErrUnavailable) {
 		s.t.Errorf("%s: %v", o.Verb, err)
 	}
 }

@@ -243,7 +243,8 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 		if err != nil {
 			return false, err
 		}
-		return false, domain.Conflictf("flow %s of blueprint %q is still alive, and the blueprint wants only one at a time (unique_alive)", recs[0].Get(layout.FlowNameID), d.flow.Blueprint)
+		return false, domain.Conflictf("flow %s of blueprint %q is still alive, and the blueprint wants only one at a time (unique_alive)",
+			recs[0].Get(layout.FlowNameID), d.flow.Blueprint)
 	case g.Guard.Kind == board.GuardAbsent && g.Guard.Key == d.flow.Key():
 		if err := s.renumber(ctx, i); err != nil {
 			return false, err

@@ -267,7 +267,8 @@ func jobKind(j *domain.Job) domain.StepKind {
 
 // jobStep is a job of a plain flow, as a step.
 func jobStep(j *domain.Job, names map[domain.JobID]string) StepView {
-	v := StepView{Name: stepName(j), Kind: jobKind(j), Status: jobStatus(j), Text: j.Error, Job: j.Key().String(), Total: 1, SinceMs: j.StartedMs, EndMs: j.FinishedMs}
+	v := StepView{Name: stepName(j), Kind: jobKind(j), Status: jobStatus(j), Text: j.Error, Job: j.Key().String(), Total: 1, SinceMs: j.StartedMs,
+		EndMs: j.FinishedMs}
 	for _, on := range j.Dependends {
 		v.Needs = append(v.Needs, names[on])
 	}

@@ -52,7 +52,8 @@ func auditBubble(t *testing.T, test func(r *auditRig)) {
 
 func (r *auditRig) ask(actor domain.ActorID, tenant domain.TenantID, object string) {
 	r.Helper()
-	if err := r.access.Check(r.Context(), identity.Ask{Actor: actor, Verb: identity.Cancel, Tenant: tenant, Object: object}); !errors.Is(err, domain.ErrForbidden) {
+	if err := r.access.Check(r.Context(),
+		identity.Ask{Actor: actor, Verb: identity.Cancel, Tenant: tenant, Object: object}); !errors.Is(err, domain.ErrForbidden) {
 		r.Fatalf("got %v, want a denial", err)
 	}
 }

@@ -88,7 +88,8 @@ func LoadCookie(path string) (Cookie, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Cookie{}, domain.NotFoundf("there is no cookie file %s, which a running node writes: start the node anew if it is of an earlier version, or send a token with --key", path)
+		return Cookie{}, domain.NotFoundf("there is no cookie file %s, which a running node writes: start the node anew if it is of an earlier version, "+
+			"or send a token with --key", path)
 	case errors.Is(err, errLink):
 		return Cookie{}, domain.Invalidf("cookie file %s is a link: remove it, and start the node anew", path)
 	case err != nil:

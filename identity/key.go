@@ -164,7 +164,8 @@ func readKey(path string) ([]byte, error) {
 		return nil, domain.Unavailablef("look at key file %q: %v", path, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, domain.Forbiddenf("key file %q can be used by others (mode %04o): run `chmod 600 %s`, and make a new key if somebody may have read it", path, mode, path)
+		return nil, domain.Forbiddenf("key file %q can be used by others (mode %04o): run `chmod 600 %s`, and make a new key if somebody may "+
+			"have read it", path, mode, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {

@@ -212,7 +212,8 @@ func TestAnActorIsChanged(t *testing.T) {
 		{name: "a key under which anybody can sign", id: 7, change: domain.ActorChange{Pubkey: "01" + strings.Repeat("0", 62)}, want: domain.ErrInvalid},
 		{name: "an address that names no node", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{"node:abc"}}, want: domain.ErrInvalid},
 		{name: "an empty address", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{""}}, want: domain.ErrInvalid},
-		{name: "a very long address", id: 7, change: domain.ActorChange{Address: &domain.List[domain.Address]{domain.Address(strings.Repeat("x", 256))}}, want: domain.ErrInvalid},
+		{name: "a very long address", id: 7,
+			change: domain.ActorChange{Address: &domain.List[domain.Address]{domain.Address(strings.Repeat("x", 256))}}, want: domain.ErrInvalid},
 		{name: "somebody who is not there", id: 9, change: domain.ActorChange{Pubkey: fresh}, want: domain.ErrNotFound},
 	} {
 		if _, err := r.UpdateActor(t.Context(), c.id, c.change); !errors.Is(err, c.want) {
@@ -235,7 +236,8 @@ func TestAnActorIsChanged(t *testing.T) {
 	if by, err := r.ActorByKey(t.Context(), a.Pubkey); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("by the old key: got %+v, %v", by, err)
 	}
-	if got, err = r.UpdateActor(t.Context(), 7, domain.ActorChange{Address: &domain.List[domain.Address]{}}); err != nil || len(got.Address) != 0 || got.Pubkey != fresh {
+	if got, err = r.UpdateActor(t.Context(), 7, domain.ActorChange{Address: &domain.List[domain.Address]{}}); err != nil || len(got.Address) != 0 ||
+		got.Pubkey != fresh {
 		t.Errorf("no addresses: got %+v, %v", got, err)
 	}
 	// The old key is free.

@@ -49,7 +49,8 @@ func FuzzToken(f *testing.F) {
 	v, key := fuzzHolder()
 	var good []string
 	for _, ramet := range []string{"", `,"ramet":{"contexts":[7],"read_only":true,"groups":["job"],"name":"ci"}`} {
-		good = append(good, signedText(key, `{"alg":"EdDSA","typ":"JWT"}`, fmt.Sprintf(`{"iss":"12","aud":["n1"],"iat":%d,"exp":%d,"jti":"abc"%s}`, bubbleStart, bubbleStart+3600, ramet)))
+		good = append(good, signedText(key, `{"alg":"EdDSA","typ":"JWT"}`,
+			fmt.Sprintf(`{"iss":"12","aud":["n1"],"iat":%d,"exp":%d,"jti":"abc"%s}`, bubbleStart, bubbleStart+3600, ramet)))
 	}
 	for _, token := range good {
 		f.Add(token)
@@ -80,18 +81,22 @@ func FuzzToken(f *testing.F) {
 func FuzzClaims(f *testing.F) {
 	v, key := fuzzHolder()
 	const header = `{"alg":"EdDSA","typ":"JWT"}`
-	for _, more := range []string{"", `"ramet":{}`, `"ramet":{"contexts":[7,8]}`, `"ramet":{"contexts":[]}`, `"ramet":{"Contexts":[7]}`, `"ramet":{"read_only":true}`, `"ramet":{"read_only":null}`,
-		`"ramet":{"groups":["job"],"name":"x"}`, `"ramet":{"until":1}`, `"Ramet":{"read_only":true}`, `"nbf":946684700`, `"jti":"../x"`, `"x":{"iss":"13"}`, `"iss":"13"`, `"ramet":null`, `"ramet":[]`} {
+	for _, more := range []string{"", `"ramet":{}`, `"ramet":{"contexts":[7,8]}`, `"ramet":{"contexts":[]}`, `"ramet":{"Contexts":[7]}`,
+		`"ramet":{"read_only":true}`, `"ramet":{"read_only":null}`,
+		`"ramet":{"groups":["job"],"name":"x"}`, `"ramet":{"until":1}`, `"Ramet":{"read_only":true}`, `"nbf":946684700`, `"jti":"../x"`,
+		`"x":{"iss":"13"}`, `"iss":"13"`, `"ramet":null`, `"ramet":[]`} {
 		claims := fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d`, bubbleStart, bubbleStart+3600)
 		if more != "" {
 			claims += "," + more
 		}
 		f.Add(header, claims+"}")
 	}
-	for _, times := range []string{`"iat":1e300,"exp":1e300`, `"iat":"946684800","exp":946684900`, `"iat":946684800,"exp":946771201`, `"exp":946684900`, `"iat":946684861,"exp":946684900`, `"iat":-1,"exp":946684739`} {
+	for _, times := range []string{`"iat":1e300,"exp":1e300`, `"iat":"946684800","exp":946684900`, `"iat":946684800,"exp":946771201`,
+		`"exp":946684900`, `"iat":946684861,"exp":946684900`, `"iat":-1,"exp":946684739`} {
 		f.Add(header, `{"iss":"12","aud":["n2","n1"],`+times+`}`)
 	}
-	for _, other := range []string{`{"alg":"none"}`, `{"alg":"EdDSA","crit":["exp"]}`, `{"alg":"EdDSA","typ":"at+jwt"}`, `{"alg":"EdDSA","Alg":"none"}`, `{"alg":"EdDSA","kid":"../../x","b64":false}`, `{}`, `[]`} {
+	for _, other := range []string{`{"alg":"none"}`, `{"alg":"EdDSA","crit":["exp"]}`, `{"alg":"EdDSA","typ":"at+jwt"}`,
+		`{"alg":"EdDSA","Alg":"none"}`, `{"alg":"EdDSA","kid":"../../x","b64":false}`, `{}`, `[]`} {
 		f.Add(other, fmt.Sprintf(`{"iss":"12","aud":"n1","iat":%d,"exp":%d}`, bubbleStart, bubbleStart+3600))
 	}
 	f.Fuzz(func(t *testing.T, header, claims string) {

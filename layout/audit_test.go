@@ -48,7 +48,8 @@ func TestAuditLines(t *testing.T) {
 // TestALineIsNeverLong: many of them are read at once.
 func TestALineIsNeverLong(t *testing.T) {
 	worst := strings.Repeat("\"", 10_000)
-	e := domain.AuditEntry{AtMs: 1 << 60, Actor: 1<<32 - 1, Verb: worst, Object: worst, Context: 1<<32 - 1, Outcome: domain.AuditRefused, Detail: worst, Node: "n", Count: 1 << 60}
+	e := domain.AuditEntry{AtMs: 1 << 60, Actor: 1<<32 - 1, Verb: worst, Object: worst, Context: 1<<32 - 1, Outcome: domain.AuditRefused,
+		Detail: worst, Node: "n", Count: 1 << 60}
 	if n := len(layout.EncodeAudit(e)); n > 2500 {
 		t.Errorf("a line has %d bytes", n)
 	}

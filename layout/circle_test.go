@@ -32,7 +32,8 @@ func TestTasksOfForeignPrograms(t *testing.T) {
 			domain.Task{ReplyToQueue: "a", Error: "d"}},
 		{"an empty spelling is none", []string{"reply_to_queue", "", "reply_to", "c"}, domain.Task{ReplyToQueue: "c"}},
 		{"seconds", []string{"created_at", "1700000000", "updated_at", "1700000001.9"}, domain.Task{CreatedAt: 1700000000, UpdatedAt: 1700000001}},
-		{"RFC 3339", []string{"created_at", "2023-11-14T22:13:20Z", "updated_at", "2023-11-14T23:13:21.5+01:00"}, domain.Task{CreatedAt: 1700000000, UpdatedAt: 1700000001}},
+		{"RFC 3339", []string{"created_at", "2023-11-14T22:13:20Z", "updated_at", "2023-11-14T23:13:21.5+01:00"},
+			domain.Task{CreatedAt: 1700000000, UpdatedAt: 1700000001}},
 		{"no times", []string{"created_at", "noon", "updated_at", "-1"}, domain.Task{}},
 		{"times out of range", []string{"created_at", "1e300", "updated_at", "1900-01-01T00:00:00Z"}, domain.Task{}},
 		{"not a number", []string{"created_at", "NaN", "updated_at", "Inf"}, domain.Task{}},
@@ -54,9 +55,10 @@ func TestTasksOfForeignPrograms(t *testing.T) {
 
 func TestReplies(t *testing.T) {
 	for want, task := range map[string]domain.Task{
-		`{"task_id":"t","status":"completed","output":"42","client_rpc_id":"r"}`: {ID: "t", Status: domain.TaskCompleted, Output: "42", Error: "old", ClientRPCID: "r"},
-		`{"task_id":"t","status":"completed","output":""}`:                       {ID: "t", Status: domain.TaskCompleted},
-		`{"task_id":"t","status":"error","error":"no"}`:                          {ID: "t", Status: domain.TaskError, Output: "old", Error: "no"},
+		`{"task_id":"t","status":"completed","output":"42","client_rpc_id":"r"}`: {ID: "t", Status: domain.TaskCompleted, Output: "42", Error: "old",
+			ClientRPCID: "r"},
+		`{"task_id":"t","status":"completed","output":""}`: {ID: "t", Status: domain.TaskCompleted},
+		`{"task_id":"t","status":"error","error":"no"}`:    {ID: "t", Status: domain.TaskError, Output: "old", Error: "no"},
 	} {
 		if got := layout.EncodeReply(&task); got != want {
 			t.Errorf("got %s, want %s", got, want)

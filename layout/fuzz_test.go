@@ -15,7 +15,8 @@ import (
 // Any client of the store writes these records: whatever a field has, a decoder
 // reads it or says what is wrong.
 func FuzzDecode(f *testing.F) {
-	for _, seed := range [][2]string{{"script", "echo hi"}, {"env_vars", `{"a":"b"}`}, {"env_vars", `{"a":1}`}, {"result", "(unreadable"}, {"dependends", "[1,-2]"},
+	for _, seed := range [][2]string{{"script", "echo hi"}, {"env_vars", `{"a":"b"}`}, {"env_vars", `{"a":1}`}, {"result", "(unreadable"},
+		{"dependends", "[1,-2]"},
 		{"retries", "256"}, {"status", "?"}, {"needs", `{"a":{}}`}, {"state", "{"}, {"steps", "[{}]"}, {"job", `[{"id":1}]`}, {"logs", "[null]"},
 		{"definition", "null"}, {"counts", "{}"}, {"exit_code", "1e9"}, {"serves", "[{}]"}, {"card", "{}"}, {"unreadable", "x"}, {"created_at", "99999999999"}} {
 		f.Add(seed[0], seed[1])

@@ -54,7 +54,8 @@ func TestObjectRecords(t *testing.T) {
 	if diff := cmp.Diff(goldObject, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := layout.DecodeObject("person", 5, board.Record{{Name: "version", Value: "new"}}); err == nil || !strings.Contains(err.Error(), "ramet:object:person:5") {
+	if _, err := layout.DecodeObject("person", 5, board.Record{{Name: "version", Value: "new"}}); err == nil ||
+		!strings.Contains(err.Error(), "ramet:object:person:5") {
 		t.Errorf("a damaged record: got %v", err)
 	}
 	indexes := map[string]string{"age": layout.IndexReady, "name": layout.IndexBuilding}

@@ -50,7 +50,8 @@ func TestScheduleRoundTrip(t *testing.T) {
 }
 
 func TestDamagedSchedules(t *testing.T) {
-	for _, f := range []board.Field{{Name: "definition", Value: "{"}, {Name: "fired", Value: "many"}, {Name: "counts", Value: "[1]"}, {Name: "last_flow", Value: "-1"}} {
+	for _, f := range []board.Field{{Name: "definition", Value: "{"}, {Name: "fired", Value: "many"}, {Name: "counts", Value: "[1]"},
+		{Name: "last_flow", Value: "-1"}} {
 		rec := append(layout.EncodeSchedule(goldSchedule()), f)
 		if f.Name == "definition" {
 			rec = board.Record{f}

@@ -142,7 +142,8 @@ func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error 
 	holder := recs[0].Get(layout.NodeID)
 	seen, _ := strconv.ParseInt(recs[0].Get(layout.NodeSeen), 10, 64)
 	if age := now.Sub(time.UnixMilli(seen)); holder != "" && holder != s.ID && age < nameKept {
-		return domain.Conflictf("another node has the name %q on this board and was there %v ago; give this one another name, or wait until that one has been gone for %v",
+		return domain.Conflictf("another node has the name %q on this board and was there %v ago; give this one another name, or wait until that one "+
+			"has been gone for %v",
 			s.Name, age.Round(time.Second), nameKept)
 	}
 	return s.sign(ctx, b, holder, now.UnixMilli())

@@ -22,15 +22,23 @@ func FuzzCard(f *testing.F) {
 	for i := range 7 {
 		fixed = append(fixed, fuzzKey(f, fmt.Sprint("card", i)).Pubkey())
 	}
-	known := domain.Peer{Name: "beta", Nodes: domain.List[domain.PeerNode]{{Pubkey: fixed[0], LinkKey: fixed[1], Addresses: domain.List[domain.Address]{"nats:x"}}}, Operator: fixed[2]}
+	known := domain.Peer{Name: "beta", Nodes: domain.List[domain.PeerNode]{{Pubkey: fixed[0], LinkKey: fixed[1],
+		Addresses: domain.List[domain.Address]{"nats:x"}}}, Operator: fixed[2]}
 	for _, s := range []string{
 		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@7","addresses":["nats:x","nats:x"]}],"operator":"@8","note":"n"}`,
 		`{"name":"acme","nodes":[{"pubkey":"@6","stream_key":"@7","name":"a\u001b[2J"},{"pubkey":"@8","link_key":"@9"}]}`,
-		`{"name":"beta","nodes":[{"pubkey":"@6"}],"operator":"@7"}`, `{"name":"beta","nodes":[{"pubkey":"@3","link_key":"@9"}],"operator":"@5"}`, `{"name":"acme","nodes":[{"pubkey":"@0"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@1"}`,
-		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@2"}]}`, `{"name":"acme","nodes":[{"pubkey":"@3"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@5"}`, `{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@4"}]}`, `{"name":"acme","nodes":[{"pubkey":"@4"}]}`,
-		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@3"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@1"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@6"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@6"}`,
-		`{"name":"acme","nodes":[{"pubkey":"@2"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@2"}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@4"}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@3"}`, `{"name":"acme","nodes":[{"pubkey":"@5"}]}`,
-		`{"name":"acme","nodes":[{"pubkey":"@6","addresses":["node:@0"]}]}`, `{"name":"acme","nodes":[]}`, `{"name":"a b","nodes":[{"pubkey":"@6"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6","addresses":[""]}],"created_at":7}`,
+		`{"name":"beta","nodes":[{"pubkey":"@6"}],"operator":"@7"}`, `{"name":"beta","nodes":[{"pubkey":"@3","link_key":"@9"}],"operator":"@5"}`,
+		`{"name":"acme","nodes":[{"pubkey":"@0"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@1"}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@2"}]}`, `{"name":"acme","nodes":[{"pubkey":"@3"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@5"}`, `{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@4"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@4"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@3"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@1"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6","link_key":"@6"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@6"}`,
+		`{"name":"acme","nodes":[{"pubkey":"@2"}]}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@2"}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@4"}`, `{"name":"acme","nodes":[{"pubkey":"@6"}],"operator":"@3"}`,
+		`{"name":"acme","nodes":[{"pubkey":"@5"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6","addresses":["node:@0"]}]}`, `{"name":"acme","nodes":[]}`, `{"name":"a b","nodes":[{"pubkey":"@6"}]}`,
+		`{"name":"acme","nodes":[{"pubkey":"@6","addresses":[""]}],"created_at":7}`,
 	} {
 		f.Add(s)
 	}

@@ -187,7 +187,8 @@ func (s *Supervisor) takeResult(ctx context.Context, m *domain.Message, now time
 		}
 		b := board.Batch{Space: space(m.ContextID)}
 		b.Equal(key.String(), layout.MessageStatus, rec.Get(layout.MessageStatus))
-		err = s.end(ctx, &b, ended{m: asked, key: key, status: domain.MessageProcessed, node: m.Node, answer: m.Key().String(), jobs: m.Job, logs: logs, text: "", now: now})
+		err = s.end(ctx, &b, ended{m: asked, key: key, status: domain.MessageProcessed, node: m.Node, answer: m.Key().String(), jobs: m.Job, logs: logs,
+			text: "", now: now})
 		if !errors.Is(err, domain.ErrConflict) {
 			return waiting, err
 		}

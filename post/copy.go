@@ -48,7 +48,8 @@ var copyFields = []string{layout.JobStatus, layout.JobQueuedMs, layout.JobWaits,
 // queued nowhere.
 func untouched(r board.Record) bool {
 	status := domain.JobStatus(r.Get(layout.JobStatus))
-	return r != nil && (status == "" || status == domain.JobDispatched) && r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == "" && r.Get(layout.JobMessage) == ""
+	return r != nil && (status == "" || status == domain.JobDispatched) && r.Get(layout.JobQueuedMs) == "" && r.Get(layout.JobWaits) == "" &&
+		r.Get(layout.JobMessage) == ""
 }
 
 // freeCopies is copiesOf for a message of which no job may be taken.

@@ -178,7 +178,8 @@ func TestAForeignMessageWaitsForANodeThatCanSign(t *testing.T) {
 		// Where no node can, it ends.
 		a.stop()
 		keyless.start("a2/2")
-		a.write("message:1:102", "id", "102", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "x", "dst_context", "7", "dst_node", b.post.Node(), "dst_pubkey", b.opKey.Pubkey())
+		a.write("message:1:102", "id", "102", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "x", "dst_context", "7",
+			"dst_node", b.post.Node(), "dst_pubkey", b.opKey.Pubkey())
 		a.push(layout.MsgOut, "message:1:102")
 		if done := a.wait(&domain.Message{CallerID: a.op, ID: 102}); done.Status != domain.MessageError || !strings.Contains(done.Error, "cannot sign") {
 			t.Errorf("got %+v", done)
@@ -282,7 +283,8 @@ func TestItIsExplainedThatTheJobsOfAnEndedMessageEndNext(t *testing.T) {
 // The last job of a message ends while a supervisor looks at it that need not.
 func TestAMessageWhoseLastJobEndsWhileItIsLeasedIsAnswered(t *testing.T) {
 	snared(t, func(t *testing.T, snare *snare, a, _ *site) {
-		m := a.send(domain.Message{MessageType: domain.MessageJob, DstContext: annex, Job: domain.List[domain.Job]{{Script: "sleep 30s\nset x 1", ScriptType: "lines"}}})
+		m := a.send(domain.Message{MessageType: domain.MessageJob, DstContext: annex,
+			Job: domain.List[domain.Job]{{Script: "sleep 30s\nset x 1", ScriptType: "lines"}}})
 		time.Sleep(10 * time.Second)
 		there, _, err := a.post.List(t.Context(), annex, post.Filter{Received: true}, "")
 		a.must(err)
@@ -376,7 +378,8 @@ func TestAnAuditThatCannotReadRepairsNothing(t *testing.T) {
 // that got lost come with the result.
 func TestLogLinesThatOvertakeEachOtherStandInTheirOrder(t *testing.T) {
 	onWire(t, func(w *wire) {
-		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageJob, DstContext: annex, DstNode: w.a.post.Node(), Job: domain.List[domain.Job]{{Script: "x", ScriptType: "lines"}}}
+		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageJob, DstContext: annex, DstNode: w.a.post.Node(),
+			Job: domain.List[domain.Job]{{Script: "x", ScriptType: "lines"}}}
 		_, err := w.b.post.Send(t.Context(), home, &m)
 		w.b.must(err)
 		time.Sleep(10 * time.Second)

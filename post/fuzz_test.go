@@ -79,10 +79,13 @@ func FuzzLetter(f *testing.F) {
 	actor := fuzzKey(f, "actor")
 	at := domain.UnixTime(1_800_000_000)
 	for _, m := range []domain.Message{
-		{ID: 1, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageChat, Message: "h\u2028i <b>&amp;", DstPubkey: actor.Pubkey(), CreatedAt: at, ExpiresAt: at + 60},
+		{ID: 1, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageChat, Message: "h\u2028i <b>&amp;", DstPubkey: actor.Pubkey(),
+			CreatedAt: at, ExpiresAt: at + 60},
 		{ID: 2, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageJob, Topic: "runner1", CreatedAt: at, ExpiresAt: at + 60,
-			Job: domain.List[domain.Job]{{ID: 1, Script: "x", ScriptType: "lines", EnvVars: map[string]string{"A": "\x00\ufffd"}, Dependends: []domain.JobID{2}, Params: map[string]string{"p": "1"}}, {ID: 2}}},
-		{ID: 3, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageResult, ReplyTo: "message:1:1", Logs: domain.List[domain.Log]{{Line: "l", N: 3, Job: 1}}, CreatedAt: at, ExpiresAt: at + 60},
+			Job: domain.List[domain.Job]{{ID: 1, Script: "x", ScriptType: "lines", EnvVars: map[string]string{"A": "\x00\ufffd"},
+				Dependends: []domain.JobID{2}, Params: map[string]string{"p": "1"}}, {ID: 2}}},
+		{ID: 3, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageResult, ReplyTo: "message:1:1",
+			Logs: domain.List[domain.Log]{{Line: "l", N: 3, Job: 1}}, CreatedAt: at, ExpiresAt: at + 60},
 		{ID: 4, CallerID: 1, SrcContext: 1, DstContext: 7, MessageType: domain.MessageJob, Flow: `{"plan":{"name":"x"}}`, CreatedAt: at, ExpiresAt: at + 60},
 	} {
 		if err := identity.SignMessage(actor, &m); err != nil {

@@ -51,7 +51,8 @@ func TestEveryFieldOfALetterIsSigned(t *testing.T) {
 	}
 	// What becomes of it on its way is not signed; all else is.
 	free := map[string]bool{"status": true, "updated_at": true, "logs": true, "dst_actor": true, "context_id": true, "error": true, "stage": true,
-		"node": true, "answer": true, "receipt": true, "pushes": true, "sent_ms": true, "acked_ms": true, "ended_ms": true, "origin": true, "signature": true, "alg": true}
+		"node": true, "answer": true, "receipt": true, "pushes": true, "sent_ms": true, "acked_ms": true, "ended_ms": true, "origin": true,
+		"signature": true, "alg": true}
 	text, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)

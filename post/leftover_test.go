@@ -128,7 +128,8 @@ func TestNothingOfAMessageIsLeft(t *testing.T) {
 		net.Heal()
 
 		// What other programs write, also what is no message.
-		a.write("message:1:500", "id", "500", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "hi", "dst_actor", "1", "timeout", "60", "timeout_ack", "60")
+		a.write("message:1:500", "id", "500", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "hi", "dst_actor", "1", "timeout",
+			"60", "timeout_ack", "60")
 		a.push(layout.MsgOut, "message:1:500")
 		sent++
 		for _, list := range []string{layout.MsgOut, layout.MsgIn, layout.PostPush, layout.PostResult, layout.PostLogs, layout.PostJobs} {

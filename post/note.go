@@ -86,7 +86,8 @@ func (s *Supervisor) sendNote(ctx context.Context, c *board.Claimed) error {
 
 // news are the lines of a message's jobs that have not gone back yet, and the
 // fields that say how far they have then.
-func (s *Supervisor) news(ctx context.Context, m *domain.Message, made []layout.Made, noted board.Record) (lines []domain.Log, fields []board.Field, err error) {
+func (s *Supervisor) news(ctx context.Context, m *domain.Message, made []layout.Made,
+	noted board.Record) (lines []domain.Log, fields []board.Field, err error) {
 	size := 0
 	for _, d := range made {
 		if d.Ours == 0 || d.Error != "" {

@@ -69,7 +69,8 @@ func TestAChatIsFiledIntoTheInbox(t *testing.T) {
 func TestAFlowGoesOnWithTheResultOfARemoteStep(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
 		first := domain.Step{Name: "make", Script: "set part 41", ScriptType: "lines"}
-		second := domain.Step{Name: "work", Script: "need make part\nset more 1\nsay there", ScriptType: "lines", Needs: []string{"make"}, At: "7@beta", Env: map[string]string{"WHO": "alpha"}}
+		second := domain.Step{Name: "work", Script: "need make part\nset more 1\nsay there", ScriptType: "lines", Needs: []string{"make"}, At: "7@beta",
+			Env: map[string]string{"WHO": "alpha"}}
 		third := domain.Step{Name: "end", Script: "need work got", ScriptType: "lines", Needs: []string{"work"}}
 		f := a.flow(&domain.Blueprint{Name: "across", Steps: []domain.Step{first, second, third}})
 		if f.Status != domain.FlowFinished || f.Result["end.got"] != "41" {

@@ -280,7 +280,8 @@ func (f *inflow) answers(ctx context.Context, i *incoming, d directory) error {
 		return err
 	}
 	node := cmp.Or(asked.DstNode, f.e.Node())
-	if asked.Origin != "" || asked.MessageType != domain.MessageJob || identity.Digest(asked) != i.m.ReplyDigest || !d.same(node, i.from) || !d.same(i.m.Pubkey, i.from) {
+	if asked.Origin != "" || asked.MessageType != domain.MessageJob || identity.Digest(asked) != i.m.ReplyDigest || !d.same(node, i.from) ||
+		!d.same(i.m.Pubkey, i.from) {
 		return refuse(causeForged, nobodyWaits(i.m))
 	}
 	if asked.Final() {

@@ -91,7 +91,8 @@ func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job
 	}
 	p.ContextID = to.tenant
 	m := &domain.Message{CallerID: j.CallerID, ContextID: tenant, SrcContext: tenant, MessageType: domain.MessageJob, MessageFormatType: domain.FormatText,
-		DstContext: to.tenant, DstNode: cmp.Or(to.node, s.Node()), Topic: to.topic, Job: domain.List[domain.Job]{p}, CreatedAt: domain.At(now), UpdatedAt: domain.At(now),
+		DstContext: to.tenant, DstNode: cmp.Or(to.node, s.Node()), Topic: to.topic, Job: domain.List[domain.Job]{p}, CreatedAt: domain.At(now),
+		UpdatedAt:     domain.At(now),
 		TimeoutResult: resultWithin(j)}
 	m.ExpiresAt = expiry(m, now)
 	if m.ID, err = s.freeNumber(ctx, c.Space, j.CallerID); err != nil {

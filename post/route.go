@@ -145,7 +145,8 @@ func (e *Engine) keyOf(ctx context.Context, actor domain.ActorID) (identity.Key,
 	}
 	k, found := e.cfg.Keys.Key(a.Pubkey)
 	if !found {
-		return identity.Key{}, domain.Invalidf("this node cannot sign for actor %d: sign yourself (`ramet message send --sign --key FILE`), or put the actor's key file into the folder %s of the node", actor, identity.KeysFolder)
+		return identity.Key{}, domain.Invalidf("this node cannot sign for actor %d: sign yourself (`ramet message send --sign --key FILE`), or put the "+
+			"actor's key file into the folder %s of the node", actor, identity.KeysFolder)
 	}
 	return k, nil
 }

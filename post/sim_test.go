@@ -138,9 +138,10 @@ type parts struct {
 func (s *sim) newParts(b board.Board, k *identity.Keyring, log *slog.Logger, buses ...bus.Bus) *parts {
 	p := &parts{}
 	registry := identity.NewRegistry(b)
-	p.work = work.New(b, work.Config{MaxLosses: 1000, Logger: log, Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
-		return p.post.CheckPlace(ctx, tenant, caller, at)
-	}})
+	p.work = work.New(b, work.Config{MaxLosses: 1000, Logger: log,
+		Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
+			return p.post.CheckPlace(ctx, tenant, caller, at)
+		}})
 	p.flows = flow.New(b, p.work, flow.Config{})
 	p.post = post.New(b, post.Config{Keys: k, Registry: registry, Access: identity.NewAccess(registry, nil), Work: p.work, Flows: p.flows,
 		Buses: buses, Lease: 12 * time.Second, Retention: s.keep(), Logger: log})
@@ -439,7 +440,8 @@ func (s *sim) other(x *simSite) *simSite {
 func (x *simSite) random() (domain.TenantID, domain.Message) {
 	s := x.sim
 	from := pick(s, home, home, lab)
-	m := domain.Message{CallerID: domain.Operator, DstContext: annex, MessageType: pick(s, domain.MessageJob, domain.MessageJob, domain.MessageJob, domain.MessageChat, domain.MessageMail)}
+	m := domain.Message{CallerID: domain.Operator, DstContext: annex,
+		MessageType: pick(s, domain.MessageJob, domain.MessageJob, domain.MessageJob, domain.MessageChat, domain.MessageMail)}
 	y := x
 	if s.yes(80) {
 		y = s.other(x)
@@ -452,7 +454,8 @@ func (x *simSite) random() (domain.TenantID, domain.Message) {
 	case m.MessageType != domain.MessageJob:
 		m.Message, m.DstPubkey = "hello "+strconv.FormatUint(s.Uint64(), 36), y.opKey.Pubkey()
 	case s.yes(20):
-		m.Flow = fmt.Sprintf(`{"plan":{"name":"sent","steps":[{"name":"a","script":%q,"script_type":"lines"},{"name":"b","script":"need a x","script_type":"lines","needs":["a"]}]}}`, s.text())
+		m.Flow = fmt.Sprintf(`{"plan":{"name":"sent","steps":[{"name":"a","script":%q,"script_type":"lines"},{"name":"b","script":"need a x",`+
+			`"script_type":"lines","needs":["a"]}]}}`, s.text())
 	default:
 		for i := range 1 + s.IntN(3) {
 			j := domain.Job{Script: s.text(), ScriptType: "lines", Retries: uint8(s.IntN(2)), Timeout: 300}
@@ -537,7 +540,8 @@ func (x *simSite) foreign() {
 	}
 	if s.yes(70) {
 		script, _ := strconv.Unquote(text)
-		set(domain.JobKey{Caller: domain.Operator, ID: domain.JobID(job)}.String(), "id", strconv.Itoa(job), "caller_id", "1", "context_id", "1", "script", script, "script_type", "lines", "status", "dispatched")
+		set(domain.JobKey{Caller: domain.Operator, ID: domain.JobID(job)}.String(), "id", strconv.Itoa(job), "caller_id", "1", "context_id", "1",
+			"script", script, "script_type", "lines", "status", "dispatched")
 	}
 	key := domain.MessageKey{Caller: domain.Operator, ID: domain.MessageID(id)}.String()
 	set(key, "id", strconv.Itoa(id), "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", y.keys[0].Node.Pubkey(),

@@ -41,7 +41,8 @@ type place struct {
 }
 
 func newAccount(t *testing.T, name string, b board.Board) *account {
-	return &account{Board: b, t: t, name: name, status: map[place]domain.MessageStatus{}, listed: map[place]int{}, filed: map[place]int{}, retried: map[place]int{}}
+	return &account{Board: b, t: t, name: name, status: map[place]domain.MessageStatus{}, listed: map[place]int{}, filed: map[place]int{},
+		retried: map[place]int{}}
 }
 
 func (a *account) Commit(ctx context.Context, b board.Batch) error {
@@ -375,7 +376,8 @@ func (x *simSite) judgeCopy(in domain.TenantID, m *domain.Message, j *domain.Job
 		x.sim.t.Errorf("%s: the answer to %s says nothing of %s", x.name, m.Key(), here.Key())
 	}
 	if here.Status != said.Status || here.Reason != said.Reason || !maps.Equal(here.Result, said.Result) {
-		x.sim.t.Errorf("%s: %s is %s (%s, %s) %v, but the answer to %s said %s (%s) %v", x.name, here.Key(), here.Status, here.Reason, here.Error, here.Result, m.Key(), said.Status, said.Reason, said.Result)
+		x.sim.t.Errorf("%s: %s is %s (%s, %s) %v, but the answer to %s said %s (%s) %v", x.name, here.Key(), here.Status, here.Reason, here.Error,
+			here.Result, m.Key(), said.Status, said.Reason, said.Result)
 	}
 }
 

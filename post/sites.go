@@ -316,7 +316,8 @@ func (e *Engine) actorAt(ctx context.Context, pubkey string, at domain.List[doma
 	}
 	theirs := func(n domain.PeerNode) bool { return a.At(n.Pubkey) }
 	if !slices.ContainsFunc(at, func(ad domain.Address) bool { return slices.Contains(a.Address, ad) }) && !slices.ContainsFunc(before.Nodes, theirs) {
-		return a, domain.Conflictf("the card names the key %s, which actor %d has here; if that is right, first say where the actor is: `ramet actor update %d --address %s`",
+		return a, domain.Conflictf("the card names the key %s, which actor %d has here; if that is right, first say where the actor is: `ramet actor "+
+			"update %d --address %s`",
 			pubkey, a.ID, a.ID, at[0])
 	}
 	return a, nil

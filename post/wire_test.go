@@ -38,7 +38,8 @@ type wire struct {
 func onWire(t *testing.T, test func(w *wire)) {
 	synctest.Test(t, func(t *testing.T) {
 		net := membus.New(membus.Config{})
-		w := &wire{T: t, a: newSite(t, "alpha", net.Join("alpha")), b: newSite(t, "beta", net.Join("beta")), c: newSite(t, "carol", net.Join("carol")), bus: net.Join("eve")}
+		w := &wire{T: t, a: newSite(t, "alpha", net.Join("alpha")), b: newSite(t, "beta", net.Join("beta")), c: newSite(t, "carol", net.Join("carol")),
+			bus: net.Join("eve")}
 		meet(w.a, w.b)
 		guest := meet(w.c, w.b)
 		_, _, err := w.b.registry.Revoke(t.Context(), annex, guest, identity.Admin)
@@ -287,8 +288,10 @@ func TestForgedLettersAreRefused(t *testing.T) {
 // believed.
 func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 	onWire(t, func(w *wire) {
-		sample := domain.Message{Message: "x", Timeout: 1, TimeoutAck: 1, TimeoutResult: 1, Topic: "runner1", Flow: "{}", DstActor: 3, DstPubkey: w.b.opKey.Pubkey(), ReplyTo: "message:1:2",
-			ReplyDigest: "ab", Error: "e", Stage: "ack", Node: w.c.post.Node(), Origin: "message:77:77", Answer: "message:1:3", Receipt: "r", Pushes: 1, SentMs: 1, AckedMs: 1, EndedMs: 1,
+		sample := domain.Message{Message: "x", Timeout: 1, TimeoutAck: 1, TimeoutResult: 1, Topic: "runner1", Flow: "{}", DstActor: 3,
+			DstPubkey: w.b.opKey.Pubkey(), ReplyTo: "message:1:2",
+			ReplyDigest: "ab", Error: "e", Stage: "ack", Node: w.c.post.Node(), Origin: "message:77:77", Answer: "message:1:3", Receipt: "r", Pushes: 1,
+			SentMs: 1, AckedMs: 1, EndedMs: 1,
 			Logs: domain.List[domain.Log]{{Line: "l"}}, Status: domain.MessageProcessed, UpdatedAt: 1, ContextID: 8}
 		var others, fields map[string]any
 		for v, into := range map[*domain.Message]*map[string]any{&sample: &others, new(w.letter(nil)): &fields} {
@@ -442,7 +445,8 @@ func TestIdsOfTwoOrganisationsDoNotMix(t *testing.T) {
 func TestNobodyAnswersForOthers(t *testing.T) {
 	onWire(t, func(w *wire) {
 		// Beta waits for alpha, which does not run.
-		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageJob, DstContext: annex, DstNode: w.a.post.Node(), Job: domain.List[domain.Job]{{Script: "x", ScriptType: "lines"}}}
+		m := domain.Message{CallerID: w.b.op, MessageType: domain.MessageJob, DstContext: annex, DstNode: w.a.post.Node(),
+			Job: domain.List[domain.Job]{{Script: "x", ScriptType: "lines"}}}
 		_, err := w.b.post.Send(t.Context(), home, &m)
 		w.b.must(err)
 		time.Sleep(10 * time.Second)
@@ -472,12 +476,16 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 			parcel post.Parcel
 			causes []string
 		}{
-			{"an acknowledgement by another site", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageAcknowledged}}}, []string{"forged"}},
-			{"a refusal by another site", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageError, Error: "no"}}}, []string{"forged"}},
+			{"an acknowledgement by another site",
+				post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageAcknowledged}}}, []string{"forged"}},
+			{"a refusal by another site", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageError,
+				Error: "no"}}}, []string{"forged"}},
 			{"lines by another site", post.Parcel{Notes: []post.Note{{Context: home, Key: key, Digest: digest, Lines: lines}}}, []string{"forged"}},
 			{"a result of another site", post.Parcel{Letters: []json.RawMessage{result(nil)}}, []string{"forged"}},
-			{"a receipt for what there is not", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: "message:1:99", Digest: digest, Status: domain.MessageError}}}, nil},
-			{"a receipt in a context that there is not", post.Parcel{Receipts: []post.Receipt{{Context: 1<<32 - 1, Key: key, Digest: digest, Status: domain.MessageError}}}, nil},
+			{"a receipt for what there is not",
+				post.Parcel{Receipts: []post.Receipt{{Context: home, Key: "message:1:99", Digest: digest, Status: domain.MessageError}}}, nil},
+			{"a receipt in a context that there is not",
+				post.Parcel{Receipts: []post.Receipt{{Context: 1<<32 - 1, Key: key, Digest: digest, Status: domain.MessageError}}}, nil},
 			{"a receipt for no message", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: "job:1:1", Digest: digest, Status: domain.MessageError}}}, nil},
 			{"lines for what there is not", post.Parcel{Notes: []post.Note{{Context: home, Key: "message:1:99", Digest: digest, Lines: lines}}}, nil},
 		} {
@@ -504,7 +512,8 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 		})))
 		still("an actor of alpha")
 		// Lines are taken for its own jobs only.
-		w.send(w.parcel(w.a.keys.Node, post.Parcel{Notes: []post.Note{{Context: home, Key: key, Digest: digest, Lines: []domain.Log{{Job: 424242, N: 1, Line: "of another job"}}}}}))
+		w.send(w.parcel(w.a.keys.Node, post.Parcel{Notes: []post.Note{{Context: home, Key: key, Digest: digest,
+			Lines: []domain.Log{{Job: 424242, N: 1, Line: "of another job"}}}}}))
 		still("lines of a job that it has not")
 		// Alpha itself is believed.
 		w.send(w.parcel(w.a.keys.Node, post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageError, Error: "no"}}}))

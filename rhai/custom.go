@@ -109,7 +109,8 @@ func (e *Engine) RegisterSyntax(pattern []string, declares bool, eval func(c *Sy
 
 // RegisterSyntaxFunc adds a syntax whose next part is decided while it is
 // read: see [syntax.Syntax].
-func (e *Engine) RegisterSyntaxFunc(key string, declares bool, next func(met []string, ahead string, state *any) (string, error), eval func(c *SyntaxCall) (Value, error)) {
+func (e *Engine) RegisterSyntaxFunc(key string, declares bool, next func(met []string, ahead string, state *any) (string, error),
+	eval func(c *SyntaxCall) (Value, error)) {
 	if e.customs == nil {
 		e.customs = map[string]*customSyntax{}
 	}

@@ -42,10 +42,13 @@ func TestJumpsOutOfExpressions(t *testing.T) {
 		{"break in what is thrown", `let r = loop { try { throw {break 7} } catch { 1 } }; r`, "7"},
 		{"return in a callback", `fn g() { for i in 0..3 { [1, 2].map(|x| { return x; }); } 8 } g()`, "8"},
 		{"return out of try and catch", `fn f() { try { return 4 } catch { return 5 } 8 } fn g() { try { throw 1 } catch { return 5 } 8 } [f(), g()]`, "[4, 5]"},
-		{"continue and break out of catch", `let r = []; for i in 0..5 { try { if i == 1 {continue} if i == 3 {break} r.push(i); throw i } catch { r.push(-i); continue } } r`, "[0, 0, 2, -2]"},
+		{"continue and break out of catch", `let r = []; for i in 0..5 { try { if i == 1 {continue} if i == 3 {break} r.push(i); throw i } catch { ` +
+			`r.push(-i); continue } } r`, "[0, 0, 2, -2]"},
 		{"errors caught deep down", `fn f(n) { let q = [n]; try { if n == 0 { throw "x" } f(n - 1) } catch(e) { q.push(e); return q } q } f(5)`, "[5]"},
-		{"errors from deep down", `fn f(n) { if n == 0 { throw "x" } let a = n; f(n - 1) + a } let r = []; for i in 0..200 { try { f(40) } catch(e) { r.push(e) } } r.len`, "200"},
-		{"errors in the middle of many calls", `fn f(a, b, c) { a + b + c } let n = 0; for i in 0..2000 { try { f(1, [2].map(|x| { throw x }), 3) } catch { n += f(i, 0, 0) } } n`, "1999000"},
+		{"errors from deep down", `fn f(n) { if n == 0 { throw "x" } let a = n; f(n - 1) + a } let r = []; for i in 0..200 { try { f(40) } catch(e) { ` +
+			`r.push(e) } } r.len`, "200"},
+		{"errors in the middle of many calls",
+			`fn f(a, b, c) { a + b + c } let n = 0; for i in 0..2000 { try { f(1, [2].map(|x| { throw x }), 3) } catch { n += f(i, 0, 0) } } n`, "1999000"},
 		{"exit through everything", `fn f() { [1].map(|x| { try { [1].sort(|a, b| 1); exit(x + 4) } catch { 0 } }); } f(); 9`, "5"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,7 +125,8 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestDeepValues nests values deeper than Go's stack could follow.
 func TestDeepValues(t *testing.T) {
-	for _, use := range []string{"print(a)", "debug(a)", "`${a}`", "#{a: a}.to_json()", "let b = a; b.push(1)", "a.sort()", "a.contains(1)", "switch a { [1] => 1, _ => 2 }"} {
+	for _, use := range []string{"print(a)", "debug(a)", "`${a}`", "#{a: a}.to_json()", "let b = a; b.push(1)", "a.sort()", "a.contains(1)",
+		"switch a { [1] => 1, _ => 2 }"} {
 		t.Run(use, func(t *testing.T) {
 			e := rhai.NewEngine()
 			e.OnPrint, e.OnDebug = func(string) {}, func(string, string, rhai.Pos) {}

@@ -97,7 +97,8 @@ func published(name string, ev *domain.Event) (*domain.Event, stream.Message, er
 		return nil, m, domain.Invalidf("the event: %v", err)
 	}
 	if m.Data = data; len(m.Data) > domain.MaxEventBytes {
-		return nil, m, domain.Invalidf("the event has %d bytes, the limit is %d: put large content elsewhere and its address into the event", len(m.Data), domain.MaxEventBytes)
+		return nil, m, domain.Invalidf("the event has %d bytes, the limit is %d: put large content elsewhere and its address into the event",
+			len(m.Data), domain.MaxEventBytes)
 	}
 	return &out, m, checkEvent(&out, &m)
 }

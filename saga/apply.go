@@ -21,7 +21,8 @@ const (
 // read before; default now.
 //
 // Errors: those of definition.Store.Apply; [domain.ErrUnavailable].
-func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition, from From) (definition.Stored, bool, error) {
+func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
+	from From) (definition.Stored, bool, error) {
 	if from != "" && from != FromNow && from != FromStart {
 		return definition.Stored{}, false, domain.Invalidf("from %q: want now or start", from)
 	}
@@ -30,7 +31,8 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 		return definition.Stored{}, false, err
 	}
 	if n := len(name) + len(def.Name); n > maxNames {
-		return definition.Stored{}, false, domain.Invalidf("saga %q: with the context's name %q it has %d bytes, the limit is %d: they are parts of keys and subjects", def.Name, name, n, maxNames)
+		return definition.Stored{}, false, domain.Invalidf("saga %q: with the context's name %q it has %d bytes, the limit is %d: they are parts of "+
+			"keys and subjects", def.Name, name, n, maxNames)
 	}
 	if def.Name == "effect" {
 		return definition.Stored{}, false, domain.Invalidf("saga %q: effects have marks of that name; choose another", def.Name)

@@ -94,7 +94,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	return e.say(ctx, tenant, keys, in, waits, x)
 }
 
-func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, unsent int, x Explanation) (Explanation, error) {
+func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, unsent int,
+	x Explanation) (Explanation, error) {
 	banned, _ := e.cfg.Banned(tenant, in.Saga)
 	switch {
 	case in.Held != "":

@@ -22,7 +22,8 @@ const (
 // history has lost by its bound are left out.
 //
 // Errors: [domain.ErrNotFound]; what each returns; the context's own.
-func (e *Engine) Follow(ctx context.Context, tenant domain.TenantID, saga, correlation string, after int64, each func([]domain.SagaEntry) error) (*domain.SagaInstance, error) {
+func (e *Engine) Follow(ctx context.Context, tenant domain.TenantID, saga, correlation string, after int64,
+	each func([]domain.SagaEntry) error) (*domain.SagaInstance, error) {
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
 		return nil, err

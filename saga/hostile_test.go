@@ -216,7 +216,8 @@ func TestAWorkerThatWasForgottenComesBack(t *testing.T) {
 func TestOutboxesOfPartitionsThatAreGoneAreSent(t *testing.T) {
 	for _, to := range []int{1, 5} {
 		bubble(t, func(r *rig) {
-			def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}, payload: state.n}]} }`)
+			def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: `+
+				`event.correlation}, payload: state.n}]} }`)
 			def.Partitions = 3
 			r.apply(shop, def)
 			var up atomic.Bool
@@ -493,7 +494,8 @@ func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
 
 func TestALetterIsReplayedOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.apply(shop, machineOf("s", `fn on_event(state, event) { if state.n == 0 && event.id == "e1" && event.now_ms == event.time_ms { throw "not yet" } state.n += 1; #{state: state} }`))
+		r.apply(shop, machineOf("s", `fn on_event(state, event) { if state.n == 0 && event.id == "e1" && event.now_ms == event.time_ms { throw "not `+
+			`yet" } state.n += 1; #{state: state} }`))
 		defer r.work(saga.WorkerConfig{})()
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Second)
@@ -512,28 +514,40 @@ func TestALetterIsReplayedOnce(t *testing.T) {
 }
 
 func TestNobodyElseControlsAnInstance(t *testing.T) {
-	redo := `{"dead":"saga:acme:s:1","subject":"tenant.acme.workflow.s.1","event":{"event_id":"x","event_type":"Go","source":"workflow","saga":"s","correlation_id":"1","timestamp_ms":1}}`
+	redo := `{"dead":"saga:acme:s:1","subject":"tenant.acme.workflow.s.1","event":{"event_id":"x","event_type":"Go","source":"workflow","saga":"s",` +
+		`"correlation_id":"1","timestamp_ms":1}}`
 	for _, m := range []stream.Message{
-		{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Header: map[string]string{"ramet-event": "redo", "event_type": "ramet:redo"}, Data: []byte(redo)},
+		{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+			Header: map[string]string{"ramet-event": "redo", "event_type": "ramet:redo"}, Data: []byte(redo)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"event_type": "ramet:redo"}, Data: []byte(redo)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
 		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"Tick","timer":5,"event_id":"x"}`)},
-		{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result.do.x", Data: []byte(`{"command_id":"y","effect_name":"do","metadata":{"saga":"s","correlation_id":"1"}}`)},
+		{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result.do.x",
+			Data: []byte(`{"command_id":"y","effect_name":"do","metadata":{"saga":"s","correlation_id":"1"}}`)},
 		// Of Ramet's own, and wrong.
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"saga:acme:s:1"}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"deadletter:acme:saga:other"}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":""}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":17}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:dance","event_id":"x"}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"}, Data: []byte(`{"event_type":"ramet:migrate","event_id":"x","payload":{"version":1}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "redo"}, Data: []byte(`{"dead":"deadletter:acme:event:other","subject":"tenant.9.workflow.s.1","data":"e30="}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"saga:acme:s:1"}}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"deadletter:acme:saga:other"}}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":""}}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":17}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:dance","event_id":"x"}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
+			Data: []byte(`{"event_type":"ramet:migrate","event_id":"x","payload":{"version":1}}`)},
+		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "redo"},
+			Data: []byte(`{"dead":"deadletter:acme:event:other","subject":"tenant.9.workflow.s.1","data":"e30="}`)},
 	} {
 		bubble(t, func(r *rig) {
 			r.apply(shop, machineOf("s", countsEvents))
 			defer r.work(saga.WorkerConfig{})()
 			b := board.Batch{Space: board.Space(shop)}
-			r.must(r.board.Commit(r.Context(), *b.Set("deadletter:acme:saga:other", board.Field{Name: layout.DeadText, Value: `{"kind":"saga","id":"other","saga":"other"}`})))
+			r.must(r.board.Commit(r.Context(),
+				*b.Set("deadletter:acme:saga:other", board.Field{Name: layout.DeadText, Value: `{"kind":"saga","id":"other","saga":"other"}`})))
 			r.publish(shop, goes("e1", `{"id":1}`))
 			time.Sleep(time.Second)
 			r.must(r.log.Publish(r.Context(), m))
@@ -559,7 +573,8 @@ func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 		ev := goes("e1", `{"id":1}`)
 		ev.SchemaVersion = 2
 		r.publish(shop, ev)
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte(`{"event_type":"Go","event_id":"e2"}`)}))
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+			Data: []byte(`{"event_type":"Go","event_id":"e2"}`)}))
 		time.Sleep(time.Second)
 		for range 3 {
 			list := r.letters(shop)
@@ -594,7 +609,9 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 		stopped.close()
 		slow := lateBoard{r.board, &stopped, does(board.OpDelete, "outbox:")}
 		var away atomic.Bool
-		first := r.workOn(slow, r.log, saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int { return 200 }).config(), Placement: func() saga.Placement {
+		first := r.workOn(slow, r.log, saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int {
+			return 200
+		}).config(), Placement: func() saga.Placement {
 			if away.Load() {
 				return saga.Placement{Sagas: []string{"none"}}
 			}
@@ -633,7 +650,8 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 
 func TestAPayloadIsNotMadeLongerOnItsWay(t *testing.T) {
 	bubble(t, func(r *rig) {
-		def := machineOf("s", `fn on_event(state, event) { if event.type == "Go" { let t = "<"; t.pad(250000, '<'); #{state: #{t: t}, work: [#{effect: "do", step: "s", payload: #{t: t}}]} } else { #{next: "closed"} } }`)
+		def := machineOf("s", `fn on_event(state, event) { if event.type == "Go" { let t = "<"; t.pad(250000, '<'); #{state: #{t: t}, work: [#{effect: `+
+			`"do", step: "s", payload: #{t: t}}]} } else { #{next: "closed"} } }`)
 		r.apply(shop, def)
 		defer r.work(saga.WorkerConfig{})()
 		r.publish(shop, goes("e1", `{"id":1}`))
@@ -701,7 +719,8 @@ func (s smallBoard) CommitEach(ctx context.Context, batches []board.Batch) []err
 func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
 	for _, err := range []error{domain.Exhaustedf("too large"), domain.Invalidf("too large")} {
 		bubble(t, func(r *rig) {
-			r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; if event.payload.big { state.t = "<"; state.t.pad(200000, '<'); } #{state: state} }`))
+			r.apply(shop, machineOf("s",
+				`fn on_event(state, event) { state.n += 1; if event.payload.big { state.t = "<"; state.t.pad(200000, '<'); } #{state: state} }`))
 			defer r.workOn(smallBoard{r.board, err}, r.log, saga.WorkerConfig{})()
 			r.bans.ban(shop, "s", true)
 			for i := range 30 {
@@ -787,11 +806,14 @@ func TestAnInstanceThatWasChangedMeanwhileIsReadAgain(t *testing.T) {
 }
 
 func TestIdsMayHaveAnyText(t *testing.T) {
-	for _, id := range []string{"a.b", "a b", "*", ">", "100%", "%41", "%#x", "ООО «Ромашка» 2024", strings.Repeat("ж", 50), strings.Repeat("%", 100), "a:b"} {
+	for _, id := range []string{"a.b", "a b", "*", ">", "100%", "%41", "%#x", "ООО «Ромашка» 2024", strings.Repeat("ж", 50),
+		strings.Repeat("%", 100), "a:b"} {
 		bubble(t, func(r *rig) {
-			def := machineOf("s", `fn on_event(state, event) { state.n += 1; if event.type == "Go" { #{state: state, timers: [#{event: "Tick", after: 1}], work: [#{saga: "s", correlation: event.correlation, event: "More"}, #{fact: "F"}]} } else { #{state: state} } }`)
+			def := machineOf("s", `fn on_event(state, event) { state.n += 1; if event.type == "Go" { #{state: state, timers: [#{event: "Tick", after: 1}], `+
+				`work: [#{saga: "s", correlation: event.correlation, event: "More"}, #{fact: "F"}]} } else { #{state: state} } }`)
 			def.Correlation = `event.aggregate_id`
-			def.Triggers = append(def.Triggers, domain.SagaTrigger{Source: domain.SourceWorkflow, Types: []string{"More"}}, domain.SagaTrigger{Source: domain.SourceFact, Of: "s", Types: []string{"F"}})
+			def.Triggers = append(def.Triggers, domain.SagaTrigger{Source: domain.SourceWorkflow, Types: []string{"More"}},
+				domain.SagaTrigger{Source: domain.SourceFact, Of: "s", Types: []string{"F"}})
 			def.Correlation = `if "aggregate_id" in event { event.aggregate_id } else { event.correlation }`
 			r.apply(shop, def)
 			defer r.work(saga.WorkerConfig{})()
@@ -809,7 +831,8 @@ func TestIdsMayHaveAnyText(t *testing.T) {
 
 func TestATimerThatIsSetAgainForTheSameInstantComesAgain(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, timers: if state.n < 5 { [#{event: "Tick", at_ms: 1000}] } else { [] }} }`))
+		r.apply(shop, machineOf("s",
+			`fn on_event(state, event) { state.n += 1; #{state: state, timers: if state.n < 5 { [#{event: "Tick", at_ms: 1000}] } else { [] }} }`))
 		defer r.work(saga.WorkerConfig{})()
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Minute)
@@ -959,7 +982,8 @@ func TestARecordThatCannotBeReadStopsNobodyElse(t *testing.T) {
 
 func TestANewVersionDoesNotWaitForTheGateway(t *testing.T) {
 	bubble(t, func(r *rig) {
-		def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}}]} }`)
+		def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: `+
+			`event.correlation}}]} }`)
 		r.apply(shop, def)
 		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int { return 503 }).config()})()
 		r.publish(shop, goes("e1", `{"id":1}`))
@@ -977,7 +1001,8 @@ func TestANewVersionDoesNotWaitForTheGateway(t *testing.T) {
 
 func TestWorkGoesOnWhileTheStreamsAreAway(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: event.correlation}}]} }`))
+		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: `+
+			`event.correlation}}]} }`))
 		var got calls
 		var up atomic.Bool
 		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int {

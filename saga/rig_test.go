@@ -78,7 +78,8 @@ func bubble(t *testing.T, test func(r *rig)) {
 }
 
 func (r *rig) newEngine(b board.Board, l stream.Log) *saga.Engine {
-	return saga.New(b, l, saga.Config{Names: names{}, Banned: r.bans.banned, Logger: slog.New(slog.NewTextHandler(testWriter{r.T}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	return saga.New(b, l, saga.Config{Names: names{}, Banned: r.bans.banned,
+		Logger: slog.New(slog.NewTextHandler(testWriter{r.T}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 }
 
 type testWriter struct{ *testing.T }
@@ -144,7 +145,8 @@ func (r *rig) effects(ctx context.Context, _ *saga.Engine) {
 			if cmd.TenantID != "" {
 				prefix = "tenant." + cmd.TenantID + "."
 			}
-			for r.log.Publish(ctx, stream.Message{Stream: stream.WorkflowEvents, Subject: prefix + "effect_result." + cmd.EffectName + "." + cmd.CommandID, ID: "result:" + cmd.CommandID, Data: data}) != nil {
+			for r.log.Publish(ctx, stream.Message{Stream: stream.WorkflowEvents, Subject: prefix + "effect_result." + cmd.EffectName + "." + cmd.CommandID,
+				ID: "result:" + cmd.CommandID, Data: data}) != nil {
 				if ctx.Err() != nil {
 					return
 				}
@@ -184,7 +186,8 @@ func order() *domain.SagaDefinition {
 		States: []domain.SagaState{
 			{Name: "new", On: map[string]domain.Reaction{"OrderPlaced": domain.Handle, "*": domain.Ignore}},
 			{Name: "reserving", On: map[string]domain.Reaction{"reserve.Succeeded": domain.Handle, "OrderCancelled": domain.Defer, "*": domain.Fail}},
-			{Name: "paying", On: map[string]domain.Reaction{"pay.Succeeded": domain.Handle, "pay.Failed": domain.Handle, "OrderCancelled": domain.Handle, "*": domain.Ignore},
+			{Name: "paying", On: map[string]domain.Reaction{"pay.Succeeded": domain.Handle, "pay.Failed": domain.Handle, "OrderCancelled": domain.Handle,
+				"*": domain.Ignore},
 				Timeout: &domain.SagaTimeout{After: 60, Event: "PaymentTimedOut"}},
 			{Name: "waiting", On: map[string]domain.Reaction{"*": domain.Handle}, Timeout: &domain.SagaTimeout{After: 60, Event: "TooLate"}},
 			{Name: "paid", Final: true},

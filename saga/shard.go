@@ -219,7 +219,8 @@ func (s *shard) open(ctx context.Context) (err error) {
 		if len(p.now().Reads[n]) == 0 {
 			continue
 		}
-		src := &source{name: n, subjects: p.now().Reads.filters(n, prefixes(s.tenant, s.name)), field: fieldOf(p.now(), n, s.partition), text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
+		src := &source{name: n, subjects: p.now().Reads.filters(n, prefixes(s.tenant, s.name)), field: fieldOf(p.now(), n, s.partition),
+			text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
 		src.seen = src.saved
 		s.sources = append(s.sources, src)
 	}
@@ -269,7 +270,8 @@ func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
 		case got:
 			pause = pauseMin
 		}
-		s.e.text.Log(ctx, again(pause), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "stream", src.name, "err", err)
+		s.e.text.Log(ctx, again(pause), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga,
+			"partition", s.partition, "stream", src.name, "err", err)
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}

@@ -138,7 +138,8 @@ func (c *chance) end() {
 func newChance(seed uint64) *chance { return &chance{rand: rand.New(rand.NewPCG(seed, 7))} }
 
 func newSim(t *testing.T, seed uint64) *sim {
-	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), t: t, contexts: [][]domain.TenantID{{shop, 1}, {shop}, {1}, {9}}[seed%4], board: newAccount(t, memboard.Open()), broker: memstream.New(),
+	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), t: t, contexts: [][]domain.TenantID{{shop, 1}, {shop}, {1}, {9}}[seed%4],
+		board: newAccount(t, memboard.Open()), broker: memstream.New(),
 		published: map[place]domain.Event{}, versions: map[domain.TenantID]variant{}, touched: map[string]bool{}, redone: map[place]bool{}}
 	s.board.redone = s.redone
 	s.gateway = &simGateway{chance: newChance(s.Uint64()), arrived: map[string][]arrival{}, done: map[string]bool{}}
@@ -168,7 +169,8 @@ func (s *sim) engine(b board.Board, l stream.Log) *saga.Engine {
 
 // storm makes the broker bad.
 func (s *sim) storm() {
-	s.broker.Fault(memstream.Faults{Seed: s.Uint64(), Refuse: 0.05, Unsure: 0.1, Double: 0.3, Fail: 0.05, LoseAck: 0.1, Redeliver: 0.1, Delay: 30 * time.Millisecond})
+	s.broker.Fault(memstream.Faults{Seed: s.Uint64(), Refuse: 0.05, Unsure: 0.1, Double: 0.3, Fail: 0.05, LoseAck: 0.1, Redeliver: 0.1,
+		Delay: 30 * time.Millisecond})
 }
 
 // simBans are sagas that are paused.
@@ -285,7 +287,9 @@ func (s *sim) start(i int) {
 	e := s.engine(n.faults, log)
 	worker := saga.NewWorker(e, saga.WorkerConfig{Owner: owner, Grace: 3 * time.Second,
 		Gateway: saga.GatewayConfig{URL: "http://gateway/commands", Timeout: 2 * time.Second, MaxInFlight: 3, Client: &http.Client{Transport: s.gateway}}})
-	effects, err := effect.OpenSet(simEffects(), map[effect.Kind]effect.Open{"sim": func(effect.Definition, effect.Host) (effect.Provider, error) { return s.bank, nil }}, effect.Host{})
+	effects, err := effect.OpenSet(simEffects(), map[effect.Kind]effect.Open{"sim": func(effect.Definition, effect.Host) (effect.Provider, error) {
+		return s.bank, nil
+	}}, effect.Host{})
 	s.must(err)
 	effector := effect.NewWorker(log, n.faults, effects, effect.Config{Tenant: names{}.TenantByName, Grace: 2 * time.Second, AckWait: 10 * time.Second})
 	ctx, end := context.WithCancel(context.Background())
@@ -445,7 +449,8 @@ func (s *sim) again(in domain.TenantID) {
 		ev.Source = domain.SourceAggregate
 		data, err := json.Marshal(ev)
 		s.must(err)
-		_ = s.log.Publish(context.Background(), stream.Message{Stream: stream.AggregateEvents, Subject: prefixOf(in) + "aggregate.Order." + ev.AggregateID, Data: data})
+		_ = s.log.Publish(context.Background(),
+			stream.Message{Stream: stream.AggregateEvents, Subject: prefixOf(in) + "aggregate.Order." + ev.AggregateID, Data: data})
 		if s.yes(50) {
 			return
 		}
@@ -470,7 +475,8 @@ func (s *sim) rubbish(in domain.TenantID) {
 		{Stream: stream.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"ramet:drop","payload":{"dead":"saga:order:1"}}`)},
 		{Stream: stream.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"Remind","timer":17}`)},
 		{Stream: stream.WorkflowEvents, Subject: p + "effect_result.pay.x", Data: bytes.Repeat([]byte("<"), domain.MaxEventBytes+1)},
-		{Stream: stream.WorkflowEvents, Subject: p + "effect_result.pay.y", Data: []byte(`{"command_id":"y","effect_name":"pay","result_type":"Succeeded","metadata":{"saga":"order","correlation_id":"3"}}`)},
+		{Stream: stream.WorkflowEvents, Subject: p + "effect_result.pay.y",
+			Data: []byte(`{"command_id":"y","effect_name":"pay","result_type":"Succeeded","metadata":{"saga":"order","correlation_id":"3"}}`)},
 		{Stream: stream.WorkflowEvents, Subject: p + "workflow_event.order.%#00", Data: []byte(`{"event_type":"OrderPaid"}`)},
 	}[s.IntN(8)]
 	_ = s.log.Publish(context.Background(), m)
@@ -642,8 +648,9 @@ func (b *simBank) Close() error                { return nil }
 
 func simEffects() (list []effect.Definition) {
 	for _, name := range []string{"reserve", "pay", "undo"} {
-		list = append(list, effect.Definition{Name: name, Kind: "sim", Timeout: 4 * time.Second, Attempts: 4, Backoff: 500 * time.Millisecond, MaxBackoff: 2 * time.Second,
-			Breaker: 50, BreakerPause: time.Second})
+		list = append(list, effect.Definition{Name: name, Kind: "sim", Timeout: 4 * time.Second, Attempts: 4, Backoff: 500 * time.Millisecond,
+			MaxBackoff: 2 * time.Second,
+			Breaker:    50, BreakerPause: time.Second})
 	}
 	return list
 }
@@ -674,7 +681,8 @@ func simOrder(v variant) *domain.SagaDefinition {
 		Timers:      []string{"Remind"},
 		States: []domain.SagaState{
 			{Name: "new", On: results(domain.Handle, "OrderPlaced", "Note")},
-			{Name: "reserving", On: defers(results(domain.Handle, "reserve.Succeeded", "reserve.Failed", "reserve.TimedOut", "Late"), "OrderCancelled", "Note", "Remind"),
+			{Name: "reserving", On: defers(results(domain.Handle, "reserve.Succeeded", "reserve.Failed", "reserve.TimedOut", "Late"), "OrderCancelled",
+				"Note", "Remind"),
 				Timeout: &domain.SagaTimeout{After: 100, Event: "Late"}},
 			{Name: "paying", On: defers(results(domain.Handle, "pay.Succeeded", "pay.Failed", "pay.TimedOut", "OrderCancelled", "Late", "Remind"), "Note"),
 				Timeout: &domain.SagaTimeout{After: 100, Event: "Late"}},
@@ -692,18 +700,26 @@ fn on_event(state, event) {
       if event.payload.total < 0 { throw "a negative total" }
       #{ state: #{order: event.payload.order, fail: event.payload.fail, notes: 0, by: ` + strconv.Itoa(v.n) + `}, next: "reserving",
          timers: [#{event: "Remind", after: 30}],
-         work: [#{command: of, payload: #{act: "hold", refuse: event.payload.refuse}}, #{effect: "reserve", step: "reserve", payload: #{order: event.payload.order}},
+         work: [#{command: of, payload: #{act: "hold", refuse: event.payload.refuse}},
+                #{effect: "reserve", step: "reserve", payload: #{order: event.payload.order}},
                 #{command: of, payload: #{act: "look"}}, #{fact: "OrderSeen", payload: #{order: event.payload.order}}] }
     },
     "reserve.Succeeded" => #{ next: "paying", work: [#{effect: "pay", step: "pay", payload: #{fail: state.fail}}, #{command: of, payload: #{act: "bill"}}] },
-    "pay.Succeeded" => #{ next: "shipping", work: [#{saga: "ship", correlation: "s " + event.correlation, event: "Ship", payload: #{order: event.correlation}}, #{fact: "OrderPaid", payload: state}] },
+    "pay.Succeeded" => #{ next: "shipping",
+        work: [#{saga: "ship", correlation: "s " + event.correlation, event: "Ship", payload: #{order: event.correlation}},
+               #{fact: "OrderPaid", payload: state}] },
     "Shipped" => #{ next: "done", work: [#{fact: "OrderDone", payload: state}, #{command: of, payload: #{act: "close"}}] },
     "Note" => {
       if event.payload.bad { throw "a bad note" }
       if "notes" in state { state.notes += 1 } else { return }
       #{state: state, work: [#{fact: "Noted", payload: #{n: state.notes}}]}
     },
-    "Remind" => { state.reminded = event.now_ms; let again = []; if state.notes < 3 { again.push(#{event: "Remind", after: 20}); } #{state: state, timers: again} },
+    "Remind" => {
+      state.reminded = event.now_ms;
+      let again = [];
+      if state.notes < 3 { again.push(#{event: "Remind", after: 20}); }
+      #{state: state, timers: again}
+    },
     _ => #{compensate: true}
   }
 }
@@ -720,7 +736,8 @@ func simShip() *domain.SagaDefinition {
 		Timers:   []string{"Pack"},
 		States: []domain.SagaState{
 			{Name: "idle", On: map[string]domain.Reaction{"Ship": domain.Handle, "*": domain.Ignore}},
-			{Name: "labelling", On: map[string]domain.Reaction{"reserve.Succeeded": domain.Handle, "reserve.Failed": domain.Handle, "reserve.TimedOut": domain.Handle, "*": domain.Ignore}},
+			{Name: "labelling", On: map[string]domain.Reaction{"reserve.Succeeded": domain.Handle, "reserve.Failed": domain.Handle,
+				"reserve.TimedOut": domain.Handle, "*": domain.Ignore}},
 			{Name: "packing", On: map[string]domain.Reaction{"Pack": domain.Handle, "*": domain.Ignore}},
 			{Name: "sent", Final: true},
 			{Name: "lost", Final: true, Outcome: domain.OutcomeFailed},
@@ -730,7 +747,8 @@ func simShip() *domain.SagaDefinition {
 			{Name: "state", Expr: `#{order: event.payload.order}`, When: `typ == "Ship"`},
 			{Name: "next", Expr: `switch typ { "Ship" => "labelling", "reserve.Succeeded" => "packing", "Pack" => "sent", _ => "lost" }`},
 			{Name: "timers", Expr: `if typ == "reserve.Succeeded" { [#{event: "Pack", after: 20}] } else { [] }`},
-			{Name: "work", Expr: `switch typ { "Ship" => [#{effect: "reserve", step: "label", payload: #{}}], "Pack" => [#{saga: "order", correlation: order, event: "Shipped"}], _ => [] }`},
+			{Name: "work", Expr: `switch typ { "Ship" => [#{effect: "reserve", step: "label", payload: #{}}], "Pack" => [#{saga: "order", correlation: ` +
+				`order, event: "Shipped"}], _ => [] }`},
 			{Name: "order", Expr: `if typ == "Pack" { state.order } else { "" }`},
 		},
 	}

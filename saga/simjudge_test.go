@@ -48,8 +48,9 @@ type place struct {
 }
 
 func newAccount(t *testing.T, b board.Board) *account {
-	return &account{Board: b, t: t, versions: map[place]int64{}, seen: map[place]int{}, arrived: map[place]map[string]uint64{}, events: map[place]map[string]bool{},
-		items: map[string]domain.WorkItem{}, positions: map[place]map[string]uint64{}, timers: map[string]bool{}}
+	return &account{Board: b, t: t, versions: map[place]int64{}, seen: map[place]int{}, arrived: map[place]map[string]uint64{},
+		events: map[place]map[string]bool{},
+		items:  map[string]domain.WorkItem{}, positions: map[place]map[string]uint64{}, timers: map[string]bool{}}
 }
 
 func (a *account) Commit(ctx context.Context, b board.Batch) error {
@@ -59,7 +60,8 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 		return err
 	}
 	if *simTrace {
-		a.trace = append(a.trace, strings.ReplaceAll(fmt.Sprintf("%s %d: %v %+v", time.Now().UTC().Format("15:04:05.000"), b.Space, b.Guards[:min(len(b.Guards), 1)], b.Ops), "\n", "|"))
+		a.trace = append(a.trace, strings.ReplaceAll(fmt.Sprintf("%s %d: %v %+v", time.Now().UTC().Format("15:04:05.000"), b.Space,
+			b.Guards[:min(len(b.Guards), 1)], b.Ops), "\n", "|"))
 	}
 	made := map[string]map[int64]bool{} // versions of instances, by what their history says
 	for _, op := range b.Ops {

@@ -326,7 +326,8 @@ func message(tenant string, w *domain.WorkItem) stream.Message {
 const maxTrace = 128 // bytes
 
 func event(tenant string, w *domain.WorkItem, saga, correlation string) domain.Event {
-	return domain.Event{ID: w.ID, Type: w.Type, Tenant: tenant, Saga: saga, Correlation: correlation, SchemaVersion: 1, TimeMs: w.MadeMs, Payload: w.Payload, Metadata: meta(w)}
+	return domain.Event{ID: w.ID, Type: w.Type, Tenant: tenant, Saga: saga, Correlation: correlation, SchemaVersion: 1, TimeMs: w.MadeMs,
+		Payload: w.Payload, Metadata: meta(w)}
 }
 
 // meta is what every work item tells of where it comes from.

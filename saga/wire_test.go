@@ -13,7 +13,8 @@ import (
 
 func TestAnyTextIsAPartOfASubject(t *testing.T) {
 	had := map[string]string{}
-	for _, text := range []string{"a", "a.b", "a%2Eb", "a b", "*", ">", "%", "%#", "ж", strings.Repeat("ж", 50), strings.Repeat("ж", 49) + "zz", strings.Repeat("x", 128), strings.Repeat(".", 100), "\x7f"} {
+	for _, text := range []string{"a", "a.b", "a%2Eb", "a b", "*", ">", "%", "%#", "ж", strings.Repeat("ж", 50), strings.Repeat("ж", 49) + "zz",
+		strings.Repeat("x", 128), strings.Repeat(".", 100), "\x7f"} {
 		part := token(text)
 		if err := stream.ValidateToken("part", part); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -40,27 +41,36 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 		err  string
 	}{
 		{name: "our own spelling", m: stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Order.17",
-			Data: []byte(`{"event_id":"e","event_type":"Placed","timestamp_ms":7,"schema_version":2,"payload":{"n":1},"tenant_id":"other","metadata":{"trace_id":"t"},"timer":9,"source":"workflow"}`)},
-			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7, SchemaVersion: 2, Payload: []byte(`{"n":1}`), Tenant: "acme", Metadata: map[string]string{"trace_id": "t"}, Source: domain.SourceAggregate,
+			Data: []byte(`{"event_id":"e","event_type":"Placed","timestamp_ms":7,"schema_version":2,"payload":{"n":1},"tenant_id":"other",` +
+				`"metadata":{"trace_id":"t"},"timer":9,"source":"workflow"}`)},
+			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7, SchemaVersion: 2, Payload: []byte(`{"n":1}`), Tenant: "acme",
+				Metadata: map[string]string{"trace_id": "t"}, Source: domain.SourceAggregate,
 				AggregateType: "Order", AggregateID: "17"}},
 		{name: "the seed's", m: stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.Order.1%2E7",
 			Data: []byte(`{"id":"e","type":"Placed","timestamp":"1970-01-01T00:00:07Z","version":2,"payload_json":"{\"n\":1}","metadata":{"correlation_id":"c"}}`)},
-			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7000, SchemaVersion: 2, Payload: []byte(`{"n":1}`), Metadata: map[string]string{"correlation_id": "c"}, Correlation: "c", Source: domain.SourceAggregate,
+			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7000, SchemaVersion: 2, Payload: []byte(`{"n":1}`),
+				Metadata: map[string]string{"correlation_id": "c"}, Correlation: "c", Source: domain.SourceAggregate,
 				AggregateType: "Order", AggregateID: "1.7"}},
-		{name: "what the header says goes first, what is missing is the stream's", m: stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.Order.1", ID: "m", Header: map[string]string{"event_type": "Placed"},
+		{name: "what the header says goes first, what is missing is the stream's", m: stream.Message{Stream: stream.AggregateEvents,
+			Subject: "aggregate.Order.1", ID: "m", Header: map[string]string{"event_type": "Placed"},
 			Data: []byte(`{"event_type":"Other"}`)},
 			want: domain.Event{ID: "m", Type: "Placed", TimeMs: 5000, SchemaVersion: 1, Source: domain.SourceAggregate, AggregateType: "Order", AggregateID: "1"}},
 		{name: "a result", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result.pay.c1",
-			Data: []byte(`{"command_id":"c1","effect_name":"pay","result_type":"Failed","error":"no","attempts":3,"timestamp":"1970-01-01T00:00:07Z","metadata":{"saga":"order","correlation_id":"17"}}`)},
-			want: domain.Event{ID: "result:c1", Type: "pay.Failed", TimeMs: 7000, SchemaVersion: 1, Payload: []byte(`{"error":"no","attempts":3}`), Tenant: "acme", Source: domain.SourceResult, Effect: "pay", CommandID: "c1",
+			Data: []byte(`{"command_id":"c1","effect_name":"pay","result_type":"Failed","error":"no","attempts":3,"timestamp":"1970-01-01T00:00:07Z",` +
+				`"metadata":{"saga":"order","correlation_id":"17"}}`)},
+			want: domain.Event{ID: "result:c1", Type: "pay.Failed", TimeMs: 7000, SchemaVersion: 1, Payload: []byte(`{"error":"no","attempts":3}`),
+				Tenant: "acme", Source: domain.SourceResult, Effect: "pay", CommandID: "c1",
 				Saga: "order", Correlation: "17", Metadata: map[string]string{"saga": "order", "correlation_id": "17"}}},
-		{name: "a fact has no timer", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "workflow_event.order.17", Data: []byte(`{"event_id":"e","event_type":"Paid","timer":5,"correlation_id":"18","saga":"ship"}`)},
+		{name: "a fact has no timer", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "workflow_event.order.17",
+			Data: []byte(`{"event_id":"e","event_type":"Paid","timer":5,"correlation_id":"18","saga":"ship"}`)},
 			want: domain.Event{ID: "e", Type: "Paid", TimeMs: 5000, SchemaVersion: 1, Source: domain.SourceFact, Saga: "order", Correlation: "17"}},
 		{name: "two values", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A"} ]`)}, err: "there is more behind the JSON value"},
 		{name: "no object", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`17`)}, err: "no JSON object"},
 		{name: "no type", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{}`)}, err: "event_type"},
-		{name: "a long id", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A","event_id":"` + strings.Repeat("x", 129) + `"}`)}, err: "event_id of 129 bytes"},
-		{name: "another's result", m: stream.Message{Subject: "effect_result.pay.c1", Data: []byte(`{"command_id":"c2","effect_name":"pay"}`)}, err: "its subject says"},
+		{name: "a long id", m: stream.Message{Subject: "aggregate.Order.1",
+			Data: []byte(`{"event_type":"A","event_id":"` + strings.Repeat("x", 129) + `"}`)}, err: "event_id of 129 bytes"},
+		{name: "another's result", m: stream.Message{Subject: "effect_result.pay.c1", Data: []byte(`{"command_id":"c2","effect_name":"pay"}`)},
+			err: "its subject says"},
 		{name: "a subject of nobody's", m: stream.Message{Subject: "effect.pay.c1", Data: []byte(`{"event_type":"A"}`)}, err: "is no event's"},
 		{name: "no time", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A","timestamp":"soon"}`)}, err: "timestamp"},
 	} {

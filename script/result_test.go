@@ -31,13 +31,15 @@ func TestParseResult(t *testing.T) {
 		{name: "large numbers keep their digits", text: `{"n": 12345678901234567890}`, want: map[string]string{"n": "12345678901234567890"}},
 		{name: "a line without a sign", text: "a=1\noops\n", err: `result file line 2: "oops" has no '='; write key=value, or make the whole file one JSON object`},
 		{name: "an empty key", text: "=1\n", err: "result file line 1: the key is empty; write key=value"},
-		{name: "an object that is broken", text: "{\n\"a\": 1,\n}", err: "result file line 3: invalid character '}' looking for beginning of object key string; write one JSON object, or lines of key=value"},
+		{name: "an object that is broken", text: "{\n\"a\": 1,\n}",
+			err: "result file line 3: invalid character '}' looking for beginning of object key string; write one JSON object, or lines of key=value"},
 		{name: "an object that ends early", text: "{\n\"a\": 1", err: "result file line 2: unexpected EOF; write one JSON object, or lines of key=value"},
 		{name: "more than an object", text: "{}\n{}", err: "result file line 2: there is more after the JSON object; write exactly one"},
 		{name: "a key of the runner's", text: "exit_code=0\n", err: `result file line 1: key "exit_code" is set by the runner; choose another name`},
 		{name: "bytes that are no text", text: "a=\xff\n", err: `result file line 1: key "a": not UTF-8; encode binary values, as base64 for example`},
 		{name: "a control character in a key", text: "a\x01=1", err: `result file line 1: key "a\x01" has a control character; use letters, digits and ._-`},
-		{name: "too large as JSON", text: "a=" + strings.Repeat("\x01", script.MaxResultBytes/4), err: "result file: its keys and values take 786440 bytes as JSON; at most 524288 are allowed"},
+		{name: "too large as JSON", text: "a=" + strings.Repeat("\x01", script.MaxResultBytes/4),
+			err: "result file: its keys and values take 786440 bytes as JSON; at most 524288 are allowed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := script.ParseResult([]byte(tt.text))

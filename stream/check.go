@@ -210,7 +210,8 @@ func ValidateMost(n int) error {
 // Errors: [domain.ErrInvalid].
 func ValidatePosition(c Consumer, last uint64) error {
 	if c.After > last {
-		return domain.Invalidf("consumer %s was read up to %d, but stream %s ends at %d: it was made anew or has lost messages; what it holds now would be passed over", c.Durable, c.After, c.Stream, last)
+		return domain.Invalidf("consumer %s was read up to %d, but stream %s ends at %d: it was made anew or has lost messages; what it holds now would "+
+			"be passed over", c.Durable, c.After, c.Stream, last)
 	}
 	return nil
 }

@@ -73,8 +73,9 @@ func TestMetrics(t *testing.T) {
 		{name: "tasks of circles are counted by circle and how they ended, and timed", do: func(m *telemetry.Metrics) {
 			m.TaskEnded("friends", domain.TaskCompleted, 2*time.Millisecond)
 			m.TaskEnded("friends", domain.TaskError, time.Second)
-		}, want: []string{`ramet_circle_tasks_ended_total{circle="friends",status="completed"} 1`, `ramet_circle_tasks_ended_total{circle="friends",status="error"} 1`,
-			`ramet_circle_task_duration_seconds_sum{circle="friends"} 1.002`}},
+		},
+			want: []string{`ramet_circle_tasks_ended_total{circle="friends",status="completed"} 1`, `ramet_circle_tasks_ended_total{circle="friends",status="error"} 1`,
+				`ramet_circle_task_duration_seconds_sum{circle="friends"} 1.002`}},
 		{name: "denials are shown as they are counted elsewhere", do: func(m *telemetry.Metrics) { m.CountDenials(func() int64 { return 4 }) },
 			want: []string{"ramet_denials_total 4"}},
 		{name: "so is what callers hold", do: func(m *telemetry.Metrics) {

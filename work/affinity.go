@@ -50,7 +50,8 @@ func (e *Engine) announce(ctx context.Context, space board.Space, queue string) 
 	if space != 0 {
 		err := e.include(ctx, space, it.group, layout.MaxAffinitiesOf)
 		if errors.Is(err, domain.ErrExhausted) {
-			err = domain.Exhaustedf("jobs of context %d have asked for %d kinds of affinity, which is the limit; use labels that it has used before", space, layout.MaxAffinitiesOf)
+			err = domain.Exhaustedf("jobs of context %d have asked for %d kinds of affinity, which is the limit; use labels that it has used before",
+				space, layout.MaxAffinitiesOf)
 		}
 		if err != nil {
 			return err

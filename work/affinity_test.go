@@ -75,7 +75,8 @@ func TestAJobWaitsForANodeWithItsLabels(t *testing.T) {
 		r.submit(job(1, "ok", at("zone=eu")))
 		time.Sleep(time.Hour)
 		x := r.standingOf(1)
-		if x.Standing != work.StandingQueued || x.Queue != "queue:go:at:zone=eu" || !strings.Contains(x.Text, "no node that is alive serves it with the labels zone=eu") {
+		if x.Standing != work.StandingQueued || x.Queue != "queue:go:at:zone=eu" ||
+			!strings.Contains(x.Text, "no node that is alive serves it with the labels zone=eu") {
 			t.Errorf("got %+v", x)
 		}
 		if a, err := r.engine.Audit(t.Context(), tenant); err != nil || len(a.Repaired)+len(a.Stuck) != 0 {

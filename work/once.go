@@ -20,7 +20,8 @@ const onceTries = 5
 // [layout.MaxTicket] bytes. The job gets the next id of its caller.
 //
 // Errors: those of a [Receipt]; [domain.ErrUnavailable].
-func (e *Engine) SubmitOnce(ctx context.Context, tenant domain.TenantID, name string, keep time.Duration, j *domain.Job) (_ domain.JobKey, existing bool, err error) {
+func (e *Engine) SubmitOnce(ctx context.Context, tenant domain.TenantID, name string, keep time.Duration,
+	j *domain.Job) (_ domain.JobKey, existing bool, err error) {
 	if name == "" || len(name) > layout.MaxTicket {
 		return domain.JobKey{}, false, domain.Invalidf("ticket of %d bytes: want 1 to %d", len(name), layout.MaxTicket)
 	}

@@ -201,7 +201,8 @@ func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, e
 		return r, err
 	}
 	if err = a.prepare(ctx); err == nil {
-		row := a.pool.QueryRow(ctx, "SELECT "+rows.Whole+" FROM records WHERE context = $1 AND key = $2 AND ($3::bigint = 0 OR end_ms = $3) ORDER BY end_ms DESC LIMIT 1",
+		row := a.pool.QueryRow(ctx, "SELECT "+rows.Whole+
+			" FROM records WHERE context = $1 AND key = $2 AND ($3::bigint = 0 OR end_ms = $3) ORDER BY end_ms DESC LIMIT 1",
 			int64(tenant), key, endMs)
 		r, err = rows.Scan(row.Scan, true)
 	}

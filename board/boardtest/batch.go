@@ -54,7 +54,8 @@ func everything() *board.Batch {
 		Set("r", set("a", "changed"), set("new", "1")).Set("fresh", set("a", "1")).
 		Unset("r", "b").Unset("lone", "a").Delete("doomed").Delete("job:9").Add("r", "n", 5).
 		PushLeft("queue:v", "job:3").PushRight("l", "x").PushLeft("l", "y").PushLeft("newlist", "x").
-		Drop("l", "a").DropSome("l", -1, "b").TrimLeft("l", 1).PushLeft("l", "z").TrimRight("log", 1).Append("log", 2, "3", "4").Include("s", "new").Exclude("s", "m").Include("newset", "m").
+		Drop("l", "a").DropSome("l", -1, "b").TrimLeft("l", 1).PushLeft("l", "z").TrimRight("log", 1).Append("log", 2, "3", "4").Include("s", "new").
+		Exclude("s", "m").Include("newset", "m").
 		SetAlarm("alarm", time.UnixMilli(1)).ClearAlarm("other").Release("job:1").
 		Expire("r", time.Millisecond).Live("item", time.UnixMilli(7)).Live("fresh", time.UnixMilli(8)).Settle("done").
 		Countdown("waiter", "waits", "queue:v", "waiter", set("status", "go")).

@@ -127,7 +127,8 @@ func TestAnEncryptedContextLiesUnreadableAndReadsAsItWas(t *testing.T) {
 		t.Errorf("got %+v, %v", claimed, err)
 	}
 	// A guard by a plain value holds, and a wrong one is told as it was asked for.
-	r.commit(r.one, new(board.Batch).Equal("job:1:1", "script", "echo tea").ItemAt(logs, -1, "another").Set("job:1:1", board.Field{Name: "result", Value: `{"a":"b"}`}))
+	r.commit(r.one, new(board.Batch).Equal("job:1:1", "script", "echo tea").ItemAt(logs, -1, "another").
+		Set("job:1:1", board.Field{Name: "result", Value: `{"a":"b"}`}))
 	bad := board.Batch{Space: board.Space(house)}
 	bad.Absent("job:9:9").Equal("job:1:1", "script", "echo milk")
 	for _, err := range []error{r.one.Commit(t.Context(), bad), r.one.CommitEach(t.Context(), []board.Batch{bad})[0]} {

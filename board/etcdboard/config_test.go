@@ -78,7 +78,8 @@ func TestTheWayMayBeEncrypted(t *testing.T) {
 	server := etcdtest.Start(t, "--unsafe-no-fsync", "--cert-file="+cert, "--key-file="+key, "--trusted-ca-file="+cert, "--client-cert-auth")
 	b := open(t, "etcds://"+server.Addr()+"/ramet?ca="+cert+"&cert="+cert+"&key="+key)
 	commit(t, b, in(sp).Set("r", board.Field{Name: "a", Value: "1"}))
-	if _, err := etcdboard.Open(t.Context(), "etcds://"+server.Addr()+"/ramet", etcdboard.Config{Answer: 500 * time.Millisecond}); !errors.Is(err, domain.ErrUnavailable) {
+	if _, err := etcdboard.Open(t.Context(), "etcds://"+server.Addr()+"/ramet",
+		etcdboard.Config{Answer: 500 * time.Millisecond}); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("a server nobody vouches for: got %v, want unavailable", err)
 	}
 }

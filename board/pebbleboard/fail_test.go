@@ -66,7 +66,9 @@ func TestDiskFails(t *testing.T) {
 		{"no new log can be made", &failing{err: syscall.ENOSPC, hits: writesTo(".log", made...)}, "is full: free some space"},
 		{"no table can be made", &failing{err: syscall.ENOSPC, hits: writesTo(".sst", made...)}, "is full: free some space"},
 		{"the manifest cannot be written", &failing{err: syscall.EIO, hits: writesTo("MANIFEST", logged...)}, "cannot be written: "},
-		{"the disk turns read-only", &failing{err: syscall.EROFS, hits: func(op errorfs.Op) bool { return op.Kind.ReadOrWrite() == errorfs.OpIsWrite }}, "is on a read-only disk"},
+		{"the disk turns read-only", &failing{err: syscall.EROFS, hits: func(op errorfs.Op) bool {
+			return op.Kind.ReadOrWrite() == errorfs.OpIsWrite
+		}}, "is on a read-only disk"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +212,8 @@ func TestDamagedFolder(t *testing.T) {
 	b := openDir(t, whole)
 	for i := range 500 {
 		key := "job:" + strconv.Itoa(i)
-		if err := b.Commit(t.Context(), *(&board.Batch{Space: 1}).Set(key, board.Field{Name: "script", Value: strings.Repeat(key, 20)}).PushLeft("queue:v", key)); err != nil {
+		if err := b.Commit(t.Context(), *(&board.Batch{Space: 1}).Set(key, board.Field{Name: "script", Value: strings.Repeat(key, 20)}).
+			PushLeft("queue:v", key)); err != nil {
 			t.Fatal(err)
 		}
 	}

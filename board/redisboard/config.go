@@ -94,7 +94,8 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 	}
 	if opt.InitAddress == nil {
 		if strings.Trim(u.Path, "/") != "" && u.Path != "/0" {
-			return opt, domain.Invalidf("redis URL %q names database %q: ramet uses database N for context N, so leave it out", domain.HideURL(text), strings.Trim(u.Path, "/"))
+			return opt, domain.Invalidf("redis URL %q names database %q: ramet uses database N for context N, so leave it out", domain.HideURL(text),
+				strings.Trim(u.Path, "/"))
 		}
 		opt.InitAddress = []string{hostPort(u.Host)}
 	}

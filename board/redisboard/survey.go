@@ -47,7 +47,8 @@ func (b *Board) survey(ctx context.Context) error {
 	}
 	f.config = err == nil
 	if !f.config {
-		f.notes = append(f.notes, "CONFIG is not allowed: set notify-keyspace-events to at least \"El\" by hand, or pushes by foreign programs are seen up to some seconds late")
+		f.notes = append(f.notes, "CONFIG is not allowed: set notify-keyspace-events to at least \"El\" by hand, or pushes by foreign programs are seen "+
+			"up to some seconds late")
 	}
 	f.judge(about, cfg)
 	if err := b.count(ctx, cfg); err != nil {

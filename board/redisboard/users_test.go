@@ -56,7 +56,8 @@ func TestBoardAsItsUser(t *testing.T) {
 // notDenied asks the server whom it kept from what.
 func notDenied(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Addr()}, Username: "admin", Password: "change-me-admin", DisableCache: true, ForceSingleClient: true})
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Addr()}, Username: "admin", Password: "change-me-admin",
+		DisableCache: true, ForceSingleClient: true})
 	if err != nil {
 		t.Fatal(err)
 	}

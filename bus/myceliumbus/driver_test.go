@@ -321,7 +321,8 @@ func TestAReceiverThatDoesNotAnswerFillsNoMemory(t *testing.T) {
 	r.send("second") // not known yet
 	r.a.Age(time.Minute)
 	for range 3 {
-		if err := r.a.Send(t.Context(), r.b.Self(), []byte("again")); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "has not answered since") {
+		if err := r.a.Send(t.Context(), r.b.Self(), []byte("again")); !errors.Is(err, domain.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "has not answered since") {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	}

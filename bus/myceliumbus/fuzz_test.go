@@ -32,8 +32,10 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func FuzzAnswer(f *testing.F) {
 	key := strings.Repeat("ab", 32)
 	payload := base64.StdEncoding.EncodeToString([]byte("parcel"))
-	for _, s := range []string{"", "{}", `{"nodePubkey":"` + key + `"}`, `{"nodePubkey":"` + strings.ToUpper(key) + `"}`, `{"id":"0123456789abcdef"}`, `{"id":"../../admin?x=1"}`, `{"id":"a b"}`, `{"id":7}`,
-		`{"srcPk":"` + key + `","payload":"` + payload + `"}`, `{"srcPk":"x","payload":"` + payload + `"}`, `{"payload":"%"}`, `{"payload":null}`, `{"state":"pending"}`, `{"state":{"sending":{"pending":1}}}`,
+	for _, s := range []string{"", "{}", `{"nodePubkey":"` + key + `"}`, `{"nodePubkey":"` + strings.ToUpper(key) + `"}`,
+		`{"id":"0123456789abcdef"}`, `{"id":"../../admin?x=1"}`, `{"id":"a b"}`, `{"id":7}`,
+		`{"srcPk":"` + key + `","payload":"` + payload + `"}`, `{"srcPk":"x","payload":"` + payload + `"}`, `{"payload":"%"}`, `{"payload":null}`,
+		`{"state":"pending"}`, `{"state":{"sending":{"pending":1}}}`,
 		"[]", "null", "<html>", `{"id":"` + strings.Repeat("a", 100) + `"}`} {
 		for _, status := range []int{200, 201, 204, 404, 302} {
 			f.Add(status, []byte(s))
@@ -56,7 +58,8 @@ func FuzzAnswer(f *testing.F) {
 			}
 			return err != nil
 		}
-		if got, err := d.key(t.Context()); !unavailable("key", err) && (status != 200 || !isKey(got) || !bytes.Contains(body, []byte(got)) && !bytes.Contains(body, []byte(`\`))) {
+		if got, err := d.key(t.Context()); !unavailable("key", err) &&
+			(status != 200 || !isKey(got) || !bytes.Contains(body, []byte(got)) && !bytes.Contains(body, []byte(`\`))) {
 			t.Errorf("%d %q: got the key %q", status, body, got)
 		}
 		id, err := d.push(t.Context(), key, []byte("x"))
@@ -86,7 +89,8 @@ func FuzzAnswer(f *testing.F) {
 
 // FuzzURL: the URL of a daemon leads where it says, and to nothing but its API.
 func FuzzURL(f *testing.F) {
-	for _, s := range []string{"mycelium:", "mycelium:http://127.0.0.1:8989", "mycelium:https://[::1]:1/?topic=a%20b", "mycelium:http://u:hunter2@h", "mycelium:http://h/x", "mycelium:http://h?topic=a&topic=b",
+	for _, s := range []string{"mycelium:", "mycelium:http://127.0.0.1:8989", "mycelium:https://[::1]:1/?topic=a%20b", "mycelium:http://u:hunter2@h",
+		"mycelium:http://h/x", "mycelium:http://h?topic=a&topic=b",
 		"mycelium:http://h?topic=a;b", "mycelium:http://h#x", "nats://h", "mycelium:http://12?hunter2@h"} {
 		f.Add(s)
 	}

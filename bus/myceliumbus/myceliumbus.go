@@ -86,7 +86,8 @@ func Open(ctx context.Context, where string, cfg Config) (*Bus, error) {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	if !loopback(api.Hostname()) {
-		b.log.Warn("the Mycelium daemon is not on the loopback interface: its API has no password and no TLS, so whoever reaches it can send as this node and take its parcels",
+		b.log.Warn("the Mycelium daemon is not on the loopback interface: its API has no password and no TLS, so whoever reaches it can send as this "+
+			"node and take its parcels",
 			"api", b.daemon.api)
 	}
 	key, err := b.find(ctx)

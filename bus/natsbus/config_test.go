@@ -62,9 +62,11 @@ func TestConfigRefused(t *testing.T) {
 		{"a certificate that is none", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, TLSCert: junk, TLSKey: junk}, domain.ErrInvalid, "junk"},
 		{"an authority that is none", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, TLSCA: junk}, domain.ErrInvalid, "no certificate"},
 		{"a link to nowhere", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"host"}}, domain.ErrInvalid, "nats://host"},
-		{"a link with a password", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"nats://u:" + password + "@host"}}, domain.ErrInvalid, "without a password"},
+		{"a link with a password", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"nats://u:" + password + "@host"}},
+			domain.ErrInvalid, "without a password"},
 		{"a link with a bad key", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"nats://host?key=X"}}, domain.ErrInvalid, "64"},
-		{"two links without a key", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"nats://a", "nats://b"}}, domain.ErrInvalid, "only one"},
+		{"two links without a key", natsbus.Config{Node: public(0), Link: link(0), DataDir: data, Leafs: []string{"nats://a", "nats://b"}},
+			domain.ErrInvalid, "only one"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := natsbus.Open(t.Context(), c.cfg)

@@ -47,7 +47,8 @@ func (b *Bus) checkAccount(ctx context.Context) {
 	case err != nil:
 		b.log.Info("NATS server does not say who this node is to it", "err", err)
 	case standing.Account != nodeAccount(b.key):
-		b.log.Warn("NATS account is none of this node's own: all who may log in to it can read, delete and send parcels in it; `ramet peer nats-config` writes accounts",
+		b.log.Warn("NATS account is none of this node's own: all who may log in to it can read, delete and send parcels in it; `ramet peer nats-config` "+
+			"writes accounts",
 			"account", standing.Account)
 	}
 }

@@ -18,8 +18,10 @@ import (
 // says: all its hosts and no other, who logs in, how many replicas.
 func FuzzURL(f *testing.F) {
 	key := strings.Repeat("ab", 32)
-	for _, s := range []string{"", "nats:", "nats://a", "tls://u:hunter2@a:4222,u:hunter2@b:4222/?replicas=3", "nats://hunter2@a", "nats://a?login=none", "nats://a?key=" + key, "nats://a,@b", "nats://a:,b",
-		"nats://u:12?hunter2@a", "nats://a/,b", "nats://[::1]:4222", "nats://a?replicas=3&replicas=1", "nats://a?replicas=+3", "nats://a?creds=/none/such", "nats://a%2Cb", "nats://a\\b"} {
+	for _, s := range []string{"", "nats:", "nats://a", "tls://u:hunter2@a:4222,u:hunter2@b:4222/?replicas=3", "nats://hunter2@a",
+		"nats://a?login=none", "nats://a?key=" + key, "nats://a,@b", "nats://a:,b",
+		"nats://u:12?hunter2@a", "nats://a/,b", "nats://[::1]:4222", "nats://a?replicas=3&replicas=1", "nats://a?replicas=+3",
+		"nats://a?creds=/none/such", "nats://a%2Cb", "nats://a\\b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -93,7 +95,8 @@ func logins(text string) (list []string) {
 // FuzzLeafs: links to other sites have neither passwords nor anything that is not
 // read.
 func FuzzLeafs(f *testing.F) {
-	for _, s := range []string{"nats://a", "tls://a:7422?key=" + strings.Repeat("ab", 32), "nats://u:hunter2@a", "nats://a#hunter2", "nats://a?key=", "nats://a?key=x&key=y", "nats://a/", "nats://[::1]", "nats://a?"} {
+	for _, s := range []string{"nats://a", "tls://a:7422?key=" + strings.Repeat("ab", 32), "nats://u:hunter2@a", "nats://a#hunter2", "nats://a?key=",
+		"nats://a?key=x&key=y", "nats://a/", "nats://[::1]", "nats://a?"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -121,7 +124,8 @@ func FuzzLeafs(f *testing.F) {
 // FuzzParties: a parcel's subject names two nodes in one way, or none.
 func FuzzParties(f *testing.F) {
 	a, b := strings.Repeat("ab", 32), strings.Repeat("01", 32)
-	for _, s := range []string{sendSubject(a, b), parcelSubject(a, b), sendSubject("*", a), sendSubject(a, b) + ".x", "ramet.parcel.ramet.send." + a + "." + b, sendSubject(strings.ToUpper(a), b), ""} {
+	for _, s := range []string{sendSubject(a, b), parcelSubject(a, b), sendSubject("*", a), sendSubject(a, b) + ".x",
+		"ramet.parcel.ramet.send." + a + "." + b, sendSubject(strings.ToUpper(a), b), ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, subject string) {

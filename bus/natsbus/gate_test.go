@@ -332,7 +332,8 @@ func TestLinksAreApart(t *testing.T) {
 		Node: public(0), Link: link(0), DataDir: t.TempDir(),
 		Leafs: []string{"nats://" + leafs + "?key=" + public(1), "nats://" + evilLeafs + "?key=" + public(2)},
 		Peers: func() []natsbus.Peer {
-			return []natsbus.Peer{{Key: public(1), Link: link(1).Pubkey()}, {Key: public(2), Link: link(2).Pubkey()}, {Key: public(3), Link: link(3).Pubkey(), Via: public(1)}}
+			return []natsbus.Peer{{Key: public(1), Link: link(1).Pubkey()}, {Key: public(2), Link: link(2).Pubkey()},
+				{Key: public(3), Link: link(3).Pubkey(), Via: public(1)}}
 		},
 	})
 	seen := make(chan string, 1000)

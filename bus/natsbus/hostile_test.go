@@ -97,8 +97,9 @@ func TestNothingButNoncesIsSigned(t *testing.T) {
 			return closed(t, b, err)
 		},
 		"a link": func(t *testing.T, address string, log *slog.Logger) error {
-			b, err := natsbus.Open(t.Context(), natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + address + "?key=" + public(0)},
-				Peers: peers(0), Logger: log})
+			b, err := natsbus.Open(t.Context(),
+				natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + address + "?key=" + public(0)},
+					Peers: peers(0), Logger: log})
 			return closed(t, b, err)
 		},
 	} {

@@ -48,7 +48,8 @@ func Accounts(p Permit) (string, error) {
 		case i > 0 && nodes[i-1].Key == n.Key:
 			return "", domain.Invalidf("node %s is named twice, with different link keys", n.Key)
 		case n.Link == "":
-			fmt.Fprintf(&accounts, "  # Left out: node %s of %q. Its card is of an earlier version, without a link key: have `ramet peer card` run there, and add it here.\n", n.Key, n.Site)
+			fmt.Fprintf(&accounts, "  # Left out: node %s of %q. Its card is of an earlier version, without a link key: have `ramet peer card` run there, "+
+				"and add it here.\n", n.Key, n.Site)
 			continue
 		}
 		if other, taken := of[n.Link]; taken {

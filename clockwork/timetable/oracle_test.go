@@ -172,7 +172,9 @@ func TestCronIsWhatWalkingEveryMinuteFinds(t *testing.T) {
 				want := p.walk(list, after, after.Add(72*time.Hour))
 				tab := table(t, domain.Schedule{Cron: p.text(), Zone: m.zone, Until: domain.Instant(after.Add(72*time.Hour).UnixMilli() + 1)})
 				got := tab.Upcoming(after, len(want)+1)
-				if diff := cmp.Diff(want, got, cmp.Transformer("text", func(t time.Time) string { return t.In(zone).Format(time.RFC3339) })); len(want)+len(got) > 0 && diff != "" {
+				if diff := cmp.Diff(want, got, cmp.Transformer("text", func(t time.Time) string {
+					return t.In(zone).Format(time.RFC3339)
+				})); len(want)+len(got) > 0 && diff != "" {
 					t.Fatalf("%s after %v (-want +got):\n%s", p.text(), after.In(zone), diff)
 				}
 			}

@@ -21,7 +21,8 @@ func TestPlacesToArchive(t *testing.T) {
 		{"none", "none", "", "none", ""},
 		{"a file of one's own", "sqlite:///srv/a.db", "redis://h", "sqlite", "sqlite:/srv/a.db"},
 		{"a file in the data folder", "sqlite:mine.db", "", "sqlite", "sqlite:/d/mine.db"},
-		{"a database, named without its secrets", "postgres://u:secret@h:5433/db?sslmode=require&schema=s&password=secret", "", "postgres", "postgres://h:5433/db?schema=s"},
+		{"a database, named without its secrets", "postgres://u:secret@h:5433/db?sslmode=require&schema=s&password=secret", "", "postgres",
+			"postgres://h:5433/db?schema=s"},
 		{"a database on a socket", "postgresql:///db?host=/run/pg&user=u", "", "postgres", "postgres:///db?host=%2Frun%2Fpg"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,7 +29,8 @@ const announceEvery = time.Hour
 
 // openBuses opens the buses that URLs name. peers lists the nodes of other
 // sites, once the node knows them.
-func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataDir string, peers func() []natsbus.Peer, log *slog.Logger) (list []bus.Bus, err error) {
+func openBuses(ctx context.Context, urls []string, keys *identity.Keyring, dataDir string, peers func() []natsbus.Peer,
+	log *slog.Logger) (list []bus.Bus, err error) {
 	defer func() {
 		if err != nil {
 			closeBuses(list, log)

@@ -132,7 +132,8 @@ type limitsConfig struct {
 }
 
 func (l limitsConfig) limits() script.Limits {
-	return script.Limits{CPU: l.CPU, MemoryBytes: l.MemoryBytes, FileBytes: l.FileBytes, FolderBytes: l.FolderBytes, FolderFiles: l.FolderFiles, Files: l.Files, Processes: l.Processes}
+	return script.Limits{CPU: l.CPU, MemoryBytes: l.MemoryBytes, FileBytes: l.FileBytes, FolderBytes: l.FolderBytes, FolderFiles: l.FolderFiles,
+		Files: l.Files, Processes: l.Processes}
 }
 
 // loadConfig reads a config file; "" is the empty one.

@@ -57,7 +57,8 @@ func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (boar
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil
 	}
-	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, etcds:// or mem:", domain.HideURL(url))
+	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, "+
+		"etcds:// or mem:", domain.HideURL(url))
 }
 
 // boardFailed ends the process when the embedded board can no longer be
@@ -142,7 +143,8 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, 
 	case t == domain.ScriptOSIS && len(rc.Command) == 0:
 		return rhaiscript.New(rhaiscript.Config{Objects: objects}), nil
 	case t == domain.ScriptSAL && len(rc.Command) == 0:
-		return salscript.New(salscript.Config{On: rc.On, Tools: rc.Tools, Write: rc.Write, Hide: c.Hide, Secrets: c.HideToo, Env: rc.Env, Limits: c.Limits.limits(), Jail: j,
+		return salscript.New(salscript.Config{On: rc.On, Tools: rc.Tools, Write: rc.Write, Hide: c.Hide, Secrets: c.HideToo, Env: rc.Env,
+			Limits: c.Limits.limits(), Jail: j,
 			Level: rc.Isolation, See: rc.See}), nil
 	}
 	return processscript.New(process)

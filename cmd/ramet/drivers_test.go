@@ -120,7 +120,8 @@ func TestRuntimes(t *testing.T) {
 			}
 		})
 	}
-	if _, err := openRuntimes(config{Runtimes: map[domain.ScriptType]runtimeConfig{"ruby": {}}}, j, objects); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "ruby") {
+	if _, err := openRuntimes(config{Runtimes: map[domain.ScriptType]runtimeConfig{"ruby": {}}}, j, objects); !errors.Is(err, domain.ErrInvalid) ||
+		!strings.Contains(err.Error(), "ruby") {
 		t.Errorf("a runtime without a command: got %v", err)
 	}
 }

@@ -17,10 +17,14 @@ import (
 // FuzzConfig: a config file is refused in one line that people understand, or it is
 // what it says: written anew, with every field by its name, it is the same.
 func FuzzConfig(f *testing.F) {
-	for _, s := range []string{"", "# nothing\n", "lease: 30s\nslots: {shell: 16}\n", "board: '@b'\nbuses: [nats:]\nlabels: {zone: eu}\n", "runtimes:\n  ruby: {command: [ruby, \"{script}\"], env: {A: b}, fork: false}\n",
-		`{"lease":"1m","slots":{"v":1}}`, `{"board":"\ud83d\ude00\/x"}`, "lease: &l 30s\ngrace: *l\n", "<<: {lease: 30s}\n", `{"<<":{"lease":"30s"}}`, "lease: 30s\nlease: 40s\n", "lease: 1\n", "log_bytes: 0x10\n", "log_bytes: 1_000\n", "log_bytes: 010\n",
-		"may_lose: yes\n", "may_lose: !!bool on\n", "isolation: walled\nwalls: {user: 65534, see: [/x]}\n", "effects: [{name: a, kind: http, url: http://x, headers: {a: {secret: B}}}]\nsecrets: {B: {env: C}}\n", "circles: {a: {context: 1}}\ncircle_slots: 8\n",
-		"sagas: {}\ndoors: {connections: 3}\negress: [public]\n", "lease: 30s\n...\n", "--- {}\n---\n", "? lease\n: 30s\n", "lease: !!str 30s\n", "board: !!binary aGk=\n", "slots: {shell: 1e2}\n", "timeout: -1s\n", "limits: {cpu: 1m, memory_bytes: 9223372036854775808}\n"} {
+	for _, s := range []string{"", "# nothing\n", "lease: 30s\nslots: {shell: 16}\n", "board: '@b'\nbuses: [nats:]\nlabels: {zone: eu}\n",
+		"runtimes:\n  ruby: {command: [ruby, \"{script}\"], env: {A: b}, fork: false}\n",
+		`{"lease":"1m","slots":{"v":1}}`, `{"board":"\ud83d\ude00\/x"}`, "lease: &l 30s\ngrace: *l\n", "<<: {lease: 30s}\n", `{"<<":{"lease":"30s"}}`,
+		"lease: 30s\nlease: 40s\n", "lease: 1\n", "log_bytes: 0x10\n", "log_bytes: 1_000\n", "log_bytes: 010\n",
+		"may_lose: yes\n", "may_lose: !!bool on\n", "isolation: walled\nwalls: {user: 65534, see: [/x]}\n",
+		"effects: [{name: a, kind: http, url: http://x, headers: {a: {secret: B}}}]\nsecrets: {B: {env: C}}\n", "circles: {a: {context: 1}}\ncircle_slots: 8\n",
+		"sagas: {}\ndoors: {connections: 3}\negress: [public]\n", "lease: 30s\n...\n", "--- {}\n---\n", "? lease\n: 30s\n", "lease: !!str 30s\n",
+		"board: !!binary aGk=\n", "slots: {shell: 1e2}\n", "timeout: -1s\n", "limits: {cpu: 1m, memory_bytes: 9223372036854775808}\n"} {
 		f.Add(s)
 	}
 	path := filepath.Join(f.TempDir(), "ramet.yaml")

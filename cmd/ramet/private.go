@@ -34,6 +34,7 @@ func tighten(dataDir string, log *slog.Logger) {
 		mended = append(mended, name)
 	}
 	if len(mended) > 0 {
-		log.Warn("other users could look into the data folder and no longer can; they may have read what is there", "data", dataDir, "mended", strings.Join(mended, " "))
+		log.Warn("other users could look into the data folder and no longer can; they may have read what is there", "data", dataDir,
+			"mended", strings.Join(mended, " "))
 	}
 }

@@ -95,7 +95,8 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: no folder for the streams: %v", tt.text, err)
 		}
 	}
-	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), false, quiet()); l != nil || !errors.Is(err, domain.ErrInvalid) {
+	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), false, quiet()); l != nil ||
+		!errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("an external server that may lose messages: got %v and %v, want none and invalid", l, err)
 	}
 }

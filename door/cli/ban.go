@@ -35,19 +35,20 @@ func (a *app) banCommand() *cobra.Command {
 		var in api.BanSet
 		var level string
 		var length time.Duration
-		c := a.onScope(s.kind, s.arg, "Hold up "+s.what, s.wide, func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
-			if length < 0 {
-				return domain.Ban{}, domain.Invalidf("--for %v: want a positive duration such as 2h", length)
-			}
-			in.BanScope, in.Level = scope, domain.BanLevel(level)
-			if length > 0 {
-				in.UntilMs = time.Now().Add(length).UnixMilli()
-			}
-			if operator {
-				return n.BanAnywhere(ctx, in)
-			}
-			return n.Ban(ctx, a.tenant(), in)
-		})
+		c := a.onScope(s.kind, s.arg, "Hold up "+s.what, s.wide,
+			func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
+				if length < 0 {
+					return domain.Ban{}, domain.Invalidf("--for %v: want a positive duration such as 2h", length)
+				}
+				in.BanScope, in.Level = scope, domain.BanLevel(level)
+				if length > 0 {
+					in.UntilMs = time.Now().Add(length).UnixMilli()
+				}
+				if operator {
+					return n.BanAnywhere(ctx, in)
+				}
+				return n.Ban(ctx, a.tenant(), in)
+			})
 		usual, levels := domain.BanPick, "pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either"
 		switch s.kind {
 		case domain.BanRoutine:
@@ -70,12 +71,13 @@ func (a *app) banCommand() *cobra.Command {
 func (a *app) resumeCommand() *cobra.Command {
 	var verbs []*cobra.Command
 	for _, s := range banScopes {
-		verbs = append(verbs, a.onScope(s.kind, s.arg, "Let go on what was held up: "+s.what, s.wide, func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
-			if operator {
-				return n.ResumeAnywhere(ctx, scope)
-			}
-			return n.Resume(ctx, a.tenant(), scope)
-		}))
+		verbs = append(verbs, a.onScope(s.kind, s.arg, "Let go on what was held up: "+s.what, s.wide,
+			func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
+				if operator {
+					return n.ResumeAnywhere(ctx, scope)
+				}
+				return n.Resume(ctx, a.tenant(), scope)
+			}))
 	}
 	return noun("resume", "Let go on what `ramet ban` holds up", verbs...)
 }

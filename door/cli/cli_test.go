@@ -327,7 +327,8 @@ func TestServe(t *testing.T) {
 		return domain.Unavailablef("cannot listen")
 	}}
 	dir := filepath.Join(t.TempDir(), "new")
-	r := ramet(t, hooks, "", "serve", "--data", dir, "--board", "mem:", "--listen", ":1", "--name", "n", "--runner-id", "4", "--lease", "5s", "--log-level", "debug", "--log-format", "json")
+	r := ramet(t, hooks, "", "serve", "--data", dir, "--board", "mem:", "--listen", ":1", "--name", "n", "--runner-id", "4", "--lease", "5s",
+		"--log-level", "debug", "--log-format", "json")
 	if r.code != 7 || got.BoardURL != "mem:" || got.RunnerID != 4 || got.Lease.Seconds() != 5 || got.Socket != filepath.Join(dir, "ramet.sock") {
 		t.Errorf("got %+v with %+v", r, got)
 	}

@@ -17,7 +17,8 @@ import (
 
 func (a *app) deadLetterCommand() *cobra.Command {
 	c := noun("deadletter", "See and settle what sagas and effects gave up on", a.deadLetterList(), a.deadLetterShow(), a.deadLetterReplay(), a.deadLetterDrop())
-	c.Long = "See and settle what sagas and effects gave up on. A dead letter is named by its KIND (event, saga, work or effect) and ID, as `ramet deadletter list` has them."
+	c.Long = "See and settle what sagas and effects gave up on. A dead letter is named by its KIND (event, saga, work or effect) and ID, as `ramet " +
+		"deadletter list` has them."
 	return c
 }
 
@@ -176,7 +177,8 @@ func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion
 }
 
 // settling is a verb that settles one dead letter, or many after a count.
-func (a *app) settling(use, short, did, long string, do func(*client.Client, context.Context, domain.TenantID, api.DeadLetterChoice) (api.DeadLettersDone, error)) *cobra.Command {
+func (a *app) settling(use, short, did, long string,
+	do func(*client.Client, context.Context, domain.TenantID, api.DeadLetterChoice) (api.DeadLettersDone, error)) *cobra.Command {
 	var f deadFlags
 	all, yes := false, false
 	c := &cobra.Command{
@@ -243,7 +245,8 @@ func (a *app) printSettled(out api.DeadLettersDone, use, did string, yes bool) e
 
 func (a *app) deadLetterReplay() *cobra.Command {
 	return a.settling("replay", "Give dead letters another chance", "are on their way again",
-		"An event goes to its instance once more, work and effect commands to where they go. What fails again is a dead letter again.", (*client.Client).ReplayDeadLetters)
+		"An event goes to its instance once more, work and effect commands to where they go. What fails again is a dead letter again.",
+		(*client.Client).ReplayDeadLetters)
 }
 
 func (a *app) deadLetterDrop() *cobra.Command {

@@ -20,20 +20,22 @@ func (a *app) dutyCommand() *cobra.Command {
 	show := a.dutyVerb("show", "Show the rules by which nodes lose roles", cobra.NoArgs, func(c *cobra.Command, n *client.Client, _ []string) (api.Duty, error) {
 		return n.Duty(c.Context())
 	})
-	set := a.dutyVerb("set FILE|-", "Put the rules of a file in place of those before", cobra.ExactArgs(1), func(c *cobra.Command, n *client.Client, args []string) (api.Duty, error) {
-		var rules domain.Duties
-		text, err := a.readInput(args[0], maxDutyFile)
-		if err == nil {
-			err = decodeFile(args[0], text, &rules)
-		}
-		if err != nil {
-			return api.Duty{}, err
-		}
-		return n.SetDuty(c.Context(), rules)
-	})
-	clear := a.dutyVerb("clear", "Take all rules away: every node has all its roles", cobra.NoArgs, func(c *cobra.Command, n *client.Client, _ []string) (api.Duty, error) {
-		return n.ClearDuty(c.Context())
-	})
+	set := a.dutyVerb("set FILE|-", "Put the rules of a file in place of those before", cobra.ExactArgs(1),
+		func(c *cobra.Command, n *client.Client, args []string) (api.Duty, error) {
+			var rules domain.Duties
+			text, err := a.readInput(args[0], maxDutyFile)
+			if err == nil {
+				err = decodeFile(args[0], text, &rules)
+			}
+			if err != nil {
+				return api.Duty{}, err
+			}
+			return n.SetDuty(c.Context(), rules)
+		})
+	clear := a.dutyVerb("clear", "Take all rules away: every node has all its roles", cobra.NoArgs,
+		func(c *cobra.Command, n *client.Client, _ []string) (api.Duty, error) {
+			return n.ClearDuty(c.Context())
+		})
 	c := noun("duty", "Take roles from nodes, by version or host", show, set, clear)
 	c.Long = `Take roles from nodes, by version or host; what runs goes on. A file of rules:
 

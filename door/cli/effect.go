@@ -95,7 +95,8 @@ func (a *app) effectShow() *cobra.Command {
 
 func (a *app) effectTest() *cobra.Command {
 	call, payload := false, ""
-	c := a.onEffect("test NAME", "Look whether an effect's target can be reached; with --call, do the effect once", "test charge-card\n  ramet effect test send-mail --call --payload @mail.json",
+	c := a.onEffect("test NAME", "Look whether an effect's target can be reached; with --call, do the effect once",
+		"test charge-card\n  ramet effect test send-mail --call --payload @mail.json",
 		func(ctx context.Context, n *client.Client, name string) error {
 			out, err := effect.Trial{}, error(nil)
 			switch {
@@ -146,7 +147,8 @@ func (a *app) pausing(use, short, did string, do func(*client.Client, context.Co
 }
 
 func (a *app) effectPause() *cobra.Command {
-	return a.pausing("pause", "Let commands for an effect wait, or those for all effects on a target", "is paused: its commands wait in their stream", (*client.Client).PauseEffect)
+	return a.pausing("pause", "Let commands for an effect wait, or those for all effects on a target",
+		"is paused: its commands wait in their stream", (*client.Client).PauseEffect)
 }
 
 func (a *app) effectResume() *cobra.Command {

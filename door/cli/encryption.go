@@ -28,18 +28,20 @@ Without the secret nobody can read what is encrypted: keep a copy.`
 }
 
 func (a *app) contextRekey() *cobra.Command {
-	c := a.encryptionVerb("rekey CONTEXT", "Give an encrypted context a new key", func(ctx context.Context, n *client.Client, id domain.TenantID) (domain.Encryption, error) {
-		return n.Rekey(ctx, id)
-	})
+	c := a.encryptionVerb("rekey CONTEXT", "Give an encrypted context a new key",
+		func(ctx context.Context, n *client.Client, id domain.TenantID) (domain.Encryption, error) {
+			return n.Rekey(ctx, id)
+		})
 	c.Long = c.Short + `. What is written from now on has it; what lies on the board is written anew
 within minutes. Older keys stay for what is in the archive.`
 	return c
 }
 
 func (a *app) contextDecrypt() *cobra.Command {
-	c := a.encryptionVerb("decrypt CONTEXT", "End the encryption of a context", func(ctx context.Context, n *client.Client, id domain.TenantID) (domain.Encryption, error) {
-		return n.Decrypt(ctx, id)
-	})
+	c := a.encryptionVerb("decrypt CONTEXT", "End the encryption of a context",
+		func(ctx context.Context, n *client.Client, id domain.TenantID) (domain.Encryption, error) {
+			return n.Decrypt(ctx, id)
+		})
 	c.Long = c.Short + `. What is written from now on is plain; what lies on the board is written anew
 within minutes. The archive keeps what it has: the secret is needed to read that.`
 	return c

@@ -47,7 +47,8 @@ type eventFlags struct {
 func (a *app) eventPublish() *cobra.Command {
 	var f eventFlags
 	c := &cobra.Command{
-		Use: "publish TYPE | publish --file FILE|-", Short: "Publish an event, or many from a file of JSON lines", Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "publish TYPE | publish --file FILE|-", Short: "Publish an event, or many from a file of JSON lines", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Example: `  ramet event publish OrderPlaced --aggregate Order/7 --payload '{"total": 12.5}'
   ramet event publish Nudge --saga order --correlation 7
   ramet event publish --file events.jsonl`,
@@ -81,7 +82,8 @@ func (a *app) eventPublish() *cobra.Command {
 	fl.StringArrayVar(&f.meta, "meta", nil, "metadata, `NAME=VALUE`; may be repeated")
 	fl.IntVar(&f.in.SchemaVersion, "schema-version", 0, "`version` of the payload's schema (default: 1)")
 	fl.StringVar(&f.at, "time", "", "`when` it happened, as 2026-12-24T18:00:00Z (default: now)")
-	fl.StringVar(&f.file, "file", "", "`file` of events, a JSON object a line, with the fields event_type, aggregate_type, aggregate_id, saga, correlation_id, payload, metadata, event_id, schema_version, timestamp_ms; - is what is piped in")
+	fl.StringVar(&f.file, "file", "", "`file` of events, a JSON object a line, with the fields event_type, aggregate_type, aggregate_id, saga, "+
+		"correlation_id, payload, metadata, event_id, schema_version, timestamp_ms; - is what is piped in")
 	fl.IntVar(&f.skip, "skip", 0, "leave out so many `lines` of the file: those that an earlier run has published")
 	c.Long = c.Short + `. It returns once they are stored. Events of a file are stored in its order; what breaks off says how many lines were stored.`
 	return c

@@ -12,7 +12,8 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	job, flow, message, task := a.jobExplain(), a.flowExplain(), a.messageExplain(), a.circleExplain()
 	return &cobra.Command{
-		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow, an instance of a saga, a message, a circle's task", Args: cobra.ExactArgs(1),
+		Use: "explain KEY", Short: "Say why something is where it is, and what will move it: a job, a flow, an instance of a saga, a message, a " +
+			"circle's task", Args: cobra.ExactArgs(1),
 		Example:           "  ramet explain job:1:7\n  ramet explain flow:33\n  ramet explain saga:order:o-1\n  ramet explain message:1:5",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {

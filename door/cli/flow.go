@@ -74,7 +74,8 @@ func (a *app) onFlow(use, short string, do func(ctx context.Context, n *client.C
 }
 
 // ordering is a verb that asks something of a flow.
-func (a *app) ordering(use, short, did string, do func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error)) *cobra.Command {
+func (a *app) ordering(use, short, did string,
+	do func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error)) *cobra.Command {
 	return a.onFlow(use, short, func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) error {
 		out, err := do(ctx, n, id, rest)
 		if err != nil {
@@ -245,22 +246,23 @@ func (a *app) flowGraph() *cobra.Command {
 }
 
 func (a *app) flowExplain() *cobra.Command {
-	return a.onFlow("explain", "Say what a flow waits for, and what will move it", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
-		x, err := n.ExplainFlow(ctx, a.tenant(), id)
-		if err != nil {
-			return err
-		}
-		return a.print(x, func(t *table) {
-			t.field("flow", x.Key)
-			t.field("status", x.Status)
-			t.field("standing", x.Standing)
-			t.field("why", x.Text)
-			t.field("since", clock(x.SinceMs))
-			t.field("held by", x.Holder)
-			t.field("waits for", strings.Join(x.WaitsFor, ", "))
-			t.field("looked at by", clock(x.NextMs))
+	return a.onFlow("explain", "Say what a flow waits for, and what will move it",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+			x, err := n.ExplainFlow(ctx, a.tenant(), id)
+			if err != nil {
+				return err
+			}
+			return a.print(x, func(t *table) {
+				t.field("flow", x.Key)
+				t.field("status", x.Status)
+				t.field("standing", x.Standing)
+				t.field("why", x.Text)
+				t.field("since", clock(x.SinceMs))
+				t.field("held by", x.Holder)
+				t.field("waits for", strings.Join(x.WaitsFor, ", "))
+				t.field("looked at by", clock(x.NextMs))
+			})
 		})
-	})
 }
 
 func (a *app) flowCancel() *cobra.Command {

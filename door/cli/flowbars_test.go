@@ -42,7 +42,8 @@ flow:7  started  42.00 %  5.0s`, "\n")
 func TestBarsFitTheTerminal(t *testing.T) {
 	v := &api.FlowView{Flow: domain.Flow{ID: 7, Status: domain.FlowStarted}}
 	for i := range 200 {
-		s := api.StepView{Name: fmt.Sprintf("%s_%03d", strings.Repeat("n", 60), i), Status: "succeeded", Total: 1_000_000, Done: 1_000_000, Progress: 1, SinceMs: 1, EndMs: 90_000}
+		s := api.StepView{Name: fmt.Sprintf("%s_%03d", strings.Repeat("n", 60), i), Status: "succeeded", Total: 1_000_000, Done: 1_000_000, Progress: 1,
+			SinceMs: 1, EndMs: 90_000}
 		switch {
 		case i == 17:
 			s.Status, s.Text = "errored", strings.Repeat("what went wrong ", 40)
@@ -78,7 +79,8 @@ func TestJobsWhoseLastWordsAreShown(t *testing.T) {
 	v := &api.FlowView{Steps: []api.StepView{
 		{Name: "a", Kind: domain.StepSingle, Status: "failed", Job: "job:1:1"},
 		{Name: "b", Kind: domain.StepSingle, Status: "skipped_by_error", Job: "job:1:2"},
-		{Name: "c", Kind: domain.StepShard, Status: "errored", Units: []api.UnitView{{ID: 3, Job: "job:1:3", Outcome: "errored"}, {ID: 4, Job: "job:1:4", Outcome: "aborted"}, {ID: 5, Job: "job:1:5"}}},
+		{Name: "c", Kind: domain.StepShard, Status: "errored", Units: []api.UnitView{{ID: 3, Job: "job:1:3", Outcome: "errored"},
+			{ID: 4, Job: "job:1:4", Outcome: "aborted"}, {ID: 5, Job: "job:1:5"}}},
 	}}
 	got := brokenJobs(v)
 	want := []broken{{"a", "job:1:1"}, {"c 3", "job:1:3"}}

@@ -42,7 +42,8 @@ func (f *flowFlags) addShared(c *cobra.Command) {
 	c.Flags().StringVar(&f.after, "after", "", "`when` it may begin: 2026-12-24T18:00:00Z, or 90s from now")
 	c.Flags().StringVar(&f.onError, "on-error", "", "abort or continue; goes over the blueprint's")
 	c.Flags().StringArrayVar(&f.skip, "skip", nil, "a `step` to skip, which must allow it; may be repeated")
-	c.Flags().StringArrayVar(&f.steps, "step", nil, "a change of a step, `NAME.FIELD=VALUE`: size, window, start, end, count, endless, retries, timeout, may_fail, after, params.<name>; may be repeated")
+	c.Flags().StringArrayVar(&f.steps, "step", nil,
+		"a change of a step, `NAME.FIELD=VALUE`: size, window, start, end, count, endless, retries, timeout, may_fail, after, params.<name>; may be repeated")
 }
 
 // Flags of `ramet run` that only make sense for a flow, and for a script.

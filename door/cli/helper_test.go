@@ -84,7 +84,8 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.RunnerList{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
-			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"}, NotInForce: []string{"cgroup: not delegated"}},
+			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"},
+				NotInForce: []string{"cgroup: not delegated"}},
 			{ScriptType: "v", Why: "v is not installed"},
 		}}}})
 	})

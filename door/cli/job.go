@@ -73,7 +73,8 @@ func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Cl
 }
 
 // asking is a verb that answers with the job.
-func (a *app) asking(use, short string, ask func(c *client.Client, ctx context.Context, t domain.TenantID, k domain.JobKey) (*domain.Job, error)) *cobra.Command {
+func (a *app) asking(use, short string,
+	ask func(c *client.Client, ctx context.Context, t domain.TenantID, k domain.JobKey) (*domain.Job, error)) *cobra.Command {
 	return a.onJob(use, short, func(ctx context.Context, c *client.Client, key domain.JobKey) error {
 		j, err := ask(c, ctx, a.tenant(), key)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 func TestJobsFile(t *testing.T) {
 	f := newFakeNode()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.py": "print(1)", "b": "#!/usr/bin/env -S FOO=1 python3.12 -u\n", "c": "#!/bin/bash\n", "d.OSIS.rhai": "1", "e.sal.rhai": "2", "f.x.rhai": "3"} {
+	for name, text := range map[string]string{"a.py": "print(1)", "b": "#!/usr/bin/env -S FOO=1 python3.12 -u\n", "c": "#!/bin/bash\n",
+		"d.OSIS.rhai": "1", "e.sal.rhai": "2", "f.x.rhai": "3"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,8 @@ jobs:
 	if diff := cmp.Diff(map[string]string{"A": "2", "B": "x"}, one.EnvVars); diff != "" {
 		t.Error(diff)
 	}
-	if two.ScriptType != "python" || two.ForRunner != 4 || two.TraceID != "t" || two.PrerequisiteTimeout != 60 || len(two.Prerequisites) != 2 || two.Dependends[0] != 1 {
+	if two.ScriptType != "python" || two.ForRunner != 4 || two.TraceID != "t" || two.PrerequisiteTimeout != 60 || len(two.Prerequisites) != 2 ||
+		two.Dependends[0] != 1 {
 		t.Errorf("got %+v", two)
 	}
 	if len(f.jobs) != 7 {
@@ -71,7 +73,8 @@ jobs:
 
 func TestJobsFileInJSONWithTabs(t *testing.T) {
 	f := newFakeNode()
-	file := write(t, "jobs.json", "{\n\t\"jobs\": [\n\t\t{\n\t\t\t\"id\": 3,\n\t\t\t\"script_type\": \"shell\",\n\t\t\t\"script\": \"a\\tb\\n\\u00e9 \\/ \\ud83d\\ude00\"\n\t\t}\n\t]\n}\n")
+	file := write(t, "jobs.json", "{\n\t\"jobs\": [\n\t\t{\n\t\t\t\"id\": 3,\n\t\t\t\"script_type\": \"shell\",\n\t\t\t\"script\": \"a\\tb\\n\\u00e9 "+
+		"\\/ \\ud83d\\ude00\"\n\t\t}\n\t]\n}\n")
 	got := ramet(t, f.hooks(), "", "job", "submit", file, "--data", t.TempDir())
 	if j := f.jobs[domain.JobKey{Caller: 1, ID: 3}]; j == nil || j.Script != "a\tb\né / 😀" {
 		t.Errorf("got %+v, %+v", got, j)
@@ -103,7 +106,8 @@ func TestBadJobsFiles(t *testing.T) {
 		{"a bad type", "jobs:\n  - {script: a, script_type: V}\n", `jobs.yaml:2: script type "V"`},
 		{"no script", "jobs:\n  - {script_type: v}\n", "jobs.yaml:2: script is empty"},
 		{"an id twice", "jobs:\n  - {id: 1, script: a, script_type: v}\n  - {id: 1, script: a, script_type: v}\n", "jobs.yaml:3: job 1 stands at line 2 already"},
-		{"aliases of 8 GB", "jobs:\n  - &j {script_type: v, script: " + strings.Repeat("x", 900_000) + "}\n" + strings.Repeat("  - *j\n", 9_999), "with what its aliases stand for written out"},
+		{"aliases of 8 GB", "jobs:\n  - &j {script_type: v, script: " + strings.Repeat("x", 900_000) + "}\n" + strings.Repeat("  - *j\n", 9_999),
+			"with what its aliases stand for written out"},
 		{"two documents", "jobs: []\n---\njobs: []\n", "here begins a second document"},
 		{"JSON with a misspelt field", "{\n\"jobs\": [\n{\"id\": 1,\n\"scrpt\": 1}]}", `jobs.yaml:4: unknown field "scrpt"`},
 		{"no YAML", "jobs: [\n", "jobs.yaml: line "},

@@ -14,9 +14,13 @@ import (
 // FuzzParseJobs: a jobs file is refused with its name, or its jobs are what it says:
 // written as JSON, with the names that jobs have everywhere, they are the same.
 func FuzzParseJobs(f *testing.F) {
-	for _, s := range []string{"jobs:\n  - {id: 1, script_type: v, script: a, depends: [2]}\n", `{"jobs":[{"id":1,"script":"\ud83d\ude00","script_type":"shell"}]}`, "jobs: [&a {script: x, script_type: v, env_vars: {A: b}}, *a]\n",
-		"jobs:\n- {script: 1, script_type: v, timeout: 0x10}\n", "jobs:\n- {script: yes, script_type: v, id: 1_0}\n", "jobs:\n- {script: ~, script_type: v}\n", "jobs:\n- {<<: {script: a}, script_type: v}\n", "jobs:\n- script_type: v\n  script: |\n    a\n\n    b\n",
-		"jobs:\n- {script: a, script_type: v, env_vars: {A: 1, B: yes, C: 1e3, D: ~}}\n", "jobs:\n- {script: a, script_type: v, affinity: {zone: 1}, prerequisites: [file:/x], not_before: 1.0}\n", "jobs:\n- {script: !!binary aGk=, script_type: v}\n",
+	for _, s := range []string{"jobs:\n  - {id: 1, script_type: v, script: a, depends: [2]}\n",
+		`{"jobs":[{"id":1,"script":"\ud83d\ude00","script_type":"shell"}]}`, "jobs: [&a {script: x, script_type: v, env_vars: {A: b}}, *a]\n",
+		"jobs:\n- {script: 1, script_type: v, timeout: 0x10}\n", "jobs:\n- {script: yes, script_type: v, id: 1_0}\n",
+		"jobs:\n- {script: ~, script_type: v}\n", "jobs:\n- {<<: {script: a}, script_type: v}\n", "jobs:\n- script_type: v\n  script: |\n    a\n\n    b\n",
+		"jobs:\n- {script: a, script_type: v, env_vars: {A: 1, B: yes, C: 1e3, D: ~}}\n",
+		"jobs:\n- {script: a, script_type: v, affinity: {zone: 1}, prerequisites: [file:/x], not_before: 1.0}\n",
+		"jobs:\n- {script: !!binary aGk=, script_type: v}\n",
 		"jobs:\n- {id: 010, script: a, script_type: v}\n- {id: 8, script: a, script_type: v}\n"} {
 		f.Add(s)
 	}

@@ -253,23 +253,29 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
 	f.StringVar(&a.board, "board", "", "`URL` of the board for a node in this process, or @FILE that holds it; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
-	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"), "`how much` of the machine scripts see, for a node in this process: sealed, walled (the default) or open ($RAMET_ISOLATION)")
-	f.StringVar(&a.archive, "archive", "", "`URL` of the archive for a node in this process, or @FILE: postgres://, sqlite:FILE or none; by default a file beside an embedded board ($RAMET_ARCHIVE)")
+	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"),
+		"`how much` of the machine scripts see, for a node in this process: sealed, walled (the default) or open ($RAMET_ISOLATION)")
+	f.StringVar(&a.archive, "archive", "", "`URL` of the archive for a node in this process, or @FILE: postgres://, sqlite:FILE or none; by default "+
+		"a file beside an embedded board ($RAMET_ARCHIVE)")
 	f.StringVar(&a.context, "context", "1", "`number` or alias of the context to work in")
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(), a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
-		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(), a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(), a.rhaiCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(),
+		a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
+		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
+		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
+		a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)
 	// Here, not by cobra at the end, so that a shell that it does not know is
 	// refused by typed too. It takes the streams as they are now.
 	root.InitDefaultCompletionCmd()
-	if err := root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{outTable, outJSON, outYAML}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := root.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]cobra.Completion{outTable, outJSON, outYAML}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	typed(root)

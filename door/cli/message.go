@@ -17,7 +17,8 @@ import (
 func (a *app) messageCommand() *cobra.Command {
 	c := noun("message", "Send letters and work to others, and see what became of them", a.messageSend(), a.messageList(), a.messageShow(),
 		a.messageWait(), a.messageExplain())
-	c.Long = "Send letters and work to others, and see what became of them. A message's KEY is message:<caller>:<id>, <caller>:<id>, or <id> for a message of caller 1."
+	c.Long = "Send letters and work to others, and see what became of them. A message's KEY is message:<caller>:<id>, <caller>:<id>, or <id> for a " +
+		"message of caller 1."
 	return c
 }
 

@@ -63,7 +63,8 @@ nats-server of one's own its new configuration: until they have it, they let the
 			case a.hooks.Rekey == nil:
 				return domain.Invalidf("this program makes no keys")
 			case a.node != "":
-				return domain.Invalidf("--node: keys are made in the data folder, and go over no network: run `ramet node rekey --data FOLDER` on the machine of the node, and restart it there")
+				return domain.Invalidf("--node: keys are made in the data folder, and go over no network: run `ramet node rekey --data FOLDER` on the machine " +
+					"of the node, and restart it there")
 			}
 			if _, err := os.Stat(a.data); err != nil {
 				return fileError(err)
@@ -75,7 +76,8 @@ nats-server of one's own its new configuration: until they have it, they let the
 			return a.print(rekeyed{link, stream}, func(t *table) {
 				t.field("link key", link)
 				t.field("stream key", stream)
-				t.field("next", "restart the node; give its peers the new card (`ramet peer card`), and a nats-server of yours its new configuration (`ramet peer nats-config`)")
+				t.field("next", "restart the node; give its peers the new card (`ramet peer card`), and a nats-server of yours its new configuration (`ramet "+
+					"peer nats-config`)")
 			})
 		},
 	}

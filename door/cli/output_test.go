@@ -42,7 +42,8 @@ func TestLogsActOnNoTerminal(t *testing.T) {
 		t.Errorf("the columns of a log: got %+v", got)
 	}
 	for _, format := range []string{"json", "yaml"} {
-		if got := ramet(t, f.hooks(), "", "job", "logs", "1", "--data", dir, "-o", format); !strings.Contains(got.out, `\u001b`) && !strings.Contains(got.out, `\e[31m`) {
+		if got := ramet(t, f.hooks(), "", "job", "logs", "1", "--data", dir, "-o", format); !strings.Contains(got.out, `\u001b`) &&
+			!strings.Contains(got.out, `\e[31m`) {
 			t.Errorf("-o %s is not as it was written: got %q", format, got.out)
 		}
 	}

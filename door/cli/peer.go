@@ -189,7 +189,8 @@ func peerRows(t *table, peers []api.PeerView) {
 func (a *app) peerNATSConfig() *cobra.Command {
 	o := NATSOptions{}
 	c := &cobra.Command{
-		Use: "nats-config [PUBKEY:LINKKEY]...", Short: "Write what a nats-server of one's own must be told: who may do what", ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "nats-config [PUBKEY:LINKKEY]...", Short: "Write what a nats-server of one's own must be told: who may do what",
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Write accounts, users and permissions for the configuration of a nats-server that is not in a node. For parcels: the nodes of
 this site and of its peers, each of which logs in with its link key, keeps its own mailbox, and reaches the others' only by
 sending. Other nodes are named by their public key and their link key, as their cards have them.
@@ -235,7 +236,8 @@ with --producer programs that publish events of one context, by their nkeys. Nod
 	}
 	c.Flags().IntVar(&o.Replicas, "replicas", 1, "of each mailbox in a cluster: 1, 3 or 5")
 	c.Flags().BoolVar(&o.Streams, "streams", false, "also for the streams of sagas")
-	c.Flags().StringArrayVar(&o.Producers, "producer", nil, "a program that publishes events: `context:nkey`, as 7:UAXV…; '*:U…' for all contexts; may be given again")
+	c.Flags().StringArrayVar(&o.Producers, "producer", nil,
+		"a program that publishes events: `context:nkey`, as 7:UAXV…; '*:U…' for all contexts; may be given again")
 	return c
 }
 

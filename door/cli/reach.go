@@ -161,7 +161,8 @@ func listens(ctx context.Context, socket string) (bool, error) {
 		return false, domain.Invalidf("data folder: %s is not in a folder; choose another with --data", socket)
 	case errors.Is(err, fs.ErrPermission):
 		if data := filepath.Dir(socket); filepath.Base(socket) == socketFile && ownDir(data) == nil {
-			return false, domain.Forbiddenf("%s cannot be reached: %s is yours, but its mode keeps you out; `chmod u+rwx %s`, or start the node, which mends it", socket, data, data)
+			return false, domain.Forbiddenf("%s cannot be reached: %s is yours, but its mode keeps you out; `chmod u+rwx %s`, or start the node, "+
+				"which mends it", socket, data, data)
 		}
 		return false, domain.Forbiddenf("%s belongs to another user; name a node with --node and --key", socket)
 	}

@@ -182,8 +182,9 @@ func (a *app) onSaga(use, short, example string, do func(ctx context.Context, n 
 		}
 	}
 	return &cobra.Command{
-		Use: words[0] + " NAME" + strings.TrimPrefix(use, words[0]), Short: short, Args: cobra.RangeArgs(least, len(words)), ValidArgsFunction: cobra.NoFileCompletions,
-		Example: "  ramet saga " + example,
+		Use: words[0] + " NAME" + strings.TrimPrefix(use, words[0]), Short: short, Args: cobra.RangeArgs(least, len(words)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Example:           "  ramet saga " + example,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := domain.ValidateName("saga", args[0]); err != nil {
 				return err
@@ -216,34 +217,36 @@ func (a *app) sagaShow() *cobra.Command {
 }
 
 func (a *app) sagaVersions() *cobra.Command {
-	return a.onSaga("versions", "List the versions of a saga, newest first", "versions order", func(ctx context.Context, n *client.Client, name string, _ []string) error {
-		list, err := n.SagaVersions(ctx, a.tenant(), name)
-		if err != nil {
-			return err
-		}
-		return a.print(list, func(t *table) {
-			t.row("VERSION", "UPDATED", "BY", "HASH", "SUMMARY")
-			for _, s := range list.Sagas {
-				t.row(s.Version, clock(s.UpdatedMs), s.By, short(s.Hash), s.Summary)
+	return a.onSaga("versions", "List the versions of a saga, newest first", "versions order",
+		func(ctx context.Context, n *client.Client, name string, _ []string) error {
+			list, err := n.SagaVersions(ctx, a.tenant(), name)
+			if err != nil {
+				return err
 			}
+			return a.print(list, func(t *table) {
+				t.row("VERSION", "UPDATED", "BY", "HASH", "SUMMARY")
+				for _, s := range list.Sagas {
+					t.row(s.Version, clock(s.UpdatedMs), s.By, short(s.Hash), s.Summary)
+				}
+			})
 		})
-	})
 }
 
 func (a *app) sagaDelete() *cobra.Command {
 	force := false
-	c := a.onSaga("delete", "Delete a saga with all its versions and instances", "delete order", func(ctx context.Context, n *client.Client, name string, _ []string) error {
-		out, err := n.DeleteSaga(ctx, a.tenant(), name, force)
-		if errors.Is(err, domain.ErrConflict) && !force {
-			return fmt.Errorf("%w (--force)", err)
-		}
-		if err != nil {
-			return err
-		}
-		return a.print(out, func(t *table) {
-			t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d", out.Saga, out.Versions, out.Instances))
+	c := a.onSaga("delete", "Delete a saga with all its versions and instances", "delete order",
+		func(ctx context.Context, n *client.Client, name string, _ []string) error {
+			out, err := n.DeleteSaga(ctx, a.tenant(), name, force)
+			if errors.Is(err, domain.ErrConflict) && !force {
+				return fmt.Errorf("%w (--force)", err)
+			}
+			if err != nil {
+				return err
+			}
+			return a.print(out, func(t *table) {
+				t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d", out.Saga, out.Versions, out.Instances))
+			})
 		})
-	})
 	c.Flags().BoolVar(&force, "force", false, "with instances that have not ended: what they would have done is not done")
 	return c
 }

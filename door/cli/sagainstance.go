@@ -21,7 +21,8 @@ const sagaKey = "saga:"
 func (a *app) sagaInstances() *cobra.Command {
 	var f client.InstanceFilter
 	limit := 0
-	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds", `instances order --where 'state == "paying" && data.total > 100'`,
+	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds",
+		`instances order --where 'state == "paying" && data.total > 100'`,
 		func(ctx context.Context, n *client.Client, name string, _ []string) error {
 			if limit < 1 {
 				return domain.Invalidf("--limit %d: want 1 or more", limit)
@@ -30,7 +31,8 @@ func (a *app) sagaInstances() *cobra.Command {
 			return a.listInstances(ctx, n, name, f, limit)
 		})
 	c.Aliases = []string{"query"}
-	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, timers, deferred, held, paused, created_ms, updated_ms, ended_ms")
+	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, "+
+		"timers, deferred, held, paused, created_ms, updated_ms, ended_ms")
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
 	return c
 }
@@ -214,23 +216,25 @@ func (a *app) explainSagaKey(ctx context.Context, key string) error {
 
 // steering is a verb that pauses or resumes a saga, or an instance of it.
 func (a *app) steering(use, short, did string, do func(*client.Client, context.Context, domain.TenantID, string, string) (api.SagaDone, error)) *cobra.Command {
-	return a.onSaga(use+" [CORRELATION]", short, use+" order\n  ramet saga "+use+" order o-1", func(ctx context.Context, n *client.Client, name string, args []string) error {
-		out, err := do(n, ctx, a.tenant(), name, strings.Join(args, ""))
-		if err != nil {
-			return err
-		}
-		return a.print(out, func(t *table) {
-			if out.Done {
-				t.row(out.Saga, did)
-			} else {
-				t.row(out.Saga, out.Correlation, "noted; it is done as soon as the instance has come to it")
+	return a.onSaga(use+" [CORRELATION]", short, use+" order\n  ramet saga "+use+" order o-1",
+		func(ctx context.Context, n *client.Client, name string, args []string) error {
+			out, err := do(n, ctx, a.tenant(), name, strings.Join(args, ""))
+			if err != nil {
+				return err
 			}
+			return a.print(out, func(t *table) {
+				if out.Done {
+					t.row(out.Saga, did)
+				} else {
+					t.row(out.Saga, out.Correlation, "noted; it is done as soon as the instance has come to it")
+				}
+			})
 		})
-	})
 }
 
 func (a *app) sagaPause() *cobra.Command {
-	return a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams", (*client.Client).PauseSaga)
+	return a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams",
+		(*client.Client).PauseSaga)
 }
 
 func (a *app) sagaResume() *cobra.Command {
@@ -238,18 +242,19 @@ func (a *app) sagaResume() *cobra.Command {
 }
 
 func (a *app) sagaLag() *cobra.Command {
-	return a.onSaga("lag", "Show who serves a saga, how far it has come, and what waits to be sent", "lag order", func(ctx context.Context, n *client.Client, name string, _ []string) error {
-		out, err := n.SagaLag(ctx, a.tenant(), name)
-		if err != nil {
-			return err
-		}
-		return a.print(out, func(t *table) {
-			t.row("PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX")
-			for _, l := range out.Lags {
-				t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Last-min(l.Position, l.Last), l.Outbox)
+	return a.onSaga("lag", "Show who serves a saga, how far it has come, and what waits to be sent", "lag order",
+		func(ctx context.Context, n *client.Client, name string, _ []string) error {
+			out, err := n.SagaLag(ctx, a.tenant(), name)
+			if err != nil {
+				return err
 			}
+			return a.print(out, func(t *table) {
+				t.row("PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX")
+				for _, l := range out.Lags {
+					t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Last-min(l.Position, l.Last), l.Outbox)
+				}
+			})
 		})
-	})
 }
 
 // since reads a time that people mean by how long ago it was, or as an instant.

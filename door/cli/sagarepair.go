@@ -18,7 +18,8 @@ import (
 
 func (a *app) sagaMigrate() *cobra.Command {
 	var p api.MigrateSagaParams
-	c := a.onSaga("migrate [CORRELATION]", "Bring instances to another version of their saga, or say what would come of it", "migrate order --from 2\n  ramet saga migrate order --from 2 --apply",
+	c := a.onSaga("migrate [CORRELATION]", "Bring instances to another version of their saga, or say what would come of it",
+		"migrate order --from 2\n  ramet saga migrate order --from 2 --apply",
 		func(ctx context.Context, n *client.Client, name string, args []string) error {
 			p.Name = name
 			if len(args) > 0 {
@@ -74,7 +75,8 @@ func (a *app) printMigrated(m *saga.Migrated, applied bool) error {
 
 func (a *app) sagaReplay() *cobra.Command {
 	var p api.ReplaySagaParams
-	c := a.onSaga("replay [CORRELATION]", "Compute instances again from the streams, and say in what they differ", "replay order\n  ramet saga replay order o-1 --apply",
+	c := a.onSaga("replay [CORRELATION]", "Compute instances again from the streams, and say in what they differ",
+		"replay order\n  ramet saga replay order o-1 --apply",
 		func(ctx context.Context, n *client.Client, name string, args []string) error {
 			p.Name = name
 			if len(args) > 0 {
@@ -118,7 +120,8 @@ func (a *app) sagaRewind() *cobra.Command {
 				return domain.Invalidf("--stream: which one? want AGGREGATE_EVENTS, WORKFLOW_COMMANDS or WORKFLOW_EVENTS; `ramet saga lag %s` shows where it is", saga)
 			}
 			if !yes {
-				return domain.Invalidf("events of %s behind %d that %s does not remember would be handled again, and their effects done again; add --yes if that is meant", name, p.After, saga)
+				return domain.Invalidf("events of %s behind %d that %s does not remember would be handled again, and their effects done again; add --yes if "+
+					"that is meant", name, p.After, saga)
 			}
 			p.Name, p.Stream = saga, stream.Name(name)
 			out, err := n.RewindSaga(ctx, a.tenant(), p)

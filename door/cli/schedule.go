@@ -68,9 +68,10 @@ func (a *app) printSchedule(s api.Schedule) error {
 }
 
 func (a *app) scheduleApply() *cobra.Command {
-	return a.withScheduleFile("apply", "Make the schedule of a file, or change the one of that name", func(ctx context.Context, c *client.Client, s domain.Schedule) error {
-		return a.applySchedule(ctx, c, s)
-	})
+	return a.withScheduleFile("apply", "Make the schedule of a file, or change the one of that name",
+		func(ctx context.Context, c *client.Client, s domain.Schedule) error {
+			return a.applySchedule(ctx, c, s)
+		})
 }
 
 func (a *app) applySchedule(ctx context.Context, c *client.Client, s domain.Schedule) error {
@@ -247,9 +248,10 @@ func flowOf(s domain.ScheduleState) string {
 }
 
 func (a *app) scheduleShow() *cobra.Command {
-	return a.showing("show", "Show a schedule, what has become of it, and its next times", func(c *client.Client, ctx context.Context, t domain.TenantID, name string) (api.Schedule, error) {
-		return c.Schedule(ctx, t, name, 0)
-	})
+	return a.showing("show", "Show a schedule, what has become of it, and its next times",
+		func(c *client.Client, ctx context.Context, t domain.TenantID, name string) (api.Schedule, error) {
+			return c.Schedule(ctx, t, name, 0)
+		})
 }
 
 func (a *app) schedulePause() *cobra.Command {
@@ -298,16 +300,17 @@ func (a *app) scheduleNext() *cobra.Command {
 
 func (a *app) schedulePreview() *cobra.Command {
 	var n int
-	c := a.withScheduleFile("preview", "Show when the schedule of a file would come, without storing it", func(ctx context.Context, c *client.Client, s domain.Schedule) error {
-		if err := checkCount(n); err != nil {
-			return err
-		}
-		out, err := c.PreviewSchedule(ctx, a.tenant(), s, n)
-		if err != nil {
-			return err
-		}
-		return a.printTimes(s, out.Upcoming)
-	})
+	c := a.withScheduleFile("preview", "Show when the schedule of a file would come, without storing it",
+		func(ctx context.Context, c *client.Client, s domain.Schedule) error {
+			if err := checkCount(n); err != nil {
+				return err
+			}
+			out, err := c.PreviewSchedule(ctx, a.tenant(), s, n)
+			if err != nil {
+				return err
+			}
+			return a.printTimes(s, out.Upcoming)
+		})
 	c.Flags().IntVarP(&n, "count", "n", 10, "how many times, up to 1000")
 	return c
 }

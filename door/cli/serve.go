@@ -39,8 +39,10 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	})
 	f := c.Flags()
 	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
-	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites, or @FILE that holds it: nats: (embedded), nats://host:4222, mycelium:http://127.0.0.1:8989; may be repeated ($RAMET_BUS, with spaces between)")
-	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off (default: embedded with the embedded board, else off; $RAMET_STREAM)")
+	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites, or @FILE that holds it: nats: (embedded), nats://host:4222, "+
+		"mycelium:http://127.0.0.1:8989; may be repeated ($RAMET_BUS, with spaces between)")
+	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off "+
+		"(default: embedded with the embedded board, else off; $RAMET_STREAM)")
 	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")

@@ -52,7 +52,8 @@ func (a *app) tokenCommand() *cobra.Command {
 			return a.print(map[string]string{"token": token}, nil)
 		},
 	}
-	c.Long = c.Short + `. It is good for whoever has it, for all that its actor may, or for less: --context, --read-only and --group narrow it, and nothing makes it wider again.
+	c.Long = c.Short +
+		`. It is good for whoever has it, for all that its actor may, or for less: --context, --read-only and --group narrow it, and nothing makes it wider again.
 A narrowed token grants nothing to others, administrates nothing and looks after no tokens.`
 	c.Flags().StringVar(&f.audience, "audience", "", "the `name` of the node it is for")
 	c.Flags().DurationVar(&f.life, "for", f.life, "how long it is good, up to 24h")

@@ -40,7 +40,8 @@ func TestBlueprintsByTheGoClient(t *testing.T) {
 		t.Errorf("an old version: got %v", err)
 	}
 	wrong := (*client.Error)(nil)
-	if _, err := c.ApplyBlueprintText(ctx, 7, "n.yaml", "name: n\nstep: []\n"); !errors.As(err, &wrong) || len(wrong.Problem.Faults) != 1 || wrong.Problem.Faults[0].Line != 2 {
+	if _, err := c.ApplyBlueprintText(ctx, 7, "n.yaml", "name: n\nstep: []\n"); !errors.As(err, &wrong) || len(wrong.Problem.Faults) != 1 ||
+		wrong.Problem.Faults[0].Line != 2 {
 		t.Errorf("a wrong one: got %v", err)
 	}
 	if got, err := c.Blueprint(ctx, 7, "n", 1); err != nil || got.Blueprint.Steps[0].Script != "echo <hi>" || got.Summary != "" {

@@ -80,7 +80,8 @@ var _ nethttp.Handler = (*Door)(nil)
 func New(a *api.API, cfg Config) *Door {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
 	discard := slog.New(slog.DiscardHandler)
-	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard), audit: cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{}), budget: cfg.Budget}
+	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard),
+		audit: cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{}), budget: cfg.Budget}
 	if d.budget == nil {
 		d.budget = budget.New(budget.Config{}, d.log)
 	}

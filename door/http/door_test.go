@@ -27,7 +27,8 @@ func TestALifeOverHTTP(t *testing.T) {
 		{"id":2,"script":"fail","script_type":"lines","depends":[1]},
 		{"id":3,"script":"x","script_type":"?"}]}`)
 	var done api.JobSubmitted
-	if err := json.Unmarshal([]byte(body), &done); err != nil || done.Durability != "memory" || done.Jobs[0].Key != "job:10:1" || done.Jobs[2].Error.Code != "invalid" {
+	if err := json.Unmarshal([]byte(body), &done); err != nil || done.Durability != "memory" || done.Jobs[0].Key != "job:10:1" ||
+		done.Jobs[2].Error.Code != "invalid" {
 		t.Fatalf("got %s, %v", body, err)
 	}
 	r.wait(2)
@@ -155,7 +156,8 @@ func TestTheNodesOwnPaths(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// Whoever has no token learns whom one would have to be for, and no more.
-	if got := r.want(200, 0, "GET", "/info", ""); !strings.Contains(got, `"name":"n1"`) || strings.Contains(got, "memory") || strings.Contains(got, `"version":"test"`) {
+	if got := r.want(200, 0, "GET", "/info", ""); !strings.Contains(got, `"name":"n1"`) || strings.Contains(got, "memory") ||
+		strings.Contains(got, `"version":"test"`) {
 		t.Errorf("got %s", got)
 	}
 	r.want(401, 0, "GET", "/metrics", "")

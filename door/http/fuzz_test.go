@@ -22,7 +22,8 @@ import (
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{" ", `{`, `[]`, `{"a":"\ud800"}`, "\u0085{}", `{"jobs":null}`, `{"timeout":1e3}`, `{"retries":-1}`, `{"name":"go"}`,
 		`{"admins":[1],"max_running_by_type":{"v":1}}`, "{}", `{"id":1,"script":"x","script_type":"shell"}`, `{"jobs":[{"id":1},{"id":2}]}`,
-		`{"id":1,"id":2}`, `{"ID":1}`, `{"id":"\u0061","\u0069d":2}`, `{"env_vars":{"PATH":"1","Path":"2"}}`, `{"id":1}{}`, `{"jobs":` + strings.Repeat("[", 300), "{\"\xff\":1}"} {
+		`{"id":1,"id":2}`, `{"ID":1}`, `{"id":"\u0061","\u0069d":2}`, `{"env_vars":{"PATH":"1","Path":"2"}}`, `{"id":1}{}`,
+		`{"jobs":` + strings.Repeat("[", 300), "{\"\xff\":1}"} {
 		f.Add(s)
 	}
 	var binders []*binder
@@ -60,7 +61,8 @@ func FuzzBody(f *testing.F) {
 // is taken has each value that the address says, and the context that both address
 // and header do.
 func FuzzHead(f *testing.F) {
-	for _, s := range []string{"", "status=error", "status=error&status=error", "cursor=%zz", "x=1", "caller=4294967296", "limit=007", "limit=-1", "context=8", "context=acme", "wait=true", "from=1;to=2", "st%61tus=error"} {
+	for _, s := range []string{"", "status=error", "status=error&status=error", "cursor=%zz", "x=1", "caller=4294967296", "limit=007", "limit=-1",
+		"context=8", "context=acme", "wait=true", "from=1;to=2", "st%61tus=error"} {
 		for i := range api.Operations {
 			f.Add(s, "7", "", byte(i))
 		}

@@ -50,7 +50,8 @@ func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
 			return i
 		}
 	})
-	for as, want := range map[domain.ActorID]string{0: "", stranger: "", reader: "7:order:0/1", apitest.Neighbour: "71:pay:0/1", domain.Operator: "7:order:0/1 71:pay:0/1"} {
+	for as, want := range map[domain.ActorID]string{0: "", stranger: "", reader: "7:order:0/1", apitest.Neighbour: "71:pay:0/1",
+		domain.Operator: "7:order:0/1 71:pay:0/1"} {
 		for _, path := range []string{"/info", "/v1/info"} {
 			if as == 0 && path == "/v1/info" {
 				continue
@@ -60,7 +61,8 @@ func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := as == domain.Operator
-			if strings.Join(got.Sagas, " ") != want || (len(got.Effects) > 0) != all || (len(got.Consumers) > 0) != all || (got.Stream == "nats") != all || (got.Board != "") != all ||
+			if strings.Join(got.Sagas, " ") != want || (len(got.Effects) > 0) != all || (len(got.Consumers) > 0) != all || (got.Stream == "nats") != all ||
+				(got.Board != "") != all ||
 				(got.Version != "") != (as != 0) || got.Name != "n1" {
 				t.Errorf("actor %d, %s: got %+v", as, path, got)
 			}

@@ -160,7 +160,8 @@ func TestNoOperationBelievesABadToken(t *testing.T) {
 	} {
 		for i := range api.Operations {
 			o := &api.Operations[i]
-			if status, code := r.ask(r.server.Client(), r.server.URL, o, apitest.Who{Actor: apitest.Admin, Context: apitest.House}, token); status != 401 || code != "unauthenticated" {
+			if status, code := r.ask(r.server.Client(), r.server.URL, o, apitest.Who{Actor: apitest.Admin, Context: apitest.House},
+				token); status != 401 || code != "unauthenticated" {
 				t.Errorf("%s with a token %s: got %d %s, want 401", o.Name, name, status, code)
 			}
 		}

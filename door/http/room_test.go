@@ -153,7 +153,8 @@ func TestBytesOfOneActorAreBounded(t *testing.T) {
 	ln := r.listen()
 	// It holds nearly all that it may, and the rest does not come.
 	slow := r.dial(ln, "127.0.0.2")
-	_, err := fmt.Fprintf(slow, "POST /v1/contexts/7/jobs HTTP/1.1\r\nHost: n1\r\nAuthorization: Bearer %s\r\nContent-Length: 5000000\r\n\r\n%s", r.token(admin), strings.Repeat(" ", 900<<10))
+	_, err := fmt.Fprintf(slow, "POST /v1/contexts/7/jobs HTTP/1.1\r\nHost: n1\r\nAuthorization: Bearer %s\r\nContent-Length: 5000000\r\n\r\n%s",
+		r.token(admin), strings.Repeat(" ", 900<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,8 @@ func TestConnectionsOfAnAddressAndAnActorAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p api.Problem
-		if answer.StatusCode != status || status >= 400 && (json.NewDecoder(answer.Body).Decode(&p) != nil || p.Code != code || answer.Header.Get("Retry-After") == "") {
+		if answer.StatusCode != status ||
+			status >= 400 && (json.NewDecoder(answer.Body).Decode(&p) != nil || p.Code != code || answer.Header.Get("Retry-After") == "") {
 			t.Errorf("%s as %d: got %v %+v, want %d %s with Retry-After", from, as, answer, p, status, code)
 		}
 	}

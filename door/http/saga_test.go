@@ -136,7 +136,8 @@ func TestSagasByHand(t *testing.T) {
 	r.want(400, admin, "POST", "/v1/contexts/7/events", `{"event_type":"x"}`)
 	// A context in the header, as the seed has it; and what goes deep.
 	deep := strings.Repeat(`{"a":`, 80) + "1" + strings.Repeat("}", 80)
-	r.want(200, admin, "POST", "/v1/contexts/7/events", `{"event_type":"Came","aggregate_type":"Guest","aggregate_id":"1","payload":`+deep+`}`, http.TenantHeader, "7")
+	r.want(200, admin, "POST", "/v1/contexts/7/events", `{"event_type":"Came","aggregate_type":"Guest","aggregate_id":"1","payload":`+deep+`}`,
+		http.TenantHeader, "7")
 	r.want(400, admin, "POST", "/v1/contexts/7/events", `{"event_type":"Came","aggregate_type":"Guest","aggregate_id":"1"}`, http.TenantHeader, "70")
 	r.want(400, admin, "POST", "/v1/contexts/7/deadletters/replay", `{}`)
 	r.want(200, admin, "POST", "/v1/contexts/7/deadletters/replay", `{"all":true,"count_only":true}`)

@@ -87,7 +87,8 @@ func TestTLSFilesMustBeAPair(t *testing.T) {
 	for _, c := range []struct {
 		cert, key string
 		kind      error
-	}{{"cert.pem", "", domain.ErrInvalid}, {"", "key.pem", domain.ErrInvalid}, {"none.pem", "none.key", domain.ErrNotFound}, {"serve.go", "serve.go", domain.ErrInvalid}} {
+	}{{"cert.pem", "", domain.ErrInvalid}, {"", "key.pem", domain.ErrInvalid}, {"none.pem", "none.key", domain.ErrNotFound},
+		{"serve.go", "serve.go", domain.ErrInvalid}} {
 		if _, err := http.ListenTCP("127.0.0.1:0", c.cert, c.key); !errors.Is(err, c.kind) {
 			t.Errorf("%+v: got %v", c, err)
 		}

@@ -122,7 +122,8 @@ func detail(t *testing.T, problem string) string {
 // TestAPeersNodeSeesNothingOfTheNode: it has a key here, and no role.
 func TestAPeersNodeSeesNothingOfTheNode(t *testing.T) {
 	r := newRig(t)
-	for _, path := range []string{"/metrics", "/v1/nodes", "/v1/nodes/n1", "/v1/runners", "/v1/runners/1", "/v1/runners?context=7", "/v1/duty", "/v1/actors", "/v1/actors/1",
+	for _, path := range []string{"/metrics", "/v1/nodes", "/v1/nodes/n1", "/v1/runners", "/v1/runners/1", "/v1/runners?context=7", "/v1/duty",
+		"/v1/actors", "/v1/actors/1",
 		"/v1/actors/10?context=7", "/v1/peers?context=7", "/v1/card?context=7", "/v1/bans", "/v1/audit", "/v1/contexts/7", "/v1/tokens?actor=10"} {
 		for _, who := range []domain.ActorID{60, stranger} {
 			resp := r.request(who, "GET", path, "")

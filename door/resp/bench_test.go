@@ -36,7 +36,8 @@ func BenchmarkDoor(b *testing.B) {
 			return []string{"HSET", fmt.Sprintf("myhash:%012d", i*7919%100000), fmt.Sprintf("element:%012d", i*104729%100000), "abc"}
 		}, false},
 		{"HSET-job", func(i int) []string {
-			return []string{"HSET", fmt.Sprintf("job:10:%d", i+1), "id", fmt.Sprint(i + 1), "caller_id", "10", "context_id", "7", "script", "echo hi", "script_type", "shell", "timeout", "60", "retries", "2",
+			return []string{"HSET", fmt.Sprintf("job:10:%d", i+1), "id", fmt.Sprint(i + 1), "caller_id", "10", "context_id", "7", "script", "echo hi",
+				"script_type", "shell", "timeout", "60", "retries", "2",
 				"env_vars", "{}", "result", "{}", "prerequisites", "[]", "dependends", "[]", "created_at", "1700000000", "updated_at", "1700000000", "status", "dispatched"}
 		}, false},
 		{"BRPOP", func(int) []string { return []string{"BRPOP", "mylist", "0"} }, true},

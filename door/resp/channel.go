@@ -189,7 +189,8 @@ func (h *hub) hears(s *subscriber, verb identity.Verb, group string) bool {
 
 // ask is the question whether a subscriber may hear channels of its space.
 func (s *subscriber) ask() identity.Ask {
-	return identity.Ask{Actor: s.who.Actor, Verb: hearing(s.space), Tenant: domain.TenantID(s.space), Object: "channel", Scope: s.who.Scope, Group: api.GroupChannel}
+	return identity.Ask{Actor: s.who.Actor, Verb: hearing(s.space), Tenant: domain.TenantID(s.space), Object: "channel", Scope: s.who.Scope,
+		Group: api.GroupChannel}
 }
 
 // add lets a subscriber hear a channel or pattern.

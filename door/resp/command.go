@@ -34,7 +34,8 @@ var commands map[string]*command
 
 func init() {
 	commands = map[string]*command{}
-	for _, list := range [][]command{connectionCommands, keyCommands, stringCommands, hashCommands, listCommands, setCommands, multiCommands, channelCommands, serverCommands} {
+	for _, list := range [][]command{connectionCommands, keyCommands, stringCommands, hashCommands, listCommands, setCommands, multiCommands,
+		channelCommands, serverCommands} {
 		for i := range list {
 			commands[list[i].name] = &list[i]
 		}

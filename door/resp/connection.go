@@ -101,7 +101,8 @@ func hello(c *client, args []string) error {
 		}
 	}
 	if c.who.Actor == 0 {
-		return failure("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return failure("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be " +
+			"used to authenticate the client and select the RESP protocol version at the same time")
 	}
 	if named {
 		if err := checkName(name); err != nil {
@@ -175,7 +176,8 @@ func (c *client) prove(user, proof string) error {
 		}
 	}
 	if errors.Is(err, domain.ErrForbidden) {
-		c.door.cfg.Audit.Record(domain.AuditEntry{Verb: "authenticate", Object: "resp", Outcome: domain.AuditRefused, Detail: "from " + c.from() + ": " + err.Error()})
+		c.door.cfg.Audit.Record(domain.AuditEntry{Verb: "authenticate", Object: "resp", Outcome: domain.AuditRefused,
+			Detail: "from " + c.from() + ": " + err.Error()})
 		c.seat.Refused()
 		if c.tries++; c.tries >= strangerTries {
 			c.quit = true

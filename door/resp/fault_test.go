@@ -174,7 +174,8 @@ func TestOneThatIsRefusedDoesNotHarmOthers(t *testing.T) {
 	r := newRig(t)
 	c := r.as(admin)
 	big := strings.Repeat("x", 1<<20)
-	for i, v := range c.pipeline([][]string{{"SET", "a", "1"}, {"HSET", "h", "1", big}, {"HSET", "h", "2", big}, {"HSET", "h", "3", big}, {"HSET", "h", "4", big, "5", "x"}, {"SET", "b", "2"}, {"HSET", "h", "", "x"}, {"INCR", "a"}}) {
+	for i, v := range c.pipeline([][]string{{"SET", "a", "1"}, {"HSET", "h", "1", big}, {"HSET", "h", "2", big}, {"HSET", "h", "3", big},
+		{"HSET", "h", "4", big, "5", "x"}, {"SET", "b", "2"}, {"HSET", "h", "", "x"}, {"INCR", "a"}}) {
 		want := []string{"OK", "1", "1", "1", "(error) ERR record \"h\" would have", "OK", "(error) ERR field of 0 bytes", "2"}[i]
 		if got := show(v); !strings.HasPrefix(got, want) {
 			t.Errorf("answer %d: got %s, want %s", i, clip(got), want)

@@ -108,7 +108,8 @@ func TestAForeignProgramSubmits(t *testing.T) {
 	inPlant(t, func(t *testing.T, p *plant) {
 		c := p.as(admin)
 		c.script(`
-			HSET job:10:1 id 1 caller_id 10 context_id 7 script n=7 script_type lines timeout 60 retries 2 env_vars {} result {} prerequisites [] dependends [] created_at 1700000000 updated_at 1700000000 status dispatched -> 14
+			HSET job:10:1 id 1 caller_id 10 context_id 7 script n=7 script_type lines timeout 60 retries 2 env_vars {} result {} ` +
+			`prerequisites [] dependends [] created_at 1700000000 updated_at 1700000000 status dispatched -> 14
 			LPUSH queue:lines job:10:1 -> 1
 		`)
 		synctest.Wait()
@@ -118,7 +119,8 @@ func TestAForeignProgramSubmits(t *testing.T) {
 
 func TestAForeignRunnerRuns(t *testing.T) {
 	inPlant(t, func(t *testing.T, p *plant) {
-		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "first"}, &domain.Job{ID: 2, CallerID: 10, ScriptType: "v", Script: "second", Dependends: []domain.JobID{1}})
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "first"},
+			&domain.Job{ID: 2, CallerID: 10, ScriptType: "v", Script: "second", Dependends: []domain.JobID{1}})
 		c := p.as(executor)
 		c.script(`
 			BRPOP queue:v 0 -> [queue:v job:10:1]
@@ -206,7 +208,8 @@ func TestAForeignRunnerGetsNoStrangersJob(t *testing.T) {
 			RPOP queue:v -> (nil)
 		`)
 		synctest.Wait()
-		if status, reason, ended := p.field("job:40:1", "status"), p.field("job:40:1", "reason"), p.field("job:40:1", "finished_ms"); status != "error" || reason != "invalid" || ended == "" {
+		if status, reason, ended := p.field("job:40:1", "status"), p.field("job:40:1", "reason"),
+			p.field("job:40:1", "finished_ms"); status != "error" || reason != "invalid" || ended == "" {
 			t.Errorf("the stranger's job is %s %s, ended %q, want an error, invalid", status, reason, ended)
 		}
 		elsewhere := board.Batch{Space: 8}
@@ -313,7 +316,8 @@ func TestWhoMayWriteForOthers(t *testing.T) {
 	r := newRig(t)
 	// The operator, where it is admin; executors where the context lets them
 	// submit, in their own name.
-	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 9, Admins: []domain.ActorID{1}, Executors: []domain.ActorID{20}, ExecutorsMaySubmit: true}); err != nil {
+	if _, _, err := r.registry.CreateTenant(t.Context(),
+		domain.Tenant{ID: 9, Admins: []domain.ActorID{1}, Executors: []domain.ActorID{20}, ExecutorsMaySubmit: true}); err != nil {
 		t.Fatal(err)
 	}
 	op, e := r.connect(), r.connect()
@@ -338,7 +342,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		HGET job:10:1 env_vars -> {"TOKEN":"hush"}
 	`)
 	for _, c := range []*conn{e, rd} {
-		for _, cmd := range []string{"HGET job:10:1 env_vars", "HMGET job:10:1 env_vars script", "HGETALL job:10:1", "HVALS job:10:1", "HSCAN job:10:1 0", "HGETALL flow:1", "HGETALL message:10:1",
+		for _, cmd := range []string{"HGET job:10:1 env_vars", "HMGET job:10:1 env_vars script", "HGETALL job:10:1", "HVALS job:10:1",
+			"HSCAN job:10:1 0", "HGETALL flow:1", "HGETALL message:10:1",
 			"HGET message:10:1 job", "HGET flow:1 env_vars"} {
 			if got := show(c.do(strings.Fields(cmd)...)); strings.Contains(got, "hush") || !strings.Contains(got, "***") {
 				t.Errorf("%s: got %s", cmd, got)

@@ -18,7 +18,9 @@ var keyCommands = []command{
 	{name: "expire", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Second, false) }},
 	{name: "pexpire", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Millisecond, false) }},
 	{name: "expireat", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Second, true) }},
-	{name: "pexpireat", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Millisecond, true) }},
+	{name: "pexpireat", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error {
+		return expire(x, time.Millisecond, true)
+	}},
 	{name: "persist", arity: 2, first: 1, last: 1, step: 1, class: expires, writes: true, run: persist},
 	{name: "ttl", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Second, false) }},
 	{name: "pttl", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Millisecond, false) }},

@@ -73,7 +73,8 @@ func newRigOn(t testing.TB, b board.Board, change ...func(*resp.Config)) *rig {
 	for _, id := range []domain.ActorID{admin, executor, reader, stranger} {
 		r.newActor(id)
 	}
-	_, _, err = r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Executors: []domain.ActorID{executor}, Readers: []domain.ActorID{reader}})
+	_, _, err = r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Executors: []domain.ActorID{executor},
+		Readers: []domain.ActorID{reader}})
 	if err != nil {
 		t.Fatal(err)
 	}

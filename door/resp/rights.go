@@ -114,9 +114,12 @@ func fixed(r row, read right, why string) row {
 //
 // Source: part 4 of the design; seed 000, "Permissions & security"; seed 001.
 var contextRows = []row{
-	hashes(row{prefix: "job:", group: "job", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "flow:", group: "flow", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{}, may(identity.Delete)),
-	hashes(row{prefix: "message:", group: "message", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read), right{}, may(identity.Delete)),
+	hashes(row{prefix: "job:", group: "job", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{},
+		may(identity.Delete)),
+	hashes(row{prefix: "flow:", group: "flow", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{},
+		may(identity.Delete)),
+	hashes(row{prefix: "message:", group: "message", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read),
+		right{}, may(identity.Delete)),
 	hashes(row{prefix: "runner:", group: "runner", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
 	fixed(row{prefix: "context:", group: "context"}, may(identity.Read), byGrant),
 	fixed(row{prefix: "actor:", group: "actor"}, may(identity.Read), byActor),
@@ -125,8 +128,10 @@ var contextRows = []row{
 	lists(row{prefix: "msg_in", group: "message", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
 	fixed(row{prefix: "msg_out_coordinator", group: "message", exact: true}, may(identity.Read), bySender),
 	lists(row{prefix: "rhai_tasks:", group: "circle", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	hashes(row{prefix: "rhai_task_details:", group: "circle", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{}, may(identity.Delete)),
-	{prefix: "rhai_reply:", group: "circle", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish), pops: may(identity.Pop),
+	hashes(row{prefix: "rhai_task_details:", group: "circle", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{},
+		may(identity.Delete)),
+	{prefix: "rhai_reply:", group: "circle", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish),
+		pops:   may(identity.Pop),
 		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
 	fixed(row{prefix: "ramet:inbox:", group: "inbox", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
 	fixed(row{prefix: "ramet:", group: "key"}, may(identity.ReadEnv), oursAlone),
@@ -137,7 +142,8 @@ var contextRows = []row{
 	fixed(row{prefix: "schedule:", group: "saga"}, may(identity.Read), bySagas),
 	fixed(row{prefix: "dedupe:", group: "saga"}, may(identity.Read), bySagas),
 	fixed(row{prefix: "deadletter:", group: "deadletter"}, may(identity.Read), bySagas),
-	{prefix: "", group: "key", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write), pops: may(identity.Write),
+	{prefix: "", group: "key", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write),
+		pops:   may(identity.Write),
 		prunes: may(identity.Write), deletes: may(identity.Write), expires: may(identity.Write)}},
 }
 
@@ -212,7 +218,8 @@ var flowFields = fields{
 var messageFields = fields{
 	maker: identity.Finish,
 	definition: []string{"id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job",
-		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "reply_digest", "flow", "src_context", "pubkey",
+		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "reply_digest", "flow",
+		"src_context", "pubkey",
 		"expires_at", "alg", "signature"},
 	ours:   []string{"error", "stage", "node", "origin", "answer", "receipt", "pushes", "sent_ms", "acked_ms", "ended_ms"},
 	closed: true, // what is noted on it on its way is the supervisor's

@@ -53,7 +53,8 @@ var roles = []struct {
 }{{"R", reader}, {"E", executor}, {"A", admin}}
 
 // hashKeys hold hashes, the others lists.
-var hashKeys = []string{"job:", "flow:", "message:", "runner:", "context:", "actor:", "rhai_task_details:", "ramet:limits", "ramet:flow:", "ramet:string", "saga:"}
+var hashKeys = []string{"job:", "flow:", "message:", "runner:", "context:", "actor:", "rhai_task_details:", "ramet:limits", "ramet:flow:",
+	"ramet:string", "saga:"}
 
 func isHash(key string) bool {
 	for _, p := range hashKeys {
@@ -148,7 +149,8 @@ func TestAStrangerIsNotToldWhatThereIs(t *testing.T) {
 	if !strings.HasPrefix(a, "NOPERM") || a != strings.ReplaceAll(b, "8", "7") {
 		t.Errorf("got %q and %q, want the same of a context that is and one that is not", a, b)
 	}
-	for _, cmd := range []string{"GET x", "HGETALL context:7", "KEYS *", "LPUSH queue:v a", "SCAN 0", "DBSIZE", "PUBLISH a b", "SUBSCRIBE a", "HGETALL actor:1", "SMEMBERS contexts", "WATCH x"} {
+	for _, cmd := range []string{"GET x", "HGETALL context:7", "KEYS *", "LPUSH queue:v a", "SCAN 0", "DBSIZE", "PUBLISH a b", "SUBSCRIBE a",
+		"HGETALL actor:1", "SMEMBERS contexts", "WATCH x"} {
 		c.refused("NOPERM this is database 0, the node's own; SELECT the number of your context first", strings.Fields(cmd)...)
 	}
 	// One's own record is all.
@@ -198,14 +200,21 @@ func TestListsOfKeysHideWhatMayNotBeRead(t *testing.T) {
 // fieldsTable says who may write which fields of the layout's hashes: of a
 // record that is there.
 const fieldsTable = `
-job:10:5 A id=5 caller_id=10 context_id=7 script=x script_type=v timeout=1 retries=1 env_vars={} prerequisites=[] dependends=[] depends=[] created_at=1 priority=1 not_before=1 for_runner=1 prerequisite_timeout=1 trace_id=x affinity={} params={} at=7 mine=1
+job:10:5 A id=5 caller_id=10 context_id=7 script=x script_type=v timeout=1 retries=1 env_vars={} prerequisites=[] dependends=[] depends=[]
+job:10:5 A created_at=1 priority=1 not_before=1 for_runner=1 prerequisite_timeout=1 trace_id=x affinity={} params={} at=7 mine=1
 job:10:5 E status=started result={} error=x exit_code=1 updated_at=1
-job:10:5 - reason=x attempt=1 lease_owner=x lease_queue=x losses=1 failures=1 retried=1 runner_id=1 cancel=1 waits=1 unmet=[] followers=1 log_bytes=1 queued_ms=1 started_ms=1 finished_ms=1 next_retry_ms=1 parked=x flow_id=1 step=x shard=x pack=x needs={} stepped=true flow_env=true origin=x message=x routine=x taken_by=1 ramet:string=x
+job:10:5 - reason=x attempt=1 lease_owner=x lease_queue=x losses=1 failures=1 retried=1 runner_id=1 cancel=1 waits=1 unmet=[] followers=1
+job:10:5 - log_bytes=1 queued_ms=1 started_ms=1 finished_ms=1 next_retry_ms=1 parked=x flow_id=1 step=x shard=x pack=x needs={} stepped=true
+job:10:5 - flow_env=true origin=x message=x routine=x taken_by=1 ramet:string=x
 flow:5 A id=5 caller_id=10 context_id=7 jobs=[] env_vars={} result={} created_at=1 updated_at=1 status=dispatched on_error=continue mine=1
-flow:5 - reason=x error=x blueprint=x version=1 hash=x trigger=x priority=1 params={} paused=true cancel=1 schedule=x started_ms=1 finished_ms=1 after_ms=1 duration=1 retention=1 stepped=true retried=1 progress=1 stale_ends=1 message=x lease_owner=x
-message:10:5 A id=5 caller_id=10 context_id=7 message=x message_type=chat message_format_type=md timeout=1 timeout_ack=1 timeout_result=1 job=[] logs=[] created_at=1 updated_at=1 status=dispatched dst_context=1 dst_actor=1 dst_pubkey=x dst_node=x topic=x reply_to=x flow={} src_context=1 pubkey=x expires_at=1 alg=x signature=x
+flow:5 - reason=x error=x blueprint=x version=1 hash=x trigger=x priority=1 params={} paused=true cancel=1 schedule=x started_ms=1
+flow:5 - finished_ms=1 after_ms=1 duration=1 retention=1 stepped=true retried=1 progress=1 stale_ends=1 message=x lease_owner=x
+message:10:5 A id=5 caller_id=10 context_id=7 message=x message_type=chat message_format_type=md timeout=1 timeout_ack=1 timeout_result=1
+message:10:5 A job=[] logs=[] created_at=1 updated_at=1 status=dispatched dst_context=1 dst_actor=1 dst_pubkey=x dst_node=x topic=x
+message:10:5 A reply_to=x flow={} src_context=1 pubkey=x expires_at=1 alg=x signature=x
 message:20:5 E message=x status=dispatched signature=x
-message:10:5 - mine=1 made=x taken=1 open=1 for=1 told=1 error=x stage=x node=x origin=x answer=x receipt=x pushes=1 sent_ms=1 acked_ms=1 ended_ms=1 lease_owner=x
+message:10:5 - mine=1 made=x taken=1 open=1 for=1 told=1 error=x stage=x node=x origin=x answer=x receipt=x pushes=1 sent_ms=1 acked_ms=1
+message:10:5 - ended_ms=1 lease_owner=x
 runner:5 A id=5 pubkey=x address=x topic=x local=true created_at=1 updated_at=1
 runner:5 - node=x serves=[] labels={} off=[] circles=[] seen_ms=1 attempt=1
 rhai_task_details:x A script=x client_rpc_id=x reply_to_queue=x created_at=1

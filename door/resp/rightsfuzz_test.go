@@ -22,10 +22,14 @@ func FuzzRights(f *testing.F) {
 	for _, s := range hostile {
 		f.Add([]byte(s), true)
 	}
-	for _, cmd := range []string{"SET a 1", "GET a", "HSET job:10:1 status finished", "HGETALL job:10:1", "LPUSH queue:v job:10:2", "LPOP queue:v", "LRANGE queue:v 0 -1", "DEL a", "UNLINK job:10:1", "EXPIRE a 1", "RENAME a b", "COPY a b",
-		"LMOVE queue:v b LEFT RIGHT", "BLPOP queue:v 0.001", "SADD contexts 9", "SMEMBERS contexts", "GETDEL a", "GETEX a EX 1", "GETSET a 1", "SETNX c 1", "INCR n", "APPEND a x", "HINCRBY job:10:1 id 1", "FLUSHDB", "FLUSHALL",
-		"CONFIG SET x y", "EVAL return 0", "SWAPDB 7 8", "MOVE a 8", "PUBLISH a b", "KEYS *", "SCAN 0", "TYPE a", "OBJECT ENCODING a", "CLIENT LIST", "CLIENT KILL ID 1", "MONITOR", "PSUBSCRIBE *", "DEBUG OBJECT a", "SORT queue:v STORE x"} {
-		for _, s := range []string{"%s", "MULTI\r\n%s\r\nEXEC", "SELECT 8\r\n%s", "SELECT 0\r\n%s", "WATCH a\r\nMULTI\r\nSELECT 8\r\n%s\r\nEXEC", "HELLO 3 AUTH operator x\r\n%s", "AUTH operator x\r\n%s", "RESET\r\n%s"} {
+	for _, cmd := range []string{"SET a 1", "GET a", "HSET job:10:1 status finished", "HGETALL job:10:1", "LPUSH queue:v job:10:2", "LPOP queue:v",
+		"LRANGE queue:v 0 -1", "DEL a", "UNLINK job:10:1", "EXPIRE a 1", "RENAME a b", "COPY a b",
+		"LMOVE queue:v b LEFT RIGHT", "BLPOP queue:v 0.001", "SADD contexts 9", "SMEMBERS contexts", "GETDEL a", "GETEX a EX 1", "GETSET a 1",
+		"SETNX c 1", "INCR n", "APPEND a x", "HINCRBY job:10:1 id 1", "FLUSHDB", "FLUSHALL",
+		"CONFIG SET x y", "EVAL return 0", "SWAPDB 7 8", "MOVE a 8", "PUBLISH a b", "KEYS *", "SCAN 0", "TYPE a", "OBJECT ENCODING a", "CLIENT LIST",
+		"CLIENT KILL ID 1", "MONITOR", "PSUBSCRIBE *", "DEBUG OBJECT a", "SORT queue:v STORE x"} {
+		for _, s := range []string{"%s", "MULTI\r\n%s\r\nEXEC", "SELECT 8\r\n%s", "SELECT 0\r\n%s", "WATCH a\r\nMULTI\r\nSELECT 8\r\n%s\r\nEXEC",
+			"HELLO 3 AUTH operator x\r\n%s", "AUTH operator x\r\n%s", "RESET\r\n%s"} {
 			f.Add([]byte(fmt.Sprintf(s, cmd)+"\r\n"), true)
 		}
 		f.Add([]byte(cmd+"\r\n"), false)

@@ -378,7 +378,8 @@ func dropMessage(x *call, l *leaf) error {
 	if err := x.s.load(l, layout.MessageStatus, layout.MessageOrigin, layout.MessagePushes, layout.MessageSentMs); err != nil {
 		return err
 	}
-	begun := l.get(layout.MessageOrigin)+l.get(layout.MessagePushes)+l.get(layout.MessageSentMs) != "" || domain.MessageStatus(l.get(layout.MessageStatus)) == domain.MessageAcknowledged
+	begun := l.get(layout.MessageOrigin)+l.get(layout.MessagePushes)+l.get(layout.MessageSentMs) != "" ||
+		domain.MessageStatus(l.get(layout.MessageStatus)) == domain.MessageAcknowledged
 	if begun && !domain.MessageStatus(l.get(layout.MessageStatus)).Final() {
 		return domain.Conflictf("%s is on its way; it can be deleted when it has ended", l.key)
 	}

@@ -147,7 +147,8 @@ func config(c *client, args []string) error {
 	if !is(args[1], "get") || len(args) < 3 {
 		return failure("ERR CONFIG " + clip(strings.ToUpper(args[1]), 64) + " is not done here: a node is set up by its flags and its config file")
 	}
-	settings := map[string]string{"save": "", "appendonly": "yes", "databases": "4294967296", "maxclients": strconv.Itoa(c.door.cfg.Budget.Config().Connections), "maxmemory": "0"}
+	settings := map[string]string{"save": "", "appendonly": "yes", "databases": "4294967296",
+		"maxclients": strconv.Itoa(c.door.cfg.Budget.Config().Connections), "maxmemory": "0"}
 	if c.door.cfg.Board.Durability() == board.DurableMemory {
 		settings["appendonly"] = "no"
 	}

@@ -155,8 +155,10 @@ func TestANarrowedTokenAtTheDoor(t *testing.T) {
 	jobs.want("OK", "SELECT", "7")
 	jobs.want("x", "HGET", "job:10:5", "script")
 	jobs.want("1", "LPUSH", "queue:shell", "job:10:5")
-	for _, cmd := range [][]string{{"GET", "mine"}, {"SET", "mine", "3"}, {"HGET", "flow:1", "id"}, {"LRANGE", "rhai_tasks:c", "0", "-1"}, {"LRANGE", "msg_in", "0", "-1"},
-		{"HGET", "context:7", "admins"}, {"HGETALL", "saga:7:a:b"}, {"SUBSCRIBE", "c"}, {"PUBLISH", "c", "x"}, {"HGETALL", "ramet:limits"}, {"BLPOP", "mine", "queue:shell", "1"}} {
+	for _, cmd := range [][]string{{"GET", "mine"}, {"SET", "mine", "3"}, {"HGET", "flow:1", "id"}, {"LRANGE", "rhai_tasks:c", "0", "-1"},
+		{"LRANGE", "msg_in", "0", "-1"},
+		{"HGET", "context:7", "admins"}, {"HGETALL", "saga:7:a:b"}, {"SUBSCRIBE", "c"}, {"PUBLISH", "c", "x"}, {"HGETALL", "ramet:limits"},
+		{"BLPOP", "mine", "queue:shell", "1"}} {
 		jobs.refused("NOPERM", cmd...)
 	}
 	jobs.want("[job:10:5]", "KEYS", "job:*") // and only what it may read is named

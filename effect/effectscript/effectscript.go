@@ -166,7 +166,8 @@ func (r *Runtime) call(ctx context.Context, task script.Task) (effect.Call, erro
 	case s.CommandID == "" || len(s.CommandID) > domain.MaxEventID:
 		return effect.Call{}, domain.Invalidf("command_id: want a UUID, which tells the target that it is asked the same again")
 	case !here:
-		return effect.Call{}, domain.NotFoundf("this node has no effect %q; a job that asks for affinity %s=%s goes to one that has", s.Target, domain.LabelEffect, s.Target)
+		return effect.Call{}, domain.NotFoundf("this node has no effect %q; a job that asks for affinity %s=%s goes to one that has", s.Target,
+			domain.LabelEffect, s.Target)
 	case s.Kind != "" && string(kind) != s.Kind:
 		return effect.Call{}, domain.Invalidf("effect %s is of kind %s, not %q", s.Target, kind, s.Kind)
 	}

@@ -148,7 +148,8 @@ func TestARefusalHasItsAnswer(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.bank.on(failing(9, &effect.Refused{Cause: "no funds", Answer: []byte(`{"code":"E7","short":3}`)}))
 		v := r.wait(r.submit(nil, call("pay", domain.EffectCall{Target: "pay"})))
-		if diff := cmp.Diff(map[string]string{"exit_code": "1", "answer": `{"code":"E7","short":3}`, "code": "E7", "short": "3"}, r.job(v, "pay").Result); diff != "" {
+		if diff := cmp.Diff(map[string]string{"exit_code": "1", "answer": `{"code":"E7","short":3}`, "code": "E7", "short": "3"},
+			r.job(v, "pay").Result); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -157,7 +158,8 @@ func TestARefusalHasItsAnswer(t *testing.T) {
 // TestAnAnswerDoesNotSteerTheFlow: what the outside says is data.
 func TestAnAnswerDoesNotSteerTheFlow(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.bank.answer = `{"params.amount":"0","steps.x.retries":"9","exit_code":"7","answer":"no","ok":"yes","a b":1,"":2,"long":"` + strings.Repeat("x", 100<<10) + `"}`
+		r.bank.answer = `{"params.amount":"0","steps.x.retries":"9","exit_code":"7","answer":"no","ok":"yes","a b":1,"":2,"long":"` +
+			strings.Repeat("x", 100<<10) + `"}`
 		v := r.wait(r.submit(map[string]string{"amount": "7"}, call("pay", domain.EffectCall{Target: "pay"}),
 			call("again", domain.EffectCall{Target: "pay", Params: map[string]string{"amount": "${amount}"}}, func(s *domain.Step) { s.Needs = []string{"pay"} })))
 		if diff := cmp.Diff(map[string]string{"exit_code": "0", "answer": r.bank.answer, "ok": "yes"}, r.job(v, "pay").Result); diff != "" {
@@ -220,7 +222,8 @@ func TestABanHoldsAStepUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines, err := r.work.Logs(r.Context(), tenant, r.job(v, "pay").Key(), 0, 10)
-		if err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0].Line, "effect pay waits: it is banned (pick) by actor 1") || !strings.Contains(lines[0].Line, "audit") {
+		if err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0].Line, "effect pay waits: it is banned (pick) by actor 1") ||
+			!strings.Contains(lines[0].Line, "audit") {
 			t.Errorf("got the log %+v, %v", lines, err)
 		}
 		if _, err := r.bans.Lift(r.Context(), scope); err != nil {
@@ -289,7 +292,8 @@ func TestACancelEndsACall(t *testing.T) {
 
 func TestCallsThatAreWrong(t *testing.T) {
 	bubble(t, func(r *rig) {
-		if err := r.nodes[0].effects.Use(r.open(effect.Definition{Name: "pay", Kind: effect.KindHTTP}, effect.Definition{Name: "theirs", Kind: effect.KindHTTP, Contexts: []domain.TenantID{8}})); err != nil {
+		if err := r.nodes[0].effects.Use(r.open(effect.Definition{Name: "pay", Kind: effect.KindHTTP},
+			effect.Definition{Name: "theirs", Kind: effect.KindHTTP, Contexts: []domain.TenantID{8}})); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {

@@ -73,7 +73,8 @@ func do(t testing.TB, p effect.Provider, payload string) (json.RawMessage, error
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	return p.Do(ctx, effect.Call{Tenant: 7, TenantName: "acme", CommandID: "018f5b1e-0000-7000-8000-000000000001", Effect: "tested", Payload: json.RawMessage(payload), Attempt: 1,
+	return p.Do(ctx, effect.Call{Tenant: 7, TenantName: "acme", CommandID: "018f5b1e-0000-7000-8000-000000000001", Effect: "tested",
+		Payload: json.RawMessage(payload), Attempt: 1,
 		Metadata: map[string]string{"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}})
 }
 
@@ -316,7 +317,8 @@ func TestConnections(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = do(t, open(t, s, map[string]any{"metadata": map[string]any{"authorization": "Bearer wrong-${secret:SECRET}"}}), order)
-	if no := refusal(t, err); !strings.Contains(no.Cause, "UNAUTHENTICATED") || strings.Contains(no.Cause, effecttest.Secret) || strings.Contains(string(no.Answer), effecttest.Secret) {
+	if no := refusal(t, err); !strings.Contains(no.Cause, "UNAUTHENTICATED") || strings.Contains(no.Cause, effecttest.Secret) ||
+		strings.Contains(string(no.Answer), effecttest.Secret) {
 		t.Errorf("got %q, %s", no.Cause, no.Answer)
 	}
 

@@ -63,7 +63,8 @@ func askAt(ctx context.Context, conn *grpc.ClientConn, service, method string) (
 		return nil, err
 	}
 	q := &questions{stream: stream, files: map[string]*descriptorpb.FileDescriptorProto{}}
-	err = q.put(&reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: serviceOf(method)}})
+	symbol := &reflection.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: serviceOf(method)}
+	err = q.put(&reflection.ServerReflectionRequest{MessageRequest: symbol})
 	for err == nil && len(q.wanted) > 0 {
 		name := q.wanted[0]
 		q.wanted = q.wanted[1:]

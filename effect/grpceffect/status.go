@@ -107,7 +107,8 @@ func detail(d *anypb.Any, s *schema) json.RawMessage {
 func tooLarge(err error) bool {
 	st, ok := status.FromError(err)
 	return ok && st.Code() == codes.ResourceExhausted &&
-		(strings.HasPrefix(st.Message(), "grpc: received message larger than max") || strings.HasPrefix(st.Message(), "grpc: received message after decompression larger than max"))
+		(strings.HasPrefix(st.Message(), "grpc: received message larger than max") ||
+			strings.HasPrefix(st.Message(), "grpc: received message after decompression larger than max"))
 }
 
 // hide takes secrets out of a text, and makes it one line.

@@ -15,8 +15,10 @@ import (
 // operator's scheme, host and port, as many parts as he wrote, none of which leads
 // up, and in each place what the payload has, byte for byte.
 func FuzzTemplate(f *testing.F) {
-	for _, s := range []string{"https://h/a/{payload.a}/b?x={payload.b}&y=1", "http://h:80/{payload.a}{payload.b}", "http://h?{payload.a}", "http://h/{command_id}/{tenant}", "http://{payload.a}/", "http://h{payload.a}/",
-		"http://h:{payload.a}/", "http://h/..%2f{payload.a}", "http://h/{payload.a}?{payload.b}#", "http://h/%2e{payload.a}", "http://h/.{payload.a}./", "http://h/a b/{payload.a}", "http://h/é/{payload.a}"} {
+	for _, s := range []string{"https://h/a/{payload.a}/b?x={payload.b}&y=1", "http://h:80/{payload.a}{payload.b}", "http://h?{payload.a}",
+		"http://h/{command_id}/{tenant}", "http://{payload.a}/", "http://h{payload.a}/",
+		"http://h:{payload.a}/", "http://h/..%2f{payload.a}", "http://h/{payload.a}?{payload.b}#", "http://h/%2e{payload.a}", "http://h/.{payload.a}./",
+		"http://h/a b/{payload.a}", "http://h/é/{payload.a}"} {
 		for _, v := range []string{"x", "..", ".", "", "a/b", "?", "#", "%2e%2e", "@evil", "../../admin", "\\", "\u2028é", "&x=2", "+ "} {
 			f.Add(s, v, "y")
 		}
@@ -52,7 +54,8 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q filled with x is %q: %v", text, plain, err)
 		}
-		if got.Scheme != want.Scheme || got.Host != want.Host || got.User != nil || got.Fragment != want.Fragment || strings.Count(got.EscapedPath(), "/") != strings.Count(want.EscapedPath(), "/") ||
+		if got.Scheme != want.Scheme || got.Host != want.Host || got.User != nil || got.Fragment != want.Fragment ||
+			strings.Count(got.EscapedPath(), "/") != strings.Count(want.EscapedPath(), "/") ||
 			strings.Count(got.RawQuery, "&") != strings.Count(want.RawQuery, "&") || strings.Count(got.RawQuery, "=") != strings.Count(want.RawQuery, "=") {
 			t.Errorf("%q filled with %q and %q is %q, another than %q", text, a, b, filled, plain)
 		}
@@ -69,7 +72,8 @@ func FuzzTemplate(f *testing.F) {
 
 // FuzzPick: a part of a payload is the part that Go's reader of JSON finds.
 func FuzzPick(f *testing.F) {
-	for _, s := range []string{`{"a":{"b":"x"}}`, `{"a":1e400}`, `{"a":[1]}`, `{"a":true,"a":false}`, `{"a":null}`, `[]`, ``, `{"a":12345678901234567890}`, `{"a":"x"} {}`} {
+	for _, s := range []string{`{"a":{"b":"x"}}`, `{"a":1e400}`, `{"a":[1]}`, `{"a":true,"a":false}`, `{"a":null}`, `[]`, ``,
+		`{"a":12345678901234567890}`, `{"a":"x"} {}`} {
 		f.Add(s, "payload.a.b")
 		f.Add(s, "payload.a")
 	}

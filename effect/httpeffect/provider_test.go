@@ -197,23 +197,31 @@ func TestRequests(t *testing.T) {
 			header: map[string]string{"Content-Type": "application/json", "Idempotency-Key": "c-1", "X-Tenant-Id": "acme"}},
 		"the trace goes along": {payload: `{}`, uri: "POST /", body: `{}`, header: map[string]string{"Traceparent": "*"}},
 		"places are filled in": {options: map[string]any{"url": "/orders/{payload.order.id}/pay?by={payload.by}&id={command_id}&at={tenant}", "method": "put"},
-			payload: `{"order":{"id":"a/b c"},"by":"x&y=z"}`, uri: "PUT /orders/a%2Fb%20c/pay?by=x%26y%3Dz&id=c-1&at=acme", body: `{"order":{"id":"a/b c"},"by":"x&y=z"}`},
-		"a path does not go up":      {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":".."}`, refused: "part of a path"},
-		"nor by two places":          {options: map[string]any{"url": "/orders/{payload.id}{payload.id}/x"}, payload: `{"id":"."}`, refused: "part of a path"},
-		"nor by one and a dot":       {options: map[string]any{"url": "/orders/.{payload.id}?a=b"}, payload: `{"id":"."}`, refused: "part of a path"},
-		"nor does it have gaps":      {options: map[string]any{"url": "/orders/{payload.id}/x"}, payload: `{"id":""}`, refused: "part of a path"},
-		"dots of a query are dots":   {options: map[string]any{"url": "/o?a={payload.id}"}, payload: `{"id":"/../"}`, uri: "POST /o?a=%2F..%2F", body: `{"id":"/../"}`},
-		"what is escaped stays so":   {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"%2e%2e"}`, uri: "POST /o/%252e%252e", body: `{"id":"%2e%2e"}`},
-		"a place wants a value":      {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{}`, refused: "has no id"},
-		"a place wants one value":    {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":[1]}`, refused: "want a text"},
-		"line breaks are escaped":    {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"a\r\nX: y"}`, uri: "POST /o/a%0D%0AX:%20y", body: `{"id":"a\r\nX: y"}`},
-		"a get has no body":          {options: map[string]any{"method": "get"}, payload: `{"a":1}`, uri: "GET /"},
-		"a part is the body":         {options: map[string]any{"body": "payload.a"}, payload: `{"a":{"b":1.50}}`, uri: "POST /", body: `{"b":1.50}`},
-		"a form":                     {options: map[string]any{"encoding": "form"}, payload: `{"a":"x y","n":1,"t":true}`, uri: "POST /", body: "a=x+y&n=1&t=true", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
-		"a form has no objects":      {options: map[string]any{"encoding": "form"}, payload: `{"a":{}}`, refused: "field a of a form"},
-		"a bearer":                   {options: map[string]any{"bearer": map[string]any{"secret": "SECRET"}}, payload: `{}`, uri: "POST /", body: `{}`, header: map[string]string{"Authorization": "Bearer " + effecttest.Secret}},
-		"a name and password":        {options: map[string]any{"basic": map[string]any{"user": "me", "password": "pw"}}, payload: `{}`, uri: "POST /", body: `{}`, header: map[string]string{"Authorization": "Basic bWU6cHc="}},
-		"another idempotency header": {options: map[string]any{"idempotency_header": "x-request-id", "headers": map[string]any{"idempotency-key": "k"}}, payload: `{}`, uri: "POST /", body: `{}`, header: map[string]string{"X-Request-Id": "c-1"}},
+			payload: `{"order":{"id":"a/b c"},"by":"x&y=z"}`, uri: "PUT /orders/a%2Fb%20c/pay?by=x%26y%3Dz&id=c-1&at=acme",
+			body: `{"order":{"id":"a/b c"},"by":"x&y=z"}`},
+		"a path does not go up": {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":".."}`, refused: "part of a path"},
+		"nor by two places":     {options: map[string]any{"url": "/orders/{payload.id}{payload.id}/x"}, payload: `{"id":"."}`, refused: "part of a path"},
+		"nor by one and a dot":  {options: map[string]any{"url": "/orders/.{payload.id}?a=b"}, payload: `{"id":"."}`, refused: "part of a path"},
+		"nor does it have gaps": {options: map[string]any{"url": "/orders/{payload.id}/x"}, payload: `{"id":""}`, refused: "part of a path"},
+		"dots of a query are dots": {options: map[string]any{"url": "/o?a={payload.id}"}, payload: `{"id":"/../"}`, uri: "POST /o?a=%2F..%2F",
+			body: `{"id":"/../"}`},
+		"what is escaped stays so": {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"%2e%2e"}`, uri: "POST /o/%252e%252e",
+			body: `{"id":"%2e%2e"}`},
+		"a place wants a value":   {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{}`, refused: "has no id"},
+		"a place wants one value": {options: map[string]any{"url": "/orders/{payload.id}"}, payload: `{"id":[1]}`, refused: "want a text"},
+		"line breaks are escaped": {options: map[string]any{"url": "/o/{payload.id}"}, payload: `{"id":"a\r\nX: y"}`, uri: "POST /o/a%0D%0AX:%20y",
+			body: `{"id":"a\r\nX: y"}`},
+		"a get has no body":  {options: map[string]any{"method": "get"}, payload: `{"a":1}`, uri: "GET /"},
+		"a part is the body": {options: map[string]any{"body": "payload.a"}, payload: `{"a":{"b":1.50}}`, uri: "POST /", body: `{"b":1.50}`},
+		"a form": {options: map[string]any{"encoding": "form"}, payload: `{"a":"x y","n":1,"t":true}`, uri: "POST /",
+			body: "a=x+y&n=1&t=true", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
+		"a form has no objects": {options: map[string]any{"encoding": "form"}, payload: `{"a":{}}`, refused: "field a of a form"},
+		"a bearer": {options: map[string]any{"bearer": map[string]any{"secret": "SECRET"}}, payload: `{}`, uri: "POST /", body: `{}`,
+			header: map[string]string{"Authorization": "Bearer " + effecttest.Secret}},
+		"a name and password": {options: map[string]any{"basic": map[string]any{"user": "me", "password": "pw"}}, payload: `{}`, uri: "POST /",
+			body: `{}`, header: map[string]string{"Authorization": "Basic bWU6cHc="}},
+		"another idempotency header": {options: map[string]any{"idempotency_header": "x-request-id", "headers": map[string]any{"idempotency-key": "k"}},
+			payload: `{}`, uri: "POST /", body: `{}`, header: map[string]string{"X-Request-Id": "c-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newTarget(t)
@@ -303,8 +311,10 @@ func TestNobodyIsCalledWhoIsNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := newTarget(t)
-	for _, to := range []string{x.srv.URL, strings.Replace(x.srv.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data", "http://[::1]:1", "http://10.0.0.1"} {
-		p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": to}), effect.Host{Secrets: secrets, Dialer: effect.NewDialer(egress.Rules{})})
+	for _, to := range []string{x.srv.URL, strings.Replace(x.srv.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data",
+		"http://[::1]:1", "http://10.0.0.1"} {
+		p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": to}),
+			effect.Host{Secrets: secrets, Dialer: effect.NewDialer(egress.Rules{})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,8 @@ func TestAJobThatFailedIsARefusal(t *testing.T) {
 	if got, want := no.Cause, "job:1:1 ended in error: script_failed: no luck"; got != want {
 		t.Errorf("got the cause %q, want %q", got, want)
 	}
-	if got, want := string(no.Answer), `{"job":"job:1:1","status":"error","reason":"script_failed","error":"no luck","exit_code":3,"result":{"why":"empty"}}`; got != want {
+	if got, want := string(no.Answer),
+		`{"job":"job:1:1","status":"error","reason":"script_failed","error":"no luck","exit_code":3,"result":{"why":"empty"}}`; got != want {
 		t.Errorf("got the answer %s, want %s", got, want)
 	}
 }

@@ -164,7 +164,8 @@ func FuzzPayload(f *testing.F) {
 				}
 			}
 			for name := range l.msg.Header {
-				if !strings.Contains(" Message-Id From To Cc Reply-To Subject Date Mime-Version Content-Type Content-Transfer-Encoding Content-Disposition Auto-Submitted ", " "+name+" ") {
+				if !strings.Contains(" Message-Id From To Cc Reply-To Subject Date Mime-Version Content-Type Content-Transfer-Encoding Content-Disposition "+
+					"Auto-Submitted ", " "+name+" ") {
 					t.Errorf("it has the header %q", name)
 				}
 			}

@@ -31,7 +31,9 @@ func TestAnswersOfServers(t *testing.T) {
 		{"the sender is taken later", func(s *server) { s.mail = answer(451) }, false, "mail: send from shop@example.com: 451 because"},
 		{"a recipient is never taken", func(s *server) { s.rcpt["a@example.com"] = answer(550) }, true, "mail: send to a@example.com: 550 because"},
 		{"a recipient is taken later", func(s *server) { s.rcpt["a@example.com"] = answer(450) }, false, "mail: send to a@example.com: 450 because"},
-		{"one later, another never", func(s *server) { s.rcpt["a@example.com"], s.rcpt["b@example.com"] = answer(450), answer(551) }, true, "mail: send to b@example.com: 551 because"},
+		{"one later, another never", func(s *server) {
+			s.rcpt["a@example.com"], s.rcpt["b@example.com"] = answer(450), answer(551)
+		}, true, "mail: send to b@example.com: 551 because"},
 		{"the mail is never taken", func(s *server) { s.fail = []error{answer(552)} }, true, "mail: send: 552 because"},
 		{"the mail is taken later", func(s *server) { s.fail = []error{answer(452)} }, false, "mail: send: 452 because"},
 	} {
@@ -223,7 +225,8 @@ func TestOptions(t *testing.T) {
 		{"security that there is not", map[string]any{"security": "ssl"}, `security "ssl": want starttls, tls or none`},
 		{"an address with a path", map[string]any{"address": "mail.example.com/x"}, "want host or host:port"},
 		{"a name with a line feed to greet with", map[string]any{"hello": "a\r\nQUIT"}, "want the name of a host"},
-		{"a recipient that the domains leave out", map[string]any{"to": "a@b.test", "recipient_domains": []string{"example.com"}}, "does not let this effect write to"},
+		{"a recipient that the domains leave out", map[string]any{"to": "a@b.test", "recipient_domains": []string{"example.com"}},
+			"does not let this effect write to"},
 		{"a CA that is not there", map[string]any{"tls": map[string]any{"ca": "/nowhere/ca.pem"}}, "no such file"},
 		{"a misspelt option", map[string]any{"adress": "x"}, "did you mean address?"},
 		{"too many recipients", map[string]any{"max_recipients": 1000}, "want 1 to 100"},

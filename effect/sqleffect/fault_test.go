@@ -19,7 +19,8 @@ func TestWhatMayGoWellAnotherTime(t *testing.T) {
 			t.Errorf("PostgreSQL's %s: got %v, want to try again: %v", code, f, retry)
 		}
 	}
-	for number, retry := range map[uint16]bool{1040: true, 1045: true, 1205: true, 1213: true, 1290: true, 1969: true, 1062: false, 1064: false, 1146: false, 1366: false, 1452: false} {
+	for number, retry := range map[uint16]bool{1040: true, 1045: true, 1205: true, 1213: true, 1290: true, 1969: true, 1062: false, 1064: false,
+		1146: false, 1366: false, 1452: false} {
 		f := mysqlFault(fmt.Errorf("wrapped: %w", &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte("HY000")), Message: "because"}))
 		if f == nil || f.retry != retry || f.code != fmt.Sprint(number) {
 			t.Errorf("MySQL's %d: got %v, want to try again: %v", number, f, retry)

@@ -164,7 +164,8 @@ func TestAClosedAddressIsRefused(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9", "localhost:9", "unix:/run/postgresql/.s.PGSQL.5432"} {
 		for _, driver := range []string{"postgres", "mysql"} {
 			p, err := sqleffect.Open(effecttest.Definition(t, effect.KindSQL, map[string]any{
-				"driver": driver, "address": address, "database": "x", "user": "x", "password": "${secret:SECRET}", "security": "none", "statements": []any{"SELECT 1"}}), host)
+				"driver": driver, "address": address, "database": "x", "user": "x", "password": "${secret:SECRET}", "security": "none",
+				"statements": []any{"SELECT 1"}}), host)
 			if err != nil {
 				t.Fatal(err)
 			}

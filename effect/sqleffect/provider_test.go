@@ -222,7 +222,8 @@ var failing = map[string][]string{
 func newTarget(t testing.TB, p *place) *target {
 	t.Helper()
 	x := &target{place: p, t: t, asked: map[string]int{}}
-	p.exec(t, "CREATE TABLE applied (id VARCHAR(200), name TEXT)", "CREATE TABLE said (text "+map[string]string{"mysql": "LONGTEXT"}[p.driver]+map[string]string{"postgres": "TEXT", "sqlite": "TEXT"}[p.driver]+")",
+	p.exec(t, "CREATE TABLE applied (id VARCHAR(200), name TEXT)", "CREATE TABLE said (text "+
+		map[string]string{"mysql": "LONGTEXT"}[p.driver]+map[string]string{"postgres": "TEXT", "sqlite": "TEXT"}[p.driver]+")",
 		"INSERT INTO said VALUES ('')")
 	p.exec(t, failing[p.driver]...)
 	return x

@@ -56,12 +56,14 @@ func same(t *testing.T, got json.RawMessage, want string) {
 }
 
 func testValues(t *testing.T, p *place) {
-	p.exec(t, "CREATE TABLE bookings (id VARCHAR(200), tenant BIGINT, guest VARCHAR(200), nights INT, price DECIMAL(30,10), paid BOOLEAN, tags VARCHAR(200), note VARCHAR(200))")
+	p.exec(t, "CREATE TABLE bookings (id VARCHAR(200), tenant BIGINT, guest VARCHAR(200), nights INT, price DECIMAL(30,10), paid BOOLEAN, tags "+
+		"VARCHAR(200), note VARCHAR(200))")
 	e := p.open(t, map[string]any{
 		"statements": []any{"INSERT INTO bookings VALUES (:_command_id, :_tenant, :guest.name, :nights, :price, :paid, :tags, :note)"},
 		"optional":   []string{"note"},
 	})
-	answer, err := do(t, e, "b-1", `{"guest": {"name": "Ada \"Ü\" 'Lovelace' \\"}, "nights": 3.0, "price": 12345678901234567890.0123456789, "paid": true, "tags": ["a", {"b": 1.50}]}`)
+	answer, err := do(t, e, "b-1", `{"guest": {"name": "Ada \"Ü\" 'Lovelace' \\"}, "nights": 3.0, "price": 12345678901234567890.0123456789, "paid": `+
+		`true, "tags": ["a", {"b": 1.50}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func testValues(t *testing.T, p *place) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprint(id, tenant, guest, nights, paid, tags, note)
-	if want := `b-1` + fmt.Sprint(7) + `Ada "Ü" 'Lovelace' \` + fmt.Sprint(3, true) + `["a",{"b":1.50}]<nil>`; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+	if want := `b-1` + fmt.Sprint(7) + `Ada "Ü" 'Lovelace' \` + fmt.Sprint(3, true) +
+		`["a",{"b":1.50}]<nil>`; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if want := "12345678901234567890.0123456789"; p.driver != "sqlite" && price != want { // SQLite has no decimals
@@ -109,7 +112,8 @@ func testRows(t *testing.T, p *place) {
 func testInjection(t *testing.T, p *place) {
 	p.exec(t, "CREATE TABLE users (name VARCHAR(200), secret VARCHAR(200))", "INSERT INTO users VALUES ('ada', 'x')")
 	e := p.open(t, map[string]any{"statements": []any{"SELECT secret FROM users WHERE name = :name"}})
-	for _, name := range []string{`' OR '1'='1`, `ada'; DROP TABLE users; --`, `\' OR 1=1 -- `, `" OR ""="`, "x' UNION SELECT 'y", `:name`, `$1`, `?`, "%", `ada\`} {
+	for _, name := range []string{`' OR '1'='1`, `ada'; DROP TABLE users; --`, `\' OR 1=1 -- `, `" OR ""="`, "x' UNION SELECT 'y", `:name`, `$1`,
+		`?`, "%", `ada\`} {
 		text, _ := json.Marshal(map[string]string{"name": name})
 		answer, err := do(t, e, "i-1", string(text))
 		if err != nil {
@@ -195,7 +199,8 @@ func testDedupe(t *testing.T, p *place) {
 	if string(first) != string(second) {
 		t.Errorf("got %s, then %s", first, second)
 	}
-	for i, call := range []effect.Call{{Tenant: 8, CommandID: "d-1", Effect: "tested"}, {Tenant: 7, CommandID: "d-1", Effect: "other"}, {Tenant: 7, CommandID: "D-1", Effect: "tested"}} {
+	for i, call := range []effect.Call{{Tenant: 8, CommandID: "d-1", Effect: "tested"}, {Tenant: 7, CommandID: "d-1", Effect: "other"},
+		{Tenant: 7, CommandID: "D-1", Effect: "tested"}} {
 		answer, err := e.Do(t.Context(), call)
 		if err != nil {
 			t.Fatal(err)
@@ -356,7 +361,8 @@ func testTypes(t *testing.T, p *place) {
 			t.Errorf("%s: got %q", n, no.Cause)
 		}
 	}
-	p.exec(t, "CREATE TABLE y (a "+map[string]string{"postgres": "bytea", "mysql": "BLOB", "sqlite": "BLOB"}[p.driver]+", b VARCHAR(20), c "+map[string]string{"postgres": "jsonb", "mysql": "JSON", "sqlite": "TEXT"}[p.driver]+", d BOOLEAN, e DOUBLE PRECISION)")
+	p.exec(t, "CREATE TABLE y (a "+map[string]string{"postgres": "bytea", "mysql": "BLOB", "sqlite": "BLOB"}[p.driver]+", b VARCHAR(20), c "+
+		map[string]string{"postgres": "jsonb", "mysql": "JSON", "sqlite": "TEXT"}[p.driver]+", d BOOLEAN, e DOUBLE PRECISION)")
 	e = p.open(t, map[string]any{"statements": []any{"INSERT INTO y VALUES (:a, :b, :c, :d, :e)", "SELECT * FROM y"},
 		"types": map[string]any{"a": "bytes", "b": "text", "c": "json", "d": "bool", "e": "float"}})
 	if answer, err = do(t, e, "t-3", `{"a": "/wA=", "b": 5, "c": "word", "d": false, "e": 1e-3}`); err != nil {

@@ -46,7 +46,8 @@ var readers = map[string]string{
 
 // ours are the packages that read records of our own with plain json.Unmarshal:
 // what the board, the archive, a stream or a node gave back.
-var ours = []string{"archive", "archive/encryptedarchive", "archive/internal/rows", "client", "clockwork", "domain", "flow", "layout", "post", "saga", "stream/natsstream"}
+var ours = []string{"archive", "archive/encryptedarchive", "archive/internal/rows", "client", "clockwork", "domain", "flow", "layout", "post",
+	"saga", "stream/natsstream"}
 
 // TestPeoplesTextIsReadInOnePlace wants what people and strangers write to go
 // through package intake: nobody else makes a decoder of YAML or JSON, or

@@ -123,7 +123,8 @@ func TestASeatIsGivenBackOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, act := range []func(){func() { err = s.SignIn(7) }, func() { err = errors.Join(err, s.SignIn(8)) }, s.SignOut, s.SignOut, func() { err = errors.Join(err, s.SignIn(8)) }, s.Leave, s.Leave, s.SignOut} {
+	signIn := func() { err = errors.Join(err, s.SignIn(8)) }
+	for _, act := range []func(){func() { err = s.SignIn(7) }, signIn, s.SignOut, s.SignOut, signIn, s.Leave, s.Leave, s.SignOut} {
 		act()
 	}
 	if err != nil {

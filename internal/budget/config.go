@@ -68,8 +68,10 @@ func (c Config) Check() error {
 	}{
 		{"connections", int64(c.Connections)}, {"strangers", int64(c.Strangers)}, {"connections_per_address", int64(c.PerAddress)},
 		{"connections_per_actor", int64(c.PerActor)}, {"local_connections", int64(c.Local)}, {"requests", int64(c.Requests)},
-		{"refused_per_address", int64(c.Refused)}, {"requests_per_actor", int64(c.RequestsPerActor)}, {"streams", int64(c.Streams)}, {"streams_per_actor", int64(c.StreamsPerActor)},
-		{"subscriptions", int64(c.Subscriptions)}, {"subscriptions_per_actor", int64(c.SubscriptionsPerActor)}, {"bytes", c.Bytes}, {"bytes_per_actor", c.BytesPerActor},
+		{"refused_per_address", int64(c.Refused)}, {"requests_per_actor", int64(c.RequestsPerActor)}, {"streams", int64(c.Streams)},
+		{"streams_per_actor", int64(c.StreamsPerActor)},
+		{"subscriptions", int64(c.Subscriptions)}, {"subscriptions_per_actor", int64(c.SubscriptionsPerActor)}, {"bytes", c.Bytes},
+		{"bytes_per_actor", c.BytesPerActor},
 	} {
 		if f.n < 0 {
 			return domain.Invalidf("doors.%s is %d, want a positive number, or 0 for the default", f.name, f.n)

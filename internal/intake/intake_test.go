@@ -169,7 +169,8 @@ func FuzzYAML(f *testing.F) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	text := []byte(`{"event_id":"0190b5a0-0000-7000-8000-000000000000","type":"OrderPlaced","schema_version":1,"time":"2026-11-22T14:00:00Z","payload":{"order":"7","items":[` +
+	text := []byte(`{"event_id":"0190b5a0-0000-7000-8000-000000000000","type":"OrderPlaced","schema_version":1,"time":"2026-11-22T14:00:00Z",` +
+		`"payload":{"order":"7","items":[` +
 		strings.Repeat(`{"sku":"a-1","count":2,"price":12.5},`, 9) + `{"sku":"a-1"}],"customer":{"id":12,"name":"Ada"}}}`)
 	b.SetBytes(int64(len(text)))
 	var into struct {

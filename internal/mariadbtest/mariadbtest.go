@@ -166,7 +166,8 @@ func (s *Server) bootstrap() {
 	}
 	c := s.command("--bootstrap", "--skip-log-bin")
 	c.Stdin = strings.NewReader("CREATE DATABASE mysql;\nUSE mysql;\n" + string(tables) + fmt.Sprintf(
-		"\nFLUSH PRIVILEGES;\nCREATE USER '%s'@'%%' IDENTIFIED BY '%s';\nGRANT ALL ON *.* TO '%[1]s'@'%%' WITH GRANT OPTION;\nCREATE DATABASE %[3]s;\n", User, Password, Database))
+		"\nFLUSH PRIVILEGES;\nCREATE USER '%s'@'%%' IDENTIFIED BY '%s';\nGRANT ALL ON *.* TO '%[1]s'@'%%' WITH GRANT OPTION;\nCREATE DATABASE %[3]s;\n",
+		User, Password, Database))
 	if out, err := c.CombinedOutput(); err != nil {
 		text, _ := os.ReadFile(s.log())
 		s.t.Fatalf("mariadbd --bootstrap: %v\n%s\n%s", err, out, text)

@@ -526,7 +526,8 @@ func TestForwardSockets(t *testing.T) {
 	topic := "/api/v1/messages/topics/" + b64("t")
 	call(t, "POST", b.URL()+topic+"/sources", `{"subnet":"400::/7"}`)
 	call(t, "PUT", b.URL()+topic+"/forward", fmt.Sprintf(`{"socketPath":%q}`, path))
-	if status, text := call(t, "POST", a.URL()+"/api/v1/messages?reply_timeout=60", pushBody(b, "t", "x")); status != 200 || fields(t, text)["payload"] != b64("<x>") {
+	if status, text := call(t, "POST", a.URL()+"/api/v1/messages?reply_timeout=60", pushBody(b, "t", "x")); status != 200 ||
+		fields(t, text)["payload"] != b64("<x>") {
 		t.Errorf("got %d %s", status, text)
 	}
 	push(t, a, b, "t", "silence")
@@ -544,7 +545,8 @@ func TestAdmin(t *testing.T) {
 	n, a, b := two(t)
 	status, text := call(t, "GET", a.URL()+"/api/v1/admin", "")
 	got := fields(t, text)
-	if status != 200 || got["nodePubkey"] != a.Key() || got["nodeIp"] != a.Address().String() || !strings.HasSuffix(got["nodeSubnet"].(string), "::/64") || got["nodeStartTime"].(float64) < 1e9 {
+	if status != 200 || got["nodePubkey"] != a.Key() || got["nodeIp"] != a.Address().String() ||
+		!strings.HasSuffix(got["nodeSubnet"].(string), "::/64") || got["nodeStartTime"].(float64) < 1e9 {
 		t.Errorf("got %d %s", status, text)
 	}
 	subnet := strings.TrimSuffix(fields(t, second(call(t, "GET", b.URL()+"/api/v1/admin", "")))["nodeSubnet"].(string), "/64")
@@ -561,7 +563,8 @@ func TestAdmin(t *testing.T) {
 		{"a peer without a protocol", "POST", "/admin/peers", `{"endpoint":"127.0.0.1:1"}`, "400 missing leading protocol identifier"},
 		{"a peer of another protocol", "POST", "/admin/peers", `{"endpoint":"udp://127.0.0.1:1"}`, "400 protocol for endpoint is not supported"},
 		{"a peer by name", "POST", "/admin/peers", `{"endpoint":"tcp://localhost:1"}`, "400 failed to parse address: invalid socket address syntax"},
-		{"the peer is listed", "GET", "/admin/peers", "", `200 [{"endpoint":{"proto":"tcp","socketAddr":"127.0.0.1:1"},"type":"static","connectionState":"connecting","txBytes":0,"rxBytes":0}]`},
+		{"the peer is listed", "GET", "/admin/peers", "",
+			`200 [{"endpoint":{"proto":"tcp","socketAddr":"127.0.0.1:1"},"type":"static","connectionState":"connecting","txBytes":0,"rxBytes":0}]`},
 		{"the peer goes", "DELETE", "/admin/peers/" + url.PathEscape("tcp://127.0.0.1:1"), "", "204 "},
 		{"and is gone", "DELETE", "/admin/peers/" + url.PathEscape("tcp://127.0.0.1:1"), "", "404 A peer identified by that endpoint does not exist"},
 		{"routes", "GET", "/admin/routes/selected", "", `200 [{"subnet":"` + subnet + `/64","nextHop":"in process","metric":1,"seqno":0}]`},

@@ -30,7 +30,8 @@ func fuzzLink(f *testing.F) natslink.Key {
 	f.Helper()
 	path := filepath.Join(f.TempDir(), "link.key")
 	// The seed 0101…01 and its public half.
-	const text = `{"link":"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c","link_seed":"0101010101010101010101010101010101010101010101010101010101010101"}`
+	const text = `{"link":"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c",` +
+		`"link_seed":"0101010101010101010101010101010101010101010101010101010101010101"}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		f.Fatal(err)
 	}

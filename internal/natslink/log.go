@@ -37,7 +37,8 @@ var expected = []struct {
 	level     slog.Level
 }{
 	{"authentication error", "NATS log-in refused", slog.LevelDebug}, // the gate has said why
-	{"Authorization Violation", "NATS link not let in: the other site does not know the link key of this node; give it the card (`ramet peer card`)", slog.LevelInfo},
+	{"Authorization Violation", "NATS link not let in: the other site does not know the link key of this node; give it the card (`ramet peer card`)",
+		slog.LevelInfo},
 	{"Error trying to connect as leafnode", "NATS link is not up: the other site does not answer", slog.LevelInfo},
 }
 

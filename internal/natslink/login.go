@@ -90,7 +90,8 @@ func Admit(c server.ClientAuthentication, self string) (link string, err error) 
 	case err == nil && ours:
 	case opts.Nkey != "" && opts.Sig != "":
 		key, _ := KeyOf(opts.Nkey)
-		return "", domain.Forbiddenf("%s logs in as to a plain NATS server, or is of an earlier version: it must have the version of this one, and name this node as key=%s in the URL of its bus or streams", who(key), self)
+		return "", domain.Forbiddenf("%s logs in as to a plain NATS server, or is of an earlier version: it must have the version of this one, and name "+
+			"this node as key=%s in the URL of its bus or streams", who(key), self)
 	default:
 		return "", domain.Forbiddenf("it has no link key")
 	}
@@ -104,7 +105,8 @@ func Admit(c server.ClientAuthentication, self string) (link string, err error) 
 		return "", domain.Forbiddenf("its signature is wrong")
 	}
 	if !slices.Contains(nodes, self) {
-		return "", domain.Forbiddenf("the log-in of link key %s is for another node than this: somebody passes it on, or the key= of its link is wrong; that of this node is %s", link, self)
+		return "", domain.Forbiddenf("the log-in of link key %s is for another node than this: somebody passes it on, or the key= of its link is wrong; "+
+			"that of this node is %s", link, self)
 	}
 	return link, nil
 }

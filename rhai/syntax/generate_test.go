@@ -29,12 +29,14 @@ func (g *generator) list(depth int, item func(int) string) string {
 
 func (g *generator) expr(depth int) string {
 	if depth <= 0 {
-		return g.pick("1", "-2", "0x1F", "2.5", "1e300", "-9223372036854775808", "'x'", `'\''`, `"s\n\"é"`, "true", "()", "`t`", "this", "a", "b", "m::x", `#"raw\"#`)
+		return g.pick("1", "-2", "0x1F", "2.5", "1e300", "-9223372036854775808", "'x'", `'\''`, `"s\n\"é"`, "true", "()", "`t`", "this", "a", "b",
+			"m::x", `#"raw\"#`)
 	}
 	d := depth - 1 - g.Intn(2)
 	switch g.Intn(20) {
 	case 0, 1, 2, 3:
-		return g.expr(d) + " " + g.pick("+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "in", "!in", "??", "..", "..=") + " " + g.expr(d)
+		return g.expr(d) + " " + g.pick("+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "in", "!in", "??",
+			"..", "..=") + " " + g.expr(d)
 	case 4:
 		return "(" + g.expr(d) + ")"
 	case 5:

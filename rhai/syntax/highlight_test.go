@@ -14,7 +14,8 @@ func TestTokens(t *testing.T) {
 		{"an ordinary statement", `let x = f(1) + y.len; // sum`,
 			`keyword:let name:x operator:= function:f punctuation:( number:1 punctuation:) operator:+ name:y punctuation:. name:len punctuation:; comment:// sum`},
 		{"braces inside a template go back to its text", "`a${ #{b: {1}} }c${d}`",
-			"string:`a$ punctuation:{ punctuation:#{ name:b punctuation:: punctuation:{ number:1 punctuation:} punctuation:} punctuation:} string:c$ punctuation:{ name:d punctuation:} string:`"},
+			"string:`a$ punctuation:{ punctuation:#{ name:b punctuation:: punctuation:{ number:1 punctuation:} punctuation:} punctuation:} string:c$ " +
+				"punctuation:{ name:d punctuation:} string:`"},
 		{"block and documentation comments", "/* a */ /// b\nfn g() {}",
 			"comment:/* a */ comment:/// b\n keyword:fn function:g punctuation:() punctuation:{ punctuation:}"},
 		{"built-in functions and reserved words", `print(this) === var`,

@@ -33,7 +33,8 @@ const (
 	Coalesce
 )
 
-var opNames = [...]string{"", "+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "in", "!in", "..", "..=", "&&", "||", "??"}
+var opNames = [...]string{"", "+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "in", "!in", "..",
+	"..=", "&&", "||", "??"}
 
 // String gives the operator as it is written.
 func (o Op) String() string { return opNames[o] }

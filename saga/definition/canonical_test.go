@@ -16,7 +16,8 @@ import (
 func TestTheCanonicalFormIsOne(t *testing.T) {
 	d := parsed(t, right+"nodes: {next: '1'}\ndata: {}\neffects: []\n")
 	d.Version = 7
-	const want = `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"one","states":[{"name":"one","on":{"*":"handle"}},{"name":"end","final":true}],"nodes":[{"name":"next","expr":"1"}]}`
+	const want = `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"one","states":[{"name":"one","on":{"*":"handle"}},{"name":"end",` +
+		`"final":true}],"nodes":[{"name":"next","expr":"1"}]}`
 	if got := string(definition.Canonical(d)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

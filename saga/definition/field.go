@@ -35,11 +35,13 @@ var aSaga = (&document.Object{
 			Doc: "The states, each with what it does with every event that may come."},
 		{Name: "effects", Kind: document.SomeTexts, Pattern: namePattern, Most: domain.MaxSagaEffects,
 			Doc: "The effects that the program may ask for. Of each <effect>.Succeeded, <effect>.Failed or <effect>.TimedOut comes."},
-		{Name: "timers", Kind: document.SomeTexts, Pattern: eventPattern, Most: domain.MaxSagaEvents, Doc: "The types of the events of timers that the program may set."},
+		{Name: "timers", Kind: document.SomeTexts, Pattern: eventPattern, Most: domain.MaxSagaEvents,
+			Doc: "The types of the events of timers that the program may set."},
 		{Name: "events", Kind: document.NamedObjects, Of: anEvent, Key: "type", Pattern: eventPattern, Most: domain.MaxSagaEvents,
 			Doc: "Which schema versions of events are taken, and how older ones become newer."},
 		{Name: "script", Kind: document.AText, Most: domain.MaxSagaBytes, Doc: "The program in Rhai: fn on_event(state, event), and fn compensate(state, work)."},
-		{Name: "script_file", Kind: document.AText, Doc: "The program's file, instead of script: a path within the folder of the definition's file. Only the command line reads it."},
+		{Name: "script_file", Kind: document.AText,
+			Doc: "The program's file, instead of script: a path within the folder of the definition's file. Only the command line reads it."},
 		{Name: "nodes", Kind: document.NamedObjects, Of: aNode, Key: "name", Short: "expr", Pattern: nodePattern, Most: domain.MaxSagaNodes,
 			Doc: "The program as a graph of Rhai expressions over state, event and each other, instead of script."},
 		{Name: "compensation", Kind: document.AnObject, Of: aCompensation, Doc: "How completed steps are undone, in reverse order."},
@@ -53,7 +55,8 @@ var aSaga = (&document.Object{
 	Others: map[string]string{
 		"on": "triggers", "subscribe": "triggers", "subscriptions": "triggers", "description": "summary", "correlation_id": "correlation", "correlate": "correlation",
 		"correlationHeader": "correlation_header", "start": "initial", "initial_state": "initial", "state": "data", "context": "data", "program": "script",
-		"file": "script_file", "code": "script", "graph": "nodes", "compensations": "compensation", "compensate": "compensation", "shards": "partitions", "schema": "events",
+		"file": "script_file", "code": "script", "graph": "nodes", "compensations": "compensation", "compensate": "compensation",
+		"shards": "partitions", "schema": "events",
 	},
 }).Index()
 
@@ -63,12 +66,15 @@ var aTrigger = (&document.Object{
 	Fields: []document.Field{
 		{Name: "source", Kind: document.AText, Initial: string(domain.SourceAggregate),
 			Enum: []string{string(domain.SourceAggregate), string(domain.SourceFact), string(domain.SourceResult), string(domain.SourceWorkflow)},
-			Doc:  "aggregate is other programs, workflow_event what other sagas tell, effect_result how effects end that others asked for, workflow what others send to an instance by name."},
-		{Name: "of", Kind: document.AText, Most: domain.MaxAggregateToken, Doc: "The type of the aggregate, the saga, or the effect; \"*\" is any. Events of source workflow are of nobody."},
+			Doc: "aggregate is other programs, workflow_event what other sagas tell, effect_result how effects end that others asked for, workflow what " +
+				"others send to an instance by name."},
+		{Name: "of", Kind: document.AText, Most: domain.MaxAggregateToken,
+			Doc: "The type of the aggregate, the saga, or the effect; \"*\" is any. Events of source workflow are of nobody."},
 		{Name: "types", Kind: document.SomeTexts, Pattern: eventPattern, Most: domain.MaxSagaEvents,
 			Doc: "The types of events that are taken from there. Of effect_result: Succeeded, Failed, TimedOut; left out, all."},
 	},
-	Others: map[string]string{"type": "types", "events": "types", "event": "types", "aggregate": "of", "aggregate_type": "of", "saga": "of", "effect": "of", "from": "of"},
+	Others: map[string]string{"type": "types", "events": "types", "event": "types", "aggregate": "of", "aggregate_type": "of", "saga": "of",
+		"effect": "of", "from": "of"},
 }).Index()
 
 var aState = (&document.Object{
@@ -76,7 +82,8 @@ var aState = (&document.Object{
 	Doc:   "A state. One that is not final says of every event that may come what it does with it.",
 	Fields: []document.Field{
 		{Name: "on", Kind: document.SomeChoices, Enum: document.TextsOf(domain.Reactions),
-			Doc: "What is done with events of a type, or with \"*\", all others: handle runs the program, defer keeps the event for a later state, ignore, fail makes a dead letter."},
+			Doc: "What is done with events of a type, or with \"*\", all others: handle runs the program, defer keeps the event for a later state, ignore, " +
+				"fail makes a dead letter."},
 		{Name: "timeout", Kind: document.AnObject, Of: aTimeout, Doc: "The event that comes when the state lasts too long."},
 		{Name: "final", Kind: document.AFlag, Initial: false, Doc: "Whether the instance ends here."},
 		{Name: "outcome", Kind: document.AText, Enum: []string{string(domain.OutcomeSucceeded), string(domain.OutcomeFailed)},
@@ -129,7 +136,8 @@ var aCompensation = (&document.Object{
 	Title: "compensation",
 	Doc:   "How completed steps are undone: in reverse order, one after the other.",
 	Fields: []document.Field{
-		{Name: "steps", Kind: document.SomeTexts, Required: true, Pattern: namePattern, Most: domain.MaxSagaSteps, Doc: "The steps that can be undone; others have nothing to undo."},
+		{Name: "steps", Kind: document.SomeTexts, Required: true, Pattern: namePattern, Most: domain.MaxSagaSteps,
+			Doc: "The steps that can be undone; others have nothing to undo."},
 		{Name: "effects", Kind: document.SomeTexts, Pattern: namePattern, Most: domain.MaxSagaEffects,
 			Doc: "The effects that may be asked for only to undo; their results go to no state."},
 		{Name: "nodes", Kind: document.NamedObjects, Of: aNode, Key: "name", Short: "expr", Pattern: nodePattern, Most: domain.MaxSagaNodes,

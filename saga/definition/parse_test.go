@@ -69,12 +69,14 @@ func wholeWant() *domain.SagaDefinition {
 		Data: json.RawMessage(`{"big":9007199254740993,"f":2.0,"list":[1,{"a":null}],"n":1,"no":false,"text":"5"}`),
 		States: []domain.SagaState{
 			{Name: "new", On: map[string]domain.Reaction{"Placed": domain.Handle, "*": domain.Defer}},
-			{Name: "paying", On: map[string]domain.Reaction{"a.b": domain.Ignore, "TooLate": domain.Fail, "*": domain.Handle}, Timeout: &domain.SagaTimeout{After: 5400, Event: "TooLate"}},
+			{Name: "paying", On: map[string]domain.Reaction{"a.b": domain.Ignore, "TooLate": domain.Fail, "*": domain.Handle},
+				Timeout: &domain.SagaTimeout{After: 5400, Event: "TooLate"}},
 			{Name: "done", Final: true}, {Name: "broken", Final: true, Outcome: domain.OutcomeFailed},
 			{Name: "stuck", On: map[string]domain.Reaction{"*": domain.Ignore}},
 		},
 		Effects: []string{"pay", "ship"}, Timers: []string{"Tick"},
-		Events: []domain.SagaEvent{{Type: "Placed", MinVersion: 1, MaxVersion: 3, Upcast: []domain.SagaUpcast{{From: 1, Expr: "payload"}, {From: 2, Expr: "#{x: payload}"}}},
+		Events: []domain.SagaEvent{{Type: "Placed", MinVersion: 1, MaxVersion: 3,
+			Upcast: []domain.SagaUpcast{{From: 1, Expr: "payload"}, {From: 2, Expr: "#{x: payload}"}}},
 			{Type: "Low", MinVersion: 2, MaxVersion: 2}, {Type: "a.b", MinVersion: 2}, {Type: "Poke", MaxVersion: 7}, {Type: "Tick"}},
 		Script:       "fn on_event(state, event) { () }\nfn compensate(state, work) { () }\n",
 		Compensation: &domain.SagaCompensation{Steps: []string{"pay"}, Effects: []string{"refund"}, Attempts: 5, Done: "done", Failed: "broken"},
@@ -112,7 +114,8 @@ func TestEveryFormIsReadBack(t *testing.T) {
 		}
 	}
 	text := string(definition.YAML(graph))
-	for _, want := range []string{"\nstates:\n  new:\n    on:\n", "versions: 1..3", "  next:\n    expr: '\"done\"'\n    when: ready\n", "    effect: '\"refund\"'\n", "      after: 1h30m\n"} {
+	for _, want := range []string{"\nstates:\n  new:\n    on:\n", "versions: 1..3", "  next:\n    expr: '\"done\"'\n    when: ready\n",
+		"    effect: '\"refund\"'\n", "      after: 1h30m\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -141,25 +144,33 @@ func TestFaultsSayWhereTheyAre(t *testing.T) {
 		{"a list", "- 1", []string{"1:1: got a list, want fields such as `name:`"}},
 		{"an unknown field", right + nodes + "efects: [a]\n", []string{`8:1: efects: unknown field "efects"; did you mean "effects"?`}},
 		{"a word of others", right + nodes + "program: x\n", []string{`8:1: program: unknown field "program"; did you mean "script"?`}},
-		{"a wrong kind", strings.Replace(right, "one: {on", "one: {final: 1, on", 1) + nodes, []string{"5:16: states.one.final: got the number 1, want true or false"}},
-		{"a wrong reaction", strings.Replace(right, "handle", "hanlde", 1) + nodes, []string{`5:19: states.one.on.*: got the text "hanlde", want handle, defer, ignore or fail; did you mean "handle"?`}},
-		{"states as a text", "name: n\ntriggers: [{of: O, types: [Go]}]\ninitial: one\nstates: one\n" + nodes, []string{"4:9: states: got the text \"one\", want names, of which each has fields such as `on:`"}},
+		{"a wrong kind", strings.Replace(right, "one: {on", "one: {final: 1, on", 1) + nodes,
+			[]string{"5:16: states.one.final: got the number 1, want true or false"}},
+		{"a wrong reaction", strings.Replace(right, "handle", "hanlde", 1) + nodes,
+			[]string{`5:19: states.one.on.*: got the text "hanlde", want handle, defer, ignore or fail; did you mean "handle"?`}},
+		{"states as a text", "name: n\ntriggers: [{of: O, types: [Go]}]\ninitial: one\nstates: one\n" + nodes,
+			[]string{"4:9: states: got the text \"one\", want names, of which each has fields such as `on:`"}},
 		{"a state twice", strings.Replace(right, "  end:", "  one: {final: true}\n  end:", 1) + nodes, []string{"6:3: states.one: it stands twice, at line 5 too"}},
-		{"names of states", strings.Replace(right, "initial: one", "initial: onne", 1) + nodes, []string{`3:10: initial: there is no state "onne"; did you mean "one"?`}},
-		{"a state without reactions", strings.Replace(right, "  end:", "  two:\n  end:", 1) + nodes, []string{`6:7: states.two.on: it does not say what to do with Go; name each, or "*" for all others`}},
-		{"totality", strings.Replace(right, `"*": handle`, `a.b: handle`, 1) + nodes, []string{`5:13: states.one.on: it does not say what to do with Go; name each, or "*" for all others`}},
+		{"names of states", strings.Replace(right, "initial: one", "initial: onne", 1) + nodes,
+			[]string{`3:10: initial: there is no state "onne"; did you mean "one"?`}},
+		{"a state without reactions", strings.Replace(right, "  end:", "  two:\n  end:", 1) + nodes,
+			[]string{`6:7: states.two.on: it does not say what to do with Go; name each, or "*" for all others`}},
+		{"totality", strings.Replace(right, `"*": handle`, `a.b: handle`, 1) + nodes,
+			[]string{`5:13: states.one.on: it does not say what to do with Go; name each, or "*" for all others`}},
 		{"a trigger", strings.Replace(right, "of: Order", "source: mail", 1) + nodes, []string{
 			`2:21: triggers[0].source: "mail": want aggregate, workflow_event, effect_result or workflow`}},
 		{"a script", right + "script: |\n  fn on_event(state, event) {\n    let x = ;\n  }\n", []string{"9:13: script: Syntax error: Unexpected ';'"}},
 		{"a script in quotes", right + `script: "fn on_event(s, e) { x }"`, []string{"7:30: script: Syntax error: Undefined variable: x"}},
 		{"a script without its function", right + "script: let x = 1;\n", []string{"7:9: script: it has no function on_event: want `fn on_event(state, event)`"}},
 		{"a node", right + "nodes:\n  next: nxt\n  deep:\n    expr: 1 +\n    when: |\n      true &&\n      tru\n", []string{
-			"8:9: nodes.next.expr: Syntax error: Undefined variable: nxt", "10:14: nodes.deep.expr: Syntax error: Script is incomplete", "13:7: nodes.deep.when: Syntax error: Undefined variable: tru"}},
+			"8:9: nodes.next.expr: Syntax error: Undefined variable: nxt", "10:14: nodes.deep.expr: Syntax error: Script is incomplete",
+			"13:7: nodes.deep.when: Syntax error: Undefined variable: tru"}},
 		{"nodes in a circle", right + "nodes:\n  next: a\n  a: next\n", []string{"8:9: nodes.next: nodes need each other in a circle: next -> a -> next"}},
 		{"a correlation", right + nodes + "correlation: event.payload.\n", []string{"8:28: correlation: Syntax error: Expecting name of a property"}},
 		{"versions", right + nodes + "events:\n  Go: {versions: 3..1}\n  X: {versions: a..b}\n  Y: {versions: ..}\n  Z: {versions: 1, min_version: 1}\n", []string{
 			"9:18: events.Go.versions: 3 to 1: want versions such as 1..3", `10:17: events.X.versions: got "a..b", want versions such as 2, 1..3, 2.. or ..3`,
-			`11:17: events.Y.versions: got "..", want versions such as 2, 1..3, 2.. or ..3`, "12:17: events.Z.versions: min_version or max_version is given too; want one of them"}},
+			`11:17: events.Y.versions: got "..", want versions such as 2, 1..3, 2.. or ..3`,
+			"12:17: events.Z.versions: min_version or max_version is given too; want one of them"}},
 		{"an upcast", right + nodes + "events:\n  a.b:\n    versions: 1..3\n    upcast: {1: pyload, x: payload}\n", []string{
 			`11:25: events.a.b.upcast.x: got the text "x", want a whole number`}},
 		{"an upcast that is wrong", right + nodes + "events:\n  a.b:\n    versions: 1..2\n    upcast:\n      1: pyload\n", []string{
@@ -167,13 +178,17 @@ func TestFaultsSayWhereTheyAre(t *testing.T) {
 		{"data", right + nodes + "data: [1]\n", []string{"8:7: data: got a list, want names with values"}},
 		{"data that JSON cannot hold", right + nodes + "data: {a: .nan, b: [.inf]}\n", []string{
 			"8:11: data.a: got the number .nan, want a value that JSON can hold", "8:21: data.b[0]: got the number .inf, want a value that JSON can hold"}},
-		{"a file", right + "script_file: x.rhai\n", []string{"7:14: script_file: a file is read only by the command line, next to the saga's own file; give its text as script"}},
+		{"a file", right + "script_file: x.rhai\n",
+			[]string{"7:14: script_file: a file is read only by the command line, next to the saga's own file; give its text as script"}},
 		{"script and nodes", right + nodes + "script: fn on_event(s, e) { }\n", []string{"7:8: nodes: script is given too; want one of them"}},
-		{"JSON", `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"two","states":[{"name":"one","on":{"*":"handle"}}],"nodes":[{"name":"next","expr":"1"}]}`, []string{
+		{"JSON", `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"two","states":[{"name":"one","on":{"*":"handle"}}],` +
+			`"nodes":[{"name":"next","expr":"1"}]}`, []string{
 			`1:66: initial: there is no state "two"`}},
-		{"a list of states with faults", `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"one","states":[{"name":"one","on":{"Go":"x"}},{"nam":"two"}],"nodes":[{"name":"next","expr":"1"}]}`, []string{
+		{"a list of states with faults", `{"name":"n","triggers":[{"of":"Order","types":["Go"]}],"initial":"one","states":[{"name":"one",` +
+			`"on":{"Go":"x"}},{"nam":"two"}],"nodes":[{"name":"next","expr":"1"}]}`, []string{
 			`1:101: states.one.on: it does not say what to do with Go; name each, or "*" for all others`,
-			`1:107: states[0].on.Go: got the text "x", want handle, defer, ignore or fail`, `1:114: states[1].nam: unknown field "nam"; known are on, timeout, final, outcome`}},
+			`1:107: states[0].on.Go: got the text "x", want handle, defer, ignore or fail`,
+			`1:114: states[1].nam: unknown field "nam"; known are on, timeout, final, outcome`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, lines(t, tc.text)); diff != "" {
@@ -186,8 +201,10 @@ func TestFaultsSayWhereTheyAre(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	for name, tc := range map[string]struct{ text, want string }{
-		"too long":          {strings.Repeat("x", domain.MaxSagaBytes+1), "the text has more than 524288 bytes; put large data into events"},
-		"anchors":           {"a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f]\ndata: {x: [*g, *g, *g, *g]}", "the text is longer than 1048576 characters"},
+		"too long": {strings.Repeat("x", domain.MaxSagaBytes+1), "the text has more than 524288 bytes; put large data into events"},
+		"anchors": {"a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, " +
+			"*c, *c]\ne: &e [*d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f]\ndata: {x: [*g, *g, *g, *g]}",
+			"the text is longer than 1048576 characters"},
 		"deep data":         {right + "data: {a: " + deep + "}", "it is nested more than 120 deep"},
 		"a document after":  {right + "---\nx: 1\n", "here begins a second document; want one"},
 		"data in a circle":  {right + "data: &d {a: *d}\n", "the alias stands in what it stands for"},

@@ -132,10 +132,12 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 	for _, text := range []string{
 		"[]", states, head, head + "states: {1x: {final: true}}\n", head + states + "unknown: 1\n", head + states + "partitions: 65\n", head + states + "data: [1]\n",
 		head + "states: {one: {on: {'*': hande}}}\n", head + "states: {one: {on: [a]}}\n", head + "states: {one: {timeout: {after: soon, event: T}}}\n",
-		head + "states: {one: {timeout: {event: T}, on: {'*': handle}}}\n", head + states + "effects: [a b]\n", head + states + "timers: [a, a]\n", head + states + "script: fn on_event(s, e) {}\n",
+		head + "states: {one: {timeout: {event: T}, on: {'*': handle}}}\n", head + states + "effects: [a b]\n", head + states + "timers: [a, a]\n",
+		head + states + "script: fn on_event(s, e) {}\n",
 		head + states + "events: {A: {versions: x}}\n", head + states + "events: {A: {versions: 1..2, upcast: {1: {exp: 1}}}}\n", head + states + "on_poison: stop\n",
 		head + states + "compensation: {steps: [a], done: end}\n", "name: n\ntriggers: []\ninitial: one\nnodes: {next: 1}\n" + states,
-		"name: n\ntriggers: [{of: O, type: [A]}]\ninitial: one\nnodes: {next: 1}\n" + states, "name: n\ntriggers: [{source: mail, of: O, types: [A]}]\ninitial: one\nnodes: {next: 1}\n" + states,
+		"name: n\ntriggers: [{of: O, type: [A]}]\ninitial: one\nnodes: {next: 1}\n" + states,
+		"name: n\ntriggers: [{source: mail, of: O, types: [A]}]\ninitial: one\nnodes: {next: 1}\n" + states,
 		"name: n\ntriggers: [{of: O, types: [A]}]\ninitial: one\nnodes: {Next: 1}\n" + states,
 	} {
 		if _, err := Parse("", []byte(text)); err == nil {

@@ -38,7 +38,8 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.
 	if err := Validate(d); err != nil {
 		return Stored{}, false, err
 	}
-	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: d.Name, Version: d.Version, Hash: Hash(d), Text: string(Canonical(d)), Summary: d.Summary})
+	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: d.Name, Version: d.Version, Hash: Hash(d), Text: string(Canonical(d)),
+		Summary: d.Summary})
 	if err != nil {
 		return Stored{}, false, err
 	}

@@ -160,7 +160,8 @@ func TestStatesHaveTheirTimeouts(t *testing.T) {
 
 func TestTimersOfPrograms(t *testing.T) {
 	r := newRig(t, counter)
-	r.send(r.event("Do", `{"timers":[{"event":"Tick","after":60,"payload":{"compensate":false}},{"event":"Tick","after":"1m"},{"event":"Tock","at_ms":1700000060000},{"event":"Tock","at_ms":5}]}`))
+	r.send(r.event("Do", `{"timers":[{"event":"Tick","after":60,"payload":{"compensate":false}},{"event":"Tick","after":"1m"},{"event":"Tock",`+
+		`"at_ms":1700000060000},{"event":"Tock","at_ms":5}]}`))
 	same(t, "each has an instant of its own, none before the present", r.timers(start), "One 60, Tick 60, Tick 60, Tock 60, Tock 0.001")
 	if a, b, c := r.in.Timers[1].DueMs, r.in.Timers[2].DueMs, r.in.Timers[3].DueMs; a != start+60_001 || b != start+60_002 || c != start+60_003 {
 		t.Errorf("got %d, %d, %d", a-start, b-start, c-start)

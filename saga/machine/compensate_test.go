@@ -40,7 +40,8 @@ func TestCompensationUndoesWhatCompletedInReverse(t *testing.T) {
 	r.send(r.ok("a"))
 	same(t, "then the one before", r.asked(), `effect undo undoes b {"result":{"ref":2},"step":"b"}`)
 	r.send(r.ok("b"))
-	same(t, "entries", r.entries(), "undo.Succeeded handle one->undone (step b is undone; compensation ends); Do handle undone->undone; Tick handle undone->undone; Skip ignore undone->undone")
+	same(t, "entries", r.entries(), "undo.Succeeded handle one->undone (step b is undone; compensation ends); Do handle undone->undone; Tick handle "+
+		"undone->undone; Skip ignore undone->undone")
 	r.is("undone", domain.SagaRunning, `{"last":"Tick","n":7}`)
 	same(t, "steps", r.steps(), "a compensated, b compensated, c failed, free completed")
 	for _, w := range r.work {

@@ -78,12 +78,17 @@ func TestCorrelate(t *testing.T) {
 		{name: "no header", lines: "correlation_header: order", ev: order("", nil), bad: `correlation id ""`},
 		{name: "metadata", ev: order("", map[string]string{"correlation_id": "o-3"}), want: "o-3"},
 		{name: "no metadata", ev: order("", nil), bad: `correlation id ""`},
-		{name: "a fact by an expression", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceFact, Saga: "stock", Type: "Low", Correlation: "s-1", Payload: raw(`{"id":"o-4"}`)}, want: "o-4"},
+		{name: "a fact by an expression", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceFact, Saga: "stock",
+			Type: "Low", Correlation: "s-1", Payload: raw(`{"id":"o-4"}`)}, want: "o-4"},
 		{name: "a fact as it stands", ev: domain.Event{Source: domain.SourceFact, Saga: "stock", Type: "Low", Correlation: "s-1"}, want: "s-1"},
-		{name: "its own result", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceResult, Type: "pay.Failed", Saga: "small", Correlation: "o-5"}, want: "o-5"},
-		{name: "another's result", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceResult, Type: "pay.Failed", Saga: "other", Correlation: "o-5", Payload: raw(`{"id":"o-6"}`)}, want: "o-6"},
-		{name: "a timer", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceWorkflow, Type: "T", Timer: 5, Correlation: "o-7"}, want: "o-7"},
-		{name: "by name", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceWorkflow, Type: "T", Saga: "small", Correlation: "o-8"}, want: "o-8"},
+		{name: "its own result", lines: "correlation: event.payload.id",
+			ev: domain.Event{Source: domain.SourceResult, Type: "pay.Failed", Saga: "small", Correlation: "o-5"}, want: "o-5"},
+		{name: "another's result", lines: "correlation: event.payload.id", ev: domain.Event{Source: domain.SourceResult, Type: "pay.Failed",
+			Saga: "other", Correlation: "o-5", Payload: raw(`{"id":"o-6"}`)}, want: "o-6"},
+		{name: "a timer", lines: "correlation: event.payload.id",
+			ev: domain.Event{Source: domain.SourceWorkflow, Type: "T", Timer: 5, Correlation: "o-7"}, want: "o-7"},
+		{name: "by name", lines: "correlation: event.payload.id",
+			ev: domain.Event{Source: domain.SourceWorkflow, Type: "T", Saga: "small", Correlation: "o-8"}, want: "o-8"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := compiled(t, small(triggers+tc.lines)).Correlate(&tc.ev)
@@ -155,8 +160,10 @@ func TestWhere(t *testing.T) {
 		Timers: []domain.SagaTimer{{Event: "T", DueMs: 77}}, Deferred: make([]domain.Event, 2), Held: "e1", CreatedMs: 1, UpdatedMs: 2,
 	}
 	for text, want := range map[string]bool{
-		`state == "paying" && data.total > 19`: true, `data.n == 2 && status == "running"`: true, `data.missing == ()`: true, `saga == "order" && correlation == "17"`: true,
-		`steps.some(|s| s.name == "pay" && s.state == "asked" && s.payload.amount == 5)`: true, `timers[0].due_ms == 77`: true, `deferred == 2 && held && !paused`: true,
+		`state == "paying" && data.total > 19`: true, `data.n == 2 && status == "running"`: true, `data.missing == ()`: true,
+		`saga == "order" && correlation == "17"`:                                         true,
+		`steps.some(|s| s.name == "pay" && s.state == "asked" && s.payload.amount == 5)`: true, `timers[0].due_ms == 77`: true,
+		`deferred == 2 && held && !paused`:                                           true,
 		`definition == 3 && version > 8 && created_ms < updated_ms && ended_ms == 0`: true, `outcome == ""`: true, `state == "new"`: false,
 	} {
 		q, err := machine.Where(text)
@@ -207,17 +214,23 @@ script: |
 		bad            string
 	}{
 		{name: "data stays", from: "one", to: first, want: `{"n":1} One 60`},
-		{name: "the program changes data", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { state.from = from; state }\n", 1), want: `{"from":1,"n":1} One 60`},
+		{name: "the program changes data", from: "one", to: strings.Replace(first, "script: |\n",
+			"script: |\n  fn migrate(state, from) { state.from = from; state }\n", 1), want: `{"from":1,"n":1} One 60`},
 		{name: "or does not", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { }\n", 1), want: `{"n":1} One 60`},
 		{name: "another time for the same event: what has passed counts", from: "one", to: strings.Replace(first, "60s", "90s", 1), want: `{"n":1} One 60`},
 		{name: "another event", from: "one", to: strings.Replace(first, "60s, event: One", "5s, event: Uno", 1), want: `{"n":1} Uno 8`},
 		{name: "no time-out any more", from: "one", to: strings.Replace(first, ", timeout: {after: 60s, event: One}", "", 1), want: `{"n":1}`},
-		{name: "a time-out that is new", from: "three", to: strings.Replace(first, `three: {on: {"*": handle}}`, `three: {on: {"*": handle}, timeout: {after: 9s, event: T}}`, 1), want: `{"seen":1} T 12`},
+		{name: "a time-out that is new", from: "three", to: strings.Replace(first, `three: {on: {"*": handle}}`,
+			`three: {on: {"*": handle}, timeout: {after: 9s, event: T}}`, 1), want: `{"seen":1} T 12`},
 		{name: "what was deferred is handled, where it is no more", from: "one", to: strings.Replace(first, "Wait: defer, ", "", 1), want: `{"seen":1} One 60`},
-		{name: "the state is gone", from: "two", to: strings.Replace(first, "two: {", "tow: {", 1), bad: `the instance is in state "two", which version 2 does not have; did you mean "tow"?`},
-		{name: "the state is final", from: "three", to: strings.Replace(first, `three: {on: {"*": handle}}`, `three: {final: true}`, 1), bad: `in state "three", which is final in version 2`},
-		{name: "migrate fails", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { throw \"no\" }\n", 1), bad: "script: line 1, column 27: Runtime error: no"},
-		{name: "migrate gives no data", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { 1 }\n", 1), bad: "migrate gave a i64, want the instance's data, or ()"},
+		{name: "the state is gone", from: "two", to: strings.Replace(first, "two: {", "tow: {", 1),
+			bad: `the instance is in state "two", which version 2 does not have; did you mean "tow"?`},
+		{name: "the state is final", from: "three", to: strings.Replace(first, `three: {on: {"*": handle}}`, `three: {final: true}`, 1),
+			bad: `in state "three", which is final in version 2`},
+		{name: "migrate fails", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { throw \"no\" }\n", 1),
+			bad: "script: line 1, column 27: Runtime error: no"},
+		{name: "migrate gives no data", from: "one", to: strings.Replace(first, "script: |\n", "script: |\n  fn migrate(state, from) { 1 }\n", 1),
+			bad: "migrate gave a i64, want the instance's data, or ()"},
 		{name: "another saga", from: "one", to: strings.Replace(first, "name: n", "name: m", 1), bad: `the instance is one of saga "n", not "m"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -255,7 +268,8 @@ script: |
 	}
 	r := move("one")
 	r.send(r.event("Go", `{"timers":[{"event":"Tick","after":1}]}`))
-	if _, err := compiled(t, strings.Replace(first, "timers: [Tick]\n", "", 1)).Migrate(r.in, "h", start); err == nil || !strings.Contains(err.Error(), `its timer "Tick" is none of version 1's; it has none`) {
+	if _, err := compiled(t, strings.Replace(first, "timers: [Tick]\n", "", 1)).Migrate(r.in, "h", start); err == nil ||
+		!strings.Contains(err.Error(), `its timer "Tick" is none of version 1's; it has none`) {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,9 @@ func TestWhatProgramsMayGive(t *testing.T) {
 		{"data of all kinds", `#{state: #{i: 1, f: 1.0, e: 1e20, t: "ä\n", c: 'x', u: (), b: true, a: [1, [2.5]], m: #{z: 1, a: 2}}}`, "one",
 			`{"a":[1,[2.5]],"b":true,"c":"x","e":1e20,"f":1.0,"i":1,"m":{"a":2,"z":1},"t":"ä\n","u":null}`, ""},
 		{"next", `#{next: "end"}`, "end", `{}`, ""},
-		{"work of all kinds", `#{work: [#{effect: "pay", step: "a", payload: #{n: 1}, metadata: #{retries: 3}}, #{effect: "ship", step: ()}, #{command: #{aggregate_type: "Order", aggregate_id: 17}, payload: [1]}, #{saga: "stock", correlation: 5, event: "Reserve", payload: "x"}, #{fact: "Late", metadata: ()}]}`, "one", `{}`,
+		{"work of all kinds", `#{work: [#{effect: "pay", step: "a", payload: #{n: 1}, metadata: #{retries: 3}}, #{effect: "ship", step: ()}, #{command: ` +
+			`#{aggregate_type: "Order", aggregate_id: 17}, payload: [1]}, #{saga: "stock", correlation: 5, event: "Reserve", payload: "x"}, #{fact: ` +
+			`"Late", metadata: ()}]}`, "one", `{}`,
 			`effect pay {"n":1}; effect ship; command Order [1]; workflow stockReserve "x"; fact Late`},
 		{"what a loop makes", `let w = []; for i in 0..3 { w.push(#{fact: "F", payload: i}); } #{work: w}`, "one", `{}`, `fact F 0; fact F 1; fact F 2`},
 	} {
@@ -87,7 +89,8 @@ func TestWhatProgramsMayNotGive(t *testing.T) {
 		{`#{work: [#{fact: "F F"}]}`, `work[0].fact: event type "F F": want 1 to 128 bytes of text without spaces`},
 		{`#{work: [#{fact: "F", payload: |x| x}]}`, "work[0].payload: it has a Fn, which JSON cannot hold"},
 		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..14 { s += s; } #{work: [#{fact: "F", payload: s}]}`, "work[0].payload: it has more than 262144 bytes as JSON"},
-		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..13 { s += s; } let p = #{fact: "F", payload: s}; #{work: [p, p, p, p]}`, "more than 64 items of work, or 524288 bytes of payloads"},
+		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..13 { s += s; } let p = #{fact: "F", payload: s}; #{work: [p, p, p, p]}`,
+			"more than 64 items of work, or 524288 bytes of payloads"},
 		{`let w = []; for i in 0..65 { w.push(#{fact: "F"}); } #{work: w}`, "work: it has 65 items, the limit is 64"},
 		{`#{work: [#{command: 1}]}`, "work[0].command: it is a i64, want a map with aggregate_type and aggregate_id"},
 		{`#{work: [#{command: #{aggregate_type: "A"}}]}`, "work[0].command.aggregate_id: want 1 to 128 bytes of text"},
@@ -114,7 +117,8 @@ func TestWhatProgramsMayNotGive(t *testing.T) {
 		{`#{timers: [#{event: "Tick", at_ms: 9000000000000000000}]}`, "would come after the year 9999"},
 		{`#{timers: [#{event: "Tick", after: 1, x: 1}]}`, "timers[0].x: there is no such key"},
 		{`let w = []; for i in 0..65 { w.push(#{event: "Tick", after: i}); } #{timers: w}`, "timers: it has 65 items, the limit is 64"},
-		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..13 { s += s; } let p = #{event: "Tick", after: 1, payload: s}; #{timers: [p, p]}`, "timers have 262148 bytes of payload, the limit is 262144"},
+		{`let s = "xxxxxxxxxxxxxxxx"; for i in 0..13 { s += s; } let p = #{event: "Tick", after: 1, payload: s}; #{timers: [p, p]}`,
+			"timers have 262148 bytes of payload, the limit is 262144"},
 		{`#{cancel: ["Tock"]}`, `cancel[0]: "Tock" is none of the definition's timers`},
 		{`let n = 0; loop { n += 1; }`, "Too many operations"},
 		{`let f = Fn("timestamp"); f.call()`, "not available in deterministic mode"},
@@ -139,14 +143,16 @@ func TestWhatAProgramIsGiven(t *testing.T) {
 	ev := r.event("Go", `{"x":[1,2.0]}`)
 	ev.Tenant, ev.SchemaVersion, ev.Metadata = "acme", 3, map[string]string{"b": "2", "a": "1"}
 	r.send(ev)
-	same(t, "event", string(r.in.Data), fmt.Sprintf(`{"event":{"aggregate_id":"17","aggregate_type":"Order","correlation":"17","id":"e1","metadata":{"a":"1","b":"2"},`+
-		`"now_ms":%d,"payload":{"x":[1,2.0]},"schema_version":3,"source":"aggregate","state":"one","tenant":"acme","time_ms":%d,"type":"Go"}}`, start, start))
+	same(t, "event", string(r.in.Data),
+		fmt.Sprintf(`{"event":{"aggregate_id":"17","aggregate_type":"Order","correlation":"17","id":"e1","metadata":{"a":"1","b":"2"},`+
+			`"now_ms":%d,"payload":{"x":[1,2.0]},"schema_version":3,"source":"aggregate","state":"one","tenant":"acme","time_ms":%d,"type":"Go"}}`, start, start))
 
 	r = answers(t, `if event.result == () { return #{work: [#{effect: "pay", step: "a"}]}; } event.remove("metadata"); #{state: event}`)
 	r.send(r.event("Go", ""))
 	r.send(r.result("a", domain.ResultTimedOut, `{}`))
-	same(t, "result", string(r.in.Data), fmt.Sprintf(`{"command_id":%q,"correlation":"17","effect":"pay","id":"e2","now_ms":%d,"payload":{},"result":"TimedOut","saga":"answers",`+
-		`"schema_version":1,"source":"effect_result","state":"one","step":"a","time_ms":%d,"type":"pay.TimedOut"}`, r.work[0].ID, start+1000, start+1000))
+	same(t, "result", string(r.in.Data),
+		fmt.Sprintf(`{"command_id":%q,"correlation":"17","effect":"pay","id":"e2","now_ms":%d,"payload":{},"result":"TimedOut","saga":"answers",`+
+			`"schema_version":1,"source":"effect_result","state":"one","step":"a","time_ms":%d,"type":"pay.TimedOut"}`, r.work[0].ID, start+1000, start+1000))
 }
 
 func TestConstantsOfAScript(t *testing.T) {
@@ -184,8 +190,10 @@ func TestPrograms(t *testing.T) {
 		{"a graph", "nodes: {a: event.payload.x, b: a + 1, state: '#{n: b}'}", ""},
 		{"no on_event", "script: fn f(a) { a }", "script: it has no function on_event: want `fn on_event(state, event)`"},
 		{"other parameters", "script: fn on_event(e) { e }", "script: its function on_event has other parameters: want `fn on_event(state, event)`"},
-		{"no compensate", "script: fn on_event(s, e) { }\ncompensation: {steps: [a], done: end, failed: end}", "script: it has no function compensate: want `fn compensate(state, work)`"},
-		{"other parameters of migrate", "script: fn on_event(s, e) { } fn migrate(s) { s }", "script: its function migrate has other parameters: want `fn migrate(state, from)`"},
+		{"no compensate", "script: fn on_event(s, e) { }\ncompensation: {steps: [a], done: end, failed: end}",
+			"script: it has no function compensate: want `fn compensate(state, work)`"},
+		{"other parameters of migrate", "script: fn on_event(s, e) { } fn migrate(s) { s }",
+			"script: its function migrate has other parameters: want `fn migrate(state, from)`"},
 		{"a name that is not there", "script: fn on_event(s, e) { x }", "script: Syntax error: Undefined variable: x"},
 		{"eval", `script: fn on_event(s, e) { eval("1") }`, "script: Syntax error: reserved keyword 'eval' is disabled"},
 		{"a function that is not there", "script: fn on_event(s, e) { rnad(1) }", "script: there is no function rnad"},
@@ -195,17 +203,26 @@ func TestPrograms(t *testing.T) {
 		{"a pause", "nodes: {next: sleep(1)}", "nodes.next.expr: sleep: sagas have no clock and no chance"},
 		{"an answer's key", "script: 'fn on_event(s, e) { #{nxt: 1} }'", `script: there is no such key as nxt; did you mean "next"?`},
 		{"a state, by return", "script: 'fn on_event(s, e) { if s.x { return #{next: \"ned\"}; } () }'", `script: there is no state "ned"; did you mean "end"?`},
-		{"a state, by branches", "script: 'fn on_event(s, e) { switch e.type { \"a\" => #{next: if s.x { \"end\" } else { \"emd\" }}, _ => { 1; () } } }'", `script: there is no state "emd"; did you mean "end"?`},
-		{"an effect", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pya\"}]} }'\neffects: [pay]", `script: "pya" is none of the definition's effects; did you mean "pay"?`},
-		{"an item's key", "script: 'fn on_event(s, e) { #{work: [#{fact: \"F\", step: 1}]} }'", `script: there is no such key as step; there are fact, metadata, payload`},
-		{"a timer", "script: 'fn on_event(s, e) { #{timers: [#{event: \"Tikc\", after: 1}]} }'\ntimers: [Tick]", `script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
-		{"a timer that is cancelled", "script: 'fn on_event(s, e) { #{cancel: [\"Tikc\"]} }'\ntimers: [Tick]", `script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
+		{"a state, by branches", "script: 'fn on_event(s, e) { switch e.type { \"a\" => #{next: if s.x { \"end\" } else { \"emd\" }}, _ => { " +
+			"1; () } } }'", `script: there is no state "emd"; did you mean "end"?`},
+		{"an effect", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pya\"}]} }'\neffects: [pay]",
+			`script: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"an item's key", "script: 'fn on_event(s, e) { #{work: [#{fact: \"F\", step: 1}]} }'",
+			`script: there is no such key as step; there are fact, metadata, payload`},
+		{"a timer", "script: 'fn on_event(s, e) { #{timers: [#{event: \"Tikc\", after: 1}]} }'\ntimers: [Tick]",
+			`script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
+		{"a timer that is cancelled", "script: 'fn on_event(s, e) { #{cancel: [\"Tikc\"]} }'\ntimers: [Tick]",
+			`script: "Tikc" is none of the definition's timers; did you mean "Tick"?`},
 		{"a state of a graph", "nodes: {next: 'if state.x { \"end\" } else { \"ned\" }'}", `nodes.next.expr: there is no state "ned"; did you mean "end"?`},
-		{"an effect of a graph", "nodes: {work: '[#{effect: \"pya\"}]'}\neffects: [pay]", `nodes.work.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
-		{"an effect that undoes", "script: 'fn on_event(s, e) { } fn compensate(s, w) { #{effect: \"pya\"} }'\ncompensation: {steps: [a], effects: [pay], done: end, failed: end}", `script: "pya" is none of the definition's effects; did you mean "pay"?`},
-		{"what is only asked for to undo", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\"}]} } fn compensate(s, w) { #{effect: \"pay\"} }'\ncompensation: {steps: [a], effects: [pay], done: end, failed: end}",
+		{"an effect of a graph", "nodes: {work: '[#{effect: \"pya\"}]'}\neffects: [pay]",
+			`nodes.work.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"an effect that undoes", "script: 'fn on_event(s, e) { } fn compensate(s, w) { #{effect: \"pya\"} }'\ncompensation: {steps: [a], effects: " +
+			"[pay], done: end, failed: end}", `script: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"what is only asked for to undo", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\"}]} } fn compensate(s, w) { #{effect: \"pay\"} " +
+			"}'\ncompensation: {steps: [a], effects: [pay], done: end, failed: end}",
 			`script: "pay" is none of the definition's effects; it has none`},
-		{"an effect that undoes, of a graph", "nodes: {next: '\"end\"'}\ncompensation: {steps: [a], done: end, failed: end, nodes: {effect: '\"pya\"'}}\neffects: [pay]", `compensation.nodes.effect.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
+		{"an effect that undoes, of a graph", "nodes: {next: '\"end\"'}\ncompensation: {steps: [a], done: end, failed: end, nodes: {effect: " +
+			"'\"pya\"'}}\neffects: [pay]", `compensation.nodes.effect.expr: "pya" is none of the definition's effects; did you mean "pay"?`},
 		{"nodes in a circle", "nodes: {a: b, b: c + 1, c: a, next: a}", "nodes.a: nodes need each other in a circle: a -> b -> c -> a"},
 		{"a node that needs itself", "nodes: {next: next + 1}", "nodes.next: nodes need each other in a circle: next -> next"},
 		{"a circle through a condition", "nodes: {next: {expr: '1', when: x}, x: next}", "nodes.next: nodes need each other in a circle: next -> x -> next"},
@@ -291,7 +308,8 @@ nodes:
       .b
   state: "#{n: sum}"
 `)
-	same(t, "error", r.refused(r.event("Go", `{"a":1}`)).Error(), "nodes.sum.expr: line 3, column 4: Unknown property 'b' - a getter is not registered for type 'i64'")
+	same(t, "error", r.refused(r.event("Go", `{"a":1}`)).Error(),
+		"nodes.sum.expr: line 3, column 4: Unknown property 'b' - a getter is not registered for type 'i64'")
 	r.send(r.event("Go", `{"a":{"b":2}}`))
 	r.is("one", domain.SagaRunning, `{"n":2}`)
 }
@@ -310,8 +328,10 @@ func TestAnInstanceThatIsBrokenIsRefused(t *testing.T) {
 }
 
 func TestTheDefinitionsData(t *testing.T) {
-	m := compiled(t, "name: n\ntriggers: [{of: Order, types: [Go]}]\ninitial: one\nstates: {one: {on: {'*': handle}}}\nnodes: {next: '1'}\ndata: {b: 1.0, a: [1, x]}\n")
-	want := &domain.SagaInstance{Saga: "n", Correlation: "17", Tenant: "acme", Definition: 1, Hash: "h", State: "one", Data: []byte(`{"a":[1,"x"],"b":1.0}`), Status: domain.SagaRunning}
+	m := compiled(t, "name: n\ntriggers: [{of: Order, types: [Go]}]\ninitial: one\nstates: {one: {on: {'*': handle}}}\nnodes: {next: '1'}\ndata: {b: "+
+		"1.0, a: [1, x]}\n")
+	want := &domain.SagaInstance{Saga: "n", Correlation: "17", Tenant: "acme", Definition: 1, Hash: "h", State: "one",
+		Data: []byte(`{"a":[1,"x"],"b":1.0}`), Status: domain.SagaRunning}
 	if diff := cmp.Diff(want, m.New("acme", "17", "h")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -49,6 +49,8 @@ func (q *Query) Holds(ctx context.Context, in *domain.SagaInstance) (bool, error
 	}
 	number, text := value.Int, value.Str
 	return q.condition.Holds(ctx,
-		text(in.Saga), text(in.Correlation), number(int64(in.Definition)), number(in.Version), text(in.State), text(string(in.Status)), text(string(in.Outcome)), data,
-		steps, timers, number(int64(len(in.Deferred))), value.Bool(in.Held != ""), value.Bool(in.Paused), number(in.CreatedMs), number(in.UpdatedMs), number(in.EndedMs))
+		text(in.Saga), text(in.Correlation), number(int64(in.Definition)), number(in.Version), text(in.State), text(string(in.Status)),
+		text(string(in.Outcome)), data,
+		steps, timers, number(int64(len(in.Deferred))), value.Bool(in.Held != ""), value.Bool(in.Paused), number(in.CreatedMs), number(in.UpdatedMs),
+		number(in.EndedMs))
 }

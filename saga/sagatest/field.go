@@ -83,7 +83,8 @@ var anExpect = (&document.Object{
 	Doc:   "What should have come of it; what is left out is not looked at.",
 	Fields: []document.Field{
 		{Name: "state", Kind: document.AText, Doc: "The state of the instance."},
-		{Name: "status", Kind: document.AText, Enum: []string{string(domain.SagaRunning), string(domain.SagaCompensating), string(domain.SagaEnded)}, Doc: "Its status."},
+		{Name: "status", Kind: document.AText, Enum: []string{string(domain.SagaRunning), string(domain.SagaCompensating), string(domain.SagaEnded)},
+			Doc: "Its status."},
 		{Name: "outcome", Kind: document.AText, Enum: []string{string(domain.OutcomeSucceeded), string(domain.OutcomeFailed)}, Doc: "How it ended."},
 		{Name: "data", Kind: document.SomeData, Doc: "Its data; of objects, more may be there."},
 		{Name: "data_is", Kind: document.SomeData, Doc: "All its data."},

@@ -102,22 +102,33 @@ const (
 
 func TestWhatIsAsExpected(t *testing.T) {
 	for name, moves := range map[string]string{
-		"events of all triggers": `[{event: {type: Go}}, {event: {type: Any, of: Box, aggregate_id: 5, metadata: {correlation_id: "1"}}}, {event: {type: Low}}, {event: {type: Poke}, expect: {data: {n: 4}}}]`,
-		"data, all of it":        `[{event: {type: Go}, expect: {data_is: {n: 1, last: Go, at: 1767225600000}}}]`,
+		"events of all triggers": `[{event: {type: Go}}, {event: {type: Any, of: Box, aggregate_id: 5, metadata: {correlation_id: "1"}}}, {event: ` +
+			`{type: Low}}, {event: {type: Poke}, expect: {data: {n: 4}}}]`,
+		"data, all of it": `[{event: {type: Go}, expect: {data_is: {n: 1, last: Go, at: 1767225600000}}}]`,
 		"time passes, then an event comes": `[{event: {type: Go}}, {after: 10s, event: {type: Go}, expect: {data: {at: 1767225610000}}},
         {at: "2026-01-01T00:00:20Z", event: {type: Go}, expect: {data: {at: 1767225620000}, timers: {TooLate: 40s}}}]`,
 		"a timer that sets itself again": `[{event: {type: Go, payload: {timers: [{event: Tick, after: 10, payload: {timers: [{event: Tick, after: 10}]}}]}}},
         {after: 20s, expect: {data: {n: 3, at: 1767225620000}, timers: {TooLate: 40s}}}]`,
-		"timers come in their order": `[{event: {type: Go, payload: {timers: [{event: Tick, after: 10}]}}}, {after: 2m, expect: {data: {n: 3, last: TooLate}, timers: {}}}]`,
-		"what is deferred":           `[{event: {type: Later}, expect: {deferred: [Later], work: []}}, {event: {type: Go, payload: {next: two}}, expect: {deferred: [], data: {n: 2, last: Later}}}]`,
-		"what is ignored":            `[{event: {type: Go, payload: {compensate: true}}, expect: {state: undone, ignored: false}}, {event: {type: Go}, expect: {ignored: true}}]`,
+		"timers come in their order": `[{event: {type: Go, payload: {timers: [{event: Tick, after: 10}]}}}, {after: 2m, expect: {data: {n: 3, last: ` +
+			`TooLate}, timers: {}}}]`,
+		"what is deferred": `[{event: {type: Later}, expect: {deferred: [Later], work: []}}, {event: {type: Go, payload: {next: two}}, expect: ` +
+			`{deferred: [], data: {n: 2, last: Later}}}]`,
+		"what is ignored": `[{event: {type: Go, payload: {compensate: true}}, expect: {state: undone, ignored: false}}, {event: {type: Go}, expect: ` +
+			`{ignored: true}}]`,
 		"an error": `[{event: {type: Go}}, {event: {type: Go, payload: {boom: no luck}}, expect: {error: no luck, held: true, state: one}},
         {event: {type: Go}, expect: {deferred: [Go]}}]`,
-		"an error of a state":            `[{event: {type: Stop}, expect: {error: fails on}}]`,
-		"an error of what was deferred":  `[{event: {type: Later, payload: {boom: later}}}, {event: {type: Go, payload: {next: two}}, expect: {error: "deferred event Later", held: true}}]`,
-		"results":                        `[{event: {type: Go, payload: {work: [{effect: pay, step: pay}, {effect: pay}]}}}, {result: {effect: pay, type: TimedOut}, expect: {data: {last: pay.TimedOut}, steps: {pay: asked}}}, {result: {step: pay, payload: {ref: 1}}, expect: {steps: {pay: completed}}}, {event: {type: Go, payload: {compensate: true}}, expect: {work: [{effect: refund, compensates: pay, payload: {ref: 1}}]}}, {result: {undo: pay}, expect: {steps: {pay: compensated}, state: undone}}]`,
-		"work of all kinds":              `[{event: {type: Go, payload: {work: [{command: {aggregate_type: Box, aggregate_id: 7}}, {saga: other, correlation: 8, event: E, payload: [1.0]}, {fact: F, metadata: {a: b}}]}}, expect: {work: [{command: {aggregate_type: Box, aggregate_id: "7"}}, {saga: other, correlation: "8", event: E, payload: [1]}, {fact: F, metadata: {a: b, causation_id: e1}}]}}]`,
-		"timers that the instance holds": `[{event: {type: Go, payload: {boom: x}}, expect: {error: x}}, {event: {type: Go}}, {after: 5m, expect: {deferred: [Go, TooLate], data: {n: 0}}}]`,
+		"an error of a state": `[{event: {type: Stop}, expect: {error: fails on}}]`,
+		"an error of what was deferred": `[{event: {type: Later, payload: {boom: later}}}, {event: {type: Go, payload: {next: two}}, expect: {error: ` +
+			`"deferred event Later", held: true}}]`,
+		"results": `[{event: {type: Go, payload: {work: [{effect: pay, step: pay}, {effect: pay}]}}}, {result: {effect: pay, ` +
+			`type: TimedOut}, expect: {data: {last: pay.TimedOut}, steps: {pay: asked}}}, {result: {step: pay, payload: {ref: 1}}, expect: {steps: {pay: ` +
+			`completed}}}, {event: {type: Go, payload: {compensate: true}}, expect: {work: [{effect: refund, compensates: pay, payload: {ref: 1}}]}}, ` +
+			`{result: {undo: pay}, expect: {steps: {pay: compensated}, state: undone}}]`,
+		"work of all kinds": `[{event: {type: Go, payload: {work: [{command: {aggregate_type: Box, aggregate_id: 7}}, {saga: other, ` +
+			`correlation: 8, event: E, payload: [1.0]}, {fact: F, metadata: {a: b}}]}}, expect: {work: [{command: {aggregate_type: Box, aggregate_id: ` +
+			`"7"}}, {saga: other, correlation: "8", event: E, payload: [1]}, {fact: F, metadata: {a: b, causation_id: e1}}]}}]`,
+		"timers that the instance holds": `[{event: {type: Go, payload: {boom: x}}, expect: {error: x}}, {event: {type: Go}}, {after: 5m, expect: ` +
+			`{deferred: [Go, TooLate], data: {n: 0}}}]`,
 	} {
 		got := run(t, "  - name: x\n    then: "+moves+"\n")
 		if got != passed {
@@ -130,23 +141,28 @@ func TestWhatIsNotAsExpected(t *testing.T) {
 	for _, tc := range []struct{ moves, want string }{
 		{`[{event: {type: Go}, expect: {state: two, status: ended, outcome: failed, data: {n: 2, x: [1]}, ignored: true, held: true, error: x}}]`,
 			"FAIL  x\n      t.yaml:4: then[0], event Go\n" +
-				"        error: got none, want \"x\"\n        state: got \"one\", want \"two\"\n        status: got \"running\", want \"ended\"\n        outcome: got \"\", want \"failed\"\n" +
+				"        error: got none, want \"x\"\n        state: got \"one\", want \"two\"\n        status: got \"running\", want \"ended\"\n        " +
+				"outcome: got \"\", want \"failed\"\n" +
 				"        data.n: got 1, want 2\n        data.x: got nothing, want [1]\n        ignored: got false, want true\n        held: got false, want true\n"},
 		{`[{event: {type: Go}, expect: {data_is: {n: 1, last: [Go]}}}]`,
 			"FAIL  x\n      t.yaml:4: then[0], event Go\n        data.last: got \"Go\", want [\"Go\"]\n        data.at: got 1767225600000, want nothing\n"},
 		{`[{event: {type: Go, payload: {work: [{effect: pay, payload: {a: 1}}]}}, expect: {work: [{effect: refund, step: pay, payload: {a: 2, b: 3}}]}}]`,
-			"FAIL  x\n      t.yaml:4: then[0], event Go\n        work[0].effect: got \"pay\", want \"refund\"\n        work[0].payload.a: got 1, want 2\n        work[0].payload.b: got nothing, want 3\n        work[0].step: got nothing, want \"pay\"\n"},
+			"FAIL  x\n      t.yaml:4: then[0], event Go\n        work[0].effect: got \"pay\", want \"refund\"\n        work[0].payload.a: got 1, want 2\n  " +
+				"      work[0].payload.b: got nothing, want 3\n        work[0].step: got nothing, want \"pay\"\n"},
 		{`[{event: {type: Go, payload: {work: [{fact: F}]}}, expect: {work: []}}]`,
-			"FAIL  x\n      t.yaml:4: then[0], event Go\n        work: got 1 items: {\"fact\":\"F\",\"metadata\":{\"causation_id\":\"e1\",\"correlation_id\":\"1\",\"saga\":\"small\"}}, want 0 items\n"},
+			"FAIL  x\n      t.yaml:4: then[0], event Go\n        work: got 1 items: " +
+				"{\"fact\":\"F\",\"metadata\":{\"causation_id\":\"e1\",\"correlation_id\":\"1\",\"saga\":\"small\"}}, want 0 items\n"},
 		{`[{event: {type: Go}, expect: {timers: {Tick: 5s, Other: soon}, steps: {pay: asked}, deferred: [A]}}]`,
-			"FAIL  x\n      t.yaml:4: then[0], event Go\n        timers.Other: got \"soon\", want a span of time, as 30m\n        timers.Tick: got none, want 5s\n        timers.TooLate: got 1m0s, want none\n" +
+			"FAIL  x\n      t.yaml:4: then[0], event Go\n        timers.Other: got \"soon\", want a span of time, as 30m\n        timers.Tick: got none, " +
+				"want 5s\n        timers.TooLate: got 1m0s, want none\n" +
 				"        steps.pay: got none, want \"asked\"\n        deferred: got [], want [A]\n"},
 		{`[{event: {type: Go}}, {event: {type: Go, payload: {boom: no luck}}}]`,
 			"FAIL  x\n      t.yaml:4: then[1], event Go\n        error: got \"script: line 6, column 22: Runtime error: no luck\", want none\n"},
 		{`[{event: {type: Go, payload: {boom: x}}, expect: {error: y}}]`,
 			"FAIL  x\n      t.yaml:4: then[0], event Go\n        error: got \"script: line 6, column 22: Runtime error: x\", want one with \"y\"\n"},
 		{`[{event: {type: Gone}}]`, "FAIL  x\n      t.yaml:4: then[0], event Gone\n        no trigger takes event \"Gone\"\n"},
-		{`[{event: {type: Go, metadata: {correlation_id: "2"}}}]`, "FAIL  x\n      t.yaml:4: then[0], event Go\n        the event is for instance \"2\", and this case is about \"1\"\n"},
+		{`[{event: {type: Go, metadata: {correlation_id: "2"}}}]`,
+			"FAIL  x\n      t.yaml:4: then[0], event Go\n        the event is for instance \"2\", and this case is about \"1\"\n"},
 		{`[{result: {step: pay}}]`, "FAIL  x\n      t.yaml:4: then[0], result of step pay: Succeeded\n        no such effect was asked for; there were null\n"},
 		{`[{at: "2020-01-01T00:00:00Z"}]`, "FAIL  x\n      t.yaml:4: then[0], time passes\n        at: the instant is in the past\n"},
 	} {
@@ -168,15 +184,17 @@ func TestAReportOfSomeCases(t *testing.T) {
 
 func TestFilesThatAreWrong(t *testing.T) {
 	for cases, want := range map[string]string{
-		"  - then: []\n":                                                 "t.yaml:3:5: cases[0]: it has no name",
-		"  - name: x\n    then: [{}]\n":                                  "t.yaml:4:12: cases[0].then[0]: nothing happens; want event, result, after or at",
-		"  - name: x\n    then: [{evnt: 1}]\n":                           `t.yaml:4:13: cases[0].then[0].evnt: unknown field "evnt"; did you mean "event"?`,
-		"  - name: x\n    then: [{event: {}}]\n":                         "t.yaml:4:12: cases[0].then[0]: the event has no type",
-		"  - name: x\n    then: [{result: {}}]\n":                        "t.yaml:4:12: cases[0].then[0]: of what is it the result? want one of step, undo and effect",
+		"  - then: []\n":                         "t.yaml:3:5: cases[0]: it has no name",
+		"  - name: x\n    then: [{}]\n":          "t.yaml:4:12: cases[0].then[0]: nothing happens; want event, result, after or at",
+		"  - name: x\n    then: [{evnt: 1}]\n":   `t.yaml:4:13: cases[0].then[0].evnt: unknown field "evnt"; did you mean "event"?`,
+		"  - name: x\n    then: [{event: {}}]\n": "t.yaml:4:12: cases[0].then[0]: the event has no type",
+		"  - name: x\n    then: [{result: {}}]\n": "t.yaml:4:12: cases[0].then[0]: of what is it the result? want one of step, " +
+			"undo and effect",
 		"  - name: x\n    given: [{after: 1, at: 5}]":                    "t.yaml:4:13: cases[0].given[0]: after and at are both given; want one of them",
 		"  - name: x\n    then: [{event: {type: a}, result: {step: a}}]": "t.yaml:4:12: cases[0].then[0]: event and result are both given; want one of them",
-		"  - {name: x, correlation: ' '}":                                `t.yaml:3:5: cases[0]: correlation id " ": want 1 to 100 bytes of text, without spaces around it`,
-		"":                                                               "t.yaml:2:7: cases: there are none: want at least one",
+		"  - {name: x, correlation: ' '}": `t.yaml:3:5: cases[0]: correlation id " ": want 1 to 100 bytes of text, ` +
+			`without spaces around it`,
+		"": "t.yaml:2:7: cases: there are none: want at least one",
 	} {
 		if got := run(t, cases); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %s, want %s", cases, got, want)

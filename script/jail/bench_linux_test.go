@@ -23,7 +23,8 @@ func BenchmarkStart(b *testing.B) {
 			if _, err := j.Level(level, ""); err != nil {
 				b.Skip(err)
 			}
-			spec := Spec{Args: []string{"/bin/sh", "-c", ":"}, Env: []string{"PATH=" + script.DefaultPath}, Dir: b.TempDir(), Level: level, Stdout: j.null, Stderr: j.null}
+			spec := Spec{Args: []string{"/bin/sh", "-c", ":"}, Env: []string{"PATH=" + script.DefaultPath}, Dir: b.TempDir(), Level: level, Stdout: j.null,
+				Stderr: j.null}
 			before := processorTime(b)
 			for b.Loop() {
 				p, err := j.Start(spec)

@@ -211,7 +211,8 @@ func variants(t *testing.T) map[string]*Jail {
 	}
 	t.Cleanup(func() { full.Close() })
 	copied := func(change func(*Jail)) *Jail {
-		j := &Jail{cfg: full.cfg, machine: machine{nursery: full.nursery, fence: full.fence, filter: full.filter, marks: full.marks, cgroups: full.cgroups, traces: full.traces, null: full.null}}
+		j := &Jail{cfg: full.cfg, machine: machine{nursery: full.nursery, fence: full.fence, filter: full.filter, marks: full.marks,
+			cgroups: full.cgroups, traces: full.traces, null: full.null}}
 		change(j)
 		return j
 	}

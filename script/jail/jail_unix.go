@@ -38,7 +38,8 @@ func Open(cfg Config) (*Jail, error) {
 	}
 	j := &Jail{cfg: cfg, machine: machine{null: null}, levels: map[script.Level]state{script.Open: {}}}
 	for _, level := range []script.Level{script.Walled, script.Sealed} {
-		j.levels[level] = state{why: domain.Unavailablef("scripts cannot be %s on %s, which has no namespaces: that takes Linux; to run them without walls, write `isolation: open` into the config file",
+		j.levels[level] = state{why: domain.Unavailablef("scripts cannot be %s on %s, which has no namespaces: that takes Linux; to run them without "+
+			"walls, write `isolation: open` into the config file",
 			level, runtime.GOOS)}
 	}
 	facts, err := j.probe()

@@ -138,7 +138,8 @@ func (j *Jail) jobMeasures(level script.Level) (list []script.Measure) {
 		return nil
 	}
 	if j.cgroups.memory {
-		list = append(list, script.Measure{Name: script.JobMemory, Detail: "memory of all processes of a job together, with what it has in /tmp and /dev/shm behind walls"})
+		list = append(list, script.Measure{Name: script.JobMemory,
+			Detail: "memory of all processes of a job together, with what it has in /tmp and /dev/shm behind walls"})
 	}
 	if j.cgroups.pids {
 		list = append(list, script.Measure{Name: "job_processes", Detail: "number of processes of a job, whoever they run as"})
@@ -189,7 +190,8 @@ func (j *Jail) fenceDetail(err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("ABI %d: everything is read-only but the work folder, common devices and the folders the configuration names (default /dev/shm)", j.fence.abi)
+	text := fmt.Sprintf("ABI %d: everything is read-only but the work folder, common devices and the folders the configuration names "+
+		"(default /dev/shm)", j.fence.abi)
 	if j.fence.handled&readRights != 0 {
 		text += "; the folders to hide cannot be read"
 	}

@@ -137,7 +137,8 @@ func (v *view) allow(path string, flags int, rights uint64) error {
 // mean that there is nothing to be allowed.
 func exhausted(path string, err error) error {
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) {
-		return domain.Unavailablef("open %s, so that scripts may read it: %v; raise the limit of open files, or move the data folder to a place with fewer neighbours", path, err)
+		return domain.Unavailablef("open %s, so that scripts may read it: %v; raise the limit of open files, or move the data folder to a place with "+
+			"fewer neighbours", path, err)
 	}
 	return nil
 }

@@ -83,8 +83,10 @@ func TestWalledScripts(t *testing.T) {
 			{"it has room for small files", "echo x >/tmp/file && echo y >/dev/shm/file && cat /tmp/file /dev/shm/file", "x\ny\n"},
 			{"that room ends", "head -c 300M /dev/zero >/tmp/big 2>/dev/null || echo full", "full\n"},
 			{"it finds /tmp and /dev/shm empty but for its folder", "ls /dev/shm; ls /tmp | grep -v -e '^Test' -e '^ramet-ordinary'", ""},
-			{"devices work", "echo x >/dev/null; head -c 2 /dev/zero | wc -c; head -c 2 /dev/urandom | wc -c; echo y >/dev/stdout; ls /dev/sda /dev/kvm /dev/mem 2>/dev/null", "2\n2\ny\n"},
-			{"it has no rights", "grep -h -e ^Cap /proc/self/status | sort -u -k2 | wc -l; grep -c 0000000000000000 /proc/self/status >/dev/null && id -u | grep -qx 0 || echo ordinary", "1\nordinary\n"},
+			{"devices work", "echo x >/dev/null; head -c 2 /dev/zero | wc -c; head -c 2 /dev/urandom | wc -c; echo y >/dev/stdout; ls /dev/sda /dev/kvm " +
+				"/dev/mem 2>/dev/null", "2\n2\ny\n"},
+			{"it has no rights", "grep -h -e ^Cap /proc/self/status | sort -u -k2 | wc -l; grep -c 0000000000000000 /proc/self/status >/dev/null && id -u " +
+				"| grep -qx 0 || echo ordinary", "1\nordinary\n"},
 			{"it hears signals", "grep -e SigBlk -e SigIgn /proc/self/status | sort -u -k2 | wc -l; kill -PIPE $$", "1\n"},
 			{"no descriptors are inherited", "for f in /proc/$$/fd/?*; do [ -e $f ] && echo ${f##*/}; done", "0\n1\n2\n"},
 			{"it cannot make namespaces or mounts", "unshare -U true 2>/dev/null || echo no; mount -t tmpfs x /tmp 2>/dev/null || echo no", "no\nno\n"},
@@ -237,7 +239,8 @@ func TestWhatIsHiddenIsNotThere(t *testing.T) {
 		if err := os.Chmod(filepath.Join(dir, "seen/file"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		j := openAt(t, script.Walled, Config{See: []string{filepath.Join(dir, "seen")}, Hide: []string{filepath.Join(dir, "seen/secret"), filepath.Join(dir, "seen/token")}})
+		j := openAt(t, script.Walled, Config{See: []string{filepath.Join(dir, "seen")},
+			Hide: []string{filepath.Join(dir, "seen/secret"), filepath.Join(dir, "seen/token")}})
 		_, said := run(t, t.Context(), j, "cd "+dir+"/seen; cat file; ls secret; cat token; echo x >file", script.Limits{})
 		if !strings.HasPrefix(said, "hello") || strings.Count(said, "hello") != 1 || strings.Contains(said, "key") {
 			t.Errorf("got %q", said)

@@ -125,7 +125,8 @@ func (j *Jail) probeWalls() {
 
 // remedies are settings that keep ordinary users from making namespaces.
 var remedies = []struct{ file, bad, text string }{
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps them from ordinary users: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile for ramet with `userns,`"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+		"AppArmor keeps them from ordinary users: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile for ramet with `userns,`"},
 	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "user namespaces are for root only: `sysctl kernel.unprivileged_userns_clone=1`"},
 	{"/proc/sys/user/max_user_namespaces", "0", "there are no user namespaces: `sysctl user.max_user_namespaces=10000`"},
 	{"/proc/sys/vm/memfd_noexec", "2", "programs in memory are forbidden: `sysctl vm.memfd_noexec=1`"},

@@ -187,7 +187,8 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
-	spec := jail.Spec{Args: args, Env: script.Environ(task, r.cfg.Env), Dir: task.Dir, Limits: task.Limits, Level: level, Programs: r.programs(args[0]), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...)}
+	spec := jail.Spec{Args: args, Env: script.Environ(task, r.cfg.Env), Dir: task.Dir, Limits: task.Limits, Level: level,
+		Programs: r.programs(args[0]), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...)}
 	return run(ctx, cell, spec, task, host)
 }
 

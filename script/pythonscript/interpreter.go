@@ -72,7 +72,8 @@ func find(ctx context.Context, name string) (found interpreter, err error) {
 		return found, domain.Unavailablef("runtime \"python\": %q is no Python: it says its version is %q; %s", name, version, remedy)
 	}
 	if major < oldest[0] || major == oldest[0] && minor < oldest[1] {
-		return found, domain.Unavailablef("runtime \"python\": %q is Python %s; %d.%d or newer is needed: install it or %s", name, version, oldest[0], oldest[1], remedy)
+		return found, domain.Unavailablef("runtime \"python\": %q is Python %s; %d.%d or newer is needed: install it or %s", name, version, oldest[0],
+			oldest[1], remedy)
 	}
 	return found, nil
 }

@@ -120,7 +120,8 @@ func (p *pool) run(ctx context.Context, task script.Task, path string, capture *
 
 // try gives the job to a parent. begun is false when that died before it had
 // made a process for it.
-func (p *pool) try(ctx context.Context, cell *jail.Jail, task script.Task, tag jail.Tag, body []byte, capture *script.Capture) (end ending, stopped error, begun bool, err error) {
+func (p *pool) try(ctx context.Context, cell *jail.Jail, task script.Task, tag jail.Tag, body []byte,
+	capture *script.Capture) (end ending, stopped error, begun bool, err error) {
 	parent, err := p.parent()
 	if err != nil {
 		return end, nil, false, err

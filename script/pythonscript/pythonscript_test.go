@@ -143,21 +143,25 @@ func testPoolIsLikePlain(t *testing.T, level script.Level) {
 		{"the script is main", "import sys, __main__\nprint(__name__, __file__, sys.argv, sys.path[0], __main__.__file__, __doc__)\n"},
 		{"files left open are written", "f = open('out', 'w')\nf.write('text')\nclass C: pass\nc = C(); c.me = c; c.f = open('out2', 'w'); c.f.write('more')\n" +
 			"import atexit, os\nos.register_at_fork\n"},
-		{"threads are waited for", "import threading, time\ndef f():\n    time.sleep(0.05)\n    print('thread')\nthreading.Thread(target=f).start()\nprint('main')\n"},
+		{"threads are waited for",
+			"import threading, time\ndef f():\n    time.sleep(0.05)\n    print('thread')\nthreading.Thread(target=f).start()\nprint('main')\n"},
 		{"daemon threads are not", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint('main')\n"},
 		{"executors", "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as e: print(sum(e.map(lambda x: x * x, range(100))))\n"},
 		{"an executor left open", "from concurrent.futures import ThreadPoolExecutor\ne = ThreadPoolExecutor(2)\nf = e.submit(pow, 2, 10)\nprint(f.result())\n"},
 		{"logging", "import logging\nlogging.basicConfig(level='INFO')\nlogging.info('hello')\n"},
 		{"other programs", "import subprocess\nprint(subprocess.run(['sh', '-c', 'echo $GREETING; exit 3'], capture_output=True, text=True))\n"},
-		{"other processes", "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as p: print(p.map(f, range(10)))\n"},
+		{"other processes", "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as " +
+			"p: print(p.map(f, range(10)))\n"},
 		{"fork", "import os\nif os.fork() == 0:\n    print('child')\n    os._exit(3) if False else exit(3)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"},
 		{"modules beside the script", "open('beside.py', 'w').write('x = 5')\nimport beside\nprint(beside.x)\n"},
 		{"temporary files", "import tempfile, os\nwith tempfile.NamedTemporaryFile() as f: print(os.path.dirname(f.name))\n"},
-		{"signals", "import signal, os\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE): print(s, signal.getsignal(s))\nos.kill(os.getpid(), signal.SIGTERM)\n"},
+		{"signals", "import signal, os\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE): print(s, " +
+			"signal.getsignal(s))\nos.kill(os.getpid(), signal.SIGTERM)\n"},
 		{"an encoding of its own", "# -*- coding: latin-1 -*-\nprint(len('\xe9'), '\xe9')\n"},
 		{"encodings", "import sys, locale\nprint(sys.stdout.encoding, sys.getfilesystemencoding(), 'Ω')\n"},
 		{"garbage collection", "import gc\nprint(gc.isenabled())\n"},
-		{"native identity", "import threading, os\nprint(threading.main_thread().native_id == os.getpid(), threading.get_native_id() == os.getpid(), threading.active_count())\n"},
+		{"native identity", "import threading, os\nprint(threading.main_thread().native_id == os.getpid(), threading.get_native_id() == os.getpid(), " +
+			"threading.active_count())\n"},
 		{"stdout taken away", "import sys\nsys.stdout = None\n"},
 		{"stdout replaced", "import sys, io\nprint('a')\nsys.stdout = io.StringIO()\nprint('b')\n"},
 		{"time zones", "import os, time\nos.environ['TZ'] = 'America/New_York'\ntime.tzset()\nprint(time.tzname)\n"},
@@ -192,7 +196,8 @@ func TestJobsOfOneParentShareNoChance(t *testing.T) {
 	defer pool.Close()
 	seen := map[string]bool{}
 	for range 3 {
-		outcome, err := pool.Run(t.Context(), scripttest.NewTask(t, "import random, uuid, tempfile\nprint(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))\n"), scripttest.NewHost())
+		outcome, err := pool.Run(t.Context(), scripttest.NewTask(t,
+			"import random, uuid, tempfile\nprint(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))\n"), scripttest.NewHost())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +379,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ interpreter, want string }{
-		{"ramet-no-python", `runtime "python": the command "ramet-no-python" was not found in PATH; install it or set runtimes.python.interpreter in the config file`},
+		{"ramet-no-python", `runtime "python": the command "ramet-no-python" was not found in PATH; install it or set runtimes.python.interpreter in ` +
+			`the config file`},
 		{old, `runtime "python": "` + old + `" is Python 3.6.8; 3.8 or newer is needed: install it or set runtimes.python.interpreter in the config file`},
 	} {
 		for _, plain := range []bool{false, true} {

@@ -99,12 +99,13 @@ func TestTheWholeValue(t *testing.T) {
 }
 
 func TestWhatIsGiven(t *testing.T) {
-	out, _ := run(t, rhaiscript.New(rhaiscript.Config{}), `env.WHO + " " + env.NONE + " " + input.needs["4"].result.sum + " " + params.day`, func(task *script.Task) {
-		task.Env = map[string]string{"WHO": "me"}
-		task.Input = func() ([]byte, error) {
-			return []byte(`{"params":{"day":"monday"},"needs":{"4":{"status":"finished","result":{"sum":"10"}}}}`), nil
-		}
-	})
+	out, _ := run(t, rhaiscript.New(rhaiscript.Config{}), `env.WHO + " " + env.NONE + " " + input.needs["4"].result.sum + " " + params.day`,
+		func(task *script.Task) {
+			task.Env = map[string]string{"WHO": "me"}
+			task.Input = func() ([]byte, error) {
+				return []byte(`{"params":{"day":"monday"},"needs":{"4":{"status":"finished","result":{"sum":"10"}}}}`), nil
+			}
+		})
 	if got := out.Result["value"]; got != "me  10 monday" {
 		t.Errorf("got %q: %s", got, out.Error)
 	}
@@ -133,7 +134,8 @@ func TestFailures(t *testing.T) {
 		want         string
 	}{
 		{"what it throws is its failure", "\nthrow \"no\"", script.Failed, `Runtime error: no (line 2, position 1)`},
-		{"the calls that led there are named", "fn f() { throw 1 }\nf()", script.Failed, `Runtime error: 1 (line 1, position 10); in call to function 'f' (line 2, position 1)`},
+		{"the calls that led there are named", "fn f() { throw 1 }\nf()", script.Failed,
+			`Runtime error: 1 (line 1, position 10); in call to function 'f' (line 2, position 1)`},
 		{"outside an array", "let a = [1];\na[7]", script.Errored, "Array index 7 out of bounds: only 1 element in array (line 2, position 3)"},
 		{"division by zero", "1 / 0", script.Errored, "Division by zero: 1 / 0"},
 		{"no such function", "nope(1)", script.Errored, "Function not found: nope (i64) (line 1, position 1)"},
@@ -149,8 +151,10 @@ func TestFailures(t *testing.T) {
 		{"no modules", `import "x" as y;`, script.Errored, "Too many modules imported (line 1, position 1)"},
 		{"a constant of ours", "CALLER_ID = 1", script.Errored, "Cannot modify constant CALLER_ID (line 1, position 1)"},
 		{"a checkpoint nested too deep", "let a = []; for i in 0..20000 { a = [a]; } set_checkpoint(a)", script.Failed, "Runtime error: set_checkpoint: "},
-		{"a checkpoint that is too large", `let s = "x"; s.pad(600000, "x"); set_checkpoint(s)`, script.Failed, "Runtime error: set_checkpoint: checkpoint has 600002 bytes"},
-		{"a result that is too large", `let s = "x"; s.pad(300000, "x"); set_result("a", s); set_result("b", s)`, script.Failed, "Runtime error: set_result: more than 524288 bytes"},
+		{"a checkpoint that is too large", `let s = "x"; s.pad(600000, "x"); set_checkpoint(s)`, script.Failed,
+			"Runtime error: set_checkpoint: checkpoint has 600002 bytes"},
+		{"a result that is too large", `let s = "x"; s.pad(300000, "x"); set_result("a", s); set_result("b", s)`, script.Failed,
+			"Runtime error: set_result: more than 524288 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, _ := run(t, r, tt.source)

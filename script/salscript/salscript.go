@@ -104,7 +104,8 @@ func (r *Runtime) Info() script.Info {
 // Errors: [domain.ErrUnavailable].
 func (r *Runtime) Check(context.Context) error {
 	if !r.cfg.On {
-		return domain.Unavailablef(`runtime "sal": off, because its scripts may do what the node's user may; to allow them set runtimes.sal.on: true in the config file`)
+		return domain.Unavailablef(`runtime "sal": off, because its scripts may do what the node's user may; to allow them set runtimes.sal.on: true in ` +
+			`the config file`)
 	}
 	if _, err := r.program(); err != nil {
 		return err
@@ -182,7 +183,8 @@ func (r *Runtime) prepare(task script.Task) (jail.Spec, error) {
 	}
 	spec := jail.Spec{
 		Args: append(append([]string{}, program...), string(arg)), Dir: task.Dir,
-		Env: script.Environ(task, r.cfg.Env), Limits: task.Limits, Programs: append(program[:1:1], r.tools()...), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...),
+		Env: script.Environ(task, r.cfg.Env), Limits: task.Limits, Programs: append(program[:1:1], r.tools()...),
+		See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...),
 	}
 	if spec.Limits.MemoryBytes > 0 { // the child bounds its script and commands to the limit itself
 		spec.Limits.MemoryBytes += runtimeBytes

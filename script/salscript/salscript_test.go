@@ -126,17 +126,21 @@ func TestOutcomes(t *testing.T) {
 		result       map[string]string
 		text         string // part of the error
 	}{
-		{name: "a map gives the keys", source: `#{a: 1, b: "two", c: [1, 2]}`, verdict: script.Succeeded, result: map[string]string{"a": "1", "b": "two", "c": "[1,2]"}},
+		{name: "a map gives the keys", source: `#{a: 1, b: "two", c: [1, 2]}`, verdict: script.Succeeded,
+			result: map[string]string{"a": "1", "b": "two", "c": "[1,2]"}},
 		{name: "anything else is value", source: `40 + 2`, verdict: script.Succeeded, result: map[string]string{"value": "42"}},
-		{name: "the job's facts are in scope", source: `#{job: JOB_ID, caller: CALLER_ID, context: CONTEXT_ID, attempt: ATTEMPT, n: params.n, place: env.PLACE}`, verdict: script.Succeeded,
+		{name: "the job's facts are in scope",
+			source: `#{job: JOB_ID, caller: CALLER_ID, context: CONTEXT_ID, attempt: ATTEMPT, n: params.n, place: env.PLACE}`, verdict: script.Succeeded,
 			result: map[string]string{"job": "2001", "caller": "12", "context": "7", "attempt": "3", "n": "1", "place": "here"}},
 		{name: "a thrown text is a failure", source: `throw "no such day"`, verdict: script.Failed, text: "no such day"},
 		{name: "a function that fails says why and where", source: "let x = 1;\nfile_read(\"nowhere\")", verdict: script.Failed, text: "nowhere"},
-		{name: "its error can be caught", source: `let said = ""; try { file_read("nowhere") } catch (e) { said = e } said.contains("nowhere")`, verdict: script.Succeeded, result: map[string]string{"value": "true"}},
+		{name: "its error can be caught", source: `let said = ""; try { file_read("nowhere") } catch (e) { said = e } said.contains("nowhere")`,
+			verdict: script.Succeeded, result: map[string]string{"value": "true"}},
 		{name: "what cannot be parsed has errored", source: `let = 1`, verdict: script.Errored, text: "Syntax error"},
 		{name: "an unknown function has errored", source: `format_disk()`, verdict: script.Errored, text: "format_disk"},
 		{name: "a key of the runner's is refused", source: `#{stdout: "x"}`, verdict: script.Errored, text: "stdout"},
-		{name: "a checkpoint is kept at once", source: `set_checkpoint(#{page: 7}); checkpoint().page + file_read(env.RAMET_CHECKPOINT)`, verdict: script.Succeeded, result: map[string]string{"value": `7{"page":7}`}},
+		{name: "a checkpoint is kept at once", source: `set_checkpoint(#{page: 7}); checkpoint().page + file_read(env.RAMET_CHECKPOINT)`,
+			verdict: script.Succeeded, result: map[string]string{"value": `7{"page":7}`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			outcome, host := job(t, runtime, tt.source, map[string]string{"RAMET_JOB": "job:12:2001", "RAMET_CALLER": "12", "RAMET_CONTEXT": "7", "RAMET_ATTEMPT": "3"})

@@ -49,19 +49,30 @@ var toolExamples = []example{
 	{"nerdctl", `pg_create_database("db", "shop")`, "true"},
 	{"nerdctl", `pg_execute_sql("db", "shop", "SELECT 1")`, "nerdctl exec db psql --username=postgres --dbname=shop --command=SELECT 1"},
 	{"nerdctl", `pg_is_running("db")`, "false"},
-	{"buildah", `bah("b", "alpine"); let b = bah_new("b", "alpine"); [b.run("ls").stdout, b.copy("a", "/b").stdout, b.add("a", "/b").stdout, b.write("x", "/f").success]`, `["buildah run -- b /bin/sh -c ls\n","buildah copy -- b a /b\n","buildah add -- b a /b\n",true]`},
+	{"buildah", `bah("b", "alpine"); let b = bah_new("b", "alpine"); [b.run("ls").stdout, b.copy("a", "/b").stdout, b.add("a", "/b").stdout, ` +
+		`b.write("x", "/f").success]`, `["buildah run -- b /bin/sh -c ls\n","buildah copy -- b a /b\n","buildah add -- b a /b\n",true]`},
 	{"buildah", `let b = bah("b", "alpine"); [b.entrypoint("sh").stdout, b.cmd("ls").stdout, b.commit("img").stdout, b.remove().stdout]`,
 		`["buildah config --entrypoint=sh -- b\n","buildah config --cmd=ls -- b\n","buildah commit -- b img\n","buildah rm -- b\n"]`},
-	{"nerdctl", `nerdctl_container_from_image("web", "nginx").reset().with_port("80:80").with_ports(["81:81"]).with_volume("/a:/b").with_env("A", "1").with_envs(#{C: "3", B: "2"}).with_network("n").with_network_alias("w")
-		.with_cpu_limit("1").with_memory_limit("64m").with_memory_swap_limit("65m").with_cpu_shares("9").with_restart_policy("always").with_health_check("true").with_snapshotter("native").with_detach(false).with_detach(true).build().stdout`,
-		"nerdctl run --name=web --publish=80:80 --publish=81:81 --volume=/a:/b --env=A=1 --env=B=2 --env=C=3 --network=n --network-alias=w --cpus=1 --memory=64m --memory-swap=65m --cpu-shares=9 --restart=always --health-cmd=true --snapshotter=native --detach -- nginx"},
-	{"nerdctl", `let c = nerdctl_container_new("web"); [c.start().stdout, c.stop().stdout, c.exec("ls").stdout, c.logs().stdout, c.copy("a", "web:/b").stdout, c.remove().stdout]`,
-		`["nerdctl start -- web\n","nerdctl stop -- web\n","nerdctl exec web /bin/sh -c ls\n","nerdctl logs -- web\n","nerdctl cp -- a web:/b\n","nerdctl rm --force -- web\n"]`},
-	{"nerdctl", `[nerdctl_run("img").stdout, nerdctl_run_with_name("img", "n").stdout, nerdctl_run_with_port("img", "n", "1:2").stdout, nerdctl_exec("n", "ls").stdout]`,
-		`["nerdctl run --detach -- img\n","nerdctl run --detach --name=n -- img\n","nerdctl run --detach --name=n --publish=1:2 -- img\n","nerdctl exec n /bin/sh -c ls\n"]`},
-	{"nerdctl", `[nerdctl_copy("a", "n:/b").stdout, nerdctl_stop("n").stdout, nerdctl_remove("n").stdout, nerdctl_logs("n").stdout, nerdctl_list(true).stdout, nerdctl_list(false).stdout, nerdctl_images().stdout]`,
+	{"nerdctl",
+		`nerdctl_container_from_image("web", "nginx").reset().with_port("80:80").with_ports(["81:81"]).with_volume("/a:/b")
+		.with_env("A", "1").with_envs(#{C: "3", B: "2"}).with_network("n").with_network_alias("w")
+		.with_cpu_limit("1").with_memory_limit("64m").with_memory_swap_limit("65m").with_cpu_shares("9")
+		.with_restart_policy("always").with_health_check("true").with_snapshotter("native").with_detach(false).with_detach(true).build().stdout`,
+		"nerdctl run --name=web --publish=80:80 --publish=81:81 --volume=/a:/b --env=A=1 --env=B=2 --env=C=3 --network=n --network-alias=w --cpus=1 " +
+			"--memory=64m --memory-swap=65m --cpu-shares=9 --restart=always --health-cmd=true --snapshotter=native --detach -- nginx"},
+	{"nerdctl", `let c = nerdctl_container_new("web"); [c.start().stdout, c.stop().stdout, c.exec("ls").stdout, c.logs().stdout, c.copy("a", ` +
+		`"web:/b").stdout, c.remove().stdout]`,
+		`["nerdctl start -- web\n","nerdctl stop -- web\n","nerdctl exec web /bin/sh -c ls\n","nerdctl logs -- web\n","nerdctl cp -- a web:/b\n",` +
+			`"nerdctl rm --force -- web\n"]`},
+	{"nerdctl", `[nerdctl_run("img").stdout, nerdctl_run_with_name("img", "n").stdout, nerdctl_run_with_port("img", "n", "1:2").stdout, ` +
+		`nerdctl_exec("n", "ls").stdout]`,
+		`["nerdctl run --detach -- img\n","nerdctl run --detach --name=n -- img\n","nerdctl run --detach --name=n --publish=1:2 -- img\n","nerdctl exec ` +
+			`n /bin/sh -c ls\n"]`},
+	{"nerdctl", `[nerdctl_copy("a", "n:/b").stdout, nerdctl_stop("n").stdout, nerdctl_remove("n").stdout, nerdctl_logs("n").stdout, ` +
+		`nerdctl_list(true).stdout, nerdctl_list(false).stdout, nerdctl_images().stdout]`,
 		`["nerdctl cp -- a n:/b\n","nerdctl stop -- n\n","nerdctl rm --force -- n\n","nerdctl logs -- n\n","nerdctl ps --all\n","nerdctl ps\n","nerdctl images\n"]`},
-	{"nerdctl", `[nerdctl_image_remove("i").stdout, nerdctl_image_push("i").stdout, nerdctl_image_pull("i").stdout, nerdctl_image_tag("i", "j").stdout, nerdctl_image_commit("n", "i").stdout, nerdctl_image_build("i", ".").stdout]`,
+	{"nerdctl", `[nerdctl_image_remove("i").stdout, nerdctl_image_push("i").stdout, nerdctl_image_pull("i").stdout, nerdctl_image_tag("i", ` +
+		`"j").stdout, nerdctl_image_commit("n", "i").stdout, nerdctl_image_build("i", ".").stdout]`,
 		`["nerdctl rmi -- i\n","nerdctl push -- i\n","nerdctl pull -- i\n","nerdctl tag -- i j\n","nerdctl commit -- n i\n","nerdctl build --tag=i -- .\n"]`},
 	{"nerdctl", `let said = ""; try { nerdctl_exec("--privileged", "ls") } catch (e) { said = e } said`, `"--privileged" is no name`},
 }

@@ -187,7 +187,8 @@ func createOutside(w *world) error {
 }
 
 // harmless are the devices that every script may have.
-var harmless = []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "fd", "stdin", "stdout", "stderr", "mqueue", "console", "core"}
+var harmless = []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "fd", "stdin", "stdout", "stderr", "mqueue",
+	"console", "core"}
 
 func openDevices(*world) error {
 	entries, err := os.ReadDir("/dev")

@@ -21,7 +21,9 @@ const (
 var socketAttempts = []attempt{
 	{name: "connect to the node's socket", open: openSocket, try: func(w *world) error { return dial("unix", w.Socket) }},
 	{name: "connect to an abstract socket", open: openSocket, try: func(w *world) error { return dial("unix", w.Abstract) }},
-	{name: "connect to the node's port", walled: walledNetwork, try: func(w *world) error { return dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port))) }},
+	{name: "connect to the node's port", walled: walledNetwork, try: func(w *world) error {
+		return dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port)))
+	}},
 	{name: "send to a name server", walled: walledNetwork, try: func(*world) error {
 		conn, err := net.Dial("udp", "192.0.2.1:53") // of the addresses for examples: nobody is there
 		if err != nil {

@@ -136,12 +136,14 @@ func (c Config) validateListen() error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return domain.Invalidf("the embedded NATS server is to listen at %q: without TLS it may at 127.0.0.1 only, for its token would cross the network in the clear; give it a certificate and key", c.Listen)
+	return domain.Invalidf("the embedded NATS server is to listen at %q: without TLS it may at 127.0.0.1 only, for its token would cross the network "+
+		"in the clear; give it a certificate and key", c.Listen)
 }
 
 // errUnsynced refuses a server that forgets what it has acknowledged.
 func errUnsynced(replicas int) error {
-	return domain.Invalidf("NATS streams with %d replica(s) on an external server may lose acknowledged messages in a power cut: use a cluster and replicas=3; or set \"sync_interval: always\" on the server and say sync=always; or say that messages may be lost", replicas)
+	return domain.Invalidf("NATS streams with %d replica(s) on an external server may lose acknowledged messages in a power cut: use a cluster and "+
+		"replicas=3; or set \"sync_interval: always\" on the server and say sync=always; or say that messages may be lost", replicas)
 }
 
 // token reads a token from its file.

@@ -71,7 +71,8 @@ func (l *Log) translate(ctx context.Context, what string, err error) error {
 		return errClosed
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case refused(err), errors.Is(err, domain.ErrInvalid), errors.Is(err, domain.ErrUnavailable), errors.Is(err, domain.ErrConflict), errors.Is(err, domain.ErrNotFound):
+	case refused(err), errors.Is(err, domain.ErrInvalid), errors.Is(err, domain.ErrUnavailable), errors.Is(err, domain.ErrConflict),
+		errors.Is(err, domain.ErrNotFound):
 		return err // ours
 	case errors.Is(err, nats.ErrMaxPayload), apiCode(err) == codeTooLarge:
 		return domain.Invalidf("%s: the NATS server takes no message that large", what)

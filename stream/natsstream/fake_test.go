@@ -40,7 +40,8 @@ func fakeServer(t *testing.T, nonce string) *fake {
 			}
 			go func() {
 				defer conn.Close()
-				fmt.Fprintf(conn, "INFO {\"server_id\":\"X\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"auth_required\":true,\"max_payload\":1048576,\"nonce\":%q}\r\n", nonce)
+				fmt.Fprintf(conn,
+					"INFO {\"server_id\":\"X\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"auth_required\":true,\"max_payload\":1048576,\"nonce\":%q}\r\n", nonce)
 				lines := bufio.NewScanner(conn)
 				for lines.Scan() {
 					f.mu.Lock()

@@ -53,7 +53,8 @@ func once(list []Producer, nodes []string) ([]Producer, error) {
 		case i < 0:
 			each = append(each, p)
 		case each[i] != p:
-			return nil, domain.Invalidf("producer %s is given for the contexts %q and %q: want an nkey for each, or * for all contexts", p.User, each[i].Tenant, p.Tenant)
+			return nil, domain.Invalidf("producer %s is given for the contexts %q and %q: want an nkey for each, or * for all contexts", p.User,
+				each[i].Tenant, p.Tenant)
 		}
 	}
 	return each, nil

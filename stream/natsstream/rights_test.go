@@ -133,7 +133,8 @@ func TestProducersPublishEventsOfTheirContextOnly(t *testing.T) {
 				mischief(t, who, h.url, login)
 			}
 			_, seven := client(t, h.url, h.seven)
-			for _, subject := range []string{"tenant.8.aggregate.a.x", "aggregate.a.x", "tenant.7.effect.mail.x", "tenant.7.workflow.order.x", "tenant.7.effect_result.mail.c1"} {
+			for _, subject := range []string{"tenant.8.aggregate.a.x", "aggregate.a.x", "tenant.7.effect.mail.x", "tenant.7.workflow.order.x",
+				"tenant.7.effect_result.mail.c1"} {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				if _, err := seven.Publish(ctx, subject, []byte("forged"), jetstream.WithRetryAttempts(0)); err == nil {
 					t.Errorf("the producer of context 7 published to %s", subject)
@@ -194,7 +195,8 @@ func mischief(t *testing.T, who, url string, login nats.Option) {
 			{"$JS.API.STREAM.DELETE." + s, ""}, {"$JS.API.STREAM.PURGE." + s, ""}, {"$JS.API.STREAM.INFO." + s, ""},
 			{"$JS.API.STREAM.UPDATE." + s, `{"name":"` + s + `","subjects":["x"]}`}, {"$JS.API.STREAM.MSG.DELETE." + s, `{"seq":1}`},
 			{"$JS.API.STREAM.MSG.GET." + s, `{"seq":1}`}, {"$JS.API.DIRECT.GET." + s, `{"seq":1}`},
-			{"$JS.API.CONSUMER.DELETE." + s + ".node", ""}, {"$JS.API.CONSUMER.DELETE." + s + ".workers", ""}, {"$JS.API.CONSUMER.PAUSE." + s + ".workers", `{"pause_until":"2100-01-01T00:00:00Z"}`},
+			{"$JS.API.CONSUMER.DELETE." + s + ".node", ""}, {"$JS.API.CONSUMER.DELETE." + s + ".workers", ""},
+			{"$JS.API.CONSUMER.PAUSE." + s + ".workers", `{"pause_until":"2100-01-01T00:00:00Z"}`},
 			{"$JS.API.CONSUMER.CREATE." + s + ".spy", `{"stream_name":"` + s + `","config":{"name":"spy","deliver_subject":"here"}}`},
 			{"$JS.API.CONSUMER.CREATE." + s + ".workers", `{"stream_name":"` + s + `","config":{"durable_name":"workers","name":"workers","ack_policy":"explicit"}}`},
 			{"$JS.API.CONSUMER.MSG.NEXT." + s + ".workers", "1"},
@@ -300,7 +302,8 @@ func TestRightsAreLookedAtAtTheStart(t *testing.T) {
 				return strings.Replace(text, c.cut, c.put, 1)
 			})
 			var log bytes.Buffer
-			l, err := natsstream.Open(t.Context(), natsstream.Config{URL: url, Link: link, Login: true, Replicas: 1, MayLose: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			l, err := natsstream.Open(t.Context(),
+				natsstream.Config{URL: url, Link: link, Login: true, Replicas: 1, MayLose: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err == nil {
 				l.Close()
 			}

@@ -30,7 +30,8 @@ func (l *Log) checkRights(ctx context.Context) error {
 	}
 	standing, err := l.wire.Standing(ctx)
 	if text := l.wire.Denied(); err != nil && text != "" {
-		return domain.Forbiddenf("the NATS server of the streams does not let this node use a subject that it needs: %s; give its user the rights that `ramet peer nats-config --streams` writes", text)
+		return domain.Forbiddenf("the NATS server of the streams does not let this node use a subject that it needs: %s; give its user the rights that "+
+			"`ramet peer nats-config --streams` writes", text)
 	}
 	if err != nil {
 		l.cfg.Logger.Info("NATS server does not say which rights this node has", "subject", natslink.WhoAmI, "err", err)
@@ -38,7 +39,8 @@ func (l *Log) checkRights(ctx context.Context) error {
 	}
 	missing, much := judge(standing, l.inbox(), l.cfg.NoCreate)
 	if len(missing) > 0 {
-		return domain.Forbiddenf("the NATS server of the streams does not let this node use %s, which it needs; give its user the rights that `ramet peer nats-config --streams` writes", missing[0])
+		return domain.Forbiddenf("the NATS server of the streams does not let this node use %s, which it needs; give its user the rights that `ramet "+
+			"peer nats-config --streams` writes", missing[0])
 	}
 	if len(much) > 0 {
 		l.cfg.Logger.Warn("this node may do more on the NATS server of the streams than it needs; `ramet peer nats-config --streams` writes what it needs",

@@ -91,7 +91,8 @@ func (l *Log) find(ctx context.Context, name stream.Name) (jetstream.StreamConfi
 	s, err := l.js.Stream(ctx, string(name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if l.cfg.NoCreate {
-			return jetstream.StreamConfig{}, domain.NotFoundf("stream %s is not there, and this node may not make it: its subjects are %s", name, strings.Join(subjects(name), ", "))
+			return jetstream.StreamConfig{}, domain.NotFoundf("stream %s is not there, and this node may not make it: its subjects are %s", name,
+				strings.Join(subjects(name), ", "))
 		}
 		s, err = l.js.CreateStream(ctx, l.wanted(name))
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was first
@@ -102,7 +103,8 @@ func (l *Log) find(ctx context.Context, name stream.Name) (jetstream.StreamConfi
 	case err == nil:
 		return s.CachedInfo().Config, nil
 	case code == codeNoReplicas, code == codeNoPeers && l.cfg.Replicas > 1:
-		return jetstream.StreamConfig{}, domain.Invalidf("make stream %s: the NATS server has no room for %d replicas (%s): use a cluster of three; or say replicas=1, and sync=always if the server has \"sync_interval: always\"", name, l.cfg.Replicas, apiText(err))
+		return jetstream.StreamConfig{}, domain.Invalidf("make stream %s: the NATS server has no room for %d replicas (%s): use a cluster of three; or "+
+			"say replicas=1, and sync=always if the server has \"sync_interval: always\"", name, l.cfg.Replicas, apiText(err))
 	}
 	return jetstream.StreamConfig{}, err
 }

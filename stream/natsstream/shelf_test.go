@@ -46,18 +46,30 @@ func TestStreamsThatWouldLoseMessagesAreRefused(t *testing.T) {
 		{name: "with one subject only", stream: made(commands, func(c *jetstream.StreamConfig) {
 			c.Subjects = []string{"tenant.*.effect.mail.*", "tenant.*.workflow.*.*", "effect.*.*", "workflow.*.*"}
 		}), want: "subjects: found"},
-		{name: "in memory", stream: made(commands, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }), want: "storage: found Memory, want File"},
-		{name: "gone when taken", stream: made(commands, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }), want: "retention: found WorkQueue"},
+		{name: "in memory", stream: made(commands, func(c *jetstream.StreamConfig) {
+			c.Storage = jetstream.MemoryStorage
+		}), want: "storage: found Memory, want File"},
+		{name: "gone when taken", stream: made(commands, func(c *jetstream.StreamConfig) {
+			c.Retention = jetstream.WorkQueuePolicy
+		}), want: "retention: found WorkQueue"},
 		{name: "without answers", stream: made(commands, func(c *jetstream.StreamConfig) { c.NoAck = true }), want: "no_ack: found true"},
 		{name: "old ones go by age", stream: made(commands, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }), want: "max_age: found 1h0m0s, want 0"},
 		{name: "old ones go by number", stream: made(commands, func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 }), want: "max_msgs: found 10"},
 		{name: "old ones go by size", stream: made(commands, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }), want: "max_bytes: found 1048576"},
-		{name: "old ones of a subject go", stream: made(commands, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }), want: "max_msgs_per_subject: found 1"},
-		{name: "forgets IDs soon", stream: made(commands, func(c *jetstream.StreamConfig) { c.Duplicates = time.Second }), want: "duplicate_window: found 1s, want 2m0s"},
-		{name: "of small messages", stream: made(commands, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }), want: "max_msg_size: found 1000, want -1, or at least"},
+		{name: "old ones of a subject go", stream: made(commands, func(c *jetstream.StreamConfig) {
+			c.MaxMsgsPerSubject = 1
+		}), want: "max_msgs_per_subject: found 1"},
+		{name: "forgets IDs soon", stream: made(commands, func(c *jetstream.StreamConfig) {
+			c.Duplicates = time.Second
+		}), want: "duplicate_window: found 1s, want 2m0s"},
+		{name: "of small messages", stream: made(commands, func(c *jetstream.StreamConfig) {
+			c.MaxMsgSize = 1000
+		}), want: "max_msg_size: found 1000, want -1, or at least"},
 		{name: "events go by age", stream: made(events, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }), warns: "max_age is 1h0m0s"},
 		{name: "events in memory", stream: made(events, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }), want: "storage: found Memory"},
-		{name: "answered asynchronously", stream: made(events, func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode }), want: "persist_mode: found Async, want Default"},
+		{name: "answered asynchronously", stream: made(events, func(c *jetstream.StreamConfig) {
+			c.PersistMode = jetstream.AsyncPersistMode
+		}), want: "persist_mode: found Async, want Default"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +83,8 @@ func TestStreamsThatWouldLoseMessagesAreRefused(t *testing.T) {
 			if err == nil {
 				l.Close()
 			}
-			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.stream.Name)) {
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), c.stream.Name)) {
 				t.Errorf("got error %v, want %q", err, c.want)
 			}
 			if !strings.Contains(log.String(), c.warns) {

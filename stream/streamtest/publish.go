@@ -35,7 +35,8 @@ func testRoundTrip(r *rig) {
 	want := []stream.Message{
 		event(1),
 		{Stream: stream.AggregateEvents, Subject: "aggregate.Account.018f", Data: []byte{0, 1, 0xff, '\r', '\n'}},
-		{Stream: stream.AggregateEvents, Subject: "tenant.a_B-c$.aggregate.x.y", ID: "id with spaces, ünïcödé", Header: map[string]string{"a": "", "b": "x: y", "Case": "1", "case": "2"}},
+		{Stream: stream.AggregateEvents, Subject: "tenant.a_B-c$.aggregate.x.y", ID: "id with spaces, ünïcödé",
+			Header: map[string]string{"a": "", "b": "x: y", "Case": "1", "case": "2"}},
 		{Stream: stream.AggregateEvents, Subject: "aggregate.x.empty"},
 	}
 	for i := range want {

@@ -118,7 +118,8 @@ func (f *fleet) configure() {
 // serveStreams starts a NATS server that the nodes share, which may die.
 func (f *fleet) serveStreams() {
 	f.Helper()
-	conf := f.file("nats.conf", fmt.Sprintf("listen: \"127.0.0.1:%s\"\nmax_payload: 2MB\njetstream: {store_dir: %q, sync_interval: always}\n", f.port, filepath.Join(f.dir, "nats")))
+	conf := f.file("nats.conf", fmt.Sprintf("listen: \"127.0.0.1:%s\"\nmax_payload: 2MB\njetstream: {store_dir: %q, sync_interval: always}\n",
+		f.port, filepath.Join(f.dir, "nats")))
 	server := newDaemon(f.T, "nats", func() *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), envNATS+"="+conf)

@@ -192,7 +192,8 @@ func (c *crowd) drop() error {
 	defer cancel()
 	for i := range 3 {
 		c.litter++
-		if _, err := c.f.js.Publish(ctx, fmt.Sprintf("tenant.%s.aggregate.Order.litter-%d", acme, i), []byte("{"), jetstream.WithMsgID(fmt.Sprint("litter", i))); err != nil {
+		if _, err := c.f.js.Publish(ctx, fmt.Sprintf("tenant.%s.aggregate.Order.litter-%d", acme, i), []byte("{"),
+			jetstream.WithMsgID(fmt.Sprint("litter", i))); err != nil {
 			return err
 		}
 	}

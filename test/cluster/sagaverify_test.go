@@ -101,7 +101,8 @@ func (f *fleet) verify(c *crowd) {
 	for _, d := range f.shop.effects {
 		calls += d.calls
 	}
-	f.Logf("%d orders with %d events, %d of them published twice; the shop was called %d times for %d effects", len(c.orders), len(c.events), c.doubled, calls, len(f.shop.effects))
+	f.Logf("%d orders with %d events, %d of them published twice; the shop was called %d times for %d effects", len(c.orders), len(c.events),
+		c.doubled, calls, len(f.shop.effects))
 }
 
 // byOrder is what is in a book, by order, in the order in which it was done.
@@ -222,7 +223,8 @@ func (v *verdict) list() (all []*domain.SagaInstance) {
 // order looks at one order.
 func (v *verdict) order(o *order, in *domain.SagaInstance) {
 	v.Helper()
-	got := fate{v.history(o, in), in.State + " " + string(in.Outcome), v.steps(o, in), strings.Join(v.effects[o.id], " "), strings.Join(v.commands[o.id], " "), len(v.parcels[o.id]), 0}
+	got := fate{v.history(o, in), in.State + " " + string(in.Outcome), v.steps(o, in), strings.Join(v.effects[o.id], " "),
+		strings.Join(v.commands[o.id], " "), len(v.parcels[o.id]), 0}
 	for _, s := range in.Steps {
 		if v.jobs[s.Undo] != nil {
 			got.releases++

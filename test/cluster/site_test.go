@@ -52,7 +52,8 @@ type site struct {
 // newSite makes the folder and the keys of a site; nothing runs yet.
 func newSite(t *testing.T, name string) *site {
 	t.Helper()
-	s := &site{T: t, name: name, data: filepath.Join(t.TempDir(), name), messages: map[domain.MessageKey]bool{}, flows: map[domain.FlowID]int{}, chats: map[string]bool{}}
+	s := &site{T: t, name: name, data: filepath.Join(t.TempDir(), name), messages: map[domain.MessageKey]bool{}, flows: map[domain.FlowID]int{},
+		chats: map[string]bool{}}
 	bin, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,8 @@ func (s *site) say(ctx context.Context, dice *rand.Rand) error {
 	}
 	m := domain.Message{MessageType: domain.MessageJob, DstContext: guests}
 	for i := range 1 + dice.IntN(2) {
-		m.Job = append(m.Job, domain.Job{ScriptType: domain.ScriptRhai, Script: fmt.Sprintf(`print("one"); sleep(0.0%d); print("two"); set_result("n", %d);`, dice.IntN(10), n+i), Retries: 2})
+		m.Job = append(m.Job, domain.Job{ScriptType: domain.ScriptRhai,
+			Script: fmt.Sprintf(`print("one"); sleep(0.0%d); print("two"); set_result("n", %d);`, dice.IntN(10), n+i), Retries: 2})
 	}
 	sent, err := s.client.SendMessage(ctx, desktop, m, s.peer.name)
 	s.note(err, func() { s.messages[sent.Key()] = true })

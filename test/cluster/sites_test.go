@@ -109,7 +109,8 @@ func TestKillSitesOnMycelium(t *testing.T) {
 			p.Start()
 		},
 		func() {
-			faults(t, []*myceliumtest.Process{near, far}[w.IntN(2)], myceliumtest.Faults{Seed: w.Uint64(), Lose: 0.2, LoseAck: 0.1, LoseAnswer: 0.1, Double: 0.3, Reorder: 0.3})
+			faults(t, []*myceliumtest.Process{near, far}[w.IntN(2)],
+				myceliumtest.Faults{Seed: w.Uint64(), Lose: 0.2, LoseAck: 0.1, LoseAnswer: 0.1, Double: 0.3, Reorder: 0.3})
 		})
 	w.calm = append(w.calm, func() {
 		for _, p := range []*myceliumtest.Process{near, far} {
@@ -189,7 +190,8 @@ func newSpy(t *testing.T) identity.LinkKey {
 func (w *war) listen(url string) {
 	w.Helper()
 	for _, s := range w.sites {
-		card := domain.Peer{Name: "gamma", Nodes: domain.List[domain.PeerNode]{{Pubkey: spyNode, LinkKey: w.spy.Pubkey(), Addresses: domain.List[domain.Address]{natsbus.Address(spyNode)}}}}
+		card := domain.Peer{Name: "gamma", Nodes: domain.List[domain.PeerNode]{{Pubkey: spyNode, LinkKey: w.spy.Pubkey(),
+			Addresses: domain.List[domain.Address]{natsbus.Address(spyNode)}}}}
 		if _, err := s.client.AddPeer(w.Context(), card); err != nil {
 			w.Fatal(err)
 		}
@@ -204,7 +206,8 @@ func (w *war) listen(url string) {
 	}
 	var conn *nats.Conn
 	for end := time.Now().Add(patience); conn == nil; time.Sleep(100 * time.Millisecond) { // until the server has heard of it
-		conn, err = nats.Connect(url, login, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		conn, err = nats.Connect(url, login, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		if err != nil && time.Now().After(end) {
 			w.Fatal(err)
 		}

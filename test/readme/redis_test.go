@@ -182,7 +182,8 @@ func (c *cli) replay(x exchange) {
 		if got == x.answer {
 			return
 		}
-		if name, _, _ := strings.Cut(x.command, " "); !strings.HasPrefix(name, "HGET") && !strings.HasPrefix(name, "HMGET") && name != "LLEN" || time.Since(begun) > patience/4 {
+		if name, _, _ := strings.Cut(x.command, " "); !strings.HasPrefix(name, "HGET") && !strings.HasPrefix(name, "HMGET") && name != "LLEN" ||
+			time.Since(begun) > patience/4 {
 			c.t.Errorf("%s: not what is shown (-shown +got):\n%s", x.command, cmp.Diff(x.answer, got))
 			return
 		}

@@ -84,8 +84,10 @@ func params(t *testing.T, file string) testscript.Params {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ramet": positive(r.ramet), "fails": positive(r.fails), "waitfor": positive(r.waitFor),
-			"serve": positive(r.serve), "sites": positive(r.sites), "crash": positive(r.crash), "halt": positive(r.stop), "drained": positive(r.drained), "log": positive(r.log),
-			"json": positive(lookInto), "redis": positive(r.redis), "redispy": positive(r.redisPy), "postgres": positive(r.postgres), "fill": positive(fill), "rubbish": positive(rubbish),
+			"serve": positive(r.serve), "sites": positive(r.sites), "crash": positive(r.crash), "halt": positive(r.stop), "drained": positive(r.drained),
+			"log":  positive(r.log),
+			"json": positive(lookInto), "redis": positive(r.redis), "redispy": positive(r.redisPy), "postgres": positive(r.postgres),
+			"fill": positive(fill), "rubbish": positive(rubbish),
 		},
 	}
 }

@@ -12,7 +12,8 @@ import (
 // can, some of it outside of its folder, and looks at the modes.
 func TestAllThatIsMadeIsPrivate(t *testing.T) {
 	forUsers(t, func(r *rig) {
-		serve := "umask 0; exec '" + ramet + "' serve --archive sqlite:" + filepath.Join(r.home, "outside.db") + " --resp unix:" + filepath.Join(r.home, "redis.sock") +
+		serve := "umask 0; exec '" + ramet + "' serve --archive sqlite:" + filepath.Join(r.home, "outside.db") + " --resp unix:" +
+			filepath.Join(r.home, "redis.sock") +
 			" --bus 'nats:?leaf_listen=127.0.0.1:0' --config " + r.write("ramet.yaml", "retention: 1s\n")
 		s := r.start(r.command(t.Context(), "sh", "-c", serve))
 		if out := r.job("shell", "umask; touch made; mkdir folder; echo x=1 > $RAMET_RESULT"); !strings.Contains(out, "0077") {
@@ -23,7 +24,8 @@ func TestAllThatIsMadeIsPrivate(t *testing.T) {
 			r.Error("the job did not fail")
 		}
 		r.command(t.Context(), "sh", "-c", "umask 0; exec '"+ramet+"' actor new --file '"+filepath.Join(r.home, "bob.key")+"'").Run()
-		if out, err := r.command(t.Context(), "sh", "-c", "umask 0; cd '"+r.home+"' && echo 'print(1)' | '"+ramet+"' rhai - && '"+ramet+"' run --data throwaway bad.sh").CombinedOutput(); err == nil {
+		if out, err := r.command(t.Context(), "sh", "-c", "umask 0; cd '"+r.home+"' && echo 'print(1)' | '"+ramet+"' rhai - && '"+ramet+
+			"' run --data throwaway bad.sh").CombinedOutput(); err == nil {
 			r.Errorf("a throw-away node: got\n%s", out)
 		}
 		s.stop()

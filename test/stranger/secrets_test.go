@@ -157,7 +157,8 @@ func (r *rig) judge(who, out string) {
 // lookFor is a script that reads a file which is not secret, and others that are.
 func lookFor(scriptType, beside string, secrets []string) string {
 	if scriptType == "shell" {
-		return "cat " + beside + "\nfor f in " + strings.Join(secrets, " ") + "; do\n  [ -s $f ] && head -c 1 $f >/dev/null && echo read $f && cat $f\ndone 2>/dev/null\ntrue\n"
+		return "cat " + beside + "\nfor f in " + strings.Join(secrets, " ") +
+			"; do\n  [ -s $f ] && head -c 1 $f >/dev/null && echo read $f && cat $f\ndone 2>/dev/null\ntrue\n"
 	}
 	return "print(open('" + beside + "').read())\nfor f in '" + strings.Join(secrets, " ") + `'.split():
     try:

@@ -99,15 +99,18 @@ func TestIntended(t *testing.T) {
 			want: "operation-count",
 		},
 		{
-			name:      "a caught error of a callback, shown",
-			reference: Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin closure call (line 1, position 5)\nin call to function 'map'", "position": 5, "source": ""}]`}},
-			ours:      Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "anon$*", "line": 1, "message": "Division\nin closure call", "position": 5, "source": ""}]`}},
-			want:      "caught-callback-frame",
+			name: "a caught error of a callback, shown",
+			reference: Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin closure call ` +
+				`(line 1, position 5)\nin call to function 'map'", "position": 5, "source": ""}]`}},
+			ours: Answer{Print: []string{`[#{"error": "ErrorInFunctionCall", "function": "anon$*", "line": 1, "message": "Division\nin closure call", ` +
+				`"position": 5, "source": ""}]`}},
+			want: "caught-callback-frame",
 		},
 		{
-			name:      "another caught error",
-			reference: Answer{Print: []string{`#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin call to function 'map'", "position": 5, "source": ""}`}},
-			ours:      Answer{Print: []string{`#{"error": "ErrorArithmetic", "line": 1, "message": "Addition", "position": 5}`}},
+			name: "another caught error",
+			reference: Answer{Print: []string{`#{"error": "ErrorInFunctionCall", "function": "map", "line": 1, "message": "Division\nin call to function ` +
+				`'map'", "position": 5, "source": ""}`}},
+			ours: Answer{Print: []string{`#{"error": "ErrorArithmetic", "line": 1, "message": "Addition", "position": 5}`}},
 		},
 		{
 			name:      "the type of a captured variable",

@@ -102,7 +102,8 @@ func (g *generator) operation(t Type, depth int) string {
 		case 1:
 			return fmt.Sprintf("!(%s)", g.expr("bool", depth))
 		case 2:
-			return fmt.Sprintf("%s %s %s", g.operand(g.anyType(), depth), pick(g, "in", "!in"), g.receiver(pick[Type](g, "array", "string", "map", "range", "blob"), depth))
+			return fmt.Sprintf("%s %s %s", g.operand(g.anyType(), depth), pick(g, "in", "!in"),
+				g.receiver(pick[Type](g, "array", "string", "map", "range", "blob"), depth))
 		}
 		of := g.anyType()
 		return fmt.Sprintf("%s %s %s", g.operand(of, depth), pick(g, "==", "!=", "<", "<=", ">", ">="), g.operand(of, depth))
