@@ -20,13 +20,17 @@ import (
 // a wall of its own, whose view is that of its children, and keeps the rights to
 // make namespaces there. It never runs a script. For each job
 //
-//	the parent   makes a PID namespace with a process 1 ([ForkWorld]), and forks
+//	the parent   makes a PID namespace with a process 1, and one of mounts ([ForkWorld]); forks; leaves both
 //	process 1    collects what ends, hands on SIGTERM, and takes all with it when it is killed
 //	process 2    makes its other namespaces, mounts its own folders, and gives up every
 //	             right, by the plan that the node wrote ([Jail.ForkPlan])
 //
 // The work folders of all jobs lie below folders that the parent has at hidden
-// places. A job mounts its own one where the node has it, and unmounts the rest.
+// places. A job mounts its own one where the node has it, and covers the rest.
+//
+// Whoever is the last to leave a namespace of mounts takes it down, and for that
+// waits for all processors: longer than a small job takes. So the node holds a
+// descriptor of it, and closes that when the job has ended.
 
 // keptPlace is where a parent has the folders that hold work folders.
 const keptPlace = "/.ramet-work"
@@ -88,8 +92,9 @@ const (
 func ForkCode() []byte { return wallCode() }
 
 // ForkWorld writes the plan by which a parent makes the world of a job: a PID
-// namespace for its next child, and process 1 in it. Its result is 0, and the id of
-// process 1 is at [ForkedID].
+// namespace for its next child, process 1 in it, and a namespace of mounts, in which
+// the parent is itself until it leaves it. Its result is a descriptor of the latter, or
+// negative. The id of process 1 is at [ForkedID]; it is not changed where there is none.
 //
 // Process 1 shares the parent's memory, and never leaves this plan: so it costs
 // no memory of its own, and no exec. To a job it is as closed as the parent would be.
@@ -101,10 +106,12 @@ func ForkWorld() []byte {
 	p.try(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, held, kept, 8)
 	// The kernel stores the id: with shared memory, who stores last is by chance.
 	fork := p.try(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_PARENT_SETTID|uint64(unix.SIGCHLD), 0, id)
-	p.try(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, kept, 0, 8).always(goBack)
+	p.try(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, kept, 0, 8)
+	p.do("", unix.SYS_UNSHARE, unix.CLONE_NEWNS).failed = goBack
+	p.do("", unix.SYS_OPENAT, cwd, p.text("/proc/self/ns/mnt"), unix.O_RDONLY|unix.O_CLOEXEC).always(goBack)
 	fork.failed = p.here()
 	p.try(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, kept, 0, 8)
-	p.try(unix.SYS_GETPID).always(goBack) // which is not 0
+	p.do("", unix.SYS_CLOSE, ^uint64(0)).always(goBack) // which fails
 	fork.zero = p.here()
 	p.forkInit()
 	return p.encode()
@@ -139,10 +146,10 @@ func (j *Jail) ForkPlan(spec Spec, level script.Level, tag Tag) ([]byte, error) 
 	return code, nil
 }
 
-// notForked are the namespaces that the children of a parent have not for
-// themselves: that of processes is made before, that of users later, and the
-// others hold nothing that a process without rights could change.
-const notForked = unix.CLONE_NEWPID | unix.CLONE_NEWUSER | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+// notForked are the namespaces that the children of a parent do not make: those of
+// processes and mounts are made before, that of users later, and the others hold
+// nothing that a process without rights could change.
+const notForked = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // writeFork writes the plan of process 2.
 func (w *walled) writeFork(work int) {

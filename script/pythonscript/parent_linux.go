@@ -60,7 +60,8 @@ type parent struct {
 	conn    *net.UnixConn
 	gone    chan struct{} // closed by read when the process can no longer be asked
 
-	writing sync.Mutex // one frame at a time
+	writing sync.Mutex     // one frame at a time
+	leaving sync.WaitGroup // the namespaces of mounts that are being left
 
 	mu       sync.Mutex // guards what follows
 	number   uint64
@@ -73,6 +74,7 @@ type child struct {
 	parent *parent
 	number uint64
 	pid    int                  // 0 until the parent told; guarded by parent.mu
+	mounts int                  // its namespace of mounts, or -1; guarded by parent.mu
 	ended  chan unix.WaitStatus // gets one value, or is closed when the parent is gone or could not fork
 }
 
@@ -184,7 +186,7 @@ func (p *parent) dead() bool {
 
 // submit sends a job, with the number of bytes of its plan.
 func (p *parent) submit(plan int, descriptors []int) (*child, error) {
-	c := &child{parent: p, ended: make(chan unix.WaitStatus, 1)}
+	c := &child{parent: p, mounts: -1, ended: make(chan unix.WaitStatus, 1)}
 	p.mu.Lock()
 	if p.lost {
 		p.mu.Unlock()
@@ -230,15 +232,21 @@ func (c *child) signal(signal syscall.Signal) {
 
 // read takes the parent's frames until there are no more.
 func (p *parent) read(died func()) {
-	reader := bufio.NewReader(p.conn)
+	rights := rightsReader{conn: p.conn}
+	reader := bufio.NewReader(&rights)
 	var frame [frameBytes]byte
 	for {
 		if _, err := io.ReadFull(reader, frame[:]); err != nil {
 			break
 		}
 		kind, value := binary.NativeEndian.Uint32(frame[:]), int32(binary.NativeEndian.Uint32(frame[4:]))
-		p.take(kind, value, binary.NativeEndian.Uint64(frame[8:]))
+		mounts := -1
+		if p.walled && kind == frameStarted && value > 0 {
+			mounts = rights.next()
+		}
+		p.take(kind, value, binary.NativeEndian.Uint64(frame[8:]), mounts)
 	}
+	rights.close()
 	p.conn.Close()
 	p.process.Kill()   // it may be hanging, or mad
 	<-p.process.Done() // its children are the node's from here on
@@ -246,6 +254,7 @@ func (p *parent) read(died func()) {
 	p.lost = true
 	for _, c := range p.children {
 		close(c.ended)
+		c.leave()
 	}
 	p.mu.Unlock()
 	close(p.gone)
@@ -253,22 +262,75 @@ func (p *parent) read(died func()) {
 }
 
 // take handles one frame.
-func (p *parent) take(kind uint32, value int32, number uint64) {
+func (p *parent) take(kind uint32, value int32, number uint64, mounts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c, found := p.children[number]
 	if !found {
+		c = &child{parent: p, mounts: mounts}
+		c.leave()
 		return
 	}
 	switch {
 	case kind == frameStarted && value > 0:
-		c.pid = int(value)
+		c.pid, c.mounts = int(value), mounts
 	case kind == frameStarted:
 		delete(p.children, number)
 		close(c.ended)
 	case kind == frameEnded:
 		delete(p.children, number)
 		c.ended <- unix.WaitStatus(value)
+		c.leave()
+	}
+}
+
+// leave lets go of the namespace of mounts of a job that has ended. The last one
+// to do so waits for all processors, and so nobody waits for it. The caller has
+// parent.mu.
+func (c *child) leave() {
+	if mounts := c.mounts; mounts >= 0 {
+		c.parent.leaving.Go(func() { unix.Close(mounts) })
+	}
+	c.mounts = -1
+}
+
+// rightsReader reads from a connection, and keeps the descriptors that come
+// with it. They come with the frame that they belong to, and so in its order.
+type rightsReader struct {
+	conn *net.UnixConn
+	fds  []int
+}
+
+func (r *rightsReader) Read(b []byte) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(16*4))
+	n, used, _, _, err := r.conn.ReadMsgUnix(b, oob)
+	if err != nil {
+		return 0, err
+	}
+	messages, _ := unix.ParseSocketControlMessage(oob[:used])
+	for i := range messages {
+		fds, _ := unix.ParseUnixRights(&messages[i])
+		r.fds = append(r.fds, fds...)
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// next takes the oldest descriptor; -1 is that there is none.
+func (r *rightsReader) next() int {
+	if len(r.fds) == 0 {
+		return -1
+	}
+	fd := r.fds[0]
+	r.fds = r.fds[1:]
+	return fd
+}
+
+func (r *rightsReader) close() {
+	for fd := r.next(); fd >= 0; fd = r.next() {
+		unix.Close(fd)
 	}
 }
 

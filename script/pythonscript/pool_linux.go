@@ -205,6 +205,7 @@ func (p *pool) close() {
 		if parent != nil {
 			<-parent.process.Done()
 			<-parent.gone
+			parent.leaving.Wait()
 		}
 	}
 }

@@ -25,7 +25,8 @@
 //
 // # Goroutines
 //
-//	read  one per parent, until its socket ends
+//	read   one per parent, until its socket ends
+//	leave  one per walled job that has ended, until its mounts are taken down
 package pythonscript
 
 import (

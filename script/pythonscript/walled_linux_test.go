@@ -122,6 +122,45 @@ func TestWalledJobsEndWithTheirParent(t *testing.T) {
 	}
 }
 
+// TestNoJobWaitsForItsMountsToBeTakenDown: who leaves a namespace of mounts last waits
+// for all processors. While a job runs that is the node, which is done with it
+// when the pool is closed.
+func TestNoJobWaitsForItsMountsToBeTakenDown(t *testing.T) {
+	before := heldMounts(t)
+	pool := openWalled(t, pythonscript.Config{Parents: 1})
+	for range 3 {
+		task, _, ended := begin(t, pool, t.Context(), waiting)
+		if held := heldMounts(t) - before; held < 1 {
+			t.Errorf("the node holds %d namespaces of mounts while a job runs", held)
+		}
+		if err := os.WriteFile(filepath.Join(task.Dir, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if outcome := <-ended; outcome.ExitCode != 7 {
+			t.Errorf("got %+v", outcome)
+		}
+	}
+	pool.Close()
+	if held := heldMounts(t) - before; held != 0 {
+		t.Errorf("the node still holds %d namespaces of mounts", held)
+	}
+}
+
+// heldMounts counts the namespaces of mounts that this process has descriptors of.
+func heldMounts(t *testing.T) (held int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if to, _ := os.Readlink(link); strings.HasPrefix(to, "mnt:[") {
+			held++
+		}
+	}
+	return held
+}
+
 // TestNoJobRunsTwiceWhileParentsDie counts what ran by files that jobs make anew.
 func TestNoJobRunsTwiceWhileParentsDie(t *testing.T) {
 	pool := openWalled(t, pythonscript.Config{Parents: 1})

@@ -11,7 +11,8 @@
 #     must not be found in the memory of the next.
 #   kind 2, signal: `value` is the signal for the job's process group.
 # Parent to node: frames of <kind u32, value i32, id u64>.
-#   kind 1, started: value is the process id.  kind 2, ended: the wait status.
+#   kind 1, started: value is the process id; if `walled` was given, a descriptor of
+#     its namespace of mounts comes with it.  kind 2, ended: the wait status.
 #   kind 3, ready: sent once; value is this interpreter's hex version.
 # When the socket ends, the node is gone: kill all children, and go too.
 import atexit, gc, os, resource, select, signal, socket, struct, sys
@@ -48,7 +49,7 @@ except (ImportError, OSError, AttributeError):
 
 # Behind a wall, there is code that carries out the plan that lies at PLAN: in this
 # process one that makes a world for a job, in the job's the one that came for it.
-PLAN, NEWPID = 0, 0x20000000
+PLAN, NEWPID, NEWNS = 0, 0x20000000, 0x20000
 if walled:
     code, PLAN, room, place, plan = bytes.fromhex(sys.argv[3]), *map(int, sys.argv[4:7]), bytes.fromhex(sys.argv[7])
     libc = ctypes.PyDLL(None, use_errno=True)
@@ -65,11 +66,12 @@ if walled:
     ctypes.memmove(PLAN, plan, len(plan))
     carry_out = ctypes.PYFUNCTYPE(ctypes.c_long)(address)
     world = ctypes.c_int.from_address(place)
-    own_world = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    own_world, own_mounts = os.open("/proc/self/ns/pid", os.O_RDONLY), os.open("/proc/self/ns/mnt", os.O_RDONLY)
 
 RESTRICT_SELF = 446
 FRAME = struct.Struct("<IIQ")
 REPLY = struct.Struct("<IiQ")
+DESCRIPTOR = struct.Struct("i")
 SOCKET = 3
 
 # Where the kernel tells of a child's end by a descriptor, no signal handler is
@@ -318,20 +320,22 @@ class Parent:
     def fork(self):
         "Forks; behind a wall into a world of its own."
         if not walled:
-            return fork(), 0
-        if carry_out() != 0:
-            return -1, 0
+            return fork(), 0, -1
+        world.value, process = 0, -1
+        mounts = carry_out()
         init = world.value
-        try:
-            process = fork()
-        except OSError:
-            process = -1
+        if mounts >= 0:
+            try:
+                process = fork()
+            except OSError:
+                pass
         if process != 0:
+            setns(own_mounts, NEWNS)
             setns(own_world, NEWPID)
-            if process < 0:
+            if process < 0 and init > 0:
                 os.kill(init, signal.SIGKILL)
                 os.waitpid(init, 0)
-        return process, init
+        return process, init, mounts
 
     def start(self, number, length):
         count = 4 if fenced else 3
@@ -340,9 +344,9 @@ class Parent:
         # killed before, it ends without having begun, and may be given to another.
         gate, opened = posix.pipe()
         try:
-            process, init = self.fork()
+            process, init, mounts = self.fork()
         except OSError:
-            process = -1
+            process, mounts = -1, -1
         if process == 0:
             posix.close(opened)
             if not posix.read(gate, 1):
@@ -356,11 +360,22 @@ class Parent:
                 self.inits[process] = init
             if pidfds:
                 self.watch(process)
-        self.control.sendall(REPLY.pack(1, process, number))
+        self.started(number, process, mounts)
         if process > 0:
             posix.write(opened, b"1")  # the child is there to read it, or has ended
         for descriptor in (gate, opened, *mine):
             posix.close(descriptor)
+
+    def started(self, number, process, mounts):
+        "Tells the node, and leaves to it a job's namespace of mounts."
+        reply, rights = REPLY.pack(1, process, number), []
+        if mounts >= 0:
+            if process > 0:
+                rights.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(mounts)))
+            sent = self.control.sendmsg([reply], rights)
+            reply = reply[sent:]
+            posix.close(mounts)
+        self.control.sendall(reply)
 
     def watch(self, process):
         descriptor = os.pidfd_open(process)
