@@ -137,6 +137,11 @@ func TestUsersMayDoTheirPartOnly(t *testing.T) {
 				{"producer", []string{"LRANGE", p + "queue:v", "0", "-1"}, false},
 				{"producer", []string{"RPOP", p + "queue:v"}, false},
 				{"producer", []string{"DEL", p + "job:12:1"}, false},
+				// A record where a list is wanted, or the other way round, would stop everybody's queue.
+				{"producer", []string{"HSET", p + "queue:shell", "a", "b"}, false},
+				{"producer", []string{"LPUSH", p + "job:12:2", "x"}, false},
+				{"runner", []string{"HSET", p + "queue:v:p1", "a", "b"}, false},
+				{"runner", []string{"RPOP", p + "job:12:1"}, false},
 				{"producer", []string{"LPUSH", p + "msg_out", "message:12:1"}, false},
 				{"producer", []string{"LPUSH", p + "rhai_tasks:friends", "x"}, false},
 				{"producer", []string{"HSET", p + "ramet:limits", "max", "0"}, false},
