@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -153,6 +154,9 @@ func (e *Engine) keepPlan(hash string, plan *Plan) {
 func (e *Engine) load(ctx context.Context, p place) (domain.Flow, error) {
 	key := domain.FlowKey(p.id)
 	recs, err := e.board.Get(ctx, p.space, key)
+	if errors.Is(err, domain.ErrInvalid) {
+		return domain.Flow{}, missing(p) // a list, say, of a foreign program
+	}
 	if err != nil {
 		return domain.Flow{}, err
 	}

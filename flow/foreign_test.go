@@ -6,6 +6,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 )
 
 // hset writes a record as a foreign program does: with the seeds' fields only.
@@ -123,6 +124,22 @@ func TestAFlowOfAForeignProgramWithACircleEnds(t *testing.T) {
 		recs, err := r.board.Get(r.ctx, 1, "flow:4")
 		if err != nil || recs[0].Get("status") != "error" || recs[0].Get("error") == "" {
 			t.Errorf("got %v, %v", recs[0], err)
+		}
+	})
+}
+
+func TestWhatIsNoFlowKeepsNoneFromBeingTakenOver(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := board.Batch{Space: 1}
+		if err := r.board.Commit(r.ctx, *b.PushLeft("flow:1", "x")); err != nil {
+			r.Fatal(err)
+		}
+		r.seedJob("2001", "set x 1", "[]")
+		r.seedFlow("33", "[2001]")
+		r.lpush("job:12:2001")
+		r.want(33, domain.FlowSucceeded, "2001 succeeded")
+		if flows, _, err := r.flows.List(r.ctx, tenant, flow.Filter{}, ""); err != nil || len(flows) != 1 {
+			r.Errorf("list: got %v, %v, want one flow", flows, err)
 		}
 	})
 }

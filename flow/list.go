@@ -35,7 +35,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 	if err != nil {
 		return nil, "", err
 	}
-	recs, err := e.board.GetFields(ctx, space, layout.FlowLine, keys...)
+	recs, err := board.Listed(ctx, e.board, space, layout.FlowLine, keys)
 	if err != nil {
 		return nil, "", err
 	}

@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -41,7 +42,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 	if err != nil {
 		return nil, "", err
 	}
-	recs, err := e.board.GetFields(ctx, space(tenant), layout.MessageLine, keys...)
+	recs, err := board.Listed(ctx, e.board, space(tenant), layout.MessageLine, keys)
 	if err != nil {
 		return nil, "", err
 	}

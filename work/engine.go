@@ -132,6 +132,9 @@ func jobItem(item string) (domain.JobKey, error) {
 // foreign program wrote wrongly, with the job as far as it could be read.
 func (e *Engine) load(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, board.Record, error) {
 	recs, err := e.board.Get(ctx, space, key.String())
+	if errors.Is(err, domain.ErrInvalid) {
+		return nil, nil, domain.NotFoundf("job %q does not exist in context %d: %v", key, space, err) // a list, say, of a foreign program
+	}
 	if err != nil {
 		return nil, nil, err
 	}

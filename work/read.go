@@ -40,7 +40,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 	if err != nil {
 		return nil, "", err
 	}
-	recs, err := e.board.GetFields(ctx, space, layout.JobLine, keys...)
+	recs, err := board.Listed(ctx, e.board, space, layout.JobLine, keys)
 	if err != nil {
 		return nil, "", err
 	}

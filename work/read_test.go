@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,5 +77,30 @@ func TestPagesAreReadWithoutWhatMayBeLarge(t *testing.T) {
 		if recs, err := b.Get(t.Context(), 1, "job:1:3"); err != nil || recs[0] != nil {
 			t.Errorf("a pruned job is still there: %v, %v", recs, err)
 		}
+	})
+}
+
+// Whoever may write jobs can put a list where a job's record would be.
+func TestWhatIsNoJobIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "ok"))
+		r.want(1, domain.JobFinished, "")
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		b.PushLeft("job:1:2", "x").SetAlarm(layout.Alarm(layout.AlarmCascade, key(2)), time.Now()).PushLeft("queue:go", "job:1:2")
+		if err := r.board.Commit(r.ctx, b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.engine.Show(r.ctx, tenant, key(2)); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("show: got %v, want that there is no such job", err)
+		}
+		if _, err := r.engine.Explain(r.ctx, tenant, key(2)); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("explain: got %v, want that there is no such job", err)
+		}
+		if jobs, _, err := r.engine.List(r.ctx, tenant, work.Filter{}, ""); err != nil || len(jobs) != 1 {
+			t.Errorf("list: got %v, %v, want one job", jobs, err)
+		}
+		r.submit(job(3, "ok"))
+		r.want(3, domain.JobFinished, "")
 	})
 }

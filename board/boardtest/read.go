@@ -18,6 +18,7 @@ var readTests = []test{
 	{"numbers are never given twice", testNext},
 	{"ready follows what is in the queues", testReady},
 	{"some fields of records are read without the others", testGetFields},
+	{"what is no record keeps no listed record from being read", testListed},
 	{"durability is one of the four", testDurability},
 	{"what was never written reads as nothing", testReadNothing},
 }
@@ -332,4 +333,14 @@ func testReadNothing(t *testing.T, f Factory) {
 	}
 	r.must(r.Void(r.ctx, "nobody"))
 	r.wantNone(ask(5, "me", "queue:none", "msg_in"))
+}
+
+func testListed(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(sp).Set("r1", set("a", "1"), set("b", "2")).PushLeft("list", "x").Include("set", "m").Set("r2", set("b", "3")))
+	got, err := board.Listed(r.ctx, r, sp, []string{"a"}, []string{"r1", "list", "none", "set", "r2"})
+	r.must(err)
+	if len(got) != 5 || got[0].Get("a") != "1" || got[0].Get("b") != "" || got[1] != nil || got[2] != nil || got[3] != nil || got[4] == nil {
+		t.Errorf("got %v", got)
+	}
 }

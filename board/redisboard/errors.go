@@ -37,6 +37,8 @@ func (b *Board) refusal(text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
 	case "KIND":
+		// What Redis adds to it is of its script, and tells nobody anything.
+		rest, _, _ = strings.Cut(rest, " script: ")
 		return domain.Invalidf("%s", rest)
 	case "OOM":
 		return domain.Exhaustedf("redis at %s is at its maxmemory: raise it, or delete something", b.addr)
