@@ -84,7 +84,7 @@ func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
 		b.Ops = keepOps(f.batch.Ops, func(op board.Op) bool { return !tellOp(op, x.key) })
 		x.r.e.tell(ctx, &b, j, x.claimed.Item, f.what.status, now)
 		if j.FlowID != x.job.FlowID { // it has become one of a flow's since it was taken
-			report(&b, j, ending{status: f.what.status, reason: f.what.reason, text: f.what.text})
+			x.r.e.tellFlow(ctx, &b, j, ending{status: f.what.status, reason: f.what.reason, text: f.what.text})
 			x.job.FlowID = j.FlowID
 		}
 		f.batch = b

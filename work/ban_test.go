@@ -108,6 +108,7 @@ func (r *banRig) flow(id domain.FlowID, blueprint string) func(*domain.Job) {
 	r.Helper()
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Set(domain.FlowKey(id), board.Field{Name: layout.FlowBlueprint, Value: blueprint}, board.Field{Name: "env_vars", Value: "{}"})
+	b.Set(layout.FlowState(id), board.Field{Name: layout.FlowStateCaller, Value: "1"})
 	if err := r.board.Commit(r.ctx, b); err != nil {
 		r.Fatal(err)
 	}

@@ -72,7 +72,7 @@ type Engine struct {
 	bans  *ban.Book
 
 	reach *reach
-	envs  flowEnvs
+	flows knownFlows
 	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
 	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
 	// announced are each [announcement] known to be in layout.Affinities.

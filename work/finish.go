@@ -72,17 +72,17 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
 	e.tell(ctx, b, j, key, n.status, now)
-	if j.FlowID != 0 {
-		report(b, j, n)
-	}
+	e.tellFlow(ctx, b, j, n)
 	tellMessage(b, j)
 	tellRoutine(b, j, now)
 }
 
-// tellRoutine lets the routine whose round the job was look at its end.
+// tellRoutine lets the routine whose round the job was look at its end. A name
+// that is no routine's would be an alarm that nobody ever clears.
 func tellRoutine(b *board.Batch, j *domain.Job, now time.Time) {
-	if j.Routine != "" {
-		b.SetAlarm(layout.RoutineAlarm(j.Routine), now)
+	alarm := layout.RoutineAlarm(j.Routine)
+	if _, _, ours := layout.ParseRoutineAlarm(alarm); ours {
+		b.SetAlarm(alarm, now)
 	}
 }
 

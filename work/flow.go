@@ -193,15 +193,15 @@ func (e *Engine) RetryInFlow(ctx context.Context, tenant domain.TenantID, key do
 	return err
 }
 
-// flowEnvFor is how long the environment of a flow is kept in memory: nobody
-// changes it but a foreign program before the flow begins.
-const flowEnvFor = 2 * time.Second
+// flowFor is how long what a flow is to its jobs is kept in memory: nobody changes
+// it but a foreign program before the flow begins.
+const flowFor = 2 * time.Second
 
-// flowEnvs keeps the environments of the flows whose jobs run here: a flow of
-// ten thousand jobs is not read ten thousand times.
-type flowEnvs struct {
-	mu   sync.Mutex
-	envs map[flowPlace]flowEnv
+// knownFlows keeps what the flows whose jobs run here are to them: a flow of ten
+// thousand jobs is not read ten thousand times.
+type knownFlows struct {
+	mu    sync.Mutex
+	flows map[flowPlace]knownFlow
 }
 
 type flowPlace struct {
@@ -209,38 +209,101 @@ type flowPlace struct {
 	id    domain.FlowID
 }
 
-type flowEnv struct {
-	env   map[string]string
-	until time.Time
+type knownFlow struct {
+	caller string // as the flow's state has it; "" where there is no such flow
+	env    map[string]string
+	bad    error // that the environment cannot be read
+	until  time.Time
 }
 
-const maxFlowEnvs = 1000
+const maxKnownFlows = 1000
 
-// get returns a flow's environment, which must not be changed.
-func (c *flowEnvs) get(ctx context.Context, b board.Board, p flowPlace) (map[string]string, error) {
+// get returns a flow, whose environment must not be changed.
+func (c *knownFlows) get(ctx context.Context, b board.Board, p flowPlace) (knownFlow, error) {
 	now := time.Now()
 	c.mu.Lock()
-	kept, here := c.envs[p]
+	kept, here := c.flows[p]
 	c.mu.Unlock()
 	if here && now.Before(kept.until) {
-		return kept.env, nil
+		return kept, nil
 	}
 	key := domain.FlowKey(p.id)
-	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars}, key)
+	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars, layout.FlowStateCaller}, key, layout.FlowState(p.id))
 	if err != nil {
-		return nil, err
+		return knownFlow{}, err
 	}
-	f, err := layout.DecodeFlow(key, recs[0])
-	if err != nil {
-		return nil, err
+	f, bad := layout.DecodeFlow(key, recs[0])
+	known := knownFlow{recs[1].Get(layout.FlowStateCaller), f.EnvVars, bad, now.Add(flowFor)}
+	if known.caller == "" {
+		return known, nil // it may be made any moment
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.envs) >= maxFlowEnvs || c.envs == nil {
-		c.envs = map[flowPlace]flowEnv{}
+	if len(c.flows) >= maxKnownFlows || c.flows == nil {
+		c.flows = map[flowPlace]knownFlow{}
 	}
-	c.envs[p] = flowEnv{f.EnvVars, now.Add(flowEnvFor)}
-	return f.EnvVars, nil
+	c.flows[p] = known
+	return known, nil
+}
+
+// flowOf is the flow that j is one of, ok whether there is one. Who writes the
+// record of a job writes there, too, which flow it is of: so only that of its own
+// caller counts, whose jobs all flows are made of. Else one could read another's
+// environment by a job, and say to another's flow that its steps had failed.
+//
+// Errors: [domain.ErrForbidden] for the flow of another caller.
+func (e *Engine) flowOf(ctx context.Context, space board.Space, j *domain.Job) (f knownFlow, ok bool, err error) {
+	if j.FlowID == 0 {
+		return f, false, nil
+	}
+	f, err = e.flows.get(ctx, e.board, flowPlace{space, j.FlowID})
+	switch {
+	case err != nil || f.caller == "":
+		return f, false, err
+	case f.caller != callerText(j):
+		return f, false, domain.Forbiddenf("job %q says that it is of flow:%d, which is another actor's; leave out %s, which the node writes itself",
+			j.Key(), j.FlowID, layout.JobFlowID)
+	}
+	return f, true, nil
+}
+
+// ownFlow takes j out of a flow that is not there.
+//
+// Errors: [domain.ErrForbidden] for the flow of another caller.
+func (e *Engine) ownFlow(ctx context.Context, space board.Space, j *domain.Job) error {
+	_, ok, err := e.flowOf(ctx, space, j)
+	if err == nil && !ok {
+		j.FlowID, j.FlowEnv, j.Stepped = 0, false, false
+	}
+	return err
+}
+
+// tellFlow adds to b what the end of j means to its flow. Where the flow cannot be
+// read, the commit finds out whether it is j's.
+func (e *Engine) tellFlow(ctx context.Context, b *board.Batch, j *domain.Job, n ending) {
+	_, ok, err := e.flowOf(ctx, b.Space, j)
+	if err != nil && !errors.Is(err, domain.ErrForbidden) {
+		b.Equal(layout.FlowState(j.FlowID), layout.FlowStateCaller, callerText(j))
+		ok = true
+	}
+	if ok {
+		report(b, j, n)
+	}
+}
+
+// callerText is a job's caller, as its flow has it.
+func callerText(j *domain.Job) string { return strconv.FormatUint(uint64(j.CallerID), 10) }
+
+// envOf is the environment that j finds of its flow, which must not be changed.
+func (e *Engine) envOf(ctx context.Context, space board.Space, j *domain.Job) (map[string]string, error) {
+	if !j.FlowEnv {
+		return nil, nil
+	}
+	f, ok, err := e.flowOf(ctx, space, j)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return f.env, f.bad
 }
 
 // addParamsOf puts the job's params into the input, under what the flow's jobs

@@ -168,13 +168,11 @@ func (x *run) earlierCheckpoint() (data string, found bool, err error) {
 // environment is what the script finds of the flow and the job: flow < job.
 func (x *run) environment() (map[string]string, error) {
 	env := make(map[string]string, len(x.job.EnvVars)+16)
-	if x.job.FlowEnv {
-		of, err := x.r.e.envs.get(x.ctx, x.r.e.board, flowPlace{x.claimed.Space, x.job.FlowID})
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(env, of)
+	of, err := x.r.e.envOf(x.ctx, x.claimed.Space, x.job)
+	if err != nil {
+		return nil, err
 	}
+	maps.Copy(env, of)
 	maps.Copy(env, x.job.EnvVars)
 	return env, nil
 }

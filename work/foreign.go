@@ -69,9 +69,13 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 
 // unpermitted ends a job whose caller may not create work in its context: it was
 // queued past the doors, or its caller has lost the right since. Nothing on a
-// record proves that a door let it in, for who can write jobs can write that.
+// record proves that a door let it in, for who can write jobs can write that. Nor
+// does one that says it is of another caller's flow begin.
 func (x *run) unpermitted(b *board.Batch) (done bool, what ended, err error) {
 	err = x.r.e.permit(x.ctx, x.claimed.Space, x.key.Caller, x.claimed.Item)
+	if err == nil {
+		err = x.r.e.ownFlow(x.ctx, x.claimed.Space, x.job)
+	}
 	if errors.Is(err, domain.ErrForbidden) {
 		x.r.e.clearWaits(b, x.job)
 		return true, x.end(b, invalid(err)), nil
@@ -276,9 +280,7 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
 	e.tell(ctx, &b, j, key, j.Status, now)
-	if j.FlowID != 0 {
-		report(&b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
-	}
+	e.tellFlow(ctx, &b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
 	tellMessage(&b, j)
 	tellRoutine(&b, j, now)
 	return e.board.Commit(ctx, b)

@@ -133,7 +133,8 @@ func TestWhatAScriptFinds(t *testing.T) {
 		g.on("seven", func(context.Context, script.Task, script.Host) script.Outcome { return ok(map[string]string{"n": "7"}) })
 		r := startRunner(t, b, work.New(b, work.Config{DataDir: t.TempDir()}), work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{dirScript{g}}})
 		defer r.stop()
-		r.commit(new(board.Batch).Set("flow:9", layout.EncodeFlow(domain.Flow{ID: 9, EnvVars: map[string]string{"A": "flow", "B": "flow"}})...))
+		r.commit(new(board.Batch).Set("flow:9", layout.EncodeFlow(domain.Flow{ID: 9, EnvVars: map[string]string{"A": "flow", "B": "flow"}})...).
+			Set(layout.FlowState(9), board.Field{Name: layout.FlowStateCaller, Value: "1"}))
 		r.submit(job(1, "seven"), job(2, "look", after(1), func(j *domain.Job) {
 			j.FlowID, j.FlowEnv, j.EnvVars = 9, true, map[string]string{"B": "job"}
 		}))

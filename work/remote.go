@@ -71,6 +71,9 @@ func (e *Engine) known(j *domain.Job) error {
 // found here, and without what it waited for.
 func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain.Job) (domain.Job, error) {
 	space := layout.SpaceOf(tenant)
+	if err := e.ownFlow(ctx, space, j); err != nil {
+		return domain.Job{}, err
+	}
 	in, err := e.inputOf(ctx, space, j)
 	if err != nil {
 		return domain.Job{}, err
@@ -79,7 +82,7 @@ func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain
 		Retries: j.Retries, EnvVars: j.EnvVars, Status: domain.JobDispatched, CreatedAt: j.CreatedAt, UpdatedAt: j.CreatedAt,
 		Priority: j.Priority, TraceID: j.TraceID, Affinity: j.Affinity, Step: j.Step, Shard: j.Shard, Pack: j.Pack, Params: in.Params}
 	if j.FlowID != 0 && j.FlowEnv {
-		env, err := e.envs.get(ctx, e.board, flowPlace{space, j.FlowID})
+		env, err := e.envOf(ctx, space, j)
 		if err != nil {
 			return p, err
 		}
@@ -143,7 +146,8 @@ func (r Remote) ending() ending {
 // tellMessage counts down what is open of the message that a job came with:
 // who makes it zero has the answer written.
 func tellMessage(b *board.Batch, j *domain.Job) {
-	if j.Message != "" && j.At == "" {
+	// Jobs are their message's caller's; see [Engine.flowOf].
+	if key, err := domain.ParseMessageKey(j.Message); err == nil && key.Caller == j.CallerID && key.String() == j.Message && j.At == "" {
 		b.Countdown(j.Message, layout.MessageOpen, layout.PostResult, j.Message)
 	}
 }

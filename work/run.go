@@ -91,6 +91,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if adopted, what, aerr := x.adopt(b, err); adopted || aerr != nil {
 		return what, aerr
 	}
+	job = x.job // its record may have been written after its key was queued
 	if job.Cancel != "" {
 		x.r.e.clearWaits(b, job)
 		return x.end(b, cancelled(job.Cancel)), nil
