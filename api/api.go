@@ -152,6 +152,7 @@ type Caller struct {
 	who     identity.Proof
 	session *identity.Session
 	group   string        // of the operation that is called
+	word    string        // what it is in the audit log; "" for what only reads
 	first   *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
 }
 
@@ -166,7 +167,7 @@ func (c Caller) may(ctx context.Context, verb identity.Verb, tenant domain.Tenan
 
 // mayAlways is may for what this node does whatever duties it has lost.
 func (c Caller) mayAlways(ctx context.Context, verb identity.Verb, tenant domain.TenantID, object string) (domain.Tenant, error) {
-	ask := identity.Ask{Actor: c.who.Actor, Verb: verb, Tenant: tenant, Object: object, Scope: c.who.Scope, Group: c.group}
+	ask := identity.Ask{Actor: c.who.Actor, Verb: verb, Tenant: tenant, Object: object, Act: c.word, Scope: c.who.Scope, Group: c.group}
 	if c.first != nil && *c.first == (identity.Ask{}) {
 		*c.first = ask
 	}

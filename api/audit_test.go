@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,6 +77,50 @@ func TestWhatIsDoneByHandIsInTheAuditLog(t *testing.T) {
 	}
 	if got := r.lines(0); len(got) != 0 {
 		t.Errorf("the node's log has %q", got)
+	}
+}
+
+// One act has one word, whether it was done or denied: those who look for who
+// cancelled something, or tried to, look once.
+func TestWhatIsDoneAndWhatIsDeniedHaveOneWord(t *testing.T) {
+	r := newRig(t)
+	for i := range api.Operations {
+		o := &api.Operations[i]
+		if o.Right.Reads() {
+			continue
+		}
+		_, want, _ := strings.Cut(o.Name, ".")
+		for how, deny := range map[string]func() error{
+			"before its body is read": func() error { return r.api.As(stranger).Admit(r.Context(), o, house) },
+			"when it is called": func() error {
+				params := o.NewParams()
+				apitest.Fill(params, house)
+				_, err := o.Call(r.Context(), r.api.As(stranger), params)
+				return err
+			},
+		} {
+			r.asked = nil
+			if err := deny(); !o.Right.OnNode() && !errors.Is(err, domain.ErrForbidden) {
+				t.Errorf("%s %s: got %v", o.Name, how, err)
+			}
+			if len(r.asked) == 0 || r.asked[0].Act != want {
+				t.Errorf("%s %s: asked as %+v, want %q", o.Name, how, r.asked, want)
+			}
+		}
+	}
+	job := &api.JobParams{Context: house, Caller: admin, ID: 1}
+	r.submit(1, nil)
+	if err := r.call(stranger, "job.cancel", job); !errors.Is(err, domain.ErrForbidden) {
+		t.Fatal(err)
+	}
+	if err := r.call(admin, "job.cancel", job); err != nil {
+		t.Fatal(err)
+	}
+	got := r.lines(house)
+	for _, want := range []string{"denied cancel job:10:1", "done cancel job:10:1"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
 	}
 }
 

@@ -338,7 +338,7 @@ func (c Caller) Admit(ctx context.Context, o *Operation, tenant domain.TenantID)
 		tenant = 0
 	}
 	_, err := c.api.parts.Access.CheckIn(ctx, identity.Ask{Actor: c.who.Actor, Verb: o.Right, Tenant: tenant, Object: o.Group(),
-		Scope: c.who.Scope, Group: o.Group()})
+		Act: wordOf(o.Name, o.Right), Scope: c.who.Scope, Group: o.Group()})
 	return err
 }
 
@@ -349,7 +349,7 @@ func op[P, R any](name, method, path string, right identity.Verb, call func(Call
 		Name: name, Method: method, Path: path, Right: right, Summary: summary, Result: zero,
 		NewParams: func() any { return new(P) },
 		Call: func(ctx context.Context, c Caller, params any) (any, error) {
-			c.group = groupOf(name)
+			c.group, c.word = groupOf(name), wordOf(name, right)
 			return call(c, ctx, *params.(*P))
 		},
 	}
@@ -382,11 +382,21 @@ func Groups() []string {
 	return slices.Compact(groups)
 }
 
+// wordOf is the verb of an operation's name, which the audit log has for it whether
+// it was done or denied. What only reads is denied as that: lists, shows and
+// watches of one stranger are one line.
+func wordOf(name string, right identity.Verb) string {
+	if right.Reads() {
+		return ""
+	}
+	_, verb, _ := strings.Cut(name, ".")
+	return verb
+}
+
 // byHand lets the audit log say who did it, to what, wherever it came to
 // something: what a person decides, past what the nodes do by themselves.
 func (o Operation) byHand() Operation {
-	_, verb, _ := strings.Cut(o.Name, ".")
-	call := o.Call
+	verb, call := wordOf(o.Name, o.Right), o.Call
 	o.Call = func(ctx context.Context, c Caller, params any) (any, error) {
 		var first identity.Ask
 		c.first = &first

@@ -233,6 +233,9 @@ type Ask struct {
 	Tenant domain.TenantID
 	// Object is what it is about ("job:1:7"), for the audit log.
 	Object string
+	// Act is the word for it in the audit log, that of the line which says that it
+	// was done. Default: the verb, which is the right that it takes.
+	Act string
 	// Scope is that of the token it is asked by; nil: it is not narrowed. Group is
 	// the group of operations that it belongs to.
 	Scope *domain.Scope
@@ -336,7 +339,7 @@ func (a *Access) Denials() int64 { return a.denials.Load() }
 
 func (a *Access) deny(ask Ask) error {
 	a.denials.Add(1)
-	e := domain.AuditEntry{Actor: ask.Actor, Verb: string(ask.Verb), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied}
+	e := domain.AuditEntry{Actor: ask.Actor, Verb: cmp.Or(ask.Act, string(ask.Verb)), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied}
 	if ask.Scope.Narrow() {
 		e.Detail = "by a token for " + ask.Scope.String()
 	}
