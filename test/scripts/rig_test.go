@@ -22,8 +22,9 @@ import (
 	"github.com/ramet-run/ramet/internal/redistest"
 )
 
-// patience bounds everything that is waited for: the machine may be busy.
-const patience = 30 * time.Second
+// patience bounds everything that is waited for. It only keeps what never comes from
+// holding up the rest: a machine may be as busy as it likes.
+const patience = 2 * time.Minute
 
 // rig is what a script has beside its files.
 type rig struct {
