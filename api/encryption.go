@@ -68,11 +68,3 @@ func (c Caller) encryption(ctx context.Context, tenant domain.TenantID, change f
 	}
 	return change(c.api.parts.Encryption)
 }
-
-// LockedContext is an encrypted context that a node cannot read.
-type LockedContext struct {
-	Context domain.TenantID `json:"context"`
-	// Key is the secret that it lacks, and Why what is wrong with it.
-	Key string `json:"key"`
-	Why string `json:"why"`
-}

@@ -53,6 +53,9 @@ func (c Caller) mayRunners(ctx context.Context, tenant domain.TenantID, object s
 // and what it offers to other contexts theirs.
 func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
 	out := domain.Runner{ID: r.ID, Local: r.Local, Topic: r.Topic, Labels: r.Labels, SeenMs: r.SeenMs}
+	if l, locked := r.LockedOut(t); locked {
+		out.Locked = []domain.Locked{{Context: t, Key: l.Key}} // as `context show` names it; why it lacks it is the operator's
+	}
 	for _, s := range r.Serves {
 		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext},
 			Offers: s.OfferedTo(t)})

@@ -232,7 +232,7 @@ type Info struct {
 	Consumers []string `json:"consumers,omitzero"`
 	// Locked are the encrypted contexts whose key this node does not have: it
 	// does not serve them.
-	Locked []LockedContext `json:"locked,omitzero"`
+	Locked []domain.Locked `json:"locked,omitzero"`
 }
 
 // Explanation answers what an unfinished job waits for.

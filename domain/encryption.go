@@ -20,3 +20,12 @@ type Encryption struct {
 	// Locked says why this node cannot open the keys; "" is that it can.
 	Locked string `json:"locked,omitzero"`
 }
+
+// Locked is an encrypted context whose keys a node cannot open: it serves
+// nothing there.
+type Locked struct {
+	Context TenantID `json:"context"`
+	// Key is the secret that it lacks, and Why what is wrong with it.
+	Key string `json:"key"`
+	Why string `json:"why,omitzero"`
+}

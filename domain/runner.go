@@ -29,6 +29,9 @@ type Runner struct {
 	Labels Labels `json:"labels,omitzero"`
 	// Off are the roles that rules of duty have taken from its node.
 	Off []Off `json:"off,omitzero"`
+	// Locked are the encrypted contexts whose key its node does not have: it takes
+	// nothing there.
+	Locked []Locked `json:"locked,omitzero"`
 	// SeenMs is when the node last said that it is alive (Unix ms).
 	SeenMs int64 `json:"seen_ms,omitzero"`
 }
@@ -153,6 +156,16 @@ func (s Service) OfferedTo(t TenantID) map[string][]string {
 
 // Offer is one offer as [Service.Reserved] names it.
 func Offer(name, value string) string { return name + "=" + value }
+
+// LockedOut is what the runner lacks to serve a context, if it lacks something.
+func (r Runner) LockedOut(t TenantID) (Locked, bool) {
+	for _, l := range r.Locked {
+		if l.Context == t {
+			return l, true
+		}
+	}
+	return Locked{}, false
+}
 
 // Key is the runner's key on the board: "runner:20".
 func (r Runner) Key() string { return "runner:" + strconv.FormatUint(uint64(r.ID), 10) }

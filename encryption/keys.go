@@ -56,6 +56,14 @@ type era struct {
 // Era ends when other contexts than now are locked.
 func (k *Keys) Era() context.Context { return k.era.Load() }
 
+// Changed is closed when other contexts than now are locked.
+func (k *Keys) Changed() <-chan struct{} {
+	if k == nil {
+		return nil
+	}
+	return k.Era().Done()
+}
+
 func (k *Keys) nextEra() {
 	ctx, end := context.WithCancel(context.Background())
 	if was := k.era.Swap(&era{ctx, end}); was != nil {
@@ -165,6 +173,14 @@ func (k *Keys) Locked() []*Context {
 		}
 	}
 	slices.SortFunc(list, func(a, b *Context) int { return cmp.Compare(a.Tenant, b.Tenant) })
+	return list
+}
+
+// LockedOut says the same to others.
+func (k *Keys) LockedOut() (list []domain.Locked) {
+	for _, c := range k.Locked() {
+		list = append(list, domain.Locked{Context: c.Tenant, Key: c.Key, Why: c.Encryption.Locked})
+	}
 	return list
 }
 

@@ -45,7 +45,8 @@ var (
 		FinishedMs: 2000, AfterMs: 900,
 		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Retried: 1}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
-		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}}}, SeenMs: 3000}
+		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}}}, SeenMs: 3000,
+		Locked: []domain.Locked{{Context: 7, Key: "disk", Why: "no such file"}}}
 	goldTask = domain.Task{ID: "7b-1", Script: "40 + 2", Status: domain.TaskError, ClientRPCID: "rpc-9", Output: "o", Error: "e",
 		CreatedAt: 1, UpdatedAt: 2, ReplyToQueue: "rhai_reply:7b-1", Circle: "friends", CallerID: 12, Losses: 1}
 	goldNode = domain.Node{Name: "n1", Version: "v1.2.3", Host: "h1", RunnerID: 20, Durability: "disk", Labels: domain.Labels{"zone": "eu"},

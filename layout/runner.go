@@ -9,6 +9,7 @@ import (
 const (
 	RunnerOff    = "off"
 	RunnerLabels = "labels"
+	RunnerLocked = "locked"
 )
 
 // EncodeRunner writes a runner's record.
@@ -30,6 +31,9 @@ func EncodeRunner(r domain.Runner) []board.Field {
 	}
 	if len(r.Labels) > 0 {
 		e.str(RunnerLabels, encodeMap(r.Labels))
+	}
+	if len(r.Locked) > 0 {
+		e.str(RunnerLocked, encodeList(r.Locked))
 	}
 	e.numOpt("seen_ms", r.SeenMs)
 	return e
@@ -65,6 +69,8 @@ func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
 			r.Labels = d.strMap(f)
 		case RunnerOff:
 			d.json(f, &r.Off, "a JSON list")
+		case RunnerLocked:
+			d.json(f, &r.Locked, "a JSON list")
 		case "seen_ms":
 			r.SeenMs = d.int(f)
 		}

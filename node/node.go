@@ -433,6 +433,10 @@ const sweepEvery = 5 * time.Second
 // recordEvery is how often the node says that it is alive.
 const recordEvery = domain.NodeSilence / 3
 
+// maxLocked is how many contexts a runner's record names whose keys are not to be
+// had: it is written every few seconds.
+const maxLocked = 100
+
 // keepRecord keeps the runner's record, so that others see what is served,
 // and removes old folders: both are this node's own business.
 func (n *Node) keepRecord(ctx context.Context) {
@@ -440,7 +444,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 	defer tick.Stop()
 	cleared := time.Time{}
 	for {
-		now := time.Now()
+		now, locks := time.Now(), n.cfg.Encryption.Changed()
 		if err := n.writeRecord(ctx, now); err != nil && ctx.Err() == nil {
 			n.cfg.Logger.Warn("runner record not written", "err", err)
 		}
@@ -453,6 +457,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-n.Duties.Changed():
+		case <-locks:
 		case <-ctx.Done():
 			n.sayGoodbye(context.WithoutCancel(ctx))
 			return
@@ -529,10 +534,12 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	}
 	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.offered()
 	r.Off, r.Labels = n.Duties.Off(), n.cfg.Labels
+	r.Locked = n.cfg.Encryption.LockedOut()
+	r.Locked = r.Locked[:min(len(r.Locked), maxLocked)]
 	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
 	r.SeenMs = now.UnixMilli()
 	var b board.Batch
-	b.Unset(key, layout.RunnerOff, layout.RunnerLabels) // and what of them there is, anew
+	b.Unset(key, layout.RunnerOff, layout.RunnerLabels, layout.RunnerLocked) // and what of them there is, anew
 	b.Set(key, layout.EncodeRunner(r.Touched(now))...)
 	return n.board.Commit(ctx, b)
 }

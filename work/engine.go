@@ -132,6 +132,17 @@ func jobItem(item string) (domain.JobKey, error) {
 // foreign program wrote wrongly, with the job as far as it could be read.
 func (e *Engine) load(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, board.Record, error) {
 	recs, err := e.board.Get(ctx, space, key.String())
+	return loaded(space, key, recs, err)
+}
+
+// loadLine is load without what may be large, which is also what a node without
+// the key of an encrypted context can read.
+func (e *Engine) loadLine(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, board.Record, error) {
+	recs, err := e.board.GetFields(ctx, space, layout.JobLine, key.String())
+	return loaded(space, key, recs, err)
+}
+
+func loaded(space board.Space, key domain.JobKey, recs []board.Record, err error) (*domain.Job, board.Record, error) {
 	if errors.Is(err, domain.ErrInvalid) {
 		return nil, nil, domain.NotFoundf("job %q does not exist in context %d: %v", key, space, err) // a list, say, of a foreign program
 	}

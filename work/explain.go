@@ -60,7 +60,7 @@ type Explanation struct {
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (Explanation, error) {
 	space := layout.SpaceOf(tenant)
-	j, rec, err := e.load(ctx, space, key)
+	j, rec, err := e.loadLine(ctx, space, key)
 	if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return Explanation{}, err
 	}
@@ -69,7 +69,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 		if err != nil || x.Standing != StandingStuck {
 			return x, err
 		}
-		now, rec2, err := e.load(ctx, space, key)
+		now, rec2, err := e.loadLine(ctx, space, key)
 		if err != nil && !errors.Is(err, domain.ErrInvalid) {
 			return Explanation{}, err
 		}
@@ -291,11 +291,16 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
 		}
-		services, err := e.servedNow(ctx, j)
+		services, lacking, err := e.servedNow(ctx, domain.TenantID(space), j)
 		if err != nil {
 			return x, err
 		}
-		if len(services) == 0 {
+		switch {
+		case len(services) > 0:
+		case lacking != "":
+			x.Text += fmt.Sprintf("; its context is encrypted with the key %q, which no node has that is alive and serves %s%s: see `ramet doctor`",
+				lacking, j.ScriptType, askedText(j))
+		default:
 			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
 		}
 		if services, err = e.explainIsolation(ctx, space, j, &x, services); err != nil {

@@ -126,6 +126,43 @@ func TestANodeLeavesWhatItCannotHoldIn(t *testing.T) {
 	})
 }
 
+// A job whose context is locked at every node that would take it says which key is
+// missing.
+func TestWhyNobodyTakesTheJobsOfALockedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{})
+		r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+		about := domain.Runner{ID: 1, Node: "n1", SeenMs: time.Now().UnixMilli(), Serves: []domain.Service{{ScriptType: "go", Served: true}}}
+		put := func(about domain.Runner) {
+			record := board.Batch{}
+			if err := b.Commit(t.Context(), *record.Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		explains := func(want string, yes bool) {
+			t.Helper()
+			x, err := e.Explain(t.Context(), tenant, key(1))
+			if err != nil || x.Standing != work.StandingQueued || strings.Contains(x.Text, want) != yes {
+				t.Errorf("got %+v, %v, want %q in it: %v", x, err, want, yes)
+			}
+		}
+		r.submit(job(1, "ok"))
+		const text = `its context is encrypted with the key "disk", which no node has that is alive and serves go`
+		explains("no node that is alive serves it", true)
+		about.Locked = []domain.Locked{{Context: other, Key: "theirs"}}
+		put(about)
+		explains("key", false)
+		about.Locked = append(about.Locked, domain.Locked{Context: tenant, Key: "disk", Why: "no such file"})
+		put(about)
+		explains(text, true)
+		about.ID, about.Locked = 2, nil
+		put(about)
+		explains("key", false)
+	})
+}
+
 func TestANodeTakesUpWhatItMayHoldInAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newIsolationRig(t, script.Sealed)

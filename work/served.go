@@ -16,26 +16,31 @@ const seenWithin = time.Minute
 
 // servedNow are the services of nodes that are alive which would take a job: its
 // type, with the labels or the runner that it asks for. Foreign runners do not
-// tell, so that there are none is only a hint.
-func (e *Engine) servedNow(ctx context.Context, j *domain.Job) ([]domain.Service, error) {
-	var services []domain.Service
+// tell, so that there are none is only a hint. lacking is the key of its context
+// that some others would need.
+func (e *Engine) servedNow(ctx context.Context, tenant domain.TenantID, j *domain.Job) (services []domain.Service, lacking string, err error) {
 	uses := e.uses()
 	cursor, seen := "", map[string]bool{} // a key may come twice in a listing
 	for {
 		keys, next, err := e.board.Keys(ctx, 0, layout.RunnerPrefix, cursor, listPage)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		recs, err := e.board.Get(ctx, 0, keys...)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		for i, rec := range recs {
 			r, err := layout.DecodeRunner(keys[i], rec)
 			if err != nil || seen[keys[i]] || j.ForRunner != 0 && r.ID != j.ForRunner {
 				continue
 			}
-			if s, yes := serves(r, j.ScriptType, j.Affinity); yes {
+			s, yes := serves(r, j.ScriptType, j.Affinity)
+			l, locked := r.LockedOut(tenant)
+			switch {
+			case yes && locked:
+				lacking = l.Key
+			case yes:
 				if here, ours := uses[r.ID]; ours {
 					s.SlotUse = here[j.ScriptType]
 				}
@@ -43,7 +48,7 @@ func (e *Engine) servedNow(ctx context.Context, j *domain.Job) ([]domain.Service
 			}
 		}
 		if next == "" {
-			return services, nil
+			return services, lacking, nil
 		}
 		cursor = next
 	}

@@ -343,9 +343,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
-			for _, c := range p.secrecy.Locked() {
-				info.Locked = append(info.Locked, api.LockedContext{Context: c.Tenant, Key: c.Key, Why: c.Locked})
-			}
+			info.Locked = p.secrecy.LockedOut()
 			p.sagasInfo(&info)
 			return info
 		},

@@ -65,6 +65,10 @@ func runnerTable(t *table, r domain.Runner) {
 	for _, o := range r.Off {
 		t.wide("  off: "+string(o.Role), offText(o))
 	}
+	for _, l := range r.Locked {
+		t.wide("  locked", "context "+numbers([]domain.TenantID{l.Context}),
+			strings.TrimSuffix("it is encrypted with the secret "+strconv.Quote(l.Key)+", which is not to be had here: "+l.Why, ": "))
+	}
 	for _, s := range r.Serves {
 		if !s.Served {
 			t.wide("  "+string(s.ScriptType), "not served", s.Why)
