@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
 )
@@ -42,8 +43,9 @@ func FuzzCard(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+	dir := f.TempDir() // of all runs: to make keys and files takes much longer than to add a card
 	f.Fuzz(func(t *testing.T, text string) {
-		s := newSite(t, "alpha")
+		s := newSiteIn(t, "alpha", dir, memboard.Open())
 		if _, err := s.post.AddPeer(t.Context(), known); err != nil {
 			t.Fatal(err)
 		}

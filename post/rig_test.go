@@ -193,9 +193,14 @@ func newSite(t *testing.T, name string, buses ...bus.Bus) *site {
 
 func newSiteOn(t *testing.T, name string, b board.Board, buses ...bus.Bus) *site {
 	t.Helper()
+	return newSiteIn(t, name, t.TempDir(), b, buses...)
+}
+
+// newSiteIn is a site whose keys lie in dir, or will.
+func newSiteIn(t *testing.T, name, dir string, b board.Board, buses ...bus.Bus) *site {
+	t.Helper()
 	s := &site{T: t, name: name, board: b, lines: &lines{runs: map[string]int{}, env: map[string]map[string]string{}},
 		refused: &refusals{}, counts: &counts{}}
-	dir := t.TempDir()
 	s.registry = identity.NewRegistry(b)
 	op, err := s.registry.EnsureOperator(t.Context(), dir)
 	s.must(err)
