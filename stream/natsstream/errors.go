@@ -50,6 +50,8 @@ func apiCode(err error) jetstream.ErrorCode {
 // has done nothing.
 func passing(err error) bool {
 	switch {
+	case refused(err):
+		return false // its messages are tried alone
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting),
 		errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, jetstream.ErrNoStreamResponse),
 		errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, errBehind):

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -329,7 +331,38 @@ func (s *ship) single(ctx context.Context, m *nats.Msg) (known bool, err error) 
 		delete(m.Header, name) // of a batch that was refused
 	}
 	a, err := s.ask(ctx, m)
+	if err == nil && a.Duplicate && s.squatted(ctx, m.Subject, a.Seq) {
+		// Under an ID that nobody can have foreseen. Whose answer is lost may
+		// store it twice: what reads events knows them by their own ids.
+		m.Header.Set(headerID, m.Header.Get(headerID)+":"+rand.Text())
+		a, err = s.ask(ctx, m)
+	}
 	return a.Duplicate, err
+}
+
+// squatted says whether the message that the stream has under an ID is another
+// context's: IDs are the stream's, and a producer chooses any.
+func (s *ship) squatted(ctx context.Context, subject string, seq uint64) bool {
+	answer, err := s.l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(s.name), Data: fmt.Appendf(nil, `{"seq":%d}`, seq)})
+	if err != nil {
+		return false
+	}
+	var there struct {
+		Message struct {
+			Subject string `json:"subject"`
+		} `json:"message"`
+	}
+	return json.Unmarshal(answer.Data, &there) == nil && there.Message.Subject != "" && tenantOf(there.Message.Subject) != tenantOf(subject)
+}
+
+// tenantOf is the context that a subject is of, "" where it names none.
+func tenantOf(subject string) string {
+	rest, named := strings.CutPrefix(subject, "tenant.")
+	if !named {
+		return ""
+	}
+	tenant, _, _ := strings.Cut(rest, ".")
+	return tenant
 }
 
 // ask publishes a message and waits for the answer of the stream.
@@ -363,7 +396,9 @@ func (s *ship) batch(ctx context.Context, list []*nats.Msg) error {
 	}
 	a, err := s.ask(ctx, last)
 	switch apiCode(err) {
-	case codeBatchDisabled, codeBatchHeader, codeBatchTooLarge, codeBatchDuplicate, codeDuplicateUnsure:
+	case codeBatchDisabled, codeBatchHeader, codeBatchTooLarge, codeBatchDuplicate, codeDuplicateUnsure,
+		// Any publisher can have begun all the batches that a stream lets be open.
+		codeBatchTooMany, codeBatchIncomplete:
 		return &refusedError{err}
 	}
 	if err == nil && a.Count != len(list) {
