@@ -2,8 +2,6 @@ package jail
 
 import (
 	"cmp"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -109,14 +107,4 @@ func judge(list []script.Measure, facts map[string]bool) []script.Measure {
 		}
 	}
 	return list
-}
-
-// tempDir makes a folder with a work folder in it, for the probe.
-func tempDir() (parent, dir string, err error) {
-	parent, err = os.MkdirTemp("", "ramet-probe-")
-	if err != nil {
-		return "", "", err
-	}
-	dir = filepath.Join(parent, "work")
-	return parent, dir, os.Mkdir(dir, 0o700)
 }

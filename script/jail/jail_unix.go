@@ -3,15 +3,9 @@
 package jail
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -86,24 +80,12 @@ func (j *Jail) probe() (map[string]bool, error) {
 		return nil, err
 	}
 	defer output.Close()
-	p, err := j.Start(Spec{
-		Args: []string{"/bin/sh", "-c", probeScript}, Dir: dir,
-		Env:    []string{"PATH=" + script.DefaultPath, "RAMET_PROBE=" + filepath.Base(parent), "PWD=" + dir},
-		Limits: script.Limits{Files: 123}, Stdout: write, Stderr: write, Level: script.Open,
-	})
+	p, err := j.Start(probeSpec(parent, dir, write, script.Open, script.Limits{}))
 	write.Close()
 	if err != nil {
 		return nil, err
 	}
-	said, _ := io.ReadAll(io.LimitReader(output, 64<<10))
-	if exit, _ := p.Await(context.Background(), 0); exit.Code != 0 {
-		return nil, fmt.Errorf("the probe ended with %d: %s", exit.Code, bytes.TrimSpace(said))
-	}
-	facts := map[string]bool{}
-	for _, word := range strings.Fields(string(said)) {
-		facts[word] = true
-	}
-	return facts, nil
+	return probed(p, output)
 }
 
 // pipe is os.Pipe with a write end that blocks, as a script expects.

@@ -1,13 +1,9 @@
 package jail
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -61,11 +57,9 @@ func (j *Jail) probe(level script.Level) (map[string]bool, error) {
 		write.Close()
 		return nil, err
 	}
-	p, err := j.Start(Spec{
-		Args: []string{"/bin/sh", "-c", probeScript}, Dir: dir,
-		Env:    []string{"PATH=" + script.DefaultPath, "RAMET_PROBE=" + filepath.Base(parent), "PWD=" + dir},
-		Limits: script.Limits{Files: 123, Processes: 50}, Stdout: write, Stderr: write, Extra: []*os.File{gate}, Level: level,
-	})
+	spec := probeSpec(parent, dir, write, level, script.Limits{Processes: 50})
+	spec.Extra = []*os.File{gate}
+	p, err := j.Start(spec)
 	write.Close()
 	gate.Close()
 	grouped := err == nil && p.group != nil && p.group.has(p.Pid)
@@ -73,13 +67,9 @@ func (j *Jail) probe(level script.Level) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, _ := io.ReadAll(io.LimitReader(output, 64<<10))
-	if exit, _ := p.Await(context.Background(), 0); exit.Code != 0 {
-		return nil, fmt.Errorf("the probe ended with %d: %s", exit.Code, bytes.TrimSpace(said))
-	}
-	facts := map[string]bool{}
-	for _, word := range strings.Fields(string(said)) {
-		facts[word] = true
+	facts, err := probed(p, output)
+	if err != nil {
+		return nil, err
 	}
 	if grouped {
 		facts["cgroup"], facts[script.JobMemory], facts["job_processes"] = true, j.cgroups.memory, j.cgroups.pids

@@ -111,48 +111,72 @@ func starter() int {
 	return parent
 }
 
+// target is a process that the job is after.
+type target struct {
+	whose string
+	pid   func(*world) int // 0 where it is in another world
+}
+
 // targetAttempts are what there is to do with one process.
 func targetAttempts(whose string, pid func(*world) int) []attempt {
-	at := func(try func(pid int) error) func(*world) error {
-		return func(w *world) error {
-			if id := pid(w); id > 0 {
-				return try(id)
-			}
-			return errors.New("it is in another world")
+	t := target{whose, pid}
+	return slices.Concat(t.reads(), t.signals(), t.control())
+}
+
+// at is for what is done to a process by its number.
+func (t target) at(try func(pid int) error) func(*world) error {
+	return func(w *world) error {
+		if id := t.pid(w); id > 0 {
+			return try(id)
 		}
+		return errors.New("it is in another world")
 	}
-	// outer is for what a job may do to the first process of its own world.
-	outer := func(try func(*world) error) func(*world) error {
-		return func(w *world) error {
-			if pid(w) == 1 {
-				return impossible("it is the first process of the job's own world")
-			}
-			return try(w)
+}
+
+// outer is for what a job may do to the first process of its own world.
+func (t target) outer(try func(*world) error) func(*world) error {
+	return func(w *world) error {
+		if t.pid(w) == 1 {
+			return impossible("it is the first process of the job's own world")
 		}
+		return try(w)
 	}
-	file := func(name string, try func(string) error) func(*world) error {
-		return at(func(pid int) error { return try(filepath.Join("/proc", strconv.Itoa(pid), name)) })
-	}
-	call := func(number uintptr, args ...uintptr) func(*world) error {
-		return at(func(pid int) error {
-			var all [6]uintptr
-			all[0] = uintptr(pid)
-			copy(all[1:], args)
-			return answered(unix.RawSyscall6(number, all[0], all[1], all[2], all[3], all[4], all[5]))
-		})
-	}
-	const priorities = "open may be as unkind to its user's other processes as any of them"
+}
+
+// file is for what is done with a file that /proc has of the process.
+func (t target) file(name string, try func(string) error) func(*world) error {
+	return t.at(func(pid int) error { return try(filepath.Join("/proc", strconv.Itoa(pid), name)) })
+}
+
+// call is for a system call whose first argument is the process.
+func (t target) call(number uintptr, args ...uintptr) func(*world) error {
+	return t.at(func(pid int) error {
+		var all [6]uintptr
+		all[0] = uintptr(pid)
+		copy(all[1:], args)
+		return answered(unix.RawSyscall6(number, all[0], all[1], all[2], all[3], all[4], all[5]))
+	})
+}
+
+// reads are of what /proc shows.
+func (t target) reads() []attempt {
 	return []attempt{
-		{name: "read the arguments of " + whose, open: openProc, try: outer(file("cmdline", read))},
-		{name: "read the environment of " + whose, try: file("environ", read)},
-		{name: "read the memory of " + whose, try: file("mem", open)},
-		{name: "read the map of the memory of " + whose, try: file("maps", read)},
-		{name: "reach the root folder of " + whose, try: file("root", list)},
-		{name: "reach the work folder of " + whose, try: file("cwd", list)},
-		{name: "reach the program of " + whose, try: file("exe", open)},
-		{name: "reach the descriptors of " + whose, try: file("fd", openEntries)},
-		{name: "reach the namespaces of " + whose, try: file("ns", openEntries)},
-		{name: "signal " + whose, try: outer(at(func(pid int) error {
+		{name: "read the arguments of " + t.whose, open: openProc, try: t.outer(t.file("cmdline", read))},
+		{name: "read the environment of " + t.whose, try: t.file("environ", read)},
+		{name: "read the memory of " + t.whose, try: t.file("mem", open)},
+		{name: "read the map of the memory of " + t.whose, try: t.file("maps", read)},
+		{name: "reach the root folder of " + t.whose, try: t.file("root", list)},
+		{name: "reach the work folder of " + t.whose, try: t.file("cwd", list)},
+		{name: "reach the program of " + t.whose, try: t.file("exe", open)},
+		{name: "reach the descriptors of " + t.whose, try: t.file("fd", openEntries)},
+		{name: "reach the namespaces of " + t.whose, try: t.file("ns", openEntries)},
+	}
+}
+
+// signals go to the process by its number and by a descriptor.
+func (t target) signals() []attempt {
+	return []attempt{
+		{name: "signal " + t.whose, try: t.outer(t.at(func(pid int) error {
 			if abi() < 6 {
 				if err := unix.Kill(pid, 0); err != nil {
 					return err
@@ -161,7 +185,7 @@ func targetAttempts(whose string, pid func(*world) int) []attempt {
 			}
 			return unix.Kill(pid, 0)
 		}))},
-		{name: "signal " + whose + " by a descriptor", try: outer(at(func(pid int) error {
+		{name: "signal " + t.whose + " by a descriptor", try: t.outer(t.at(func(pid int) error {
 			fd, err := unix.PidfdOpen(pid, 0)
 			if err != nil {
 				return err
@@ -172,7 +196,14 @@ func targetAttempts(whose string, pid func(*world) int) []attempt {
 			}
 			return unix.PidfdSendSignal(fd, 0, nil, 0)
 		}))},
-		{name: "take a descriptor of " + whose, try: at(func(pid int) error {
+	}
+}
+
+// control is what debuggers and managers of processes do to others.
+func (t target) control() []attempt {
+	const priorities = "open may be as unkind to its user's other processes as any of them"
+	return []attempt{
+		{name: "take a descriptor of " + t.whose, try: t.at(func(pid int) error {
 			fd, err := unix.PidfdOpen(pid, 0)
 			if err != nil {
 				return err
@@ -180,7 +211,7 @@ func targetAttempts(whose string, pid func(*world) int) []attempt {
 			defer unix.Close(fd)
 			return answered(unix.RawSyscall(unix.SYS_PIDFD_GETFD, uintptr(fd), 0, 0))
 		})},
-		{name: "trace " + whose, try: at(func(pid int) error {
+		{name: "trace " + t.whose, try: t.at(func(pid int) error {
 			const seize = 0x4206
 			_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0)
 			if errno != 0 {
@@ -189,7 +220,7 @@ func targetAttempts(whose string, pid func(*world) int) []attempt {
 			unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, 0, 0, 0)
 			return through("it traced it")
 		})},
-		{name: "copy the memory of " + whose, try: at(func(pid int) error {
+		{name: "copy the memory of " + t.whose, try: t.at(func(pid int) error {
 			var into [8]byte
 			local := unix.Iovec{Base: &into[0], Len: 8}
 			remote := unix.RemoteIovec{Base: uintptr(unsafe.Pointer(&pinned)), Len: 8}
@@ -199,23 +230,23 @@ func targetAttempts(whose string, pid func(*world) int) []attempt {
 			}
 			return answered(0, 0, errno)
 		})},
-		{name: "change the limits of " + whose, try: outer(at(func(pid int) error {
+		{name: "change the limits of " + t.whose, try: t.outer(t.at(func(pid int) error {
 			var limit unix.Rlimit
 			if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
 				return err
 			}
 			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil) // to what they are
 		}))},
-		{name: "change the priority of " + whose, open: priorities, try: outer(at(func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 0) }))},
-		{name: "change the processors of " + whose, open: priorities, try: outer(at(func(pid int) error {
+		{name: "change the priority of " + t.whose, open: priorities, try: t.outer(t.at(func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 0) }))},
+		{name: "change the processors of " + t.whose, open: priorities, try: t.outer(t.at(func(pid int) error {
 			var set unix.CPUSet
 			if err := unix.SchedGetaffinity(pid, &set); err != nil {
 				return err
 			}
 			return unix.SchedSetaffinity(pid, &set)
 		}))},
-		{name: "move the memory of " + whose, try: outer(call(unix.SYS_MIGRATE_PAGES, 0, 0, 0)), open: priorities},
-		{name: "compare itself with " + whose, try: at(func(pid int) error {
+		{name: "move the memory of " + t.whose, try: t.outer(t.call(unix.SYS_MIGRATE_PAGES, 0, 0, 0)), open: priorities},
+		{name: "compare itself with " + t.whose, try: t.at(func(pid int) error {
 			return answered(unix.RawSyscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(pid), 1, 0, 0, 0))
 		})},
 	}
