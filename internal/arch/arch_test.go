@@ -101,6 +101,7 @@ var may = map[string][]string{
 	"rhai/cases":              {"rhai", "rhai/syntax", "rhai/value"},
 	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
+	"internal/testbinary":     {},
 	"internal/testport":       {},
 	"internal/testcable":      {},
 	"internal/redistest":      {"internal/leash", "internal/testport"},

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,22 +14,15 @@ import (
 
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/internal/leash"
+	"github.com/ramet-run/ramet/internal/testbinary"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // binary builds the real binary, once; TestMain removes it.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ramet-cluster")
-	if err != nil {
-		return "", err
-	}
+	dir, err := testbinary.Build()
 	binaryDir = dir
-	cmd := exec.Command("go", "build", "-o", dir, "./cmd/ramet")
-	cmd.Dir = filepath.Join("..", "..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ramet: %v\n%s", err, out)
-	}
-	return filepath.Join(dir, "ramet"), nil
+	return filepath.Join(dir, "ramet"), err
 })
 
 // binaryDir is where binary has put it; "" where it was not needed.

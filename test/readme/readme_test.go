@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testbinary"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -28,27 +28,7 @@ var update = flag.Bool("update", false, "write what came out into the READMEs")
 var bin string
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := buildAndRun(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
-
-func buildAndRun(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "ramet-bin")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-o", dir, "./cmd/ramet")
-	cmd.Dir = filepath.Join("..", "..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build ramet: %v\n%s", err, out)
-	}
-	bin = dir
-	return m.Run(), nil
+	os.Exit(testbinary.Run(m, func(folder string) { bin = folder }))
 }
 
 func TestCommands(t *testing.T) {

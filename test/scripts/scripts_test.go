@@ -1,9 +1,7 @@
 package scripts
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,32 +10,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/ramet-run/ramet/internal/postgrestest"
+	"github.com/ramet-run/ramet/internal/testbinary"
 )
 
 // bin is the folder with the binary under test.
 var bin string
 
 func TestMain(m *testing.M) {
-	code, err := buildAndRun(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
-
-func buildAndRun(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "ramet-bin")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir, "./cmd/ramet")
-	cmd.Dir = filepath.Join("..", "..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build ramet: %v\n%s", err, out)
-	}
-	bin = dir
-	return m.Run(), nil
+	os.Exit(testbinary.Run(m, func(folder string) { bin = folder }, "-ldflags", "-X main.version=v0.0.0-test"))
 }
 
 // early is the command of the library that ends a script before its end.

@@ -6,7 +6,6 @@ package stranger
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testbinary"
 )
 
 // patience bounds everything that is waited for. It only keeps what never comes from
@@ -25,27 +26,7 @@ const patience = 2 * time.Minute
 var ramet string
 
 func TestMain(m *testing.M) {
-	code, err := buildAndRun(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
-
-func buildAndRun(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "ramet-stranger")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return 1, err
-	}
-	ramet = filepath.Join(dir, "ramet")
-	if out, err := exec.Command("go", "build", "-o", ramet, "../../cmd/ramet").CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build ramet: %v\n%s", err, out)
-	}
-	return m.Run(), nil
+	os.Exit(testbinary.Run(m, func(folder string) { ramet = filepath.Join(folder, "ramet") }))
 }
 
 // user is whom processes of a test run as.
