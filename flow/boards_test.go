@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // This file runs flows of every kind on the boards that people have, in real
@@ -69,7 +70,7 @@ func everyKind(r *rig) {
 	begin("large", flow.Request{Jobs: jobs}, domain.FlowSucceeded)
 
 	r.mustAct(ids["cancelled"], flow.Order{Verb: flow.OrderCancel})
-	r.until("the approval waits", func() bool { return r.show(ids["approval"]).Steps[0].Status == flow.Running })
+	testwait.Until(r, "the approval waits", func() bool { return r.show(ids["approval"]).Steps[0].Status == flow.Running })
 	r.mustAct(ids["approval"], flow.Order{Verb: flow.OrderApprove, Step: "ok"})
 	for name, id := range ids {
 		if v := r.wait(id); v.Reason != ends[name] {
@@ -79,7 +80,7 @@ func everyKind(r *rig) {
 	r.mustAct(ids["again"], flow.Order{Verb: flow.OrderRetry})
 	r.want(ids["again"], domain.FlowSucceeded, "a succeeded", "b succeeded")
 	r.mustAct(ids["large"], flow.Order{Verb: flow.OrderDelete})
-	r.until("the large flow is gone", func() bool {
+	testwait.Until(r, "the large flow is gone", func() bool {
 		_, err := r.flows.Show(r.ctx, tenant, ids["large"])
 		return err != nil
 	})
@@ -90,16 +91,4 @@ func everyKind(r *rig) {
 	if err != nil || len(left) > 0 {
 		r.Errorf("unfinished are %v (%v)", left, err)
 	}
-}
-
-// until waits for what must come.
-func (r *rig) until(what string, is func() bool) {
-	r.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	r.Fatalf("never: %s", what)
 }

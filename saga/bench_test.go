@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
@@ -43,16 +43,13 @@ func BenchmarkTransitions(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 1)
 	go func() { done <- saga.NewWorker(e, saga.WorkerConfig{Owner: "bench/1"}).Run(ctx) }()
-	for {
+	testwait.Until(b, "all commands are in the stream", func() bool {
 		stats, err := log.Stats(b.Context(), stream.WorkflowCommands)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if stats.Last >= uint64(b.N) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return stats.Last >= uint64(b.N)
+	})
 	b.StopTimer()
 	stop()
 	if err := <-done; err != nil {

@@ -211,9 +211,9 @@ func benchWake(b *testing.B, boards int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	back := make(chan time.Time)
+	ask := askOf(1, "me")
+	ask.Wait = time.Minute
 	go func() {
-		ask := askOf(1, "me")
-		ask.Wait = time.Minute
 		for ctx.Err() == nil {
 			if got, err := claimer.Claim(ctx, ask); err == nil && len(got) == 1 {
 				back <- time.Now()
@@ -223,7 +223,7 @@ func benchWake(b *testing.B, boards int) {
 	var took []time.Duration
 	b.ResetTimer()
 	for i := range b.N {
-		time.Sleep(2 * time.Millisecond) // the claim stands in line again: this is about idle boards
+		claimer.AwaitWaiter(b, ask.Queues[0].Group()) // this is about idle boards
 		begun := time.Now()
 		if err := submitter.Commit(b.Context(), *submission(1, i)); err != nil {
 			b.Fatal(err)

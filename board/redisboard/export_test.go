@@ -1,13 +1,16 @@
 package redisboard
 
-import "time"
+import (
+	"testing"
+
+	"github.com/ramet-run/ramet/internal/testwait"
+)
 
 // AwaitWaiter returns once a claim waits in the group's line and has looked
 // for itself.
-func (b *Board) AwaitWaiter(group string) {
-	for !b.line.resting(group) {
-		time.Sleep(100 * time.Microsecond)
-	}
+func (b *Board) AwaitWaiter(t testing.TB, group string) {
+	t.Helper()
+	testwait.Until(t, "a claim in the line of "+group, func() bool { return b.line.resting(group) })
 }
 
 func (l *line) resting(group string) bool {
@@ -18,14 +21,11 @@ func (l *line) resting(group string) bool {
 }
 
 // AwaitSubscription returns once messages come again.
-func (b *Board) AwaitSubscription() {
-	for {
+func (b *Board) AwaitSubscription(t testing.TB) {
+	t.Helper()
+	testwait.Until(t, "messages", func() bool {
 		b.listener.mu.Lock()
-		up := b.listener.conn != nil
-		b.listener.mu.Unlock()
-		if up {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer b.listener.mu.Unlock()
+		return b.listener.conn != nil
+	})
 }

@@ -95,7 +95,7 @@ func waits(t *testing.T, b *redisboard.Board, ask board.Ask) <-chan []board.Clai
 		}
 		out <- got
 	}()
-	b.AwaitWaiter(ask.Queues[0].Group())
+	b.AwaitWaiter(t, ask.Queues[0].Group())
 	return out
 }
 

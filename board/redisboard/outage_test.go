@@ -66,7 +66,7 @@ func TestKillNine(t *testing.T) {
 	err := b.Commit(t.Context(), *set("x", "a", "1"))
 	wantKind(t, "commit while redis is gone", err, domain.ErrUnavailable, "cannot be reached")
 	s.Restart()
-	b.AwaitSubscription()
+	b.AwaitSubscription(t)
 	for key := range acked {
 		recs, err := b.Get(t.Context(), 1, key)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestMessagesMissedInAnOutage(t *testing.T) {
 	if got := <-waiting; len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
-	b.AwaitSubscription()
+	b.AwaitSubscription(t)
 	dial(t, s, 1).do("HSET", "job:2", "a", "1")
 	for e := range events {
 		if e.Key == "job:2" {
@@ -158,7 +158,7 @@ func TestStoppedServer(t *testing.T) {
 	err := b.Commit(t.Context(), *set("r", "a", "3"))
 	wantKind(t, "commit", err, domain.ErrUnavailable, "cannot be reached")
 	s.Continue()
-	b.AwaitSubscription()
+	b.AwaitSubscription(t)
 	for end := time.Now().Add(within); ; {
 		if err = b.Commit(t.Context(), *set("r", "a", "4")); err == nil || time.Now().After(end) {
 			break

@@ -1,7 +1,6 @@
 package natsbus_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +24,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 const password = "Passw0rt"
@@ -129,7 +128,7 @@ func TestDurabilityOfOurOwn(t *testing.T) {
 // No log line shows a password. Private keys are not handed to the library.
 func TestSecretsStayAway(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log testwait.Log
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	host, err := natsbus.Open(t.Context(), natsbus.Config{
 		Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0", Logger: logger,
@@ -155,30 +154,11 @@ func TestSecretsStayAway(t *testing.T) {
 	if !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
-	for until := time.Now().Add(10 * time.Second); strings.Count(log.String(), "refused") < 2 && time.Now().Before(until); {
-		time.Sleep(time.Millisecond)
-	}
+	log.Await(t, "refused", 2)
 	text := log.String() + err.Error()
 	if strings.Contains(text, password) {
 		t.Errorf("%q is in\n%s", password, text)
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func TestTLS(t *testing.T) {

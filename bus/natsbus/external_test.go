@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/bus/bustest"
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/internal/testport"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // external starts a NATS server as an operator would, with this configuration.
@@ -115,11 +116,7 @@ func clusterOf(t testing.TB, config string) []*server.Server {
 	for _, s := range servers {
 		ready(t, s)
 	}
-	for until := time.Now().Add(20 * time.Second); !slices.ContainsFunc(servers, (*server.Server).JetStreamIsLeader); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the cluster has no leader")
-		}
-	}
+	testwait.Until(t, "the cluster has a leader", func() bool { return slices.ContainsFunc(servers, (*server.Server).JetStreamIsLeader) })
 	return servers
 }
 

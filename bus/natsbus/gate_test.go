@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // raw connects as node i with nothing of ours in between: to the server inside a
@@ -117,13 +118,18 @@ func TestNodesAreApart(t *testing.T) {
 func apart(t *testing.T, evil *nats.Conn, sender, victim *natsbus.Bus, wake func()) {
 	t.Helper()
 	var (
-		mu   sync.Mutex
-		seen []string
+		mu       sync.Mutex
+		seen     []string
+		answered = make(chan struct{})
+		first    sync.Once
 	)
 	spy, err := evil.Subscribe(">", func(m *nats.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, m.Subject+" "+string(m.Data))
+		if strings.HasPrefix(m.Subject, "answer.") {
+			first.Do(func() { close(answered) })
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -244,18 +250,14 @@ func apart(t *testing.T, evil *nats.Conn, sender, victim *natsbus.Bus, wake func
 		t.Errorf("the victim got %q, want %q", got, want)
 	}
 	// The answers may take their time.
-	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		mu.Lock()
-		there := slices.ContainsFunc(seen, func(s string) bool { return strings.HasPrefix(s, "answer.") })
-		mu.Unlock()
-		if there {
-			break
-		}
+	select {
+	case <-answered:
+	case <-time.After(30 * time.Second):
+		t.Error("nothing was answered: the test cannot tell")
 	}
 	_ = spy.Unsubscribe()
 	mu.Lock()
 	defer mu.Unlock()
-	answers := 0
 	for _, s := range seen {
 		if strings.Contains(s, secret) {
 			t.Errorf("node 2 saw %q", s)
@@ -263,7 +265,6 @@ func apart(t *testing.T, evil *nats.Conn, sender, victim *natsbus.Bus, wake func
 		if !strings.HasPrefix(s, "answer.") {
 			continue
 		}
-		answers++
 		// In its own account it may do as it likes; the victim's mailbox is not
 		// even there for it.
 		subject, answer, _ := strings.Cut(s, " ")
@@ -271,25 +272,18 @@ func apart(t *testing.T, evil *nats.Conn, sender, victim *natsbus.Bus, wake func
 			t.Errorf("%s: %s", subject, answer)
 		}
 	}
-	if answers == 0 {
-		t.Error("nothing was answered: the test cannot tell")
-	}
 }
 
 // sendOn sends until the bus takes it.
 func sendOn(t *testing.T, from bus.Bus, to domain.Address, body string) {
 	t.Helper()
-	until := time.Now().Add(20 * time.Second)
-	for {
+	testwait.Nil(t, func() error {
 		err := from.Send(t.Context(), to, []byte(body))
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, domain.ErrUnavailable) || time.Now().After(until) {
+		if err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			t.Fatalf("send: %v", err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 // A site that runs a NATS server of its own making tries the same over a link.
@@ -306,15 +300,10 @@ func TestSitesAreApart(t *testing.T) {
 	evil := site(t, leafs, 2)
 	apart(t, evil, host, victim, func() {
 		// The link stands when a parcel passes.
-		for until := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		testwait.Nil(t, func() error {
 			_, err := evil.Request("ramet.parcel."+public(0)+"."+public(2), []byte("hello"), time.Second)
-			if err == nil {
-				break
-			}
-			if time.Now().After(until) {
-				t.Fatalf("the link does not stand: %v", err)
-			}
-		}
+			return err
+		})
 	})
 }
 
@@ -425,6 +414,7 @@ func TestRefresh(t *testing.T) {
 		mu    sync.Mutex
 		list  = peers(1)()
 		asked int
+		often = make(chan struct{}) // closed once it was asked eight times
 	)
 	set := func(l []natsbus.Peer) {
 		mu.Lock()
@@ -436,7 +426,9 @@ func TestRefresh(t *testing.T) {
 		Peers: func() []natsbus.Peer {
 			mu.Lock()
 			defer mu.Unlock()
-			asked++
+			if asked++; asked == 8 {
+				close(often)
+			}
 			return list
 		},
 	})
@@ -444,13 +436,10 @@ func TestRefresh(t *testing.T) {
 	one := open(t, natsbus.Config{Node: public(1), Link: link(1), URL: at(nodes, 0)})
 	two := open(t, natsbus.Config{Node: public(2), Link: link(2), URL: at(nodes, 0)})
 	// A client that was refused more than once would give up by itself.
-	for until, refused := time.Now().Add(20*time.Second), false; !refused; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("it does not try again")
-		}
-		mu.Lock()
-		refused = asked >= 8
-		mu.Unlock()
+	select {
+	case <-often:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not try again")
 	}
 	three := open(t, natsbus.Config{
 		Node: public(3), Link: link(3), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: peers(0),
@@ -458,11 +447,7 @@ func TestRefresh(t *testing.T) {
 	works := func(b *natsbus.Bus) bool { return b.Send(t.Context(), host.Self(), []byte("x")) == nil }
 	becomes := func(b *natsbus.Bus, want bool) {
 		t.Helper()
-		for until := time.Now().Add(20 * time.Second); works(b) != want; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("%s can send: got %t, want %t", b.Self(), !want, want)
-			}
-		}
+		testwait.Until(t, fmt.Sprintf("%s can send: %t", b.Self(), want), func() bool { return works(b) == want })
 	}
 	becomes(one, true)
 	for _, b := range []*natsbus.Bus{two, three} {

@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/natslink"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // connect is what a client or a link sends first.
@@ -144,7 +145,7 @@ func closed(t *testing.T, b *natsbus.Bus, err error) error {
 // comes to it, is not let in.
 func TestALoginCannotBePassedOn(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log testwait.Log
 	victim, err := natsbus.Open(t.Context(), natsbus.Config{Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
 		Peers: peers(1, 2), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
@@ -171,11 +172,7 @@ func TestALoginCannotBePassedOn(t *testing.T) {
 		nc.Close()
 		t.Fatal("node 2 was let in as node 1")
 	}
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(log.String(), "for another node than this"); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("it was refused for another reason:\n%s", log.String())
-		}
-	}
+	log.Await(t, "for another node than this", 1)
 }
 
 // A link without ?key= is made while it can be of one site only.
@@ -186,13 +183,9 @@ func TestALinkMustSayWhoseItIs(t *testing.T) {
 	two := func() []natsbus.Peer {
 		return []natsbus.Peer{{Key: public(0), Link: link(0).Pubkey(), Site: "acme"}, {Key: public(2), Link: link(2).Pubkey(), Site: "bolt"}}
 	}
-	var log lockedBuffer
+	var log testwait.Log
 	unsure := open2(t, natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: two}, &log)
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(log.String(), "say which node it leads to"); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("it does not say what to do:\n%s", log.String())
-		}
-	}
+	log.Await(t, "say which node it leads to", 1)
 	if err := unsure.Send(t.Context(), host.Self(), []byte("x")); err == nil {
 		t.Error("the link stands")
 	}
@@ -201,7 +194,7 @@ func TestALinkMustSayWhoseItIs(t *testing.T) {
 	sendOn(t, sure, host.Self(), "hello")
 }
 
-func open2(t *testing.T, cfg natsbus.Config, log *lockedBuffer) *natsbus.Bus {
+func open2(t *testing.T, cfg natsbus.Config, log *testwait.Log) *natsbus.Bus {
 	t.Helper()
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	b, err := natsbus.Open(t.Context(), cfg)
@@ -216,7 +209,7 @@ func open2(t *testing.T, cfg natsbus.Config, log *lockedBuffer) *natsbus.Bus {
 // to do, let in when the new card is here, and not under its old key any more.
 func TestOldCardsAndNewKeys(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log testwait.Log
 	cards := make(chan []natsbus.Peer, 1)
 	set := func(list ...natsbus.Peer) {
 		select {
@@ -234,16 +227,8 @@ func TestOldCardsAndNewKeys(t *testing.T) {
 	}}, &log)
 	nodes, _ := host.Listening()
 	node := open(t, natsbus.Config{Node: public(1), Link: old, URL: at(nodes, 0)})
-	says := func(text string) {
-		t.Helper()
-		for until := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), text); time.Sleep(time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("it does not say %q:\n%s", text, log.String())
-			}
-		}
-	}
-	says("no node that we know has the link key " + old.Pubkey())
-	says("`ramet peer card`")
+	log.Await(t, "no node that we know has the link key "+old.Pubkey(), 1)
+	log.Await(t, "`ramet peer card`", 1)
 	set(natsbus.Peer{Key: public(1), Link: old.Pubkey()})
 	host.Refresh()
 	sendOn(t, node, host.Self(), "by the old key")
@@ -251,12 +236,8 @@ func TestOldCardsAndNewKeys(t *testing.T) {
 
 	set(natsbus.Peer{Key: public(1), Link: renewed.Pubkey()}) // its new card
 	host.Refresh()
-	says("it has a new link key")
-	for until := time.Now().Add(20 * time.Second); node.Send(t.Context(), host.Self(), []byte("x")) == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the old key is still good")
-		}
-	}
+	log.Await(t, "it has a new link key", 1)
+	testwait.Until(t, "the old key is good no more", func() bool { return node.Send(t.Context(), host.Self(), []byte("x")) != nil })
 	node.Close()
 	again := open(t, natsbus.Config{Node: public(1), Link: renewed, URL: at(nodes, 0)})
 	sendOn(t, again, host.Self(), "by the new key")

@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/testport"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // receives takes parcels until each of the bodies was there, in any order.
@@ -256,13 +257,11 @@ func TestCloseLeavesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	var after []string
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if after = goroutines(); len(after) <= len(before) {
-			return
+	testwait.Nil(t, func() error {
+		after := goroutines()
+		if len(after) <= len(before) {
+			return nil
 		}
-		if time.Now().After(until) {
-			t.Fatalf("got %d goroutines more:\n%s", len(after)-len(before), strings.Join(after, "\n\n"))
-		}
-	}
+		return fmt.Errorf("got %d goroutines more:\n%s", len(after)-len(before), strings.Join(after, "\n\n"))
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -39,7 +39,7 @@ func TestNATSConfigIsWhatNodesNeed(t *testing.T) {
 		{name: "a server without accounts", login: "?login=none", links: "?replicas=1&sync=always", warns: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var said bytes.Buffer
+			var said testwait.Log
 			log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			at := plainNATS(t, c.config)
 			node := func(k *identity.Keyring) *natsbus.Bus {
@@ -51,11 +51,7 @@ func TestNATSConfigIsWhatNodesNeed(t *testing.T) {
 				return x
 			}
 			one, two := node(a), node(b)
-			for until := time.Now().Add(20 * time.Second); one.Send(t.Context(), two.Self(), []byte("hello")) != nil; time.Sleep(time.Millisecond) {
-				if time.Now().After(until) {
-					t.Fatalf("no parcel is taken:\n%s", said.String())
-				}
-			}
+			testwait.Nil(t, func() error { return one.Send(t.Context(), two.Self(), []byte("hello")) })
 			if p, err := two.Receive(t.Context()); err != nil || p.From != one.Self() {
 				t.Fatalf("got a parcel of %s, %v", p.From, err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 func TestALifeOverHTTP(t *testing.T) {
@@ -196,7 +197,7 @@ func (broken) Actor(_ context.Context, id domain.ActorID) (domain.Actor, error) 
 
 func TestPanicsAndUnforeseenErrorsStayInside(t *testing.T) {
 	r := newRig(t)
-	log := &lockedBuffer{}
+	log := &testwait.Log{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	d := http.Handler(api.New(api.Parts{Directory: broken{}, Access: identity.NewAccess(r.registry, nil), Logger: logger}),
 		http.Config{Node: "n1", Tokens: r.tokens, Logger: logger})

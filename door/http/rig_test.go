@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -44,27 +44,10 @@ type rig struct {
 	tokens   *identity.Tokens
 	keys     map[domain.ActorID]identity.Key
 	cookie   identity.Cookie
-	log      *lockedBuffer
+	log      *testwait.Log
 	script   *lineScript
 	board    *memboard.Board
 	sagas    *saga.Engine // moved by a worker once moveSagas was called
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // lineScript is a runtime inside the process: "say X" logs, "fail" fails,
@@ -125,7 +108,7 @@ func newRigOf(t testing.TB, other func(*api.Parts), change ...func(*http.Config)
 func newRigWithout(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
 	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &lockedBuffer{}, cookie: identity.NewCookie(),
+	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &testwait.Log{}, cookie: identity.NewCookie(),
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
 	var err error
 	if r.keys, err = apitest.People(t.Context(), r.registry); err != nil {

@@ -34,6 +34,8 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/internal/testpipe"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // bounded is a rig with a budget, and the budget.
@@ -158,7 +160,7 @@ func TestBytesOfOneActorAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the bytes are counted", func() bool { return b.Used()["bytes"] >= 900<<10 })
+	testwait.Until(t, "the bytes are counted", func() bool { return b.Used()["bytes"] >= 900<<10 })
 	answer, err := r.over(r.dial(ln, "127.0.0.2"), admin, "POST", "/v1/contexts/7/jobs", strings.Repeat(" ", 300<<10))
 	if err != nil || answer.StatusCode != nethttp.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" {
 		t.Fatalf("got %v, %v, want 429 with Retry-After", answer, err)
@@ -174,17 +176,7 @@ func TestBytesOfOneActorAreBounded(t *testing.T) {
 		}
 	}
 	slow.Close()
-	eventually(t, "the bytes are given back", func() bool { return b.Used()["bytes"] == 0 })
-}
-
-// eventually waits for what other goroutines do; it fails after half a minute.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", what)
-		}
-	}
+	testwait.Until(t, "the bytes are given back", func() bool { return b.Used()["bytes"] == 0 })
 }
 
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
@@ -288,24 +280,6 @@ func TestStreamsOfOneReaderLeaveRoomForOthers(t *testing.T) {
 	close(r.script.gate)
 }
 
-// pipes is a listener within the process, so that time may be of the test's making.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
 func TestWhatComesSlowlyEnds(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -328,10 +302,12 @@ func TestWhatComesSlowlyEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRigWithout(t, func(*api.Parts) {})
-				p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-				r.serve(p)
-				ours, theirs := net.Pipe()
-				p.conns <- theirs
+				ln := testpipe.Listen()
+				r.serve(ln)
+				ours, err := ln.Dial()
+				if err != nil {
+					t.Fatal(err)
+				}
 				began := time.Now()
 				var sender sync.WaitGroup
 				sender.Go(func() { c.send(r.token(admin), ours) })
@@ -455,7 +431,7 @@ func TestRapidResetOfHTTP2(t *testing.T) {
 	}
 	close(r.script.gate)
 	conn.Close()
-	eventually(t, "all requests end", func() bool { return b.Used()["requests"] == 0 })
+	testwait.Until(t, "all requests end", func() bool { return b.Used()["requests"] == 0 })
 }
 
 // An address whose tokens are not good is not listened to for a while; others, who

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/door/resp"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 var hostile = []string{
@@ -56,7 +57,7 @@ func FuzzDoor(f *testing.F) {
 		"CONFIG GET *", "SSCAN a 0", "KEYS ***********a", "RPOP queue:v"} {
 		f.Add([]byte(cmd + "\r\nRPUSH a x y z\r\n" + cmd + "\r\n"))
 	}
-	log := &lockedBuffer{}
+	log := &testwait.Log{}
 	r := newRig(f, func(c *resp.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	f.Fuzz(func(t *testing.T, in []byte) {
 		r := &rig{TB: t, keys: r.keys, pipes: r.pipes}
@@ -74,24 +75,6 @@ func FuzzDoor(f *testing.F) {
 			t.Fatalf("the log says:\n%s", text)
 		}
 	})
-}
-
-// lockedBuffer takes what a log writes.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 func TestGlob(t *testing.T) {

@@ -31,11 +31,7 @@ func (r *rig) listen() string {
 			if err != nil {
 				return
 			}
-			select {
-			case r.pipes.conns <- c:
-			case <-r.pipes.done:
-				c.Close()
-			}
+			_ = r.pipes.Pass(c) // which closes it where the door is closed
 		}
 	}()
 	r.Cleanup(func() { ln.Close() })

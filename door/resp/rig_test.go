@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/testpipe"
 )
 
 const (
@@ -34,27 +35,9 @@ type rig struct {
 	access   *identity.Access
 	keys     map[domain.ActorID]identity.Key
 	door     *resp.Door
-	pipes    *pipes
+	pipes    *testpipe.Listener
 	stop     func()
 }
-
-// pipes is a listener within the process, so that time may be of the test's making.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 func newRig(t testing.TB, change ...func(*resp.Config)) *rig {
 	t.Helper()
@@ -64,7 +47,7 @@ func newRig(t testing.TB, change ...func(*resp.Config)) *rig {
 func newRigOn(t testing.TB, b board.Board, change ...func(*resp.Config)) *rig {
 	t.Helper()
 	r := &rig{TB: t, board: b, registry: identity.NewRegistry(b), keys: map[domain.ActorID]identity.Key{},
-		pipes: &pipes{conns: make(chan net.Conn), done: make(chan struct{})}}
+		pipes: testpipe.Listen()}
 	op, err := r.registry.EnsureOperator(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +108,8 @@ func (r *rig) token(id domain.ActorID) string {
 // connect opens a connection that has said nothing yet.
 func (r *rig) connect() *conn {
 	r.Helper()
-	ours, theirs := net.Pipe()
-	select {
-	case r.pipes.conns <- theirs:
-	case <-r.pipes.done:
+	ours, err := r.pipes.Dial()
+	if err != nil {
 		r.Fatal("the door is closed")
 	}
 	c := &conn{TB: r.TB, c: ours, r: bufio.NewReader(ours)}

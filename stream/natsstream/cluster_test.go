@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/internal/testport"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -40,14 +41,8 @@ func runCluster(t *testing.T) *cluster {
 		urls = append(urls, strings.TrimPrefix(b.url, "nats://"))
 	}
 	c.url = "nats://" + strings.Join(urls, ",")
-	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if c.ready() {
-			return c
-		}
-		if time.Now().After(until) {
-			t.Fatal("the cluster chooses no leader")
-		}
-	}
+	testwait.Until(t, "the cluster has a leader", c.ready)
+	return c
 }
 
 // ready says whether the cluster has a leader that knows of three.
