@@ -128,7 +128,9 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("cancelled by", j.Cancel)
 	t.field("script type", j.ScriptType)
 	t.field("attempts", j.Attempt)
-	t.field("failures", fmt.Sprintf("%d of %d", j.Failures, int(j.Retries)+1))
+	if j.Retries > 0 { // else the status says it
+		t.field("failures", fmt.Sprintf("%d of %d", j.Failures, int(j.Retries)+1))
+	}
 	t.field("losses", j.Losses)
 	t.field("runner", j.RunnerID)
 	t.field("held by", j.LeaseOwner)
