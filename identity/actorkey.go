@@ -102,10 +102,21 @@ func (r *Registry) claimKey(ctx context.Context, b *board.Batch, a domain.Actor)
 	return nil
 }
 
-// keyIsFree refuses a key that another actor has.
+// keyIsFree refuses a key that another actor has, and one by which a node of this
+// board logs in to NATS servers: it would sign for the actor what these choose.
 //
-// Errors: [domain.ErrConflict] naming that actor.
+// Errors: [domain.ErrConflict] naming who has it.
 func (r *Registry) keyIsFree(ctx context.Context, a domain.Actor) error {
+	links, err := r.Links(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if strings.EqualFold(l.Bus, a.Pubkey) || strings.EqualFold(l.Stream, a.Pubkey) {
+			return domain.Conflictf("%s is the link key of node %s: want a key that signs for the actor alone; `ramet actor new --file FILE` makes one",
+				a.Pubkey, l.Node)
+		}
+	}
 	holder, err := r.actorOf(ctx, a.Pubkey)
 	return r.freeFor(a, holder, err)
 }

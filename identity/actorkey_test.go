@@ -56,6 +56,35 @@ func TestTwoActorsCannotHaveOneKey(t *testing.T) {
 	}
 }
 
+// A link key signs what NATS servers choose: it is no actor's.
+func TestALinkKeyIsNoActorsKey(t *testing.T) {
+	r := identity.NewRegistry(newBoard(t))
+	a := newActor(t, r, 7)
+	keys, err := identity.OpenKeyring(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AnnounceLinks(t.Context(), keys); err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]string{"parcels": keys.Bus.Pubkey(), "streams": keys.Stream.Pubkey()} {
+		_, _, made := r.CreateActor(t.Context(), domain.Actor{Pubkey: key})
+		_, _, numbered := r.CreateActor(t.Context(), domain.Actor{ID: 9, Pubkey: key})
+		_, updated := r.UpdateActor(t.Context(), 7, domain.ActorChange{Pubkey: key})
+		for how, err := range map[string]error{"made": made, "made with a number": numbered, "updated": updated} {
+			if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "is the link key of node "+keys.Node.Pubkey()) {
+				t.Errorf("%s, %s: got %v", name, how, err)
+			}
+		}
+	}
+	if got, err := r.Actor(t.Context(), 7); err != nil || got.Pubkey != a.Pubkey {
+		t.Errorf("got %+v, %v, want the key that it had", got, err)
+	}
+	if _, err := r.Actor(t.Context(), 9); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("actor 9: got %v, want none", err)
+	}
+}
+
 // TestWhoHearsThatAKeyIsTakenFindsWhoHasIt: also when it was asked for a moment
 // before, and another node was quicker.
 func TestWhoHearsThatAKeyIsTakenFindsWhoHasIt(t *testing.T) {
