@@ -233,6 +233,9 @@ type Info struct {
 	// Locked are the encrypted contexts whose key this node does not have: it
 	// does not serve them.
 	Locked []domain.Locked `json:"locked,omitzero"`
+	// KeylessLinks are the NATS servers of sites that it links to without saying
+	// which node is there.
+	KeylessLinks []string `json:"keyless_links,omitzero"`
 }
 
 // Explanation answers what an unfinished job waits for.

@@ -208,6 +208,15 @@ func (b *Bus) Listening() (nodes, sites string) {
 	return b.host.listening()
 }
 
+// Keyless are the servers of sites that we link to without saying which node is
+// there: such a log-in is good at each node that the link could lead to.
+func (b *Bus) Keyless() []string {
+	if b.host == nil {
+		return nil
+	}
+	return b.host.keyless
+}
+
 // Close ends the bus, and the embedded server with it. What was received and
 // not done with comes again: at once where there is a server to tell, else when
 // it starts anew.

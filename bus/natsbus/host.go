@@ -37,9 +37,11 @@ type host struct {
 	server *server.Server
 	opts   *server.Options
 	lock   *natslink.FolderLock
-	secret string          // logs our own connections in
-	ready  chan struct{}   // closed when log-ins may be answered
-	seldom natslink.Seldom // of what others make us say
+	secret string // logs our own connections in
+	// keyless are the servers of links without a key.
+	keyless []string
+	ready   chan struct{}   // closed when log-ins may be answered
+	seldom  natslink.Seldom // of what others make us say
 
 	office *natslink.Wire // our connection to the exchange
 	own    *natslink.Wire // to the account of this node
@@ -66,6 +68,11 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 	h := &host{
 		key: key, cfg: cfg, log: cfg.Logger, secret: rand.Text(),
 		ready: make(chan struct{}), local: map[string]bool{}, relays: map[string]*relay{}, members: map[uint64]member{},
+	}
+	for _, l := range leafs {
+		if l.key == "" {
+			h.keyless = append(h.keyless, l.url.Host)
+		}
 	}
 	if h.opts, err = h.options(leafs); err != nil {
 		return nil, err

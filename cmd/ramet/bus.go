@@ -64,6 +64,16 @@ func closeBuses(list []bus.Bus, log *slog.Logger) {
 	}
 }
 
+// keylessLinks are those of NATS.
+func keylessLinks(list []bus.Bus) (hosts []string) {
+	for _, b := range list {
+		if b, ok := b.(*natsbus.Bus); ok {
+			hosts = append(hosts, b.Keyless()...)
+		}
+	}
+	return hosts
+}
+
 // openBus opens one bus:
 //
 //	nats:?listen=:4222&leaf_listen=:7422&leaf=nats://host:7422    a server in this process

@@ -343,7 +343,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
-			info.Locked = p.secrecy.LockedOut()
+			info.Locked, info.KeylessLinks = p.secrecy.LockedOut(), keylessLinks(p.buses)
 			p.sagasInfo(&info)
 			return info
 		},

@@ -130,6 +130,10 @@ func (c *checkup) node(info api.Info, version string) {
 	for _, l := range info.Locked {
 		c.add("encryption", stateBad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
 	}
+	for _, host := range info.KeylessLinks {
+		c.add("bus", stateWarning, "the link to %s names no node: its log-in is good at every node that it could lead to, and at none once these are of two sites; "+
+			"write leaf=…?key= and the pubkey on the card of the node that listens there", host)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":
