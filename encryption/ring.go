@@ -45,7 +45,7 @@ func KeyOf(value string) uint32 {
 		return 0
 	}
 	raw, err := text.DecodeString(coded[:8])
-	if err != nil || raw[0] != 1 {
+	if err != nil || len(raw) < prefixBytes || raw[0] != 1 { // shorter where there are line feeds: base64 passes over them
 		return 0
 	}
 	return binary.BigEndian.Uint32(raw[1:prefixBytes])

@@ -411,3 +411,33 @@ func TestBoard(t *testing.T) {
 		return encryptedboard.New(memboard.Open(), keys)
 	}})
 }
+
+// A script may begin as what is sealed does, and be nothing of the kind: who reads
+// it when its context is encrypted is told so, and everything else goes on.
+func TestWhatOnlyLooksSealedHarmsNothingElse(t *testing.T) {
+	r := open(t)
+	for i, text := range []string{"", "\n", "AQAA", strings.Repeat("\n", 8), "A\n\n\n\n\n\n\n\n", "AQ==\n\n\n\n"} {
+		b := board.Batch{Space: board.Space(house)}
+		b.Set(domain.JobKey{Caller: 1, ID: domain.JobID(i + 2)}.String(), board.Field{Name: "script", Value: encryption.Mark + text})
+		if err := r.plain.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.commit(r.one, job("echo tea"))
+	r.encrypt()
+	if err := r.keys.Sweep(t.Context(), time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if e, _, err := r.keys.Encryption(t.Context(), house); err != nil || !e.Swept || e.Left != 6 {
+		t.Errorf("got %+v, %v, want that six values stayed as they were", e, err)
+	}
+	for i := range 6 {
+		key := domain.JobKey{Caller: 1, ID: domain.JobID(i + 2)}.String()
+		if recs, err := r.two.Get(t.Context(), board.Space(house), key); err == nil && encryption.KeyOf(recs[0].Get("script")) != 0 {
+			t.Errorf("%s: %q has a key", key, recs[0].Get("script"))
+		}
+	}
+	if got := r.get(r.two, "job:1:1").Get("script"); got != "echo tea" || encryption.KeyOf(r.get(r.plain, "job:1:1").Get("script")) == 0 {
+		t.Errorf("got %q", got)
+	}
+}
