@@ -58,6 +58,10 @@ const (
 	TaskOwner    = board.FieldOwner
 )
 
+// TaskLine are the fields that say whose a task is, where it stands, and whom to tell
+// of its end.
+var TaskLine = []string{TaskStatus, TaskOwner, taskCallerID, taskRPCID, taskReply, taskReplyNameToo, taskReplyToToo}
+
 // EncodeTask writes the record of a task that has not begun: the fields of the
 // seed that there are, and those of ours. What the board keeps itself is left
 // out.

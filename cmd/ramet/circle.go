@@ -48,6 +48,9 @@ func (c circlesConfig) check() error {
 	return nil
 }
 
+// named is that each task has to name its caller.
+func (c circlesConfig) named() bool { return c.CircleCallers == "named" }
+
 // served are the circles of the file, by name.
 func (c circlesConfig) served() []domain.ServedCircle {
 	var list []domain.ServedCircle
@@ -61,11 +64,12 @@ func (c circlesConfig) served() []domain.ServedCircle {
 // openCircles says what circles the node serves. Their scripts have a runtime of
 // their own, whatever the node's runner does with scripts of type rhai.
 func (p *parts) openCircles(o options, c circlesConfig) node.CirclesConfig {
+	p.forCircles = c
 	served := slices.Clone(o.circles)
 	if o.serve && !o.circlesOnly {
 		served = append(served, c.served()...)
 	}
-	cfg := node.CirclesConfig{Slots: c.CircleSlots, Timeout: c.CircleTimeout, ReplyExpiry: c.ReplyExpiry, Named: c.CircleCallers == "named"}
+	cfg := node.CirclesConfig{Slots: c.CircleSlots, Timeout: c.CircleTimeout, ReplyExpiry: c.ReplyExpiry, Named: c.named()}
 	for _, one := range served {
 		if !slices.Contains(cfg.Served, one) {
 			cfg.Served = append(cfg.Served, one)

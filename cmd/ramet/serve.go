@@ -160,13 +160,15 @@ type parts struct {
 	runtimes []script.Runtime
 	steps    *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
 	circles  script.Runtime        // of the circles; nil: the node serves none
-	keys     *identity.Keyring
-	cookie   identity.Cookie // of this start
-	links    ownLinks
-	buses    []bus.Bus
-	streams  stream.Log // nil: none
-	sagas    *sagas
-	egress   *egress.Dialer // of prerequisites
+	// forCircles is what the config file says of circles.
+	forCircles circlesConfig
+	keys       *identity.Keyring
+	cookie     identity.Cookie // of this start
+	links      ownLinks
+	buses      []bus.Bus
+	streams    stream.Log // nil: none
+	sagas      *sagas
+	egress     *egress.Dialer // of prerequisites
 	// noStreams says why there are none.
 	noStreams string
 	drain     func() // ends the node; nil: it lives for one command

@@ -34,6 +34,11 @@ type Config struct {
 	// Cookie is what proves at a local socket that the operator calls. Default:
 	// nothing does, and a token is needed there, too.
 	Cookie identity.Cookie
+	// NamedCallers refuses workers tasks of circles that name no caller, and
+	// ReplyExpiry is how long a reply waits for the client of one that is refused.
+	// Default: they are handed out; 5 minutes.
+	NamedCallers bool
+	ReplyExpiry  time.Duration
 	// Version is the program's, for INFO.
 	Version string
 	// Writable returns an error while the node may take nothing in. Default: it

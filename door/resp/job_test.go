@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
@@ -219,6 +220,44 @@ func TestAForeignRunnerGetsNoStrangersJob(t *testing.T) {
 		c.refused("NOPERM", "SELECT", "8")
 		c.script(`RPOP queue:v -> (nil)`)
 	})
+}
+
+// So it is with tasks of circles: no worker at the door gets one whose caller may
+// not create work in the context, and its client is told.
+func TestAForeignWorkerGetsNoStrangersTask(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(c *resp.Config) { c.NamedCallers = named })
+			task := func(id string, more ...board.Field) {
+				r.setPast("rhai_task_details:"+id, append(more, board.Field{Name: "script", Value: "1"}, board.Field{Name: "status", Value: "pending"})...)
+			}
+			task("theirs", board.Field{Name: "caller_id", Value: "40"}, board.Field{Name: "reply_to_queue", Value: "rhai_reply:u1"},
+				board.Field{Name: "client_rpc_id", Value: "r1"})
+			task("queued", board.Field{Name: "caller_id", Value: "40"}, board.Field{Name: "reply_to_queue", Value: "queue:v"})
+			task("ours", board.Field{Name: "caller_id", Value: "10"})
+			task("anybody's")
+			r.as(admin).script(`LPUSH rhai_tasks:friends theirs queued anybody's unwritten ours -> 5`)
+			e := r.as(executor)
+			if !named {
+				e.script(`RPOP rhai_tasks:friends -> anybody's`)
+			}
+			e.script(`
+				RPOP rhai_tasks:friends -> unwritten
+				RPOP rhai_tasks:friends -> ours
+				RPOP rhai_tasks:friends -> (nil)
+				LLEN queue:v -> 0
+			`)
+			const why = "its caller, actor 40, may not create work in context 7; see `ramet context grant`"
+			a := r.as(admin)
+			a.want("[error "+why+"]", "HMGET", "rhai_task_details:theirs", "status", "error")
+			a.want("error", "HGET", "rhai_task_details:queued", "status")
+			a.want("300", "TTL", "rhai_reply:u1")
+			a.want(`{"task_id":"theirs","status":"error","error":"`+why+`","client_rpc_id":"r1"}`, "RPOP", "rhai_reply:u1")
+			if named {
+				a.want("[error it names no caller: this node wants caller_id on each task (circle_callers)]", "HMGET", "rhai_task_details:anybody's", "status", "error")
+			}
+		})
+	}
 }
 
 func TestWhatOurRunnerHoldsIsItsOwn(t *testing.T) {

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -235,8 +236,9 @@ func pinned(l *leaf) string {
 	return layout.JobScriptType
 }
 
-// takeTask drops tasks of a circle that have ended, or that one of our workers
-// has.
+// takeTask drops tasks of a circle that have ended, that one of our workers has, or
+// that are a stranger's. One that is not written yet, as some programs push them, is
+// handed out: nobody knows whose it is.
 func takeTask(x *call, list, item string) (keep bool, err error) {
 	key := board.Named(list, item)
 	if key == "" {
@@ -244,18 +246,74 @@ func takeTask(x *call, list, item string) (keep bool, err error) {
 	}
 	l, err := x.s.as(key, board.KindRecord)
 	if err == nil {
-		err = x.s.load(l, "status", board.FieldOwner)
+		err = x.s.load(l, layout.TaskLine...)
 	}
 	if err == errWrongType {
 		return true, nil
 	} else if err != nil {
 		return false, err
 	}
-	if status := l.get("status"); status == "completed" || status == "error" || l.get(board.FieldOwner) != "" {
+	var rec board.Record
+	for _, name := range layout.TaskLine {
+		rec = append(rec, board.Field{Name: name, Value: l.get(name)})
+	}
+	id, _ := layout.ParseTask(key) // a circle's list has nothing else: see board.Named
+	t := layout.DecodeTask(id, rec)
+	if t.Final() || t.LeaseOwner != "" {
 		return false, nil
 	}
+	why, err := x.strangersTask(l, t)
+	if err != nil {
+		return false, err
+	}
 	x.s.pin(l, board.FieldOwner)
+	if why != "" {
+		return false, x.endTask(l, t, why)
+	}
 	return true, nil
+}
+
+// strangersTask says why nobody may do a task, as our own workers find; "" is that
+// somebody may.
+func (x *call) strangersTask(l *leaf, t *domain.Task) (why string, err error) {
+	switch {
+	case l.record.read < 0:
+		return "", nil
+	case t.CallerID == 0 && x.c.door.cfg.NamedCallers:
+		return "it names no caller: this node wants caller_id on each task (circle_callers)", nil
+	case t.CallerID == 0:
+		return "", nil
+	}
+	in, err := x.c.tenant(x.s.now, x.s.space())
+	if err != nil || identity.Permit(in, t.CallerID, identity.Create, false) {
+		return "", err
+	}
+	return fmt.Sprintf("its caller, actor %d, may not create work in context %d; see `ramet context grant`", t.CallerID, x.s.space()), nil
+}
+
+// endTask ends a task with an error, and tells its client, as our own workers do.
+// The audit lets its record expire.
+func (x *call) endTask(l *leaf, t *domain.Task, why string) error {
+	t.Status, t.Error = domain.TaskError, why
+	x.s.pin(l, layout.TaskStatus)
+	x.s.put(l, board.Field{Name: layout.TaskStatus, Value: string(t.Status)}, board.Field{Name: layout.TaskError, Value: why},
+		board.Field{Name: layout.TaskUpdatedAt, Value: strconv.FormatInt(x.s.now.Unix(), 10)})
+	if !layout.IsReply(t.ReplyToQueue) {
+		return nil
+	}
+	reply, err := x.s.listOf(t.ReplyToQueue)
+	if err == errWrongType {
+		return nil // nobody waits there for a reply
+	}
+	if err == nil {
+		_, err = x.s.length(reply)
+	}
+	if err != nil {
+		return err
+	}
+	x.s.push(reply, true, layout.EncodeReply(t))
+	x.s.expireAt(reply, x.s.now.Add(cmp.Or(x.c.door.cfg.ReplyExpiry, 5*time.Minute)))
+	return nil
 }
 
 // putTask leaves alone what one of our workers holds, and has tasks written in
