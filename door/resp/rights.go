@@ -228,7 +228,7 @@ var messageFields = fields{
 var runnerFields = fields{
 	maker:      identity.Create,
 	definition: []string{"id", "pubkey", "address", "topic", "local", "created_at", "updated_at"},
-	ours:       []string{"node", "serves", "labels", "off", "circles", "seen_ms"},
+	ours:       []string{"node", "serves", "labels", "off", "circles", "locked", "seen_ms"},
 }
 
 var taskFields = fields{
