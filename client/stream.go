@@ -14,13 +14,15 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// maxEvent bounds one line of a stream: the last one holds a job with its
+// maxEvent bounds one event of a stream: the last one holds a job with its
 // script, each byte of which may be written as six.
 const maxEvent = 16 << 20 // bytes
 
 // errBadEvent means that the other end does not speak as we do: trying again
 // would not help.
 var errBadEvent = errors.New("unreadable event")
+
+var errLongEvent = fmt.Errorf("%w: longer than %d bytes", errBadEvent, maxEvent)
 
 // errDone ends a stream: what it tells of has ended.
 var errDone = errors.New("done")
@@ -144,11 +146,15 @@ func readEvents(r *bufio.Reader, take func(event) error) error {
 		case "id":
 			e.id = string(value)
 		case "data":
+			// Of many lines too: a node that is none could send them for ever.
+			if len(e.data)+len(value) > maxEvent {
+				return errLongEvent
+			}
 			e.data = append(append(e.data, value...), '\n')
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%w: longer than %d bytes", errBadEvent, maxEvent)
+		return errLongEvent
 	}
 	return lines.Err()
 }
