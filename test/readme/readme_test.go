@@ -84,7 +84,7 @@ func TestCommandsOfExamples(t *testing.T) {
 var block = regexp.MustCompile("(?ms)^```(sh|yaml|text)\n(.*?)^```$")
 
 // patience bounds the commands of one page.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // check runs the commands of a page in one shell, in order. The two make
 // commands are run by CI itself.
