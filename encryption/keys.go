@@ -233,7 +233,8 @@ func (k *Keys) follow(ctx context.Context) error {
 			}
 		case <-tick.C:
 			for _, c := range k.Locked() {
-				_, err = k.Refresh(ctx, c.Tenant)
+				_, failed := k.Refresh(ctx, c.Tenant)
+				err = errors.Join(err, failed)
 			}
 		}
 		if err != nil {

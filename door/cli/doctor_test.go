@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -54,5 +56,16 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	want := finding{"context 7", stateWarning, "runner nina takes none of its shell jobs: the context wants its scripts sealed; no network namespaces"}
 	if len(c.Findings) != 1 || c.Findings[0] != want {
 		t.Errorf("got %+v, want %+v", c.Findings, want)
+	}
+}
+
+// A link without a key logs in at whoever answers.
+func TestDoctorTellsOfLinksThatNameNobody(t *testing.T) {
+	var c checkup
+	c.node(api.Info{Name: "nina", Version: "1", Ready: true, KeylessLinks: []string{"hub.example:4222"}}, "1")
+	if !slices.ContainsFunc(c.Findings, func(f finding) bool {
+		return f.State == stateWarning && f.What == "bus" && strings.Contains(f.Text, "the link to hub.example:4222 names no node")
+	}) {
+		t.Errorf("got %+v, want a warning of the link", c.Findings)
 	}
 }
