@@ -29,11 +29,7 @@ func (w *Worker) heartbeat(ctx context.Context) {
 func (w *Worker) beat(ctx context.Context, now time.Time) {
 	var due []*run
 	for _, x := range w.inHand() {
-		left := x.leaseUntil().Sub(now)
-		if left < w.cfg.Lease/6+w.cfg.Lease/20 {
-			x.cancel(script.ErrLost)
-		}
-		if left <= w.cfg.Lease*2/3 {
+		if x.look(now); x.leaseUntil().Sub(now) <= w.cfg.Lease*2/3 {
 			due = append(due, x)
 		}
 	}

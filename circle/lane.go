@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
 )
 
 // lane serves one circle: a number of slots and a loop that fills them.
@@ -128,6 +129,7 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 		until := begun.Add(min(c.Until.Sub(begun), l.w.cfg.Lease))
 		x := &run{w: l.w, lane: l, claimed: c, begun: begun, until: until, done: runs.Done}
 		x.ctx, x.cancel = context.WithCancelCause(hard)
+		x.ctx = script.WithLook(x.ctx, func() { x.look(time.Now()) })
 		list[i] = x
 	}
 	l.w.hold(list)

@@ -36,6 +36,13 @@ func (x *run) leaseUntil() time.Time {
 	return x.until
 }
 
+// look ends the run while its lease has some time left.
+func (x *run) look(now time.Time) {
+	if lease := x.w.cfg.Lease; x.leaseUntil().Sub(now) < lease/6+lease/20 {
+		x.cancel(script.ErrLost)
+	}
+}
+
 func (x *run) renewed(until time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,6 +79,9 @@ func (x *run) attempt() ending {
 		return failed(fault)
 	}
 	limit := x.w.e.cfg.Timeout
+	if script.Stop(x.ctx) != nil {
+		return x.stopped(limit)
+	}
 	timer := time.AfterFunc(limit, func() { x.cancel(script.ErrTimeout) })
 	defer timer.Stop()
 	out, err := x.runScript()

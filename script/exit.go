@@ -121,12 +121,25 @@ func codeMeaning(code int) string {
 	return ""
 }
 
-// Stop is why ctx ended, nil while it has not.
+// Stop is why ctx ended, nil while it has not. A runtime asks when it is called,
+// and again right before it starts a process.
 func Stop(ctx context.Context) error {
+	if look, found := ctx.Value(lookKey{}).(func()); found {
+		look()
+	}
 	if ctx.Err() == nil {
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+type lookKey struct{}
+
+// WithLook has [Stop] call look before it says whether the context has ended. Its
+// timers may be behind: a process that was stopped for a minute goes on where it
+// was, before any of them is heard.
+func WithLook(ctx context.Context, look func()) context.Context {
+	return context.WithValue(ctx, lookKey{}, look)
 }
 
 // NotStarted is the outcome of a run whose context had ended before it began.

@@ -40,11 +40,7 @@ func (r *Runner) dueForRenewal(now time.Time) []*run {
 	defer r.mu.Unlock()
 	var due []*run
 	for _, x := range r.held {
-		left := x.leaseUntil().Sub(now)
-		if left < r.cfg.Lease/6+r.cfg.Lease/20 {
-			x.cancel(script.ErrLost)
-		}
-		if left <= r.cfg.Lease*2/3 {
+		if x.look(now); x.leaseUntil().Sub(now) <= r.cfg.Lease*2/3 {
 			due = append(due, x)
 		}
 	}

@@ -169,6 +169,7 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 		until := begun.Add(min(c.Until.Sub(begun), l.r.cfg.Lease))
 		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: until, done: runs.Done}
 		x.ctx, x.cancel = context.WithCancelCause(hard)
+		x.ctx = script.WithLook(x.ctx, func() { x.look(time.Now()) })
 		x.key, x.foreignItem = jobItem(c.Item)
 		list[i] = x
 	}

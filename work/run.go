@@ -54,6 +54,13 @@ func (x *run) renewed(until time.Time) {
 	x.until = until
 }
 
+// look ends the run while its lease has some time left.
+func (x *run) look(now time.Time) {
+	if lease := x.r.cfg.Lease; x.leaseUntil().Sub(now) < lease/6+lease/20 {
+		x.cancel(script.ErrLost)
+	}
+}
+
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {
 	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 5)}
@@ -105,6 +112,9 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	task, err := x.prepare()
 	if err != nil {
 		return ended{}, err
+	}
+	if script.Stop(x.ctx) != nil {
+		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.ctx)), nil
 	}
 	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.claimed.Record)}
 	timeout := time.AfterFunc(job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })

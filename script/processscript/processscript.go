@@ -239,6 +239,10 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
 	spec.Stdout, spec.Stderr = output.Stdout, output.Stderr
+	if stopped := script.Stop(ctx); stopped != nil {
+		output.Close()
+		return script.NotStarted(stopped), nil
+	}
 	process, err := cell.Start(spec)
 	if err != nil {
 		output.Close()

@@ -130,6 +130,10 @@ func (p *pool) try(ctx context.Context, cell *jail.Jail, task script.Task, tag j
 	if err != nil {
 		return end, nil, false, err
 	}
+	if stopped = script.Stop(ctx); stopped != nil {
+		output.Close()
+		return ending{exit: script.Exit{Code: 128 + int(unix.SIGTERM), Signal: unix.SIGTERM}}, stopped, true, nil
+	}
 	child, err := p.give(cell, parent, task, tag, body, output)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		output.Close()

@@ -215,6 +215,11 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 	}
 	defer report.Close()
 	spec.Stdout, spec.Stderr, spec.Extra = output.Stdout, output.Stderr, []*os.File{says}
+	if stopped := script.Stop(ctx); stopped != nil {
+		output.Close()
+		says.Close()
+		return script.NotStarted(stopped), nil
+	}
 	process, err := cell.Start(spec)
 	says.Close()
 	if err != nil {

@@ -22,6 +22,22 @@ func (s *suite) testStop(t *testing.T) {
 		j.wait(t)
 		j.wantStopped(t, script.ErrDraining)
 	})
+	t.Run("a context that ends while a script is made ready starts nothing", func(t *testing.T) {
+		s.needProcess(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		looks := 0
+		ctx = script.WithLook(ctx, func() { // as that of a lease which runs out after the first look
+			if looks++; looks == 2 {
+				cancel(script.ErrLost)
+			}
+		})
+		j := s.start(t, ctx, s.cfg.Snippets.Cwd)
+		j.wait(t)
+		j.wantStopped(t, script.ErrLost)
+		if lines := j.Lines("stdout"); len(lines) > 0 {
+			t.Errorf("it has run: %q", lines)
+		}
+	})
 	t.Run("a script that is told to stop is stopped", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		j := s.start(t, ctx, s.cfg.Snippets.Wait)
