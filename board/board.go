@@ -149,9 +149,11 @@ func (r Record) Bare() bool {
 // Board is the live state. It is safe for concurrent use.
 //
 // Errors of every method: [domain.ErrUnavailable] when the store cannot be
-// reached or the board is closed (an interrupted Commit may or may not have
-// been applied), [domain.ErrInvalid] for what breaks a limit or asks for
-// another kind of thing than the key holds, and the context's own error.
+// reached or the board is closed, [domain.ErrInvalid] for what breaks a limit or
+// asks for another kind of thing than the key holds, and the context's own
+// error. After the first and the last a change may or may not have been made: a
+// driver that can find out does so before it answers; callers repeat what their
+// guards make harmless. No other result is worth anything beside an error.
 type Board interface {
 	// Commit applies the batch wholly or not at all.
 	//
@@ -167,7 +169,8 @@ type Board interface {
 	// to ask.Wait for the first. It returns early with what there is; nothing
 	// within the time is no error. What it gives may not be durable yet: who
 	// acts on it outside of the board, where a crash takes nothing back, commits
-	// something first.
+	// something first. With an error it gives nothing: what it may have leased
+	// is nobody's to begin, and comes again when its lease has run out.
 	//
 	// Source: seed 004, "Task Execution"; the visibility time-out of Amazon SQS.
 	Claim(ctx context.Context, ask Ask) ([]Claimed, error)

@@ -92,6 +92,9 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 		ask := l.ask
 		ask.Max = n
 		claimed, err := l.w.e.board.Claim(ctx, ask)
+		if err != nil {
+			claimed = nil // nothing is begun of a claim that failed: others may have it
+		}
 		l.giveSlots(n - len(claimed))
 		if len(claimed) > 0 {
 			l.start(hard, claimed, runs)

@@ -32,8 +32,9 @@ func (e *Engine) Keep(ctx context.Context, owner string) {
 	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: keeperClaim, Owner: owner, Lease: k.cfg.Lease, Wait: keeperWait}
 	for ctx.Err() == nil {
 		claimed, err := e.board.Claim(ctx, ask)
-		k.start(ctx, claimed)
-		if err != nil && ctx.Err() == nil {
+		if err == nil { // nothing is begun of a claim that failed: others may have it
+			k.start(ctx, claimed)
+		} else if ctx.Err() == nil {
 			e.log.Warn("no flow taken", "err", err)
 			pause(ctx, keeperPause)
 		}

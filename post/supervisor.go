@@ -74,7 +74,7 @@ func (s *Supervisor) loop(ctx context.Context, all *sync.WaitGroup, take func(co
 	all.Go(func() {
 		for ctx.Err() == nil {
 			claimed, err := s.board.Claim(ctx, ask)
-			if len(claimed) > 0 {
+			if err == nil && len(claimed) > 0 { // nothing is begun of a claim that failed: others may have it
 				take(context.WithoutCancel(ctx), claimed)
 			}
 			if err != nil && ctx.Err() == nil {

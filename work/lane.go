@@ -131,6 +131,9 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 		return nil, nil
 	}
 	claimed, err := l.r.e.board.Claim(waiting, ask)
+	if err != nil {
+		claimed = nil // nothing is begun of a claim that failed: others may have it
+	}
 	l.mu.Lock()
 	l.occupy(claimed)
 	l.mu.Unlock()

@@ -99,8 +99,8 @@ func (b *Board) claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 		ask.Except = append(slices.Clip(ask.Except), layout.SpaceOf(c.Tenant))
 	}
 	claimed, err := b.Board.Claim(ctx, ask)
-	if len(claimed) == 0 {
-		return claimed, err
+	if err != nil || len(claimed) == 0 {
+		return nil, err
 	}
 	kept := claimed[:0]
 	for _, c := range claimed {
@@ -112,7 +112,7 @@ func (b *Board) claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 		c.Record = rec
 		kept = append(kept, c)
 	}
-	return kept, err
+	return kept, nil
 }
 
 // giveBack puts an item back where another node takes it first. Where that

@@ -28,16 +28,21 @@ type Board struct {
 	closing context.Context // ends when the committer has come to its end
 	end     context.CancelFunc
 	loops   sync.WaitGroup
-	work    chan struct{}    // pokes the committer; buffered 1
-	races   int              // lost one after the other; the committer's own
-	hold    clientv3.LeaseID // what the gate hangs on; the committer's own
+	work    chan struct{} // pokes the committer; buffered 1
 	flights flights
 	closer  sync.Once
 
 	watchers watch.Watchers
 
+	// The committer's own.
+	raced     bool   // the last transaction lost a race
+	serial    uint64 // of the last transaction
+	last      int64  // the revision that wrote our id
+	unsettled string // id of a transaction of which nobody knows what came; "": of none
+
 	mu       sync.Mutex
 	closed   bool
+	closedAt time.Time
 	mirror   *mirror
 	queue    []*request
 	fed      map[*group]struct{} // groups that have something for those who wait
@@ -95,6 +100,7 @@ func (b *Board) start(ctx context.Context) error {
 	if err := b.load(ctx); err != nil {
 		return err
 	}
+	b.clearIDs(ctx)
 	b.loops.Go(b.followLoop)
 	b.loops.Go(b.commitLoop)
 	b.loops.Go(b.reapLoop)
@@ -135,7 +141,7 @@ func (b *Board) Durability() board.Durability { return b.durability }
 func (b *Board) Close() error {
 	b.closer.Do(func() {
 		b.mu.Lock()
-		b.closed = true
+		b.closed, b.closedAt = true, time.Now()
 		for _, g := range b.mirror.groups {
 			var waiting []*waiter
 			for el := g.waiters.Front(); el != nil; el = el.Next() {
@@ -217,9 +223,16 @@ func (b *Board) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// reach waits until the mirror is at a revision.
+// reach waits until the mirror is at a revision, for no longer than for any
+// answer.
 func (b *Board) reach(ctx context.Context, rev int64) error {
-	return b.until(ctx, func() bool { return b.mirror.rev >= rev })
+	late, cancel := context.WithTimeout(ctx, b.answer)
+	defer cancel()
+	err := b.until(late, func() bool { return b.mirror.rev >= rev })
+	if err != nil && late.Err() != nil && ctx.Err() == nil {
+		return domain.Unavailablef("etcd at %s does not tell what has changed", b.addr)
+	}
+	return err
 }
 
 // await calls look until it has something, at most for wait. Look runs under

@@ -76,7 +76,7 @@ func (b *Board) claimStep(ctx context.Context, ask board.Ask) ([]board.Claimed, 
 		if w.again && w.err == nil {
 			return b.claimStep(ctx, ask)
 		}
-		return w.got, w.err
+		return w.taken()
 	case <-timeout:
 		return b.giveUp(w, nil)
 	case <-ctx.Done():
@@ -119,10 +119,19 @@ func (b *Board) giveUp(w *waiter, err error) ([]board.Claimed, error) {
 	}
 	b.mu.Unlock()
 	<-w.done // at once, unless it is flying
-	if len(w.got) > 0 && w.err == nil {
-		return w.got, nil
+	if got, _ := w.taken(); len(got) > 0 {
+		return got, nil
 	}
 	return nil, err
+}
+
+// taken is what a claim has got. Of a transaction that failed that is nothing:
+// what it would have leased may be anybody's.
+func (w *waiter) taken() ([]board.Claimed, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.got, nil
 }
 
 // given is a turn that was given for a transaction which is not done yet. Its
@@ -162,8 +171,9 @@ func (t *tx) claim(ask *board.Ask) (out []board.Claimed) {
 // another reports whether one more item certainly fits: it may change its
 // record, its lease, the list, a segment and the count under a cap.
 func (t *tx) another() bool {
-	ok := len(t.kept.writes)+len(t.layer.writes)+5 <= maxWrites &&
-		len(t.kept.reads)+len(t.layer.reads)+8 <= maxReads &&
+	writes, reads := t.most()
+	ok := len(t.kept.writes)+len(t.layer.writes)+5 <= writes &&
+		len(t.kept.reads)+len(t.layer.reads) <= reads-8 &&
 		t.bytes+t.layer.size() <= maxBytes/2
 	t.cut = t.cut || !ok
 	return ok

@@ -1,11 +1,13 @@
 package etcdboard
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // etcd allows 128 comparisons and 128 operations in a transaction
@@ -17,17 +19,21 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// patience is how many races with other nodes a request may lose before it is
-// done under the gate, where none can be lost.
-const patience = 6
+// maxAlone is how many writes of several callers go into a transaction of a
+// node that has its turn.
+const maxAlone = 1000
+
+// tries is for how many times Config.Answer a request is tried that loses races.
+const tries = 3
 
 // commitLoop is the committer: it makes one transaction after the other of
 // what callers want, until the board is closed and the queue empty.
 func (b *Board) commitLoop() {
 	defer b.end()
 	for {
-		t, rs, ok := b.gather()
+		t, rs, ok := b.gather(false)
 		if !ok {
+			b.leave()
 			return
 		}
 		if len(rs) == 0 && len(t.kept.writes) == 0 {
@@ -43,26 +49,31 @@ func (b *Board) commitLoop() {
 
 // gather judges as many requests as go into one transaction, first of those
 // who wait for a claim. It returns false when the board is closed and nothing
-// is left to do.
-func (b *Board) gather() (*tx, []*request, bool) {
+// is left to do, or took too long.
+func (b *Board) gather(alone bool) (*tx, []*request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := newTx(b.mirror)
+	t.alone = alone
 	var rs []*request
 	rs = b.gatherWaiters(t, rs)
+	late := b.closed && time.Since(b.closedAt) > b.answer
 	for len(b.queue) > 0 {
 		r := b.queue[0]
 		if r.dead || r.flying {
 			b.pop() // given up, or served from its line just now
 			continue
 		}
-		if err := r.ctx.Err(); err != nil {
-			r.abandon(err)
+		if err := r.ctx.Err(); err != nil || late {
+			r.abandon(cmp.Or(err, errClosed()))
 			b.pop()
 			continue
 		}
-		if len(rs) > 0 && r.greedy && !t.roomy() {
+		if len(rs) > 0 && (r.single || r.greedy && !t.roomy()) {
 			break
+		}
+		if r.began.IsZero() {
+			r.began = time.Now()
 		}
 		answered := r.judge(t)
 		if len(rs) > 0 && !t.fits() {
@@ -75,9 +86,7 @@ func (b *Board) gather() (*tx, []*request, bool) {
 			r.flying = true
 			rs = append(rs, r)
 		}
-		t.gate = t.gate || r.lost >= patience
-		if !t.fits() {
-			t.gate = true
+		if t.large = !t.fits(); t.large || r.single {
 			break
 		}
 	}
@@ -116,40 +125,69 @@ func (b *Board) gatherWaiters(t *tx, rs []*request) []*request {
 
 // roomy reports whether there is room for a claim of some items.
 func (t *tx) roomy() bool {
-	return len(t.kept.writes) < maxWrites/2 && len(t.kept.reads) < maxReads/2 && t.bytes < maxBytes/2
+	writes, reads := t.most()
+	return len(t.kept.writes) < writes/2 && len(t.kept.reads) < reads/2 && t.bytes < maxBytes/2
 }
 
-// run makes the transaction, and answers those whose requests it has done.
+// run makes the transaction, and answers those whose requests it has done. Who
+// has lost a race stands in line for the next: so none is lost twice.
 func (b *Board) run(t *tx, rs []*request) {
-	if t.gate {
-		b.runAlone(t, rs)
+	if t.large || b.raced || b.crowded() {
+		b.settle(t, true)
+		b.putBack(rs)
+		b.runAlone()
 		return
 	}
-	won, rev, err := b.transact(t)
-	b.conclude(t, rs, won, rev, err)
+	cmps := make([]clientv3.Cmp, 0, len(t.kept.reads)+2)
+	cmps = append(cmps, b.emptyLine())
+	for key, mod := range t.kept.reads {
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(b.prefix+key), "=", mod))
+	}
+	var what outcome
+	var rev int64
+	var err error
+	switch {
+	case len(t.kept.writes) > 0:
+		what, rev, err = b.transact(cmps, b.ops(t))
+	case len(t.kept.reads) > 0:
+		what, rev, err = b.look(cmps)
+	}
+	b.conclude(t, rs, what, rev, err)
+}
+
+// crowded reports whether others stand in line.
+func (b *Board) crowded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mirror.line.first != 0
 }
 
 // conclude does what follows from a transaction.
-func (b *Board) conclude(t *tx, rs []*request, won bool, rev int64, err error) {
+func (b *Board) conclude(t *tx, rs []*request, what outcome, rev int64, err error) {
+	b.raced = what == lost
 	switch {
-	case err != nil:
+	case what == won:
+		for _, r := range rs {
+			b.finish(r, nil)
+		}
+		_ = b.reach(context.Background(), rev) // the next is judged by what this one has made
+		b.settle(t, false)
+	case what == lost:
+		b.settle(t, true)
+		b.again(rs)
+		_ = b.reach(context.Background(), rev)
+	case what == refused && len(rs) > 1:
+		// One may be to blame for all.
+		b.settle(t, true)
+		for _, r := range rs {
+			r.single = true
+		}
+		b.putBack(rs)
+	default:
 		b.settle(t, true)
 		for _, r := range rs {
 			b.finish(r, err)
 		}
-	case won:
-		for _, r := range rs {
-			b.finish(r, nil)
-		}
-		// The next is judged by what this one has made.
-		_ = b.reach(b.closing, rev)
-		b.settle(t, false)
-		b.races = 0
-	default:
-		b.settle(t, true)
-		b.putBack(rs)
-		_ = b.reach(b.closing, rev)
-		b.pause()
 	}
 }
 
@@ -161,29 +199,27 @@ func (b *Board) finish(r *request, err error) {
 	r.abandon(err)
 }
 
-// putBack puts requests that lost a race back to the front of the queue.
+// again has requests tried again that lost a race, unless they have for too long.
+func (b *Board) again(rs []*request) {
+	keep := rs[:0]
+	for _, r := range rs {
+		if time.Since(r.began) < tries*b.answer {
+			keep = append(keep, r)
+			continue
+		}
+		b.finish(r, domain.Unavailablef("etcd at %s is busy: other nodes were first for %v", b.addr, tries*b.answer))
+	}
+	b.putBack(keep)
+}
+
+// putBack puts requests back to the front of the queue.
 func (b *Board) putBack(rs []*request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range rs {
 		r.flying = false
-		r.lost++
 	}
 	b.queue = append(rs, b.queue...)
-}
-
-// pause waits a little after a lost race, longer after many: nodes that want
-// the same thing must not run into each other again and again.
-func (b *Board) pause() {
-	b.races = min(b.races+1, 5)
-	d := time.Duration(rand.Int64N(int64(500*time.Microsecond) << b.races))
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-b.closing.Done():
-	}
-	b.awaitGate()
 }
 
 // settle takes turns back when nothing came of them; else it only ends
@@ -205,56 +241,9 @@ func (b *Board) settle(t *tx, undo bool) {
 	t.given = nil
 }
 
-// transact makes one transaction of what was kept. It reports whether nothing
-// of what was read had changed, and the revision at which that was seen.
-func (b *Board) transact(t *tx) (won bool, rev int64, err error) {
-	if len(t.kept.writes) == 0 && len(t.kept.reads) == 0 {
-		return true, 0, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
+// leave takes away what the board has for itself in etcd.
+func (b *Board) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), b.answer/5)
 	defer cancel()
-	cmps := make([]clientv3.Cmp, 0, len(t.kept.reads)+1)
-	cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(b.prefix+gateName), "=", 0))
-	for key, mod := range t.kept.reads {
-		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(b.prefix+key), "=", mod))
-	}
-	resp, err := b.client.Txn(ctx).If(cmps...).Then(b.ops(t)...).Else(b.getHead()).Commit()
-	if err != nil {
-		return false, 0, b.translate(err)
-	}
-	if resp.Succeeded && len(t.kept.writes) > 0 {
-		return true, resp.Header.Revision, nil
-	}
-	return resp.Succeeded, headRevision(resp), nil
-}
-
-// ops are the writes, and that of the head; without any, a read of the head,
-// or else etcd would compare with what may be old.
-func (b *Board) ops(t *tx) []clientv3.Op {
-	if len(t.kept.writes) == 0 {
-		return []clientv3.Op{b.getHead()}
-	}
-	ops := make([]clientv3.Op, 0, len(t.kept.writes)+1)
-	for key, v := range t.kept.writes {
-		if v == nil {
-			ops = append(ops, clientv3.OpDelete(b.prefix+key))
-		} else {
-			ops = append(ops, clientv3.OpPut(b.prefix+key, string(encode(v))))
-		}
-	}
-	return append(ops, b.putHead())
-}
-
-func (b *Board) getHead() clientv3.Op { return clientv3.OpGet(b.prefix + headName) }
-func (b *Board) putHead() clientv3.Op { return clientv3.OpPut(b.prefix+headName, b.name) }
-
-// headRevision is the revision of the last transaction of any node, as a
-// response with a read of the head has it.
-func headRevision(resp *clientv3.TxnResponse) int64 {
-	for _, r := range resp.Responses {
-		if get := r.GetResponseRange(); get != nil && len(get.Kvs) > 0 {
-			return get.Kvs[0].ModRevision
-		}
-	}
-	return 0
+	_, _ = b.client.Delete(ctx, b.idKey()) // or whoever opens a board does it a day later
 }

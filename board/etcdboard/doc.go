@@ -17,8 +17,8 @@
 // against the mirror by one goroutine, the committer, which makes one Txn of
 // what several callers want. The Txn compares the revision of every key that a
 // judgement rests on, also that of a failed guard. If another node was first,
-// nothing has happened: the committer waits until the mirror has what is new, a
-// random moment more, and judges anew. Ordering and atomicity are etcd's.
+// nothing has happened: the committer waits until the mirror has what is new, and judges
+// anew. Ordering and atomicity are etcd's.
 //
 //	caller --request--> queue --> committer --Txn--> etcd --watch--> follower --> mirror
 //	                                  ^------------- judges by -----------------------'
@@ -27,14 +27,25 @@
 // same time, and answer from memory once the mirror is there: what any node had
 // committed before is seen.
 //
-// # The gate
+// # The line
 //
-// etcd takes 128 comparisons and 128 operations in a Txn. A batch that needs
-// more, and one that has lost several races, is done under the gate: a key that
-// every plain Txn wants absent. Who has put it there compares nothing else and
-// nests its operations in two levels, which makes room for 4,096; it stays one
-// Txn. The gate hangs on a lease of etcd: a node that dies with it keeps the
-// others out for five seconds.
+// etcd takes 128 comparisons and 128 operations in a Txn. A node whose batch
+// needs more, or that has lost a race, stands in line: its place is a key, and
+// whose was written first has the board to itself for one Txn, because every
+// plain Txn wants the line empty. That Txn compares nothing else, nests its
+// operations in two levels, which makes room for 3,840, and takes the place
+// away. So many nodes that want the same thing lose one race each, and then take
+// turns in which each does what all of its callers want. Who is the first for
+// longer than Config.Answer is shown out by those behind it.
+//
+// # When an answer is lost
+//
+// Each Txn writes its id under a key of its board, and holds only if the one
+// before it is still there. After an error that leaves the outcome open the
+// committer writes that key itself: either it finds the id, and the Txn has
+// happened, or the Txn never will. Callers learn which. Only when etcd cannot be
+// asked for Config.Answer do they get [domain.ErrUnavailable]. Of a Txn that
+// etcd refuses each caller's part is tried alone: one does not fail for another.
 //
 // # Turns and caps
 //
@@ -51,8 +62,9 @@
 //
 // # When something fails
 //
-// Without a leader, calls end with [domain.ErrUnavailable] after Config.Answer;
-// a Commit may then have been applied. A watch that cannot go on because etcd
+// Without a leader, calls end with [domain.ErrUnavailable] after about twice
+// Config.Answer; a Commit may then have been applied. Nothing waits for longer
+// than some times Config.Answer, Close neither. A watch that cannot go on because etcd
 // was compacted is followed by reading everything. A revision that was lost
 // sight of is never skipped.
 //
@@ -60,11 +72,10 @@
 //
 // The board must fit into each node's memory and into etcd's quota (2 GiB
 // unless set, 8 at most). A batch must fit into etcd's --max-request-bytes, 1.5
-// MiB unless set, and 4,096 operations; what does not is [domain.ErrExhausted].
+// MiB unless set, and 3,840 operations; what does not is [domain.ErrExhausted].
 // etcd keeps the history of every key until it is compacted: start it with
 // --auto-compaction-retention.
 //
 // Goroutines: the committer, the follower, the reaper of expired keys; while
-// somebody reads, one that asks for the revision; after the first use of the
-// gate, one that keeps its lease.
+// somebody reads, one that asks for the revision.
 package etcdboard

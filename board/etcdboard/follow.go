@@ -60,6 +60,9 @@ func (b *Board) load(ctx context.Context) error {
 // take takes up one key as etcd has it.
 func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) error {
 	key := strings.TrimPrefix(string(kv.Key), b.prefix)
+	if key == headName || strings.HasPrefix(key, idsName) {
+		return nil // written with everything, and read by nobody
+	}
 	if gone {
 		b.mirror.put(key, nil, 0, out)
 		return nil

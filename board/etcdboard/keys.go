@@ -24,7 +24,8 @@ import (
 //	c/<space>/<key>                    a counter of Next
 //	h/<space>                          changed by every claim under a cap
 //	head                               changed by every transaction
-//	gate                               there while one node has the board to itself
+//	id/<board>                         the last transaction of one node
+//	line/<board>                       there while a node stands in line
 const (
 	roomHead    = 'k'
 	roomSegment = 'l'
@@ -35,7 +36,6 @@ const (
 	roomHeld    = 'h'
 
 	headName = "head"
-	gateName = "gate"
 )
 
 // name is a thing of a space.

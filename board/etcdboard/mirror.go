@@ -26,6 +26,7 @@ type mirror struct {
 	alarms   sorted.Set[moment]
 	lapses   sorted.Set[moment] // deadlines of claimed leases
 	expiries sorted.Set[moment]
+	line     line
 }
 
 func newMirror() *mirror {
@@ -141,6 +142,9 @@ func (m *mirror) put(key string, value any, mod int64, out *news) {
 		delete(m.cells, key)
 	} else {
 		m.cells[key] = cell{value, mod}
+	}
+	if place, ok := strings.CutPrefix(key, lineName); ok {
+		m.line.put(place, mod)
 	}
 	room, n, _ := parseKey(key)
 	switch room {

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/boardtest"
 	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
@@ -163,7 +164,7 @@ func TestANodeReadsWhatAnotherHasCommitted(t *testing.T) {
 }
 
 // TestALargeBatchIsWholeForOtherNodes has two nodes make large batches, which
-// need the gate, beside small ones, and a third that must never see half of one.
+// need their turn, beside small ones, and a third that must never see half of one.
 func TestALargeBatchIsWholeForOtherNodes(t *testing.T) {
 	url := etcdtest.URL("large", etcdtest.Start(t, "--unsafe-no-fsync"))
 	boards := []*etcdboard.Board{open(t, url), open(t, url), open(t, url)}
@@ -207,23 +208,6 @@ func TestALargeBatchIsWholeForOtherNodes(t *testing.T) {
 	recs, err := boards[2].Get(t.Context(), sp, "r0")
 	if want := fmt.Sprint(2 * rounds); err != nil || recs[0].Get("n") != want {
 		t.Fatalf("got %v %v, want n=%s", recs, err, want)
-	}
-}
-
-func TestTheGateOfADeadNodeOpensByItself(t *testing.T) {
-	server := etcdtest.Start(t, "--unsafe-no-fsync")
-	b, c := open(t, etcdtest.URL("gate", server)), client(t, server)
-	hold, err := c.Grant(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Put(t.Context(), "gate/gate", "dead", clientv3.WithLease(hold.ID)); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	commit(t, b, in(sp).Set("r", field("a", "1")))
-	if d := time.Since(began); d < 500*time.Millisecond {
-		t.Errorf("committed after %v through a shut gate", d)
 	}
 }
 
@@ -331,14 +315,14 @@ func leader(t *testing.T, members []*etcdtest.Member) *etcdtest.Member {
 func TestAServerThatIsStartedAgain(t *testing.T) {
 	server := etcdtest.Start(t, "--unsafe-no-fsync")
 	url := etcdtest.URL("again", server)
-	link := relay(t, server.Addr())
-	a, b := open(t, "etcd://"+link.addr+"/again"), open(t, url)
+	link := boardtest.NewRelay(t, server.Addr())
+	a, b := open(t, "etcd://"+link.Addr()+"/again"), open(t, url)
 	commit(t, a, in(sp).Set("kept", field("a", "1")).Set("gone", field("a", "1")).PushLeft("queue:v", "job:1"))
 	events, err := a.Watch(t.Context(), sp, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	link.cut()
+	link.Cut()
 	var rev int64
 	c := client(t, server)
 	for i := range 20 {
@@ -352,7 +336,7 @@ func TestAServerThatIsStartedAgain(t *testing.T) {
 	if _, err := c.Compact(t.Context(), rev); err != nil {
 		t.Fatal(err)
 	}
-	link.mend()
+	link.Mend()
 	missing := map[string]bool{"new": true, "gone": true}
 	for limit := time.After(20 * time.Second); len(missing) > 0; {
 		select {

@@ -1,6 +1,9 @@
 package etcdboard
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // request is what one caller wants done in a transaction.
 type request struct {
@@ -10,7 +13,8 @@ type request struct {
 	// whether the request is answered then; else it waits in line.
 	judge  func(t *tx) bool
 	greedy bool          // it takes what it can get: it wants room in the transaction
-	lost   int           // races lost to other nodes
+	single bool          // it goes alone: in company it was refused
+	began  time.Time     // when it was first looked at
 	flying bool          // part of the transaction in progress; guarded by Board.mu
 	dead   bool          // its caller has given up; guarded by Board.mu
 	leave  func()        // takes it out of the lines it stands in; nil: out of none

@@ -2,6 +2,7 @@ package etcdboard
 
 import (
 	"maps"
+	"math"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -20,7 +21,8 @@ type tx struct {
 	bytes int     // of what is kept, about
 	given []given // turns that were given
 	cut   bool    // a claim ended before all that it could look at
-	gate  bool    // it is to be done under the gate
+	alone bool    // nobody else changes the board meanwhile
+	large bool    // it wants to be alone
 }
 
 // layer is what was read and what is to be written.
@@ -84,11 +86,20 @@ func (t *tx) discard() {
 	clear(t.layer.writes)
 }
 
-// fits reports whether the layer can go with what is kept in one plain
-// transaction.
+// most is how many writes and reads go into the transaction. One that is alone
+// compares nothing.
+func (t *tx) most() (writes, reads int) {
+	if t.alone {
+		return maxAlone, math.MaxInt
+	}
+	return maxWrites, maxReads
+}
+
+// fits reports whether the layer can go with what is kept in one transaction.
 func (t *tx) fits() bool {
-	return len(t.kept.writes)+len(t.layer.writes) <= maxWrites &&
-		len(t.kept.reads)+len(t.layer.reads) <= maxReads &&
+	writes, reads := t.most()
+	return len(t.kept.writes)+len(t.layer.writes) <= writes &&
+		len(t.kept.reads)+len(t.layer.reads) <= reads &&
 		t.bytes+t.layer.size() <= maxBytes
 }
 

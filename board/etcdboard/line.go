@@ -1,0 +1,152 @@
+package etcdboard
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// This file has the line in which nodes stand that want the same thing, or more
+// than a plain transaction takes. A place is a key; whose was written first has
+// the board to itself for one transaction, in which it takes its key away. Plain
+// transactions want the line to be empty. Nobody counts on a node to leave: who
+// is first for longer than Config.Answer, by the clock of one who stands behind
+// it, is shown out; what it would still do fails, because its key is gone.
+
+// lineName begins the keys of the places.
+const lineName = "line/"
+
+func (b *Board) placeKey() string { return b.prefix + lineName + b.name }
+
+// line is who stands in line as the mirror has it. The zero line is empty.
+type line struct {
+	places map[string]int64 // by the name of the board: the revision that wrote it
+	first  int64            // the lowest; 0: nobody is there
+	since  time.Time        // when it was seen to be the first
+}
+
+// put takes up one place, 0 for one that was left.
+func (l *line) put(name string, mod int64) {
+	if mod == 0 {
+		delete(l.places, name)
+	} else {
+		if l.places == nil {
+			l.places = map[string]int64{}
+		}
+		l.places[name] = mod
+	}
+	first := int64(0)
+	for _, mod := range l.places {
+		if first == 0 || mod < first {
+			first = mod
+		}
+	}
+	if first != l.first {
+		l.first, l.since = first, time.Now()
+	}
+}
+
+// emptyLine compares that nobody stands in line.
+func (b *Board) emptyLine() clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(b.prefix+lineName), "=", 0).WithPrefix()
+}
+
+// runAlone makes a transaction when it is this node's turn: of what is wanted
+// by then, judged by what nobody can change meanwhile.
+func (b *Board) runAlone() {
+	what, place, err := b.transact(nil, []clientv3.Op{clientv3.OpPut(b.placeKey(), "")})
+	if what == won && !b.awaitTurn(place) {
+		b.leaveLine(place)
+		what = lost
+	}
+	if what != won {
+		t, rs, _ := b.gather(true)
+		b.conclude(t, rs, what, 0, err)
+		return
+	}
+	t, rs, _ := b.gather(true)
+	if len(rs) == 0 && len(t.kept.writes) == 0 {
+		b.leaveLine(place)
+		return
+	}
+	ops, err := nest(b.ops(t))
+	if err != nil {
+		b.leaveLine(place)
+		b.conclude(t, rs, refused, 0, err)
+		return
+	}
+	what, rev, err := b.transact(
+		[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(b.placeKey()), "=", place)},
+		append(ops, clientv3.OpDelete(b.placeKey())),
+	)
+	if what == refused {
+		b.leaveLine(place)
+	}
+	b.conclude(t, rs, what, rev, err)
+}
+
+// awaitTurn waits until this node is the first in line. It returns false when
+// it has lost its place, or it took too long.
+func (b *Board) awaitTurn(place int64) bool {
+	late, cancel := context.WithTimeout(context.Background(), 2*b.answer)
+	defer cancel()
+	for {
+		b.mu.Lock()
+		seen, mine := b.mirror.rev >= place, b.mirror.line.places[b.name]
+		first, since := b.mirror.line.first, b.mirror.line.since
+		moved := b.moved.wait()
+		b.mu.Unlock()
+		switch {
+		case seen && mine != place:
+			return false
+		case first == place:
+			return true
+		}
+		left := b.answer // of the one before
+		if first != 0 {
+			left -= time.Since(since)
+		}
+		if left <= 0 {
+			b.showOut(late, first)
+			left = b.answer / 10
+		}
+		if b.sleep(late, left, moved) != nil {
+			return false
+		}
+	}
+}
+
+// showOut takes the first in line out of it. Whether that succeeds is seen in
+// the mirror.
+func (b *Board) showOut(ctx context.Context, first int64) {
+	b.mu.Lock()
+	var key string
+	for name, mod := range b.mirror.line.places {
+		if mod == first {
+			key = b.prefix + lineName + name
+		}
+	}
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, b.answer/4)
+	defer cancel()
+	b.log.Warn("a node kept the others waiting and was shown out of the line", "place", strings.TrimPrefix(key, b.prefix))
+	_ = b.takeAway(ctx, key, first)
+}
+
+// leaveLine gives up a place. Where that fails, the others show it out.
+func (b *Board) leaveLine(place int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
+	defer cancel()
+	_ = b.takeAway(ctx, b.placeKey(), place)
+}
+
+// takeAway deletes a key if it is still as it was.
+func (b *Board) takeAway(ctx context.Context, key string, mod int64) error {
+	_, err := b.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(key), "=", mod)).
+		Then(clientv3.OpDelete(key), b.putHead()).
+		Commit()
+	return b.translate(err)
+}
