@@ -193,7 +193,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
 		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
-		Isolation: cfg.Isolation,
+		Isolation: cfg.Isolation, Limits: cfg.Limits,
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}

@@ -25,8 +25,8 @@ const (
 // errMoved is that of a look during which folders were moved.
 var errMoved = errors.New("its folders are moved about all the time")
 
-// usage is what a tree holds.
-type usage struct{ bytes, files int64 }
+// Usage is what a tree holds: room on the disk, and the number of names.
+type Usage struct{ Bytes, Files int64 }
 
 // Quota looks at a run's work folder now and then, and ends the run when that holds
 // more than its limits allow.
@@ -37,7 +37,7 @@ type Quota struct {
 
 	mu        sync.Mutex // held during a look; guards what follows
 	timer     *time.Timer
-	last      usage
+	last      Usage
 	seen      time.Time
 	disturbed int
 	closed    bool
@@ -87,8 +87,8 @@ func (q *Quota) tick() {
 		return
 	}
 	rest := max(firstLook, restPerLook*time.Since(began))
-	next := min(fullIn(before.bytes, q.last.bytes, q.limits.FolderBytes, began.Sub(since)),
-		fullIn(before.files, q.last.files, int64(q.limits.FolderFiles), began.Sub(since)))
+	next := min(fullIn(before.Bytes, q.last.Bytes, q.limits.FolderBytes, began.Sub(since)),
+		fullIn(before.Files, q.last.Files, int64(q.limits.FolderFiles), began.Sub(since)))
 	q.timer.Reset(max(rest, min(next/2, slowestLook)))
 }
 
@@ -108,9 +108,9 @@ func (q *Quota) look() error {
 		q.disturbed = 0
 	}
 	switch {
-	case q.limits.FolderBytes > 0 && found.bytes > q.limits.FolderBytes:
+	case q.limits.FolderBytes > 0 && found.Bytes > q.limits.FolderBytes:
 		return &FullError{fmt.Sprintf("its work folder holds more than %d bytes", q.limits.FolderBytes)}
-	case q.limits.FolderFiles > 0 && found.files > int64(q.limits.FolderFiles):
+	case q.limits.FolderFiles > 0 && found.Files > int64(q.limits.FolderFiles):
 		return &FullError{fmt.Sprintf("its work folder holds more than %d files", q.limits.FolderFiles)}
 	case q.disturbed >= disturbances:
 		return &FullError{"what its work folder holds cannot be counted: " + err.Error()}
@@ -118,7 +118,15 @@ func (q *Quota) look() error {
 	return nil
 }
 
-// over tells whether there is no need to count on.
-func (u usage) over(l Limits) bool {
-	return l.FolderBytes > 0 && u.bytes > l.FolderBytes || l.FolderFiles > 0 && u.files > int64(l.FolderFiles)
+// Over tells whether that is more than a work folder may hold.
+func (u Usage) Over(l Limits) bool {
+	return l.FolderBytes > 0 && u.Bytes > l.FolderBytes || l.FolderFiles > 0 && u.Files > int64(l.FolderFiles)
+}
+
+// UsageOf counts what a folder holds in which nothing runs any more, itself included, until that is
+// more than a work folder may hold.
+func UsageOf(dir string, l Limits) Usage {
+	sum, _ := count(dir, l)
+	sum.Files++
+	return sum
 }

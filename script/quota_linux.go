@@ -20,7 +20,7 @@ type heap struct {
 // takes room once. Folders that nobody may enter are opened up.
 //
 // Errors: [errMoved] with what was counted so far.
-func count(dir string, limits Limits) (sum usage, err error) {
+func count(dir string, limits Limits) (sum Usage, err error) {
 	at, err := peek(unix.AT_FDCWD, dir)
 	if err != nil {
 		return sum, nil // gone, or no folder any more: it holds nothing
@@ -30,7 +30,7 @@ func count(dir string, limits Limits) (sum usage, err error) {
 	way := []heap{}
 	for {
 		here, err := list(at, &sum, linked, limits)
-		if err != nil || sum.over(limits) {
+		if err != nil || sum.Over(limits) {
 			return sum, err
 		}
 		way = append(way, here)
@@ -72,19 +72,19 @@ func next(at *os.File, way *[]heap) (*os.File, error) {
 }
 
 // list counts what lies in a folder, and names the folders in it.
-func list(at *os.File, sum *usage, linked map[[2]uint64]bool, limits Limits) (here heap, err error) {
+func list(at *os.File, sum *Usage, linked map[[2]uint64]bool, limits Limits) (here heap, err error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(at.Fd()), &stat); err != nil {
 		return here, errMoved
 	}
 	here.dev, here.ino = stat.Dev, stat.Ino
-	for !sum.over(limits) {
+	for !sum.Over(limits) {
 		names, err := at.Readdirnames(1024)
 		for _, name := range names {
 			if unix.Fstatat(int(at.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue // gone since
 			}
-			sum.files++
+			sum.Files++
 			folder := stat.Mode&unix.S_IFMT == unix.S_IFDIR
 			if key := [2]uint64{stat.Dev, stat.Ino}; !folder && stat.Nlink > 1 {
 				if linked[key] {
@@ -92,7 +92,7 @@ func list(at *os.File, sum *usage, linked map[[2]uint64]bool, limits Limits) (he
 				}
 				linked[key] = true
 			}
-			sum.bytes += stat.Blocks * 512
+			sum.Bytes += stat.Blocks * 512
 			if folder && stat.Dev == here.dev {
 				here.down = append(here.down, name)
 			}

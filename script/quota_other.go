@@ -8,16 +8,16 @@ import (
 )
 
 // count adds up what a folder holds, until that is over the limits.
-func count(dir string, limits Limits) (sum usage, err error) {
+func count(dir string, limits Limits) (sum Usage, err error) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
-		sum.files++
+		sum.Files++
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			sum.bytes += info.Size()
+			sum.Bytes += info.Size()
 		}
-		if sum.over(limits) {
+		if sum.Over(limits) {
 			return fs.SkipAll
 		}
 		return nil

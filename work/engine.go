@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
 )
 
 // Config holds what all nodes of a board should agree on.
@@ -36,6 +37,9 @@ type Config struct {
 	// Traceless reports whether nothing of a context's runs may stay in files:
 	// then folders of failed attempts go as those of others do. Default: none.
 	Traceless func(domain.TenantID) bool
+	// Limits bound what folders of failed attempts hold, those of one context
+	// together, as they bound each work folder. Default: as of a script.
+	Limits script.Limits
 	// Served reports whether somebody is known to serve a script type;
 	// Submit refuses other types. Default: every well-formed type is accepted.
 	Served func(domain.ScriptType) bool
@@ -73,6 +77,7 @@ type Engine struct {
 
 	reach *reach
 	flows knownFlows
+	kept  kept
 	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
 	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
 	// announced are each [announcement] known to be in layout.Affinities.
@@ -104,6 +109,7 @@ func New(b board.Board, cfg Config) *Engine {
 		cfg.Egress = egress.NewDialer(egress.Public())
 	}
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
+		kept:    kept{limits: cfg.Limits.WithDefaults(script.Limits{}), contexts: map[domain.TenantID]*leftovers{}},
 		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
 		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
 }

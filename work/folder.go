@@ -422,12 +422,16 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 	}
 }
 
-// close removes the folder, or leaves it for people to look at.
-func (f *folder) close(keep bool) error {
-	if f == nil || keep || f.dir == "" {
+// closeFolder removes the folder, or leaves it for people to look at.
+func (x *run) closeFolder(keep bool) error {
+	if x.folder == nil || x.folder.dir == "" {
 		return nil
 	}
-	return script.RemoveFolder(f.dir)
+	if keep {
+		_, err := x.r.e.leave(domain.TenantID(x.claimed.Space), x.folder.dir)
+		return err
+	}
+	return script.RemoveFolder(x.folder.dir)
 }
 
 func (e *Engine) traceless(t domain.TenantID) bool {
@@ -438,34 +442,71 @@ func (e *Engine) traceless(t domain.TenantID) bool {
 // where none is to stay.
 const tracelessFor = time.Minute
 
-// keepIn is for how long a folder stays.
-func (e *Engine) keepIn(dir string, keep time.Duration) time.Duration {
-	tenant, err := domain.ParseTenantID(filepath.Base(filepath.Dir(filepath.Dir(dir))))
-	if err == nil && e.traceless(tenant) {
+// keepIn is for how long a folder of a context stays.
+func (e *Engine) keepIn(t domain.TenantID, keep time.Duration) time.Duration {
+	if e.traceless(t) {
 		return min(keep, tracelessFor)
 	}
 	return keep
 }
 
 // ClearFolders removes what failed attempts left in the data folder longer
-// than keep ago. It looks at this machine's files only, leaves the folders of
+// than keep ago, and the oldest of what a context has over its quota. It looks at
+// this machine's files only, leaves the folders of
 // what runs here alone however old they are, and may run at any time.
 func (e *Engine) ClearFolders(keep time.Duration, now time.Time) (removed int, err error) {
-	dirs, err := filepath.Glob(filepath.Join(e.cfg.DataDir, "contexts", "*", "jobs", "*"))
-	if err != nil {
-		return 0, err
-	}
-	var errs []error
+	dirs, ages, err := e.leftFolders(now)
+	errs := []error{err}
 	for _, dir := range dirs {
-		st, err := os.Lstat(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		t, err := domain.ParseTenantID(filepath.Base(filepath.Dir(filepath.Dir(dir))))
+		switch {
+		case err != nil || e.worksIn(dir):
+		case now.Sub(ages[dir]) > e.keepIn(t, keep):
+			e.kept.forget(t, dir)
+			errs = append(errs, script.RemoveFolder(dir))
+			removed++
+		case !e.kept.has(t, dir):
+			n, err := e.leave(t, dir)
+			errs = append(errs, err)
+			removed += n
 		}
-		if err == nil && now.Sub(st.ModTime()) > e.keepIn(dir, keep) && !e.worksIn(dir) {
-			err = script.RemoveFolder(dir)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// leftFolders are the work folders that there are, the oldest first.
+func (e *Engine) leftFolders(now time.Time) (dirs []string, ages map[string]time.Time, err error) {
+	names, err := fs.Glob(os.DirFS(e.cfg.DataDir), "contexts/*/jobs/*")
+	errs := []error{err}
+	ages = map[string]time.Time{}
+	for _, name := range names {
+		dir := filepath.Join(e.cfg.DataDir, name)
+		st, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			errs = append(errs, err)
+			continue
+		case st.ModTime().After(now):
+			// A script may date its folder as it likes, to have it stay for ever.
+			errs = append(errs, os.Chtimes(dir, now, now))
+		}
+		dirs, ages[dir] = append(dirs, dir), st.ModTime()
+	}
+	slices.SortStableFunc(dirs, func(a, b string) int { return ages[a].Compare(ages[b]) })
+	return dirs, ages, errors.Join(errs...)
+}
+
+// leave lets a folder stay for people to look at, and removes the oldest of what its
+// context has over its quota.
+func (e *Engine) leave(t domain.TenantID, dir string) (removed int, err error) {
+	var errs []error
+	for _, gone := range e.kept.add(t, dir, script.UsageOf(dir, e.kept.limits)) {
+		if !e.worksIn(gone) { // an attempt that a power cut undid is made in the same folder
+			errs = append(errs, script.RemoveFolder(gone))
 			removed++
 		}
-		errs = append(errs, err)
 	}
 	return removed, errors.Join(errs...)
 }

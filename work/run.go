@@ -320,7 +320,7 @@ func (x *run) close(what ended, err error) {
 	x.cancel(nil)
 	x.r.release(x)
 	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.claimed.Space))
-	if ferr := x.folder.close(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
+	if ferr := x.closeFolder(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
 		x.r.log.Warn("job folder not removed", "job", x.claimed.Item, "err", ferr)
 	}
 	if err != nil || what.reason == reasonLost {
