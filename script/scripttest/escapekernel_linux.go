@@ -81,6 +81,7 @@ func callAttempts() (list []attempt) {
 		{"unmount", unix.SYS_UMOUNT2, []uintptr{text("./tmp"), 0}},
 		{"pivot_root", unix.SYS_PIVOT_ROOT, []uintptr{text("./tmp"), text("./tmp")}},
 		{"open a tree of mounts", unix.SYS_OPEN_TREE, []uintptr{none, text(""), 1}},
+		{"open a tree of mounts and change it", unix.SYS_OPEN_TREE_ATTR, []uintptr{none, text(""), 0, 0, 0}},
 		{"move a mount", unix.SYS_MOVE_MOUNT, []uintptr{none, text(""), none, text(""), 0}},
 		{"open a file system", unix.SYS_FSOPEN, []uintptr{text("no-such-file-system"), 0}},
 		{"mount a file system", unix.SYS_FSMOUNT, []uintptr{none, 0, 0}},
