@@ -55,6 +55,19 @@ func TestALostWorkerLosesNothing(t *testing.T) {
 	})
 }
 
+func TestExplainTellsALeaseThatRanOut(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.submit("t1", "1")
+		r.deadClaim()
+		time.Sleep(31 * time.Second)
+		x, err := r.engine.Explain(r.Context(), home, "t1")
+		if err != nil || x.Standing != circle.StandingLeased || x.NextMs != 0 ||
+			!strings.HasPrefix(x.Text, "dead/x took it (attempt 1) and is gone, paused or cut off: its lease ran out at 2") {
+			r.Errorf("got %+v, %v", x, err)
+		}
+	})
+}
+
 func TestWhatComesBackGoesFirst(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, id := range []string{"t1", "t2", "t3"} {

@@ -90,10 +90,23 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 	if err == nil && x.Standing == "" {
 		x, err = e.foreign(ctx, space, j, x)
 	}
+	if err == nil && x.Standing == StandingLeased && x.NextMs == 0 {
+		var services []domain.Service
+		var lacking string
+		if services, lacking, err = e.servedNow(ctx, domain.TenantID(space), j); len(services) == 0 && lacking != "" {
+			x.Text += lackingText(lacking, j)
+		}
+	}
 	if err != nil || x.Standing != "" {
 		return x, err
 	}
 	return e.explainQueued(ctx, space, j, x)
+}
+
+// lackingText says that no node can take up a job because its context is locked.
+func lackingText(key string, j *domain.Job) string {
+	return fmt.Sprintf("; its context is encrypted with the key %q, which no node has that is alive and serves %s%s: see `ramet doctor`",
+		key, j.ScriptType, askedText(j))
 }
 
 // moved reports whether a job has gone on between two looks: what was found
@@ -164,6 +177,11 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	}
 	x.Standing, x.NextMs = StandingLeased, l.Until.UnixMilli()
 	x.Text = fmt.Sprintf("%s runs attempt %d; its lease is renewed until it ends", l.Owner, l.Token)
+	if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
+		x.NextMs = 0
+		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, and the job waits for a node that takes it back",
+			l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
+	}
 	if j.Cancel != "" {
 		x.Text += "; it has been told to stop"
 	}
@@ -298,8 +316,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		switch {
 		case len(services) > 0:
 		case lacking != "":
-			x.Text += fmt.Sprintf("; its context is encrypted with the key %q, which no node has that is alive and serves %s%s: see `ramet doctor`",
-				lacking, j.ScriptType, askedText(j))
+			x.Text += lackingText(lacking, j)
 		default:
 			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
 		}

@@ -51,6 +51,37 @@ func TestLostRunner(t *testing.T) {
 	})
 }
 
+// A lease that ran out is not renewed, and where nobody looks at it explain says so.
+func TestExplainTellsALeaseThatRanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
+		r.submit(job(1, "ok"))
+		deadClaim(t, b)
+		runs := r.standingOf(1)
+		if runs.Standing != work.StandingLeased || runs.Text != "dead/x runs attempt 1; its lease is renewed until it ends" || runs.NextMs == 0 {
+			t.Errorf("while it holds: got %+v", runs)
+		}
+		time.Sleep(31 * time.Second)
+		ran := "dead/x took it for attempt 1 and is gone, paused or cut off: its lease ran out at " +
+			time.UnixMilli(runs.NextMs).UTC().Format(time.RFC3339) + ", and the job waits for a node that takes it back"
+		if x := r.standingOf(1); x.Standing != work.StandingLeased || x.Text != ran || x.NextMs != 0 || x.Holder != "dead/x" {
+			t.Errorf("after it: got %+v", x)
+		}
+		about := domain.Runner{ID: 1, Node: "n1", SeenMs: time.Now().UnixMilli(), Serves: []domain.Service{{ScriptType: "go", Served: true}},
+			Locked: []domain.Locked{{Context: tenant, Key: "disk", Why: "no such file"}}}
+		record := board.Batch{}
+		if err := b.Commit(t.Context(), *record.Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {
+			t.Fatal(err)
+		}
+		ran += "; its context is encrypted with the key \"disk\", which no node has that is alive and serves go: see `ramet doctor`"
+		if x := r.standingOf(1); x.Text != ran {
+			t.Errorf("where its context is locked: got %q, want %q", x.Text, ran)
+		}
+	})
+}
+
 func TestAJobThatKillsItsNodeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
