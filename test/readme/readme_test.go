@@ -55,6 +55,37 @@ func TestCommandsOfHardening(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	check(t, "../../docs/hardening.md", dir, "")
+	for _, pattern := range []string{"*.key", "*.token", "secrets/*"} {
+		files, _ := filepath.Glob(filepath.Join(dir, pattern))
+		if len(files) == 0 {
+			t.Errorf("no %s was made", pattern)
+		}
+		for _, file := range files {
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s is for others to read: %v, %v", filepath.Base(file), info.Mode(), err)
+			}
+		}
+	}
+}
+
+// tokenShown is a token among the arguments of a command, where every user of the machine can read
+// it; given to a variable it is not.
+var tokenShown = regexp.MustCompile(`(?m)^.*[^=]\$\(ramet token.*$`)
+
+func TestNoPagePutsATokenOnACommandLine(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("got %q, %v", pages, err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range tokenShown.FindAllString(string(text), -1) {
+			t.Errorf("%s: %s", filepath.Base(page), line)
+		}
+	}
 }
 
 func TestCommandsOfExamples(t *testing.T) {
