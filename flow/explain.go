@@ -72,8 +72,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 		x.Text = l.Owner + " decides what follows"
 		if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
 			x.NextMs = 0
-			x.Text = fmt.Sprintf("%s was to decide what follows and is gone, paused or cut off: its lease ran out at %s, and the flow waits for a node that takes it back",
-				l.Owner, l.Until.UTC().Format(time.RFC3339))
+			x.Text = fmt.Sprintf("%s was to decide what follows and is gone, paused or cut off: its lease ran out at %s, "+
+				"and the flow waits for a node that takes it back", l.Owner, l.Until.UTC().Format(time.RFC3339))
 		}
 		return x, nil
 	}
