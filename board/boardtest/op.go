@@ -99,7 +99,8 @@ func testAdd(t *testing.T, f Factory) {
 	r.refused(in(sp).Add("r", "n", 1))
 	r.commit(in(sp).Add("r", "n", math.MinInt64))
 	r.wantRecord(sp, "r", "m=0 n=-1")
-	for _, bad := range []string{"x", "1.5", " 5", "", "1e3", "9223372036854775808"} {
+	for _, bad := range []string{"x", "1.5", " 5", "", "1e3", "9223372036854775808", "010", "+5", "-0", "-05", "00", "-", "+", "5 ", "1_0",
+		"00000000000000000005"} {
 		r.commit(in(sp).Set("r", set("bad", bad)))
 		r.refused(in(sp).Set("r", set("m", "9")).Add("r", "bad", 1))
 		r.wantRecord(sp, "r", "bad="+bad+" m=0 n=-1")
@@ -338,8 +339,11 @@ func testCountdown(t *testing.T, f Factory) {
 	r.commit(in(sp).Set("job:3", set("other", "1")))
 	r.commit(in(sp).Countdown("job:3", "waits", "queue:v", "job:3"))
 	r.wantRecord(sp, "job:3", "other=1 waits=-1")
-	r.commit(in(sp).Set("job:3", set("waits", "many")))
-	r.refused(in(sp).Countdown("job:3", "waits", "queue:v", "job:3"))
+	for _, bad := range []string{"many", "01", "+1"} {
+		r.commit(in(sp).Set("job:3", set("waits", bad)))
+		r.refused(in(sp).Countdown("job:3", "waits", "queue:v", "job:3"))
+		r.wantRecord(sp, "job:3", "other=1 waits="+bad)
+	}
 }
 
 func testLiveMarks(t *testing.T, f Factory) {

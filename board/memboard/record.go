@@ -2,10 +2,8 @@ package memboard
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/domain"
 )
 
 // indexFrom is the number of fields from which a record gets an index; below
@@ -91,11 +89,7 @@ func (r *record) number(key, name string) (int64, error) {
 	if i < 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(r.fields[i].Value, 10, 64)
-	if err != nil {
-		return 0, domain.Invalidf("field %q of %q is %.40q, want a decimal number of 64 bits", name, key, r.fields[i].Value)
-	}
-	return n, nil
+	return board.NumberOf(key, name, r.fields[i].Value)
 }
 
 // some copies those of the named fields that are there.

@@ -200,11 +200,10 @@ func (c *committer) add(o *object, field string, n int64) (int64, error) {
 	}
 	var old int64
 	if i := o.find(field); i >= 0 {
-		v, err := strconv.ParseInt(o.fields[i].Value, 10, 64)
-		if err != nil {
-			return 0, domain.Invalidf("field %q of %q is %.40q, want a decimal number of 64 bits", field, o.id.name, o.fields[i].Value)
+		var err error
+		if old, err = board.NumberOf(o.id.name, field, o.fields[i].Value); err != nil {
+			return 0, err
 		}
-		old = v
 	}
 	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
 		return 0, domain.Invalidf("field %q of %q is %d: adding %d leaves 64 bits", field, o.id.name, old, n)

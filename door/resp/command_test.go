@@ -49,6 +49,153 @@ func TestCommands(t *testing.T) {
 			HGETALL h -> []
 			HSET h a -> ! ERR wrong number of arguments
 		`},
+		{"what is no integer in Redis is none here", `
+			SET n 010 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> 010
+			HSET h f 010 -> 1
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g 010 -> ! ERR value is not an integer
+			INCRBY k 010 -> ! ERR value is not an integer
+			DECRBY k 010 -> ! ERR value is not an integer
+			EXPIRE k 010 -> ! ERR value is not an integer
+			PEXPIREAT k 010 -> ! ERR value is not an integer
+			SET k v EX 010 -> ! ERR value is not an integer
+			SETEX k 010 v -> ! ERR value is not an integer
+			LRANGE l 0 010 -> ! ERR value is not an integer
+			LTRIM l 010 1 -> ! ERR value is not an integer
+			LINDEX l 010 -> ! ERR value is not an integer
+			LREM l 010 x -> ! ERR value is not an integer
+			SCAN 0 COUNT 010 -> ! ERR value is not an integer
+			SELECT 010 -> ! ERR value is not an integer
+			LPOP l 010 -> ! ERR value is out of range, must be positive
+			SET n +1 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> +1
+			HSET h f +1 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g +1 -> ! ERR value is not an integer
+			INCRBY k +1 -> ! ERR value is not an integer
+			DECRBY k +1 -> ! ERR value is not an integer
+			EXPIRE k +1 -> ! ERR value is not an integer
+			PEXPIREAT k +1 -> ! ERR value is not an integer
+			SET k v EX +1 -> ! ERR value is not an integer
+			SETEX k +1 v -> ! ERR value is not an integer
+			LRANGE l 0 +1 -> ! ERR value is not an integer
+			LTRIM l +1 1 -> ! ERR value is not an integer
+			LINDEX l +1 -> ! ERR value is not an integer
+			LREM l +1 x -> ! ERR value is not an integer
+			SCAN 0 COUNT +1 -> ! ERR value is not an integer
+			SELECT +1 -> ! ERR value is not an integer
+			LPOP l +1 -> ! ERR value is out of range, must be positive
+			SET n -0 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> -0
+			HSET h f -0 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g -0 -> ! ERR value is not an integer
+			INCRBY k -0 -> ! ERR value is not an integer
+			DECRBY k -0 -> ! ERR value is not an integer
+			EXPIRE k -0 -> ! ERR value is not an integer
+			PEXPIREAT k -0 -> ! ERR value is not an integer
+			SET k v EX -0 -> ! ERR value is not an integer
+			SETEX k -0 v -> ! ERR value is not an integer
+			LRANGE l 0 -0 -> ! ERR value is not an integer
+			LTRIM l -0 1 -> ! ERR value is not an integer
+			LINDEX l -0 -> ! ERR value is not an integer
+			LREM l -0 x -> ! ERR value is not an integer
+			SCAN 0 COUNT -0 -> ! ERR value is not an integer
+			SELECT -0 -> ! ERR value is not an integer
+			LPOP l -0 -> ! ERR value is out of range, must be positive
+			SET n -01 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> -01
+			HSET h f -01 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g -01 -> ! ERR value is not an integer
+			INCRBY k -01 -> ! ERR value is not an integer
+			DECRBY k -01 -> ! ERR value is not an integer
+			EXPIRE k -01 -> ! ERR value is not an integer
+			PEXPIREAT k -01 -> ! ERR value is not an integer
+			SET k v EX -01 -> ! ERR value is not an integer
+			SETEX k -01 v -> ! ERR value is not an integer
+			LRANGE l 0 -01 -> ! ERR value is not an integer
+			LTRIM l -01 1 -> ! ERR value is not an integer
+			LINDEX l -01 -> ! ERR value is not an integer
+			LREM l -01 x -> ! ERR value is not an integer
+			SCAN 0 COUNT -01 -> ! ERR value is not an integer
+			SELECT -01 -> ! ERR value is not an integer
+			LPOP l -01 -> ! ERR value is out of range, must be positive
+			SET n 00 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> 00
+			HSET h f 00 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g 00 -> ! ERR value is not an integer
+			INCRBY k 00 -> ! ERR value is not an integer
+			DECRBY k 00 -> ! ERR value is not an integer
+			EXPIRE k 00 -> ! ERR value is not an integer
+			PEXPIREAT k 00 -> ! ERR value is not an integer
+			SET k v EX 00 -> ! ERR value is not an integer
+			SETEX k 00 v -> ! ERR value is not an integer
+			LRANGE l 0 00 -> ! ERR value is not an integer
+			LTRIM l 00 1 -> ! ERR value is not an integer
+			LINDEX l 00 -> ! ERR value is not an integer
+			LREM l 00 x -> ! ERR value is not an integer
+			SCAN 0 COUNT 00 -> ! ERR value is not an integer
+			SELECT 00 -> ! ERR value is not an integer
+			LPOP l 00 -> ! ERR value is out of range, must be positive
+			SET n 1_0 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> 1_0
+			HSET h f 1_0 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g 1_0 -> ! ERR value is not an integer
+			INCRBY k 1_0 -> ! ERR value is not an integer
+			DECRBY k 1_0 -> ! ERR value is not an integer
+			EXPIRE k 1_0 -> ! ERR value is not an integer
+			PEXPIREAT k 1_0 -> ! ERR value is not an integer
+			SET k v EX 1_0 -> ! ERR value is not an integer
+			SETEX k 1_0 v -> ! ERR value is not an integer
+			LRANGE l 0 1_0 -> ! ERR value is not an integer
+			LTRIM l 1_0 1 -> ! ERR value is not an integer
+			LINDEX l 1_0 -> ! ERR value is not an integer
+			LREM l 1_0 x -> ! ERR value is not an integer
+			SCAN 0 COUNT 1_0 -> ! ERR value is not an integer
+			SELECT 1_0 -> ! ERR value is not an integer
+			LPOP l 1_0 -> ! ERR value is out of range, must be positive
+			SET n 9223372036854775808 -> OK
+			INCR n -> ! ERR value is not an integer
+			DECRBY n 1 -> ! ERR value is not an integer
+			GET n -> 9223372036854775808
+			HSET h f 9223372036854775808 -> 0
+			HINCRBY h f 1 -> ! ERR hash value is not an integer
+			HINCRBY h g 9223372036854775808 -> ! ERR value is not an integer
+			INCRBY k 9223372036854775808 -> ! ERR value is not an integer
+			DECRBY k 9223372036854775808 -> ! ERR value is not an integer
+			EXPIRE k 9223372036854775808 -> ! ERR value is not an integer
+			PEXPIREAT k 9223372036854775808 -> ! ERR value is not an integer
+			SET k v EX 9223372036854775808 -> ! ERR value is not an integer
+			SETEX k 9223372036854775808 v -> ! ERR value is not an integer
+			LRANGE l 0 9223372036854775808 -> ! ERR value is not an integer
+			LTRIM l 9223372036854775808 1 -> ! ERR value is not an integer
+			LINDEX l 9223372036854775808 -> ! ERR value is not an integer
+			LREM l 9223372036854775808 x -> ! ERR value is not an integer
+			SCAN 0 COUNT 9223372036854775808 -> ! ERR value is not an integer
+			SELECT 9223372036854775808 -> ! ERR value is not an integer
+			LPOP l 9223372036854775808 -> ! ERR value is out of range, must be positive
+			RPUSH l a b -> 2
+			LINDEX l 9999999999 -> (nil)
+			LREM l 9999999999 a -> 1
+			LREM l -9223372036854775808 b -> 1
+			EXISTS k n -> 1
+		`},
 		{"numbers in a hash", `
 			HINCRBY h n 5 -> 5
 			HINCRBY h n -7 -> -2

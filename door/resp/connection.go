@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -209,9 +210,9 @@ func (*userError) Error() string {
 func (*userError) Unwrap() error { return identity.ErrUnauthenticated }
 
 func selectSpace(c *client, args []string) error {
-	n, err := strconv.ParseUint(args[1], 10, 32)
-	if err != nil {
-		return failure("ERR value is not an integer or out of range")
+	n, err := integer(args[1])
+	if err != nil || n < 0 || n > math.MaxUint32 {
+		return errInteger
 	}
 	if c.sub.active() && board.Space(n) != c.space {
 		return failure("ERR subscriptions are of one database; unsubscribe first, or use another connection")

@@ -98,8 +98,8 @@ func hdel(x *call) error {
 func sum(text string, there bool, by int64, wrong error) (int64, error) {
 	var old int64
 	if there {
-		var err error
-		if old, err = strconv.ParseInt(text, 10, 64); err != nil {
+		var ok bool
+		if old, ok = board.Number(text); !ok {
 			return 0, wrong
 		}
 	}
@@ -127,9 +127,9 @@ func sumFloat(text string, there bool, by string, wrong error) (string, error) {
 }
 
 func hincrby(x *call) error {
-	by, err := strconv.ParseInt(x.args[3], 10, 64)
+	by, err := integer(x.args[3])
 	if err != nil {
-		return errInteger
+		return err
 	}
 	l, err := x.s.hash(x.args[1], x.args[2])
 	if err != nil {

@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -106,9 +105,9 @@ func del(x *call) error {
 }
 
 func expire(x *call, unit time.Duration, at bool) error {
-	n, err := strconv.ParseInt(x.args[2], 10, 64)
+	n, err := integer(x.args[2])
 	if err != nil {
-		return errInteger
+		return err
 	}
 	most := int64(maxPatience / unit)
 	if at {

@@ -70,7 +70,7 @@ func pop(x *call, left bool) error {
 }
 
 func popMany(x *call, left bool) error {
-	n, err := strconv.Atoi(x.args[2])
+	n, err := count32(x.args[2])
 	switch {
 	case err != nil || n < 0:
 		return failure("ERR value is out of range, must be positive")
@@ -220,14 +220,13 @@ func index(i, n int) int {
 
 // bounds reads two indexes of a list of n items and returns the part between.
 func bounds(from, to string, n int) (start, count int, err error) {
-	a, errA := strconv.ParseInt(from, 10, 64)
-	b, errB := strconv.ParseInt(to, 10, 64)
+	a, errA := count32(from)
+	b, errB := count32(to)
 	if errA != nil || errB != nil {
 		return 0, 0, errInteger
 	}
-	clamp := func(i int64) int { return int(min(max(i, math.MinInt32), math.MaxInt32)) }
-	start = max(index(clamp(a), n), 0)
-	end := min(index(clamp(b), n), n-1)
+	start = max(index(a, n), 0)
+	end := min(index(b, n), n-1)
 	return start, max(end-start+1, 0), nil
 }
 
@@ -259,15 +258,15 @@ func lindex(x *call) error {
 	if err != nil {
 		return err
 	}
-	i, err := strconv.ParseInt(x.args[2], 10, 32)
+	i, err := count32(x.args[2])
 	if err != nil {
-		return errInteger
+		return err
 	}
 	n, err := x.s.length(l)
 	if err != nil {
 		return err
 	}
-	at := index(int(i), n)
+	at := index(i, n)
 	if at < 0 || at >= n {
 		x.a.null()
 		return nil
@@ -288,9 +287,9 @@ func lindex(x *call) error {
 const maxMatches = 64
 
 func lrem(x *call) error {
-	n, err := strconv.ParseInt(x.args[2], 10, 32)
+	n, err := count32(x.args[2])
 	if err != nil {
-		return errInteger
+		return err
 	}
 	l, err := x.s.listOf(x.args[1])
 	if err != nil {
@@ -313,7 +312,7 @@ func lrem(x *call) error {
 			at = append(at, i)
 		}
 	}
-	switch most := int(max(n, -n)); {
+	switch most := max(n, -n); {
 	case n > 0 && len(at) > most:
 		at = at[:most]
 	case n < 0 && len(at) > most:
@@ -324,7 +323,7 @@ func lrem(x *call) error {
 		for _, i := range at[:min(len(at), maxMatches)] {
 			x.s.batch.ItemAt(l.key, i, x.args[3])
 		}
-		x.s.batch.DropSome(l.key, int(n), x.args[3])
+		x.s.batch.DropSome(l.key, n, x.args[3])
 		l.opaque = true
 	}
 	x.a.number(len(at))

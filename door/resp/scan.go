@@ -30,8 +30,11 @@ func scanOptions(args []string, kinds bool) (scanning, error) {
 		case word == "MATCH":
 			o.match = args[1]
 		case word == "COUNT":
-			n, err := strconv.Atoi(args[1])
-			if err != nil || n < 1 {
+			n, err := count32(args[1])
+			switch {
+			case err != nil:
+				return o, err
+			case n < 1:
 				return o, errSyntax
 			}
 			o.count = min(n, scanMost)

@@ -127,9 +127,9 @@ func readSetting(now time.Time, args []string) (o setting, err error) {
 // instant reads when something ends: after EX seconds, PX milliseconds, at EXAT
 // seconds or PXAT milliseconds of Unix time.
 func instant(now time.Time, arg, unit, command string) (time.Time, error) {
-	n, err := strconv.ParseInt(arg, 10, 64)
+	n, err := integer(arg)
 	if err != nil {
-		return time.Time{}, errInteger
+		return time.Time{}, err
 	}
 	most := map[string]int64{"EX": int64(maxPatience / time.Second), "PX": int64(maxPatience / time.Millisecond), "EXAT": lastSecond, "PXAT": lastSecond * 1000}
 	if n <= 0 || n > most[unit] {
@@ -307,7 +307,7 @@ func appendText(x *call) error {
 }
 
 func countBy(x *call, sign int64) error {
-	by, err := strconv.ParseInt(x.args[2], 10, 64)
+	by, err := integer(x.args[2])
 	if err != nil || sign < 0 && by == -by && by != 0 {
 		return errInteger
 	}

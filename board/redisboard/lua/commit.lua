@@ -193,30 +193,19 @@ local function rare()
     end
   end
 
-  -- plain is a decimal number as Redis itself would write it, or nil.
-  local function plain(text)
-    local sign, digits = text:match('^([+-]?)0*(%d+)$')
-    return digits and (sign == '-' and digits ~= '0' and '-' or '') .. digits
-  end
-
   -- addable returns a text when n cannot be added to a field. Large numbers
   -- are tried out: Lua would lose digits.
   function made.addable(key, field, text, n)
-    local name, old = key:sub(#pfx + 1), plain(text)
-    if not old then
+    local name = key:sub(#pfx + 1)
+    if text ~= '0' and not text:match('^-?[1-9]%d*$') then
       return string.format('field "%s" of "%s" is "%s", want a decimal number of 64 bits', field, name, text:sub(1, 40))
     end
-    if #old <= 15 and #n <= 15 then return end
-    call('HSET', key, field, old)
-    local r = try('HINCRBY', key, field, n)
-    call('HSET', key, field, text)
-    if type(r) == 'table' then
-      return string.format('field "%s" of "%s" is %s: with %s added it leaves 64 bits', field, name, old, n)
+    if #text <= 15 and #n <= 15 then return end
+    if type(try('HINCRBY', key, field, n)) == 'table' then
+      return string.format('field "%s" of "%s" is %s: with %s added it leaves 64 bits', field, name, text, n)
     end
+    call('HSET', key, field, text)
   end
-
-  -- rewrite makes a field a number that Redis can add to.
-  function made.rewrite(key, field) call('HSET', key, field, plain(call('HGET', key, field))) end
 
   function made.copies(p, n)
     local out = {}
@@ -321,19 +310,14 @@ local function checkNumber(key, field, n)
   if type(text) == 'table' then return rare().wrongKind(key, 'HLEN') end
   kinds[key] = nil
   if text then
-    if #text < 15 and #n < 15 and text:match('^%d+$') then return nil, text end
+    if #text < 15 and #n < 15 and (text:match('^[1-9]%d*$') or text == '0') then return nil, text end
     return rare().addable(key, field, text, n), text
   end
   if not staysSmall(key, #field + #n) then return rare().tooLarge(key, #field + #n, { { field, n } }) end
 end
 
 -- add adds n to a number that checkNumber has let through. It returns the sum.
-local function add(key, field, n)
-  local r = try('HINCRBY', key, field, n)
-  if type(r) ~= 'table' then return r end
-  rare().rewrite(key, field)
-  return call('HINCRBY', key, field, n)
-end
+local function add(key, field, n) return call('HINCRBY', key, field, n) end
 
 -- check is given the places of a check before the first write and of the first
 -- operation. It returns the place after the check and nil or a text.
