@@ -129,6 +129,11 @@ type Job struct {
 	NextRetryMs int64    `json:"next_retry_ms,omitzero"`
 	Parked      string   `json:"parked,omitzero"` // the scope of the ban that took it from its queue
 
+	// Odd are numbers of the engine's own that another program has written in
+	// another way than the engine does, as they stand in the record, by their
+	// fields: guards name what stands there. Nil for nearly every job.
+	Odd map[string]string `json:"-"`
+
 	// Where it belongs.
 	FlowID FlowID `json:"flow_id,omitzero"`
 	Step   string `json:"step,omitzero"`

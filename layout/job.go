@@ -207,7 +207,7 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 			j.ExitCode = &n
 		}
 	case JobAttempt:
-		j.Attempt = d.int(f)
+		j.Attempt = d.ours(j, f)
 	case JobLosses:
 		j.Losses = int(d.int(f))
 	case JobFailures:
@@ -221,15 +221,15 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 	case JobWaits:
 		j.Waits = int(d.int(f))
 	case JobFollowers:
-		j.Followers = int(d.int(f))
+		j.Followers = int(d.ours(j, f))
 	case JobQueuedMs:
-		j.QueuedMs = d.int(f)
+		j.QueuedMs = d.ours(j, f)
 	case JobStartedMs:
 		j.StartedMs = d.int(f)
 	case JobFinishedMs:
-		j.FinishedMs = d.int(f)
+		j.FinishedMs = d.ours(j, f)
 	case JobNextRetryMs:
-		j.NextRetryMs = d.int(f)
+		j.NextRetryMs = d.ours(j, f)
 	case JobFlowID:
 		j.FlowID = domain.FlowID(d.u32(f))
 	case JobStep:
@@ -261,6 +261,49 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 	case board.FieldUnreadable:
 		d.unreadable(f)
 	}
+}
+
+// ours reads a number that only the engine writes, and keeps its text where the
+// engine would have written another.
+func (d *decoder) ours(j *domain.Job, f board.Field) int64 {
+	n, ok := board.Number(f.Value)
+	if !ok && f.Value != "" {
+		d.fail(f, "a decimal number")
+	}
+	if n == 0 && f.Value != "" {
+		if j.Odd == nil {
+			j.Odd = map[string]string{}
+		}
+		j.Odd[f.Name] = f.Value
+	}
+	return n
+}
+
+// NumberText is a number of the engine's own as the record has it that j was
+// read from, for a guard: "" where it is not set.
+func NumberText(j *domain.Job, name string) string {
+	if text, odd := j.Odd[name]; odd {
+		return text
+	}
+	var n int64
+	switch name {
+	case JobAttempt:
+		n = j.Attempt
+	case JobFollowers:
+		n = int64(j.Followers)
+	case JobQueuedMs:
+		n = j.QueuedMs
+	case JobFinishedMs:
+		n = j.FinishedMs
+	case JobNextRetryMs:
+		n = j.NextRetryMs
+	default:
+		panic("BUG: " + name + " is no number that guards name")
+	}
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // FlowOf are the fields of a job of a foreign program that has become one of a

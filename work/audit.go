@@ -113,7 +113,7 @@ func (a *auditor) look(ctx context.Context, item string, rec board.Record) error
 		return a.stuck(ctx, j, x)
 	case x.Standing == StandingEnded:
 		b := board.Batch{Space: a.space}
-		b.Equal(item, layout.JobFinishedMs, millisText(j.FinishedMs)).Settle(item)
+		asRead(&b, j, layout.JobFinishedMs).Settle(item)
 		return a.repair(ctx, b, nil)
 	}
 	return nil
@@ -130,7 +130,8 @@ func (a *auditor) doubt(j *domain.Job) {
 	}
 	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
-		ForRunner: j.ForRunner, Affinity: j.Affinity, At: j.At, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs}
+		ForRunner: j.ForRunner, Affinity: j.Affinity, At: j.At, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs,
+		Odd: j.Odd}
 }
 
 // searchQueues looks for the doubtful jobs in their queues, each queue once,
@@ -169,8 +170,7 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	b := board.Batch{Space: a.space}
 	b.Free(key)
 	b.Equal(key, layout.JobStatus, string(j.Status))
-	b.Equal(key, layout.JobAttempt, attemptText(j))
-	b.Equal(key, layout.JobQueuedMs, millisText(j.QueuedMs))
+	asRead(&b, j, layout.JobAttempt, layout.JobQueuedMs)
 	if j.Status == domain.JobStarted || j.Final() {
 		// A foreign runner has it, or had it: an alarm looks after it.
 		b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), time.Now())
@@ -196,14 +196,13 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error
 		a.e.requeueParked(&b, j)
 		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; queued again"})
 	case j.LeaseOwner == "" && j.NextRetryMs != 0:
-		b.Equal(x.Key, layout.JobNextRetryMs, millisText(j.NextRetryMs))
-		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
+		asRead(&b, j, layout.JobNextRetryMs, layout.JobAttempt)
 		b.Free(x.Key)
 		b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
 		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; the alarm was set"})
 	case j.LeaseOwner != "":
 		b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
-		b.Equal(x.Key, layout.JobAttempt, attemptText(j))
+		asRead(&b, j, layout.JobAttempt)
 		b.Release(x.Key)
 		b.Unset(x.Key, layout.JobLeaseOwner, board.FieldQueue)
 		a.e.requeue(&b, j, time.Now())

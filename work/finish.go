@@ -110,7 +110,7 @@ func staleFields(j *domain.Job, n ending) []string {
 // finished are counted down in the same commit, where they are few; all else
 // is left to the cascade alarm. item is the job's key.
 func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item string, status domain.JobStatus, now time.Time) {
-	b.Equal(item, layout.JobFollowers, countText(j.Followers))
+	asRead(b, j, layout.JobFollowers)
 	if j.Followers == 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) 
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At)
 	// A follower that is started again by hand takes itself off the list.
-	b.Equal(key.String(), layout.JobFollowers, countText(j.Followers))
+	asRead(&b, j, layout.JobFollowers)
 	if len(entries) == 0 {
 		b.ClearAlarm(a.Name)
 		return e.board.Commit(ctx, b)
@@ -229,7 +229,7 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 		b := board.Batch{Space: space}
 		b.Free(key.String())
 		b.Equal(key.String(), layout.JobStatus, string(j.Status))
-		b.Equal(key.String(), layout.JobAttempt, attemptText(j))
+		asRead(&b, j, layout.JobAttempt)
 		e.clearWaits(&b, j)
 		e.end(ctx, &b, j, n, time.Now())
 		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
@@ -239,15 +239,14 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 	return domain.Unavailablef("job %q changes too quickly; try again", key)
 }
 
-// attemptText is the attempt as the record has it.
-func attemptText(j *domain.Job) string { return countText(int(j.Attempt)) }
-
-// countText is a number as a record has it: "" where it is not set.
-func countText(n int) string {
-	if n == 0 {
-		return ""
+// asRead adds the guards that numbers of a job's record are still what they were
+// when j was read from it.
+func asRead(b *board.Batch, j *domain.Job, fields ...string) *board.Batch {
+	key := j.Key().String()
+	for _, name := range fields {
+		b.Equal(key, name, layout.NumberText(j, name))
 	}
-	return strconv.Itoa(n)
+	return b
 }
 
 // clearWaits takes away what an unfinished job may still wait for.

@@ -32,9 +32,7 @@ func (e *Engine) Adopt(ctx context.Context, tenant domain.TenantID, id domain.Fl
 		b := board.Batch{Space: space}
 		b.Equal(key.String(), layout.JobFlowID, "")
 		b.Equal(key.String(), layout.JobStatus, string(j.Status))
-		b.Equal(key.String(), layout.JobAttempt, attemptText(j))
-		b.Equal(key.String(), layout.JobFinishedMs, millisText(j.FinishedMs))
-		b.Equal(key.String(), layout.JobQueuedMs, millisText(j.QueuedMs))
+		asRead(&b, j, layout.JobAttempt, layout.JobFinishedMs, layout.JobQueuedMs)
 		if err := e.adoptInto(ctx, &b, j, id, err); err != nil {
 			return false, err
 		}

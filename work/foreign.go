@@ -268,7 +268,7 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	now := time.Now()
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
-	b.Equal(key, layout.JobFinishedMs, "")
+	asRead(&b, j, layout.JobFinishedMs)
 	b.Equal(key, layout.JobStatus, string(j.Status))
 	b.Set(key, layout.FinishedField(now.UnixMilli()))
 	if j.Status == domain.JobError && j.Reason == "" {

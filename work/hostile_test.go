@@ -548,3 +548,36 @@ func TestAJobThatAForeignProgramEndsBetweenAttemptsIsSettled(t *testing.T) {
 		}
 	})
 }
+
+// TestNumbersOfOthersHoldNothingUp: who writes a job past the doors may write what
+// only the engine does. The guards name what stands there, so that the job ends,
+// its slot is free, and its entry goes with those of others.
+func TestNumbersOfOthersHoldNothingUp(t *testing.T) {
+	for _, name := range []string{layout.JobFollowers, layout.JobQueuedMs, layout.JobAttempt, layout.JobFinishedMs, layout.JobNextRetryMs,
+		layout.JobRetried} {
+		for _, text := range []string{"true", "+1", "010", "0", " ", "-1", "9223372036854775807", "99999999999999999999"} {
+			t.Run(name+" is "+text, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, work.Config{})
+					item := key(1).String()
+					if name == layout.JobFollowers || name == layout.JobQueuedMs {
+						r.commit(new(board.Batch).Set(item, f(name, text), f(layout.JobScript, "ok"), f(layout.JobScriptType, "go")).PushLeft("queue:go", item))
+					} else {
+						r.submit(job(1, "ok"))
+						r.wait(1)
+						r.commit(new(board.Batch).Set(item, f(name, text)))
+					}
+					r.wait(1)
+					r.submit(job(2, "ok"))
+					r.want(2, domain.JobFinished, "")
+					if n, err := r.engine.Prune(r.ctx, tenant, time.Now().Add(time.Hour)); err != nil {
+						t.Errorf("prune: got %d, %v", n, err)
+					}
+					if _, err := r.engine.Show(r.ctx, tenant, key(2)); !errors.Is(err, domain.ErrNotFound) {
+						t.Errorf("the job that ended after it is still there: %v", err)
+					}
+				})
+			})
+		}
+	}
+}

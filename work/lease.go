@@ -130,7 +130,7 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	}
 	b := board.Batch{Space: space}
 	b.Equal(key.String(), layout.JobLeaseOwner, j.LeaseOwner)
-	b.Equal(key.String(), layout.JobAttempt, attemptText(j))
+	asRead(&b, j, layout.JobAttempt)
 	b.Equal(key.String(), layout.JobStatus, string(domain.JobStarted))
 	b.Set(key.String(), board.Field{Name: layout.JobCancel, Value: who})
 	if err := e.board.Commit(ctx, b); err != nil {
@@ -138,12 +138,4 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	}
 	e.stopHere(space, key, j.Attempt)
 	return nil
-}
-
-// millisText is an instant as a record has it: "" where it is not set.
-func millisText(ms int64) string {
-	if ms == 0 {
-		return ""
-	}
-	return strconv.FormatInt(ms, 10)
 }

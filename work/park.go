@@ -197,7 +197,7 @@ func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain
 func (e *Engine) requeueParked(b *board.Batch, j *domain.Job) {
 	key := j.Key().String()
 	b.Equal(key, layout.JobParked, j.Parked)
-	b.Equal(key, layout.JobAttempt, attemptText(j))
+	asRead(b, j, layout.JobAttempt)
 	b.Unset(key, layout.JobParked)
 	b.Drop(layout.Parked(j.Parked), key)
 	e.requeue(b, j, time.Now())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	if err != nil {
 		return 0, err
 	}
-	p := pruning{before: pr.before, stale: map[string]int{}}
+	p := pruning{before: pr.before, stale: map[string]int64{}}
 	if p.telling, err = pr.e.telling(ctx, pr.space, keys, recs); err != nil {
 		return 0, err
 	}
@@ -161,8 +160,17 @@ type pruning struct {
 	b       board.Batch
 	before  time.Time
 	telling map[string]bool
-	stale   map[string]int // by key: entries of earlier ends seen in this page
+	stale   map[string]int64 // by key: entries of earlier ends seen in this page
 }
+
+// young says whether what ended at an instant has to stay. One that no clock can
+// have shown yet is not the engine's: it would hold up all that ended since.
+func (p *pruning) young(endedMs int64) bool {
+	return endedMs >= p.before.UnixMilli() && endedMs <= time.Now().Add(wrongClock).UnixMilli()
+}
+
+// wrongClock is how far the clocks of a board's nodes may well be apart.
+const wrongClock = 24 * time.Hour
 
 // entry adds the removal of one entry with what it names. It returns false when
 // that has to stay: it ended too recently, or is needed.
@@ -180,7 +188,7 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	if p.alive[layout.FlowPrefix+rec.Get(layout.JobFlowID)] && rec.Get(layout.JobShard) == "" && rec.Get(layout.JobPack) == "" {
 		return true // its flow removes it
 	}
-	if n, _ := strconv.Atoi(rec.Get(layout.JobRetried)); p.stale[key] < n {
+	if n, _ := board.Number(rec.Get(layout.JobRetried)); p.stale[key] < n {
 		// It was started again by hand: its newest end has an entry of its own.
 		p.stale[key]++
 		p.b.Equal(key, layout.JobRetried, rec.Get(layout.JobRetried))
@@ -191,17 +199,17 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	switch {
 	case !j.Final() || j.FinishedMs == 0:
 		return true // its next end puts it on the list again
-	case j.FinishedMs >= p.before.UnixMilli() || p.telling[key]:
+	case p.young(j.FinishedMs) || p.telling[key]:
 		return false
 	}
-	p.b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
+	p.b.Equal(key, layout.JobFinishedMs, rec.Get(layout.JobFinishedMs))
 	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
 	return true
 }
 
 // flowEntry is entry for a flow.
 func (p *pruning) flowEntry(id domain.FlowID, key string, rec board.Record) bool {
-	stale, _ := strconv.Atoi(rec.Get(layout.FlowStale))
+	stale, _ := board.Number(rec.Get(layout.FlowStale))
 	ended := int64(number(rec.Get(layout.FlowFinishedMs)))
 	switch {
 	case rec == nil:
@@ -213,10 +221,10 @@ func (p *pruning) flowEntry(id domain.FlowID, key string, rec board.Record) bool
 		return true
 	case !domain.FlowStatus(rec.Get(layout.FlowStatus)).Final() || ended == 0:
 		return true // its next end puts it on the list again
-	case ended >= p.before.UnixMilli():
+	case p.young(ended):
 		return false
 	}
-	p.b.Equal(key, layout.FlowFinishedMs, millisText(ended))
+	p.b.Equal(key, layout.FlowFinishedMs, rec.Get(layout.FlowFinishedMs))
 	p.flow = id
 	return true
 }
@@ -227,7 +235,7 @@ func (p *pruning) messageEntry(id domain.MessageKey, rec board.Record) bool {
 	switch {
 	case !domain.MessageStatus(rec.Get(layout.MessageStatus)).Final() || ended == 0:
 		return true // gone; or its end puts it on the list again
-	case ended >= p.before.UnixMilli():
+	case p.young(ended):
 		return false
 	}
 	p.b.Equal(id.String(), layout.MessageEndedMs, rec.Get(layout.MessageEndedMs))

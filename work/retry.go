@@ -94,8 +94,7 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	key := j.Key().String()
 	b := board.Batch{Space: space}
 	b.Equal(key, layout.JobStatus, string(domain.JobError))
-	b.Equal(key, layout.JobFinishedMs, millisText(j.FinishedMs))
-	b.Equal(key, layout.JobQueuedMs, millisText(j.QueuedMs))
+	asRead(&b, j, layout.JobFinishedMs, layout.JobQueuedMs)
 	b.Free(key)
 	b.Unset(key, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
 		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobParked)
