@@ -28,6 +28,10 @@ const (
 	classes              // how many there are
 )
 
+// ofNoNoun is the group of keys with what belongs to all nouns: logs of jobs, the
+// audit log, checkpoints, objects. No token that is narrowed to groups has it.
+const ofNoNoun = ""
+
 // right is what a class needs on a key: a verb, or the reason why nobody may.
 type right struct {
 	verb identity.Verb
@@ -134,7 +138,7 @@ var contextRows = []row{
 		pops:   may(identity.Pop),
 		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
 	fixed(row{prefix: "ramet:inbox:", group: "inbox", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
-	fixed(row{prefix: "ramet:", group: "key"}, may(identity.ReadEnv), oursAlone),
+	fixed(row{prefix: "ramet:", group: ofNoNoun}, may(identity.ReadEnv), oursAlone),
 	fixed(row{prefix: "saga:", group: "saga"}, may(identity.Read), bySagas),
 	fixed(row{prefix: "checkpoint:", group: "saga"}, may(identity.Read), bySagas),
 	fixed(row{prefix: "outbox:", group: "saga"}, may(identity.Read), bySagas),

@@ -170,4 +170,10 @@ func TestANarrowedTokenAtTheDoor(t *testing.T) {
 	keys.want("OK", "SELECT", "7")
 	keys.want("2", "GET", "mine")
 	keys.refused("NOPERM", "HGET", "job:10:5", "script")
+	// What the node keeps is no key of the caller's own: logs, the audit log.
+	for _, cmd := range [][]string{{"LRANGE", "ramet:logs:job:10:5", "0", "-1"}, {"LRANGE", "ramet:audit", "0", "-1"}, {"HGETALL", "ramet:limits"},
+		{"TYPE", "ramet:finished"}, {"EXISTS", "ramet:checkpoint:job:10:5"}} {
+		keys.refused("NOPERM", cmd...)
+	}
+	keys.want("[]", "KEYS", "ramet:*")
 }
