@@ -127,7 +127,7 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	seen := layout.Seen(i.digest)
 	b := board.Batch{Space: space(i.m.DstContext)}
 	b.Absent(seen)
-	if r.cause == causeRight || r.cause == causeFull || r.cause == causeLate {
+	if stays(r.cause) && time.Now().Before(i.m.ExpiresAt.Time()) { // later it is never good any more
 		b.Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
 		b.Expire(seen, min(rememberFor(i.m), refusedFor))
 	}
@@ -141,6 +141,17 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	}
 	f.replayed(i)
 	return nil
+}
+
+// stays says whether a letter that was refused for a cause is refused from then
+// on. Not where the cause is who carried it: another site that has seen a letter
+// could bring it first, and the one that its sender brings would be refused.
+func stays(cause string) bool {
+	switch cause {
+	case causeRight, causeFull, causeLate, causeUnknown, causeExpired:
+		return true
+	}
+	return false
 }
 
 // before is the mark of what was decided of a letter before; nil where nothing

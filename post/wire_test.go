@@ -412,6 +412,50 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 	})
 }
 
+// The sender of a letter was told that it is refused, and holds a signed word of
+// it. Who plays it again when the reason is gone has nothing done by it.
+func TestARefusedLetterStaysRefused(t *testing.T) {
+	onWire(t, func(w *wire) {
+		zoe, err := identity.NewKey()
+		w.b.must(err)
+		stranger := w.letterOf(zoe, nil)
+		early := w.letter(func(m *domain.Message) {
+			m.ID, m.CreatedAt, m.UpdatedAt, m.ExpiresAt = 7, m.CreatedAt+630, m.CreatedAt+630, m.ExpiresAt+630
+		})
+		both := w.brings(stranger, early)
+		w.send(both)
+
+		guest, _, err := w.b.registry.CreateActor(t.Context(), domain.Actor{Pubkey: zoe.Pubkey(),
+			Address: domain.List[domain.Address]{domain.NodeAddress(w.a.keys.Node.Pubkey())}})
+		w.b.must(err)
+		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, identity.Admin)
+		w.b.must(err)
+		time.Sleep(time.Minute)
+		w.send(both)
+		got := w.b.refused.causes()
+		slices.Sort(got[:min(2, len(got))])
+		if len(got) != 4 || !slices.Equal(got[:2], []string{"expired", "unknown_sender"}) || w.b.counts.received.Load() != 0 || len(w.b.lines.ran()) != 0 {
+			t.Errorf("refused as %v, %d taken, %d jobs ran", got, w.b.counts.received.Load(), len(w.b.lines.ran()))
+		}
+	})
+}
+
+// A site that has seen a letter of another cannot have it refused by bringing it
+// first.
+func TestALetterThatOthersBringFirstIsTaken(t *testing.T) {
+	onWire(t, func(w *wire) {
+		m := w.letter(nil)
+		w.send(w.parcel(w.c.keys.Node, post.Parcel{Letters: []json.RawMessage{w.text(m)}}))
+		if diff := cmp.Diff([]string{"wrong_node"}, w.b.refused.causes()); diff != "" {
+			t.Errorf("refused as: %s", diff)
+		}
+		w.send(w.brings(m))
+		if len(w.b.lines.ran()) != 1 {
+			t.Errorf("%d jobs ran, want 1", len(w.b.lines.ran()))
+		}
+	})
+}
+
 // Two organisations number their messages and jobs alike.
 func TestIdsOfTwoOrganisationsDoNotMix(t *testing.T) {
 	onWire(t, func(w *wire) {
