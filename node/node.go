@@ -148,7 +148,6 @@ type Node struct {
 	services []domain.Service
 	draining atomic.Bool
 	several  atomic.Bool // there are several contexts
-	lock     *os.File    // on the data folder, until Run returns
 }
 
 var (
@@ -161,29 +160,20 @@ var (
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and
 // fences its earlier life. It starts nothing; the board stays the caller's to
-// close. The data folder is the node's alone until Run returns.
+// close, and so does the data folder, which is the caller's by [Lock].
 //
-// Errors: [domain.ErrConflict] when another process has the data folder, or
-// another node the name; [domain.ErrUnavailable].
-func New(ctx context.Context, b board.Board, cfg Config) (_ *Node, err error) {
+// Errors: [domain.ErrConflict] when another node has the name;
+// [domain.ErrUnavailable].
+func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, domain.Unavailablef("make the data folder: %v", err)
 	}
-	lock, err := lockFolder(cfg.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			lock.Close()
-		}
-	}()
 	who, err := loadSelf(ctx, b, cfg.DataDir, cfg.Name, cfg.RunnerID)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, board: b, self: who, lock: lock, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8]}
+	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8]}
 	served := n.look(ctx)
 	n.Bans = ban.NewBook(b, cfg.Logger)
 	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
@@ -307,7 +297,6 @@ func (n *Node) Ready() bool { return !n.draining.Load() }
 // Run runs the node with its services until ctx ends or a service fails, then
 // drains and returns.
 func (n *Node) Run(ctx context.Context, services ...Service) error {
-	defer n.lock.Close()
 	// The rest outlives ctx: it ends when the runner has drained.
 	rest, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,9 +142,6 @@ func TestTwoNodesDoNotShareAName(t *testing.T) {
 		if _, err := node.New(t.Context(), b, node.Config{Name: "same", DataDir: t.TempDir()}); !errors.Is(err, domain.ErrConflict) {
 			t.Errorf("the same name: got %v, want a conflict", err)
 		}
-		if _, err := node.New(t.Context(), b, node.Config{Name: "other", DataDir: dir}); !errors.Is(err, domain.ErrConflict) {
-			t.Errorf("the same data folder: got %v, want a conflict", err)
-		}
 		if _, err := node.New(t.Context(), b, node.Config{Name: "a/b", DataDir: t.TempDir()}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("a bad name: got %v", err)
 		}
@@ -238,6 +236,30 @@ func TestServicesOutliveTheDrain(t *testing.T) {
 		}
 		if d := ended.Sub(begun); d < 10*time.Second {
 			t.Errorf("the door was closed %v after the drain began, want the grace of 10s", d)
+		}
+	})
+}
+
+func TestAFolderIsOneProcesss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "new")
+		first, err := node.Lock(t.Context(), dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := node.Lock(t.Context(), dir, time.Second); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+			t.Errorf("got %v, want a conflict that names the process", err)
+		}
+		time.AfterFunc(3*time.Second, func() { first.Close() })
+		second, err := node.Lock(t.Context(), dir, 5*time.Second)
+		if err != nil {
+			t.Fatalf("of one that leaves: %v", err)
+		}
+		defer second.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := node.Lock(ctx, dir, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the end of the context", err)
 		}
 	})
 }

@@ -38,6 +38,10 @@ import (
 	"github.com/ramet-run/ramet/stream"
 )
 
+// leaveWait is how long a node that starts waits for a command that is a node on
+// its folder for a moment.
+const leaveWait = 5 * time.Second
+
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	ctx, drain := context.WithCancel(ctx)
@@ -46,7 +50,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		keyFile: o.KeyFile, tlsKey: o.TLSKey,
 		isolation: script.Level(o.Isolation), name: o.Name,
 		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose,
-		circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, run: !o.CirclesOnly, log: o.Logger})
+		circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -137,15 +141,17 @@ type options struct {
 	circles                       []domain.ServedCircle
 	circlesOnly                   bool
 	resp                          string
-	serve                         bool   // for long: with buses
-	run                           bool   // with a runner
-	drain                         func() // ends the node
+	serve                         bool          // for long: with buses
+	wait                          time.Duration // for another process to leave the data folder
+	run                           bool          // with a runner
+	drain                         func()        // ends the node
 	log                           *slog.Logger
 }
 
 // parts are a node with its board and door, put together but not started.
 type parts struct {
-	kind     string // of the board
+	kind     string   // of the board
+	lock     *os.File // of the data folder
 	board    board.Board
 	secrecy  *encryption.Keys
 	archive  archive.Archive // nil: none
@@ -217,7 +223,10 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err = p.sagas.open(cfg); err != nil {
 		return nil, err
 	}
-	tighten(o.dataDir, o.log)
+	tighten(o.dataDir, o.log) // first: a folder that a script has closed cannot be locked
+	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
+		return nil, err
+	}
 	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.log); err != nil {
 		return nil, err
 	}
@@ -263,9 +272,6 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 
 // openPost opens the keys by which the node signs, and its buses.
 func (p *parts) openPost(ctx context.Context, cfg config, o options) (err error) {
-	if err = os.MkdirAll(o.dataDir, 0o700); err != nil {
-		return domain.Unavailablef("make the data folder: %v", err)
-	}
 	if p.keys, err = identity.OpenKeyring(o.dataDir); err != nil {
 		return err
 	}
@@ -432,6 +438,9 @@ func (p *parts) close() {
 		if err := p.board.Close(); err != nil {
 			p.log.Warn("board not closed cleanly", "err", err)
 		}
+	}
+	if p.lock != nil { // last: nothing of this process is open there any more
+		p.lock.Close()
 	}
 }
 

@@ -61,6 +61,7 @@ func (a *app) submitTask(ctx context.Context, circle *client.Circle, in api.Task
 	if !wait {
 		return a.print(out, func(t *table) { t.wide(out.TaskID) })
 	}
+	a.noteIdle()
 	task, err := circle.Wait(ctx, out.TaskID)
 	if err != nil {
 		return err
@@ -157,6 +158,7 @@ func (a *app) circleDelete() *cobra.Command {
 func (a *app) circleWait() *cobra.Command {
 	var ended *domain.Task
 	c := a.onTask("wait", "Wait until a task has ended, and show it", func(c *client.Circle, ctx context.Context, id string) (t *domain.Task, err error) {
+		a.noteIdle()
 		ended, err = c.Wait(ctx, id)
 		return ended, err
 	})

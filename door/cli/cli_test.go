@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG"} {
 		os.Unsetenv(name)
 	}
+	os.Setenv("RAMET_EMBED", "true") // the node of these tests is one that a command makes
 	os.Exit(m.Run())
 }
 

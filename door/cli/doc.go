@@ -8,11 +8,15 @@
 //
 //	--node URL      a node over TCP, with a token made from --key
 //	the socket      of the node that has --data open
-//	embedded        nobody listens: a node in this process, for the time of
-//	                the command, on --data
+//	embedded        nobody listens, and --embed is given: a node in this process,
+//	                for the time of the command, on --data
 //
-// `ramet run` without --node and --data is different: it starts a node with a
-// runner in a folder of its own, and removes both at the end.
+// Without --embed a command waits a little for a node that is starting, and then
+// says that there is none: whoever mistypes a folder is not to see an empty one.
+//
+// `ramet run` is different: it runs jobs, so with --data it is a node where nobody
+// listens, and without --node and --data one in a folder of its own, which it
+// removes at the end.
 //
 // # What is not done here
 //

@@ -33,6 +33,7 @@ type flowWatch struct {
 //
 // Errors: an exit code where it did not succeed.
 func (a *app) watchFlow(ctx context.Context, n *client.Client, id domain.FlowID, own bool) error {
+	a.noteIdle()
 	var notes io.Writer = a.std.Err
 	w := &flowWatch{screen: newScreen(a.std.Out, notes), told: map[string]string{}}
 	drawing, stop := context.WithCancel(ctx)

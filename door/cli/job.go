@@ -98,6 +98,7 @@ func (a *app) jobRetry() *cobra.Command {
 
 func (a *app) jobWait() *cobra.Command {
 	c := a.onJob("wait", "Wait until a job has ended, and show it", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
+		a.noteIdle()
 		j, err := c.Wait(ctx, a.tenant(), key)
 		if err != nil {
 			return err
@@ -252,6 +253,7 @@ func (a *app) logs(ctx context.Context, c *client.Client, key domain.JobKey) err
 // followLogs shows a log until the job has ended; as JSON or YAML, a document
 // for each line.
 func (a *app) followLogs(ctx context.Context, c *client.Client, key domain.JobKey) error {
+	a.noteIdle()
 	j, err := c.FollowLogs(ctx, a.tenant(), key, 0, func(l domain.Log) error {
 		if a.output == outTable {
 			a.logLine(l)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -228,6 +229,10 @@ type app struct {
 	archive   string
 	context   string // a number or an alias
 	output    string
+	embed     bool
+	idle      bool // this process is a node without a runner
+	checks    bool // the command asks of nothing that a node has stored: any will do
+	startWait time.Duration
 
 	dataGiven, nodeGiven bool // as flags, not by the environment
 
@@ -251,6 +256,8 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "the node's data `folder` ($RAMET_DATA)")
 	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name ($RAMET_NODE)")
 	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
+	f.BoolVar(&a.embed, "embed", false, "where no node listens, be one on --data for the time of the command ($RAMET_EMBED)")
+	f.DurationVar(&a.startWait, "start-wait", startWait, "`how long` to wait for a node that is starting ($RAMET_START_WAIT)")
 	f.StringVar(&a.board, "board", "", "`URL` of the board for a node in this process, or @FILE that holds it; none is the embedded one ($RAMET_BOARD)")
 	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
 	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"),
@@ -329,6 +336,18 @@ func (a *app) checkFlags(c *cobra.Command, _ []string) error {
 	a.fromVariable(c, "board", &a.board)
 	a.fromVariable(c, "archive", &a.archive)
 	a.warnOfSecrets(c)
+	if text := os.Getenv("RAMET_EMBED"); text != "" && !c.Flags().Changed("embed") {
+		var err error
+		if a.embed, err = strconv.ParseBool(text); err != nil {
+			return domain.Invalidf("$RAMET_EMBED %q: want true or false", text)
+		}
+	}
+	if text := os.Getenv("RAMET_START_WAIT"); text != "" && !c.Flags().Changed("start-wait") {
+		var err error
+		if a.startWait, err = time.ParseDuration(text); err != nil {
+			return domain.Invalidf("$RAMET_START_WAIT %q: want a duration such as 10s", text)
+		}
+	}
 	a.dataGiven, a.nodeGiven = c.Flags().Changed("data"), c.Flags().Changed("node")
 	switch {
 	case a.output != outTable && a.output != outJSON && a.output != outYAML:

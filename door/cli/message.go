@@ -119,6 +119,7 @@ func (a *app) messageWait() *cobra.Command {
 
 // awaitLetter waits for a message's end and shows it.
 func (a *app) awaitLetter(ctx context.Context, n *client.Client, key domain.MessageKey) error {
+	a.noteIdle()
 	m, err := n.WaitMessage(ctx, a.tenant(), key)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -23,10 +24,13 @@ const (
 	// tokenTTL is how long a token of the command line lives; it is made anew
 	// at half of that.
 	tokenTTL = 10 * time.Minute
-	// busyFor is how long a data folder that another command has open is
-	// waited for.
-	busyFor   = 5 * time.Second
-	busyPause = 50 * time.Millisecond
+	// startWait is how long a command waits for a node that may be starting:
+	// `ramet serve &`, and at once the command. So long is a data folder waited for
+	// that another command has open, too.
+	startWait  = 10 * time.Second
+	startPause = 50 * time.Millisecond
+	// startQuiet is how long it says nothing of that.
+	startQuiet = time.Second
 )
 
 // link is a node that answers, and how to let go of it.
@@ -49,7 +53,8 @@ func (a *app) with(ctx context.Context, do func(c *client.Client) error) error {
 }
 
 // reach finds the node that the flags name, and there the context. Where none
-// listens it starts one on the data folder, with a runner if run says so.
+// listens and run or --embed says so it starts one on the data folder, with a runner
+// for run.
 func (a *app) reach(ctx context.Context, run bool) (*link, error) {
 	l, err := a.reachNode(ctx, run)
 	if err != nil {
@@ -70,18 +75,22 @@ func (a *app) reachNode(ctx context.Context, run bool) (*link, error) {
 		}
 		return &link{Client: c, close: func() error { c.Close(); return nil }}, nil
 	}
-	until := time.Now().Add(busyFor)
+	began, told := time.Now(), false
 	for {
 		l, err := a.reachData(ctx, run)
-		// Another command may be just opening or leaving the folder.
-		busy := errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrConflict)
-		if err == nil || !busy || time.Now().After(until) {
+		// It may be starting, or another command be just opening or leaving the folder.
+		away := errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrConflict)
+		if err == nil || !away || time.Since(began) >= a.startWait {
 			return l, err
+		}
+		if !told && time.Since(began) >= startQuiet {
+			told = true
+			a.complain(fmt.Sprintf("%v; waiting %v for one that is starting", err, a.startWait))
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(busyPause):
+		case <-time.After(startPause):
 		}
 	}
 }
@@ -92,8 +101,14 @@ func (a *app) reachData(ctx context.Context, run bool) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !listening {
-		return a.embed(ctx, EmbeddedOptions{DataDir: a.data, Run: run})
+	switch {
+	case !listening && a.checks:
+		return a.throwAway(ctx, false)
+	case !listening && (run || a.embed):
+		return a.become(ctx, EmbeddedOptions{DataDir: a.data, Run: run})
+	case !listening:
+		return nil, domain.Unavailablef("no node listens on the data folder %s: start one with `ramet serve`, name another folder with --data or "+
+			"a node with --node, or let the command be a node itself with --embed", a.data)
 	}
 	c, err := a.dial(ctx, client.Config{Socket: socket, Cookie: CookiePath(a.data)}, "")
 	if err != nil {
@@ -102,9 +117,9 @@ func (a *app) reachData(ctx context.Context, run bool) (*link, error) {
 	return &link{Client: c, close: func() error { c.Close(); return nil }}, nil
 }
 
-// embed starts a node in this process. It outlives ctx until closed, so that
+// become starts a node in this process. It outlives ctx until closed, so that
 // an interrupted command can still put things in order.
-func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
+func (a *app) become(ctx context.Context, o EmbeddedOptions) (*link, error) {
 	if a.hooks.Embedded == nil {
 		return nil, domain.Unavailablef("no node listens on %s; start one with `ramet serve`", o.DataDir)
 	}
@@ -124,7 +139,16 @@ func (a *app) embed(ctx context.Context, o EmbeddedOptions) (*link, error) {
 	if err != nil {
 		return nil, errors.Join(err, node.Stop())
 	}
+	a.idle = !o.Run
 	return &link{Client: c, own: true, services: node.Services, close: func() error { c.Close(); return node.Stop() }}, nil
+}
+
+// noteIdle tells who is about to wait that this command's own node runs nothing.
+// On a shared board others may.
+func (a *app) noteIdle() {
+	if a.idle {
+		a.complain("note: with --embed the command is a node that runs no jobs; what waits goes on when a node serves the same board")
+	}
 }
 
 // makeDirs makes the folders of a node's data and of its socket.

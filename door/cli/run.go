@@ -111,11 +111,16 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 	if a.dataGiven {
 		return a.reach(ctx, true)
 	}
+	return a.throwAway(ctx, true)
+}
+
+// throwAway starts a node in a folder that goes with it.
+func (a *app) throwAway(ctx context.Context, run bool) (*link, error) {
 	dir, err := os.MkdirTemp("", "ramet-run-")
 	if err != nil {
 		return nil, domain.Unavailablef("%v", err)
 	}
-	l, err := a.embed(ctx, EmbeddedOptions{DataDir: dir, ArchiveURL: "none", Run: true})
+	l, err := a.become(ctx, EmbeddedOptions{DataDir: dir, ArchiveURL: "none", Run: run})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

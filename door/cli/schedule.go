@@ -312,6 +312,11 @@ func (a *app) schedulePreview() *cobra.Command {
 			return a.printTimes(s, out.Upcoming)
 		})
 	c.Flags().IntVarP(&n, "count", "n", 10, "how many times, up to 1000")
+	show := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		a.checks = true
+		return show(c, args)
+	}
 	return c
 }
 

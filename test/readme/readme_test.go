@@ -200,8 +200,6 @@ func command(line string) string {
 		return stands(strings.Join(instance.FindStringSubmatch(line)[1:], " ")+" "+dataFlag.FindString(line), "timer|events|held|ended") + line
 	case line == "ramet deadletter list":
 		return "until ramet deadletter list | grep -v ^KIND >/dev/null; do sleep 0.05; done\n" + line
-	case strings.HasSuffix(line, "&"):
-		return line + "\nuntil [ -S " + dataFlag.FindStringSubmatch(line)[1] + "/ramet.sock ]; do sleep 0.05; done"
 	}
 	return line
 }

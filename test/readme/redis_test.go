@@ -81,7 +81,7 @@ func startNode(t *testing.T) string {
 		t.Fatal(err)
 	}
 	ramet := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "ramet"), append(args, "--data", dir)...)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "ramet"), append(args, "--embed", "--data", dir)...)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("ramet %s: %v", strings.Join(args, " "), err)

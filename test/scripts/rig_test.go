@@ -59,7 +59,8 @@ func run(ts *testscript.TestScript, args []string) outcome {
 func command(ctx context.Context, ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "ramet"), args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG", "RAMET_ISOLATION"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG", "RAMET_ISOLATION",
+		"RAMET_EMBED", "RAMET_START_WAIT"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -56,6 +56,7 @@ func params(t *testing.T, file string) testscript.Params {
 		Files: []string{file}, WorkdirRoot: root, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("RAMET_START_WAIT", "0s")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DATA", filepath.Join(env.WorkDir, "home", ".local", "share", "ramet"))
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
