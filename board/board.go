@@ -249,6 +249,17 @@ type Board interface {
 	// again. It is open when Watch returns: no later change is missed.
 	Watch(ctx context.Context, space Space, prefix string) (<-chan Event, error)
 
+	// Limits says what one commit may have.
+	Limits() Limits
+
+	// Unreadable returns what cannot be read of what lies in the store, by name.
+	Unreadable(ctx context.Context) ([]Unreadable, error)
+
+	// Discard removes one of those, by its Name.
+	//
+	// Errors: [domain.ErrNotFound] for what is not among them.
+	Discard(ctx context.Context, name string) error
+
 	// Durability says what an answered Commit survives.
 	Durability() Durability
 

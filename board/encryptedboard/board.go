@@ -75,6 +75,13 @@ func asAsked(err error, batch board.Batch) error {
 	return err
 }
 
+// Limits leaves room for what encryption adds.
+func (b *Board) Limits() board.Limits {
+	l := b.Board.Limits()
+	l.Commit = l.Commit / 4 * 3
+	return l
+}
+
 // Claim claims from the contexts that this node can read. One that waits begins
 // anew when these are others.
 func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, error) {

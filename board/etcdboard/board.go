@@ -22,7 +22,9 @@ type Board struct {
 	name       string // tells this board from those of other nodes
 	addr       string // for texts that people read
 	answer     time.Duration
+	limits     board.Limits
 	durability board.Durability
+	settled    bool // there was a board at Open
 	log        *slog.Logger
 
 	closing context.Context // ends when the committer has come to its end
@@ -57,12 +59,11 @@ var _ board.Board = (*Board)(nil)
 // or etcds:// with TLS, and reads the board into memory; [Config] and the
 // package comment say more.
 //
-// Errors: [domain.ErrInvalid] for a URL that is none, or when something else
-// lies under the prefix; [domain.ErrUnavailable] when no member can be reached
+// Errors: [domain.ErrInvalid] for a URL that is none; [domain.ErrUnavailable] when no member can be reached
 // or the password is refused.
 func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	cfg = cfg.filled()
-	opt, prefix, err := parse(url)
+	opt, prefix, request, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +72,13 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		name:   rand.Text(),
 		addr:   opt.Endpoints[0],
 		answer: cfg.Answer,
+		limits: board.Limits{Commit: request / 6 * 5, Whole: true}, // the rest is for what frames it
 		log:    cfg.Logger.With("etcd", opt.Endpoints[0]),
 		work:   make(chan struct{}, 1),
 		mirror: newMirror(),
 		fed:    map[*group]struct{}{},
 	}
+	b.mirror.skew, b.mirror.longest = cfg.skew, b.limits.Commit
 	b.closing, b.end = context.WithCancel(context.Background())
 	opt.DialTimeout = cfg.Answer
 	if b.client, err = clientv3.New(opt); err != nil {
@@ -100,6 +103,11 @@ func (b *Board) start(ctx context.Context) error {
 	if err := b.load(ctx); err != nil {
 		return err
 	}
+	for key := range b.mirror.strange {
+		if !b.settled {
+			return domain.Invalidf("etcd key %q cannot be read: use another prefix for the board", b.prefix+key)
+		}
+	}
 	b.clearIDs(ctx)
 	b.loops.Go(b.followLoop)
 	b.loops.Go(b.commitLoop)
@@ -112,9 +120,11 @@ func (b *Board) start(ctx context.Context) error {
 func (b *Board) survey(ctx context.Context) error {
 	ask, cancel := context.WithTimeout(ctx, b.answer)
 	defer cancel()
-	if _, err := b.client.Get(ask, b.prefix+headName); err != nil {
+	head, err := b.client.Get(ask, b.prefix+headName)
+	if err != nil {
 		return b.translate(err)
 	}
+	b.settled = len(head.Kvs) > 0
 	b.durability = board.DurableDisk
 	list, err := b.client.MemberList(ask)
 	if err != nil {
@@ -132,6 +142,9 @@ func (b *Board) survey(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Limits implements [board.Board].
+func (b *Board) Limits() board.Limits { return b.limits }
 
 // Durability implements [board.Board]. It is what the cluster was at Open:
 // quorum from three voting members on, else disk.
@@ -236,15 +249,16 @@ func (b *Board) reach(ctx context.Context, rev int64) error {
 }
 
 // await calls look until it has something, at most for wait. Look runs under
-// the mutex; it returns the instant at which looking again is worth it.
-func (b *Board) await(ctx context.Context, wait time.Duration, earlier *signal, look func(now int64) (found bool, next int64)) error {
+// the mutex; it returns the instant, by clock, at which looking again is worth it.
+func (b *Board) await(ctx context.Context, wait time.Duration, earlier *signal, clock func() int64, look func(now int64) (found bool, next int64)) error {
 	if err := b.fresh(ctx); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(wait)
 	for {
 		b.mu.Lock()
-		found, next := look(time.Now().UnixMilli())
+		now := clock()
+		found, next := look(now)
 		changed := earlier.wait()
 		b.mu.Unlock()
 		left := time.Until(deadline)
@@ -252,7 +266,7 @@ func (b *Board) await(ctx context.Context, wait time.Duration, earlier *signal, 
 			return nil
 		}
 		if next != never {
-			left = min(left, untilMilli(next))
+			left = min(left, millis(next-now))
 		}
 		if err := b.sleep(ctx, left, changed); err != nil {
 			return err
@@ -260,12 +274,12 @@ func (b *Board) await(ctx context.Context, wait time.Duration, earlier *signal, 
 	}
 }
 
-// untilMilli is how long it is until an instant, which may be far away.
-func untilMilli(at int64) time.Duration {
-	if ms := at - time.Now().UnixMilli(); ms > math.MaxInt64/int64(2*time.Millisecond) {
+// millis is so many milliseconds, which may be a great many.
+func millis(ms int64) time.Duration {
+	if ms > math.MaxInt64/int64(2*time.Millisecond) {
 		return math.MaxInt64
 	}
-	return max(time.Until(time.UnixMilli(at)), 0)
+	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
 func (b *Board) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {

@@ -237,13 +237,13 @@ func (t *tx) grantClaim(n name, group string, ask *board.Ask) board.Claimed {
 	for _, f := range ask.Stamped(t.now) {
 		h.set(f.Name, f.Value)
 	}
-	l := t.grant(n, h, ask.Owner, group, t.now+ask.Lease.Milliseconds())
-	return board.Claimed{Space: n.space, Item: n.key, Token: l.token, Until: time.UnixMilli(l.until), Record: h.clone().fields}
+	l := t.grant(n, h, ask.Owner, group, ask.Lease)
+	return board.Claimed{Space: n.space, Item: n.key, Token: l.token, Until: time.UnixMilli(t.now + l.ttl), Record: h.clone().fields}
 }
 
 // grant leases a record to owner with a new token and writes that on it.
 // An attempt that is not a number counts as 0.
-func (t *tx) grant(n name, h *head, owner, group string, until int64) *lease {
+func (t *tx) grant(n name, h *head, owner, group string, ttl time.Duration) *lease {
 	token, _ := strconv.ParseInt(h.fields.Get(board.FieldAttempt), 10, 64)
 	token++
 	h.set(board.FieldAttempt, strconv.FormatInt(token, 10))
@@ -251,8 +251,14 @@ func (t *tx) grant(n name, h *head, owner, group string, until int64) *lease {
 	if group != "" {
 		h.set(board.FieldQueue, group)
 	}
-	l := &lease{owner: owner, token: token, until: until, group: group}
 	t.get(n.in(roomLease)) // nobody else may lease it meanwhile
-	t.put(n.in(roomLease), l)
-	return l
+	return t.hold(n, lease{owner: owner, token: token, group: group}, ttl)
+}
+
+// hold writes a lease that holds for a time from now on.
+func (t *tx) hold(n name, l lease, ttl time.Duration) *lease {
+	l.ttl = ttl.Milliseconds()
+	l.until = t.tick + l.ttl
+	t.put(n.in(roomLease), &l)
+	return &l
 }

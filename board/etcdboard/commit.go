@@ -1,6 +1,7 @@
 package etcdboard
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ramet-run/ramet/board"
@@ -57,16 +58,22 @@ func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) 
 		return 0, err
 	}
 	var first int64
+	var strange error
 	r := newRequest(ctx)
 	r.judge = func(t *tx) bool {
 		at := name{space, key}.in(roomCounter)
-		last, _ := t.get(at).(counter)
+		v := t.get(at)
+		if strange = nil; v == (unreadable{}) {
+			strange = domain.Invalidf("counter %q cannot be read: nobody knows which numbers were given out", key)
+			return true
+		}
+		last, _ := v.(counter)
 		first = int64(last) + 1
 		t.put(at, last+counter(n))
 		return true
 	}
-	if err := b.doAll(ctx, &r); err != nil {
-		return 0, err
+	if err := b.doAll(ctx, &r); err != nil || strange != nil {
+		return 0, cmp.Or(err, strange)
 	}
 	return first, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type Config struct {
 	// Answer is how long an unresponsive cluster is waited for before calls end
 	// with [domain.ErrUnavailable]. Default: 5s, which an election fits into.
 	Answer time.Duration
+
+	skew time.Duration // of the node's clock, in tests
 }
 
 func (c Config) filled() Config {
@@ -37,19 +40,27 @@ func (c Config) filled() Config {
 // DefaultPrefix is where a board lies whose URL names no other place.
 const DefaultPrefix = "ramet/"
 
+// requestBytes is what etcd takes in a request, unless its --max-request-bytes
+// is set. It tells nobody.
+const (
+	requestBytes = 1536 << 10
+	requestName  = "max-request-bytes"
+)
+
 // parse turns a URL into a client's options, and the prefix of the board's keys:
 //
 //	etcd://[user:password@]host[:2379][,host[:2379]…][/prefix]
 //	etcds://…[?ca=FILE&cert=FILE&key=FILE]     with TLS
+//	…?max-request-bytes=8388608                where the servers are started so
 //
 // Errors: [domain.ErrInvalid].
-func parse(text string) (opt clientv3.Config, prefix string, err error) {
+func parse(text string) (opt clientv3.Config, prefix string, request int, err error) {
 	u, query, err := domain.ParseURL(text)
 	if err != nil {
-		return opt, "", domain.Invalidf("etcd URL %q: %v; want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text), err)
+		return opt, "", 0, domain.Invalidf("etcd URL %q: %v; want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text), err)
 	}
 	if u.Host == "" || u.Scheme != "etcd" && u.Scheme != "etcds" {
-		return opt, "", domain.Invalidf("etcd URL %q: want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text))
+		return opt, "", 0, domain.Invalidf("etcd URL %q: want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text))
 	}
 	opt = clientv3.Config{
 		Logger:               zap.NewNop(), // our own logger hears what matters
@@ -58,14 +69,21 @@ func parse(text string) (opt clientv3.Config, prefix string, err error) {
 		// What is too large is for the server to say, in its words.
 		MaxCallSendMsgSize: 64 << 20,
 	}
+	request = requestBytes
+	if query.Has(requestName) {
+		if request, err = strconv.Atoi(query.Get(requestName)); err != nil || request < 64<<10 {
+			return opt, "", 0, domain.Invalidf("etcd URL has %s=%s: want a number, 65536 or more", requestName, query.Get(requestName))
+		}
+		query.Del(requestName)
+	}
 	scheme := "http://"
 	if u.Scheme == "etcds" {
 		scheme = "https://"
 		if opt.TLS, err = secure(query); err != nil {
-			return opt, "", err
+			return opt, "", 0, err
 		}
 	} else if len(query) > 0 {
-		return opt, "", domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", domain.HideURL(text))
+		return opt, "", 0, domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", domain.HideURL(text))
 	}
 	for host := range strings.SplitSeq(u.Host, ",") {
 		opt.Endpoints = append(opt.Endpoints, scheme+hostPort(host))
@@ -75,7 +93,7 @@ func parse(text string) (opt clientv3.Config, prefix string, err error) {
 	if prefix = strings.Trim(u.Path, "/") + "/"; prefix == "/" {
 		prefix = DefaultPrefix
 	}
-	return opt, prefix, nil
+	return opt, prefix, request, nil
 }
 
 // secure reads the certificates that the parameters name.

@@ -56,9 +56,18 @@
 //
 // # Time
 //
-// etcd has no clock to ask: a lease runs out, and an alarm comes, by the clock
-// of the node that looks. Clocks must agree to well below a lease (NTP is
-// enough); tokens fence off whoever comes too late all the same.
+// etcd has no clock to ask, and nodes' clocks need not agree: a lease says how
+// long it holds, and has run out for a node that has seen it unchanged for so
+// long. Its owner reckons from before it was written, so it knows first. A node
+// that has just come waits for a whole lease. Alarms, and keys that expire, go by
+// the clock of the node that looks.
+//
+// # What cannot be read
+//
+// A value that somebody else has written under the prefix is set aside: it stays
+// where it is, is named by Unreadable, and harms nobody else. Where it is what
+// lies under a key, the key holds another kind; a segment of a list is passed
+// over, a lease or an alarm is not there; only a counter gives no more numbers.
 //
 // # When something fails
 //
@@ -72,7 +81,7 @@
 //
 // The board must fit into each node's memory and into etcd's quota (2 GiB
 // unless set, 8 at most). A batch must fit into etcd's --max-request-bytes, 1.5
-// MiB unless set, and 3,840 operations; what does not is [domain.ErrExhausted].
+// MiB unless set, and 3,840 operations; what does not is [domain.ErrInvalid].
 // etcd keeps the history of every key until it is compacted: start it with
 // --auto-compaction-retention.
 //

@@ -29,7 +29,7 @@ func (b *Board) translate(err error) error {
 	case errors.Is(err, rpctypes.ErrTooManyOps):
 		return domain.Exhaustedf("etcd at %s takes fewer operations in a transaction than ramet needs: start it with --max-txn-ops=128 or more", b.addr)
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), code == codes.ResourceExhausted && strings.Contains(text, "larger than max"):
-		return domain.Exhaustedf("the batch is larger than etcd at %s takes: its --max-request-bytes is 1.5 MiB unless set", b.addr)
+		return domain.Invalidf("the batch is larger than etcd at %s takes: its --max-request-bytes is 1.5 MiB unless set", b.addr)
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return domain.Exhaustedf("etcd at %s has reached its --quota-backend-bytes: compact, defragment and disarm it (etcdctl alarm disarm)", b.addr)
 	case code == codes.ResourceExhausted:

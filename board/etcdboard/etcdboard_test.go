@@ -29,7 +29,7 @@ func factory(t *testing.T) boardtest.Factory {
 	}
 	return boardtest.Factory{
 		Open: func(t *testing.T) board.Board {
-			return open(t, etcdtest.URL(fmt.Sprint("b", boards.Add(1)), server))
+			return open(t, etcdtest.URL(fmt.Sprint("b", boards.Add(1)), server)+"?max-request-bytes=8388608")
 		},
 		Reopen: func(t *testing.T, b board.Board) board.Board {
 			url, _ := urls.Load(b)

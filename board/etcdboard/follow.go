@@ -17,8 +17,6 @@ const loadPage = 1000
 
 // load reads the whole board as it is at one revision. What the mirror has and
 // etcd has not is taken out, so it serves to catch up, too.
-//
-// Errors: [domain.ErrInvalid] when something that is not ours lies there.
 func (b *Board) load(ctx context.Context) error {
 	seen := map[string]struct{}{}
 	var out news
@@ -35,10 +33,7 @@ func (b *Board) load(ctx context.Context) error {
 		b.mu.Lock()
 		for _, kv := range resp.Kvs {
 			seen[strings.TrimPrefix(string(kv.Key), b.prefix)] = struct{}{}
-			if err := b.take(kv, false, &out); err != nil {
-				b.mu.Unlock()
-				return err
-			}
+			b.take(kv, false, &out)
 		}
 		b.mu.Unlock()
 		if !resp.More {
@@ -50,6 +45,7 @@ func (b *Board) load(ctx context.Context) error {
 	defer b.mu.Unlock()
 	for key := range b.mirror.cells {
 		if _, there := seen[key]; !there {
+			delete(b.mirror.strange, key)
 			b.mirror.put(key, nil, 0, &out)
 		}
 	}
@@ -58,25 +54,31 @@ func (b *Board) load(ctx context.Context) error {
 }
 
 // take takes up one key as etcd has it.
-func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) error {
+func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) {
 	key := strings.TrimPrefix(string(kv.Key), b.prefix)
 	if key == headName || strings.HasPrefix(key, idsName) {
-		return nil // written with everything, and read by nobody
+		return // written with everything, and read by nobody
 	}
 	if gone {
+		delete(b.mirror.strange, key)
 		b.mirror.put(key, nil, 0, out)
-		return nil
+		return
 	}
 	if b.mirror.cells[key].mod == kv.ModRevision {
-		return nil
+		return
 	}
 	room, _, _ := parseKey(key)
-	v, err := decode(room, kv.Value)
-	if err != nil {
-		return domain.Invalidf("etcd key %q %v: use another prefix for the board", string(kv.Key), err)
+	v, ok := decode(room, kv.Value)
+	if l, is := v.(*lease); is {
+		l.until = b.mirror.tick() + l.ttl
 	}
 	b.mirror.put(key, v, kv.ModRevision, out)
-	return nil
+	if ok {
+		delete(b.mirror.strange, key)
+		return
+	}
+	b.mirror.strange[key] = struct{}{}
+	b.log.Error("a value in etcd cannot be read; somebody else writes under the prefix of the board", "key", string(kv.Key))
 }
 
 // tell does what follows from changes of the mirror: watchers are told, turns
@@ -130,27 +132,22 @@ func (b *Board) follow() error {
 		if err := resp.Err(); err != nil {
 			return b.translate(err)
 		}
-		if err := b.takeAll(resp.Events); err != nil {
-			return err
-		}
+		b.takeAll(resp.Events)
 	}
 	return domain.Unavailablef("etcd at %s has ended the watch", b.addr)
 }
 
 // takeAll takes up events. A transaction's come together.
-func (b *Board) takeAll(events []*clientv3.Event) error {
+func (b *Board) takeAll(events []*clientv3.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out news
 	var rev int64
 	for _, ev := range events {
 		rev = max(rev, ev.Kv.ModRevision)
-		if err := b.take(ev.Kv, ev.Type == mvccpb.DELETE, &out); err != nil {
-			return err
-		}
+		b.take(ev.Kv, ev.Type == mvccpb.DELETE, &out)
 	}
 	b.tell(&out, rev)
-	return nil
 }
 
 // reapStep is how many expired keys one transaction removes.
@@ -175,8 +172,9 @@ func (b *Board) reap(ctx context.Context) error {
 	for {
 		b.mu.Lock()
 		first, ok := b.mirror.expiries.First()
+		now := b.mirror.now()
 		b.mu.Unlock()
-		if !ok || first.at > time.Now().UnixMilli() {
+		if !ok || first.at > now {
 			return nil
 		}
 		r := newRequest(ctx)

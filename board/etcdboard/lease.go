@@ -27,7 +27,7 @@ func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, hel
 		r := newRequest(ctx)
 		r.judge = func(t *tx) bool {
 			for i, h := range part {
-				answers[from+i] = t.extendLease(h, owner, t.now+ttl.Milliseconds())
+				answers[from+i] = t.extendLease(h, owner, ttl)
 			}
 			return true
 		}
@@ -39,15 +39,13 @@ func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, hel
 	return answers, nil
 }
 
-func (t *tx) extendLease(h board.Held, owner string, until int64) board.Answer {
+func (t *tx) extendLease(h board.Held, owner string, ttl time.Duration) board.Answer {
 	n := name{h.Space, h.Item}
 	l := t.lease(n)
 	if l == nil || l.owner != owner || l.token != h.Token {
 		return board.Lost
 	}
-	longer := *l
-	longer.until = until
-	t.put(n.in(roomLease), &longer)
+	t.hold(n, *l, ttl)
 	// Not noted: a change of the record does not make the renewal void.
 	if rec, _ := t.peek(n.in(roomHead)).(*head); rec != nil && rec.fields.Get(board.FieldCancel) != "" {
 		return board.Cancelled
@@ -80,7 +78,6 @@ func (b *Board) Occupy(ctx context.Context, space board.Space, item, owner strin
 }
 
 func (t *tx) occupy(n name, owner string, ttl time.Duration) (int64, error) {
-	until := t.now + ttl.Milliseconds()
 	if _, err := t.lookup(n, kindRecord); err != nil {
 		return 0, err
 	}
@@ -88,12 +85,9 @@ func (t *tx) occupy(n name, owner string, ttl time.Duration) (int64, error) {
 	switch {
 	case l == nil:
 	case l.owner == owner:
-		longer := *l
-		longer.until = until
-		t.put(n.in(roomLease), &longer)
-		return l.token, nil
-	case l.until > t.now:
-		return 0, domain.Conflictf("%q is occupied by %s until %s", n.key, l.owner, time.UnixMilli(l.until).Format(time.RFC3339))
+		return t.hold(n, *l, ttl).token, nil
+	case l.until > t.tick:
+		return 0, domain.Conflictf("%q is occupied by %s until %s", n.key, l.owner, t.m.instant(l.until).Format(time.RFC3339))
 	}
 	h, err := t.own(n, kindRecord)
 	if err != nil {
@@ -102,7 +96,7 @@ func (t *tx) occupy(n name, owner string, ttl time.Duration) (int64, error) {
 	if l != nil { // it has run out
 		h.unset(board.FieldQueue)
 	}
-	return t.grant(n, h, owner, "", until).token, nil
+	return t.grant(n, h, owner, "", ttl).token, nil
 }
 
 // Void implements [board.Board].
@@ -128,21 +122,17 @@ func (t *tx) void(ownerPrefix string) bool {
 	n := 0
 	for id, s := range t.m.spaces {
 		for item, l := range s.leases {
-			if l.until <= t.now || !strings.HasPrefix(l.owner, ownerPrefix) {
+			if l.until <= t.tick || !strings.HasPrefix(l.owner, ownerPrefix) {
 				continue
 			}
 			if n == leaseStep {
 				return true
 			}
 			key := name{id, item}
-			l = t.lease(key) // as it stands in this transaction
-			if l == nil {
-				continue
+			if l = t.lease(key); l != nil { // as it stands in this transaction
+				t.hold(key, *l, 0)
+				n++
 			}
-			ended := *l
-			ended.until = t.now
-			t.put(key.in(roomLease), &ended)
-			n++
 		}
 	}
 	return false
@@ -154,20 +144,20 @@ func (b *Board) Expired(ctx context.Context, limit int, wait time.Duration) ([]b
 		return nil, domain.Invalidf("page of %d leases, want 1 or more", limit)
 	}
 	var out []board.Lease
-	err := b.await(ctx, wait, &b.lapsed, func(now int64) (bool, int64) {
+	err := b.await(ctx, wait, &b.lapsed, b.mirror.tick, func(now int64) (bool, int64) {
 		for m := range b.mirror.lapses.All() {
 			if m.at > now || len(out) >= limit {
 				return len(out) > 0, m.at
 			}
-			out = append(out, public(m.name, b.mirror.spaces[m.space].leases[m.key]))
+			out = append(out, b.mirror.public(m.name, b.mirror.spaces[m.space].leases[m.key]))
 		}
 		return len(out) > 0, never
 	})
 	return out, err
 }
 
-func public(n name, l *lease) board.Lease {
-	return board.Lease{Space: n.space, Item: n.key, Owner: l.owner, Token: l.token, Until: time.UnixMilli(l.until)}
+func (m *mirror) public(n name, l *lease) board.Lease {
+	return board.Lease{Space: n.space, Item: n.key, Owner: l.owner, Token: l.token, Until: m.instant(l.until)}
 }
 
 // LeaseOf implements [board.Board].
@@ -176,7 +166,7 @@ func (b *Board) LeaseOf(ctx context.Context, space board.Space, item string) (fo
 	err = b.read(ctx, func(m *mirror, _ int64) error {
 		var l *lease
 		if l, ok = m.cells[n.in(roomLease)].value.(*lease); ok {
-			found = public(n, l)
+			found = m.public(n, l)
 		}
 		return nil
 	})
@@ -189,7 +179,7 @@ func (b *Board) Due(ctx context.Context, limit int, wait time.Duration) ([]board
 		return nil, domain.Invalidf("page of %d alarms, want 1 or more", limit)
 	}
 	var out []board.Alarm
-	err := b.await(ctx, wait, &b.alarmSet, func(now int64) (bool, int64) {
+	err := b.await(ctx, wait, &b.alarmSet, b.mirror.now, func(now int64) (bool, int64) {
 		for m := range b.mirror.alarms.All() {
 			if m.at > now || len(out) >= limit {
 				return len(out) > 0, m.at

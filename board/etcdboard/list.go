@@ -97,9 +97,15 @@ func (t *tx) extend(n name) (*head, error) {
 
 // popRight takes the last item of a list that is there. It returns the head,
 // nil when that was the only one.
+//
+// A segment that is not there, or cannot be read, counts as one item that names
+// nothing.
 func (t *tx) popRight(n name, h *head) (string, *head) {
 	s := t.ownSegment(n, h.hi)
 	last := len(s.items) - 1
+	if last < 0 {
+		return "", t.removeSegment(n, h, h.hi)
+	}
 	it := s.items[last]
 	s.items = s.items[:last]
 	if last > 0 {
@@ -111,7 +117,9 @@ func (t *tx) popRight(n name, h *head) (string, *head) {
 // popLeft takes the first item of a list that is there, like popRight.
 func (t *tx) popLeft(n name, h *head) *head {
 	s := t.ownSegment(n, h.lo)
-	s.items = s.items[1:]
+	if len(s.items) > 0 {
+		s.items = s.items[1:]
+	}
 	if len(s.items) > 0 {
 		return h
 	}
@@ -119,14 +127,20 @@ func (t *tx) popLeft(n name, h *head) *head {
 }
 
 // removeSegment takes out an emptied segment and moves the bounds where they
-// were at it. It returns the head, nil when the list is empty.
+// were at it. It returns the head, nil when the list is empty. One that cannot be
+// read is only left out of the bounds: it is to be seen until it is discarded.
 func (t *tx) removeSegment(n name, h *head, number int64) *head {
-	t.del(n.segmentKey(number))
+	key := n.segmentKey(number)
+	if _, strange := t.m.cells[key].value.(unreadable); strange {
+		delete(t.layer.writes, key)
+	} else {
+		t.del(key)
+	}
 	h = t.change(n, h)
-	for h.lo <= h.hi && t.peek(n.segmentKey(h.lo)) == nil {
+	for h.lo <= h.hi && items(t.peek(n.segmentKey(h.lo))) == 0 {
 		h.lo++
 	}
-	for h.lo <= h.hi && t.peek(n.segmentKey(h.hi)) == nil {
+	for h.lo <= h.hi && items(t.peek(n.segmentKey(h.hi))) == 0 {
 		h.hi--
 	}
 	if h.lo > h.hi {

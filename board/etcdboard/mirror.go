@@ -3,6 +3,7 @@ package etcdboard
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/internal/sorted"
@@ -27,6 +28,10 @@ type mirror struct {
 	lapses   sorted.Set[moment] // deadlines of claimed leases
 	expiries sorted.Set[moment]
 	line     line
+	strange  map[string]struct{} // keys whose values cannot be read
+	born     time.Time
+	skew     time.Duration // of the node's clock, in tests
+	longest  int           // a record that etcd takes with room to spare
 }
 
 func newMirror() *mirror {
@@ -37,7 +42,22 @@ func newMirror() *mirror {
 		alarms:   sorted.Set[moment]{Compare: compareMoments},
 		lapses:   sorted.Set[moment]{Compare: compareMoments},
 		expiries: sorted.Set[moment]{Compare: compareMoments},
+		strange:  map[string]struct{}{},
+		born:     time.Now(),
 	}
+}
+
+// now is the node's clock, in Unix milliseconds: for alarms, and for keys that
+// expire.
+func (m *mirror) now() int64 { return time.Now().Add(m.skew).UnixMilli() }
+
+// tick is the milliseconds of this mirror's life, whatever is done to the node's
+// clock meanwhile: for leases.
+func (m *mirror) tick() int64 { return time.Since(m.born).Milliseconds() }
+
+// instant is when a tick is, or was, by the node's clock.
+func (m *mirror) instant(tick int64) time.Time {
+	return time.Now().Add(m.skew + time.Duration(tick-m.tick())*time.Millisecond).Truncate(time.Millisecond)
 }
 
 // space is what is counted of one space.

@@ -9,6 +9,10 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// smallChange is by how much a record may grow that is as long as any may be:
+// whatever was written can be claimed and ended.
+const smallChange = 16 << 10
+
 // batch judges a checked batch into the layer.
 func (t *tx) batch(b *board.Batch) error {
 	if err := t.guards(b); err != nil {
@@ -59,7 +63,11 @@ func (t *tx) apply(space board.Space, o *board.Op) error {
 	case board.OpExpire:
 		t.expire(n, o.N)
 	case board.OpLive:
-		h := t.change(n, t.head(n))
+		h := t.head(n)
+		if h != nil && h.kind == kindUnreadable {
+			return wrongKind(n, h.kind, kindRecord)
+		}
+		h = t.change(n, h)
 		h.marked, h.mark = true, o.N
 	case board.OpSettle:
 		t.settle(n)
@@ -78,8 +86,12 @@ func (t *tx) set(n name, fields []board.Field) error {
 	if err != nil {
 		return err
 	}
+	before := h.bytes
 	for _, f := range fields {
 		h.set(strings.Clone(f.Name), strings.Clone(f.Value))
+	}
+	if h.bytes > t.m.longest && h.bytes > before+smallChange {
+		return domain.Invalidf("record %q would have %d bytes; this board takes %d, because etcd's --max-request-bytes is so small", n.key, h.bytes, t.m.longest)
 	}
 	return board.CheckRecord(n.key, h.bytes)
 }
@@ -147,7 +159,7 @@ func (t *tx) release(n name) error {
 
 func (t *tx) expire(n name, after int64) {
 	h := t.head(n)
-	if !h.there() {
+	if !h.there() || h.kind == kindUnreadable {
 		return
 	}
 	if after > 0 {

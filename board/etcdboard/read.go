@@ -84,7 +84,7 @@ func (b *Board) read(ctx context.Context, look func(m *mirror, now int64) error)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return look(b.mirror, time.Now().UnixMilli())
+	return look(b.mirror, b.mirror.now())
 }
 
 // lookup returns what lies under a key that must hold a kind, nil for nothing.
@@ -211,7 +211,7 @@ func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]
 }
 
 // kinds are what the contract calls them.
-var kinds = [...]board.Kind{"", board.KindRecord, board.KindList, board.KindSet}
+var kinds = [...]board.Kind{"", board.KindRecord, board.KindList, board.KindSet, board.KindOther}
 
 // Members implements [board.Board].
 func (b *Board) Members(ctx context.Context, space board.Space, set, after string, limit int) (out []string, err error) {

@@ -217,7 +217,8 @@ func nest(ops []clientv3.Op) ([]clientv3.Op, error) {
 		return ops, nil
 	}
 	if len(ops) > maxNested {
-		return nil, domain.Exhaustedf("the batch needs %d operations of etcd, which takes %d in one transaction with its --max-txn-ops of 128", len(ops), maxNested)
+		return nil, domain.Invalidf("the batch needs %d operations of etcd, which takes %d in one transaction with its --max-txn-ops of 128",
+			len(ops), maxNested)
 	}
 	var outer []clientv3.Op
 	for from := 0; from < len(ops); from += nested {

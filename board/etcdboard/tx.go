@@ -3,7 +3,7 @@ package etcdboard
 import (
 	"maps"
 	"math"
-	"time"
+	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -15,7 +15,8 @@ import (
 // where it led to a refusal: the transaction holds only if none has changed.
 type tx struct {
 	m     *mirror
-	now   int64   // Unix ms
+	now   int64   // Unix ms, for what comes at an instant
+	tick  int64   // the mirror's, for leases
 	kept  layer   // of those who are done
 	layer layer   // of who is being judged
 	bytes int     // of what is kept, about
@@ -34,7 +35,7 @@ type layer struct {
 func newLayer() layer { return layer{map[string]int64{}, map[string]any{}} }
 
 func newTx(m *mirror) *tx {
-	return &tx{m: m, now: time.Now().UnixMilli(), kept: newLayer(), layer: newLayer()}
+	return &tx{m: m, now: m.now(), tick: m.tick(), kept: newLayer(), layer: newLayer()}
 }
 
 // get reads a value and notes that.
@@ -200,12 +201,24 @@ func (t *tx) drop(n name, h *head) {
 		}
 	case kindSet:
 		t.dropMembers(n)
+	case kindUnreadable: // whatever it was
+		t.dropParts(n)
 	}
 	if !h.marked {
 		t.del(n.in(roomHead))
 		return
 	}
 	t.put(n.in(roomHead), &head{marked: true, mark: h.mark})
+}
+
+// dropParts deletes all that could be part of a list or set.
+func (t *tx) dropParts(n name) {
+	segments, members := n.in(roomSegment)+"\x00", n.in(roomMember)+"\x00"
+	for key := range t.m.cells { // rare enough
+		if strings.HasPrefix(key, segments) || strings.HasPrefix(key, members) {
+			t.del(key)
+		}
+	}
 }
 
 // remove takes a key away, whatever it holds, with its lease and live mark.
@@ -260,7 +273,7 @@ func (t *tx) holds(n name, g *board.Guard) (bool, error) {
 		return l != nil && l.owner == g.Value && l.token == g.N, nil
 	case board.GuardLapsed:
 		l := t.lease(n)
-		return l != nil && l.token == g.N && l.until <= t.now, nil
+		return l != nil && l.token == g.N && l.until <= t.tick, nil
 	case board.GuardAlarm:
 		at, set := t.get(n.in(roomAlarm)).(alarm)
 		return set && int64(at) == g.N, nil
@@ -276,5 +289,5 @@ func (t *tx) holds(n name, g *board.Guard) (bool, error) {
 		return there && item == g.Value, nil
 	}
 	l := t.lease(n) // GuardFree: Check has let no other through
-	return l == nil || l.until <= t.now, nil
+	return l == nil || l.until <= t.tick, nil
 }

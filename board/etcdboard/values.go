@@ -2,7 +2,6 @@ package etcdboard
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/ramet-run/ramet/board"
@@ -19,9 +18,12 @@ const (
 	kindRecord
 	kindList
 	kindSet
+	kindUnreadable // is never written
 )
 
-func (k kind) String() string { return [...]string{"nothing", "record", "list", "set"}[k] }
+func (k kind) String() string {
+	return [...]string{"nothing", "record", "list", "set", "value that cannot be read"}[k]
+}
 
 // head is what lies under a key of the board. Only the part of its kind is used.
 type head struct {
@@ -73,7 +75,12 @@ const (
 	segmentBytes = 8 << 10
 )
 
+// full reports whether nothing more goes in; it does not where none is, or none
+// that can be read.
 func (s *segment) full() bool {
+	if s == nil {
+		return true
+	}
 	n := 0
 	for _, it := range s.items {
 		n += len(it)
@@ -83,12 +90,16 @@ func (s *segment) full() bool {
 
 func (s *segment) clone() *segment { return &segment{slices.Clone(s.items)} }
 
-// lease is one owner's hold on an item.
+// lease is one owner's hold on an item. It says how long it holds, not until
+// when: nodes' clocks need not agree. A node takes it for run out that has seen
+// it unchanged for so long, by a clock that nobody sets. Its owner reckons from
+// before it was written, so it stops before anybody else begins.
 type lease struct {
 	owner string
 	token int64
-	until int64  // Unix ms
+	ttl   int64  // ms
 	group string // CapGroup it counts to; "" for an occupied item
+	until int64  // as mirror.tick counts, from when it was seen; not written
 }
 
 // The other values: a member of a set, an alarm (Unix ms), a counter.
@@ -108,7 +119,7 @@ func encode(v any) []byte {
 		return appendStrings(nil, v.items)
 	case *lease:
 		out := binary.AppendVarint(nil, v.token)
-		out = binary.AppendVarint(out, v.until)
+		out = binary.AppendVarint(out, v.ttl)
 		return appendString(appendString(out, v.owner), v.group)
 	case member:
 		return []byte(v)
@@ -157,9 +168,23 @@ func appendStrings(out []byte, all []string) []byte {
 	return out
 }
 
-// decode reads a value of a room. What cannot be read is an error: somebody
-// else writes under our prefix.
-func decode(room byte, value []byte) (any, error) {
+// unreadable stands for a value that cannot be read: somebody else has written
+// under our prefix. It lies where it lay until somebody discards it, or what the
+// board writes takes its place. A head is one of [kindUnreadable] instead, so that
+// nobody takes the key for free.
+type unreadable struct{}
+
+// decode reads a value of a room.
+func decode(room byte, value []byte) (v any, ok bool) {
+	if v, ok = read(room, value); !ok {
+		if v = (unreadable{}); room == roomHead {
+			v = &head{kind: kindUnreadable}
+		}
+	}
+	return v, ok
+}
+
+func read(room byte, value []byte) (any, bool) {
 	d := decoder{in: string(value)} // copied once: the strings are parts of it
 	var v any
 	switch room {
@@ -168,21 +193,21 @@ func decode(room byte, value []byte) (any, error) {
 	case roomSegment:
 		v = &segment{d.strings()}
 	case roomLease:
-		v = &lease{token: d.varint(), until: d.varint(), owner: d.string(), group: d.string()}
+		v = &lease{token: d.varint(), ttl: d.varint(), owner: d.string(), group: d.string()}
 	case roomMember:
-		return member(value), nil
+		return member(value), true
 	case roomAlarm:
 		v = alarm(d.varint())
 	case roomCounter:
 		v = counter(d.varint())
 	default:
-		return mark{}, nil
+		return mark{}, true
 	}
-	if d.bad || d.in != "" {
-		return nil, fmt.Errorf("cannot be read as what lies in room %c", room)
-	}
-	return v, nil
+	return v, !d.bad && d.in == ""
 }
+
+// maxSegments bounds the numbers that a list goes through: what says more is none.
+const maxSegments = 1 << 24
 
 // decoder reads values one after the other; bad says that one was none.
 type decoder struct {
@@ -209,6 +234,7 @@ func (d *decoder) head() *head {
 		}
 	case kindList:
 		h.lo, h.hi = d.varint(), d.varint()
+		d.bad = d.bad || h.hi < h.lo || uint64(h.hi-h.lo) > maxSegments
 	case kindSet:
 		h.count = d.varint()
 	default:

@@ -13,6 +13,7 @@ import (
 
 // Board is a board in memory.
 type Board struct {
+	board.Plain
 	done     chan struct{} // closed by Close
 	watchers watch.Watchers
 

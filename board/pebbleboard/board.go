@@ -33,6 +33,7 @@ type Config struct {
 
 // Board is a board in a data folder.
 type Board struct {
+	board.Plain
 	dir    string
 	cfg    Config
 	log    *slog.Logger

@@ -15,6 +15,7 @@ import (
 
 // Board is a board on a Redis or Valkey server.
 type Board struct {
+	board.Plain
 	client  rueidis.Client
 	tenancy Tenancy
 	name    string // tells this board's messages from those of others

@@ -1,0 +1,12 @@
+package etcdboard
+
+import (
+	"context"
+	"time"
+)
+
+// OpenSkewed opens a board on a node whose clock is off by so much.
+func OpenSkewed(ctx context.Context, url string, cfg Config, skew time.Duration) (*Board, error) {
+	cfg.skew = skew
+	return Open(ctx, url, cfg)
+}
