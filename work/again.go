@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -123,10 +124,14 @@ func (x *run) logOp(op board.Op) bool {
 }
 
 // refused ends the job with the board's refusal as its error: a result over
-// the limit, say.
+// the limit, say. Refused again it goes without its checkpoint, too.
 func (x *run) refused(f finish, cause error) finish {
+	x.refusals++
 	x.log = nil
 	b := x.heldBatch()
+	if slices.ContainsFunc(f.batch.Ops, x.logOp) {
+		b.PushRight(layout.Logs(x.key), x.note("log cut: what came last went with an end that the board does not take"))
+	}
 	what := x.end(&b, ending{status: domain.JobError, reason: domain.ReasonInvalid, text: "its end could not be written: " + cause.Error()})
 	return finish{x, b, what}
 }

@@ -84,6 +84,12 @@ func (l *logBook) stop() {
 		close(l.end)
 		l.wg.Wait()
 	}
+	l.mu.Lock()
+	much := l.bytes > smallPart && l.x.r.e.board.Limits().Commit > 0
+	l.mu.Unlock()
+	if much {
+		l.commit(context.WithoutCancel(l.x.ctx)) // so that it is not in the way of the result
+	}
 }
 
 // take removes all lines that wait.
@@ -150,10 +156,17 @@ func (l *logBook) commit(ctx context.Context) {
 	if len(lines) == 0 {
 		return
 	}
-	b := l.x.heldBatch()
-	l.put(&b, lines)
-	if err := l.x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
-		l.putBack(lines, bytes)
+	for _, part := range l.x.parts(lines) {
+		b := l.x.heldBatch()
+		l.put(&b, part)
+		if err := l.x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+			l.putBack(lines, bytes)
+			return
+		}
+		for _, line := range part {
+			bytes -= len(line)
+		}
+		lines = lines[len(part):]
 	}
 }
 

@@ -30,6 +30,7 @@ type run struct {
 	done    func() // tells the runner that nothing of the run is left
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
+	refusals    int // of its end by the board
 
 	level domain.Isolation // how far its context wants it held in
 
@@ -82,7 +83,7 @@ func (x *run) do() {
 		x.close(what, nil)
 		return
 	}
-	x.r.finishes <- finish{x, b, what}
+	x.r.finishes <- x.fit(finish{x, b, what})
 }
 
 // reasonLost marks the end of a run whose lease is gone: nothing is written.
@@ -223,7 +224,7 @@ func (x *run) failuresField() board.Field {
 
 // addCheckpoint puts a changed checkpoint into the commit that ends the run.
 func (x *run) addCheckpoint(b *board.Batch) {
-	if data, _, ok := x.folder.checkpoint(); ok {
+	if data, _, ok := x.folder.checkpoint(); ok && x.refusals < 2 {
 		b.Set(layout.Checkpoint(x.key), board.Field{Name: layout.CheckpointData, Value: data})
 	}
 }

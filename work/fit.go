@@ -1,0 +1,88 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file sees to it that no commit of a run is larger than what the board
+// takes: see [board.Limits].
+
+// fit cuts the end of a run to what the board takes in one commit: of the log
+// the last lines stay. A result that is too large all the same is refused: then
+// the job has failed, and says why.
+func (x *run) fit(f finish) finish {
+	limit := x.r.e.board.Limits().Commit
+	if limit == 0 {
+		return f
+	}
+	if over := x.weight(&f.batch) - limit; over > 0 {
+		x.cutLog(&f.batch, over)
+	}
+	if n := x.weight(&f.batch); n > limit && f.what.status.Final() {
+		return x.refused(f, domain.Invalidf("the job and its result have %d bytes together, and the board takes %d in one commit", n, limit))
+	}
+	return f
+}
+
+// weight is how much of the board's limit a batch takes that changes the job's
+// record.
+func (x *run) weight(b *board.Batch) int {
+	n := b.Bytes()
+	if x.r.e.board.Limits().Whole {
+		n += x.claimed.Record.Bytes()
+	}
+	return n
+}
+
+// cutLog takes the oldest lines out of a batch until it is over bytes smaller,
+// or has none, and says so in the log.
+func (x *run) cutLog(b *board.Batch, over int) {
+	i := slices.IndexFunc(b.Ops, func(o board.Op) bool { return o.Kind == board.OpAppend && o.Key == layout.Logs(x.key) })
+	if i < 0 {
+		return
+	}
+	lines := b.Ops[i].Items
+	cut := 0
+	for over += noteBytes; cut < len(lines) && over > 0; cut++ {
+		over -= len(lines[cut])
+	}
+	note := x.note(fmt.Sprintf("log cut: %d lines are missing here, because the board takes only so much in one commit", cut))
+	b.Ops[i].Items = append([]string{note}, lines[cut:]...)
+}
+
+// noteBytes is room for a line that says that the log was cut.
+const noteBytes = 300
+
+// note is a line of ours for the job's log.
+func (x *run) note(text string) string {
+	return layout.EncodeLog(domain.Log{AtMs: time.Now().UnixMilli(), Stream: "ramet", Attempt: int(x.claimed.Token), Line: text})
+}
+
+// smallPart is the least that is written of a log at once.
+const smallPart = 64 << 10
+
+// parts are lines in as many commits as the board wants them.
+func (x *run) parts(lines []string) (parts [][]string) {
+	limits := x.r.e.board.Limits()
+	if limits.Commit == 0 {
+		return [][]string{lines}
+	}
+	room := limits.Commit
+	if limits.Whole {
+		room -= x.claimed.Record.Bytes()
+	}
+	room = max(room/2, smallPart)
+	size, from := 0, 0
+	for i, l := range lines {
+		if size += len(l); size > room && i > from {
+			parts, from, size = append(parts, lines[from:i]), i, len(l)
+		}
+	}
+	return append(parts, lines[from:])
+}
