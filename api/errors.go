@@ -19,6 +19,10 @@ type Failure struct {
 	Status int
 	// Exit is the exit code of commands. 1 is left for scripts that failed.
 	Exit int
+	// RESP is the code that answers to clients of Redis begin with. UNAVAILABLE is
+	// none of those after which they try again by themselves: what was asked for
+	// may have been done.
+	RESP string
 }
 
 // failures is the one table from kinds to what is shown. The first that fits
@@ -27,19 +31,19 @@ var failures = []struct {
 	kind error
 	Failure
 }{
-	{identity.ErrUnauthenticated, Failure{"unauthenticated", http.StatusUnauthorized, 3}},
-	{domain.ErrInvalid, Failure{"invalid", http.StatusBadRequest, 2}},
-	{domain.ErrNotFound, Failure{"not_found", http.StatusNotFound, 4}},
-	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5}},
-	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3}},
-	{domain.ErrUnavailable, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
-	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6}},
-	{context.DeadlineExceeded, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
-	{context.Canceled, Failure{"unavailable", http.StatusServiceUnavailable, 7}},
+	{identity.ErrUnauthenticated, Failure{"unauthenticated", http.StatusUnauthorized, 3, "WRONGPASS"}},
+	{domain.ErrInvalid, Failure{"invalid", http.StatusBadRequest, 2, "ERR"}},
+	{domain.ErrNotFound, Failure{"not_found", http.StatusNotFound, 4, "ERR"}},
+	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5, "CONFLICT"}},
+	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3, "NOPERM"}},
+	{domain.ErrUnavailable, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
+	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6, "BUSY"}},
+	{context.DeadlineExceeded, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
+	{context.Canceled, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
 }
 
 // internal is what is shown of everything else.
-var internal = Failure{"internal", http.StatusInternalServerError, 70}
+var internal = Failure{"internal", http.StatusInternalServerError, 70, "ERR"}
 
 // FailureOf finds what to show of an error. listed is false for errors whose
 // text is not for callers.
@@ -52,15 +56,32 @@ func FailureOf(err error) (f Failure, listed bool) {
 	return internal, false
 }
 
-// ExitCode is the exit code of commands for a code word; 70 for words it does
-// not know.
-func ExitCode(word string) int {
+// FailureNamed is what a code word stands for; that of what is unlisted for words
+// it does not know.
+func FailureNamed(word string) Failure {
 	for _, row := range failures {
 		if row.Word == word {
-			return row.Exit
+			return row.Failure
 		}
 	}
-	return internal.Exit
+	return internal
+}
+
+// FailureAt is what an HTTP status stands for that came without a problem document,
+// from a proxy, say. The statuses that no node gives are 413, 502 and 504.
+func FailureAt(status int) Failure {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		status = http.StatusTooManyRequests
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		status = http.StatusServiceUnavailable
+	}
+	for _, row := range failures {
+		if row.Status == status {
+			return row.Failure
+		}
+	}
+	return internal
 }
 
 // KindOf finds the kind that a word stands for; nil for "internal" and words

@@ -20,23 +20,24 @@ func TestFailures(t *testing.T) {
 		word   string
 		status int
 		exit   int
+		resp   string
 	}{
-		{fmt.Errorf("load: %w", domain.NotFoundf("no job")), "not_found", 404, 4},
-		{domain.Conflictf("x"), "conflict", 409, 5},
-		{domain.Invalidf("x"), "invalid", 400, 2},
-		{domain.Forbiddenf("x"), "forbidden", 403, 3},
-		{fmt.Errorf("x: %w", identity.ErrUnauthenticated), "unauthenticated", 401, 3},
-		{domain.Unavailablef("x"), "unavailable", 503, 7},
-		{domain.Exhaustedf("x"), "exhausted", 429, 6},
-		{context.Canceled, "unavailable", 503, 7},
-		{errors.New("disk on fire"), "internal", 500, 70},
+		{fmt.Errorf("load: %w", domain.NotFoundf("no job")), "not_found", 404, 4, "ERR"},
+		{domain.Conflictf("x"), "conflict", 409, 5, "CONFLICT"},
+		{domain.Invalidf("x"), "invalid", 400, 2, "ERR"},
+		{domain.Forbiddenf("x"), "forbidden", 403, 3, "NOPERM"},
+		{fmt.Errorf("x: %w", identity.ErrUnauthenticated), "unauthenticated", 401, 3, "WRONGPASS"},
+		{domain.Unavailablef("x"), "unavailable", 503, 7, "UNAVAILABLE"},
+		{domain.Exhaustedf("x"), "exhausted", 429, 6, "BUSY"},
+		{context.Canceled, "unavailable", 503, 7, "UNAVAILABLE"},
+		{errors.New("disk on fire"), "internal", 500, 70, "ERR"},
 	} {
 		f, listed := api.FailureOf(c.err)
-		if f.Word != c.word || f.Status != c.status || f.Exit != c.exit || listed != (c.word != "internal") {
+		if f.Word != c.word || f.Status != c.status || f.Exit != c.exit || f.RESP != c.resp || listed != (c.word != "internal") {
 			t.Errorf("%v: got %+v, %v", c.err, f, listed)
 		}
-		if exit := api.ExitCode(c.word); exit != c.exit {
-			t.Errorf("%s: got exit code %d, want %d", c.word, exit, c.exit)
+		if named, at := api.FailureNamed(c.word), api.FailureAt(c.status); named != f || at != f {
+			t.Errorf("%s: got %+v and %+v, want %+v", c.word, named, at, f)
 		}
 		if kind := api.KindOf(c.word); listed && !errors.Is(c.err, kind) && !errors.Is(c.err, context.Canceled) {
 			t.Errorf("%s does not lead back to a kind: got %v", c.word, kind)

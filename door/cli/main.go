@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -52,10 +53,6 @@ type Hooks struct {
 	NATSConfig func(NATSOptions) (string, error)
 	// Rekey makes new link keys for the node of a data folder.
 	Rekey func(dataDir string) (bus, stream string, err error)
-	// ExitCode is the process's exit code for an error's code word. Default:
-	// invalid 2, unauthenticated and forbidden 3, not_found 4, conflict 5,
-	// exhausted 6, unavailable 7, others 70.
-	ExitCode func(code string) int
 }
 
 // NATSOptions say whom a nats-server that others run may let in, to what.
@@ -128,25 +125,6 @@ const (
 	exitInterrupted = 130
 )
 
-// defaultExitCode is [Hooks.ExitCode] where none is given.
-func defaultExitCode(code string) int {
-	switch code {
-	case "invalid":
-		return 2
-	case "unauthenticated", "forbidden":
-		return 3
-	case "not_found":
-		return 4
-	case "conflict":
-		return 5
-	case "exhausted":
-		return 6
-	case "unavailable":
-		return 7
-	}
-	return 70
-}
-
 // exitError ends the process with a code. Text may be "", where all has been
 // said.
 type exitError struct {
@@ -159,9 +137,6 @@ func (e *exitError) Error() string { return e.text }
 // Main runs one command line and returns the exit code. ctx ends with Ctrl-C.
 func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	hooks.Version = cmp.Or(hooks.Version, "dev")
-	if hooks.ExitCode == nil {
-		hooks.ExitCode = defaultExitCode
-	}
 	std.Out, std.Err = page{std.Out}, page{std.Err}
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
@@ -184,7 +159,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	a.complain(err.Error())
-	return a.hooks.ExitCode(codeOf(err))
+	return exitCode(err)
 }
 
 // complain writes to people. What others wrote may be in it (why a ban is, how
@@ -197,20 +172,13 @@ func (a *app) complain(text string) {
 	fmt.Fprintln(a.std.Err, "ramet: "+strings.Join(lines, "\n"))
 }
 
-// codeOf is the code word of an error.
-func codeOf(err error) string {
+// exitCode is the process's exit code for an error.
+func exitCode(err error) int {
 	if e := (*client.Error)(nil); errors.As(err, &e) {
-		return e.Problem.Code
+		return api.FailureNamed(e.Problem.Code).Exit
 	}
-	for code, kind := range map[string]error{
-		"invalid": domain.ErrInvalid, "forbidden": domain.ErrForbidden, "not_found": domain.ErrNotFound,
-		"conflict": domain.ErrConflict, "exhausted": domain.ErrExhausted, "unavailable": domain.ErrUnavailable,
-	} {
-		if errors.Is(err, kind) {
-			return code
-		}
-	}
-	return "internal"
+	f, _ := api.FailureOf(err)
+	return f.Exit
 }
 
 // app is one command line.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/value"
 )
@@ -58,24 +59,24 @@ func (a *app) rhaiFailed(ctx context.Context, src *rhaiSource, err error, timeou
 	label += placeOf(in.Position()) + ": "
 	if in.Kind == value.ErrorTerminated && ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errRhaiTimeout) {
-			return &exitError{a.hooks.ExitCode("exhausted"), label + fmt.Sprintf("stopped after %v", timeout)}
+			return &exitError{api.FailureNamed("exhausted").Exit, label + fmt.Sprintf("stopped after %v", timeout)}
 		}
 		return &exitError{exitInterrupted, label + "interrupted"}
 	}
 	// What is wrong is said once, at the end.
 	_, picture, _ := strings.Cut(rhai.Explain(e, text), "\n")
 	io.WriteString(a.std.Err, picture)
-	return &exitError{a.rhaiExitCode(in), label + in.Text()}
+	return &exitError{rhaiExitCode(in), label + in.Text()}
 }
 
 // rhaiExitCode is the exit code for what went wrong in a script.
-func (a *app) rhaiExitCode(e *rhai.Error) int {
+func rhaiExitCode(e *rhai.Error) int {
 	switch e.Kind {
 	case value.ErrorParsing:
-		return a.hooks.ExitCode("invalid")
+		return api.FailureNamed("invalid").Exit
 	case value.ErrorTooManyOperations, value.ErrorTooManyVariables, value.ErrorTooManyModules, value.ErrorStackOverflow,
 		value.ErrorDataTooLarge:
-		return a.hooks.ExitCode("exhausted")
+		return api.FailureNamed("exhausted").Exit
 	}
 	return exitFailed
 }

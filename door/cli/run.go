@@ -218,7 +218,7 @@ func (a *app) accepted(out api.JobSubmitted) (keys []domain.JobKey, refused erro
 		if s.Error != nil {
 			err := &client.Error{Problem: *s.Error}
 			if refused == nil {
-				refused = &exitError{code: a.hooks.ExitCode(codeOf(err))}
+				refused = &exitError{code: exitCode(err)}
 			}
 			a.complain(fmt.Sprintf("job %d of %d refused: %v", i+1, len(out.Jobs), err))
 			continue

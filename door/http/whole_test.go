@@ -172,8 +172,7 @@ func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs 
 	var o, e bytes.Buffer
 	socket := r.listenSocket()
 	hooks := cli.Hooks{
-		Version:  "v1",
-		ExitCode: api.ExitCode,
+		Version: "v1",
 		Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
 			return cli.Embedded{Socket: socket, Cookie: filepath.Join(filepath.Dir(socket), identity.CookieFile), Stop: func() error { return nil }}, nil
 		},
@@ -192,7 +191,7 @@ func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs 
 			return k.Token(audience, ttl)
 		},
 	}
-	code = cli.Main(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, hooks)
+	code = cli.Main(ctx, append(args, "--embed"), cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, hooks)
 	return code, o.String(), e.String()
 }
 

@@ -1,13 +1,11 @@
 package resp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/api"
 )
 
 // failure is an error whose text begins with its code, as Redis has it.
@@ -40,24 +38,6 @@ const (
 	errDatabase failure = "NOPERM this is database 0, the node's own; SELECT the number of your context first (a client's URL does it: redis://host:port/7)"
 )
 
-// codes is the one table from kinds of error to the codes that answers begin
-// with. The first that fits counts. UNAVAILABLE is none of the codes after
-// which clients try again by themselves: what was asked for may have been done.
-var codes = []struct {
-	kind error
-	code string
-}{
-	{identity.ErrUnauthenticated, "WRONGPASS"},
-	{domain.ErrForbidden, "NOPERM"},
-	{domain.ErrInvalid, "ERR"},
-	{domain.ErrNotFound, "ERR"},
-	{domain.ErrConflict, "CONFLICT"},
-	{domain.ErrExhausted, "BUSY"},
-	{domain.ErrUnavailable, "UNAVAILABLE"},
-	{context.DeadlineExceeded, "UNAVAILABLE"},
-	{context.Canceled, "UNAVAILABLE"},
-}
-
 // textOf is what a client is told of an error. listed is false where the rest
 // is not for clients but for the log.
 func textOf(err error) (text string, listed bool) {
@@ -69,12 +49,11 @@ func textOf(err error) (text string, listed bool) {
 	case errors.As(err, &protocol):
 		return protocol.Error(), true
 	}
-	for _, row := range codes {
-		if errors.Is(err, row.kind) {
-			return row.code + " " + err.Error(), true
-		}
+	f, listed := api.FailureOf(err)
+	if !listed {
+		return f.RESP + " internal error; the node's log has the details", false
 	}
-	return "ERR internal error; the node's log has the details", false
+	return f.RESP + " " + err.Error(), true
 }
 
 // errArity is for a command with too few arguments, or too many.

@@ -59,7 +59,7 @@ func newSite(t *testing.T, name string) *site {
 		t.Fatal(err)
 	}
 	// It makes the folder with its keys, which others may need first.
-	if out, err := exec.Command(bin, "--data", s.data, "context", "create", "--id", fmt.Sprint(guests)).CombinedOutput(); err != nil {
+	if out, err := exec.Command(bin, "--embed", "--data", s.data, "context", "create", "--id", fmt.Sprint(guests)).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 	if s.keys, err = identity.OpenKeyring(s.data); err != nil {
