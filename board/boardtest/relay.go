@@ -16,6 +16,7 @@ type Relay struct {
 	shut  bool
 	mute  bool
 	deaf  bool
+	lost  chan struct{}         // closed with the first that is lost; nil: nothing is to be
 	conns map[net.Conn]net.Conn // from the client, and to the server
 }
 
@@ -55,25 +56,25 @@ func (r *Relay) Reset() {
 }
 
 // Mute loses all that the server says, until Mend: what the client asks for is
-// done, and not answered.
-func (r *Relay) Mute() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mute = true
-}
+// done, and not answered. The channel is closed when something was lost.
+func (r *Relay) Mute() <-chan struct{} { return r.lose(&r.mute) }
 
-// Deafen loses all that the client says, until Mend.
-func (r *Relay) Deafen() {
+// Deafen loses all that the client says, until Mend, like Mute.
+func (r *Relay) Deafen() <-chan struct{} { return r.lose(&r.deaf) }
+
+func (r *Relay) lose(what *bool) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.deaf = true
+	*what = true
+	r.lost = make(chan struct{})
+	return r.lost
 }
 
 // Mend lets everything through again, by new connections.
 func (r *Relay) Mend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shut, r.mute, r.deaf = false, false, false
+	r.shut, r.mute, r.deaf, r.lost = false, false, false, nil
 	r.reset()
 }
 
@@ -122,6 +123,10 @@ func (r *Relay) carry(to, from net.Conn, lose *bool) {
 		n, err := from.Read(buf)
 		r.mu.Lock()
 		lost := *lose
+		if lost && n > 0 && r.lost != nil {
+			close(r.lost)
+			r.lost = nil
+		}
 		r.mu.Unlock()
 		if !lost {
 			if _, err := to.Write(buf[:n]); err != nil {

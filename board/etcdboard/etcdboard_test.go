@@ -50,3 +50,16 @@ func TestModel(t *testing.T) {
 	}
 	t.Run("seeds", func(t *testing.T) { boardtest.Model(t, factory(t)) })
 }
+
+func TestAmbiguous(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	var boards atomic.Int32
+	boardtest.Ambiguous(t, boardtest.Wire{
+		Open: func(t *testing.T) (b, witness board.Board, way *boardtest.Relay) {
+			way = boardtest.NewRelay(t, server.Addr())
+			prefix := fmt.Sprint("wire", boards.Add(1))
+			return open(t, "etcd://"+way.Addr()+"/"+prefix), open(t, etcdtest.URL(prefix, server)), way
+		},
+		Tells: true,
+	})
+}
