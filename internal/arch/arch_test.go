@@ -63,7 +63,7 @@ var may = map[string][]string{
 	"api/apitest": {"api", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "post", "work", "effect", "saga",
 		"stream", "stream/memstream"},
 	"clockwork/timetable":     {},
-	"board/boardtest":         {"board", "board/memboard"},
+	"board/boardtest":         {"board", "board/memboard", "internal/testwait"},
 	"board/internal/sorted":   {},
 	"board/internal/turn":     {"board"},
 	"board/internal/watch":    {"board"},
