@@ -122,8 +122,8 @@ func (t *tx) add(n name, field string, by int64) (int64, error) {
 	var old int64
 	if h != nil {
 		if text, ok := h.fields.Lookup(field); ok {
-			if old, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return 0, domain.Invalidf("field %q of %q is %.40q, want a decimal number of 64 bits", field, n.key, text)
+			if old, err = board.NumberOf(n.key, field, text); err != nil {
+				return 0, err
 			}
 		}
 	}
