@@ -94,7 +94,8 @@ func TestWhatAClaimWhoseAnswerWasLostHasTaken(t *testing.T) {
 // transaction of which nobody knows what came is nobody's to begin.
 func TestNothingIsTakenFromAClaimThatFailed(t *testing.T) {
 	b, witness, way := pair(t, etcdboard.Config{Answer: 200 * time.Millisecond})
-	commit(t, b, in(sp).PushLeft("queue:v", "job:1", "job:2"))
+	commit(t, b, in(sp).PushLeft("queue:v", "job:1", "job:2").Set("r", field("n", "1")))
+	number(t, b, "r") // it has seen them: who knows of no work waits for some, also while etcd is away
 	way.Cut()
 	a := ask(2, "me")
 	a.Wait = time.Minute
