@@ -326,7 +326,6 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	context.AfterFunc(rest, stop) // a service failed
-	context.AfterFunc(working, func() { n.draining.Store(true) })
 	g.Go(func() error {
 		defer end()
 		var drained errgroup.Group
@@ -337,6 +336,7 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 			drained.Go(func() error { return n.runner.Run(working) })
 		}
 		<-working.Done()
+		n.draining.Store(true)
 		return drained.Wait()
 	})
 	return g.Wait()
