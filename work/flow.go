@@ -320,19 +320,22 @@ func (in *input) addParamsOf(j *domain.Job, added board.Record) {
 	}
 }
 
-// part is the part of a step that a job does.
-type part struct {
-	// Of a shard.
-	Index int64 `json:"index,omitzero"`
-	Total int64 `json:"total,omitzero"`
-	// Of a pack.
-	ID    int64 `json:"id,omitzero"`
-	Start int64 `json:"start,omitzero"`
-	End   int64 `json:"end,omitzero"`
+// shard is which job of a shard a job is. All of it is there for scripts, also what
+// is zero.
+type shard struct {
+	Index int64 `json:"index"`
+	Total int64 `json:"total"`
+}
+
+// pack is which range of a pack a job does.
+type pack struct {
+	ID    int64 `json:"id"`
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
 }
 
 // shardOf reads "<index>/<count>".
-func shardOf(text string) (p part, ok bool) {
+func shardOf(text string) (p shard, ok bool) {
 	index, total, ok := strings.Cut(text, "/")
 	var e1, e2 error
 	p.Index, e1 = strconv.ParseInt(index, 10, 64)
@@ -341,7 +344,7 @@ func shardOf(text string) (p part, ok bool) {
 }
 
 // packOf reads "<id>:<start>-<end>".
-func packOf(text string) (p part, ok bool) {
+func packOf(text string) (p pack, ok bool) {
 	id, span, ok1 := strings.Cut(text, ":")
 	start, end, ok2 := strings.Cut(span, "-")
 	var e1, e2, e3 error

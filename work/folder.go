@@ -234,8 +234,8 @@ type input struct {
 	Needs map[string]need `json:"needs"`
 	Flow  domain.FlowID   `json:"flow,omitzero"`
 	Step  string          `json:"step,omitzero"`
-	Shard *part           `json:"shard,omitzero"`
-	Pack  *part           `json:"pack,omitzero"`
+	Shard *shard          `json:"shard,omitzero"`
+	Pack  *pack           `json:"pack,omitzero"`
 }
 
 // mayHaveParams reports whether jobs may have added params that j sees: not to
