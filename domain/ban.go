@@ -111,7 +111,7 @@ func ParseBanScope(text string) (BanScope, error) {
 	return s, nil
 }
 
-// Words are the scope as it is typed after `ramet ban` and `ramet resume`.
+// Words are the scope as it is typed after `ramet ban` and `ramet ban lift`.
 func (s BanScope) Words() string {
 	words := string(s.Kind)
 	if s.Name != "" {
@@ -211,7 +211,7 @@ func (b Ban) Text() string {
 	if b.UntilMs != 0 {
 		text += "it ends at " + time.UnixMilli(b.UntilMs).UTC().Format(time.RFC3339) + ", and "
 	}
-	return text + "`ramet resume " + b.Words() + "` ends it"
+	return text + "`ramet ban lift " + b.Words() + "` ends it"
 }
 
 // Refusal is the error for who does what is banned.

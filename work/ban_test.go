@@ -153,7 +153,7 @@ func TestABanOnPickingHolds(t *testing.T) {
 				r.want(1, domain.JobFinished, "") // what ran was let run
 				for id := domain.JobID(2); id <= 4; id++ {
 					x := r.standing(id, work.StandingBanned)
-					if !strings.Contains(x.Text, "by actor 1") || !strings.Contains(x.Text, "maintenance; `ramet resume "+scope.Words()+"`") {
+					if !strings.Contains(x.Text, "by actor 1") || !strings.Contains(x.Text, "maintenance; `ramet ban lift "+scope.Words()+"`") {
 						t.Errorf("got %q", x.Text)
 					}
 					if j := r.show(id); j.Status != domain.JobDispatched || r.script.count(key(id)) != 0 {
@@ -292,7 +292,7 @@ func TestSubmitsAreRefusedWhereTheyAreBanned(t *testing.T) {
 				}
 				if err := receipts[0].Err; errors.Is(err, domain.ErrConflict) != c.refused {
 					t.Errorf("got %v, want refused %v", err, c.refused)
-				} else if err != nil && !strings.Contains(err.Error(), "maintenance; `ramet resume "+c.scope.Words()+"` ends it") {
+				} else if err != nil && !strings.Contains(err.Error(), "maintenance; `ramet ban lift "+c.scope.Words()+"` ends it") {
 					t.Errorf("got %q", err)
 				}
 			})

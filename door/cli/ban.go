@@ -60,15 +60,15 @@ func (a *app) banCommand() *cobra.Command {
 		}
 		c.Flags().StringVar(&level, "level", string(usual), levels)
 		c.Flags().StringVar(&in.Reason, "reason", "", "`text` for those who wait (required)")
-		c.Flags().DurationVar(&length, "for", 0, "how `long` (default: until it is resumed)")
+		c.Flags().DurationVar(&length, "for", 0, "how `long` (default: until it is lifted)")
 		verbs = append(verbs, c)
 	}
-	c := noun("ban", "Hold work up, and show what is held up", verbs...)
-	c.Long = "Hold work up: what runs goes on, what has not begun waits until `ramet resume` or until its time is over."
+	c := noun("ban", "Hold work up, and show what is held up", append(verbs, a.banLift())...)
+	c.Long = "Hold work up: what runs goes on, what has not begun waits until `ramet ban lift` or until its time is over."
 	return c
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func (a *app) banLift() *cobra.Command {
 	var verbs []*cobra.Command
 	for _, s := range banScopes {
 		verbs = append(verbs, a.onScope(s.kind, s.arg, "Let go on what was held up: "+s.what, s.wide,
@@ -79,7 +79,7 @@ func (a *app) resumeCommand() *cobra.Command {
 				return n.Resume(ctx, a.tenant(), scope)
 			}))
 	}
-	return noun("resume", "Let go on what `ramet ban` holds up", verbs...)
+	return noun("lift", "Let go on what was held up", verbs...)
 }
 
 // onScope is a verb on what can be banned.

@@ -240,7 +240,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(),
 		a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
-		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.resumeCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
+		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
 		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
 		a.rhaiCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
