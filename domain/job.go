@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -401,4 +402,16 @@ func (s *sorter) visit(root *Job) (cycle []string) {
 		stack = append(stack, frame{job: dep})
 	}
 	return nil
+}
+
+// CancelledText says who had a job or a flow ended: an actor by number; 0 is the
+// flow of a job, which goes on without it. Others may have written anything.
+func CancelledText(by string) string {
+	switch n, err := strconv.ParseUint(by, 10, 32); {
+	case err != nil:
+		return fmt.Sprintf("cancelled by whoever wrote %.40q on its record", by)
+	case n == 0:
+		return "cancelled by its flow, which goes on without it"
+	}
+	return "cancelled by actor " + by
 }

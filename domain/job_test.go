@@ -134,3 +134,14 @@ func FuzzParseJobKey(f *testing.F) {
 		}
 	})
 }
+
+func TestCancelledText(t *testing.T) {
+	for by, want := range map[string]string{
+		"7": "cancelled by actor 7", "0": "cancelled by its flow, which goes on without it", "": `cancelled by whoever wrote "" on its record`,
+		"true": `cancelled by whoever wrote "true" on its record`, "\x1b[2J": `cancelled by whoever wrote "\x1b[2J" on its record`,
+	} {
+		if got := domain.CancelledText(by); got != want {
+			t.Errorf("%q: got %q, want %q", by, got, want)
+		}
+	}
+}

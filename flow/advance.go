@@ -542,7 +542,7 @@ func (a *advancer) finish() {
 	case worst == well: // also where a cancel came too late
 		a.d.End = domain.FlowSucceeded
 	case a.s.Cancelled != "":
-		a.d.End, a.d.Why = domain.FlowCancelled, "cancelled by actor "+a.s.Cancelled
+		a.d.End, a.d.Why = domain.FlowCancelled, domain.CancelledText(a.s.Cancelled)
 	case worst == fault:
 		a.d.End = domain.FlowErrored
 	default:

@@ -79,7 +79,7 @@ func lossesField(n int) board.Field {
 }
 
 func cancelled(by string) ending {
-	return ending{status: domain.JobError, reason: domain.ReasonCancelled, text: "cancelled by actor " + by}
+	return ending{status: domain.JobError, reason: domain.ReasonCancelled, text: domain.CancelledText(by)}
 }
 
 // Cancel ends a job that waits or is queued at once; one that runs is told to
