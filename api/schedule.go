@@ -109,6 +109,12 @@ func (c Caller) ApplySchedule(ctx context.Context, p ScheduleApplyParams) (Sched
 	if err == nil {
 		err = c.mayMake(ctx, p.Context, flow.Request{Blueprint: p.Blueprint, Version: p.Version})
 	}
+	if err == nil { // what is wrong in itself comes first
+		_, err = c.api.parts.Schedules.Upcoming(p.Schedule.Schedule, time.Now(), 1)
+	}
+	if err == nil { // a flow of none would be refused at night, each time
+		_, err = c.api.parts.Blueprints.Get(ctx, p.Context, p.Blueprint, p.Version)
+	}
 	if err != nil {
 		return Schedule{}, err
 	}

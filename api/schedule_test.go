@@ -35,8 +35,20 @@ func nightly() api.ScheduleApplyParams {
 	return p
 }
 
-func TestASchedulesLife(t *testing.T) {
+// newScheduleRig has the blueprint that nightly names.
+func newScheduleRig(t *testing.T) *rig {
 	r := newRig(t)
+	if _, err := r.api.As(admin).ApplySchedule(t.Context(), nightly()); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("of a blueprint that is not there: got %v", err)
+	}
+	if _, err := r.applyText("name: b\nsteps:\n- {name: a, script: x, script_type: shell}\n"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestASchedulesLife(t *testing.T) {
+	r := newScheduleRig(t)
 	c := r.api.As(admin)
 	made, err := c.ApplySchedule(t.Context(), nightly())
 	if err != nil || made.CallerID != admin || len(made.Upcoming) != 10 || made.State.NextMs != made.Upcoming[0].UnixMilli() {
@@ -73,7 +85,7 @@ func TestASchedulesLife(t *testing.T) {
 }
 
 func TestWhatWasShownOfAScheduleCanBeAppliedAgain(t *testing.T) {
-	r := newRig(t)
+	r := newScheduleRig(t)
 	made, err := r.api.As(admin).ApplySchedule(t.Context(), nightly())
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +107,7 @@ func TestWhatWasShownOfAScheduleCanBeAppliedAgain(t *testing.T) {
 }
 
 func TestReadersOfSchedulesSeeNoEnvironment(t *testing.T) {
-	r := newRig(t)
+	r := newScheduleRig(t)
 	if _, err := r.api.As(admin).ApplySchedule(t.Context(), nightly()); err != nil {
 		t.Fatal(err)
 	}

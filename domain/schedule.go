@@ -193,6 +193,9 @@ func (s *Schedule) validate() error {
 	if s.CatchUp != nil && *s.CatchUp > MaxCatchUp {
 		return Invalidf("catch_up %d s: the limit is %d (30 days)", *s.CatchUp, MaxCatchUp)
 	}
+	if s.CatchUp != nil && *s.CatchUp > 0 && s.CatchUp.Time() < LateNotMissed {
+		return Invalidf("catch_up %d s: want 0, or %v and more: what is less late than that is never missed", *s.CatchUp, LateNotMissed)
+	}
 	return s.validateVariables()
 }
 

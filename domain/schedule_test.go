@@ -59,6 +59,11 @@ func TestScheduleDefaults(t *testing.T) {
 	if s.Window() != domain.LateNotMissed {
 		t.Errorf("got %v, want %v", s.Window(), domain.LateNotMissed)
 	}
+	short := domain.Span(29)
+	s.CatchUp = &short
+	if err := s.Validate(); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("29 s, which would be 30: got %v", err)
+	}
 	at := time.Date(2026, 3, 29, 3, 0, 0, 0, time.FixedZone("", 7200))
 	if got, want := s.TriggerAt(at), "s-20260329010000"; got != want {
 		t.Errorf("got %s, want %s", got, want)
