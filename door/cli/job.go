@@ -126,7 +126,11 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("status", j.Status)
 	t.field("reason", j.Reason)
 	t.field("error", j.Error)
-	t.field("cancelled by", j.Cancel)
+	if j.Cancel != "" && !j.Final() {
+		t.field("to be cancelled", "asked for by "+j.Cancel+": its script is told to stop")
+	} else {
+		t.field("cancelled by", j.Cancel)
+	}
 	t.field("script type", j.ScriptType)
 	t.field("attempts", j.Attempt)
 	if j.Retries > 0 { // else the status says it
