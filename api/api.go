@@ -54,6 +54,7 @@ type Access interface {
 type Records interface {
 	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
+	Unreadable(ctx context.Context) ([]board.Unreadable, error)
 }
 
 // Parts are what the operations stand on. All without a default are required.

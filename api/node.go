@@ -15,6 +15,9 @@ import (
 // NodeInfoParams are those of node.info: none.
 type NodeInfoParams struct{}
 
+// maxUnreadable bounds the values that NodeInfo names.
+const maxUnreadable = 100
+
 // NodeInfo says what node this is: everything to the operator, name and state to
 // everybody who is registered, and the partitions of sagas in whose context one
 // has a role.
@@ -24,6 +27,12 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 	}
 	whole := c.api.parts.Info()
 	if c.who.Operates(identity.Inspect, c.group) {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		strange, _ := c.api.parts.Records.Unreadable(short) // what node this is, is told without the board, too
+		for _, u := range strange[:min(len(strange), maxUnreadable)] {
+			whole.Unreadable = append(whole.Unreadable, u.Name)
+		}
 		return whole, nil
 	}
 	i := Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}

@@ -236,6 +236,9 @@ type Info struct {
 	// KeylessLinks are the NATS servers of sites that it links to without saying
 	// which node is there.
 	KeylessLinks []string `json:"keyless_links,omitzero"`
+	// Unreadable are the first values in the board's store that cannot be read,
+	// by the names that they have there.
+	Unreadable []string `json:"unreadable,omitzero"`
 }
 
 // Explanation answers what an unfinished job waits for.

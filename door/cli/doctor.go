@@ -134,6 +134,9 @@ func (c *checkup) node(info api.Info, version string) {
 		c.add("bus", stateWarning, "the link to %s names no node: its log-in is good at every node that it could lead to, and at none once these are of two sites; "+
 			"write leaf=…?key= and the pubkey on the card of the node that listens there", host)
 	}
+	for _, name := range info.Unreadable {
+		c.add("board", stateBad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on", name)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":

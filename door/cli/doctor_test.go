@@ -44,6 +44,15 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
+	var c checkup
+	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Unreadable: []string{"ramet/l/1/queue:v\x00a"}}, "")
+	i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.State == stateBad })
+	if i < 0 || c.Findings[i].What != "board" || !strings.Contains(c.Findings[i].Text, `"ramet/l/1/queue:v\x00a" in the board's store cannot be read`) {
+		t.Errorf("got %+v, want the name, quoted", c.Findings)
+	}
+}
+
 func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	now := time.Now()
 	shell := domain.Service{ScriptType: "shell", Served: true, Level: domain.Walled, Levels: []domain.Isolation{domain.Walled, domain.Open},
