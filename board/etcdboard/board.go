@@ -37,10 +37,11 @@ type Board struct {
 	watchers watch.Watchers
 
 	// The committer's own.
-	raced     bool   // the last transaction lost a race
-	serial    uint64 // of the last transaction
-	last      int64  // the revision that wrote our id
-	unsettled string // id of a transaction of which nobody knows what came; "": of none
+	raced     bool      // the last transaction lost a race
+	letBy     time.Time // until then claims that wait let others go before
+	serial    uint64    // of the last transaction
+	last      int64     // the revision that wrote our id
+	unsettled string    // id of a transaction of which nobody knows what came; "": of none
 
 	mu       sync.Mutex
 	closed   bool

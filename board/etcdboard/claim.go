@@ -92,7 +92,7 @@ func (b *Board) judgeClaim(t *tx, w *waiter) bool {
 	if len(w.got) > 0 || w.again || w.ask.Wait <= 0 || w.quit || b.closed {
 		return true
 	}
-	if w.places == nil {
+	if w.waits = true; w.places == nil {
 		for _, q := range w.ask.Queues {
 			g := t.m.group(q.Group())
 			w.places = append(w.places, place{g, g.waiters.PushBack(w)})

@@ -3,6 +3,7 @@ package etcdboard
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -132,12 +133,17 @@ func (t *tx) roomy() bool {
 // run makes the transaction, and answers those whose requests it has done. Who
 // has lost a race stands in line for the next: so none is lost twice.
 func (b *Board) run(t *tx, rs []*request) {
-	if t.large || b.raced || b.crowded() {
+	crowded := b.crowded()
+	if t.large || b.raced || crowded {
 		b.settle(t, true)
 		b.putBack(rs)
-		b.runAlone()
+		if !crowded || !onlyWait(rs) || !b.letPass() {
+			b.letBy = time.Time{}
+			b.runAlone()
+		}
 		return
 	}
+	b.letBy = time.Time{}
 	cmps := make([]clientv3.Cmp, 0, len(t.kept.reads)+2)
 	cmps = append(cmps, b.emptyLine())
 	for key, mod := range t.kept.reads {
@@ -153,6 +159,38 @@ func (b *Board) run(t *tx, rs []*request) {
 		what, rev, err = b.look(cmps)
 	}
 	b.conclude(t, rs, what, rev, err)
+}
+
+// shortWait is how long claims that wait let others in line go before them.
+const shortWait = 5 * time.Millisecond
+
+// onlyWait reports whether all of it is claims that wait already.
+func onlyWait(rs []*request) bool {
+	return !slices.ContainsFunc(rs, func(r *request) bool { return !r.waits })
+}
+
+// letPass waits for the line to become empty, for a short time in all. What is
+// wanted by claims alone is often gone by then: all nodes hear of each item, and
+// one takes it. It returns false when they have waited enough.
+func (b *Board) letPass() bool {
+	if b.letBy.IsZero() {
+		b.letBy = time.Now().Add(shortWait)
+	}
+	b.mu.Lock()
+	moved := b.moved.wait()
+	b.mu.Unlock()
+	left := time.Until(b.letBy)
+	if left <= 0 || !b.crowded() {
+		return left > 0
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-moved:
+	case <-b.work:
+	case <-timer.C:
+	}
+	return true
 }
 
 // crowded reports whether others stand in line.

@@ -35,8 +35,10 @@
 // plain Txn wants the line empty. That Txn compares nothing else, nests its
 // operations in two levels, which makes room for 3,840, and takes the place
 // away. So many nodes that want the same thing lose one race each, and then take
-// turns in which each does what all of its callers want. Who is the first for
-// longer than Config.Answer is shown out by those behind it.
+// turns in which each does what all of its callers want. Claims that wait let
+// those in line go before, for some milliseconds: one item wakes every node, and
+// is one node's. Who is the first for longer than Config.Answer is shown out by
+// those behind it.
 //
 // # When an answer is lost
 //

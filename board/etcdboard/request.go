@@ -14,6 +14,7 @@ type request struct {
 	judge  func(t *tx) bool
 	greedy bool          // it takes what it can get: it wants room in the transaction
 	single bool          // it goes alone: in company it was refused
+	waits  bool          // it has stood in a line for a group: what it wants came later
 	began  time.Time     // when it was first looked at
 	flying bool          // part of the transaction in progress; guarded by Board.mu
 	dead   bool          // its caller has given up; guarded by Board.mu
