@@ -23,6 +23,9 @@ type call struct {
 
 // do checks the rights of a command on its keys and does it.
 func (x *call) do(spec *command) error {
+	if x.c.door.ctx.Err() != nil {
+		return domain.Unavailablef("the node goes down") // commands that wait in long pipelines keep it no longer
+	}
 	if spec.writes {
 		if err := x.c.door.cfg.Writable(); err != nil {
 			return err

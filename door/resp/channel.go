@@ -46,13 +46,38 @@ type hub struct {
 	// watched is how many have subscribed to changes of keys.
 	watched atomic.Int64
 
-	mu       sync.Mutex
-	exact    map[channel]map[*subscriber]struct{}
-	patterns map[board.Space]map[string]map[*subscriber]struct{}
+	mu    sync.Mutex // for a moment; never while something is told
+	rooms map[board.Space]*room
 }
 
-func newHub(d *Door) *hub {
-	return &hub{door: d, exact: map[channel]map[*subscriber]struct{}{}, patterns: map[board.Space]map[string]map[*subscriber]struct{}{}}
+// room has the subscriptions of one context. Each has a lock of its own: to look
+// through thousands of patterns takes a while, and is the context's own time.
+type room struct {
+	mu       sync.Mutex
+	exact    map[string]listeners
+	patterns map[string]*listening
+}
+
+// listening are those who listen on a pattern.
+type listening struct {
+	pattern pattern
+	who     listeners
+}
+
+type listeners map[*subscriber]struct{}
+
+func newHub(d *Door) *hub { return &hub{door: d, rooms: map[board.Space]*room{}} }
+
+// room is that of a space.
+func (h *hub) room(space board.Space) *room {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rooms[space]
+	if r == nil {
+		r = &room{exact: map[string]listeners{}, patterns: map[string]*listening{}}
+		h.rooms[space] = r
+	}
+	return r
 }
 
 // subscriber is a client that has subscribed. A goroutine of its own sends what
@@ -142,19 +167,20 @@ func (s *subscriber) send() {
 // deliver tells everybody who listens on a channel, and returns how many. only
 // says who may hear it.
 func (h *hub) deliver(ch channel, message string, only func(*subscriber) bool) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.exact[ch] {
+	r := h.room(ch.space)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.exact[ch.name] {
 		if only(s) {
 			s.offer("message", ch.name, message)
 			n++
 		}
 	}
-	for pattern, list := range h.patterns[ch.space] {
-		if !glob(pattern, ch.name) {
+	for pattern, l := range r.patterns {
+		if fits, _ := l.pattern.fits(ch.name); !fits {
 			continue
 		}
-		for s := range list {
+		for s := range l.who {
 			if only(s) {
 				s.offer("pmessage", pattern, ch.name, message)
 				n++
@@ -195,38 +221,37 @@ func (s *subscriber) ask() identity.Ask {
 
 // add lets a subscriber hear a channel or pattern.
 func (h *hub) add(s *subscriber, name string, pattern bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	r := h.room(s.space)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !pattern {
-		ch := channel{s.space, name}
-		if h.exact[ch] == nil {
-			h.exact[ch] = map[*subscriber]struct{}{}
+		if r.exact[name] == nil {
+			r.exact[name] = listeners{}
 		}
-		h.exact[ch][s] = struct{}{}
+		r.exact[name][s] = struct{}{}
 		return
 	}
-	if h.patterns[s.space] == nil {
-		h.patterns[s.space] = map[string]map[*subscriber]struct{}{}
+	if r.patterns[name] == nil {
+		r.patterns[name] = &listening{readPattern(name), listeners{}}
 	}
-	if h.patterns[s.space][name] == nil {
-		h.patterns[s.space][name] = map[*subscriber]struct{}{}
-	}
-	h.patterns[s.space][name][s] = struct{}{}
+	r.patterns[name].who[s] = struct{}{}
 }
 
 // remove takes that back.
 func (h *hub) remove(s *subscriber, name string, pattern bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	r := h.room(s.space)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !pattern {
-		ch := channel{s.space, name}
-		if delete(h.exact[ch], s); len(h.exact[ch]) == 0 {
-			delete(h.exact, ch)
+		if delete(r.exact[name], s); len(r.exact[name]) == 0 {
+			delete(r.exact, name)
 		}
 		return
 	}
-	if delete(h.patterns[s.space][name], s); len(h.patterns[s.space][name]) == 0 {
-		delete(h.patterns[s.space], name)
+	if l := r.patterns[name]; l != nil {
+		if delete(l.who, s); len(l.who) == 0 {
+			delete(r.patterns, name)
+		}
 	}
 }
 
@@ -237,8 +262,9 @@ func (s *subscriber) begin(c *client) {
 		return
 	}
 	s.end()
-	c.door.hub.mu.Lock() // it may be hearing something now
-	defer c.door.hub.mu.Unlock()
+	r := c.door.hub.room(s.space) // where it may be hearing something now; with another space it has no subscriptions
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	s.space, s.who = c.space, c.who
 	var ctx context.Context
 	ctx, s.session = c.door.cfg.Tokens.Open(c.door.ctx, c.who)
@@ -271,16 +297,21 @@ func (h *hub) leave(s *subscriber) {
 }
 
 // list are the channels of a space that somebody listens on.
-func (h *hub) list(space board.Space, pattern string) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (h *hub) list(space board.Space, match *match) ([]string, error) {
+	r := h.room(space)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	out := []string{}
-	for ch := range h.exact {
-		if ch.space == space && glob(pattern, ch.name) {
-			out = append(out, ch.name)
+	for name := range r.exact {
+		fits, err := match.of(name)
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			out = append(out, name)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func publish(x *call) error {
@@ -290,11 +321,22 @@ func publish(x *call) error {
 	if err := x.c.may(x.s.now, x.s.space(), identity.Write, "channel", api.GroupChannel); err != nil {
 		return err
 	}
+	if err := checkChannel(x.args[1]); err != nil {
+		return err
+	}
 	// Told when the commit that it belongs to is done; who listens now is
 	// counted now.
 	ch := channel{x.s.space(), x.args[1]}
 	x.s.letters = append(x.s.letters, letterTo{ch, x.args[2]})
 	x.a.number(x.c.door.hub.count(ch))
+	return nil
+}
+
+// checkChannel bounds the name of a channel, or a pattern of them.
+func checkChannel(name string) error {
+	if len(name) > maxName {
+		return failure("ERR a channel's name has " + strconv.Itoa(len(name)) + " bytes, the limit is " + strconv.Itoa(maxName))
+	}
 	return nil
 }
 
@@ -306,12 +348,13 @@ type letterTo struct {
 
 // count is how many listen on a channel.
 func (h *hub) count(ch channel) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := len(h.exact[ch])
-	for pattern, list := range h.patterns[ch.space] {
-		if glob(pattern, ch.name) {
-			n += len(list)
+	r := h.room(ch.space)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.exact[ch.name])
+	for _, l := range r.patterns {
+		if fits, _ := l.pattern.fits(ch.name); fits {
+			n += len(l.who)
 		}
 	}
 	return n
@@ -371,8 +414,8 @@ func (s *subscriber) join(names []string, pattern bool) error {
 	}
 	c := s.c
 	for _, name := range names {
-		if len(name) > maxName {
-			return failure("ERR a channel's name has " + strconv.Itoa(len(name)) + " bytes, the limit is " + strconv.Itoa(maxName))
+		if err := checkChannel(name); err != nil {
+			return err
 		}
 		if _, twice := s.of(pattern)[name]; !twice {
 			if len(s.exact)+len(s.patterns) >= maxChannels {
@@ -474,20 +517,30 @@ func pubsub(c *client, args []string) error {
 		if len(args) > 2 {
 			pattern = args[2]
 		}
-		c.out.bulks(c.door.hub.list(c.space, pattern))
+		match, err := matchOf(pattern)
+		if err != nil {
+			return err
+		}
+		names, err := c.door.hub.list(c.space, match)
+		if err != nil {
+			return err
+		}
+		c.out.bulks(names)
 	case "NUMSUB":
+		r := c.door.hub.room(c.space)
 		c.out.array(2 * len(args[2:]))
 		for _, name := range args[2:] {
 			c.out.bulk(name)
-			c.door.hub.mu.Lock()
-			n := len(c.door.hub.exact[channel{c.space, name}])
-			c.door.hub.mu.Unlock()
+			r.mu.Lock()
+			n := len(r.exact[name])
+			r.mu.Unlock()
 			c.out.number(n)
 		}
 	case "NUMPAT":
-		c.door.hub.mu.Lock()
-		n := len(c.door.hub.patterns[c.space])
-		c.door.hub.mu.Unlock()
+		r := c.door.hub.room(c.space)
+		r.mu.Lock()
+		n := len(r.patterns)
+		r.mu.Unlock()
 		c.out.number(n)
 	default:
 		return errSubcommand(args[1], "PUBSUB")

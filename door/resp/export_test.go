@@ -3,13 +3,24 @@ package resp
 import (
 	"io"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/internal/budget"
 )
 
 // For tests from outside.
 
-// Glob is glob.
-func Glob(pattern, s string) bool { return glob(pattern, s) }
+// Glob reports whether s fits a pattern, and in how many steps that was found.
+func Glob(pattern, s string) (fits bool, steps int) {
+	p := readPattern(pattern)
+	return p.fits(s)
+}
+
+// HoldChannels is somebody who is being told something in a space, until release.
+func HoldChannels(d *Door, space board.Space) (release func()) {
+	r := d.hub.room(space)
+	r.mu.Lock()
+	return r.mu.Unlock
+}
 
 // ReadCommands reads all commands of a stream, as somebody known.
 func ReadCommands(in io.Reader) (cmds [][]string, err error) {

@@ -33,6 +33,7 @@ const (
 	errChanging failure = "TRYAGAIN the keys change too quickly for this command; nothing was written"
 	errTooLarge failure = "ERR the answer is too large for one; ask for a part of it"
 	errTogether failure = "ERR this cannot be done in one MULTI: a key was changed there before in a way that leaves its content unknown; do it in two"
+	errPattern  failure = "ERR the pattern takes too long; ask for a simpler one, or use SCAN"
 	errBatch    failure = "ERR a MULTI of more than the board does at once (1,024 changes and conditions); do it in several"
 	errScan     failure = "ERR the cursor is not known, or too old; begin again with 0"
 	errDatabase failure = "NOPERM this is database 0, the node's own; SELECT the number of your context first (a client's URL does it: redis://host:port/7)"

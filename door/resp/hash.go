@@ -282,9 +282,17 @@ func hscan(x *call) error {
 	if err != nil {
 		return err
 	}
+	match, err := matchOf(o.match)
+	if err != nil {
+		return err
+	}
 	var out []string
 	for _, f := range fields {
-		if glob(o.match, f.Name) {
+		fits, err := match.of(f.Name)
+		if err != nil {
+			return err
+		}
+		if fits {
 			out = append(out, f.Name, f.Value)
 		}
 	}

@@ -231,11 +231,18 @@ func keysLike(x *call) error {
 	if err := mayList(x); err != nil {
 		return err
 	}
-	pattern := x.args[1]
+	match, err := matchOf(x.args[1])
+	if err != nil {
+		return err
+	}
 	var out []string
 	seen := map[string]bool{}
-	err := eachKey(x, literal(pattern), func(key string) error {
-		if glob(pattern, key) && !seen[key] && x.c.lists(x.s.now, key) {
+	err = eachKey(x, literal(x.args[1]), func(key string) error {
+		fits, err := match.of(key)
+		if err != nil {
+			return err
+		}
+		if fits && !seen[key] && x.c.lists(x.s.now, key) {
 			seen[key] = true
 			out = append(out, key)
 		}

@@ -21,7 +21,9 @@ const (
 	maxQueuedBytes = maxCommand               // their arguments together
 	maxWatched     = 128                      // keys of one client's WATCH
 	maxChannels    = 1024                     // subscriptions of one client
-	maxName        = 255                      // bytes of a channel, pattern or client's name
+	maxName        = 255                      // bytes of a channel, pattern of channels or client's name
+	maxPattern     = 1 << 10                  // bytes of any other pattern
+	maxSteps       = 1 << 28                  // that one command looks for a pattern: about a second of a processor
 
 	// Who has not said yet who it is may say little: a token has 2 KiB at most.
 	strangerBulk = 4 << 10

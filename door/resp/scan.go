@@ -55,6 +55,10 @@ func scan(x *call) error {
 	if err != nil {
 		return err
 	}
+	match, err := matchOf(o.match)
+	if err != nil {
+		return err
+	}
 	prefix := literal(o.match)
 	if len(prefix) > board.MaxKey {
 		prefix = ""
@@ -70,7 +74,11 @@ func scan(x *call) error {
 	}
 	var out []string
 	for _, key := range page {
-		if !glob(o.match, key) || !x.c.lists(x.s.now, key) {
+		fits, err := match.of(key)
+		if err != nil {
+			return err
+		}
+		if !fits || !x.c.lists(x.s.now, key) {
 			continue
 		}
 		if o.kind != "" {

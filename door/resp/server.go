@@ -152,12 +152,19 @@ func config(c *client, args []string) error {
 	if c.door.cfg.Board.Durability() == board.DurableMemory {
 		settings["appendonly"] = "no"
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if slices.ContainsFunc(args[2:], func(p string) bool { return glob(strings.ToLower(p), name) }) {
-			names = append(names, name)
+	wanted := map[string]bool{}
+	for _, text := range args[2:] {
+		match, err := matchOf(strings.ToLower(text))
+		if err != nil {
+			return err
+		}
+		for name := range settings {
+			if fits, _ := match.fits(name); fits {
+				wanted[name] = true
+			}
 		}
 	}
+	names := slices.Sorted(maps.Keys(wanted))
 	c.out.pairs(len(names))
 	for _, name := range names {
 		c.out.bulk(name)

@@ -120,9 +120,17 @@ func sscan(x *call) error {
 	if len(page) == o.count {
 		next = page[len(page)-1]
 	}
+	match, err := matchOf(o.match)
+	if err != nil {
+		return err
+	}
 	var out []string
 	for _, m := range page {
-		if glob(o.match, m) {
+		fits, err := match.of(m)
+		if err != nil {
+			return err
+		}
+		if fits {
 			out = append(out, m)
 		}
 	}
