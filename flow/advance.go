@@ -34,6 +34,8 @@ type Facts struct {
 	Added map[string]string
 	// Whens answers what was asked by [Decisions.Ask].
 	Whens map[int]WhenAnswer
+	// Later says that no more is answered in this round: what is not known is asked in the next.
+	Later bool
 	// Banned says that no jobs may be made now.
 	Banned bool
 }
@@ -251,6 +253,8 @@ func (a *advancer) early(at domain.Instant) bool {
 func (a *advancer) when(i int) bool {
 	answer, known := a.f.Whens[i]
 	switch {
+	case !known && a.f.Later:
+		a.d.More = true
 	case !known:
 		a.d.Ask = append(a.d.Ask, i)
 	case answer.Err != "":

@@ -89,6 +89,9 @@ type Engine struct {
 	plans map[string]*Plan // by the hash of their text; any may be forgotten
 	// prepared are stored blueprints by context, name, version and hash.
 	prepared map[string]*prepared
+	turns    map[domain.TenantID]chan struct{} // see when
+
+	eval func(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer
 }
 
 // place names a flow across contexts.
@@ -106,7 +109,8 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 		cfg.Observer = nobody{}
 	}
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}}
+	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{},
+		turns: map[domain.TenantID]chan struct{}{}, eval: evalWhen}
 	w.PruneFlowsBy(e.prune)
 	return e
 }

@@ -29,8 +29,11 @@ const (
 func (e *Engine) Keep(ctx context.Context, owner string) {
 	k := keeper{Engine: e, owner: owner, slots: make(chan struct{}, keeperRounds)}
 	defer k.rounds.Wait()
-	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: keeperClaim, Owner: owner, Lease: k.cfg.Lease, Wait: keeperWait}
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Owner: owner, Lease: k.cfg.Lease, Wait: keeperWait}
 	for ctx.Err() == nil {
+		// Who is busy takes no more than it can begin: what waits in its hands has had
+		// its context's turn, and others' comes after it.
+		ask.Max = min(keeperClaim, max(1, 2*(keeperRounds-len(k.slots))))
 		claimed, err := e.board.Claim(ctx, ask)
 		if err == nil { // nothing is begun of a claim that failed: others may have it
 			k.start(ctx, claimed)

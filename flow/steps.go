@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -40,11 +41,15 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	next, d, err := t.advance(ctx, plan, s, facts)
+	next, d, err := t.advance(ctx, plan, s, &facts)
 	if err != nil {
 		return err
 	}
-	return t.apply(ctx, plan, s, next, d)
+	if err := t.apply(ctx, plan, s, next, d); err != nil || !facts.Later {
+		return err
+	}
+	t.back(ctx)
+	return errDone
 }
 
 // facts are what was read, as Advance takes it.
@@ -68,20 +73,25 @@ func (t *tending) facts(ctx context.Context, s *seen) (f Facts, err error) {
 	return f, nil
 }
 
-// advance decides, and finds out what must be known for it.
-func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f Facts) (State, Decisions, error) {
+// advance decides, and finds out what must be known for it: as much as there is
+// time for. f.Later is set where that is not all.
+func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (State, Decisions, error) {
 	f.Whens = map[int]WhenAnswer{}
+	begun := time.Now()
 	for {
-		next, d := Advance(plan, s.State, f)
+		next, d := Advance(plan, s.State, *f)
 		if len(d.Ask) == 0 {
 			return next, d, nil
 		}
 		for _, i := range d.Ask {
+			if f.Later = len(f.Whens) > 0 && time.Since(begun) >= whenTime; f.Later {
+				break
+			}
 			needs, err := t.needed(ctx, plan, &next, s.caller, i)
 			if err != nil {
 				return next, d, err
 			}
-			f.Whens[i] = evalWhen(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs)
+			f.Whens[i] = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs)
 		}
 	}
 }
