@@ -1,10 +1,13 @@
 package clockwork
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ramet-run/ramet/board"
 )
 
 const (
@@ -24,10 +27,12 @@ const (
 // neither keeps the sweep or the processor from other work.
 type book struct {
 	handlers errgroup.Group
+	ended    chan struct{} // has an entry after something has ended
 
 	mu      sync.Mutex
 	entries map[point]entry
-	clearAt int // entries at which what is over is cleared
+	held    map[board.Space]int // how many are in hand
+	clearAt int                 // entries at which what is over is cleared
 }
 
 // entry is one thing that came due.
@@ -38,7 +43,7 @@ type entry struct {
 }
 
 func newBook() *book {
-	b := &book{entries: map[point]entry{}, clearAt: bookMin}
+	b := &book{entries: map[point]entry{}, held: map[board.Space]int{}, ended: make(chan struct{}, 1), clearAt: bookMin}
 	b.handlers.SetLimit(sweepHandlers)
 	return b
 }
@@ -46,18 +51,41 @@ func newBook() *book {
 // wait waits for all handlers. They never fail.
 func (b *book) wait() { _ = b.handlers.Wait() }
 
-// begin takes p in hand, unless it is, or rests.
-func (b *book) begin(p point, now time.Time) bool {
+// oneEnds waits until something has ended that was in hand, for some time at most.
+func (b *book) oneEnds(ctx context.Context, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	select {
+	case <-b.ended:
+	case <-ctx.Done():
+	}
+}
+
+// beginning is what becomes of something that is due.
+type beginning int
+
+const (
+	isBegun beginning = iota
+	isBusy            // it is in hand, or rests
+	isOver            // its context has as many in hand as it may
+)
+
+// begin takes p in hand, unless it is, or rests, or others go first.
+func (b *book) begin(p point, now time.Time) beginning {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
-	if e.inHand || now.Before(e.until) {
-		return false
+	switch {
+	case e.inHand || now.Before(e.until):
+		return isBusy
+	case b.held[p.space] >= sweepShare:
+		return isOver
 	}
 	b.clear(now)
 	e.inHand = true
 	b.entries[p] = e
-	return true
+	b.held[p.space]++
+	return isBegun
 }
 
 // end lets go of p and returns how long it rests now.
@@ -71,6 +99,13 @@ func (b *book) end(p point, err error, now time.Time) time.Duration {
 		e.failures++
 	}
 	e.inHand, e.until = false, now.Add(rest)
+	if b.held[p.space]--; b.held[p.space] == 0 {
+		delete(b.held, p.space)
+	}
+	select {
+	case b.ended <- struct{}{}:
+	default:
+	}
 	b.entries[p] = e
 	return rest
 }

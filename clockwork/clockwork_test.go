@@ -298,6 +298,42 @@ func TestBadAlarmsHoldUpNoOthers(t *testing.T) {
 	})
 }
 
+// TestAContextThatIsAlwaysBehindHoldsUpNoOther has alarms that are set anew to an
+// instant long ago each time, as those of a schedule that makes up what it missed.
+func TestAContextThatIsAlwaysBehindHoldsUpNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		begun := time.Now()
+		set := func(space board.Space, name string, at time.Time) {
+			batch := board.Batch{Space: space}
+			if err := b.Commit(t.Context(), *batch.SetAlarm(name, at)); err != nil {
+				t.Error(err)
+			}
+		}
+		for i := range 1000 {
+			set(7, fmt.Sprint("behind", i), begun.Add(-24*time.Hour))
+		}
+		a := newAlarms(b)
+		defer run(t, b, "n/a", clockwork.Alarms(b, discard(), func(ctx context.Context, al board.Alarm) (bool, error) {
+			if al.Space != 7 {
+				return a.handle(ctx, al)
+			}
+			time.Sleep(10 * time.Millisecond)
+			set(7, al.Name, al.At.Add(time.Second))
+			return true, nil
+		}, nil))()
+		for i := range 20 {
+			set(8, fmt.Sprint("good", i), begun.Add(time.Duration(i)*100*time.Millisecond))
+		}
+		time.Sleep(10 * time.Second)
+		for i := range 20 {
+			want := begun.Add(time.Duration(i) * 100 * time.Millisecond)
+			if got := a.times(fmt.Sprint("good", i)); len(got) != 1 || got[0].Sub(want) > 500*time.Millisecond {
+				t.Errorf("the other context's alarm %d came at %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
 func TestLeasesOfUnknownItemsAreReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		push := board.Batch{Space: 1}

@@ -16,6 +16,12 @@ const (
 	// sweepHandlers is how many are handled at once: looking at a prerequisite
 	// may take seconds, and must not hold up the others.
 	sweepHandlers = 128
+	// sweepShare is how many of them one context has at most: what it has due may
+	// never end, as the times of schedules that are made up, and comes first.
+	sweepShare = sweepHandlers - sweepHandlers/8
+	// sweepPast is how many that are over it a page is larger by, at most, to find
+	// what others have due behind them.
+	sweepPast = 4096
 	// sweepWait bounds one wait for something to come due.
 	sweepWait = 30 * time.Second
 	// unknownLater is when an alarm that nobody knows is looked at again.
@@ -94,24 +100,32 @@ type sweeper[T any] struct {
 func (s sweeper[T]) round(ctx context.Context) error {
 	book := newBook()
 	defer book.wait()
-	skipped := 0
+	skipped, over := 0, 0
 	for ctx.Err() == nil {
 		// What is in hand or rests is still due and comes first: the page is
 		// larger by that, so that it hides nothing.
-		due, err := s.due(ctx, sweepPage+skipped, sweepWait)
+		due, err := s.due(ctx, sweepPage+skipped+min(over, sweepPast), sweepWait)
 		if err != nil {
 			return err
 		}
 		begun := 0
+		skipped, over = 0, 0
 		for _, it := range due {
-			if !book.begin(s.name(it), time.Now()) {
-				continue
+			switch book.begin(s.name(it), time.Now()) {
+			case isBusy:
+				skipped++
+			case isOver:
+				over++
+			case isBegun:
+				begun++
+				book.handlers.Go(func() error { s.one(ctx, book, it); return nil })
 			}
-			begun++
-			book.handlers.Go(func() error { s.one(ctx, book, it); return nil })
 		}
-		skipped = len(due) - begun
-		if begun == 0 && skipped > 0 {
+		switch {
+		case begun > 0 || len(due) == 0:
+		case over > 0:
+			book.oneEnds(ctx, sweepRest)
+		default:
 			pause(ctx, sweepRest)
 		}
 	}
