@@ -177,7 +177,7 @@ func (h *hub) deliver(ch channel, message string, only func(*subscriber) bool) (
 		}
 	}
 	for pattern, l := range r.patterns {
-		if fits, _ := l.pattern.fits(ch.name); !fits {
+		if fits, _ := l.pattern.fits(ch.name, maxSteps); !fits {
 			continue
 		}
 		for s := range l.who {
@@ -353,7 +353,7 @@ func (h *hub) count(ch channel) int {
 	defer r.mu.Unlock()
 	n := len(r.exact[ch.name])
 	for _, l := range r.patterns {
-		if fits, _ := l.pattern.fits(ch.name); fits {
+		if fits, _ := l.pattern.fits(ch.name, maxSteps); fits {
 			n += len(l.who)
 		}
 	}
@@ -517,7 +517,7 @@ func pubsub(c *client, args []string) error {
 		if len(args) > 2 {
 			pattern = args[2]
 		}
-		match, err := matchOf(pattern)
+		match, err := c.door.match(pattern)
 		if err != nil {
 			return err
 		}

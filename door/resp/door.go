@@ -69,6 +69,7 @@ type Door struct {
 
 	hub     *hub
 	cursors *cursors
+	steps   int // that a command looks for a pattern
 
 	lastID   atomic.Int64
 	commands atomic.Int64
@@ -86,7 +87,7 @@ func New(cfg Config) *Door {
 	cfg.Audit = cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{})
 	d := &Door{cfg: cfg,
 		log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), began: time.Now(), closing: make(chan struct{}),
-		clients: map[*client]struct{}{}, desks: map[board.Space]*desk{}, cursors: newCursors()}
+		clients: map[*client]struct{}{}, desks: map[board.Space]*desk{}, cursors: newCursors(), steps: maxSteps}
 	if d.cfg.Budget == nil {
 		d.cfg.Budget = budget.New(budget.Config{}, d.log)
 	}

@@ -12,8 +12,11 @@ import (
 // Glob reports whether s fits a pattern, and in how many steps that was found.
 func Glob(pattern, s string) (fits bool, steps int) {
 	p := readPattern(pattern)
-	return p.fits(s)
+	return p.fits(s, maxSteps)
 }
+
+// BoundPatterns has one command look for a pattern in so many steps at most.
+func BoundPatterns(d *Door, steps int) { d.steps = steps }
 
 // HoldChannels is somebody who is being told something in a space, until release.
 func HoldChannels(d *Door, space board.Space) (release func()) {

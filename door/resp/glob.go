@@ -40,21 +40,21 @@ func (s *byteSet) has(c byte) bool { return s[c/64]&(1<<(c%64)) != 0 }
 // take together is bounded: who asks keeps a processor busy meanwhile.
 type match struct {
 	pattern
-	steps int
+	left int // steps
 }
 
-// matchOf reads the pattern of a command.
-func matchOf(text string) (*match, error) {
+// match reads the pattern of a command.
+func (d *Door) match(text string) (*match, error) {
 	if len(text) > maxPattern {
 		return nil, failure("ERR a pattern has " + strconv.Itoa(len(text)) + " bytes, the limit is " + strconv.Itoa(maxPattern))
 	}
-	return &match{pattern: readPattern(text)}, nil
+	return &match{readPattern(text), d.steps}, nil
 }
 
 // of reports whether s fits.
 func (m *match) of(s string) (bool, error) {
-	yes, steps := m.fits(s)
-	if m.steps += steps; m.steps > maxSteps {
+	yes, steps := m.fits(s, m.left)
+	if m.left -= steps; m.left < 0 {
 		return false, errPattern
 	}
 	return yes, nil
@@ -114,12 +114,14 @@ func readSet(text string) (s byteSet, n int) {
 }
 
 // fits reports whether s fits, and in how many steps that was found: at most the
-// square of len(s), however long the pattern is.
-func (p *pattern) fits(s string) (yes bool, steps int) {
+// square of len(s), however long the pattern is. After most it is given up.
+func (p *pattern) fits(s string, most int) (yes bool, steps int) {
 	at, i := 0, 0
 	star, mark := -1, 0 // where to go on when what follows the last * does not fit
 	for ; i < len(s); steps++ {
 		switch {
+		case steps > most:
+			return false, steps
 		case at < len(p.pieces) && p.pieces[at] == pieceText:
 			star, mark = at, i
 			at++

@@ -282,7 +282,7 @@ func hscan(x *call) error {
 	if err != nil {
 		return err
 	}
-	match, err := matchOf(o.match)
+	match, err := x.c.door.match(o.match)
 	if err != nil {
 		return err
 	}

@@ -231,7 +231,7 @@ func keysLike(x *call) error {
 	if err := mayList(x); err != nil {
 		return err
 	}
-	match, err := matchOf(x.args[1])
+	match, err := x.c.door.match(x.args[1])
 	if err != nil {
 		return err
 	}

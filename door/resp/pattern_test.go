@@ -31,12 +31,20 @@ func TestPatternsAreBounded(t *testing.T) {
 	c.want("0", "PUBLISH", strings.Repeat("a", 255), "x")
 }
 
-// TestAPatternThatTakesTooLongIsGivenUp has one that is short, for long texts.
+// TestAPatternThatTakesTooLongIsGivenUp has one that is short, for a long text
+// and for several.
 func TestAPatternThatTakesTooLongIsGivenUp(t *testing.T) {
 	r := newRig(t)
+	resp.BoundPatterns(r.door, 1<<14)
 	c := r.as(admin)
-	c.want("1", "SADD", "s", strings.Repeat("a", 1<<20))
-	c.refused("ERR the pattern takes too long", "SSCAN", "s", "0", "MATCH", "*"+strings.Repeat("a", 1000)+"b")
+	c.want("1", "SADD", "long", strings.Repeat("a", 1<<20))
+	c.want("1", "SADD", "one", strings.Repeat("a", 200))
+	c.want("3", "SADD", "many", strings.Repeat("a", 200), strings.Repeat("a", 199), strings.Repeat("a", 198))
+	pattern := "*" + strings.Repeat("a", 100) + "b"
+	c.want("[0 []]", "SSCAN", "one", "0", "MATCH", pattern)
+	for _, key := range []string{"long", "many"} {
+		c.refused("ERR the pattern takes too long", "SSCAN", key, "0", "MATCH", pattern)
+	}
 	c.want("PONG", "PING")
 }
 

@@ -55,7 +55,7 @@ func scan(x *call) error {
 	if err != nil {
 		return err
 	}
-	match, err := matchOf(o.match)
+	match, err := x.c.door.match(o.match)
 	if err != nil {
 		return err
 	}

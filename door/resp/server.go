@@ -154,12 +154,12 @@ func config(c *client, args []string) error {
 	}
 	wanted := map[string]bool{}
 	for _, text := range args[2:] {
-		match, err := matchOf(strings.ToLower(text))
+		match, err := c.door.match(strings.ToLower(text))
 		if err != nil {
 			return err
 		}
 		for name := range settings {
-			if fits, _ := match.fits(name); fits {
+			if fits, _ := match.fits(name, maxSteps); fits {
 				wanted[name] = true
 			}
 		}

@@ -120,7 +120,7 @@ func sscan(x *call) error {
 	if len(page) == o.count {
 		next = page[len(page)-1]
 	}
-	match, err := matchOf(o.match)
+	match, err := x.c.door.match(o.match)
 	if err != nil {
 		return err
 	}
