@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -105,11 +104,7 @@ func exists(file string) bool { _, err := os.Stat(file); return err == nil }
 func free(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for range n {
-		addr := testport.Free(t)
-		for slices.Contains(addrs, addr) {
-			addr = testport.Free(t)
-		}
-		addrs = append(addrs, addr)
+		addrs = append(addrs, testport.Free(t))
 	}
 	return addrs
 }
