@@ -58,6 +58,8 @@ func passing(err error) bool {
 		return true
 	}
 	switch apiCode(err) {
+	case codeNoPeers: // a young cluster comes to know its servers one by one
+		return true
 	case codeNoCluster, codeBatchIncomplete, codeBatchTooMany, codeDuplicateUnsure:
 		return true
 	}

@@ -63,10 +63,15 @@ func (l *Log) settle(ctx context.Context) error {
 	replicas := 3
 	for _, name := range stream.Names {
 		var found jetstream.StreamConfig
-		err := l.keep(ctx, "stream "+string(name), func(ctx context.Context) (err error) {
-			found, err = l.find(ctx, name)
-			return err
+		var said error // by the server, the last time
+		err := l.keep(ctx, "stream "+string(name), func(ctx context.Context) error {
+			found, said = l.find(ctx, name)
+			return said
 		})
+		if err != nil && ctx.Err() == nil && l.noRoom(said) {
+			return domain.Invalidf("make stream %s: the NATS server has no room for %d replicas (%s): use a cluster of three; or say replicas=1, "+
+				"and sync=always if the server has \"sync_interval: always\"", name, l.cfg.Replicas, apiText(said))
+		}
 		if err != nil {
 			return err
 		}
@@ -99,14 +104,17 @@ func (l *Log) find(ctx context.Context, name stream.Name) (jetstream.StreamConfi
 			s, err = l.js.Stream(ctx, string(name))
 		}
 	}
-	switch code := apiCode(err); {
-	case err == nil:
-		return s.CachedInfo().Config, nil
-	case code == codeNoReplicas, code == codeNoPeers && l.cfg.Replicas > 1:
-		return jetstream.StreamConfig{}, domain.Invalidf("make stream %s: the NATS server has no room for %d replicas (%s): use a cluster of three; or "+
-			"say replicas=1, and sync=always if the server has \"sync_interval: always\"", name, l.cfg.Replicas, apiText(err))
+	if err != nil {
+		return jetstream.StreamConfig{}, err
 	}
-	return jetstream.StreamConfig{}, err
+	return s.CachedInfo().Config, nil
+}
+
+// noRoom says whether an error is of a server that has not enough others for the
+// replicas.
+func (l *Log) noRoom(err error) bool {
+	code := apiCode(err)
+	return code == codeNoReplicas || code == codeNoPeers && l.cfg.Replicas > 1
 }
 
 // claim says what the streams survive.

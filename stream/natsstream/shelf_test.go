@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ramet-run/ramet/board"
@@ -128,6 +129,68 @@ func TestWhatIsClaimed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAYoungClusterIsAskedAgain: it refuses a stream until it knows enough of its servers. One that
+// never does is told of in the end.
+func TestAYoungClusterIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		want error
+	}{
+		{"asked again", context.Canceled}, // by us
+		{"given up", domain.ErrInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			asked := 0
+			_, err := natsstream.Open(ctx, natsstream.Config{URL: clusterWithoutRoom(t, func() {
+				if asked++; asked == 2 && c.want == context.Canceled {
+					cancel()
+				}
+			})})
+			if !errors.Is(err, c.want) || c.want == domain.ErrInvalid && !strings.Contains(err.Error(), "no room for 3 replicas (no suitable peers") {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// clusterWithoutRoom is a server that answers as the leader of a cluster which has no place for any
+// stream, and tells of each that it is asked for.
+func clusterWithoutRoom(t *testing.T, asked func()) (url string) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the NATS server does not start")
+	}
+	nc, _ := client(t, s.ClientURL())
+	for subject, answer := range map[string]string{
+		"$JS.API.STREAM.INFO.*":   `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`,
+		"$JS.API.STREAM.CREATE.*": `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement"}}`,
+	} {
+		_, err := nc.Subscribe(subject, func(m *nats.Msg) {
+			if strings.Contains(m.Subject, "CREATE") {
+				asked()
+			}
+			_ = m.Respond([]byte(answer))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return s.ClientURL()
 }
 
 func TestMissingStreamsAreNotMadeByWhoMayNot(t *testing.T) {
