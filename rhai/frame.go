@@ -2,6 +2,7 @@ package rhai
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"
@@ -227,7 +228,10 @@ func (r *run) leave(fr *frame) {
 }
 
 // burn is called when the fuel has run out: it looks at limits and cancellation.
+// Whatever else waits for a processor goes first: left to the scheduler, each
+// script would keep it for 10 ms, and two hundred endless ones for a second.
 func (r *run) burn(pos Pos) bool {
+	runtime.Gosched()
 	e := r.engine
 	r.sweep()
 	r.ops += r.quantum - r.fuel

@@ -2,6 +2,7 @@ package rhai_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -57,6 +58,31 @@ func TestLargeWorkEndsSoon(t *testing.T) {
 		// Generous: machines can be busy. Without counting it is many seconds.
 		if took > 2*time.Second {
 			t.Errorf("%s: took %v", script, took)
+		}
+	}
+}
+
+// TestAScriptLetsOthersGoFirst counts how often something else comes to the only processor while a script computes.
+func TestAScriptLetsOthersGoFirst(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	done := make(chan error)
+	go func() {
+		_, err := rhai.NewEngine().Eval(t.Context(), `let x = 0; for i in 0..2_000_000 { x += i }`)
+		done <- err
+	}()
+	for turns := 0; ; turns++ {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A turn for each 4,096 operations; left to the scheduler it is one in 10 ms.
+			if turns < 300 {
+				t.Errorf("others had %d turns, want 300 or more", turns)
+			}
+			return
+		default:
+			runtime.Gosched()
 		}
 	}
 }
