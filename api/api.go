@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -55,6 +56,7 @@ type Records interface {
 	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
 	Unreadable(ctx context.Context) ([]board.Unreadable, error)
+	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
 }
 
 // Parts are what the operations stand on. All without a default are required.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
@@ -32,6 +33,9 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 		strange, _ := c.api.parts.Records.Unreadable(short) // what node this is, is told without the board, too
 		for _, u := range strange[:min(len(strange), maxUnreadable)] {
 			whole.Unreadable = append(whole.Unreadable, u.Name)
+		}
+		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
+			whole.LateAlarm = &LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
 		return whole, nil
 	}

@@ -239,6 +239,15 @@ type Info struct {
 	// Unreadable are the first values in the board's store that cannot be read,
 	// by the names that they have there.
 	Unreadable []string `json:"unreadable,omitzero"`
+	// LateAlarm is what has come due longest ago on the board and is not done.
+	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
+}
+
+// LateAlarm is an alarm that has come and was not handled yet.
+type LateAlarm struct {
+	Context domain.TenantID `json:"context"`
+	Name    string          `json:"name"`
+	LateMs  int64           `json:"late_ms"`
 }
 
 // Explanation answers what an unfinished job waits for.

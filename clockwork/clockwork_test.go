@@ -254,6 +254,21 @@ func TestAlarmsAreNeverEarlyAndHardlyLate(t *testing.T) {
 	})
 }
 
+func TestTheOldestAlarmIsTheLateOne(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		begun := time.Now()
+		setAlarm(t, b, "soon", begun.Add(time.Minute))
+		if a, late, err := clockwork.Overdue(t.Context(), b); err != nil || late != 0 || a.Name != "" {
+			t.Errorf("got %v, %v, %v, want nothing late", a, late, err)
+		}
+		setAlarm(t, b, "old", begun.Add(-35*time.Second))
+		setAlarm(t, b, "young", begun.Add(-time.Second))
+		if a, late, err := clockwork.Overdue(t.Context(), b); err != nil || late < 35*time.Second || late > 36*time.Second || a.Name != "old" {
+			t.Errorf("got %v, %v, %v, want the old one, 35s late", a, late, err)
+		}
+	})
+}
+
 func TestBadAlarmsHoldUpNoOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		a := newAlarms(b)

@@ -13,8 +13,8 @@ import (
 const (
 	// sweepPage is how many alarms or leases are fetched at once.
 	sweepPage = 256
-	// sweepHandlers is how many are handled at once: looking at a prerequisite
-	// may take seconds, and must not hold up the others.
+	// sweepHandlers is how many are handled at once: they wait for commits, which
+	// the board gathers. What may take longer is not done by a handler.
 	sweepHandlers = 128
 	// sweepShare is how many of them one context has at most: what it has due may
 	// never end, as the times of schedules that are made up, and comes first.
@@ -48,6 +48,18 @@ func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.
 			return unlessChanged(b.Commit(ctx, later))
 		}}
 	return Routine{Name: "alarms", Round: s.round}
+}
+
+// Overdue returns the alarm that has come longest ago and is not handled yet, and
+// how late it is; zero where there is none.
+func Overdue(ctx context.Context, b interface {
+	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
+}) (a board.Alarm, late time.Duration, err error) {
+	due, err := b.Due(ctx, 1, 0)
+	if err != nil || len(due) == 0 {
+		return a, 0, err
+	}
+	return due[0], max(0, time.Since(due[0].At)), nil
 }
 
 // Leases is the routine that hands leases whose time has run out to recover.

@@ -43,3 +43,26 @@ func Unmet(r board.Record) []string {
 	}
 	return unmet
 }
+
+// Checks is the queue of jobs whose addresses somebody is to look at. Its items
+// are keys of [Check].
+const Checks = "ramet:queue:checks"
+
+const checkPrefix = "ramet:check:"
+
+// Check is the record of a look at a job's addresses that is asked for: who
+// looks leases it, and deletes it.
+func Check(job domain.JobKey) string { return checkPrefix + job.String() }
+
+// CheckAskedMs is that record's field: when it was asked for.
+const CheckAskedMs = "asked_ms"
+
+// ParseCheck reads the key of a [Check].
+func ParseCheck(key string) (job domain.JobKey, ok bool) {
+	rest, found := strings.CutPrefix(key, checkPrefix)
+	if !found || !strings.HasPrefix(rest, JobPrefix) {
+		return job, false
+	}
+	job, err := domain.ParseJobKey(rest)
+	return job, err == nil && Check(job) == key
+}

@@ -174,6 +174,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8]}
+	n.Metrics.ShowLateness(n.lateness)
 	served := n.look(ctx)
 	n.Bans = ban.NewBook(b, cfg.Logger)
 	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
@@ -212,6 +213,14 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		})
 	}
 	return n, nil
+}
+
+// lateness is how late the board's alarm is that is due longest.
+func (n *Node) lateness() (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // nobody waits longer for metrics
+	defer cancel()
+	_, late, err := clockwork.Overdue(ctx, n.board)
+	return late, err
 }
 
 // look asks every runtime what it is and whether it works here.
@@ -317,6 +326,10 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	g.Go(func() error { return n.Duties.Run(rest) })
 	g.Go(func() error {
 		n.onDuty(rest, domain.RoleKeeper, func(ctx context.Context) { n.Flows.Keep(ctx, n.owner) })
+		return nil
+	})
+	g.Go(func() error {
+		n.onDuty(rest, domain.RoleClockwork, func(ctx context.Context) { n.Work.Check(ctx, n.owner) })
 		return nil
 	})
 	if n.Post != nil {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"math"
 	"net/http"
 	"time"
 
@@ -71,6 +72,19 @@ func (m *Metrics) CountDenials(count func() int64) {
 func (m *Metrics) CountAuditDropped(count func() int64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramet_audit_dropped_total",
 		Help: "Lines of the audit log that were lost because there were too many at once."}, func() float64 { return float64(count()) }))
+}
+
+// ShowLateness shows how late the alarm is that is due longest, as the board says
+// when it is asked; not a number where it cannot be asked.
+func (m *Metrics) ShowLateness(late func() (time.Duration, error)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramet_oldest_alarm_lateness_seconds",
+		Help: "How long ago the alarm of the board has come that is due longest and not handled yet."}, func() float64 {
+		d, err := late()
+		if err != nil {
+			return math.NaN()
+		}
+		return d.Seconds()
+	}))
 }
 
 // JobsClaimed counts leased jobs.

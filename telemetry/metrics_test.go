@@ -46,6 +46,12 @@ func TestMetrics(t *testing.T) {
 		}},
 		{name: "lateness is observed in seconds", do: func(m *telemetry.Metrics) { m.AlarmHandled(1500 * time.Millisecond) },
 			want: []string{"ramet_alarm_lateness_seconds_sum 1.5", "ramet_alarm_lateness_seconds_count 1"}},
+		{name: "the oldest alarm's lateness is asked for", do: func(m *telemetry.Metrics) {
+			m.ShowLateness(func() (time.Duration, error) { return 35 * time.Second, nil })
+		}, want: []string{"ramet_oldest_alarm_lateness_seconds 35"}},
+		{name: "a lateness that nobody knows is no number", do: func(m *telemetry.Metrics) {
+			m.ShowLateness(func() (time.Duration, error) { return 0, domain.ErrUnavailable })
+		}, want: []string{"ramet_oldest_alarm_lateness_seconds NaN"}},
 		{name: "an audit counts repairs and shows what is stuck", do: func(m *telemetry.Metrics) {
 			m.Audited(7, 2, 3)
 			m.Audited(8, 1, 0)

@@ -23,6 +23,7 @@
 //	Cancel     the end of what nobody runs         not leased; status and attempt as read
 //	           or the mark "cancel"                owner and attempt as read
 //	alarms     next attempt, waits over            alarm set at exactly this instant
+//	Check      addresses that answered             lease on the look with this token; "unmet" as read
 //	RecoverLease  back to the queue                lease run out, with this token
 //	park          aside, for the time of a ban     lease held with this token; not cancelled
 //	unpark        back to the queue                alarm set at this instant; list as counted
@@ -47,11 +48,13 @@
 // asks at each claim whether the job's caller may create work in its context:
 // [Config.Permit]. And whoever may submit can have the node look at an address:
 // reach.go holds that to the egress rules, bounds it, and lets nobody tell one
-// door that does not open from another.
+// door that does not open from another; check.go has it done beside the alarms,
+// which are everybody's.
 //
 // # Goroutines
 //
-// Engine has none, but for looks at addresses, which end within their time. Runner.Run starts one claim loop for each script type, one
+// Engine.Check has one for each job whose addresses are looked at, and each look
+// some, all of which have ended when it returns. Runner.Run starts one claim loop for each script type, one
 // that follows the queues of jobs that ask for labels where the node has some
 // (and one for each runtime that has others), two
 // loops that commit the ends of runs (while one waits for the disk the other

@@ -1,4 +1,4 @@
 package work
 
-// ReachJobs is how many jobs of a context look at addresses at once.
-const ReachJobs = reachJobs
+// ChecksContext is how many jobs of a context have their addresses looked at within the time of a look.
+const ChecksContext = checksContext

@@ -17,8 +17,11 @@ import (
 // RecoverLease brings back a job whose lease has run out: its runner is dead,
 // paused or cut off. It goes before what has not begun, spends no retry, and
 // ends as runner_lost once it has lost too many. It reports whether the lease
-// is one of a job.
+// is one of ours.
 func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, err error) {
+	if _, yes := layout.ParseCheck(l.Item); yes {
+		return true, unlessConflict(e.recoverCheck(ctx, l))
+	}
 	key, err := jobItem(l.Item)
 	if err != nil {
 		return false, nil

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,7 +144,8 @@ func (e *Engine) ended(ctx context.Context, space board.Space, key string) (bool
 }
 
 // checkPrerequisites handles the alarm of a job that waits for prerequisites:
-// it looks at those not met yet and lets the job go on, wait on, or end.
+// it looks at those not met yet and lets the job go on, wait on, or end. For
+// addresses it only asks: nobody's alarms wait for a stranger's answer.
 func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key domain.JobKey) error {
 	j, rec, err := e.load(ctx, a.Space, key)
 	if errors.Is(err, domain.ErrNotFound) || err == nil && j.Final() {
@@ -153,13 +155,10 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 	} else if err != nil {
 		return err
 	}
-	l := prereqLook{e: e, alarm: a, job: j, list: layout.Unmet(rec), began: time.Now()}
+	l := prereqLook{e: e, alarm: a, job: j, rec: rec, list: layout.Unmet(rec), began: time.Now()}
 	if l.unmet, err = e.unmet(ctx, a.Space, l.list); errors.Is(err, errImpossible) {
 		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
 	} else if err != nil {
-		return err
-	}
-	if err := l.reach(ctx); err != nil {
 		return err
 	}
 	return l.commit(ctx)
@@ -170,12 +169,10 @@ type prereqLook struct {
 	e     *Engine
 	alarm board.Alarm
 	job   *domain.Job
+	rec   board.Record
 	list  []string // what was not met before
 	unmet []string // what is not met now
 	began time.Time
-	// moved says that the alarm is at the next look already: addresses were
-	// looked at.
-	moved bool
 }
 
 // waited is for how long the job has waited, and limit for how long it may. It
@@ -191,42 +188,50 @@ func (l *prereqLook) waited() (waited, limit time.Duration) {
 func (l *prereqLook) next(least time.Duration) time.Time {
 	waited, limit := l.waited()
 	pause := min(max(waited/10, prereqMin), prereqMax, max(limit-waited+time.Second, prereqMin))
-	return time.UnixMilli(l.began.Add(max(pause, least)).UnixMilli())
+	return l.began.Add(max(pause, least))
 }
 
 // commit writes what the look has found.
 func (l *prereqLook) commit(ctx context.Context) error {
-	waited, limit := l.waited()
-	over := len(l.unmet) > 0 && waited >= limit
-	if l.moved && !over && len(l.unmet) == len(l.list) {
-		return nil // nothing is new, and the alarm is set
-	}
-	if l.moved && len(l.unmet) > 0 {
-		l.e.reach.conceal(ctx, l.began)
-	}
-	if over {
+	if waited, limit := l.waited(); len(l.unmet) > 0 && waited >= limit {
 		return l.e.giveUp(ctx, l.alarm, l.job, domain.ReasonPrerequisiteTimeout,
 			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(l.unmet, ", "), addressHint(l.unmet)))
 	}
-	key := l.job.Key().String()
 	b := board.Batch{Space: l.alarm.Space}
 	b.AlarmAt(l.alarm.Name, l.alarm.At)
-	if len(l.unmet) > 0 {
-		b.Set(key, layout.UnmetField(l.unmet))
-		if !l.moved {
-			b.SetAlarm(l.alarm.Name, l.next(prereqMin))
+	l.e.nowUnmet(&b, l.job, l.rec, l.unmet)
+	switch {
+	case len(l.unmet) == 0:
+	case slices.ContainsFunc(l.unmet, isAddress):
+		if err := l.e.askToCheck(ctx, &b, l.job.Key(), l.began); err != nil {
+			return err
 		}
-		return l.e.board.Commit(ctx, b)
+		b.SetAlarm(l.alarm.Name, l.next(l.e.reach.took+time.Second))
+	default:
+		b.SetAlarm(l.alarm.Name, l.next(prereqMin))
 	}
-	b.ClearAlarm(l.alarm.Name)
-	b.Unset(key, layout.JobUnmet)
-	l.e.unwant(&b, l.job)
-	b.Countdown(key, layout.JobWaits, layout.Queue(l.job), key, ready(time.Now()))
 	return l.e.board.Commit(ctx, b)
 }
 
+// nowUnmet adds to b what of a job's prerequisites is not met any more, which
+// lets it go on when that is nothing. The handler of its alarm and a checker may
+// both do that: each as long as the other has not.
+func (e *Engine) nowUnmet(b *board.Batch, j *domain.Job, rec board.Record, unmet []string) {
+	key := j.Key().String()
+	b.Equal(key, layout.JobUnmet, rec.Get(layout.JobUnmet))
+	switch {
+	case len(unmet) == 0:
+		b.ClearAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()))
+		b.Unset(key, layout.JobUnmet)
+		e.unwant(b, j)
+		b.Countdown(key, layout.JobWaits, layout.Queue(j), key, ready(time.Now()))
+	case len(unmet) < len(layout.Unmet(rec)):
+		b.Set(key, layout.UnmetField(unmet))
+	}
+}
+
 // unmet looks at prerequisites side by side and returns those that are not met,
-// in order. Addresses are left as they are: see prereqLook.reach.
+// in order. Addresses are left as they are: see [Engine.Check].
 //
 // Errors: as met.
 func (e *Engine) unmet(ctx context.Context, space board.Space, list []string) ([]string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/egress"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -47,7 +48,9 @@ func TestPrerequisitesOfTheOutsideWorld(t *testing.T) {
 	r.submit(job(1, "x", func(j *domain.Job) {
 		j.Prerequisites = []string{"file:in.csv", "file:link", server.URL + "/ready", "tcp:" + server.Listener.Addr().String(), "tcp:" + gone}
 	}))
-	// look hands the job's alarm to the engine, as if its instant had come.
+	defer checking(t, e)()
+	// look hands the job's alarm to the engine, as if its instant had come, and waits
+	// for the look at its addresses.
 	look := func() string {
 		at, set, err := b.AlarmOf(t.Context(), 1, "prereq:job:1:1")
 		if err != nil || !set {
@@ -56,6 +59,7 @@ func TestPrerequisitesOfTheOutsideWorld(t *testing.T) {
 		if known, err := e.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: "prereq:job:1:1", At: at}); !known || err != nil {
 			t.Fatal(known, err)
 		}
+		untilChecked(t, b, key(1))
 		recs, err := b.Get(t.Context(), 1, "job:1:1")
 		if err != nil {
 			t.Fatal(err)
@@ -72,6 +76,27 @@ func TestPrerequisitesOfTheOutsideWorld(t *testing.T) {
 	if got, want := look(), "file:link tcp:"+gone; got != want {
 		t.Errorf("got %q, want %q: a link out of the folder is no file in it", got, want)
 	}
+}
+
+// checking runs a checker until the end it returns is called.
+func checking(t *testing.T, e *work.Engine) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { e.Check(ctx, "n1/a") })
+	return func() { stop(); wg.Wait() }
+}
+
+// untilChecked waits until no look at a job's addresses is asked for.
+func untilChecked(t *testing.T, b board.Board, job domain.JobKey) {
+	t.Helper()
+	testwait.Until(t, "look at "+job.String(), func() bool {
+		recs, err := b.Get(t.Context(), 1, layout.Check(job))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recs[0] == nil
+	})
 }
 
 func dialer(t *testing.T, rules ...string) *egress.Dialer {
@@ -121,6 +146,7 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 	e := work.New(b, work.Config{LookTime: 300 * time.Millisecond,
 		Egress: dialer(t, outer.Listener.Addr().String(), mute.Addr().String(), gone)})
 	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+	defer checking(t, e)()
 	doors := []string{
 		outer.URL + "/redirect", outer.URL + "/no", outer.URL + "/silent", "http://" + mute.Addr().String() + "/", "http://" + gone + "/", // open by the rules
 		inner.URL + "/closed", "http://localhost:" + port + "/named", "http://[::ffff:127.0.0.1]:" + port + "/mapped", "http://2130706433:" + port + "/number",
@@ -148,6 +174,10 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 		began := time.Now()
 		if _, err := e.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: name, At: at}); err != nil {
 			t.Fatal(door, err)
+		}
+		untilChecked(t, b, key)
+		if took := time.Since(began); took < 300*time.Millisecond {
+			t.Errorf("%s: the look was over after %v, sooner than one that gets no answer", door, took)
 		}
 		stop()
 		n := 0
@@ -188,40 +218,122 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 }
 
 // TestAFewLooksAtOnce is about a context with many jobs at doors that do not
-// answer: they hold up neither each other for ever nor the handling of alarms.
+// answer: their alarms make no connection, and their looks leave room for those of
+// another context.
 func TestAFewLooksAtOnce(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	b := memboard.Open()
+	defer b.Close()
+	mute, other := accepts(t), accepts(t)
+	e := work.New(b, work.Config{LookTime: 30 * time.Minute, Egress: dialer(t, "127.0.0.0/8")})
+	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+	const jobs = 40
+	for i := range domain.JobID(jobs) {
+		r.submit(job(i+1, "x", func(j *domain.Job) { j.Prerequisites = []string{"http://" + mute.address} }))
+		handlePrereq(t, b, e, 1, i+1)
+	}
+	receipts, err := e.Submit(t.Context(), 2, []*domain.Job{job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"http://" + other.address} })})
+	if err != nil || receipts[0].Err != nil {
+		t.Fatal(receipts, err)
+	}
+	handlePrereq(t, b, e, 2, 1)
+	if n := len(mute.came) + len(other.came); n != 0 {
+		t.Errorf("the alarms made %d connections", n)
+	}
+	end := checking(t, e)
+	<-other.came
+	for range work.ChecksContext {
+		<-mute.came
+	}
+	if n := len(mute.came); n != 0 {
+		t.Errorf("%d more looks than %d were made at once for one context", n, work.ChecksContext)
+	}
+	end() // looks are cut short, and made by the next node
+	if n, err := b.Len(t.Context(), 1, layout.Checks); err != nil || n[0] != jobs {
+		t.Errorf("%d looks are asked for after the end, %v, want %d", n, err, jobs)
+	}
+}
+
+// door is a server that takes connections and says nothing.
+type door struct {
+	address string
+	came    chan struct{}
+}
+
+func accepts(t *testing.T) door {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mute.Close()
+	d := door{l.Addr().String(), make(chan struct{}, 1000)}
+	var wg sync.WaitGroup
+	var open []net.Conn
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open = append(open, c)
+			d.came <- struct{}{}
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+		for _, c := range open {
+			c.Close()
+		}
+	})
+	return d
+}
+
+// handlePrereq hands a job's alarm to the engine, as if its instant had come.
+func handlePrereq(t *testing.T, b board.Board, e *work.Engine, space board.Space, id domain.JobID) {
+	t.Helper()
+	name := layout.Alarm(layout.AlarmPrereq, key(id))
+	at, set, err := b.AlarmOf(t.Context(), space, name)
+	if err != nil || !set {
+		t.Fatal(name, set, err)
+	}
+	if ours, err := e.HandleAlarm(t.Context(), board.Alarm{Space: space, Name: name, At: at}); !ours || err != nil {
+		t.Fatal(name, ours, err)
+	}
+}
+
+// TestALookSurvivesItsNode has a node die that had taken a look in hand. The job's
+// alarm asks for no second one meanwhile.
+func TestALookSurvivesItsNode(t *testing.T) {
 	b := memboard.Open()
 	defer b.Close()
-	e := work.New(b, work.Config{LookTime: time.Minute, Egress: dialer(t, "127.0.0.0/8")})
+	server := accepts(t)
+	e := work.New(b, work.Config{LookTime: 100 * time.Millisecond, Egress: dialer(t, "127.0.0.0/8")})
 	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
-	ctx, stop := context.WithCancel(t.Context())
-	var looks sync.WaitGroup
-	defer looks.Wait()
-	defer stop()
-	const jobs = 40
-	ended := make(chan struct{}, jobs)
-	for i := range domain.JobID(jobs) {
-		r.submit(job(i+1, "x", func(j *domain.Job) { j.Prerequisites = []string{"http://" + mute.Addr().String()} }))
-		name := fmt.Sprintf("prereq:job:1:%d", i+1)
-		at, _, err := b.AlarmOf(t.Context(), 1, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		looks.Go(func() {
-			_, _ = e.HandleAlarm(ctx, board.Alarm{Space: 1, Name: name, At: at})
-			ended <- struct{}{}
-		})
+	r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"tcp:" + server.address, "file:never"} }))
+	handlePrereq(t, b, e, 1, 1)
+	taken, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "dead/a", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{layout.Checks}}}})
+	if err != nil || len(taken) != 1 {
+		t.Fatal(taken, err)
 	}
-	for range jobs - work.ReachJobs { // the others wait for an answer, for a minute
-		<-ended
+	handlePrereq(t, b, e, 1, 1)
+	if n, err := b.Len(t.Context(), 1, layout.Checks); err != nil || n[0] != 0 {
+		t.Errorf("%d looks are asked for, %v, while one is in hand", n, err)
 	}
-	if n := len(ended); n != 0 {
-		t.Errorf("%d more looks ended than should: fewer than %d are made at once", n, work.ReachJobs)
+	if err := b.Void(t.Context(), "dead/"); err != nil {
+		t.Fatal(err)
+	}
+	lost, err := b.Expired(t.Context(), 1, time.Minute)
+	if err != nil || len(lost) != 1 {
+		t.Fatal(lost, err)
+	}
+	if ours, err := e.RecoverLease(t.Context(), lost[0]); !ours || err != nil {
+		t.Fatal(ours, err)
+	}
+	defer checking(t, e)()
+	<-server.came
+	untilChecked(t, b, key(1))
+	recs, err := b.Get(t.Context(), 1, key(1).String())
+	if got := layout.Unmet(recs[0]); err != nil || len(got) != 1 || got[0] != "file:never" {
+		t.Errorf("got %v, %v, want the address met", got, err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/egress"
 )
 
@@ -18,16 +17,12 @@ import (
 // it, seldom, and without telling what is behind a door that does not open. For
 // whoever watches the job, an address that is closed by the rules, that nobody
 // listens at, that stays silent, says no, or does not exist leaves the same
-// record and the same alarm at the same instants.
+// record and the same alarm at the same instants. When a look is made, and by
+// whom, is in check.go.
 
 const (
 	// reachTime bounds the look at one address.
 	reachTime = 5 * time.Second
-	// reachJobs is how many jobs of one context may look at addresses within
-	// reachTime, and reachNode how many at once on this node: fewer than alarms
-	// are handled at once, so that doors that do not answer hold up nothing else.
-	reachJobs = 16
-	reachNode = 64
 	// reachAtOnce is how many addresses of one job are looked at in one look;
 	// of more each look takes others.
 	reachAtOnce = 16
@@ -40,10 +35,6 @@ type reach struct {
 	dialer *egress.Dialer
 	client *http.Client
 	took   time.Duration // the time of a look: reachTime
-
-	mu     sync.Mutex
-	now    int                 // looks in hand
-	recent map[board.Space]int // looks within the last took
 }
 
 func newReach(dialer *egress.Dialer, took time.Duration) *reach {
@@ -52,7 +43,7 @@ func newReach(dialer *egress.Dialer, took time.Duration) *reach {
 		Proxy: nil, // none: neither that of the environment
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect is no 2xx
-	return &reach{dialer: dialer, took: took, client: &http.Client{Transport: transport, CheckRedirect: stay}, recent: map[board.Space]int{}}
+	return &reach{dialer: dialer, took: took, client: &http.Client{Transport: transport, CheckRedirect: stay}}
 }
 
 // isAddress reports whether the node connects to something for a prerequisite.
@@ -68,31 +59,6 @@ func addressHint(unmet []string) string {
 		return ""
 	}
 	return " (an address is met once it answers within 5s, http with a status 2xx, and lies where this node may connect to: see egress in the config file)"
-}
-
-// begin takes a place for a look; false: there is none now. The context's place
-// is free again when a look that gets no answer would have ended, whenever end
-// is called: else the room left would tell how long the others took.
-func (r *reach) begin(space board.Space) (end func(), ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.now >= reachNode || r.recent[space] >= reachJobs {
-		return nil, false
-	}
-	r.now++
-	r.recent[space]++
-	time.AfterFunc(r.took, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.recent[space]--; r.recent[space] == 0 {
-			delete(r.recent, space)
-		}
-	})
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.now--
-	}, true
 }
 
 // conceal waits until a look that began then would have ended without an answer.
@@ -131,35 +97,4 @@ func (r *reach) answers(ctx context.Context, p string) bool {
 	}
 	res.Body.Close() // unread; its connection is closed
 	return res.StatusCode/100 == 2
-}
-
-// reach looks at the addresses among what is not met. The alarm is moved on
-// before that: what can be seen of the job does not depend on how long the look
-// takes, and no other node looks meanwhile.
-func (l *prereqLook) reach(ctx context.Context) error {
-	if !slices.ContainsFunc(l.unmet, isAddress) {
-		return nil
-	}
-	end, ok := l.e.reach.begin(l.alarm.Space)
-	if !ok {
-		return nil
-	}
-	defer end()
-	next := l.next(l.e.reach.took + time.Second)
-	b := board.Batch{Space: l.alarm.Space}
-	b.AlarmAt(l.alarm.Name, l.alarm.At).SetAlarm(l.alarm.Name, next)
-	if err := l.e.board.Commit(ctx, b); err != nil {
-		return err
-	}
-	l.alarm.At, l.moved = next, true
-	var addresses []string
-	for _, p := range l.unmet {
-		if isAddress(p) {
-			addresses = append(addresses, p)
-		}
-	}
-	ok2 := l.e.reach.look(ctx, addresses)
-	still := unmetOf(addresses, ok2)
-	l.unmet = slices.DeleteFunc(l.unmet, func(p string) bool { return isAddress(p) && !slices.Contains(still, p) })
-	return nil
 }

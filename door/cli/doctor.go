@@ -146,7 +146,17 @@ func (c *checkup) node(info api.Info, version string) {
 	case info.Archive != "":
 		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
 	}
+	if late := info.LateAlarm; late != nil && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
+		c.add("alarms", stateWarning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
+			"its log say that handling fails?", late.Name, late.Context, time.Duration(late.LateMs/1000)*time.Second)
+	} else if info.Board != "" { // who may not see it is not told that all is well
+		c.add("alarms", stateOK, "what comes due is done in time")
+	}
 }
+
+// lateAlarm is how late an alarm may be handled: one that failed rests 15 seconds
+// at the most.
+const lateAlarm = 20 * time.Second
 
 // store says what a store's durability means.
 func (c *checkup) store(what, survives, durability string) {

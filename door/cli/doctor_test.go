@@ -53,6 +53,29 @@ func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestDoctorTellsHowLateAlarmsAre(t *testing.T) {
+	for _, tt := range []struct {
+		info        api.Info
+		state, want string
+	}{
+		{api.Info{Board: "memory"}, stateOK, "done in time"},
+		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 900}}, stateOK, "done in time"},
+		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 35_900}}, stateWarning,
+			`"start:job:1:2" of context 7 has waited for 35s`},
+		{api.Info{}, "", ""}, // nothing is told to who is not the operator
+	} {
+		var c checkup
+		c.node(tt.info, "")
+		i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.What == "alarms" })
+		switch {
+		case tt.state == "" && i >= 0:
+			t.Errorf("got %+v, want nothing of alarms", c.Findings[i])
+		case tt.state != "" && (i < 0 || c.Findings[i].State != tt.state || !strings.Contains(c.Findings[i].Text, tt.want)):
+			t.Errorf("got %+v, want alarms %s: %s", c.Findings, tt.state, tt.want)
+		}
+	}
+}
+
 func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	now := time.Now()
 	shell := domain.Service{ScriptType: "shell", Served: true, Level: domain.Walled, Levels: []domain.Isolation{domain.Walled, domain.Open},
