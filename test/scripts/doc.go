@@ -19,7 +19,8 @@
 //	crash NAME                 kills it with SIGKILL; it has gone when this returns
 //	halt NAME                  tells it to stop with SIGTERM; it must end with 0
 //	drained NAME               waits until it has ended, with 0: it was told otherwise
-//	log NAME                   puts what it has logged on stdout
+//	log NAME [PATTERN]         puts what it has logged on stdout; waits until that
+//	                           matches, for what need not come before it has started
 //	waitfor PATTERN ARGS...    asks ramet again and again until its stdout matches
 //	json PATH WANT             looks into stdout: jobs.0.key, jobs.len; ~PATTERN matches
 //	redis VAR SETTINGS...      starts a private Redis; its address is $VAR

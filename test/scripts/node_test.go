@@ -19,23 +19,22 @@ type node struct {
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the process has ended
 
-	mu      sync.Mutex
-	logged  strings.Builder
-	started chan struct{} // closed when it says that it has
-	is      bool
+	mu     sync.Mutex
+	logged strings.Builder
+	more   chan struct{} // closed when it logs more
 }
 
 // Write takes what the node logs.
 func (n *node) Write(b []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.logged.Write(b)
-	if !n.is && strings.Contains(n.logged.String(), `msg="node started"`) {
-		n.is = true
-		close(n.started)
-	}
-	return len(b), nil
+	close(n.more)
+	n.more = make(chan struct{})
+	return n.logged.Write(b)
 }
+
+// started is what a node says when it has.
+var started = regexp.MustCompile(`msg="node started".*\n`)
 
 // listening finds a node's name, and the address where it listens over TCP.
 var listening = regexp.MustCompile(`msg="node started" node=(\S+) .* listen=([0-9.:]+)`)
@@ -44,9 +43,34 @@ var listening = regexp.MustCompile(`msg="node started" node=(\S+) .* listen=([0-
 var linking = regexp.MustCompile(`msg="NATS server listens" nodes=\S* sites=([0-9.:]+)`)
 
 func (n *node) text() string {
+	text, _ := n.now()
+	return text
+}
+
+// now is what it has logged, and what is closed when there is more.
+func (n *node) now() (string, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.logged.String()
+	return n.logged.String(), n.more
+}
+
+// await waits until it has logged something.
+func (n *node) await(pattern *regexp.Regexp) error {
+	for late := time.After(patience); ; {
+		text, more := n.now()
+		if pattern.MatchString(text) {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-n.gone:
+			if text = n.text(); !pattern.MatchString(text) {
+				return fmt.Errorf("it ended: %v\n%s", n.cmd.ProcessState, text)
+			}
+		case <-late:
+			return fmt.Errorf("not within %v\n%s", patience, text)
+		}
+	}
 }
 
 func (r *rig) serve(ts *testscript.TestScript, args []string) {
@@ -54,7 +78,7 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 	if r.nodes[name] != nil {
 		ts.Fatalf("node %s is there already", name)
 	}
-	n := &node{gone: make(chan struct{}), started: make(chan struct{})}
+	n := &node{gone: make(chan struct{}), more: make(chan struct{})}
 	how := append([]string{"serve"}, args[1:]...)
 	if len(args) > 1 && args[1] == "circle" {
 		how = append([]string{"circle", "serve"}, args[2:]...)
@@ -69,20 +93,16 @@ func (r *rig) serve(ts *testscript.TestScript, args []string) {
 		_ = n.cmd.Wait() // the state says it
 		close(n.gone)
 	}()
-	select {
-	case <-n.started:
-		if m := listening.FindStringSubmatch(n.text()); m != nil {
-			ts.Setenv("URL", "http://"+m[2])
-			ts.Setenv("NODE", "http://"+m[2]+"#"+m[1])
-		}
-		r.openResp(ts, n)
-		if m := linking.FindStringSubmatch(n.text()); m != nil {
-			ts.Setenv("LEAF", m[1])
-		}
-	case <-n.gone:
-		ts.Fatalf("node %s ended at once: %v\n%s", name, n.cmd.ProcessState, n.text())
-	case <-time.After(patience):
-		ts.Fatalf("node %s did not start within %v\n%s", name, patience, n.text())
+	if err := n.await(started); err != nil {
+		ts.Fatalf("node %s does not start: %v", name, err)
+	}
+	if m := listening.FindStringSubmatch(n.text()); m != nil {
+		ts.Setenv("URL", "http://"+m[2])
+		ts.Setenv("NODE", "http://"+m[2]+"#"+m[1])
+	}
+	r.openResp(ts, n)
+	if m := linking.FindStringSubmatch(n.text()); m != nil {
+		ts.Setenv("LEAF", m[1])
 	}
 }
 
@@ -148,6 +168,13 @@ func (r *rig) log(ts *testscript.TestScript, args []string) {
 	n := r.nodes[args[0]]
 	if n == nil {
 		ts.Fatalf("there is no node %s", args[0])
+	}
+	if len(args) > 1 {
+		pattern, err := regexp.Compile("(?m)" + args[1])
+		ts.Check(err)
+		if err := n.await(pattern); err != nil {
+			ts.Fatalf("node %s does not log %q: %v", args[0], args[1], err)
+		}
 	}
 	fmt.Fprint(ts.Stdout(), n.text())
 }
