@@ -26,6 +26,11 @@ type Config struct {
 	// Default: 32 MiB.
 	CacheBytes int64
 
+	// AcceptLoss opens a folder whose log is damaged without what lies behind the
+	// damage, which was acknowledged. It is kept aside, with a list. Default:
+	// Open refuses.
+	AcceptLoss bool
+
 	// FS is where the folder lies. Default: the disk. Another one has no
 	// owner's file, so that a copy of it can be opened as after a power cut.
 	FS vfs.FS

@@ -66,7 +66,13 @@
 //
 // # After a crash
 //
-// Pebble replays its log up to the last group that is whole. Then open reads
+// Pebble replays its log up to the last group that is whole, whatever lies behind
+// it. So open reads the logs first, and refuses one that is damaged and not cut
+// short: its pieces say how far it was on the disk when they were written. The
+// folder is opened then only with Config.AcceptLoss, without what is lost; that is
+// kept aside and listed, and counters go on beyond what was given out in it.
+//
+// Then open reads
 // the names of queues that are not empty, and the claim logs: a record that
 // was written by an earlier group than its log gets what the log says; a
 // record that is still marked as leased is. All those leases have run out,

@@ -1,65 +1,275 @@
 package pebbleboard
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"math/bits"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
+// This file tells damage from what a power cut leaves. The store takes whatever
+// it cannot read in its newest log for an end that was not written any more, and
+// goes on without all that lies behind it. So logs are read before it opens them.
+// What cannot be read is damage if what follows says that it was on the disk, or
+// if one other bit would make it readable: a write that was cut short is not so
+// close to a whole one.
+//
+// Source: record/record.go of Pebble, whose chunks these are.
+
 const (
-	// logHeader is what each chunk of a log begins with: a checksum of four
-	// bytes, a length of two, and what kind of chunk it is.
-	logHeader = 7
-	// logKinds is the highest kind that the store writes.
-	logKinds = 12
+	// logBlock is what a log consists of; no chunk goes beyond one.
+	logBlock = 32 << 10
+	// logTail is how many bytes at the end of a block are left at zero at most.
+	logTail = 19
 )
 
-// checkLogs looks at the first bytes of each log. The store takes an
-// unreadable end of the newest log for what a power cut leaves, and goes on
-// without it. That is right for an end, but a log that does not even begin
-// like one was overwritten, and what it held must not be missed in silence.
-//
-// Errors: errCorrupt.
-func checkLogs(disk vfs.FS, dir string) error {
-	names, err := disk.List(dir)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+// logHeads are the lengths of a chunk's header, by its kind: a checksum of four
+// bytes, the length of what follows in two, the kind in one; the log's number in
+// four; up to where the log was on the disk in eight.
+var logHeads = [...]int{7, 11, 19}
+
+// part is a record in a log, or a piece of one.
+type part struct {
+	begins, ends bool // it is the first, the last of its record
+	payload      []byte
+	size         int
+	synced       int64 // the log was on the disk up to there when this was written; 0: it does not say
+	plain        bool  // it does not say of which log it is
+}
+
+// readPart reads what p begins with, in the log with a number.
+func readPart(p []byte, log uint32) (c part, ok bool) {
+	head := headOf(p)
+	if head == 0 || len(p) < head {
+		return c, false
 	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".log") {
+	c.size = head + int(binary.LittleEndian.Uint16(p[4:]))
+	if c.size > len(p) || sum(p[6:c.size]) != binary.LittleEndian.Uint32(p) {
+		return c, false
+	}
+	c.plain = head == logHeads[0]
+	if !c.plain && binary.LittleEndian.Uint32(p[7:]) != log {
+		return c, false
+	}
+	if head == logHeads[2] {
+		c.synced = int64(binary.LittleEndian.Uint64(p[11:]))
+	}
+	which := (p[6] - 1) % 4 // whole, first, middle, last
+	c.begins, c.ends = which <= 1, which == 0 || which == 3
+	c.payload = p[head:c.size]
+	return c, true
+}
+
+// headOf is the length of the header that p begins with; 0: there is none.
+func headOf(p []byte) int {
+	if len(p) < logHeads[0] || p[6] == 0 || int(p[6]-1)/4 >= len(logHeads) {
+		return 0
+	}
+	return logHeads[(p[6]-1)/4]
+}
+
+// sum is the checksum of a chunk.
+func sum(p []byte) uint32 {
+	c := crc32.Checksum(p, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// isEnd reports whether p begins with what a log that was closed ends in.
+func isEnd(p []byte, log uint32) bool {
+	return len(p) >= logHeads[1] && bytes.Equal(p[:7], []byte{0, 0, 0, 0, 0, 0, 5}) && binary.LittleEndian.Uint32(p[7:]) == log+1
+}
+
+// hole is a place in a log from which on nothing can be read.
+type hole struct {
+	at    int64
+	whole int64 // up to where records are whole
+	// damage says that what is there was on the disk once.
+	damage bool
+}
+
+// findHole reads a log, and calls each for every chunk that can be read, also of
+// those behind a hole.
+func findHole(r io.Reader, log uint32, each func(c part, behind bool)) (h hole, err error) {
+	h.at = -1
+	block := make([]byte, logBlock)
+	for base := int64(0); ; base += logBlock {
+		n, err := io.ReadFull(r, block)
+		if errors.Is(err, io.EOF) {
+			return h, nil
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return h, err
+		}
+		for p := block[:n]; len(p) > 0; {
+			at := base + int64(n-len(p))
+			c, ok := readPart(p, log)
+			switch {
+			case ok:
+				each(c, h.at >= 0)
+				p = p[c.size:]
+				if h.at < 0 && c.ends {
+					h.whole = base + int64(n-len(p))
+				}
+				h.damage = h.damage || h.at >= 0 && (c.synced > h.at || c.plain && c.begins)
+				continue
+			case h.at < 0 && isEnd(p, log):
+				return h, nil
+			case h.at < 0 && n == logBlock && len(p) < logTail && len(bytes.Trim(p, "\x00")) == 0:
+				p = nil
+				continue
+			case h.at < 0:
+				h.at, h.damage = at, oneBitOff(p, log)
+			}
+			// What follows is found by what this says of its length, or in the next block.
+			size := len(p)
+			if head := headOf(p); head > 0 {
+				size = min(size, head+int(binary.LittleEndian.Uint16(p[4:])))
+			}
+			p = p[size:]
+		}
+	}
+}
+
+// oneBitOff reports whether p would begin with a piece if one of its bits were
+// another. Of a thousand bytes of rubbish one in half a million would.
+func oneBitOff(p []byte, log uint32) bool {
+	if len(p) < logHeads[0] {
+		return false
+	}
+	p = slices.Clone(p)
+	readable := func(i int, by byte) bool {
+		p[i] ^= by
+		_, ok := readPart(p, log)
+		p[i] ^= by
+		return ok
+	}
+	for bit := range 16 { // the length is not in the checksum
+		if readable(4+bit/8, 1<<(bit%8)) {
+			return true
+		}
+	}
+	for _, head := range logHeads { // the kind may be what is wrong
+		size := head + int(binary.LittleEndian.Uint16(p[4:]))
+		if size > len(p) {
 			continue
 		}
-		if err := checkLog(disk, path.Join(dir, name)); err != nil {
+		want, got := binary.LittleEndian.Uint32(p), sum(p[6:size])
+		if diff := want ^ got; bits.OnesCount32(diff) == 1 {
+			bit := bits.TrailingZeros32(diff)
+			return readable(bit/8, 1<<(bit%8))
+		}
+		i, by, ok := errorAt(size-6, plainSum(want)^plainSum(got))
+		if ok && (i == 0 || head == headOf(p)) && readable(6+i, by) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainSum undoes what sum does beyond the checksum.
+func plainSum(s uint32) uint32 {
+	s -= 0xa282ead8
+	return s>>17 | s<<15
+}
+
+// errorAt finds the byte of n of which one bit makes checksums differ by diff, and
+// that bit: diff is the checksum of that byte and zeros behind it, which are taken
+// back one by one.
+func errorAt(n int, diff uint32) (i int, by byte, ok bool) {
+	for i = n - 1; i >= 0; i-- {
+		top := lastOf[diff>>24]
+		if diff == castagnoli[top] && bits.OnesCount8(top) == 1 {
+			return i, top, true
+		}
+		diff = (diff^castagnoli[top])<<8 | uint32(top)
+	}
+	return 0, 0, false
+}
+
+// lastOf has the index of the checksums' table by its entries' highest byte.
+var lastOf = func() (of [256]byte) {
+	for i, v := range castagnoli {
+		of[v>>24] = byte(i)
+	}
+	return of
+}()
+
+// logFile is a log in the folder.
+type logFile struct {
+	name   string
+	number uint32
+}
+
+// logFiles are the logs of a folder, the oldest first, and the newest of the
+// store's lists of its files.
+func logFiles(disk vfs.FS, dir string) (logs []logFile, manifest string, err error) {
+	names, err := disk.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	newest := uint64(0)
+	for _, name := range names {
+		if text, is := strings.CutSuffix(name, ".log"); is {
+			if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+				logs = append(logs, logFile{name, uint32(n)})
+			}
+		}
+		if text, is := strings.CutPrefix(name, "MANIFEST-"); is {
+			if n, err := strconv.ParseUint(text, 10, 64); err == nil && n >= newest {
+				newest, manifest = n, name
+			}
+		}
+	}
+	slices.SortFunc(logs, func(a, b logFile) int { return int(a.number) - int(b.number) })
+	return logs, manifest, err
+}
+
+// checkLogs looks for damage in the logs.
+//
+// Errors: errCorrupt; a [*damage] for what may be given up.
+func checkLogs(disk vfs.FS, dir string) error {
+	logs, manifest, err := logFiles(disk, dir)
+	if err != nil {
+		return err
+	}
+	if manifest != "" {
+		h, err := readLog(disk, path.Join(dir, manifest), 0, func(part, bool) {})
+		if err != nil {
 			return err
+		}
+		if h.damage {
+			return fmt.Errorf("%w: %s cannot be read from byte %d on", errCorrupt, manifest, h.at)
+		}
+	}
+	for i, l := range logs {
+		h, err := readLog(disk, path.Join(dir, l.name), l.number, func(part, bool) {})
+		if err != nil {
+			return err
+		}
+		if h.damage {
+			return &damage{logs: logs[i:], hole: h}
 		}
 	}
 	return nil
 }
 
-func checkLog(disk vfs.FS, name string) error {
+func readLog(disk vfs.FS, name string, number uint32, each func(c part, behind bool)) (hole, error) {
 	f, err := disk.Open(name)
 	if err != nil {
-		return err
+		return hole{}, err
 	}
 	defer f.Close()
-	head := make([]byte, logHeader)
-	if _, err := io.ReadFull(f, head); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil // nothing was acknowledged from so short a log
-		}
-		return err
-	}
-	// Zeros are a log that was made and not written yet.
-	if kind := head[logHeader-1]; kind > logKinds {
-		return fmt.Errorf("%w: %s does not begin like a log", errCorrupt, path.Base(name))
-	}
-	return nil
+	return findHole(f, number, each)
 }

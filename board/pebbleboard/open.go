@@ -90,14 +90,21 @@ func (b *Board) start() (*committer, error) {
 }
 
 func (b *Board) load() (*committer, error) {
-	if err := checkLogs(cmp.Or(b.cfg.FS, vfs.Default), b.dir); err != nil {
+	lost, err := b.checkLogs()
+	if err != nil {
 		return nil, b.openError(err)
 	}
-	db, err := pebble.Open(b.dir, b.options())
+	db, err := b.openStore()
 	if err != nil {
 		return nil, b.openError(err)
 	}
 	b.db = db
+	if lost != nil {
+		if err := lost.skip(b); err != nil {
+			_ = db.Close() // the first error says more
+			return nil, b.openError(err)
+		}
+	}
 	c := newCommitter(b)
 	if err := c.load(); err != nil {
 		_ = db.Close() // the first error says more
@@ -106,8 +113,44 @@ func (b *Board) load() (*committer, error) {
 	return c, nil
 }
 
+// checkLogs refuses logs that are damaged, or gives up what is lost with them.
+func (b *Board) checkLogs() (lost *damage, err error) {
+	disk := cmp.Or(b.cfg.FS, vfs.Default)
+	err = checkLogs(disk, b.dir)
+	if !b.cfg.AcceptLoss || !errors.As(err, &lost) {
+		return nil, err
+	}
+	if err := lost.accept(disk, b.dir); err != nil {
+		return nil, err
+	}
+	b.log.Error("what was written behind the damage is lost, as --accept-loss says", "folder", b.dir, "damage", lost.Error(),
+		"groups that could be read", lost.groups, "their keys", filepath.Join(lost.aside, lossFile), "the logs as they were", lost.aside)
+	return lost, nil
+}
+
+// openStore opens the store, and a new one twice: only what it writes after the
+// first time says how far its log was on the disk, by which damage is told.
+func (b *Board) openStore() (*pebble.DB, error) {
+	at, err := pebble.Peek(b.dir, cmp.Or(b.cfg.FS, vfs.Default))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	db, err := pebble.Open(b.dir, b.options())
+	if err != nil || at != nil && at.Exists && at.FormatMajorVersion >= pebble.FormatWALSyncChunks {
+		return db, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return pebble.Open(b.dir, b.options())
+}
+
 func (b *Board) openError(err error) error {
+	var lost *damage
 	switch {
+	case errors.As(err, &lost):
+		return domain.Unavailablef("data folder %q is damaged: %v, and what was written there was acknowledged; restore a backup, or start with "+
+			"--accept-loss to go on without it: what is lost is listed then", b.dir, lost)
 	case pebble.IsCorruptionError(err) || errors.Is(err, errCorrupt):
 		return damaged(b.dir, err)
 	case errors.Is(err, fs.ErrPermission):

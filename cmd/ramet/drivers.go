@@ -29,11 +29,14 @@ import (
 
 // openBoard opens the board that a URL names; "" is the embedded one in the
 // data folder.
-func openBoard(ctx context.Context, url, dataDir string, log *slog.Logger) (board.Board, error) {
+func openBoard(ctx context.Context, url, dataDir string, acceptLoss bool, log *slog.Logger) (board.Board, error) {
 	scheme, _, _ := strings.Cut(url, ":")
+	if acceptLoss && boardKind(url) != "embedded" {
+		return nil, domain.Invalidf("--accept-loss is for a damaged data folder with an embedded board; this board is elsewhere")
+	}
 	switch scheme {
 	case "", "pebble":
-		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed})
+		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: acceptLoss})
 		if err != nil {
 			return nil, err // not b: a nil *Board is no nil board.Board
 		}

@@ -49,8 +49,9 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
 		keyFile: o.KeyFile, tlsKey: o.TLSKey,
 		isolation: script.Level(o.Isolation), name: o.Name,
-		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream, mayLose: o.MayLose,
-		circles: o.Circles, circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger})
+		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream,
+		mayLose: o.MayLose, acceptLoss: o.AcceptLoss, circles: o.Circles,
+		circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ type options struct {
 	labels                        domain.Labels
 	buses                         []string
 	streamURL                     string
-	mayLose                       bool
+	mayLose, acceptLoss           bool
 	circles                       []domain.ServedCircle
 	circlesOnly                   bool
 	resp                          string
@@ -227,7 +228,7 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
 		return nil, err
 	}
-	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.log); err != nil {
+	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.acceptLoss, o.log); err != nil {
 		return nil, err
 	}
 	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {

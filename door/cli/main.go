@@ -84,6 +84,8 @@ type ServeOptions struct {
 	// is acknowledged there to be lost in a power cut.
 	Stream  string
 	MayLose bool
+	// AcceptLoss opens a damaged data folder without what is lost.
+	AcceptLoss bool
 	// Circles are those to serve, beside those of the config file; CirclesOnly
 	// says that these alone are served, and no jobs.
 	Circles     []domain.ServedCircle

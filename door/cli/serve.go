@@ -16,7 +16,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var labels map[string]string
 	var circles, buses []string
 	var streams string
-	var mayLose bool
+	var mayLose, acceptLoss bool
 	var c *cobra.Command
 	c = a.serving(&cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
@@ -30,7 +30,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 		if !c.Flags().Changed("bus") {
 			o.Buses = strings.Fields(a.variable("bus"))
 		}
-		o.Stream, o.MayLose = streams, mayLose
+		o.Stream, o.MayLose, o.AcceptLoss = streams, mayLose, acceptLoss
 		if err := o.Labels.Validate(); err != nil {
 			return fmt.Errorf("--label: %w", err)
 		}
@@ -44,6 +44,7 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off "+
 		"(default: embedded with the embedded board, else off; $RAMET_STREAM)")
 	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged")
+	f.BoolVar(&acceptLoss, "accept-loss", false, "open a data folder whose log is damaged, without what lies behind the damage; it is listed and kept aside")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
 	return c

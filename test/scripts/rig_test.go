@@ -213,6 +213,20 @@ func fill(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.Repeat([]byte("x"), size), 0o600))
 }
 
+func flip(ts *testscript.TestScript, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no file %s", args[0])
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		ts.Check(err)
+		text[len(text)/2] ^= 1
+		ts.Check(os.WriteFile(f, text, 0o600))
+	}
+}
+
 func rubbish(ts *testscript.TestScript, args []string) {
 	files, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)

@@ -1,0 +1,4 @@
+package pebbleboard
+
+// For tests from outside.
+var CheckLogs = checkLogs

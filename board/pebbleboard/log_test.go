@@ -1,0 +1,202 @@
+package pebbleboard_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file changes bytes of logs: what was acknowledged and cannot be read must
+// not be missed in silence.
+
+// written makes a board on which so many commits were acknowledged, and returns
+// its disk as it is when the process is killed.
+func written(t *testing.T, commits int) *vfs.MemFS {
+	t.Helper()
+	d := &disks{}
+	b := d.open(t, vfs.NewCrashableMem())
+	for i := range commits {
+		if n, err := b.Next(t.Context(), 0, "numbers", 1); err != nil || n != int64(i+1) {
+			t.Fatal(n, err)
+		}
+		text := board.Field{Name: "text", Value: strings.Repeat("x", 10+i*i%700)}
+		if err := b.Commit(t.Context(), *(&board.Batch{}).Set("job:"+strconv.Itoa(i), text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk := d.cut(b, 0, nil)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+// logOf is the newest file of the board with a prefix and suffix, and what it holds.
+func logOf(t *testing.T, disk *vfs.MemFS, prefix, suffix string) (name string, text []byte) {
+	t.Helper()
+	names, err := disk.List("board")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) && strings.HasSuffix(n, suffix) && n > name {
+			name = n
+		}
+	}
+	return name, read(t, disk, name)
+}
+
+func read(t *testing.T, disk *vfs.MemFS, name string) []byte {
+	t.Helper()
+	f, err := disk.Open(path.Join("board", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// with is a disk with another text in a file.
+func with(t *testing.T, disk *vfs.MemFS, name string, text []byte) *vfs.MemFS {
+	t.Helper()
+	disk = disk.CrashClone(vfs.CrashCloneCfg{})
+	f, err := disk.Create(path.Join("board", name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+// left is how many of the commits of written are there, without a gap; or why the
+// board does not open.
+func left(t *testing.T, disk *vfs.MemFS, commits int, accept bool) (n int, err error) {
+	t.Helper()
+	b, err := pebbleboard.Open("board", pebbleboard.Config{FS: disk, AcceptLoss: accept})
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	for there := true; n < commits && there; {
+		recs, err := b.Get(t.Context(), 0, "job:"+strconv.Itoa(n))
+		if err != nil {
+			return n, err
+		}
+		if there = len(recs[0]) > 0; there {
+			n++
+		}
+	}
+	for i := n; i < commits; i++ {
+		if recs, err := b.Get(t.Context(), 0, "job:"+strconv.Itoa(i)); err != nil || len(recs[0]) > 0 {
+			t.Fatalf("job %d is there and job %d is not (%v)", i, n, err)
+		}
+	}
+	return n, nil
+}
+
+func TestAChangedByteIsNotMissed(t *testing.T) {
+	const commits = 300
+	disk := written(t, commits)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range [][2]string{{"", ".log"}, {"MANIFEST", ""}} {
+		name, text := logOf(t, disk, kind[0], kind[1])
+		step := max(1, len(text)/400)
+		refused := 0
+		for at := 0; at < len(text); at += 1 + rng.IntN(step) {
+			changed := []byte(string(text))
+			changed[at] ^= byte(1 << rng.IntN(8))
+			disk := with(t, disk, name, changed)
+			if pebbleboard.CheckLogs(disk, "board") != nil {
+				refused++
+				continue // Open refuses it: see below
+			}
+			if n, err := left(t, disk, commits, false); err == nil && n != commits {
+				t.Errorf("%s: with byte %d of %d changed, %d of %d commits are there and nobody says so", name, at, len(text), n, commits)
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s: no change was seen", name)
+		}
+	}
+}
+
+// TestAnEndThatWasCutShortIsNoDamage has logs as a power cut leaves them.
+func TestAnEndThatWasCutShortIsNoDamage(t *testing.T) {
+	const commits = 300
+	disk := written(t, commits)
+	name, text := logOf(t, disk, "", ".log")
+	rng := rand.New(rand.NewPCG(3, 4))
+	for at := 0; at < len(text); at += 1 + rng.IntN(len(text)/50) {
+		cut := []byte(string(text[:at]))
+		switch rng.IntN(3) {
+		case 0: // the file is longer than what was written
+			cut = append(cut, make([]byte, len(text)-at)...)
+		case 1: // and what is behind it was another log
+			cut = append(cut, strings.Repeat("what another log had here ", 1+(len(text)-at)/26)...)
+		}
+		if err := pebbleboard.CheckLogs(with(t, disk, name, cut), "board"); err != nil {
+			t.Errorf("cut at %d of %d: got %v", at, len(text), err)
+		}
+	}
+}
+
+func TestWhatIsLostIsListed(t *testing.T) {
+	const commits = 300
+	disk := written(t, commits)
+	name, text := logOf(t, disk, "", ".log")
+	text[len(text)/2] ^= 1
+	disk = with(t, disk, name, text)
+	if _, err := left(t, disk, commits, false); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "--accept-loss") {
+		t.Fatalf("got %v, want an error that says how to go on", err)
+	}
+	n, err := left(t, disk, commits, true)
+	if err != nil || n == 0 || n == commits {
+		t.Fatalf("%d commits are there, %v; want those before the damage", n, err)
+	}
+	names, err := disk.List("board")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aside := names[slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "damaged-") })]
+	list := read(t, disk, path.Join(aside, "lost.txt"))
+	for i := n + 1; i < commits; i++ { // that with the damage itself cannot be read
+		if want := fmt.Sprintf("0 \"job:%d\"\n", i); !strings.Contains(string(list), want) {
+			t.Fatalf("%s is not listed", want)
+		}
+	}
+	b, err := pebbleboard.Open("board", pebbleboard.Config{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next, err := b.Next(t.Context(), 0, "numbers", 1); err != nil || next <= commits {
+		t.Errorf("number %d is given out, %v; %d were", next, err, commits)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := left(t, disk, commits, false); err != nil || again != n {
+		t.Errorf("opened again: %d commits, %v, want %d", again, err, n)
+	}
+}
