@@ -20,7 +20,8 @@ const (
 // served. from counts for a saga that is new, and for streams that it did not
 // read before; default now.
 //
-// Errors: those of definition.Store.Apply; [domain.ErrUnavailable].
+// Errors: those of definition.Store.Apply; [domain.ErrUnavailable];
+// [domain.ErrExhausted] where the context has no room for its partitions.
 func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
 	from From) (definition.Stored, bool, error) {
 	if from != "" && from != FromNow && from != FromStart {
@@ -37,6 +38,16 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 	if def.Name == "effect" {
 		return definition.Stored{}, false, domain.Invalidf("saga %q: effects have marks of that name; choose another", def.Name)
 	}
+	turn, _ := e.applying.LoadOrStore(tenant, make(chan struct{}, 1))
+	select {
+	case turn.(chan struct{}) <- struct{}{}:
+		defer func() { <-turn.(chan struct{}) }()
+	case <-ctx.Done():
+		return definition.Stored{}, false, ctx.Err()
+	}
+	if err := e.room(ctx, tenant, def); err != nil {
+		return definition.Stored{}, false, err
+	}
 	stored, existing, err := e.store.Apply(ctx, tenant, actor, def)
 	if err != nil {
 		return stored, existing, err
@@ -46,6 +57,31 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 	}
 	e.refresh(tenant, def.Name)
 	return stored, existing, nil
+}
+
+// room returns an error where the partitions of a context's sagas would become
+// too many. Each is three consumers of the streams, which all contexts share.
+func (e *Engine) room(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition) error {
+	all, err := e.served(ctx)
+	if err != nil {
+		return err
+	}
+	others, had := 0, 0
+	for _, c := range all {
+		switch {
+		case c.tenant != tenant:
+		case c.saga == def.Name:
+			had = c.of
+		default:
+			others += c.of
+		}
+	}
+	// What has become too many may become fewer.
+	if want := max(def.Partitions, 1); want > had && others+want > domain.MaxPartitions {
+		return domain.Exhaustedf("saga %q: the other sagas of context %d have %d partitions, and %d more are over the limit of %d; "+
+			"delete sagas, or take fewer partitions", def.Name, tenant, others, want, domain.MaxPartitions)
+	}
+	return nil
 }
 
 // maxNames bounds the names of a context and a saga together, in bytes: the

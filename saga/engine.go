@@ -70,6 +70,8 @@ type Engine struct {
 
 	mu      sync.Mutex
 	workers map[*Worker]struct{} // those in this process, to be woken
+
+	applying sync.Map // of channels, by context: one definition of a context is applied at a time
 }
 
 // New returns the sagas of b, whose events are in log.
