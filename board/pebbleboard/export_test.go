@@ -1,4 +1,27 @@
 package pebbleboard
 
+import (
+	"context"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+)
+
 // For tests from outside.
+
 var CheckLogs = checkLogs
+
+// CommitLater commits batches in one group whose clock is ahead.
+func CommitLater(ctx context.Context, b *Board, ahead time.Duration, batches ...board.Batch) (errs []error) {
+	err := b.call(ctx, func(c *committer) error {
+		c.now += ahead.Milliseconds()
+		for i := range batches {
+			errs = append(errs, c.commit(&batches[i]))
+		}
+		return nil
+	})
+	if err != nil {
+		return []error{err}
+	}
+	return errs
+}

@@ -67,7 +67,7 @@ func (o *object) check(want kind) error {
 
 // object returns what is under a key, from memory or from the store.
 func (c *committer) object(space board.Space, name string) (*object, error) {
-	if o := c.last; o != nil && o.id.space == space && o.id.name == name {
+	if o := c.last; o != nil && o.id.space == space && o.id.name == name && !o.gone(c.now) { // what a batch took back may be gone
 		return o, nil
 	}
 	id := ident{space, name}
