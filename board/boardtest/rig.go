@@ -21,7 +21,7 @@ const sp board.Space = 1
 
 // patience is how long a test waits for what must come. Only a broken driver
 // makes a test wait that long.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // rig is a board under test with short ways to ask and to complain.
 type rig struct {

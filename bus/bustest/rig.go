@@ -13,7 +13,7 @@ import (
 
 // patience is how long a test waits for what must come. Only a broken driver
 // makes a test wait that long.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // pause is how long it waits before it tries again what a bus may refuse for a
 // while.

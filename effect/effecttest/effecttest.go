@@ -96,7 +96,7 @@ func Definition(t testing.TB, kind effect.Kind, options map[string]any) effect.D
 
 // patience is how long something may take that should come at once. It bounds
 // a test that has failed already.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bounded is a context for a call that should succeed.
 func bounded(t *testing.T) context.Context {

@@ -34,7 +34,7 @@ type Member struct {
 }
 
 // ready is how long a server may take to answer.
-const ready = 30 * time.Second
+const ready = 2 * time.Minute
 
 // Start starts a server on free loopback ports, with more flags of etcd such
 // as "--max-txn-ops=64". The test is skipped where there is no etcd. The server

@@ -31,7 +31,7 @@ type Server struct {
 }
 
 // ready is how long a server may take to answer; recovery after Kill counts.
-const ready = 30 * time.Second
+const ready = 2 * time.Minute
 
 // What a server has: a user with all rights, and an empty database.
 const (

@@ -32,7 +32,7 @@ type Process struct {
 }
 
 // ready is how long a process may take to answer.
-const ready = 20 * time.Second
+const ready = 2 * time.Minute
 
 // Build builds the stand-in program and returns its path.
 func Build(t testing.TB) string {

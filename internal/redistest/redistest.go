@@ -29,7 +29,7 @@ type Server struct {
 
 // ready is how long a server may take to answer. Loading a large data set
 // after Restart counts.
-const ready = 20 * time.Second
+const ready = 2 * time.Minute
 
 // Start starts a server on a free loopback port. Settings are lines of
 // redis.conf such as "appendfsync always"; without any, nothing is saved. The

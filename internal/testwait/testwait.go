@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds everything that is waited for: the machine may be busy.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // pause is that between looks.
 const pause = 2 * time.Millisecond
@@ -46,7 +46,7 @@ func (l *Log) String() string {
 }
 
 // Await waits until a text was written n times; it ends the test with the log
-// after half a minute.
+// after two minutes.
 func (l *Log) Await(t testing.TB, text string, n int) {
 	t.Helper()
 	late := time.After(patience)
@@ -85,7 +85,7 @@ func Until(t testing.TB, what string, is func() bool) {
 }
 
 // Nil does something again and again until it gives no error; it ends the test
-// with the last one after half a minute.
+// with the last one after two minutes.
 func Nil(t testing.TB, do func() error) {
 	t.Helper()
 	for late := time.Now().Add(patience); ; time.Sleep(pause) {

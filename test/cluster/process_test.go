@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long anything in these tests may take.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // process is a node in a process of its own, and what it has said. It is
 // killed when the test ends.
