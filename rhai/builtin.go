@@ -71,7 +71,7 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			if !vals[0].Is(value.FnKind) {
 				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
 			}
-			return curry(vals[0], vals[1:])
+			return fr.curry(vals[0], vals[1:], pos)
 		}
 	case n.Name == "is_shared" && len(n.Args) == 1:
 		if name, ok := n.Args[0].(*syntax.Name); ok && len(name.Path) == 0 {
@@ -119,15 +119,22 @@ func (c *fnc) printing(n *syntax.Call) node {
 
 func (fr *frame) print(v Value, quoted, debug bool, pos Pos) Value {
 	r := fr.run
-	if debug {
-		text := ""
-		if quoted {
-			text = v.Debug()
-		}
-		r.engine.debug(text, fr.env.source(), pos)
-		return value.Unit
+	r.ctx.Pos = pos
+	text, ok := "", true
+	switch {
+	case !debug:
+		text, ok = value.RenderDisplay(v, r.pacing())
+	case quoted:
+		text, ok = value.RenderDebug(v, r.pacing())
 	}
-	r.engine.print(v.Display())
+	switch {
+	case !ok:
+		return fr.failed(pos)
+	case debug:
+		r.engine.debug(text, fr.env.source(), pos)
+	default:
+		r.engine.print(text)
+	}
 	return value.Unit
 }
 
@@ -160,6 +167,9 @@ func (fr *frame) fnOf(name string, pos Pos) Value {
 			Parse: &syntax.Error{Kind: "Reserved", Text: "'" + name + "' is a reserved " + what, Pos: pos}})
 	default:
 		return fr.fail(&value.Error{Kind: value.ErrorFunctionNotFound, Name: name, Pos: pos})
+	}
+	if !fr.charge(fnBytes+len(name), pos) {
+		return Value{}
 	}
 	return value.NewFn(name, nil, nil, fr.env)
 }

@@ -26,8 +26,8 @@ type Engine struct {
 	// MaxVariables bounds the variables alive in one scope, MaxModules the
 	// modules one run may import. Zero: no bound; MaxModules below zero: none.
 	MaxVariables, MaxModules int
-	// MaxMemory bounds the bytes that the values of a run may hold together,
-	// measured from time to time. Zero: no bound.
+	// MaxMemory bounds the bytes that the values of a run may hold together
+	// with its code, measured from time to time. Zero: no bound.
 	MaxMemory int64
 	// Sizes bound single strings, arrays and maps. Zero: no bound.
 	Sizes value.Limits
@@ -163,6 +163,7 @@ func (o *overloads) find(this *Value, args []Value, n int) *value.Native {
 // parseOptions are the options of the parser for a script that sees scope.
 func (e *Engine) parseOptions(scope *Scope) *syntax.Options {
 	o := e.Syntax
+	o.MaxSize = e.MaxMemory
 	o.MaxString, o.MaxArray, o.MaxMap = e.Sizes.MaxString, e.Sizes.MaxArray, e.Sizes.MaxMap
 	if o.Vars == nil && scope != nil && len(scope.vars) > 0 {
 		o.Vars = make(map[string]bool, len(scope.vars))

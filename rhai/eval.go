@@ -43,6 +43,11 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 	if !fr.spend(int64(len(text)), Pos{}) {
 		return Value{}
 	}
+	room, ok := r.roomForCode(text)
+	if !ok {
+		return Value{}
+	}
+	opts.MaxSize = room
 	p, err := syntax.Parse(text, "", opts)
 	if err == nil && p.HasFuncs {
 		const why = "Function definitions must be at global level and cannot be inside a block or another function"
@@ -57,6 +62,11 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 		return fr.overflow(Pos{})
 	}
 	inner := &unit{engine: u.engine, prog: p, fns: u.fns, methods: u.methods, names: u.names}
+	r.evals = append(r.evals, inner)
+	defer func(n int) { r.evals = r.evals[:n] }(len(r.evals) - 1)
+	if !fr.charge(int(p.Size), Pos{}) {
+		return Value{}
+	}
 	c := &fnc{unit: inner, site: here, allCells: true, captured: capturedNames(p.Body)}
 	body := c.statements(p.Body, own)
 	callee := r.enter(c.max)
@@ -71,6 +81,18 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 		v, r.ctl, r.ret = r.ret, ctlNone, Value{} // ends the text, not what is around it
 	}
 	return v
+}
+
+// shortCode is a text so short that what becomes of it need not be bounded
+// beforehand.
+const shortCode = 1 << 10 // bytes
+
+// roomForCode says how much the code of text may take, 0 for no bound.
+func (r *run) roomForCode(text string) (bytes int64, ok bool) {
+	if len(text) <= shortCode {
+		return 0, true
+	}
+	return r.left(Pos{})
 }
 
 // capturingCall compiles f!(args): the function's body runs among the caller's variables.

@@ -114,16 +114,19 @@ func (c *fnc) interpolated(n *syntax.Interpolated) node {
 	return func(fr *frame) Value {
 		r := fr.run
 		// Parts may interpolate too: each level takes the buffer away while it works.
-		buf := r.text[:0]
+		buf, around := r.text[:0], r.texts
 		r.text = nil
 		for i, part := range parts {
+			r.texts = around + int64(cap(buf))
 			v := part(fr)
+			r.texts = around
 			if v.IsNone() {
 				return v
 			}
 			was := len(buf)
-			buf = value.AppendDisplay(buf, v)
-			if r.measureAt > 0 && !r.spendMemory(int64(len(buf)-was), int64(2*len(buf)), pos) {
+			if r.measureAt == 0 {
+				buf = value.AppendDisplay(buf, v)
+			} else if buf = fr.appendText(buf, v, pos); buf == nil || !r.spendMemory(int64(len(buf)-was), int64(2*cap(buf)), pos) {
 				return Value{}
 			}
 			if r.sizes {
@@ -133,10 +136,31 @@ func (c *fnc) interpolated(n *syntax.Interpolated) node {
 				}
 			}
 		}
+		if len(buf) > keptText {
+			return value.Text(buf)
+		}
 		v := value.Str(string(buf))
 		r.text = buf
 		return v
 	}
+}
+
+// keptText is how large a text interpolation copies, to use its room again.
+const keptText = 16 << 10 // bytes
+
+// appendText adds v to an interpolated text, nil when the run may not.
+func (fr *frame) appendText(buf []byte, v Value, pos Pos) []byte {
+	r := fr.run
+	r.ctx.Pos = pos
+	buf, ok := value.AppendPaced(buf, v, r.pacing())
+	if !ok {
+		fr.failed(pos)
+		return nil
+	}
+	if buf == nil {
+		buf = []byte{}
+	}
+	return buf
 }
 
 func (c *fnc) array(n *syntax.ArrayLit) node {

@@ -92,7 +92,8 @@ type run struct {
 	calls  int // of script functions, nested
 	base   int // the outermost frame of the script that is being imported, whose surroundings it does not see
 
-	text []byte // where interpolation puts its text together
+	text  []byte // where interpolation puts its text together
+	texts int64  // bytes of such texts in the making
 
 	// fuel is what may be done until the next look at limits and cancellation.
 	fuel    int64
@@ -109,6 +110,11 @@ type run struct {
 	scopes    []*Scope  // of the scripts that import the running module
 	charged   int64     // bytes since the last measurement
 	measureAt int64
+	live      int64      // bytes found by it
+	pieces    int64      // bytes of stack
+	evals     []*unit    // that run now
+	envs      []*environ // of the modules imported
+	pace      value.Pace // see pacing
 }
 
 // fail ends the present node with an error.
@@ -177,6 +183,9 @@ const (
 	smallStack = 1 << 8  // values that a run begins with: many are one short expression
 	firstStack = 1 << 10 // values of a piece when that is not enough: 16 KiB
 	maxStack   = 1 << 22 // values in one piece
+	slotBytes  = 16
+	// tooManyCalls is more than any bound on nested calls.
+	tooManyCalls = 1 << 40
 )
 
 // enter prepares a frame with n slots, one level deeper. It is given back by leave.
@@ -196,13 +205,27 @@ func (r *run) enter(n int) *frame {
 		// The piece that was left last is taken again: a call at the very end of
 		// a piece may be made many times.
 		if len(r.spare) < 2*n {
-			r.spare = make([]Value, min(max(2*len(r.stack), 2*n, firstStack), maxStack+2*n))
+			r.spare = make([]Value, r.piece(n))
 		}
 		r.stack, r.spare = r.spare, nil
 		r.top, r.high = n, n
 		fr.slots = r.stack[:n:n]
 	}
 	return fr
+}
+
+// piece gives the size of a new piece of stack for a frame with n slots.
+func (r *run) piece(n int) int {
+	size := min(max(2*len(r.stack), 2*n, firstStack), maxStack+2*n)
+	r.pieces -= slotBytes * int64(len(r.spare))
+	if limit := r.engine.MaxMemory; limit > 0 && r.pieces+slotBytes*int64(size) > limit/2 {
+		// No call after this one succeeds, and a script cannot catch that.
+		size = 2 * n
+		r.calls |= tooManyCalls
+	}
+	r.pieces += slotBytes * int64(size)
+	r.charged += slotBytes * int64(size)
+	return size
 }
 
 // leave gives a frame back.

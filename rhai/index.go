@@ -96,7 +96,7 @@ func (fr *frame) indexString(s *step, cur, i Value) Value {
 			to++
 		}
 		from, to = min(from, n), min(to, n)
-		return value.Str(cur.Substring(from, max(from, to)))
+		return cur.Part(cur.Substring(from, max(from, to)))
 	}
 	return fr.wrongIndex(i, "i64", s)
 }

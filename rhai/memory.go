@@ -48,43 +48,81 @@ func (r *run) spendMemory(bytes, pending int64, pos Pos) bool {
 func (r *run) measure(pending int64, pos Pos) bool {
 	limit := r.engine.MaxMemory
 	m := scale{seen: map[unsafe.Pointer]struct{}{}, limit: limit}
-	m.live = pending
+	m.live = pending + r.pieces + r.texts + int64(cap(r.text))
+	m.unit(r.root.unit)
+	for _, u := range r.evals {
+		m.unit(u)
+	}
+	for _, env := range r.envs {
+		m.environ(env)
+	}
 	for _, v := range r.stack[:r.top] {
-		m.add(v)
+		m.root(v)
 	}
 	for _, fr := range r.frames[:min(r.depth+1, len(r.frames))] {
 		for _, v := range fr.old {
-			m.add(v)
+			m.root(v)
 		}
+		m.live += extraBytes * int64(len(fr.extras))
 		for _, x := range fr.extras {
-			m.add(*x.v)
+			m.root(*x.v)
 		}
 	}
 	for _, v := range r.held {
-		m.add(v)
+		m.root(v)
 	}
 	for _, s := range append(r.scopes, r.scope) {
 		for _, v := range s.vars {
-			m.add(*v.v)
+			m.root(*v.v)
 		}
 	}
 	for _, v := range r.root.consts {
-		m.add(v)
+		m.root(v)
 	}
 	for _, module := range r.resolved {
 		if module != nil {
 			for _, v := range module.vars {
-				m.add(v)
+				m.root(v)
 			}
 		}
 	}
-	m.add(r.ret)
+	m.root(r.ret)
+	m.count()
+	r.live = m.live
 	if m.live > limit {
 		r.ctl, r.err = ctlError, tooMuch(pos)
 		return false
 	}
 	r.charged, r.measureAt = 0, max((limit-m.live)/2, limit/16, 1)
 	return true
+}
+
+// left is what the run may take beside what it holds. 0 says that there is no
+// bound; not ok that there is nothing left.
+func (r *run) left(pos Pos) (bytes int64, ok bool) {
+	if r.measureAt == 0 {
+		return 0, true
+	}
+	if !r.measure(0, pos) {
+		return 0, false
+	}
+	return max(r.engine.MaxMemory-r.live, 1), true
+}
+
+// beginMemory sets when to look first at what a run of u holds.
+func (r *run) beginMemory(u *unit) {
+	if limit := r.engine.MaxMemory; limit > 0 {
+		r.measureAt = max((limit-u.prog.Size)/2, limit/16, 1)
+	}
+}
+
+// pacing keeps the making of a text within the run's limits but for the length
+// of strings, which what is printed does not have.
+func (r *run) pacing() value.Pace {
+	if r.pace == nil {
+		r.pace = func(_, room int) bool { return r.Alive(&r.ctx, room/64) && r.Charge(&r.ctx, room) }
+	}
+	return r.pace
 }
 
 // hold remembers a value that only a running node or native function has, so
@@ -98,51 +136,86 @@ func (r *run) hold(v Value) {
 // scale adds up values. It keeps a list, not a recursion: values may be nested
 // as deep as there is memory.
 type scale struct {
+	// seen are the objects that more than one place may hold: the roots, which
+	// may be borrowed, and what is shared.
 	seen  map[unsafe.Pointer]struct{}
 	todo  []Value
 	live  int64
 	limit int64
 }
 
-// add counts v and all that it leads to, each object once. Beyond the limit it
-// looks no further.
-func (m *scale) add(v Value) {
-	m.push(v)
+// root lists a value that a place outside of all values holds. All roots are
+// listed before anything is counted.
+func (m *scale) root(v Value) {
+	if shallowSize(v) == 0 {
+		return
+	}
+	if _, known := m.seen[v.Identity()]; !known {
+		m.seen[v.Identity()] = struct{}{}
+		m.todo = append(m.todo, v)
+	}
+}
+
+// inside lists a value in another, if it takes memory of its own. Each object
+// is listed once, so that the list is no longer than there are objects.
+func (m *scale) inside(v Value) {
+	if shallowSize(v) == 0 {
+		return
+	}
+	if _, known := m.seen[v.Identity()]; known {
+		return
+	}
+	if v.Shared() {
+		m.seen[v.Identity()] = struct{}{}
+	}
+	m.todo = append(m.todo, v)
+}
+
+// count adds up what has been listed and all that it leads to. Beyond the limit
+// it looks no further.
+func (m *scale) count() {
 	for len(m.todo) > 0 && m.live <= m.limit {
 		v := m.todo[len(m.todo)-1]
 		m.todo = m.todo[:len(m.todo)-1]
-		if _, known := m.seen[v.Identity()]; known {
-			continue
-		}
-		m.seen[v.Identity()] = struct{}{}
 		m.live += shallowSize(v)
 		switch v.Kind() {
 		case value.ArrayKind:
 			for _, x := range v.AsArray().Items {
-				m.push(x)
+				m.inside(x)
 			}
 		case value.MapKind:
 			entries := v.AsMap()
 			for i := range entries.Len() {
 				e := entries.At(i)
 				m.live += int64(len(e.Key))
-				m.push(e.Value)
+				m.inside(e.Value)
 			}
 		case value.FnKind:
+			if f, ok := v.AsFn().Def.(*function); ok {
+				m.unit(f.unit)
+			}
 			for _, x := range v.AsFn().Curry {
-				m.push(x)
+				m.inside(x)
 			}
 		case value.CellKind:
-			m.push(v.AsCell().V)
+			m.inside(v.AsCell().V)
 		}
 	}
-	m.todo = m.todo[:0]
 }
 
-// push lists a value that takes memory of its own.
-func (m *scale) push(v Value) {
-	if shallowSize(v) > 0 {
-		m.todo = append(m.todo, v)
+// unit counts a script, which lives as long as a closure of it does.
+func (m *scale) unit(u *unit) {
+	if _, known := m.seen[unsafe.Pointer(u)]; !known {
+		m.seen[unsafe.Pointer(u)] = struct{}{}
+		m.live += u.prog.Size
+	}
+}
+
+// environ counts the script of a module, and its constants.
+func (m *scale) environ(env *environ) {
+	m.unit(env.unit)
+	for _, v := range env.consts {
+		m.root(v)
 	}
 }
 
@@ -150,17 +223,40 @@ func (m *scale) push(v Value) {
 func shallowSize(v Value) int64 {
 	switch v.Kind() {
 	case value.StringKind:
-		return 64 + int64(len(v.AsString()))
+		return 64 + int64(v.TextBytes())
 	case value.ArrayKind:
 		return 40 + 16*int64(cap(v.AsArray().Items))
 	case value.BlobKind:
 		return 40 + int64(cap(v.AsBlob().Bytes))
 	case value.MapKind:
-		return 64 + 64*int64(v.AsMap().Len())
+		return int64(v.AsMap().Bytes())
 	case value.FnKind:
-		return 96 + 16*int64(len(v.AsFn().Curry))
-	case value.CellKind, value.RangeKind, value.RangeInclKind, value.TimeKind, value.CustomKind, value.IterKind:
+		return fnBytes + int64(len(v.AsFn().Name)) + slotBytes*int64(len(v.AsFn().Curry))
+	case value.IterKind:
+		return 64 + int64(v.AsIter().Bytes)
+	case value.CellKind, value.RangeKind, value.RangeInclKind, value.TimeKind, value.CustomKind:
 		return 48
 	}
+	if v.Tag() != 0 {
+		return 32 // of a number, which is an object only then
+	}
 	return 0
+}
+
+const (
+	// extraBytes is what a variable takes that is known by name only.
+	extraBytes = 96
+	// fnBytes is what a function pointer takes without what it carries.
+	fnBytes = 96
+	// errorBytes is what a caught error takes beside its texts.
+	errorBytes = 1 << 10
+)
+
+// chargeError counts what a script that catches e makes of it.
+func (fr *frame) chargeError(e *value.Error, pos Pos) bool {
+	size := 0
+	for ; e != nil; e = e.Inner {
+		size += errorBytes + 4*len(value.Clip(e.Name))
+	}
+	return fr.charge(size, pos)
 }

@@ -145,7 +145,7 @@ func (w *walker) special(i int, s *step, args []Value) (Value, bool) {
 		if !w.cur.Is(value.FnKind) {
 			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: w.cur.TypeName(), Want: "Fn", Pos: s.pos}), true
 		}
-		return curry(w.cur, args), true
+		return fr.curry(w.cur, args, s.pos), true
 	case "is_shared":
 		if len(args) == 0 {
 			return value.Bool(w.cell != nil && i == 0), true
@@ -167,8 +167,12 @@ func (ch *chain) argPos(s *step) Pos {
 }
 
 // curry gives a pointer that carries more leading arguments.
-func curry(f Value, args []Value) Value {
+func (fr *frame) curry(f Value, args []Value, pos Pos) Value {
 	p := f.AsFn()
+	size := fnBytes + slotBytes*int64(len(p.Curry)+len(args))
+	if r := fr.run; r.measureAt > 0 && !r.spendMemory(size, size, pos) {
+		return Value{}
+	}
 	all := make([]Value, 0, len(p.Curry)+len(args))
 	all = append(all, p.Curry...)
 	for _, a := range args {

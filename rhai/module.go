@@ -274,7 +274,13 @@ func (fr *frame) load(name string, pos Pos) *Module {
 // runModule compiles and runs a module's script and takes what it exports.
 func (fr *frame) runModule(src Source) *Module {
 	r := fr.run
-	p, err := syntax.Parse(src.Text, src.Name, r.engine.parseOptions(nil))
+	opts := r.engine.parseOptions(nil)
+	room, ok := r.left(Pos{})
+	if !ok {
+		return nil
+	}
+	opts.MaxSize = room
+	p, err := syntax.Parse(src.Text, src.Name, opts)
 	if err != nil {
 		fr.fail(parsing(err))
 		return nil
@@ -285,6 +291,7 @@ func (fr *frame) runModule(src Source) *Module {
 	}
 	u := compileUnit(r.engine, p)
 	env := &environ{unit: u}
+	r.envs = append(r.envs, env)
 	scope, imported := r.scope, len(r.imported)
 	r.scopes, r.scope = append(r.scopes, scope), NewScope()
 	callee := r.enter(u.slots)

@@ -207,7 +207,7 @@ func (fr *frame) in(op value.Op, a, b Value, pos Pos) Value {
 // signature renders a call as errors show it: f (i64, map).
 func signature(name string, args ...Value) string {
 	var b strings.Builder
-	b.WriteString(name + " (")
+	b.WriteString(value.Clip(name) + " (")
 	for i, a := range args {
 		if i > 0 {
 			b.WriteString(", ")

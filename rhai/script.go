@@ -65,6 +65,9 @@ func parsing(err error) *Error {
 	if !errors.As(err, &e) {
 		e = &syntax.Error{Kind: "BadInput/UnexpectedInput", Text: err.Error()}
 	}
+	if e.Kind == syntax.TooLarge {
+		return tooMuch(e.Pos)
+	}
 	return &Error{Kind: value.ErrorParsing, Parse: e, Pos: e.Pos}
 }
 
@@ -108,9 +111,7 @@ func (e *Engine) newRun(ctx context.Context, u *unit, scope *Scope) *run {
 	}
 	r.ctx = value.Ctx{Host: r, Context: ctx, Limits: e.Sizes, Deterministic: e.Deterministic, Source: u.prog.Source}
 	r.sizes = e.Sizes != value.Limits{}
-	if e.MaxMemory > 0 {
-		r.measureAt = max(e.MaxMemory/2, 1)
-	}
+	r.beginMemory(u)
 	r.stack = make([]Value, max(smallStack, 4*u.slots))
 	r.frames = make([]*frame, 1, 16)
 	r.frames[0] = &frame{run: r}

@@ -198,6 +198,9 @@ func (c *fnc) letExtra(init node, name string, readonly bool) node {
 			f = f.outer
 		}
 		f.extras = append(f.extras, extra{name, &v, readonly})
+		if !fr.charge(extraBytes, Pos{}) {
+			return Value{}
+		}
 		return value.Unit
 	}
 }
@@ -493,6 +496,9 @@ func (c *fnc) try(n *syntax.Try, m mode) node {
 		r.imported = r.imported[:min(imported, len(r.imported))]
 		caught := r.err
 		r.ctl, r.err = ctlNone, nil
+		if !fr.chargeError(caught, n.Body.Start()) {
+			return Value{}
+		}
 		if slot >= 0 {
 			fr.slots[slot] = errorValue(caught, fr.env.source())
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -55,6 +56,10 @@ Exit codes: 0 it ended, 1 it failed, 2 it is no script, 4 there is no such file,
 				// default a heap of a few MB is collected all the time.
 				debug.SetGCPercent(scriptGCPercent)
 			}
+			if f.maxMemory > 0 && os.Getenv("GOMEMLIMIT") == "" {
+				// Garbage is collected before it counts beside what the script may hold.
+				debug.SetMemoryLimit(scriptMemory + 2*int64(f.maxMemory))
+			}
 			switch {
 			case f.jsonl:
 				return cases.Serve(c.Context(), a.std.In, bare(a.std.Out))
@@ -81,6 +86,10 @@ Exit codes: 0 it ended, 1 it failed, 2 it is no script, 4 there is no such file,
 // scriptGCPercent lets the heap of a process that runs one script grow to five
 // times what is alive before it is collected.
 const scriptGCPercent = 400
+
+// scriptMemory is what the process takes beside its script, and more: a garbage
+// collector that must work without end is worse than some megabytes.
+const scriptMemory = 16 << 20 // bytes
 
 func (a *app) rhai(ctx context.Context, args []string, f *rhaiFlags) error {
 	if f.timeout < 0 || f.maxOperations < 0 || f.maxCalls < 0 {
@@ -116,7 +125,7 @@ func (a *app) rhai(ctx context.Context, args []string, f *rhaiFlags) error {
 	if err != nil {
 		return a.rhaiFailed(ctx, src, err, f.timeout)
 	}
-	return a.printValue(v)
+	return a.printValue(v, int(f.maxMemory))
 }
 
 // rhaiSource reads the script of a file, "-" being standard input, unless it
@@ -156,20 +165,43 @@ func withoutShebang(text string) string {
 func (f *rhaiFlags) engine(std Streams) *rhai.Engine {
 	e := rhai.NewEngine()
 	e.MaxOperations, e.MaxMemory, e.MaxCallLevels = f.maxOperations, int64(f.maxMemory), f.maxCalls
-	e.OnPrint = func(text string) { io.WriteString(std.Out, text+"\n") }
+	e.OnPrint = func(text string) { writeLine(std.Out, "", text) }
 	e.OnDebug = func(text, source string, pos rhai.Pos) {
-		io.WriteString(std.Err, cmp.Or(source, "script")+placeOf(pos)+": "+text+"\n")
+		writeLine(std.Err, cmp.Or(source, "script")+placeOf(pos)+": ", text)
 	}
 	return e
 }
 
-// printValue writes the value of a script, () not at all.
-func (a *app) printValue(v rhai.Value) error {
+// printValue writes the value of a script, () not at all. Its text may take as
+// much memory as the script might, 0 for as much as it needs.
+//
+// Errors: [domain.ErrExhausted].
+func (a *app) printValue(v rhai.Value, most int) error {
 	if v.IsUnit() {
 		return nil
 	}
-	_, err := io.WriteString(a.std.Out, v.Display()+"\n")
-	return err
+	text, ok := value.RenderDisplay(v, func(_, room int) bool { return most == 0 || room <= most })
+	if !ok {
+		return fmt.Errorf("the text of the script's value takes more than %d bytes: raise --max-memory, or print less: %w", most, domain.ErrExhausted)
+	}
+	return writeLine(a.std.Out, "", text)
+}
+
+// shortLine is a line that is written at once, so that others cannot come between.
+const shortLine = 64 << 10 // bytes
+
+// writeLine writes a line. A long one is not copied for that.
+func writeLine(w io.Writer, head, text string) error {
+	parts := []string{head + text + "\n"}
+	if len(text) > shortLine {
+		parts = []string{head, text, "\n"}
+	}
+	for _, part := range parts {
+		if _, err := io.WriteString(w, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byteCount is a flag: a number of bytes, with K, M or G behind it.

@@ -73,7 +73,8 @@ func assignFloat(op value.Op, target *value.Value, y float64) bool {
 func assignText(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (done, ok bool) {
 	switch op {
 	case value.Add:
-		return true, appendText(c, target, textOf(b))
+		text, ok := textOf(c, b)
+		return true, ok && appendText(c, target, text)
 	case value.Sub:
 		if b.Is(stringKind) || b.Is(charKind) {
 			replace(target, value.Str(without(target.AsString(), b)))
@@ -83,15 +84,15 @@ func assignText(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (
 	return false, true
 }
 
-// textOf is what adding b to a string adds.
-func textOf(b value.Value) string {
+// textOf is what adding b to a string adds. When not ok, c has failed.
+func textOf(c *value.Ctx, b value.Value) (text string, ok bool) {
 	switch b.Kind() {
 	case stringKind:
-		return b.AsString()
+		return b.AsString(), true
 	case blobKind:
-		return lossy(b.AsBlob().Bytes)
+		return lossy(c, b.AsBlob().Bytes)
 	}
-	return b.Display()
+	return c.Display(b)
 }
 
 // appendText adds text to the string at p, within the limits.

@@ -95,8 +95,8 @@ func blobToArray(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func blobAsString(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	text := lossy(this.AsBlob().Bytes)
-	if !c.FitsString(len(text)) {
+	text, ok := lossy(c, this.AsBlob().Bytes)
+	if !ok || !c.FitsString(len(text)) {
 		return value.Value{}
 	}
 	return value.Str(text)
@@ -104,10 +104,15 @@ func blobAsString(c *value.Ctx, this *value.Value, _ []value.Value) value.Value 
 
 // lossy makes text of bytes. Where they are no UTF-8, the start of a character
 // that does not go on as it should becomes one replacement character, and so
-// does each other wrong byte.
-func lossy(bytes []byte) string {
-	if utf8.Valid(bytes) {
-		return string(bytes)
+// does each other wrong byte. When not ok, c has failed.
+func lossy(c *value.Ctx, bytes []byte) (text string, ok bool) {
+	valid := utf8.Valid(bytes)
+	// A replacement character has three bytes, and the text grows as it is made.
+	if n := len(bytes); n >= chargedFrom && !c.Host.Charge(c, chosen(valid, n, 6*n)) {
+		return "", false
+	}
+	if valid {
+		return string(bytes), true
 	}
 	var b strings.Builder
 	for len(bytes) > 0 {
@@ -118,7 +123,14 @@ func lossy(bytes []byte) string {
 		b.WriteRune(r)
 		bytes = bytes[n:]
 	}
-	return b.String()
+	return b.String(), true
+}
+
+func chosen(first bool, a, b int) int {
+	if first {
+		return a
+	}
+	return b
 }
 
 // brokenPrefix gives how many bytes belong to the broken character that bytes

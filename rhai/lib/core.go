@@ -30,7 +30,7 @@ func toString(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	if this.Is(stringKind) {
 		return this.Keep()
 	}
-	text, ok := value.RenderDisplay(*this, pace(c))
+	text, ok := c.Display(*this)
 	if !ok {
 		return value.Value{}
 	}
@@ -38,21 +38,11 @@ func toString(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func toDebug(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	text, ok := value.RenderDebug(*this, pace(c))
+	text, ok := value.RenderDebug(*this, c.Pace())
 	if !ok {
 		return value.Value{}
 	}
 	return textValue(c, text)
-}
-
-// pace keeps the making of a large text within the limits of the script.
-func pace(c *value.Ctx) value.Pace {
-	done := 0
-	return func(size int) bool {
-		fresh := size - done
-		done = size
-		return c.Host.Alive(c, fresh/16) && c.FitsString(size) && c.Host.Charge(c, size)
-	}
 }
 
 // textValue makes a string of text, within the limits.
@@ -79,9 +69,15 @@ func setTag(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	if problem != "" {
 		return c.Arithmetic("%d is too %s to fit into a tag (must be between %d and %d)", n, problem, math.MinInt32, math.MaxInt32)
 	}
+	if !c.Host.Charge(c, tagBytes) {
+		return value.Value{}
+	}
 	*this = this.WithTag(int32(n))
 	return value.Unit
 }
+
+// tagBytes is what a number with a tag takes, which has none without.
+const tagBytes = 32
 
 // take moves the value out of its place, where () stays.
 func take(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
@@ -132,10 +128,17 @@ func listFns(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	}
 	items := make([]value.Value, len(fns))
 	for i, fn := range fns {
+		if !c.Host.Charge(c, descriptionBytes*(1+len(fn.Params)+len(fn.Doc))) {
+			return value.Value{}
+		}
 		items[i] = describe(fn)
 	}
 	return value.NewArray(items)
 }
+
+// descriptionBytes is about what the map of a function takes, and not less than
+// a parameter or a comment does beside its text.
+const descriptionBytes = 1 << 10
 
 func describe(fn *syntax.Func) value.Value {
 	v := value.NewMap(6)

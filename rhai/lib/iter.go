@@ -150,7 +150,7 @@ func charsOf(c *value.Ctx, s value.Value, start, length int64) value.Value {
 	}
 	from, n := clip(s.Chars(), start, length)
 	text := s.Substring(from, from+n)
-	return value.NewIter(charStream, func() func() value.Value {
+	it := value.NewIter(charStream, func() func() value.Value {
 		rest := text
 		return func() value.Value {
 			if rest == "" {
@@ -161,6 +161,8 @@ func charsOf(c *value.Ctx, s value.Value, start, length int64) value.Value {
 			return value.Char(r)
 		}
 	})
+	it.AsIter().Bytes = len(s.AsString())
+	return it
 }
 
 const intBits = 64

@@ -25,9 +25,9 @@ func parseJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func toJSON(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	stopped, more := false, pace(c)
-	text, err := value.RenderJSON(*this, func(size int) bool {
-		stopped = !more(size)
+	stopped, more := false, c.Pace()
+	text, err := value.RenderJSON(*this, func(size, room int) bool {
+		stopped = !more(size, room)
 		return !stopped
 	})
 	switch {

@@ -111,6 +111,9 @@ func mapAdd(c *value.Ctx, this *value.Value, more *value.Map, wanted func(*value
 	if !worth(c, more.Len()*entryBytes) {
 		return value.Value{}
 	}
+	if this.Shared() && !c.Host.Charge(c, this.AsMap().Bytes()) {
+		return value.Value{}
+	}
 	m := value.MutMap(this)
 	before := m.Len()
 	for _, e := range more.Entries() {

@@ -97,11 +97,19 @@ func Binary(c *value.Ctx, op value.Op, a, b value.Value) (value.Value, bool) {
 		return value.Value{}, false
 	case pairOf(blobKind, stringKind):
 		if op == value.Add {
-			return join(c, lossy(a.AsBlob().Bytes), b.AsString()), true
+			text, ok := lossy(c, a.AsBlob().Bytes)
+			if !ok {
+				return value.Value{}, true
+			}
+			return join(c, text, b.AsString()), true
 		}
 	case pairOf(stringKind, blobKind):
 		if op == value.Add {
-			return join(c, a.AsString(), lossy(b.AsBlob().Bytes)), true
+			text, ok := lossy(c, b.AsBlob().Bytes)
+			if !ok {
+				return value.Value{}, true
+			}
+			return join(c, a.AsString(), text), true
 		}
 	case pairOf(arrayKind, arrayKind):
 		return binaryArray(c, op, a, b)
@@ -115,10 +123,18 @@ func Binary(c *value.Ctx, op value.Op, a, b value.Value) (value.Value, bool) {
 		return value.True, op == value.Ne
 	default:
 		if op == value.Add && (ka == stringKind || kb == stringKind) {
-			if ka == stringKind {
-				return concat(c, a, b.Display(), value.Value{}), true
+			other := b
+			if ka != stringKind {
+				other = a
 			}
-			return concat(c, value.Str(a.Display()), b.AsString(), value.Value{}), true
+			text, ok := c.Display(other)
+			switch {
+			case !ok:
+				return value.Value{}, true
+			case ka == stringKind:
+				return concat(c, a, text, value.Value{}), true
+			}
+			return concat(c, value.Str(text), b.AsString(), value.Value{}), true
 		}
 	}
 	if ka == kb && a.TypeName() == b.TypeName() && (ka != value.IterKind || a.AsIter().Name == b.AsIter().Name) {

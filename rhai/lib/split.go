@@ -24,22 +24,27 @@ var splitFns = []*value.Native{
 const textBytesEach = 80
 
 // texts makes an array of strings that are parts of whole.
-func texts(c *value.Ctx, whole string, list ...string) value.Value {
-	if !room(c, len(list), textBytesEach) {
+func texts(c *value.Ctx, whole value.Value, list ...string) value.Value {
+	bytes := 0
+	for _, part := range list {
+		bytes += len(part)
+	}
+	if !room(c, len(list), textBytesEach) || bytes >= chargedFrom && !c.Host.Charge(c, bytes) {
 		return value.Value{}
 	}
+	items := make([]value.Value, len(list))
 	for i, part := range list {
-		list[i] = value.Unpin(part, whole)
+		items[i] = whole.Part(part)
 	}
-	return stringsValue(list)
+	return value.NewArray(items)
 }
 
 func splitWords(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	s := this.AsString()
 	if s == "" {
-		return texts(c, s, s)
+		return texts(c, *this, s)
 	}
-	return texts(c, s, strings.Fields(s)...)
+	return texts(c, *this, strings.Fields(s)...)
 }
 
 // splitAt makes two parts. 0 counts from the end as negative numbers do: all
@@ -52,7 +57,7 @@ func splitAt(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	}
 	s := this.AsString()
 	head := this.Substring(0, at)
-	return texts(c, s, head, s[len(head):])
+	return texts(c, *this, head, s[len(head):])
 }
 
 // splitBy declares a splitting by a string or char, into at most so many
@@ -63,11 +68,11 @@ func splitBy(split func(s, by string, most int) []string) value.Func {
 		if len(args) > 1 {
 			most = args[1].AsInt()
 			if most <= 1 {
-				return texts(c, s, s)
+				return texts(c, *this, s)
 			}
 		}
 		if s == "" {
-			return texts(c, s, s)
+			return texts(c, *this, s)
 		}
 		n := int64(strings.Count(s, by)) + 1
 		if most < 0 || most > n {
@@ -76,7 +81,7 @@ func splitBy(split func(s, by string, most int) []string) value.Func {
 		if !room(c, int(min(most, n)), textBytesEach) {
 			return value.Value{}
 		}
-		return texts(c, s, split(s, by, int(most))...)
+		return texts(c, *this, split(s, by, int(most))...)
 	}
 }
 

@@ -78,7 +78,7 @@ func textIsEmpty(_ *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 }
 
 func textAppend(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
-	if !appendText(c, this, textOf(args[0])) {
+	if text, ok := textOf(c, args[0]); !ok || !appendText(c, this, text) {
 		return value.Value{}
 	}
 	return value.Unit
@@ -90,13 +90,14 @@ func textClear(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 
 func textTruncate(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 	if n, all := args[0].AsInt(), this.Chars(); n < int64(all) {
-		return rewrite(c, this, this.Substring(0, int(max(n, 0))))
+		replace(this, this.Part(this.Substring(0, int(max(n, 0)))))
 	}
 	return value.Unit
 }
 
 func textTrim(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
-	return rewrite(c, this, value.Unpin(trimmed(this.AsString()), this.AsString()))
+	replace(this, this.Part(trimmed(this.AsString())))
+	return value.Unit
 }
 
 func textPop(_ *value.Ctx, this *value.Value, _ []value.Value) value.Value {
@@ -105,7 +106,7 @@ func textPop(_ *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 		return value.Unit
 	}
 	r, size := utf8.DecodeLastRuneInString(s)
-	replace(this, value.Counted(s[:len(s)-size], this.Chars()-1))
+	replace(this, this.Popped(size))
 	return value.Char(r)
 }
 
@@ -116,8 +117,9 @@ func textPopMany(c *value.Ctx, this *value.Value, args []value.Value) value.Valu
 	all := this.Chars()
 	at := all - int(min(max(args[0].AsInt(), 0), int64(all)))
 	tail := this.Substring(at, all)
-	rewrite(c, this, value.Unpin(this.AsString()[:len(this.AsString())-len(tail)], this.AsString()))
-	return value.Str(tail)
+	out := this.Part(tail)
+	replace(this, this.Part(this.AsString()[:len(this.AsString())-len(tail)]))
+	return out
 }
 
 func textRemove(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
@@ -228,7 +230,7 @@ func part(v value.Value, start, length int64) string {
 }
 
 func subString(_ *value.Ctx, this *value.Value, start, length int64, _ []value.Value) value.Value {
-	return value.Str(part(*this, start, length))
+	return this.Part(part(*this, start, length))
 }
 
 func textTail(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
@@ -236,7 +238,8 @@ func textTail(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 }
 
 func textCrop(c *value.Ctx, this *value.Value, start, length int64, _ []value.Value) value.Value {
-	return rewrite(c, this, part(*this, start, length))
+	replace(this, this.Part(part(*this, start, length)))
+	return value.Unit
 }
 
 func textCropTail(c *value.Ctx, this *value.Value, args []value.Value) value.Value {

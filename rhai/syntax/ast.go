@@ -304,6 +304,8 @@ type Program struct {
 	Source string  // name of the source, "" when unknown
 	Text   string  // the text itself
 	End    Pos     // of the end of the text
+	// Size estimates the bytes that the script takes, with what is compiled of it.
+	Size int64
 
 	// UsesEval is set when the body calls eval.
 	UsesEval bool

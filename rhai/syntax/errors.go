@@ -64,6 +64,7 @@ var (
 	incomplete       = problem{"UnexpectedEOF", "Script is incomplete"}
 	propertyExpected = problem{"PropertyExpected", "Expecting name of a property"}
 	variableExpected = problem{"VariableExpected", "Expecting name of a variable"}
+	tooMuchMemory    = problem{TooLarge, "Script takes more memory than it may"}
 	tooDeep          = problem{"ExprTooDeep", "Expression exceeds maximum complexity"}
 	tooManyFunctions = problem{"TooManyFunctions", "Number of functions defined exceeds maximum limit"}
 	wrongDocComment  = problem{"WrongDocComment", "Doc-comment must be followed immediately by a function definition"}

@@ -17,6 +17,10 @@ type Options struct {
 	// MaxString (bytes), MaxArray and MaxMap (entries) bound literals. Zero: no bound.
 	MaxString, MaxArray, MaxMap int
 
+	// MaxSize bounds the memory of a script, as [Program.Size] tells it. Zero:
+	// no bound.
+	MaxSize int64
+
 	// Strict refuses names of variables and modules that are not defined.
 	Strict bool
 	// Vars are the host's variables; the value tells whether it is a constant.
@@ -50,6 +54,9 @@ type Syntax struct {
 	// character by character.
 	NoLookAhead bool
 }
+
+// TooLarge is the kind of the error for a script beyond Options.MaxSize.
+const TooLarge = "ScriptTooLarge"
 
 // Error is a text that is not a script.
 type Error struct {

@@ -43,6 +43,7 @@ type parser struct {
 	tok    token
 	peeked bool // tok was not taken yet
 	err    *Error
+	tokens int64 // met so far
 
 	o         *Options
 	flags     flag  // that the options give
@@ -159,6 +160,7 @@ func (p *parser) finish() *Program {
 	g.Doc = p.moduleDoc.String()
 	g.UsesEval = p.scope.usesEval
 	g.HasFuncs = p.fnCount > 0
+	g.Size = p.size()
 	g.End = p.endOfText()
 	return g
 }
@@ -239,9 +241,20 @@ func (p *parser) peek() kind {
 	if !p.peeked {
 		p.peeked = true
 		p.scan(&p.tok)
+		if p.tokens++; p.o.MaxSize > 0 && p.size() > p.o.MaxSize {
+			p.fail(tooMuchMemory, p.tok.pos)
+			p.tok.kind = tEOF // and nothing after it
+		}
 	}
 	return p.tok.kind
 }
+
+// tokenBytes is what a token becomes, in bytes: a part of the tree, and of what
+// is compiled of it. Measured, of texts that make the most of each token.
+const tokenBytes = 128
+
+// size estimates the memory of what has been read.
+func (p *parser) size() int64 { return p.tokens*tokenBytes + int64(len(p.src)) }
 
 // take passes the token that was peeked and gives its place. p.tok keeps it
 // until the next peek.

@@ -116,7 +116,7 @@ func TestProgram(t *testing.T) {
 			Params: []syntax.Ident{{Name: "a", Pos: syntax.Pos{Line: 3, Col: 18}}, {Name: "b", Pos: syntax.Pos{Line: 3, Col: 21}}},
 			Pos:    syntax.Pos{Line: 3, Col: 16},
 		}},
-		Doc: "//! All about f.", Source: "test", Text: p.Text, End: syntax.Pos{Line: 5, Col: 1}, HasFuncs: true,
+		Doc: "//! All about f.", Source: "test", Text: p.Text, Size: p.Size, End: syntax.Pos{Line: 5, Col: 1}, HasFuncs: true,
 	}
 	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(syntax.Func{}, "Body")); diff != "" {
 		t.Errorf("program (-want +got):\n%s", diff)

@@ -3,9 +3,39 @@ package value
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/rhai/syntax"
 )
+
+// shownBytes bounds what the text of an error shows of a value or a name: a
+// script may make them as large as its memory, and ask for the text again and again.
+const shownBytes = 64 << 10
+
+// Clip gives a text as errors show it: not more than they show.
+func Clip(s string) string {
+	if len(s) <= shownBytes {
+		return s
+	}
+	n := shownBytes
+	for n > shownBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + cutMark
+}
+
+// clipped renders v as errors show it.
+func (v Value) clipped(s style) string {
+	if v.Kind() == StringKind && s == display {
+		return Clip(v.AsString())
+	}
+	p := printer{writer: writer{pace: func(size, _ int) bool { return size <= shownBytes }}, limit: shownBytes, style: s}
+	p.value(v)
+	if p.stopped {
+		return p.String() + cutMark
+	}
+	return p.String()
+}
 
 // Error is what went wrong in a running script. Which fields count depends on
 // the kind; texts are made when they are asked for.
@@ -159,29 +189,30 @@ func (e *Error) Position() syntax.Pos {
 
 // Text gives the error's own text, without calls around it and its position.
 func (e *Error) Text() string {
+	name := Clip(e.Name)
 	switch e.Kind {
 	case ErrorParsing:
 		if e.Parse != nil {
 			return "Syntax error: " + e.Parse.Text
 		}
-		return "Syntax error: " + e.Name
+		return "Syntax error: " + name
 	case ErrorVariableExists:
-		return "Variable already defined: " + e.Name
+		return "Variable already defined: " + name
 	case ErrorForbiddenVariable:
-		return "Forbidden variable name: " + e.Name
+		return "Forbidden variable name: " + name
 	case ErrorVariableNotFound:
-		return "Variable not found: " + e.Name
+		return "Variable not found: " + name
 	case ErrorPropertyNotFound:
-		return "Property not found: " + e.Name
+		return "Property not found: " + name
 	case ErrorIndexNotFound:
-		return "Invalid index: " + e.Value.Display()
+		return "Invalid index: " + e.Value.clipped(display)
 	case ErrorFunctionNotFound:
-		return "Function not found: " + e.Name
+		return "Function not found: " + name
 	case ErrorModuleNotFound:
-		return "Module not found: " + e.Name
+		return "Module not found: " + name
 	case ErrorInFunctionCall:
-		text := "in call to function '" + e.Name + "'"
-		if strings.HasPrefix(e.Name, "anon$") {
+		text := "in call to function '" + name + "'"
+		if strings.HasPrefix(name, "anon$") {
 			text = "in closure call"
 		}
 		if e.Source != "" {
@@ -189,10 +220,10 @@ func (e *Error) Text() string {
 		}
 		return text
 	case ErrorInModule:
-		if e.Name == "" {
+		if name == "" {
 			return "in module"
 		}
-		return "in module '" + e.Name + "'"
+		return "in module '" + name + "'"
 	case ErrorUnboundThis:
 		return "'this' not bound"
 	case ErrorMismatchDataType:
@@ -200,7 +231,7 @@ func (e *Error) Text() string {
 	case ErrorMismatchOutputType:
 		return mismatch("Output type incorrect", e.Got, e.Want)
 	case ErrorIndexingType:
-		return "Indexer unavailable: " + e.Name
+		return "Indexer unavailable: " + name
 	case ErrorArrayBounds:
 		return fmt.Sprintf("Array index %d out of bounds: %s", e.Index, count(e.Len, "array", "element"))
 	case ErrorStringBounds:
@@ -210,14 +241,14 @@ func (e *Error) Text() string {
 	case ErrorFor:
 		return "For loop expects iterable type"
 	case ErrorDataRace:
-		if e.Name == "" {
+		if name == "" {
 			return "Data race detected"
 		}
-		return "Data race detected on variable '" + e.Name + "'"
+		return "Data race detected on variable '" + name + "'"
 	case ErrorNonPureMethodCallOnConstant:
-		return nonPure(e.Name)
+		return nonPure(name)
 	case ErrorAssignmentToConstant:
-		return "Cannot modify constant " + e.Name
+		return "Cannot modify constant " + name
 	case ErrorTooManyOperations:
 		return "Too many operations"
 	case ErrorTooManyVariables:
@@ -227,7 +258,7 @@ func (e *Error) Text() string {
 	case ErrorStackOverflow:
 		return "Stack overflow"
 	case ErrorDataTooLarge:
-		return e.Name + " too large"
+		return name + " too large"
 	case ErrorTerminated:
 		return "Script terminated"
 	case ErrorRuntime:
@@ -235,11 +266,11 @@ func (e *Error) Text() string {
 			return "Runtime error"
 		}
 		if e.Value.Is(ArrayKind) || e.Value.Is(MapKind) {
-			return "Runtime error: " + e.Value.HostDebug() // as hosts see it: characters are quoted
+			return "Runtime error: " + e.Value.clipped(hostDebug) // as hosts see it: characters are quoted
 		}
-		return "Runtime error: " + e.Value.Display()
+		return "Runtime error: " + e.Value.clipped(display)
 	}
-	return e.Name
+	return name
 }
 
 // nonPure tells what could not be done with a constant: name is that of a

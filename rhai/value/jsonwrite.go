@@ -17,45 +17,37 @@ var errJSONSize = errors.New("write JSON: the value is too large or nested too d
 // Floats keep a fraction; NaN and infinities are null.
 //
 // Errors: for more than 64 MiB of text or 16384 levels.
-func AppendJSON(buf []byte, v Value) ([]byte, error) { return appendJSON(buf, v, nil) }
-
-// RenderJSON is [AppendJSON] for what may be large.
-//
-// Errors: when pace ends it, too.
-func RenderJSON(v Value, pace Pace) (string, error) {
-	buf, err := appendJSON(nil, v, pace)
-	return string(buf), err
-}
-
-func appendJSON(buf []byte, v Value, pace Pace) ([]byte, error) {
-	w := jsonWriter{buf: buf, limit: len(buf) + maxText, pace: pace, askAt: len(buf) + paceBytes}
+func AppendJSON(buf []byte, v Value) ([]byte, error) {
+	w := jsonWriter{writer: writer{buf: buf}, limit: len(buf) + maxText}
 	if !w.value(v, 0) {
 		return buf, errJSONSize
 	}
 	return w.buf, nil
 }
 
+// RenderJSON is [AppendJSON] for what may be large.
+//
+// Errors: when pace ends it, too.
+func RenderJSON(v Value, pace Pace) (string, error) {
+	w := jsonWriter{writer: writer{pace: pace}, limit: maxText}
+	if !w.value(v, 0) {
+		return "", errJSONSize
+	}
+	return w.String(), nil
+}
+
 // MarshalJSON renders v as [AppendJSON] does.
 func (v Value) MarshalJSON() ([]byte, error) { return AppendJSON(nil, v) }
 
 type jsonWriter struct {
-	buf   []byte
+	writer
 	limit int
-	// pace, when not nil, is asked when askAt bytes have been written.
-	pace  Pace
-	askAt int
 }
 
 // value writes v; false means that it has become too large.
 func (w *jsonWriter) value(v Value, depth int) bool {
-	if depth > maxDepth || len(w.buf) > w.limit {
+	if depth > maxDepth || len(w.buf) > w.limit || !w.room(scalarText) {
 		return false
-	}
-	if w.pace != nil && len(w.buf) >= w.askAt {
-		w.askAt = len(w.buf) + paceBytes
-		if !w.pace(len(w.buf)) {
-			return false
-		}
 	}
 	switch v = v.Flatten(); v.Kind() {
 	case None, UnitKind:
@@ -65,56 +57,71 @@ func (w *jsonWriter) value(v Value, depth int) bool {
 	case FloatKind:
 		w.buf = appendJSONFloat(w.buf, v.AsFloat())
 	case CharKind, StringKind:
-		w.buf = appendJSONText(w.buf, v.Display())
+		w.json(v.Display())
 	case ArrayKind:
-		return w.list(v.AsArray().Items, depth)
+		w.text("[")
+		return w.items(v.AsArray().Items, 0, depth)
 	case MapKind:
 		return w.object(v.AsMap(), depth)
 	case BlobKind:
-		items := make([]Value, len(v.AsBlob().Bytes))
-		for i, b := range v.AsBlob().Bytes {
-			items[i] = Int(int64(b))
-		}
-		return w.list(items, depth)
+		return w.bytes(v.AsBlob().Bytes)
 	case FnKind:
 		f := v.AsFn()
 		if len(f.Curry) > 0 {
-			return w.list(append([]Value{Str(f.Name)}, f.Curry...), depth)
+			w.text("[")
+			w.json(f.Name)
+			return w.items(f.Curry, 1, depth)
 		}
-		w.buf = appendJSONText(w.buf, f.Name)
+		w.json(f.Name)
 	default:
-		w.buf = appendJSONText(w.buf, foreignName(v))
+		w.json(foreignName(v))
 	}
-	return true
+	return !w.stopped
 }
 
-func (w *jsonWriter) list(items []Value, depth int) bool {
-	w.buf = append(w.buf, '[')
+// items writes the rest of a list that has so many items already.
+func (w *jsonWriter) items(items []Value, before, depth int) bool {
 	for i, item := range items {
-		if i > 0 {
-			w.buf = append(w.buf, ',')
+		if before+i > 0 {
+			w.text(",")
 		}
 		if !w.value(item, depth+1) {
 			return false
 		}
 	}
-	w.buf = append(w.buf, ']')
-	return true
+	w.text("]")
+	return !w.stopped
 }
 
-func (w *jsonWriter) object(m *Map, depth int) bool {
-	w.buf = append(w.buf, '{')
-	for i, e := range m.Entries() {
+func (w *jsonWriter) bytes(b []byte) bool {
+	w.text("[")
+	for i, x := range b {
+		if !w.room(4) || len(w.buf) > w.limit {
+			return false
+		}
 		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		w.buf = append(appendJSONText(w.buf, e.Key), ':')
+		w.buf = strconv.AppendUint(w.buf, uint64(x), 10)
+	}
+	w.text("]")
+	return !w.stopped
+}
+
+func (w *jsonWriter) object(m *Map, depth int) bool {
+	w.text("{")
+	for i, e := range m.Entries() {
+		if i > 0 {
+			w.text(",")
+		}
+		w.json(e.Key)
+		w.text(":")
 		if !w.value(e.Value, depth+1) {
 			return false
 		}
 	}
-	w.buf = append(w.buf, '}')
-	return true
+	w.text("}")
+	return !w.stopped
 }
 
 // foreignName is what stands for a value that JSON has no form for: the name
@@ -133,9 +140,8 @@ func foreignName(v Value) string {
 	return v.TypeName()
 }
 
-func appendJSONText(buf []byte, s string) []byte {
+func appendJSONEscaped(buf []byte, s string, _ byte) []byte {
 	const plain, hex = "\b\f\n\r\t\"\\", "0123456789abcdef"
-	buf = append(buf, '"')
 	start := 0
 	for i := range len(s) {
 		b := s[i]
@@ -150,7 +156,7 @@ func appendJSONText(buf []byte, s string) []byte {
 		}
 		start = i + 1
 	}
-	return append(append(buf, s[start:]...), '"')
+	return append(buf, s[start:]...)
 }
 
 // appendJSONFloat keeps a fraction, so that a float stays one; an exponent

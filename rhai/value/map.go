@@ -58,6 +58,15 @@ func MutMap(p *Value) *Map {
 	return c
 }
 
+// Bytes is about what the map takes, without what its keys and values lead to.
+func (m *Map) Bytes() int {
+	n := 64 + 32*cap(m.entries)
+	if m.index != nil {
+		n += 40 * len(m.entries)
+	}
+	return n
+}
+
 // Len is the number of entries.
 func (m *Map) Len() int { return len(m.entries) }
 

@@ -168,6 +168,16 @@ func (c *Ctx) Throw(format string, args ...any) Value {
 	return c.Fail(&Error{Kind: ErrorRuntime, Value: Str(fmt.Sprintf(format, args...))})
 }
 
+// Pace keeps the making of a large text within the limits of the script.
+func (c *Ctx) Pace() Pace {
+	return func(size, room int) bool {
+		return c.FitsString(size) && c.Host.Alive(c, room/64) && c.Host.Charge(c, room)
+	}
+}
+
+// Display is [Value.Display] within the limits of the script; when not ok, c has failed.
+func (c *Ctx) Display(v Value) (text string, ok bool) { return RenderDisplay(v, c.Pace()) }
+
 // Arithmetic fails with an arithmetic error.
 func (c *Ctx) Arithmetic(format string, args ...any) Value {
 	return c.Fail(&Error{Kind: ErrorArithmetic, Name: fmt.Sprintf(format, args...)})

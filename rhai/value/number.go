@@ -73,9 +73,8 @@ func appendExponent(buf []byte, f float64) []byte {
 	return append(buf, bytes.TrimLeft(s[e+2:], "0")...)
 }
 
-// appendQuoted appends s in quotes, with escapes for all that does not print.
-func appendQuoted(buf []byte, s string, quote byte) []byte {
-	buf = append(buf, quote)
+// appendEscaped appends s with escapes for all that does not print.
+func appendEscaped(buf []byte, s string, quote byte) []byte {
 	start := 0 // of what prints as it is
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -98,7 +97,7 @@ func appendQuoted(buf []byte, s string, quote byte) []byte {
 		}
 		i += size
 	}
-	return append(append(buf, s[start:]...), quote)
+	return append(buf, s[start:]...)
 }
 
 func appendEscape(buf []byte, r rune) []byte {

@@ -60,11 +60,13 @@ type Iter struct {
 	// Start begins a new pass. Each call of what it returns gives the next
 	// value, or None at the end.
 	Start func() func() Value
+	// Bytes is the memory that it keeps alive, without what is in values.
+	Bytes int
 }
 
 // NewIter makes an iterator.
 func NewIter(name string, start func() func() Value) Value {
-	return Value{&(&Iter{header{kind: IterKind, shared: true}, name, start}).header, 0}
+	return Value{&(&Iter{header: header{kind: IterKind, shared: true}, Name: name, Start: start}).header, 0}
 }
 
 // Cell is a variable that a closure has captured: both sides see one place.

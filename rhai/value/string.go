@@ -15,6 +15,9 @@ type String struct {
 	s string
 	// buf, when not nil, is the memory behind s with room to grow.
 	buf []byte
+	// whole is the size in bytes of the text whose memory s lies in, 0 where
+	// that is s alone.
+	whole int
 	// count is what has been counted so far: the bytes in the high half, the
 	// characters in them in the low half. Atomic, because a text that is shared
 	// may be looked at by several runs.
@@ -26,11 +29,13 @@ func Str(s string) Value {
 	return Value{&(&String{header: header{kind: StringKind}, s: s}).header, 0}
 }
 
-// Counted is [Str] for a text whose characters have been counted.
-func Counted(s string, chars int) Value {
-	c := &String{header: header{kind: StringKind}, s: s}
-	c.setCount(len(s), chars)
-	return Value{&c.header, 0}
+// Text makes a string of b, which it owns.
+func Text(b []byte) Value { return Str(unsafe.String(unsafe.SliceData(b), len(b))) }
+
+// TextBytes is what the text of a string takes, with the room it has to grow.
+func (v Value) TextBytes() int {
+	s := v.str()
+	return max(len(s.s), cap(s.buf))
 }
 
 // Constant makes a string that is never changed in place: a literal of a script.
@@ -108,31 +113,42 @@ func (v Value) CharAt(i int) rune {
 	return utf8.RuneError
 }
 
-// Substring gives the characters from index i up to j (0 <= i <= j <= Chars).
-// A small part of a large text is a text of its own, which does not keep the
-// large one alive.
+// Substring gives the characters from index i up to j (0 <= i <= j <= Chars), in
+// the memory of v: who makes a value of it uses [Value.Part].
 func (v Value) Substring(i, j int) string {
 	s := v.str().s
-	part := ""
 	if v.IsASCII() {
-		part = s[i:j]
-	} else {
-		from := ByteOffset(s, i)
-		part = s[from : from+ByteOffset(s[from:], j-i)]
+		return s[i:j]
 	}
-	return Unpin(part, s)
+	from := ByteOffset(s, i)
+	return s[from : from+ByteOffset(s[from:], j-i)]
 }
 
-// Unpin gives part, which lies in the memory of whole: a copy where a small
-// part would keep a large text alive.
-func Unpin(part, whole string) string {
-	if len(whole) > largeText && len(part) < len(whole)/4 {
-		return strings.Clone(part)
+// Part makes a string of part, which lies in the memory of v's text: of a copy
+// where that memory is large and part less than half of it, so that no text
+// keeps much more alive than it is.
+func (v Value) Part(part string) Value {
+	whole := max(v.str().whole, len(v.str().s))
+	if whole <= largeText {
+		return Str(part)
 	}
-	return part
+	if len(part) < whole/2 {
+		return Str(strings.Clone(part))
+	}
+	out := Str(part)
+	out.str().whole = whole
+	return out
 }
 
-// largeText is the size in bytes from which on parts of a text do not share its memory.
+// Popped gives the string without its last character, which has size bytes.
+func (v Value) Popped(size int) Value {
+	chars, s := v.Chars()-1, v.AsString()
+	out := v.Part(s[:len(s)-size])
+	out.str().setCount(len(s)-size, chars)
+	return out
+}
+
+// largeText is the size in bytes from which on small parts of a text do not share its memory.
 const largeText = 4096
 
 // ByteOffset gives the offset of character n in s, len(s) when it has fewer.

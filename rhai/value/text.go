@@ -47,17 +47,18 @@ func AppendDisplay(buf []byte, v Value) []byte {
 	case CharKind:
 		return utf8.AppendRune(buf, v.AsChar())
 	}
-	p := printer{buf: buf, limit: len(buf) + maxText, style: display}
+	p := printer{writer: writer{buf: buf}, limit: len(buf) + maxText, style: display}
 	p.value(v)
 	return p.buf
 }
 
-// Pace is asked again and again while a large text is made, with its size so
-// far in bytes. False ends the work.
-type Pace func(size int) bool
-
-// paceBytes is how much is written from one asking to the next.
-const paceBytes = 1 << 20
+// AppendPaced is AppendDisplay for what may be large. Not ok means that pace
+// has ended it.
+func AppendPaced(buf []byte, v Value, pace Pace) (longer []byte, ok bool) {
+	p := printer{writer: writer{buf: buf, pace: pace}, limit: len(buf) + maxText, style: display}
+	p.value(v)
+	return p.buf, !p.stopped
+}
 
 // RenderDisplay is [Value.Display] for what may be large. Not ok means that
 // pace has ended it.
@@ -67,9 +68,12 @@ func RenderDisplay(v Value, pace Pace) (text string, ok bool) { return v.paced(d
 func RenderDebug(v Value, pace Pace) (text string, ok bool) { return v.paced(debug, pace) }
 
 func (v Value) paced(s style, pace Pace) (string, bool) {
-	p := printer{limit: maxText, style: s, pace: pace, askAt: paceBytes}
+	if v.Kind() == StringKind && s == display {
+		return v.AsString(), true
+	}
+	p := printer{writer: writer{pace: pace}, limit: maxText, style: s}
 	p.value(v)
-	return string(p.buf), !p.stopped
+	return p.String(), !p.stopped
 }
 
 func (v Value) render(s style) string {
@@ -78,37 +82,26 @@ func (v Value) render(s style) string {
 	}
 	p := printer{limit: maxText, style: s}
 	p.value(v)
-	return string(p.buf)
+	return p.String()
 }
 
 // printer renders one value.
 type printer struct {
-	buf   []byte
+	writer
 	limit int
 	style style
 	depth int
-	// pace, when not nil, is asked when askAt bytes have been written.
-	pace    Pace
-	askAt   int
-	stopped bool
 	// seen holds the cells being rendered, for cells may lead back to themselves.
 	seen map[*Cell]bool
 }
 
-func (p *printer) text(s string) { p.buf = append(p.buf, s...) }
-
 // full reports that enough has been written; the caller then marks the cut.
-func (p *printer) full() bool {
-	if p.pace != nil && len(p.buf) >= p.askAt {
-		p.askAt = len(p.buf) + paceBytes
-		if !p.pace(len(p.buf)) {
-			p.limit, p.stopped = 0, true
-		}
-	}
-	return len(p.buf) >= p.limit || p.depth >= maxDepth
-}
+func (p *printer) full() bool { return p.stopped || len(p.buf) >= p.limit || p.depth >= maxDepth }
 
 func (p *printer) value(v Value) {
+	if !p.room(scalarText) {
+		return
+	}
 	switch v.Kind() {
 	case UnitKind:
 		if p.style != display {
@@ -126,7 +119,7 @@ func (p *printer) value(v Value) {
 		}
 	case CharKind:
 		if p.style == hostDebug {
-			p.buf = appendQuoted(p.buf, string(v.AsChar()), '\'')
+			p.quoted(string(v.AsChar()), '\'')
 		} else {
 			p.buf = utf8.AppendRune(p.buf, v.AsChar())
 		}
@@ -134,7 +127,7 @@ func (p *printer) value(v Value) {
 		if p.style == display {
 			p.text(v.AsString())
 		} else {
-			p.buf = appendQuoted(p.buf, v.AsString(), '"')
+			p.quoted(v.AsString(), '"')
 		}
 	case ArrayKind:
 		p.array(v.AsArray())
@@ -197,7 +190,7 @@ func (p *printer) mapping(m *Map) {
 			p.text(cutMark)
 			break
 		}
-		p.buf = appendQuoted(p.buf, e.Key, '"')
+		p.quoted(e.Key, '"')
 		p.text(": ")
 		p.inner(e.Value)
 	}
@@ -215,7 +208,9 @@ func (p *printer) blob(b []byte) {
 			p.text(cutMark)
 			break
 		}
-		p.buf = append(p.buf, hex[x>>4], hex[x&15])
+		if p.room(2) {
+			p.buf = append(p.buf, hex[x>>4], hex[x&15])
+		}
 	}
 	p.text("]")
 }
@@ -225,7 +220,7 @@ func (p *printer) fn(f *Fn) {
 	if p.style != hostDebug {
 		p.text(f.Name)
 	} else {
-		p.buf = appendQuoted(p.buf, f.Name, '"')
+		p.quoted(f.Name, '"')
 		for _, v := range f.Curry {
 			p.text(", ")
 			if p.full() {
