@@ -23,6 +23,7 @@ type lane struct {
 	info       script.Info
 	ask        board.Ask
 	freed      chan struct{} // a slot became free; capacity 1
+	calm       chan struct{} // a run has ended; capacity 1
 	// idle hands runs to goroutines that have ended one: their stacks have
 	// grown already. Closed by claimLoop.
 	idle chan *run
@@ -33,6 +34,9 @@ type lane struct {
 	passed    map[board.Space]bool // whose scripts cannot be held in far enough
 	labelled  []string             // groups of queues of jobs that ask for labels
 	claims    int                  // so far, while there are such
+	running   int                  // runs begun and not ended
+	alone     *run                 // the one that the lane takes no others beside; see alone.go
+	wary      bool                 // the last claim brought a job to be run alone
 	waiting   context.Context      // of the claim under way; nil before the first
 	interrupt context.CancelFunc   // ends it
 }
@@ -44,7 +48,7 @@ const claimWait = time.Minute
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
 		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]int{},
-		passed: map[board.Space]bool{}, free: slots, freed: make(chan struct{}, 1), idle: make(chan *run),
+		passed: map[board.Space]bool{}, free: slots, freed: make(chan struct{}, 1), calm: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
 			Owner: r.cfg.Owner,
 			Lease: r.cfg.Lease,
@@ -64,6 +68,12 @@ func (l *lane) takeSlots() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(l.free, maxClaim)
+	switch {
+	case l.alone != nil:
+		n = 0
+	case l.wary:
+		n = min(n, 1) // the next one may be to run alone too
+	}
 	l.free -= n
 	return n
 }
@@ -176,6 +186,7 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 		x.key, x.foreignItem = jobItem(c.Item)
 		list[i] = x
 	}
+	l.singleOut(list)
 	l.r.hold(list)
 	runs.Add(len(list))
 	for _, x := range list {
@@ -191,6 +202,7 @@ func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.W
 func (l *lane) work(x *run) {
 	for x != nil {
 		x.do()
+		l.ran(x)
 		x = <-l.idle
 	}
 }

@@ -31,6 +31,8 @@ type run struct {
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
 	refusals    int // of its end by the board
+	// early says that another is to run alone first: this one goes back.
+	early bool
 
 	level domain.Isolation // how far its context wants it held in
 
@@ -109,6 +111,13 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	}
 	if what, left, err := x.holdIn(b); left || err != nil {
 		return what, err
+	}
+	if x.early {
+		x.putBack(b)
+		return ended{status: domain.JobStarted, text: "put back: a job whose runner was lost is run alone first"}, nil
+	}
+	if x.lane.isAlone(x) {
+		x.lane.waitAlone(x)
 	}
 	task, err := x.prepare()
 	if err != nil {
