@@ -72,6 +72,7 @@ func TestWhatIsOpenEndsWithinASecond(t *testing.T) {
 					}
 				}
 				hears.closed()
+				synctest.Wait() // what is open ends one by one, in no order
 				if !tt.idle {
 					idle.refused("NOPERM", "GET", "x")
 					return
