@@ -35,6 +35,7 @@ import (
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/script/rhaiscript"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -296,6 +297,7 @@ func (p *parts) refused(r post.Refusal) {
 
 // openRuntimes opens the runtimes in one jail.
 func (p *parts) openRuntimes(cfg config, o options) (err error) {
+	rhaiscript.LimitProcess()
 	cfg.Hide, cfg.HideToo = []string{o.dataDir}, p.hidden
 	p.hidden.Add(o.secretFiles(cfg)...)
 	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write,

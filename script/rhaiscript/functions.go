@@ -28,7 +28,11 @@ func functions(p *program) []*value.Native {
 		{Name: "log", Params: []value.Param{textParam, anyParam}, Volatile: true, Signature: "log(level: string, v: any)",
 			Doc: "Writes a line to the log of this job; level is debug, info, warn or error.",
 			Call: func(c *value.Ctx, level *value.Value, args []value.Value) value.Value {
-				return p.job.log(c, level.AsString(), args[0].Display())
+				text, ok := c.Display(args[0])
+				if !ok {
+					return value.Value{}
+				}
+				return p.job.log(c, level.AsString(), text)
 			}},
 	}
 }
@@ -52,9 +56,9 @@ func (j *job) setCheckpoint(c *value.Ctx, v value.Value) value.Value {
 	if j.task.Checkpoint == nil {
 		return value.Unit
 	}
-	b, err := value.AppendJSON(nil, v)
+	s, err := jsonOf(v, 2*script.MaxCheckpointBytes)
 	if err == nil {
-		err = j.task.Checkpoint.Save(string(b))
+		err = j.task.Checkpoint.Save(s)
 	}
 	if err != nil {
 		return c.Throw("set_checkpoint: %v", err)

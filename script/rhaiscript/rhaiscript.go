@@ -61,6 +61,9 @@ type Config struct {
 	// Slots is how many scripts run at once. Default: as many as fit with all
 	// their memory into a quarter of the machine's, 16 to 1,024.
 	Slots int
+	// Ceiling bounds the memory of all scripts that run at once. Default: one
+	// for all runtimes of the process, a quarter of the machine's memory.
+	Ceiling *Ceiling
 	// CacheBytes bounds the texts of the compiled scripts that are kept.
 	// Default: 4 MiB.
 	CacheBytes int
@@ -94,6 +97,7 @@ func New(cfg Config) *Runtime {
 	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, defaultMemory)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, defaultCalls)
 	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, defaultCache)
+	cfg.Ceiling = cmp.Or(cfg.Ceiling, processCeiling())
 	if cfg.Slots == 0 {
 		cfg.Slots = int(min(max(machineMemory()/4/cfg.MaxMemory, minSlots), script.InProcessSlots))
 	}
@@ -118,7 +122,7 @@ func (r *Runtime) Info() script.Info {
 		Summary: summary, Slots: r.cfg.Slots, InProcess: true,
 		Isolation: []script.Measure{
 			{Name: "operations", InForce: r.cfg.MaxOperations > 0, Detail: fmt.Sprintf("at most %d", max(r.cfg.MaxOperations, 0))},
-			{Name: "memory", InForce: true, Detail: fmt.Sprintf("at most %d bytes in values", r.cfg.MaxMemory)},
+			{Name: "memory", InForce: true, Detail: fmt.Sprintf("at most %d bytes in values and code, all scripts together %d", r.cfg.MaxMemory, r.cfg.Ceiling.bytes)},
 			{Name: "depth", InForce: true, Detail: fmt.Sprintf("at most %d nested calls", r.cfg.MaxCalls)},
 			{Name: "no_process", InForce: true, Detail: "a script cannot reach files, network or other programs"},
 		},
@@ -139,6 +143,11 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if stopped := script.Stop(ctx); stopped != nil {
 		return script.NotStarted(stopped), nil
 	}
+	leave, err := r.cfg.Ceiling.enter(ctx, r.memory(task))
+	if err != nil {
+		return script.NotStarted(script.Stop(ctx)), nil
+	}
+	defer leave()
 	j := newJob(task, host)
 	j.session = session{ctx: ctx, objects: r.cfg.Objects}
 	defer func() {
@@ -186,13 +195,28 @@ func withoutShebang(text string) string {
 	return "\n" + rest
 }
 
-// text is what a value becomes in a result.
+// text is what a value becomes in a result, if it is no larger than that may be.
 //
-// Errors: for what JSON cannot hold.
+// Errors: for what JSON cannot hold, [domain.ErrInvalid] for what is too large.
 func text(v value.Value) (string, error) {
 	if v.Is(value.StringKind) || v.Is(value.CustomKind) { // objects of the host as print shows them
 		return v.Display(), nil
 	}
-	b, err := value.AppendJSON(nil, v)
-	return string(b), err
+	return jsonOf(v, 2*script.MaxResultBytes)
+}
+
+// jsonOf is a value as JSON, of about so many bytes at the most: a value that is
+// small in memory may have no end when it is written.
+//
+// Errors: as for text.
+func jsonOf(v value.Value, most int) (string, error) {
+	large := false
+	s, err := value.RenderJSON(v, func(size, _ int) bool {
+		large = size > most
+		return !large
+	})
+	if large {
+		err = domain.Invalidf("it has more than %d bytes", most)
+	}
+	return s, err
 }

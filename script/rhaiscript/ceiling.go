@@ -1,0 +1,53 @@
+package rhaiscript
+
+import (
+	"context"
+	"math"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Ceiling bounds the memory of all scripts that run at once, whatever runtime
+// and slots they have. A script begins when its own limit is free of it; who
+// comes first has its turn first. It is safe for concurrent use.
+type Ceiling struct {
+	bytes int64
+	free  *semaphore.Weighted
+}
+
+// NewCeiling returns a ceiling of so many bytes.
+func NewCeiling(bytes int64) *Ceiling {
+	return &Ceiling{bytes: bytes, free: semaphore.NewWeighted(bytes)}
+}
+
+// processCeiling is that of all runtimes of the process which have none of their own.
+var processCeiling = sync.OnceValue(func() *Ceiling {
+	return NewCeiling(max(machineMemory()/ceilingShare, minSlots*defaultMemory))
+})
+
+// ceilingShare is the part of the machine's memory that scripts may have together.
+const ceilingShare = 4
+
+// enter waits for a script's turn and takes its memory, until leave is called.
+// A script that may have more than all of them together runs alone.
+//
+// Errors: that of ctx.
+func (c *Ceiling) enter(ctx context.Context, bytes int64) (leave func(), err error) {
+	bytes = min(bytes, c.bytes)
+	if err := c.free.Acquire(ctx, bytes); err != nil {
+		return nil, err
+	}
+	return func() { c.free.Release(bytes) }, nil
+}
+
+// LimitProcess has Go's garbage collector keep the process below the ceiling of
+// scripts and twice that again: what scripts leave behind is collected before it
+// takes the machine's memory. Who has set GOMEMLIMIT has decided.
+func LimitProcess() {
+	if os.Getenv("GOMEMLIMIT") == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(3 * processCeiling().bytes)
+	}
+}
