@@ -153,7 +153,8 @@ func (r Record) Bare() bool {
 // asks for another kind of thing than the key holds, and the context's own
 // error. After the first and the last a change may or may not have been made: a
 // driver that can find out does so before it answers; callers repeat what their
-// guards make harmless. No other result is worth anything beside an error.
+// guards make harmless. No other result is worth anything beside an error, but
+// for the records that come with [KeyErrors].
 type Board interface {
 	// Commit applies the batch wholly or not at all.
 	//
@@ -200,11 +201,14 @@ type Board interface {
 	Due(ctx context.Context, limit int, wait time.Duration) ([]Alarm, error)
 
 	// Get reads records; one that does not exist is nil.
+	//
+	// Errors: [KeyErrors], a [domain.ErrInvalid], where some keys hold another
+	// kind of thing: beside it are the records of the others.
 	Get(ctx context.Context, space Space, keys ...string) ([]Record, error)
 
 	// GetFields reads only the named fields of records, so that a page of large
 	// ones costs little. One that does not exist is nil; one that has none of
-	// the fields is empty.
+	// the fields is empty. Errors: as of Get.
 	GetFields(ctx context.Context, space Space, fields []string, keys ...string) ([]Record, error)
 
 	// List reads up to n items from index from on, counted from the left.

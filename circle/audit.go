@@ -88,11 +88,15 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	recs, err := a.board.GetFields(ctx, a.space, taskLine, keys...)
+	recs, bad, err := board.PerKey(a.board.GetFields(ctx, a.space, taskLine, keys...))
 	if err != nil {
 		return err
 	}
 	for i, rec := range recs {
+		if bad[i] != nil {
+			a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: keys[i], Text: "another kind of thing lies where its record was: " + bad[i].Error()})
+			continue
+		}
 		if err := a.look(ctx, keys[i], rec); err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (a *auditor) leftOf(ctx context.Context, keys []string, left map[string]boa
 	if len(lasting) == 0 {
 		return nil
 	}
-	recs, err := a.board.GetFields(ctx, a.space, taskLine, lasting...)
+	recs, err := board.Listed(ctx, a.board, a.space, taskLine, lasting)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -261,12 +262,12 @@ func (l *lane) read(ctx context.Context, list []*task) []*task {
 		for i, t := range some {
 			keys[i] = t.key
 		}
-		recs, err := l.w.board.Get(ctx, space, keys...)
+		recs, bad, err := board.PerKey(l.w.board.Get(ctx, space, keys...))
 		if err == nil {
 			l.well()
 		}
 		for i, t := range some {
-			if err != nil {
+			if err := cmp.Or(err, bad[i]); err != nil {
 				l.tasks.Go(func() { t.turnDown(ctx, err) })
 				continue
 			}

@@ -13,9 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -226,6 +228,32 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAMarkOfTheWrongKindSpoilsItsCommandOnly has a list where one command's mark
+// would be, among others that come with it.
+func TestAMarkOfTheWrongKindSpoilsItsCommandOnly(t *testing.T) {
+	bubble(t, func(r *rig) {
+		key := layout.SagaKeys{Tenant: "7"}.Done("c3")
+		b := board.Batch{Space: 7}
+		if err := r.board.Commit(t.Context(), *b.PushLeft(key, "x")); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			r.ask(fmt.Sprint("c", i))
+		}
+		r.start(r.set())
+		after(time.Minute)
+		letters := r.dead(7, "7")
+		if len(letters) != 1 || letters[0].ID != "c3" || !strings.Contains(letters[0].Cause, key) {
+			t.Errorf("got %d letters, %+v, want one, of c3, that names %s", len(letters), letters, key)
+		}
+		for i := range 8 {
+			if id := fmt.Sprint("c", i); r.fake.wasApplied(id) == (id == "c3") {
+				t.Errorf("%s: was it done? %v", id, id == "c3")
+			}
+		}
+	})
 }
 
 func TestWhatTheBrokerGivesUpOnBecomesADeadLetter(t *testing.T) {

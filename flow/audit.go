@@ -56,9 +56,13 @@ type auditor struct {
 func (a *auditor) look(ctx context.Context, p place) error {
 	a.report.Looked++
 	key, item, waits := domain.FlowKey(p.id), layout.FlowState(p.id), layout.FlowWaits(p.id)
-	recs, err := a.board.Get(ctx, p.space, key, item, waits)
+	recs, bad, err := board.PerKey(a.board.Get(ctx, p.space, key, item, waits))
 	if err != nil {
 		return err
+	}
+	if len(bad) > 0 {
+		a.report.Stuck = append(a.report.Stuck, work.Finding{Key: key, Text: "another kind of thing lies where a record was: " + bad.Error()})
+		return nil
 	}
 	f, _ := layout.DecodeFlow(key, recs[0])
 	f.ID = p.id
@@ -177,7 +181,7 @@ func (a *auditor) unheardOf(ctx context.Context, p place, caller domain.ActorID,
 	for i, id := range ids {
 		keys[i] = domain.JobKey{Caller: caller, ID: id}.String()
 	}
-	recs, err := a.board.GetFields(ctx, p.space, layout.JobLine, keys...)
+	recs, err := board.Listed(ctx, a.board, p.space, layout.JobLine, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +205,7 @@ func (a *auditor) doubtPlain(ctx context.Context, p place, b *board.Batch, s *st
 		for n := from; n < min(s.count, from+plainPage); n++ {
 			keys = append(keys, s.job(n).String())
 		}
-		recs, err := a.board.GetFields(ctx, p.space, []string{layout.JobFinishedMs, layout.JobFlowID}, keys...)
+		recs, err := board.Listed(ctx, a.board, p.space, []string{layout.JobFinishedMs, layout.JobFlowID}, keys)
 		if err != nil {
 			return "", err
 		}

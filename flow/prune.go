@@ -20,12 +20,13 @@ import (
 // it is gone or was started again.
 func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (r archive.Record, ok bool, err error) {
 	v, err := e.Show(ctx, tenant, id)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && !v.Final() {
+	var bad board.KeyErrors // something else lies there
+	if errors.Is(err, domain.ErrNotFound) || errors.As(err, &bad) || err == nil && !v.Final() {
 		return r, false, nil
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return r, false, err
 	}
-	recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), layout.FlowPlan(id), layout.FlowState(id))
+	recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), layout.FlowPlan(id), layout.FlowState(id)))
 	if err != nil {
 		return r, false, err
 	}

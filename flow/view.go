@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
@@ -194,7 +195,7 @@ func (e *Engine) showJobs(ctx context.Context, p place, v *View, aborted string)
 		for i, id := range page {
 			keys[i] = domain.JobKey{Caller: v.CallerID, ID: id}.String()
 		}
-		recs, err := e.board.GetFields(ctx, p.space, layout.JobLine, keys...)
+		recs, err := board.Listed(ctx, e.board, p.space, layout.JobLine, keys)
 		if err != nil {
 			return err
 		}

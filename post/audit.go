@@ -63,6 +63,10 @@ func (a *auditor) look(ctx context.Context, item string) error {
 	}
 	a.report.Looked++
 	m, rec, err := a.e.load(ctx, a.space, key)
+	if bad := board.KeyErrors(nil); errors.As(err, &bad) {
+		a.report.Stuck = append(a.report.Stuck, work.Finding{Key: item, Text: "another kind of thing lies where its record was: " + bad.Error()})
+		return nil
+	}
 	ending := rec.Get(layout.MessageEnding) != ""
 	if errors.Is(err, domain.ErrNotFound) || err == nil && m.Final() && !ending {
 		b := board.Batch{Space: a.space}

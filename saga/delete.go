@@ -173,7 +173,7 @@ func (d *deletion) checkEnded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		recs, err := d.e.board.GetFields(ctx, d.space, []string{layout.SagaStatus}, keys...)
+		recs, err := board.Listed(ctx, d.e.board, d.space, []string{layout.SagaStatus}, keys)
 		if err != nil {
 			return err
 		}

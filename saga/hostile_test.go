@@ -980,6 +980,33 @@ func TestARecordThatCannotBeReadStopsNobodyElse(t *testing.T) {
 	})
 }
 
+// TestAKeyOfTheWrongKindStopsNobodyElse has lists where an instance and the mark
+// of an event would be.
+func TestAKeyOfTheWrongKindStopsNobodyElse(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		keys := layout.SagaKeys{Tenant: "acme"}
+		b := board.Batch{Space: board.Space(shop)}
+		b.PushLeft(keys.Instance("s", "1"), "x").PushLeft(keys.Seen("s", "e3"), "x")
+		r.must(r.board.Commit(r.Context(), b))
+		for i := range 4 {
+			r.publish(shop, goes(fmt.Sprint("e", i+1), fmt.Sprintf(`{"id":%d}`, i+1)))
+		}
+		defer r.work(saga.WorkerConfig{})()
+		time.Sleep(10 * time.Second)
+		for id, want := range map[string]string{"2": `{"n":1}`, "4": `{"n":1}`} {
+			if got := r.data(shop, "s", id); got != want {
+				t.Errorf("instance %s: got %s, want %s", id, got, want)
+			}
+		}
+		letters := r.letters(shop)
+		if len(letters) != 2 || !strings.Contains(letters[0].Cause+letters[1].Cause, keys.Seen("s", "e3")) ||
+			!strings.Contains(letters[0].Cause+letters[1].Cause, keys.Instance("s", "1")) {
+			t.Errorf("got %+v, want two letters that name the keys", letters)
+		}
+	})
+}
+
 func TestANewVersionDoesNotWaitForTheGateway(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state, work: [#{command: #{aggregate_type: "T", aggregate_id: `+

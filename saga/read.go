@@ -116,7 +116,7 @@ func (e *Engine) Query(ctx context.Context, tenant domain.TenantID, q Query) (li
 		if page, next, err = e.board.Keys(ctx, layout.SpaceOf(tenant), prefix, next, min(200, limit)); err != nil {
 			return nil, "", err
 		}
-		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
+		recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), page...))
 		if err != nil {
 			return nil, "", err
 		}
@@ -239,7 +239,7 @@ func (e *Engine) DeadLetters(ctx context.Context, tenant domain.TenantID, q Dead
 		if page, next, err = e.board.Keys(ctx, layout.SpaceOf(tenant), prefix, next, min(200, limit)); err != nil {
 			return nil, "", err
 		}
-		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
+		recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), page...))
 		if err != nil {
 			return nil, "", err
 		}

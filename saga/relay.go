@@ -73,7 +73,7 @@ func (r *relay) load(ctx context.Context, indexes []string) error {
 			if len(keys) == 0 {
 				break
 			}
-			recs, err := r.s.e.board.Get(ctx, r.s.space, keys...)
+			recs, _, err := board.PerKey(r.s.e.board.Get(ctx, r.s.space, keys...))
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package saga
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,8 +138,9 @@ func (r *round) prepare(ctx context.Context) error {
 	if len(keys) == 1 {
 		return nil
 	}
-	recs, err := s.e.board.Get(ctx, s.space, keys...)
-	if err != nil {
+	// What lies where an instance or a mark should be is the fault of one message.
+	recs, bad, err := board.PerKey(s.e.board.Get(ctx, s.space, keys...))
+	if err := cmp.Or(err, bad[0]); err != nil {
 		return err
 	}
 	if v := recs[0].Get(layout.VersionNumber); v != sequence(uint64(r.newest.version)) {
@@ -146,14 +148,18 @@ func (r *round) prepare(ctx context.Context) error {
 	}
 	// In the order in which they were asked for.
 	i, loaded := 1, map[string]bool{}
-	for _, t := range r.todo {
+	for n := range r.todo {
+		t := &r.todo[n]
 		if t.correlation == "" {
 			continue
 		}
 		if !loaded[t.correlation] {
 			loaded[t.correlation] = true
-			r.load(t.correlation, recs[i])
+			r.load(t.correlation, recs[i], bad[i])
 			i++
+		}
+		if bad[i] != nil && t.bad == nil {
+			t.bad, t.mine = bad[i], true
 		}
 		r.seen[t.ev.ID] = r.seen[t.ev.ID] || recs[i] != nil
 		i++
@@ -161,11 +167,12 @@ func (r *round) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (r *round) load(correlation string, rec board.Record) {
+func (r *round) load(correlation string, rec board.Record, fault error) {
+	at := r.instances[correlation]
 	if rec == nil {
+		at.broken = fault
 		return
 	}
-	at := r.instances[correlation]
 	at.in, at.broken = layout.DecodeSaga(r.s.name, r.s.saga, correlation, rec)
 	at.stored = at.in.Version
 }

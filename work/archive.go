@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -97,7 +98,7 @@ func (e *Engine) Backlog(ctx context.Context, tenant domain.TenantID) (Backlog, 
 	if err != nil || len(keys) == 0 {
 		return l, err
 	}
-	recs, err = e.board.GetFields(ctx, space, []string{layout.JobFinishedMs, layout.MessageEndedMs}, keys...)
+	recs, _, err = board.PerKey(e.board.GetFields(ctx, space, []string{layout.JobFinishedMs, layout.MessageEndedMs}, keys...))
 	if err == nil {
 		l.OldestMs = int64(number(cmp.Or(recs[0].Get(layout.JobFinishedMs), recs[0].Get(layout.MessageEndedMs))))
 	}
@@ -156,9 +157,12 @@ func (e *Engine) Ended(ctx context.Context, l Backlog, most int) (list []Ended, 
 }
 
 func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string) (list []Ended, bytes int, err error) {
-	recs, err := e.board.Get(ctx, space, keys...)
+	recs, bad, err := board.PerKey(e.board.Get(ctx, space, keys...))
 	if err != nil {
 		return nil, 0, err
+	}
+	if len(bad) > 0 {
+		e.log.Warn("what has ended cannot be archived: its key holds another kind of thing", "context", uint32(space), "err", bad)
 	}
 	var jobs []Ended
 	for i, item := range keys {
@@ -232,7 +236,7 @@ func (e *Engine) addLogs(ctx context.Context, space board.Space, jobs []Ended) (
 	for i := range jobs {
 		lists[i] = layout.Logs(jobs[i].Job.Key())
 	}
-	lengths, err := e.board.Len(ctx, space, lists...)
+	lengths, err := e.lengths(ctx, space, lists)
 	if err != nil {
 		return 0, err
 	}
@@ -248,6 +252,25 @@ func (e *Engine) addLogs(ctx context.Context, space board.Space, jobs []Ended) (
 		}
 	}
 	return bytes, nil
+}
+
+// lengths are the lengths of lists. What is no list counts as none.
+func (e *Engine) lengths(ctx context.Context, space board.Space, lists []string) ([]int, error) {
+	all, err := e.board.Len(ctx, space, lists...)
+	if !errors.Is(err, domain.ErrInvalid) {
+		return all, err
+	}
+	all = make([]int, len(lists))
+	for i, list := range lists {
+		n, err := e.board.Len(ctx, space, list)
+		switch {
+		case err == nil:
+			all[i] = n[0]
+		case !errors.Is(err, domain.ErrInvalid):
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // MarkArchived says that the archive durably has the oldest covered ends of a

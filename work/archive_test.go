@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -251,6 +252,30 @@ func TestAStretchOfLargeJobsEndsEarly(t *testing.T) {
 	ended, covered, err := e.engine.Ended(t.Context(), e.backlog(), 256)
 	if err != nil || covered != 32 || len(ended) != 32 || len(ended[0].Logs) != 1 {
 		t.Errorf("got %d jobs of %d entries, %v, want the first 32 of 70", len(ended), covered, err)
+	}
+}
+
+// TestAKeyOfTheWrongKindHoldsUpNoOther has lists and hashes where an ended job, its
+// followers and its log would be, and where one lives: the context is archived,
+// pruned and audited all the same.
+func TestAKeyOfTheWrongKindHoldsUpNoOther(t *testing.T) {
+	e := newEndings(t)
+	e.end(1, 2, 3)
+	b := board.Batch{Space: 1}
+	b.Delete("job:1:1").PushLeft("job:1:1", "x") // the oldest
+	b.Set(layout.Logs(key(2)), board.Field{Name: "a", Value: "b"})
+	b.Set("job:1:3", board.Field{Name: layout.JobFollowers, Value: "1"}).Set(layout.Followers(key(3)), board.Field{Name: "a", Value: "b"})
+	b.Live("job:1:8", time.Now()).PushLeft("job:1:8", "x")
+	if err := e.board.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]domain.JobID{2, 3}, e.archives(99)); diff != "" {
+		t.Errorf("archived (-want +got):\n%s", diff)
+	}
+	e.prunes(3)
+	found, err := e.engine.Audit(t.Context(), 1)
+	if err != nil || len(found.Stuck) != 1 || found.Stuck[0].Key != "job:1:8" || !strings.Contains(found.Stuck[0].Text, `"job:1:8" is a list`) {
+		t.Errorf("got %+v, %v, want the live one named", found, err)
 	}
 }
 

@@ -73,11 +73,15 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	for i, it := range page {
 		keys[i] = it.Item
 	}
-	recs, err := a.e.board.GetFields(ctx, a.space, layout.JobLine, keys...)
+	recs, bad, err := board.PerKey(a.e.board.GetFields(ctx, a.space, layout.JobLine, keys...))
 	if err != nil {
 		return err
 	}
 	for i, rec := range recs {
+		if bad[i] != nil {
+			a.report.Stuck = append(a.report.Stuck, Finding{Key: keys[i], Text: "another kind of thing lies where its record was: " + bad[i].Error()})
+			continue
+		}
 		if err := a.look(ctx, keys[i], rec); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func (e *Engine) unpark(ctx context.Context, a board.Alarm, scope domain.BanScop
 		b.Delete(counter).ClearAlarm(a.Name)
 		return e.board.Commit(ctx, b)
 	}
-	jobs, err := e.board.GetFields(ctx, a.Space, layout.JobLine, page...)
+	jobs, _, err := board.PerKey(e.board.GetFields(ctx, a.Space, layout.JobLine, page...))
 	if err != nil {
 		return err
 	}

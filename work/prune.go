@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,8 +58,10 @@ type pruner struct {
 // removes what they name, guarded by the count of all trims so far: two nodes
 // that prune at once cannot trim what the other has not looked at.
 func (pr pruner) page(ctx context.Context, keys []string) (removed int, err error) {
-	recs, err := pr.e.board.GetFields(ctx, pr.space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...)
-	if err != nil {
+	// An entry whose key holds something else goes as one that is gone: what lies
+	// there is not the engine's.
+	recs, bad, err := board.PerKey(pr.e.board.GetFields(ctx, pr.space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...))
+	if err := cmp.Or(err, bad[len(keys)]); err != nil {
 		return 0, err
 	}
 	p := pruning{before: pr.before, stale: map[string]int64{}}
@@ -119,7 +122,7 @@ func (e *Engine) telling(ctx context.Context, space board.Space, keys []string, 
 	if len(lists) == 0 {
 		return nil, nil
 	}
-	lengths, err := e.board.Len(ctx, space, lists...)
+	lengths, err := e.lengths(ctx, space, lists)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +145,7 @@ func (pr pruner) flows(ctx context.Context, recs []board.Record) (map[string]boo
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	found, err := pr.e.board.GetFields(ctx, pr.space, []string{layout.FlowStatus}, keys...)
+	found, _, err := board.PerKey(pr.e.board.GetFields(ctx, pr.space, []string{layout.FlowStatus}, keys...))
 	if err != nil {
 		return nil, err
 	}

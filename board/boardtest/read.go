@@ -19,6 +19,7 @@ var readTests = []test{
 	{"ready follows what is in the queues", testReady},
 	{"some fields of records are read without the others", testGetFields},
 	{"what is no record keeps no listed record from being read", testListed},
+	{"one key of the wrong kind does not spoil the others", testKeyErrors},
 	{"durability is one of the four", testDurability},
 	{"what was never written reads as nothing", testReadNothing},
 }
@@ -333,6 +334,36 @@ func testReadNothing(t *testing.T, f Factory) {
 	}
 	r.must(r.Void(r.ctx, "nobody"))
 	r.wantNone(ask(5, "me", "queue:none", "msg_in"))
+}
+
+func testKeyErrors(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(sp).Set("r1", set("a", "1"), set("b", "2")).PushLeft("list", "x").Include("set", "m").Set("r2", set("b", "3")))
+	keys := []string{"r1", "list", "none", "set", "r2"}
+	whole, err1 := r.Get(r.ctx, sp, keys...)
+	some, err2 := r.GetFields(r.ctx, sp, []string{"a"}, keys...)
+	for name, got := range map[string]struct {
+		recs []board.Record
+		err  error
+		b    string // what r1 has there
+	}{"Get": {whole, err1, "2"}, "GetFields": {some, err2, ""}} {
+		r.invalid(got.err)
+		recs, bad, err := board.PerKey(got.recs, got.err)
+		if err != nil || len(bad) != 2 {
+			t.Fatalf("%s: got %v and %v, want the errors of two keys", name, bad, err)
+		}
+		for i, text := range map[int]string{1: `"list" is a list, not a record`, 3: `"set" is a set, not a record`} {
+			if bad[i] == nil || bad[i].Error() != text || !isInvalid(bad[i]) {
+				t.Errorf("%s: key %d: got %v, want %s", name, i, bad[i], text)
+			}
+		}
+		if len(recs) != 5 || recs[0].Get("a") != "1" || recs[0].Get("b") != got.b || recs[1] != nil || recs[2] != nil || recs[3] != nil || recs[4] == nil {
+			t.Errorf("%s: got %v", name, recs)
+		}
+	}
+	if recs, bad, err := board.PerKey(r.Get(r.ctx, sp, "r1", "none")); err != nil || bad != nil || len(recs) != 2 {
+		t.Errorf("got %v, %v, %v, want no errors", recs, bad, err)
+	}
 }
 
 func testListed(t *testing.T, f Factory) {

@@ -97,10 +97,12 @@ func (r *rig) refused(b *board.Batch) {
 
 func (r *rig) invalid(err error) {
 	r.t.Helper()
-	if !errors.Is(err, domain.ErrInvalid) {
+	if !isInvalid(err) {
 		r.t.Fatalf("got error %v, want one of kind invalid", err)
 	}
 }
+
+func isInvalid(err error) bool { return errors.Is(err, domain.ErrInvalid) }
 
 // must complains about an error of a read.
 func (r *rig) must(err error) {

@@ -148,7 +148,7 @@ func (b *Board) GetFields(ctx context.Context, space board.Space, fields []strin
 }
 
 func (b *Board) opened(ctx context.Context, space board.Space, keys []string, read func() ([]board.Record, error), some bool) ([]board.Record, error) {
-	recs, err := read()
+	recs, bad, err := board.PerKey(read())
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (b *Board) opened(ctx context.Context, space board.Space, keys []string, re
 			return nil, err
 		}
 	}
-	return recs, nil
+	return recs, bad.Err()
 }
 
 // withheld is a record in which the fields that are only told to people say

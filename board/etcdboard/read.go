@@ -120,11 +120,11 @@ func (b *Board) GetFields(ctx context.Context, space board.Space, fields []strin
 }
 
 func (b *Board) records(ctx context.Context, space board.Space, keys []string, part func(*head) board.Record) ([]board.Record, error) {
-	out := make([]board.Record, len(keys))
+	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
 	err := b.read(ctx, func(m *mirror, now int64) error {
 		for i, key := range keys {
 			h, err := m.lookup(name{space, key}, kindRecord, now)
-			if err != nil {
+			if err := bad.Add(i, err); err != nil {
 				return err
 			}
 			if h != nil {
@@ -136,7 +136,7 @@ func (b *Board) records(ctx context.Context, space board.Space, keys []string, p
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out, bad.Err()
 }
 
 // List implements [board.Board].

@@ -16,17 +16,17 @@ func (b *Board) Get(ctx context.Context, id board.Space, keys ...string) ([]boar
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	out := make([]board.Record, len(keys))
+	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
 	for i, key := range keys {
 		e, err := b.spaces[id].lookup(key, board.KindRecord)
-		if err != nil {
+		if err := bad.Add(i, err); err != nil {
 			return nil, err
 		}
 		if e != nil {
 			out[i] = e.rec.copy()
 		}
 	}
-	return out, nil
+	return out, bad.Err()
 }
 
 // GetFields implements [board.Board].
@@ -35,17 +35,17 @@ func (b *Board) GetFields(ctx context.Context, id board.Space, fields []string, 
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	out := make([]board.Record, len(keys))
+	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
 	for i, key := range keys {
 		e, err := b.spaces[id].lookup(key, board.KindRecord)
-		if err != nil {
+		if err := bad.Add(i, err); err != nil {
 			return nil, err
 		}
 		if e != nil {
 			out[i] = e.rec.some(fields)
 		}
 	}
-	return out, nil
+	return out, bad.Err()
 }
 
 // List implements [board.Board].

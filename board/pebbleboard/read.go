@@ -58,15 +58,15 @@ func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]b
 		return nil, err
 	}
 	defer b.leave()
-	out := make([]board.Record, len(keys))
+	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
 	for i, key := range keys {
 		rec, err := b.get(ident{space, key})
-		if err != nil {
+		if err := bad.Add(i, err); err != nil {
 			return nil, err
 		}
 		out[i] = rec
 	}
-	return out, nil
+	return out, bad.Err()
 }
 
 func (b *Board) get(id ident) (board.Record, error) {
@@ -89,15 +89,16 @@ func (b *Board) GetFields(ctx context.Context, space board.Space, fields []strin
 		return nil, err
 	}
 	defer b.leave()
-	out := make([]board.Record, len(keys))
+	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
 	var whole []board.Field // room for one record at a time
 	for i, key := range keys {
 		var err error
-		if whole, out[i], err = b.getFields(ident{space, key}, whole[:0], fields); err != nil {
+		whole, out[i], err = b.getFields(ident{space, key}, whole[:0], fields)
+		if err := bad.Add(i, err); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, bad.Err()
 }
 
 func (b *Board) getFields(id ident, room []board.Field, names []string) (whole []board.Field, some board.Record, err error) {

@@ -137,20 +137,23 @@ func (u *unpacker) value() (string, int64) {
 func (u *unpacker) string() string { s, _ := u.value(); return s }
 func (u *unpacker) int() int64     { _, n := u.value(); return n }
 
-// record reads a record: an array of names and values. An empty one is nil;
-// one that is there without any of the fields asked for is an array of one.
-func (u *unpacker) record() board.Record {
+// record reads a record: an array of names and values. An empty one is nil; an
+// array of one is a record that is there without any of the fields asked for, or
+// has a text, wrong, that says what the key holds instead.
+func (u *unpacker) record() (rec board.Record, wrong string) {
 	n := u.array()
 	if n == 0 {
-		return nil
+		return nil, ""
 	}
 	if n == 1 {
-		u.value()
+		if wrong = u.string(); wrong != "" {
+			return nil, wrong
+		}
 	}
 	n /= 2
-	rec := make(board.Record, n)
+	rec = make(board.Record, n)
 	for i := range rec {
 		rec[i] = board.Field{Name: u.string(), Value: u.string()}
 	}
-	return rec
+	return rec, ""
 }

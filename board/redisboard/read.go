@@ -38,7 +38,7 @@ func (b *Board) GetFields(ctx context.Context, space board.Space, fields []strin
 // records reads records, as many at a time as one call may; what to read of
 // each stands before the keys.
 func (b *Board) records(ctx context.Context, call string, space board.Space, what, keys []string) ([]board.Record, error) {
-	out := make([]board.Record, 0, len(keys))
+	out, bad := make([]board.Record, 0, len(keys)), board.KeyErrors(nil)
 	for part := range slices.Chunk(keys, maxKeys) {
 		m, err := b.read(ctx, call, space, slices.Concat(what, part)...)
 		if err != nil {
@@ -50,13 +50,20 @@ func (b *Board) records(ctx context.Context, call string, space board.Space, wha
 		}
 		u := unpacker{in: answer}
 		for range u.array() {
-			out = append(out, u.record())
+			rec, wrong := u.record()
+			if wrong != "" {
+				_ = bad.Add(len(out), domain.Invalidf("%s", wrong))
+			}
+			out = append(out, rec)
 		}
 		if u.err != nil {
 			return nil, domain.Unavailablef("redis at %s: %v", b.addr, u.err)
 		}
 	}
-	return out, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return out, bad.Err()
 }
 
 // List implements [board.Board].

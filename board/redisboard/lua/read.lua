@@ -6,18 +6,37 @@ local pfx = prefix(space)
 
 local holds = { hash = 'record', list = 'list', set = 'set', zset = 'index of the board', string = 'string' }
 
+-- wrong says what a key holds that should hold another kind of thing.
+local function wrong(want, key)
+  local is = call('TYPE', pfx .. key).ok
+  return string.format('"%s" is a %s, not a %s', key, holds[is] or is, want)
+end
+
 -- ask calls a command on a key that must hold a certain kind of thing.
 local function ask(want, cmd, key, ...)
   local r = try(cmd, pfx .. key, ...)
   if type(r) ~= 'table' or not r.err then return r end
-  local is = call('TYPE', pfx .. key).ok
-  error({ err = string.format('KIND "%s" is a %s, not a %s', key, holds[is] or is, want) })
+  error({ err = 'KIND ' .. wrong(want, key) })
 end
 
--- Records, as MessagePack: one string costs less to hand over than many.
+-- askRecord calls a command on a key that should hold a record. Where it holds
+-- another thing, the others are read all the same: bad is the array of one text
+-- that stands for it.
+local function askRecord(cmd, key, ...)
+  local r = try(cmd, pfx .. key, ...)
+  if type(r) ~= 'table' or not r.err then return r end
+  if call('TYPE', pfx .. key).ok == 'hash' then error(r) end
+  return nil, { wrong('record', key) }
+end
+
+-- Records, as MessagePack: one string costs less to hand over than many. What is
+-- none is an array of one text, which says so.
 local function get()
   local out = {}
-  for i = 5, #ARGV do out[i - 4] = ask('record', 'HGETALL', ARGV[i]) end
+  for i = 5, #ARGV do
+    local rec, bad = askRecord('HGETALL', ARGV[i])
+    out[i - 4] = rec or bad
+  end
   return pack(out)
 end
 
@@ -29,14 +48,16 @@ local function fields()
   local names, out = {}, {}
   for i = 6, first - 1 do names[i - 5] = ARGV[i] end
   for i = first, #ARGV do
-    local rec = {}
-    if #names > 0 then
-      for j, value in ipairs(ask('record', 'HMGET', ARGV[i], unpack(names))) do
-        if value then rec[#rec + 1], rec[#rec + 2] = names[j], value end
-      end
+    local rec, values, n, bad = {}, {}, nil, nil
+    if #names > 0 then values, bad = askRecord('HMGET', ARGV[i], unpack(names)) end
+    for j, value in ipairs(values or {}) do
+      if value then rec[#rec + 1], rec[#rec + 2] = names[j], value end
     end
-    if #rec == 0 and ask('record', 'HLEN', ARGV[i]) > 0 then rec[1] = 1 end
-    out[i - first + 1] = rec
+    if #rec == 0 and not bad then
+      n, bad = askRecord('HLEN', ARGV[i])
+      if n and n > 0 then rec[1] = 1 end
+    end
+    out[i - first + 1] = bad or rec
   end
   return pack(out)
 end
