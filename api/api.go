@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/work"
@@ -112,6 +113,7 @@ type Parts struct {
 type API struct {
 	parts Parts
 	log   *slog.Logger
+	turns condition.Turns // of conditions on lists
 }
 
 // New returns the operations on these parts.

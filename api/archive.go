@@ -92,7 +92,7 @@ func (c Caller) archived(ctx context.Context, p ArchiveParams, whole bool) (Arch
 			return ArchiveList{}, err
 		}
 	}
-	list.Records, err = where(ctx, p.Where, "record", list.Records)
+	list.Records, err = where(ctx, c, p.Context, p.Where, "record", list.Records)
 	return list, err
 }
 

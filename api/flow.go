@@ -282,7 +282,7 @@ func (c Caller) ListFlows(ctx context.Context, p ListFlowsParams) (FlowList, err
 		if err != nil {
 			return FlowList{}, err
 		}
-		if list.Flows, err = where(ctx, p.Where, "flow", flows); err != nil {
+		if list.Flows, err = where(ctx, c, p.Context, p.Where, "flow", flows); err != nil {
 			return FlowList{}, err
 		}
 		list.Next = next

@@ -181,7 +181,7 @@ func (c Caller) ListJobs(ctx context.Context, p ListJobsParams) (JobList, error)
 		if err != nil {
 			return JobList{}, err
 		}
-		if jobs, err = where(ctx, p.Where, "job", at.rest(jobs)); err != nil {
+		if jobs, err = where(ctx, c, p.Context, p.Where, "job", at.rest(jobs)); err != nil {
 			return JobList{}, err
 		}
 		if p.Limit > 0 && len(jobs) > p.Limit {

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
@@ -89,7 +90,7 @@ type Engine struct {
 	plans map[string]*Plan // by the hash of their text; any may be forgotten
 	// prepared are stored blueprints by context, name, version and hash.
 	prepared map[string]*prepared
-	turns    map[domain.TenantID]chan struct{} // see when
+	turns    condition.Turns
 
 	eval func(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer
 }
@@ -109,8 +110,7 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 		cfg.Observer = nobody{}
 	}
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{},
-		turns: map[domain.TenantID]chan struct{}{}, eval: evalWhen}
+	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen}
 	w.PruneFlowsBy(e.prune)
 	return e
 }

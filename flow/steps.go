@@ -91,7 +91,9 @@ func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (S
 			if err != nil {
 				return next, d, err
 			}
-			f.Whens[i] = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs)
+			if f.Whens[i], err = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs); err != nil {
+				return next, d, err
+			}
 		}
 	}
 }

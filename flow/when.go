@@ -6,7 +6,6 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/condition"
-	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
@@ -21,23 +20,16 @@ type needed struct {
 // thousands, each of which may take a second, and a lease lasts half a minute.
 const whenTime = time.Second
 
-// when evaluates a condition: one of a context at a time, as it is nothing but
-// computing, and others' must not run out of time meanwhile.
-func (t *tending) when(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer {
-	turn := t.turn(t.tenant())
-	turn <- struct{}{}
-	defer func() { <-turn }()
-	return t.eval(ctx, text, params, needs)
-}
-
-// turn has room for whose turn it is in a context.
-func (e *Engine) turn(id domain.TenantID) chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.turns[id] == nil {
-		e.turns[id] = make(chan struct{}, 1)
+// when evaluates a condition, when it is the context's turn.
+//
+// Errors: the context's.
+func (t *tending) when(ctx context.Context, text string, params map[string]string, needs map[string]needed) (WhenAnswer, error) {
+	done, err := t.turns.Take(ctx, t.tenant())
+	if err != nil {
+		return WhenAnswer{}, err
 	}
-	return e.turns[id]
+	defer done()
+	return t.eval(ctx, text, params, needs), nil
 }
 
 // evalWhen evaluates a condition.

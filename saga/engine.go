@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga/definition"
 	"github.com/ramet-run/ramet/stream"
@@ -67,6 +68,8 @@ type Engine struct {
 	text  *slog.Logger
 	store *definition.Store
 	defs  *machines
+
+	turns condition.Turns
 
 	mu      sync.Mutex
 	workers map[*Worker]struct{} // those in this process, to be woken

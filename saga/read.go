@@ -103,7 +103,14 @@ func (e *Engine) Query(ctx context.Context, tenant domain.TenantID, q Query) (li
 		if err != nil {
 			return nil, "", err
 		}
-		holds = func(in *domain.SagaInstance) (bool, error) { return where.Holds(ctx, in) }
+		holds = func(in *domain.SagaInstance) (bool, error) {
+			done, err := e.turns.Take(ctx, tenant)
+			if err != nil {
+				return false, err
+			}
+			defer done()
+			return where.Holds(ctx, in)
+		}
 	}
 	keys := layout.SagaKeys{Tenant: name}
 	prefix := keys.Instances(q.Saga)

@@ -41,7 +41,7 @@ var may = map[string][]string{
 	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
 	"telemetry": {},
 	"effect":    {"ban", "board", "egress", "layout", "stream", "internal/intake"},
-	"saga":      {"board", "layout", "saga/definition", "saga/machine", "stream", "internal/intake"},
+	"saga":      {"board", "condition", "layout", "saga/definition", "saga/machine", "stream", "internal/intake"},
 	"post":      {"board", "bus", "flow", "identity", "layout", "work", "internal/intake"},
 	"circle":    {"board", "layout", "script"},
 	"node": {"encryption", "archive", "ban", "bus", "circle", "effect", "egress", "egress", "saga", "stream", "identity", "post", "board",
