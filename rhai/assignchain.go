@@ -176,6 +176,7 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 	if p == nil || !fr.chargeCopy(p, s.pos) {
 		return Value{}
 	}
+	keys := keysOf(*p)
 	if opName != "" {
 		if q := direct(p, s, vals); q != nil {
 			if out := fr.operate(q, op, opName, v, pos); out.IsNone() {
@@ -227,10 +228,18 @@ func (ch *chain) put(fr *frame, vals []Value, v Value, op value.Op, opName strin
 			return Value{}
 		}
 	}
-	if !fr.fits(*grown, pos) || !fr.charge(16, pos) {
+	if !fr.fits(*grown, pos) || !fr.charge(16+keyBytes*(keysOf(*p)-keys), pos) {
 		return Value{}
 	}
 	return value.Unit
+}
+
+// keysOf counts the keys of a map; other values have none.
+func keysOf(v Value) int {
+	if v.Is(value.MapKind) {
+		return v.AsMap().Len()
+	}
+	return 0
 }
 
 // mayChange says whether the last step of a chain from a constant may be

@@ -246,6 +246,8 @@ func shallowSize(v Value) int64 {
 const (
 	// extraBytes is what a variable takes that is known by name only.
 	extraBytes = 96
+	// keyBytes is about what a new key of a map takes, with a short text.
+	keyBytes = 128
 	// fnBytes is what a function pointer takes without what it carries.
 	fnBytes = 96
 	// errorBytes is what a caught error takes beside its texts.
