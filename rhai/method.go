@@ -170,6 +170,9 @@ func (ch *chain) argPos(s *step) Pos {
 func (fr *frame) curry(f Value, args []Value, pos Pos) Value {
 	p := f.AsFn()
 	size := fnBytes + slotBytes*int64(len(p.Curry)+len(args))
+	if !fr.spend(int64(len(p.Curry)/8), pos) {
+		return Value{}
+	}
 	if r := fr.run; r.measureAt > 0 && !r.spendMemory(size, size, pos) {
 		return Value{}
 	}
