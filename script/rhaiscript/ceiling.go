@@ -32,11 +32,14 @@ var processCeiling = sync.OnceValue(func() *Ceiling {
 const ceilingShare = 4
 
 // enter waits for a script's turn and takes its memory, until leave is called.
-// A script that may have more than all of them together runs alone.
+// A script that may have more than all of them together, or has no limit (less
+// than 0), runs alone.
 //
 // Errors: that of ctx.
 func (c *Ceiling) enter(ctx context.Context, bytes int64) (leave func(), err error) {
-	bytes = min(bytes, c.bytes)
+	if bytes < 0 || bytes > c.bytes {
+		bytes = c.bytes
+	}
 	if err := c.free.Acquire(ctx, bytes); err != nil {
 		return nil, err
 	}

@@ -54,11 +54,16 @@ func TestScriptsWaitForMemory(t *testing.T) {
 }
 
 // A script that waits for its turn can be told to stop, and one that may have
-// more than there is has it all.
+// more than there is, or has no limit, has it all.
 func TestScriptsThatWaitCanBeStopped(t *testing.T) {
+	for _, memory := range []int64{32 << 20, -1} {
+		t.Run(fmt.Sprint(memory), func(t *testing.T) { testScriptsThatWait(t, memory) })
+	}
+}
+
+func testScriptsThatWait(t *testing.T, memory int64) {
 	synctest.Test(t, func(t *testing.T) {
-		c := rhaiscript.NewCeiling(16 << 20)
-		r := rhaiscript.New(rhaiscript.Config{MaxMemory: 32 << 20, Ceiling: c})
+		r := rhaiscript.New(rhaiscript.Config{MaxMemory: memory, Slots: 2, Ceiling: rhaiscript.NewCeiling(16 << 20)})
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if out, err := r.Run(t.Context(), script.Task{Script: "sleep(60)"}, scripttest.NewHost()); err != nil || out.Verdict != script.Succeeded {

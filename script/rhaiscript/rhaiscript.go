@@ -54,7 +54,7 @@ type Config struct {
 	// expression. Default: 10,000,000,000, a few minutes. Negative: no bound.
 	MaxOperations int64
 	// MaxMemory bounds the bytes that a script's values hold together; a job's
-	// own limit counts where it is less. Default: 32 MiB.
+	// own limit counts where it is less. Default: 32 MiB. Negative: no bound.
 	MaxMemory int64
 	// MaxCalls bounds nested calls of the script's functions. Default: 64.
 	MaxCalls int
@@ -180,8 +180,8 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 
 // memory is the job's bound on memory.
 func (r *Runtime) memory(task script.Task) int64 {
-	if own := task.Limits.MemoryBytes; own > 0 {
-		return min(own, r.cfg.MaxMemory)
+	if own := task.Limits.MemoryBytes; own > 0 && (own < r.cfg.MaxMemory || r.cfg.MaxMemory < 0) {
+		return own
 	}
 	return r.cfg.MaxMemory
 }
