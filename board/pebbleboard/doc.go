@@ -72,11 +72,10 @@
 // folder is opened then only with Config.AcceptLoss, without what is lost; that is
 // kept aside and listed, and counters go on beyond what was given out in it.
 //
-// Then open reads
-// the names of queues that are not empty, and the claim logs: a record that
-// was written by an earlier group than its log gets what the log says; a
-// record that is still marked as leased is. All those leases have run out,
-// are counted, and are what Expired returns. An item of Occupy is found
+// Then open reads the names of queues that are not empty, and the claim logs: a
+// record that was written by an earlier group than its log gets what the log
+// says; a record that is still marked as leased is. All those leases have run
+// out, are counted, and are what Expired returns. An item of Occupy is found
 // leased (and run out) when somebody asks for it. Nothing else is scanned.
 //
 // # When the disk fails
