@@ -37,6 +37,7 @@ var failures = []struct {
 	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5, "CONFLICT"}},
 	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3, "NOPERM"}},
 	{domain.ErrUnavailable, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
+	{domain.ErrLimit, Failure{"limit", http.StatusUnprocessableEntity, 6, "ERR"}},
 	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6, "BUSY"}},
 	{context.DeadlineExceeded, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
 	{context.Canceled, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
@@ -72,7 +73,7 @@ func FailureNamed(word string) Failure {
 func FailureAt(status int) Failure {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		status = http.StatusTooManyRequests
+		status = http.StatusUnprocessableEntity
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		status = http.StatusServiceUnavailable
 	}

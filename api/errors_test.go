@@ -28,6 +28,7 @@ func TestFailures(t *testing.T) {
 		{domain.Forbiddenf("x"), "forbidden", 403, 3, "NOPERM"},
 		{fmt.Errorf("x: %w", identity.ErrUnauthenticated), "unauthenticated", 401, 3, "WRONGPASS"},
 		{domain.Unavailablef("x"), "unavailable", 503, 7, "UNAVAILABLE"},
+		{domain.Limitf("x"), "limit", 422, 6, "ERR"},
 		{domain.Exhaustedf("x"), "exhausted", 429, 6, "BUSY"},
 		{context.Canceled, "unavailable", 503, 7, "UNAVAILABLE"},
 		{errors.New("disk on fire"), "internal", 500, 70, "ERR"},

@@ -59,7 +59,7 @@ type Problem struct {
 	Title     string `json:"title"`
 	Status    int    `json:"status"`
 	Detail    string `json:"detail"`
-	Code      string `json:"code"` // not_found conflict invalid forbidden unauthenticated unavailable exhausted internal
+	Code      string `json:"code"` // not_found conflict invalid forbidden unauthenticated unavailable exhausted limit internal
 	RequestID string `json:"request_id,omitzero"`
 	// Faults are all that is wrong with a document, a blueprint, with its lines.
 	Faults []domain.Fault `json:"faults,omitzero"`

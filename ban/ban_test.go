@@ -386,7 +386,7 @@ func TestOneContextCannotTakeTheRoomOfAll(t *testing.T) {
 			_, err := r.bans.Set(t.Context(), domain.Ban{BanScope: s, Level: domain.BanPick, By: 1, Reason: "y"})
 			return err
 		}
-		if err := set(scope(7, ban.MaxBansOf)); !errors.Is(err, domain.ErrExhausted) {
+		if err := set(scope(7, ban.MaxBansOf)); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("one more: got %v", err)
 		}
 		if err := set(scope(7, 0)); err != nil {

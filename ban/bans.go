@@ -32,7 +32,7 @@ func New(b board.Board) *Bans { return &Bans{b} }
 // Set writes a ban in place of one on the same scope. It holds on every node
 // within a second.
 //
-// Errors: [domain.ErrInvalid]; [domain.ErrExhausted] where there are too many;
+// Errors: [domain.ErrInvalid]; [domain.ErrLimit] where there are too many;
 // [domain.ErrUnavailable].
 func (s *Bans) Set(ctx context.Context, b domain.Ban) (domain.Ban, error) {
 	now := time.Now()
@@ -71,9 +71,9 @@ func (s *Bans) room(ctx context.Context, scope domain.BanScope) error {
 	}
 	switch {
 	case len(all) >= MaxBans:
-		return domain.Exhaustedf("there are %d bans, which is the limit; ban something larger, or lift some", len(all))
+		return domain.Limitf("there are %d bans, which is the limit; ban something larger, or lift some", len(all))
 	case scope.Context != 0 && of >= MaxBansOf:
-		return domain.Exhaustedf("context %d has %d bans, which is the limit; ban something larger, or lift some", scope.Context, of)
+		return domain.Limitf("context %d has %d bans, which is the limit; ban something larger, or lift some", scope.Context, of)
 	}
 	return nil
 }

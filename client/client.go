@@ -111,7 +111,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	case err != nil:
 		return c.unreachable(ctx, err)
 	case len(text) > maxAnswer:
-		return domain.Exhaustedf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
+		return domain.Limitf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
 	case out == nil:
 		return nil
 	}

@@ -160,7 +160,7 @@ func TestProblemsBecomeKinds(t *testing.T) {
 	}{
 		{"not_found", domain.ErrNotFound}, {"conflict", domain.ErrConflict}, {"invalid", domain.ErrInvalid},
 		{"forbidden", domain.ErrForbidden}, {"unauthenticated", domain.ErrForbidden},
-		{"unavailable", domain.ErrUnavailable}, {"exhausted", domain.ErrExhausted},
+		{"unavailable", domain.ErrUnavailable}, {"exhausted", domain.ErrExhausted}, {"limit", domain.ErrLimit},
 	}
 	for _, tt := range tests {
 		c := open(t, func(w http.ResponseWriter, r *http.Request) {

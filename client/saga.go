@@ -221,7 +221,7 @@ func (c *Client) onSaga(ctx context.Context, tenant domain.TenantID, name, verb 
 // ReplaySaga computes instances again from the events that the streams have,
 // and says in what they differ from what they are.
 //
-// Errors: [domain.ErrNotFound], [domain.ErrExhausted] for too many events.
+// Errors: [domain.ErrNotFound], [domain.ErrLimit] for too many events.
 func (c *Client) ReplaySaga(ctx context.Context, tenant domain.TenantID, p api.ReplaySagaParams) (*saga.Rebuilt, error) {
 	out := new(saga.Rebuilt)
 	if err := c.call(ctx, http.MethodPost, sagaPath(tenant, p.Name)+"/replay", nil, p, out); err != nil {

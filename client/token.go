@@ -27,7 +27,7 @@ func (c *Client) Tokens(ctx context.Context, actor domain.ActorID) (api.TokenLis
 // by its name.
 //
 // Errors: [domain.ErrInvalid] for one that is not good at the node,
-// [domain.ErrForbidden] for another's, [domain.ErrExhausted].
+// [domain.ErrForbidden] for another's, [domain.ErrLimit].
 func (c *Client) NoteToken(ctx context.Context, token string) (domain.Token, error) {
 	var out domain.Token
 	err := c.call(ctx, http.MethodPost, "/v1/tokens", nil, api.NoteTokenParams{Token: token}, &out)

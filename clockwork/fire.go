@@ -222,7 +222,7 @@ func (s *Schedules) submit(ctx context.Context, tenant domain.TenantID, sched *d
 
 // refused reports whether an error will be the same the next time.
 func refused(err error) bool {
-	for _, kind := range []error{domain.ErrInvalid, domain.ErrNotFound, domain.ErrConflict, domain.ErrForbidden} {
+	for _, kind := range []error{domain.ErrInvalid, domain.ErrNotFound, domain.ErrConflict, domain.ErrForbidden, domain.ErrLimit} {
 		if errors.Is(err, kind) {
 			return true
 		}

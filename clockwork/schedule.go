@@ -57,7 +57,7 @@ func NewSchedules(b board.Board, f FlowMaker, log *slog.Logger) *Schedules {
 // does a time that is due, unless the times are others now.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] while others change it;
-// [domain.ErrExhausted].
+// [domain.ErrLimit].
 func (s *Schedules) Apply(ctx context.Context, tenant domain.TenantID, def domain.Schedule, by domain.ActorID) (*domain.Schedule, error) {
 	def = def.Defined()
 	table, err := timetable.New(&def)
@@ -86,7 +86,7 @@ func (s *Schedules) room(ctx context.Context, tenant domain.TenantID) error {
 			return err
 		}
 		if n += len(keys); n >= MaxSchedules {
-			return domain.Exhaustedf("context %d has %d schedules, which is the limit", tenant, n)
+			return domain.Limitf("context %d has %d schedules, which is the limit", tenant, n)
 		}
 		if cursor = next; next == "" {
 			return nil

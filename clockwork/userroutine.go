@@ -51,7 +51,7 @@ func NewUserRoutines(b board.Board, jobs Jobs, bans *ban.Book) *UserRoutines {
 // round under way ends as it began. One that is paused stays so.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] while others change it;
-// [domain.ErrExhausted].
+// [domain.ErrLimit].
 func (u *UserRoutines) Apply(ctx context.Context, tenant domain.TenantID, def domain.Routine, by domain.ActorID) (*domain.Routine, error) {
 	def.CallerID, def.CreatedAt, def.UpdatedAt, def.Instances = by, 0, 0, nil
 	if err := def.Validate(); err != nil {
@@ -78,7 +78,7 @@ func (u *UserRoutines) Apply(ctx context.Context, tenant domain.TenantID, def do
 func (u *UserRoutines) room(ctx context.Context, tenant domain.TenantID) error {
 	names, err := u.names(ctx, tenant)
 	if err == nil && len(names) >= MaxRoutines {
-		err = domain.Exhaustedf("context %d has %d routines, which is the limit", tenant, len(names))
+		err = domain.Limitf("context %d has %d routines, which is the limit", tenant, len(names))
 	}
 	return err
 }

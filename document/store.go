@@ -81,7 +81,7 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.
 		case newest.Hash == rec.Hash:
 			return newest, true, nil
 		case newest.Version >= domain.MaxVersion:
-			return Entry{}, false, domain.Exhaustedf("%s %q has version %d, the last there can be", s.noun, t.Name, newest.Version)
+			return Entry{}, false, domain.Limitf("%s %q has version %d, the last there can be", s.noun, t.Name, newest.Version)
 		case t.Version != 0 && t.Version <= newest.Version:
 			return Entry{}, false, domain.Conflictf("%s %q is at version %d already, with other content; want version %d or more, or none for the next",
 				s.noun, t.Name, newest.Version, newest.Version+1)

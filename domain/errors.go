@@ -14,7 +14,10 @@ var (
 	ErrInvalid     = errors.New("invalid")
 	ErrForbidden   = errors.New("forbidden")
 	ErrUnavailable = errors.New("unavailable")
-	ErrExhausted   = errors.New("exhausted")
+	// ErrExhausted is too much for now: the same may go well later. ErrLimit is too
+	// much for good, unless something else is given up.
+	ErrExhausted = errors.New("exhausted")
+	ErrLimit     = errors.New("over a limit")
 )
 
 // kindError carries a sentence of its own and unwraps to a kind, so that the
@@ -50,6 +53,11 @@ func Unavailablef(format string, args ...any) error {
 // Exhaustedf returns an error of kind [ErrExhausted] that reads exactly as given.
 func Exhaustedf(format string, args ...any) error {
 	return &kindError{ErrExhausted, fmt.Sprintf(format, args...)}
+}
+
+// Limitf returns an error of kind [ErrLimit] that reads exactly as given.
+func Limitf(format string, args ...any) error {
+	return &kindError{ErrLimit, fmt.Sprintf(format, args...)}
 }
 
 // Forbiddenf returns an error of kind [ErrForbidden] that reads exactly as given.

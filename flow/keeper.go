@@ -139,7 +139,7 @@ func (t *tending) run(ctx context.Context) {
 			return // somebody else has it now
 		case errors.Is(err, domain.ErrConflict):
 			continue
-		case errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrExhausted):
+		case errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrLimit):
 			if refused++; refused < maxRefused {
 				pause(ctx, keeperPause)
 				continue

@@ -214,6 +214,28 @@ func TestTheLastEndIsSeenThoughAKeeperHoldsTheFlow(t *testing.T) {
 	})
 }
 
+// TestABoardThatIsFullForNowEndsNoFlow has one that takes nothing for some commits,
+// as Redis at its maxmemory.
+func TestABoardThatIsFullForNowEndsNoFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Int32
+		f := faultboard.New(memboard.Open(), faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Batch != nil && slices.ContainsFunc(c.Batch.Ops, func(op board.Op) bool { return op.Key == layout.FlowState(1) }) && full.Add(-1) >= 0 {
+				return domain.Exhaustedf("at its maxmemory")
+			}
+			return nil
+		}})
+		r := newRigOn(t, f, flow.Config{})
+		id := r.submit(flow.Request{Plan: blueprint(step("a", "gate go"), step("b", "", needs("a")))})
+		time.Sleep(time.Second)
+		full.Store(4) // one with others, three alone: then it is given up for what is in it
+		close(r.words.gate("go"))
+		time.Sleep(10 * time.Minute)
+		r.want(id, domain.FlowSucceeded, "a succeeded", "b succeeded")
+		r.stop()
+	})
+}
+
 func TestAnOrderSaysNoMoreThanFits(t *testing.T) {
 	bubble(t, func(r *rig) {
 		id := r.steps(approval("ok"))

@@ -120,7 +120,7 @@ func (s *submission) number(ctx context.Context) error {
 		d.flow.ID = domain.FlowID(next)
 		s.receipts[i].ID = d.flow.ID
 		if next++; next > 1<<32 {
-			return domain.Exhaustedf("context %d has used up its flow ids", s.space)
+			return domain.Limitf("context %d has used up its flow ids", s.space)
 		}
 	}
 	return s.numberJobs(ctx, s.drafts)
@@ -155,7 +155,7 @@ func (s *submission) numberJobs(ctx context.Context, drafts []*draft) error {
 func (e *Engine) drawJobs(ctx context.Context, space board.Space, caller domain.ActorID, n int) (domain.JobID, error) {
 	first, err := e.board.Next(ctx, space, layout.Seq("job", caller), n)
 	if err == nil && first+int64(n) > 1<<32 {
-		err = domain.Exhaustedf("caller %d has used up its job ids", caller)
+		err = domain.Limitf("caller %d has used up its job ids", caller)
 	}
 	return domain.JobID(first), err
 }
@@ -404,7 +404,7 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 func (s *submission) renumber(ctx context.Context, i int) error {
 	next, err := s.e.board.Next(ctx, s.space, layout.Seq("flow", 0), 1)
 	if err == nil && next >= 1<<32 {
-		err = domain.Exhaustedf("context %d has used up its flow ids", s.space)
+		err = domain.Limitf("context %d has used up its flow ids", s.space)
 	}
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 		}
 		return made, false, err
 	}
-	return domain.Actor{}, false, domain.Exhaustedf("no free actor id was found; name one")
+	return domain.Actor{}, false, domain.Limitf("no free actor id was found; name one")
 }
 
 func (r *Registry) createActor(ctx context.Context, a domain.Actor) (_ domain.Actor, existing bool, err error) {

@@ -47,7 +47,7 @@ func decodeRevoked(rec board.Record) (r Revoked) {
 // RevokeToken ends one token of an actor, at every node within [CacheFor].
 //
 // Errors: [domain.ErrInvalid] for what can be no id; [domain.ErrNotFound] for
-// the actor; [domain.ErrExhausted] where too many are revoked: revoke all.
+// the actor; [domain.ErrLimit] where too many are revoked: revoke all.
 func (r *Registry) RevokeToken(ctx context.Context, actor domain.ActorID, id string) error {
 	if err := domain.ValidateTokenID(id); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *Registry) RevokeToken(ctx context.Context, actor domain.ActorID, id str
 			}
 		}
 		if len(was.ids)-len(old) >= maxRevoked {
-			return domain.Exhaustedf("%d tokens of actor %d are revoked one by one; revoke all that were issued before now", maxRevoked, actor)
+			return domain.Limitf("%d tokens of actor %d are revoked one by one; revoke all that were issued before now", maxRevoked, actor)
 		}
 		if len(old) > 0 {
 			b.Unset(layout.Revoked(actor), old...)
@@ -117,7 +117,7 @@ func (r *Registry) revoke(ctx context.Context, actor domain.ActorID, what string
 // NoteToken makes a token known that its actor has signed, so that it can be
 // listed before it was used, and by its name.
 //
-// Errors: [domain.ErrExhausted] where its actor has made too many known.
+// Errors: [domain.ErrLimit] where its actor has made too many known.
 func (r *Registry) NoteToken(ctx context.Context, p Proof) (domain.Token, error) {
 	t := p.token()
 	key := layout.Tokens(p.Actor)
@@ -127,7 +127,7 @@ func (r *Registry) NoteToken(ctx context.Context, p Proof) (domain.Token, error)
 	}
 	same := func(k domain.Token) bool { return k.ID == t.ID }
 	if len(known) >= maxNoted && !slices.ContainsFunc(known, same) {
-		return t, domain.Exhaustedf("actor %d has made %d tokens known; a token works without, too", p.Actor, maxNoted)
+		return t, domain.Limitf("actor %d has made %d tokens known; a token works without, too", p.Actor, maxNoted)
 	}
 	var b board.Batch
 	if len(old) > 0 {

@@ -119,7 +119,7 @@ func TestRevokedTokensAreBounded(t *testing.T) {
 		for ; err == nil && n <= 2000; n++ {
 			err = here.RevokeToken(t.Context(), 12, fmt.Sprint("t", n))
 		}
-		if !errors.Is(err, domain.ErrExhausted) || n > 1100 {
+		if !errors.Is(err, domain.ErrLimit) || n > 1100 {
 			t.Fatalf("after %d: got %v", n, err)
 		}
 		token := mint(t, key)
@@ -141,7 +141,7 @@ func TestRevokedTokensAreBounded(t *testing.T) {
 			}
 		}
 		time.Sleep(identity.MaxTokenLife)
-		if err := here.RevokeToken(t.Context(), 12, "late"); !errors.Is(err, domain.ErrExhausted) {
+		if err := here.RevokeToken(t.Context(), 12, "late"); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("they may be good by a clock that is behind: got %v", err)
 		}
 		time.Sleep(3 * identity.Leeway)
@@ -261,7 +261,7 @@ func TestNotedTokensAreBounded(t *testing.T) {
 		for ; err == nil && n < 300; n++ {
 			_, err = there.Note(t.Context(), 12, mint(t, key))
 		}
-		if !errors.Is(err, domain.ErrExhausted) || n > 110 {
+		if !errors.Is(err, domain.ErrLimit) || n > 110 {
 			t.Errorf("after %d: got %v", n, err)
 		}
 		time.Sleep(2 * time.Hour)

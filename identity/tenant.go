@@ -57,7 +57,7 @@ func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.
 func (r *Registry) nextTenant(ctx context.Context) (domain.TenantID, error) {
 	n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 1)
 	if err == nil && n >= 1<<32 {
-		err = domain.Exhaustedf("no free context id was found; name one")
+		err = domain.Limitf("no free context id was found; name one")
 	}
 	return domain.TenantID(n), err
 }

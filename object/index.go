@@ -13,7 +13,7 @@ import (
 // Index makes finds by a field read an index. It costs a pass over the model
 // once; of an index that is there already it costs one read.
 //
-// Errors: also [domain.ErrExhausted] for more than [domain.MaxIndexes].
+// Errors: also [domain.ErrLimit] for more than [domain.MaxIndexes].
 func (s *Store) Index(ctx context.Context, in domain.Model, field string) error {
 	if err := domain.ValidateIndex(field); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *Store) declare(ctx context.Context, in domain.Model, field, state strin
 			return nil
 		}
 		if len(m.indexes) >= domain.MaxIndexes && m.indexes[field] == "" {
-			return domain.Exhaustedf("model %q has %d indexes, which is the limit", in.Name, domain.MaxIndexes)
+			return domain.Limitf("model %q has %d indexes, which is the limit", in.Name, domain.MaxIndexes)
 		}
 		indexes := map[string]string{field: state}
 		for other, its := range m.indexes {

@@ -142,7 +142,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Index(t.Context(), in, "more"); !errors.Is(err, domain.ErrExhausted) {
+	if err := s.Index(t.Context(), in, "more"); !errors.Is(err, domain.ErrLimit) {
 		t.Errorf("one index too many: got %v", err)
 	}
 	if err := s.Index(t.Context(), in, "f0"); err != nil {

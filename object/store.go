@@ -35,7 +35,7 @@ func New(b board.Board, access *identity.Access) *Store { return &Store{board: b
 
 // Create adds an object, a JSON object without id.
 //
-// Errors: also [domain.ErrExhausted] when the model has had all ids.
+// Errors: also [domain.ErrLimit] when the model has had all ids.
 func (s *Store) Create(ctx context.Context, in domain.Model, data string) (domain.Object, error) {
 	if err := s.may(ctx, in, identity.Write); err != nil {
 		return domain.Object{}, err
@@ -48,7 +48,7 @@ func (s *Store) Create(ctx context.Context, in domain.Model, data string) (domai
 			return err
 		}
 		if o.ID = domain.ObjectID(id); int64(o.ID) != id {
-			return domain.Exhaustedf("model %q has given all its ids", in.Name)
+			return domain.Limitf("model %q has given all its ids", in.Name)
 		}
 		m, err := s.model(ctx, in)
 		if err != nil {

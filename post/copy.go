@@ -74,7 +74,7 @@ func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Messag
 	for i := range m.Job {
 		for try := 0; m.Job[i].ID == 0; try++ {
 			if try == numberTries {
-				return domain.Exhaustedf("no free job id was found; name one")
+				return domain.Limitf("no free job id was found; name one")
 			}
 			n, err := e.board.Next(ctx, s, layout.Seq("job", m.CallerID), 1)
 			if err != nil {

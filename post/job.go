@@ -189,7 +189,7 @@ func (s *Supervisor) choose(ctx context.Context, in board.Space, m *domain.Messa
 			return made, nil
 		}
 	}
-	return nil, domain.Exhaustedf("no free job ids were found for actor %d in context %d", m.CallerID, m.ContextID)
+	return nil, domain.Limitf("no free job ids were found for actor %d in context %d", m.CallerID, m.ContextID)
 }
 
 // takeNothing answers a message of which nothing can be made.

@@ -47,7 +47,7 @@ func (s *Supervisor) sendJob(ctx context.Context, c *board.Claimed) error {
 	case err == nil:
 		err = s.sendAs(ctx, c, j)
 	}
-	if !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrForbidden) {
+	if !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrForbidden) && !errors.Is(err, domain.ErrLimit) {
 		return err
 	}
 	if errors.Is(err, errKeyless) && time.Since(time.UnixMilli(j.QueuedMs)) < keyless {

@@ -146,7 +146,7 @@ func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *do
 			return err
 		}
 	}
-	return domain.Exhaustedf("no free message id was found; name one")
+	return domain.Limitf("no free message id was found; name one")
 }
 
 // drawNumber draws a message id. Letters that the same actor sent from elsewhere
@@ -159,7 +159,7 @@ func (e *Engine) drawNumber(ctx context.Context, s board.Space, caller domain.Ac
 		return 0, err
 	}
 	if first+int64(n) > 1<<32 {
-		return 0, domain.Exhaustedf("actor %d has used up its message ids", caller)
+		return 0, domain.Limitf("actor %d has used up its message ids", caller)
 	}
 	return domain.MessageID(first + int64(n) - 1), nil
 }
@@ -176,7 +176,7 @@ func (e *Engine) freeNumber(ctx context.Context, s board.Space, caller domain.Ac
 			return id, err
 		}
 	}
-	return 0, domain.Exhaustedf("no free message id was found for actor %d", caller)
+	return 0, domain.Limitf("no free message id was found for actor %d", caller)
 }
 
 // checkOwn checks a message that came signed from its sender.

@@ -156,7 +156,7 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 		return p, err
 	}
 	if len(d.peers) >= maxPeers {
-		return p, domain.Exhaustedf("there are %d peers, which is the limit", len(d.peers))
+		return p, domain.Limitf("there are %d peers, which is the limit", len(d.peers))
 	}
 	at := domain.List[domain.Address]{}
 	for i, n := range p.Nodes {

@@ -21,7 +21,7 @@ const (
 // read before; default now.
 //
 // Errors: those of definition.Store.Apply; [domain.ErrUnavailable];
-// [domain.ErrExhausted] where the context has no room for its partitions.
+// [domain.ErrLimit] where the context has no room for its partitions.
 func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
 	from From) (definition.Stored, bool, error) {
 	if from != "" && from != FromNow && from != FromStart {
@@ -78,7 +78,7 @@ func (e *Engine) room(ctx context.Context, tenant domain.TenantID, def *domain.S
 	}
 	// What has become too many may become fewer.
 	if want := max(def.Partitions, 1); want > had && others+want > domain.MaxPartitions {
-		return domain.Exhaustedf("saga %q: the other sagas of context %d have %d partitions, and %d more are over the limit of %d; "+
+		return domain.Limitf("saga %q: the other sagas of context %d have %d partitions, and %d more are over the limit of %d; "+
 			"delete sagas, or take fewer partitions", def.Name, tenant, others, want, domain.MaxPartitions)
 	}
 	return nil

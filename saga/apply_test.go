@@ -24,7 +24,7 @@ func TestAContextHasSoManyPartitions(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range fit + 3 {
 			all.Go(func() {
-				if err := apply(shop, fmt.Sprint("order", i), domain.MaxSagaPartitions); errors.Is(err, domain.ErrExhausted) {
+				if err := apply(shop, fmt.Sprint("order", i), domain.MaxSagaPartitions); errors.Is(err, domain.ErrLimit) {
 					refused.Add(1)
 				} else if err != nil {
 					t.Error(err)
@@ -35,7 +35,7 @@ func TestAContextHasSoManyPartitions(t *testing.T) {
 		if n := refused.Load(); n != 3 {
 			t.Errorf("%d sagas were refused, want 3", n)
 		}
-		if err := apply(shop, "one", 1); !errors.Is(err, domain.ErrExhausted) {
+		if err := apply(shop, "one", 1); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("one more: got %v", err)
 		}
 		if _, err := r.engine.Definition(r.Context(), shop, "one", 0); !errors.Is(err, domain.ErrNotFound) {

@@ -717,7 +717,7 @@ func (s smallBoard) CommitEach(ctx context.Context, batches []board.Batch) []err
 }
 
 func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
-	for _, err := range []error{domain.Exhaustedf("too large"), domain.Invalidf("too large")} {
+	for _, err := range []error{domain.Limitf("too large"), domain.Invalidf("too large")} {
 		bubble(t, func(r *rig) {
 			r.apply(shop, machineOf("s",
 				`fn on_event(state, event) { state.n += 1; if event.payload.big { state.t = "<"; state.t.pad(200000, '<'); } #{state: state} }`))
@@ -746,6 +746,33 @@ func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestABoardThatIsFullForNowMakesNoLetters has one that refuses commits, as Redis at its
+// maxmemory.
+func TestABoardThatIsFullForNowMakesNoLetters(t *testing.T) {
+	bubble(t, func(r *rig) {
+		var full atomic.Int32
+		faults := faultboard.New(r.board, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
+			if c.Batch != nil && full.Add(-1) >= 0 {
+				return domain.Exhaustedf("at its maxmemory")
+			}
+			return nil
+		}})
+		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; #{state: state} }`))
+		defer r.workOn(faults, r.log, saga.WorkerConfig{})()
+		r.publish(shop, goes("e0", `{"id":1}`))
+		time.Sleep(time.Second)
+		full.Store(2)
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(10 * time.Minute)
+		if full.Load() >= 0 {
+			t.Error("nothing was committed")
+		}
+		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.letters(shop)) != 0 {
+			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+		}
+	})
 }
 
 func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {

@@ -62,7 +62,7 @@ type Difference struct {
 // version is to be used or the beginning of the history is lost: then it comes
 // after what came before it in its stream.
 //
-// Errors: [domain.ErrNotFound]; [domain.ErrExhausted] for too many events;
+// Errors: [domain.ErrNotFound]; [domain.ErrLimit] for too many events;
 // [domain.ErrConflict] where an instance moved while it was to be written.
 func (e *Engine) Rebuild(ctx context.Context, tenant domain.TenantID, q Rebuild) (*Rebuilt, error) {
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
@@ -143,7 +143,7 @@ func (b *rebuild) scan(ctx context.Context) error {
 				seen[t.ev.ID] = true
 				b.out.Events++
 				if b.bytes += len(t.ev.Payload); b.out.Events > rebuildMost || b.bytes > rebuildBytes {
-					return domain.Exhaustedf("the saga has more than %d events, or %d bytes: rebuild its instances one by one", rebuildMost, rebuildBytes)
+					return domain.Limitf("the saga has more than %d events, or %d bytes: rebuild its instances one by one", rebuildMost, rebuildBytes)
 				}
 				b.events[t.correlation] = append(b.events[t.correlation], *t.ev)
 			}

@@ -63,7 +63,7 @@ func (e *commitError) Unwrap() error { return e.err }
 // doesNotFit reports whether a board will never make a commit.
 func doesNotFit(err error) bool {
 	var c *commitError
-	return errors.As(err, &c) && (errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrExhausted))
+	return errors.As(err, &c) && (errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrLimit))
 }
 
 // round deals with some messages, in order, in as few commits as they fit into.

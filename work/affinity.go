@@ -22,7 +22,7 @@ const affinityLook = 30 * time.Second
 // Announce lets runners know the queues of jobs that ask for labels. It is
 // called before such jobs are queued, and costs nothing for others.
 //
-// Errors: [domain.ErrExhausted], [domain.ErrUnavailable].
+// Errors: [domain.ErrLimit], [domain.ErrUnavailable].
 func (e *Engine) Announce(ctx context.Context, jobs ...*domain.Job) error {
 	for _, j := range jobs {
 		if len(j.Affinity) > 0 {
@@ -49,8 +49,8 @@ func (e *Engine) announce(ctx context.Context, space board.Space, queue string) 
 	}
 	if space != 0 {
 		err := e.include(ctx, space, it.group, layout.MaxAffinitiesOf)
-		if errors.Is(err, domain.ErrExhausted) {
-			err = domain.Exhaustedf("jobs of context %d have asked for %d kinds of affinity, which is the limit; use labels that it has used before",
+		if errors.Is(err, domain.ErrLimit) {
+			err = domain.Limitf("jobs of context %d have asked for %d kinds of affinity, which is the limit; use labels that it has used before",
 				space, layout.MaxAffinitiesOf)
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func (e *Engine) include(ctx context.Context, space board.Space, group string, m
 		return err
 	}
 	if len(all) >= most {
-		return domain.Exhaustedf("%d kinds of affinity are in use, which is the limit; use labels that others ask for already", len(all))
+		return domain.Limitf("%d kinds of affinity are in use, which is the limit; use labels that others ask for already", len(all))
 	}
 	b := board.Batch{Space: space}
 	return e.board.Commit(ctx, *b.Include(layout.Affinities, group))

@@ -201,7 +201,7 @@ func TestOneContextCannotTakeAllKindsOfAffinity(t *testing.T) {
 			}
 			return err
 		}
-		if err := submit(tenant, 500, layout.MaxAffinitiesOf); !errors.Is(err, domain.ErrExhausted) {
+		if err := submit(tenant, 500, layout.MaxAffinitiesOf); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("one more: got %v", err)
 		}
 		if err := submit(tenant, 501, 7); err != nil {

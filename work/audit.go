@@ -143,7 +143,7 @@ func (a *auditor) doubt(j *domain.Job) {
 func (a *auditor) searchQueues(ctx context.Context) error {
 	for q, jobs := range a.doubts {
 		if _, at := layout.ParseAffinityQueue(q); at {
-			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrExhausted) {
+			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrLimit) {
 				return err
 			}
 		}

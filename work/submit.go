@@ -126,7 +126,7 @@ func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 			return err
 		}
 		if first+int64(len(list)) > 1<<32 {
-			return domain.Exhaustedf("caller %d has used up its job ids", caller)
+			return domain.Limitf("caller %d has used up its job ids", caller)
 		}
 		for i, j := range list {
 			j.ID = domain.JobID(first + int64(i))
@@ -135,7 +135,7 @@ func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 				if first, err := s.e.board.Next(ctx, s.space, layout.Seq("job", caller), 1); err != nil {
 					return err
 				} else if j.ID = domain.JobID(first); first >= 1<<32 {
-					return domain.Exhaustedf("caller %d has used up its job ids", caller)
+					return domain.Limitf("caller %d has used up its job ids", caller)
 				}
 			}
 		}
@@ -153,7 +153,7 @@ func (s *submission) redraw(ctx context.Context, j *domain.Job, try int) error {
 		return err
 	}
 	if first+step > 1<<32 {
-		return domain.Exhaustedf("caller %d has used up its job ids", j.CallerID)
+		return domain.Limitf("caller %d has used up its job ids", j.CallerID)
 	}
 	i := s.byKey[j.Key()]
 	delete(s.byKey, j.Key())

@@ -175,14 +175,14 @@ func (f *rhaiFlags) engine(std Streams) *rhai.Engine {
 // printValue writes the value of a script, () not at all. Its text may take as
 // much memory as the script might, 0 for as much as it needs.
 //
-// Errors: [domain.ErrExhausted].
+// Errors: [domain.ErrLimit].
 func (a *app) printValue(v rhai.Value, most int) error {
 	if v.IsUnit() {
 		return nil
 	}
 	text, ok := value.RenderDisplay(v, func(_, room int) bool { return most == 0 || room <= most })
 	if !ok {
-		return fmt.Errorf("the text of the script's value takes more than %d bytes: raise --max-memory, or print less: %w", most, domain.ErrExhausted)
+		return fmt.Errorf("the text of the script's value takes more than %d bytes: raise --max-memory, or print less: %w", most, domain.ErrLimit)
 	}
 	return writeLine(a.std.Out, "", text)
 }

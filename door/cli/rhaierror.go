@@ -59,7 +59,7 @@ func (a *app) rhaiFailed(ctx context.Context, src *rhaiSource, err error, timeou
 	label += placeOf(in.Position()) + ": "
 	if in.Kind == value.ErrorTerminated && ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errRhaiTimeout) {
-			return &exitError{api.FailureNamed("exhausted").Exit, label + fmt.Sprintf("stopped after %v", timeout)}
+			return &exitError{api.FailureNamed("limit").Exit, label + fmt.Sprintf("stopped after %v", timeout)}
 		}
 		return &exitError{exitInterrupted, label + "interrupted"}
 	}
@@ -76,7 +76,7 @@ func rhaiExitCode(e *rhai.Error) int {
 		return api.FailureNamed("invalid").Exit
 	case value.ErrorTooManyOperations, value.ErrorTooManyVariables, value.ErrorTooManyModules, value.ErrorStackOverflow,
 		value.ErrorDataTooLarge:
-		return api.FailureNamed("exhausted").Exit
+		return api.FailureNamed("limit").Exit
 	}
 	return exitFailed
 }

@@ -52,7 +52,7 @@ func (a answer) give(what string, result map[string]string) (json.RawMessage, er
 // refuse makes a refusal of what another attempt would meet again. A ban, a
 // flow that must be alone, a board that is away are none.
 func refuse(err error) error {
-	for _, kind := range []error{domain.ErrInvalid, domain.ErrNotFound, domain.ErrForbidden} {
+	for _, kind := range []error{domain.ErrInvalid, domain.ErrNotFound, domain.ErrForbidden, domain.ErrLimit} {
 		if errors.Is(err, kind) {
 			return effect.Refusedf("%v", err)
 		}

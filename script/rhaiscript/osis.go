@@ -192,7 +192,7 @@ func (s *session) failed(c *value.Ctx, what string, err error) value.Value {
 	case s.ctx.Err() != nil:
 		return c.Fail(&value.Error{Kind: value.ErrorTerminated, Value: value.Unit, Cause: err})
 	}
-	for _, kind := range []error{domain.ErrForbidden, domain.ErrInvalid, domain.ErrConflict, domain.ErrNotFound, domain.ErrExhausted} {
+	for _, kind := range []error{domain.ErrForbidden, domain.ErrInvalid, domain.ErrConflict, domain.ErrNotFound, domain.ErrExhausted, domain.ErrLimit} {
 		if errors.Is(err, kind) {
 			return c.Fail(&value.Error{Kind: value.ErrorRuntime, Value: value.Str(what + ": " + err.Error()), Cause: err})
 		}
