@@ -25,7 +25,7 @@ import (
 // newArchiveRig is a rig with an archive, in which one job has ended that the
 // board no longer has.
 func newArchiveRig(t *testing.T) *rig {
-	a, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "archive.db"))
+	a, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "archive.db"), sqlitearchive.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestRecordsLieUnreadableAndCannotBeSwapped(t *testing.T) {
 	if _, err := keys.Encrypt(t.Context(), 7, "disk", 1); err != nil {
 		t.Fatal(err)
 	}
-	plain, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"))
+	plain, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), sqlitearchive.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

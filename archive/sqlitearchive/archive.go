@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -31,14 +33,26 @@ type Archive struct {
 
 var _ archive.Archive = (*Archive)(nil)
 
+// Config of an archive. The zero Config is ready to use.
+type Config struct {
+	// AcceptLoss opens a file whose log is damaged without what lies behind the
+	// damage, which was acknowledged. The log is kept aside. Default: Open refuses.
+	AcceptLoss bool
+	// Logger hears what a person should know. Default: none.
+	Logger *slog.Logger
+}
+
 // Open opens the archive in a file, making it if it is not there. The file's
 // folder must exist.
 //
 // Errors: [domain.ErrConflict] for a file of a newer program;
-// [domain.ErrUnavailable].
-func Open(ctx context.Context, file string) (*Archive, error) {
+// [domain.ErrUnavailable], also when its log is damaged.
+func Open(ctx context.Context, file string, cfg Config) (*Archive, error) {
 	a := &Archive{}
-	err := private(file)
+	err := cfg.check(file + "-wal")
+	if err == nil {
+		err = private(file)
+	}
 	if err == nil {
 		a.write, err = connect(file, 1, "immediate")
 	}
@@ -56,6 +70,22 @@ func Open(ctx context.Context, file string) (*Archive, error) {
 		return nil, domain.Unavailablef("archive %s: %v", file, err)
 	}
 	return a, nil
+}
+
+// check refuses a log that is damaged, or gives up what is lost with it.
+func (c Config) check(log string) error {
+	err := checkWAL(log)
+	if !errors.Is(err, errDamaged) {
+		return err
+	}
+	if !c.AcceptLoss {
+		return fmt.Errorf("%w; restore a backup, or start with --accept-loss to go on without it", err)
+	}
+	aside, failed := setAside(log)
+	if failed == nil && c.Logger != nil {
+		c.Logger.Error("what the archive had behind the damage is lost, as --accept-loss says", "damage", err, "the log as it was", aside)
+	}
+	return failed
 }
 
 // private makes the file where it is missing, for its user alone; SQLite gives

@@ -2,9 +2,12 @@ package sqlitearchive_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +21,7 @@ import (
 func TestArchive(t *testing.T) {
 	var files sync.Map // by archive
 	open := func(t *testing.T, file string) archive.Archive {
-		a, err := sqlitearchive.Open(t.Context(), file)
+		a, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +40,7 @@ func TestArchive(t *testing.T) {
 
 func TestAFileOfANewerProgramIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a b?#%.db")
-	a, err := sqlitearchive.Open(t.Context(), file)
+	a, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,7 @@ func TestAFileOfANewerProgramIsRefused(t *testing.T) {
 	if _, err := db.Exec("PRAGMA user_version = 999"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = sqlitearchive.Open(t.Context(), filepath.Join(filepath.Dir(file), "x.db"))
+	_, err = sqlitearchive.Open(t.Context(), filepath.Join(filepath.Dir(file), "x.db"), sqlitearchive.Config{})
 	if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("got %v, want one that says that a newer Ramet wrote it", err)
 	}
@@ -66,7 +69,7 @@ func TestOthersMayNotReadIt(t *testing.T) {
 	file := filepath.Join(dir, "archive.db")
 	open := func() {
 		t.Helper()
-		a, err := sqlitearchive.Open(t.Context(), file)
+		a, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,16 +96,91 @@ func TestAFileThatIsNoArchiveIsRefused(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlitearchive.Open(t.Context(), file); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), file) {
+	if _, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{}); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want one that names the file", err)
 	}
 }
 
 func BenchmarkPut(b *testing.B) {
-	a, err := sqlitearchive.Open(b.Context(), filepath.Join(b.TempDir(), "archive.db"))
+	a, err := sqlitearchive.Open(b.Context(), filepath.Join(b.TempDir(), "archive.db"), sqlitearchive.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer a.Close()
 	archivetest.Bench(b, a)
+}
+
+// TestADamagedLogIsNotMissed changes a byte of the log behind each of many commits.
+func TestADamagedLogIsNotMissed(t *testing.T) {
+	const records = 40
+	file := filepath.Join(t.TempDir(), "archive.db")
+	a, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records {
+		r := archive.Record{Context: 7, Kind: archive.KindFlow, Key: fmt.Sprint("flow:", i+1), EndMs: 5, BeginMs: 1, Status: "finished", Caller: 1,
+			Body: json.RawMessage(`{}`)}
+		if err := a.Put(t.Context(), []archive.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := t.TempDir() // as after a kill: closing would empty the log
+	if err := os.CopyFS(whole, os.DirFS(filepath.Dir(file))); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(whole, "archive.db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(text []byte, cfg sqlitearchive.Config) (n int, err error) {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "archive.db-shm")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "archive.db-wal"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := sqlitearchive.Open(t.Context(), filepath.Join(dir, "archive.db"), cfg)
+		if err != nil {
+			return 0, err
+		}
+		defer a.Close()
+		page, err := a.Search(t.Context(), archive.Query{Context: 7, Limit: records + 1})
+		return len(page.Records), err
+	}
+	if n, err := open(log, sqlitearchive.Config{}); err != nil || n != records {
+		t.Fatalf("untouched: %d records, %v", n, err)
+	}
+	lost := 0
+	for at := 3; at < len(log); at += len(log) / 60 {
+		changed := slices.Clone(log)
+		changed[at] ^= 0x10
+		n, err := open(changed, sqlitearchive.Config{})
+		switch {
+		case errors.Is(err, domain.ErrUnavailable) && strings.Contains(err.Error(), "--accept-loss"):
+			if n, err = open(changed, sqlitearchive.Config{AcceptLoss: true}); err != nil || n == records {
+				t.Errorf("byte %d of %d, loss accepted: %d records, %v", at, len(log), n, err)
+			}
+		case err != nil:
+			t.Errorf("byte %d of %d: got %v", at, len(log), err)
+		default:
+			lost = max(lost, records-n)
+		}
+	}
+	if lost > 2 { // of the last commits nothing says that they were whole
+		t.Errorf("%d records were missed in silence", lost)
+	}
+	for at := 0; at < len(log); at += len(log) / 60 {
+		if _, err := open(log[:at], sqlitearchive.Config{}); err != nil {
+			t.Errorf("cut short at %d: got %v", at, err)
+		}
+	}
 }

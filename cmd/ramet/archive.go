@@ -78,10 +78,10 @@ func publicName(u *url.URL) string {
 	return plain.String()
 }
 
-func (p archivePlace) open(ctx context.Context) (archive.Archive, error) {
+func (p archivePlace) open(ctx context.Context, o options) (archive.Archive, error) {
 	switch p.kind {
 	case "sqlite":
-		a, err := sqlitearchive.Open(ctx, p.file)
+		a, err := sqlitearchive.Open(ctx, p.file, sqlitearchive.Config{AcceptLoss: o.acceptLoss, Logger: o.log})
 		if err != nil {
 			return nil, err // not a: a nil *Archive is no nil archive.Archive
 		}
@@ -104,6 +104,9 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 	if err != nil {
 		return nil, "", err
 	}
+	if o.acceptLoss && place.kind != "sqlite" && boardKind(o.boardURL) != "embedded" {
+		return nil, "", domain.Invalidf("--accept-loss is for a damaged data folder; board and archive are elsewhere")
+	}
 	engine := work.New(b, work.Config{})
 	was, err := engine.Archive(ctx)
 	if err != nil {
@@ -113,7 +116,7 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		o.log.Warn("this node archives nothing: others of its board archive elsewhere; give it the same --archive", "archive", was)
 		return nil, "none", nil
 	}
-	if a, err = place.open(ctx); err != nil {
+	if a, err = place.open(ctx, o); err != nil {
 		return nil, "", err
 	}
 	if was != place.name {

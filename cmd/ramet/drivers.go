@@ -31,9 +31,6 @@ import (
 // data folder.
 func openBoard(ctx context.Context, url, dataDir string, acceptLoss bool, log *slog.Logger) (board.Board, error) {
 	scheme, _, _ := strings.Cut(url, ":")
-	if acceptLoss && boardKind(url) != "embedded" {
-		return nil, domain.Invalidf("--accept-loss is for a damaged data folder with an embedded board; this board is elsewhere")
-	}
 	switch scheme {
 	case "", "pebble":
 		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: acceptLoss})
