@@ -231,8 +231,13 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 		return ctx.Err()
 	}
 	p.copied += covered
-	p.Observer.Archived(len(records))
-	return unlessChanged(p.engine.MarkArchived(ctx, left, covered))
+	// Where the list has moved meanwhile, by pruning, they are copied once more:
+	// counted is what is marked.
+	err = p.engine.MarkArchived(ctx, left, covered)
+	if err == nil {
+		p.Observer.Archived(len(records))
+	}
+	return unlessChanged(err)
 }
 
 // record is what the archive gets of what ended.

@@ -304,6 +304,31 @@ func TestAMessageDoesNotExpireWhileTheArchiveIsDown(t *testing.T) {
 	})
 }
 
+// The list of what ended moves, by pruning, between a copy and its mark.
+func TestWhatIsCopiedTwiceIsCountedOnce(t *testing.T) {
+	inYard(t, func(y *yard) {
+		pruned := 0
+		y.shelf.after = func(ctx context.Context) (err error) {
+			if y.shelf.keys(1)["job:1:2"] == 1 && pruned == 0 {
+				pruned, err = y.engine.Prune(ctx, 1, time.Now())
+			}
+			return err
+		}
+		stop := run(y.T, y.board, "n/a", y.archiver(y.board))
+		for id := range domain.JobID(2) {
+			y.end(1, id+1)
+			time.Sleep(10 * time.Second)
+		}
+		stop()
+		if n := y.gauge.archived; n != 2 || pruned != 1 || y.onBoard(1) != 1 {
+			y.Errorf("counted %d archived with %d pruned and %d on the board, want 2, 1, 1", n, pruned, y.onBoard(1))
+		}
+		if _, err := y.engine.Prune(y.Context(), 1, time.Now()); err != nil || y.onBoard(1) != 0 {
+			y.Errorf("got %v and %d jobs on the board, want the second marked", err, y.onBoard(1))
+		}
+	})
+}
+
 func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 	const jobs = 3600
 	inYard(t, func(y *yard) {
