@@ -2,8 +2,10 @@ package pebbleboard
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/batchrepr"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
 )
 
 // damage is a log that was overwritten: what it holds behind the hole was
@@ -35,34 +38,81 @@ func (d *damage) Unwrap() error { return errCorrupt }
 // behind the hole.
 const lossFile = "lost.txt"
 
-// accept cuts the log before the hole, and takes the later ones away: they go on
-// from what is lost. All of them are kept aside, with a list of the keys that the
-// readable part of what is lost had written.
+// A loss that was accepted is written down, as the value of a marker in the
+// folder, before anything is taken away: what was begun is ended at the next
+// start, where the process died meanwhile. Each stage may be gone through again.
+const (
+	lossMarker = "loss"
+	lossCut    = "cut-"  // and the folder aside: the logs are cut
+	lossSkip   = "skip-" // and the folder aside: counters skip what was given out
+	lossDone   = "done"
+)
+
+// accept keeps the damaged log and all later ones aside, and writes down that what
+// lies behind the hole is given up; resumeLoss does it.
 func (d *damage) accept(disk vfs.FS, dir string) error {
-	d.aside = path.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000"))
-	if err := disk.MkdirAll(d.aside, 0o700); err != nil {
+	aside := "damaged-" + time.Now().UTC().Format("20060102T150405.000")
+	if err := disk.MkdirAll(path.Join(dir, aside), 0o700); err != nil {
 		return err
 	}
 	for _, l := range d.logs {
-		if err := disk.Link(path.Join(dir, l.name), path.Join(d.aside, l.name)); err != nil {
+		if err := disk.Link(path.Join(dir, l.name), path.Join(dir, aside, l.name)); err != nil {
 			return err
 		}
 	}
-	if err := d.list(disk); err != nil {
+	if err := syncDir(disk, path.Join(dir, aside)); err != nil {
 		return err
 	}
+	return markLoss(disk, dir, lossCut+aside)
+}
+
+// resumeLoss cuts the log before the hole, and takes the later ones away: they go
+// on from what is lost. The keys that the readable part of that had written are
+// listed aside. It returns nil where no loss was accepted that is not yet done.
+func resumeLoss(disk vfs.FS, dir string) (*damage, error) {
+	state, err := atomicfs.ReadMarker(disk, dir, lossMarker)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (state == "" || state == lossDone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	aside, cut := strings.CutPrefix(state, lossCut)
+	d := &damage{aside: path.Join(dir, strings.TrimPrefix(aside, lossSkip))}
+	if d.logs, _, err = logFiles(disk, d.aside); err != nil {
+		return nil, err
+	}
+	if len(d.logs) == 0 {
+		return nil, fmt.Errorf("%w: the logs that %s should hold are gone", errCorrupt, d.aside)
+	}
+	if err := d.list(disk); err != nil || !cut {
+		return d, err
+	}
 	for _, l := range d.logs[1:] {
-		if err := disk.Remove(path.Join(dir, l.name)); err != nil {
-			return err
+		if err := disk.Remove(path.Join(dir, l.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
 	}
-	return d.cut(disk, dir)
+	if err := d.cut(disk, dir); err != nil {
+		return nil, err
+	}
+	return d, markLoss(disk, dir, lossSkip+path.Base(d.aside))
+}
+
+// markLoss writes down how far a loss is gone through.
+func markLoss(disk vfs.FS, dir, state string) error {
+	mark, _, err := atomicfs.LocateMarker(disk, dir, lossMarker)
+	if err != nil {
+		return err
+	}
+	defer mark.Close()
+	return mark.Move(state)
 }
 
 // cut writes what is whole of the damaged log anew.
 func (d *damage) cut(disk vfs.FS, dir string) error {
 	name := path.Join(dir, d.logs[0].name)
-	from, err := disk.Open(name)
+	from, err := disk.Open(path.Join(d.aside, d.logs[0].name))
 	if err != nil {
 		return err
 	}
@@ -74,6 +124,10 @@ func (d *damage) cut(disk vfs.FS, dir string) error {
 	if err := disk.Rename(name+".whole", name); err != nil {
 		return err
 	}
+	return syncDir(disk, dir)
+}
+
+func syncDir(disk vfs.FS, dir string) error {
 	folder, err := disk.OpenDir(dir)
 	if err != nil {
 		return err
@@ -105,7 +159,7 @@ func (d *damage) list(disk vfs.FS) error {
 	for i, l := range d.logs {
 		var record []byte
 		sound := false // its first chunk was there
-		_, err := readLog(disk, path.Join(d.aside, l.name), l.number, func(c part, behind bool) {
+		h, err := readLog(disk, path.Join(d.aside, l.name), l.number, func(c part, behind bool) {
 			if i == 0 && !behind {
 				return
 			}
@@ -126,8 +180,14 @@ func (d *damage) list(disk vfs.FS) error {
 		if err != nil {
 			return err
 		}
+		if i == 0 {
+			d.hole = h
+		}
 	}
-	return writeFile(disk, path.Join(d.aside, lossFile), strings.NewReader(keys.String()))
+	if err := writeFile(disk, path.Join(d.aside, lossFile), strings.NewReader(keys.String())); err != nil {
+		return err
+	}
+	return syncDir(disk, d.aside)
 }
 
 // keys are the keys of the board that a group wrote, each after its space. The

@@ -100,7 +100,11 @@ func (b *Board) load() (*committer, error) {
 	}
 	b.db = db
 	if lost != nil {
-		if err := lost.skip(b); err != nil {
+		err := lost.skip(b)
+		if err == nil {
+			err = markLoss(b.disk(), b.dir, lossDone)
+		}
+		if err != nil {
 			_ = db.Close() // the first error says more
 			return nil, b.openError(err)
 		}
@@ -114,14 +118,22 @@ func (b *Board) load() (*committer, error) {
 }
 
 // checkLogs refuses logs that are damaged, or gives up what is lost with them.
-func (b *Board) checkLogs() (lost *damage, err error) {
-	disk := cmp.Or(b.cfg.FS, vfs.Default)
-	err = checkLogs(disk, b.dir)
-	if !b.cfg.AcceptLoss || !errors.As(err, &lost) {
+func (b *Board) checkLogs() (*damage, error) {
+	lost, err := resumeLoss(b.disk(), b.dir)
+	if err != nil {
 		return nil, err
 	}
-	if err := lost.accept(disk, b.dir); err != nil {
-		return nil, err
+	if lost == nil {
+		err := checkLogs(b.disk(), b.dir)
+		if !b.cfg.AcceptLoss || !errors.As(err, &lost) {
+			return nil, err
+		}
+		if err := lost.accept(b.disk(), b.dir); err != nil {
+			return nil, err
+		}
+		if lost, err = resumeLoss(b.disk(), b.dir); err != nil {
+			return nil, err
+		}
 	}
 	b.log.Error("what was written behind the damage is lost, as --accept-loss says", "folder", b.dir, "damage", lost.Error(),
 		"groups that could be read", lost.groups, "their keys", filepath.Join(lost.aside, lossFile), "the logs as they were", lost.aside)
@@ -131,7 +143,7 @@ func (b *Board) checkLogs() (lost *damage, err error) {
 // openStore opens the store, and a new one twice: only what it writes after the
 // first time says how far its log was on the disk, by which damage is told.
 func (b *Board) openStore() (*pebble.DB, error) {
-	at, err := pebble.Peek(b.dir, cmp.Or(b.cfg.FS, vfs.Default))
+	at, err := pebble.Peek(b.dir, b.disk())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -144,6 +156,8 @@ func (b *Board) openStore() (*pebble.DB, error) {
 	}
 	return pebble.Open(b.dir, b.options())
 }
+
+func (b *Board) disk() vfs.FS { return cmp.Or(b.cfg.FS, vfs.Default) }
 
 func (b *Board) openError(err error) error {
 	var lost *damage
@@ -168,7 +182,7 @@ const (
 
 func (b *Board) options() *pebble.Options {
 	o := &pebble.Options{
-		FS:                          guardFS{cmp.Or(b.cfg.FS, vfs.Default), b},
+		FS:                          guardFS{b.disk(), b},
 		Logger:                      storeLog{b},
 		EventListener:               b.storeEvents(),
 		FormatMajorVersion:          pebble.FormatNewest,
