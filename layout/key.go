@@ -37,6 +37,10 @@ const (
 	ArchiveWhere = "where"
 )
 
+// Streams is the record in space 0 that says of each event stream when the one
+// was made that the sagas of this board read.
+const Streams = "ramet:streams"
+
 // Prefixes of keys, for listing.
 const (
 	JobPrefix     = "job:"

@@ -195,7 +195,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
 	n.openCircles()
 	n.openPost()
-	if err := n.openSagas(); err != nil {
+	if err := n.openSagas(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.Void(ctx, who.Name+"/"); err != nil {

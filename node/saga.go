@@ -18,6 +18,8 @@ type SagasConfig struct {
 	// Log has the events; none: the node has no sagas, and its effects are for
 	// flows only. It stays the caller's to close.
 	Log stream.Log
+	// AcceptLoss has sagas go on with streams that are not those they have read.
+	AcceptLoss bool
 	// Names knows the contexts. Required with Log or Effects.
 	Names saga.Names
 	// Serve and ServeEffects are whether this node moves sagas, and whether it
@@ -36,11 +38,16 @@ type SagasConfig struct {
 
 // openSagas makes the engine of sagas, and the workers that this node is to
 // have.
-func (n *Node) openSagas() error {
+//
+// Errors: [domain.ErrConflict] for streams that are not the board's.
+func (n *Node) openSagas(ctx context.Context) error {
 	c := n.cfg.Sagas
 	if c.Log != nil {
 		n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
 			Logger: n.cfg.Logger, Observer: n.Metrics})
+		if err := n.Sagas.Recognise(ctx, c.AcceptLoss); err != nil {
+			return err
+		}
 	}
 	if c.Log != nil && c.Serve {
 		n.sagas = saga.NewWorker(n.Sagas, saga.WorkerConfig{Owner: n.owner, Lease: c.Lease, Grace: n.cfg.Grace, Placement: c.Placement, Gateway: c.Gateway,

@@ -415,8 +415,13 @@ func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string
 	if len(p.list) == 0 {
 		return domain.NotFoundf("saga %s has no positions yet: apply it again", saga)
 	}
+	return e.reread(ctx, tenant, name, saga, p, map[stream.Name]uint64{n: after})
+}
+
+// reread has a saga read streams again from behind positions on.
+func (e *Engine) reread(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, begin map[stream.Name]uint64) error {
 	next := *p.now()
-	next.Begin = map[stream.Name]uint64{n: after}
+	next.Begin = begin
 	if err := e.addGeneration(ctx, tenant, name, saga, p, next); err != nil {
 		return err
 	}

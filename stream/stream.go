@@ -202,6 +202,8 @@ type Stats struct {
 	Bytes       uint64
 	Replicas    int
 	Subjects    []string
+	// Created is when it was made: one that was lost and made anew is another.
+	Created time.Time
 }
 
 // ValidateToken checks one token of a subject.

@@ -104,8 +104,8 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 	if err != nil {
 		return nil, "", err
 	}
-	if o.acceptLoss && place.kind != "sqlite" && boardKind(o.boardURL) != "embedded" {
-		return nil, "", domain.Invalidf("--accept-loss is for a damaged data folder; board and archive are elsewhere")
+	if o.acceptLoss && place.kind != "sqlite" && boardKind(o.boardURL) != "embedded" && (o.streamURL == "" || o.streamURL == "off") {
+		return nil, "", domain.Invalidf("--accept-loss is for a damaged data folder; board and archive are elsewhere, and there are no streams")
 	}
 	engine := work.New(b, work.Config{})
 	was, err := engine.Archive(ctx)

@@ -18,6 +18,7 @@ const window = 2 * time.Minute
 // shelf is one stream.
 type shelf struct {
 	name     stream.Name
+	created  time.Time
 	messages []stream.Message // by sequence
 	last     uint64
 	bytes    uint64
@@ -36,7 +37,7 @@ type seen struct {
 }
 
 func newShelf(name stream.Name) *shelf {
-	return &shelf{name: name, ids: map[string]bool{}, readers: map[string]*reader{}, queues: map[string]*queue{}}
+	return &shelf{name: name, created: time.Now(), ids: map[string]bool{}, readers: map[string]*reader{}, queues: map[string]*queue{}}
 }
 
 // put stores a message, unless its ID was seen lately.
@@ -109,7 +110,7 @@ func (s *shelf) trim(subject string, seq uint64) {
 func (s *shelf) stats() stream.Stats {
 	st := stream.Stats{
 		First: s.last + 1, Last: s.last, Messages: uint64(len(s.messages)), Bytes: s.bytes,
-		Replicas: 1, Subjects: s.name.Subjects(),
+		Replicas: 1, Subjects: s.name.Subjects(), Created: s.created,
 	}
 	if len(s.messages) > 0 {
 		st.First = s.messages[0].Seq

@@ -132,7 +132,7 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 		info := s.CachedInfo()
 		st = stream.Stats{
 			First: info.State.FirstSeq, Last: info.State.LastSeq, Messages: info.State.Msgs, Bytes: info.State.Bytes,
-			Replicas: info.Config.Replicas, Subjects: info.Config.Subjects,
+			Replicas: info.Config.Replicas, Subjects: info.Config.Subjects, Created: info.Created,
 		}
 		if st.Messages == 0 {
 			st.First = st.Last + 1

@@ -51,7 +51,7 @@ func (r *rig) holds(l stream.Log, first, last, n uint64) {
 	if diff := cmp.Diff([]uint64{first, last, n}, []uint64{got.First, got.Last, got.Messages}); diff != "" {
 		r.Errorf("first, last and number of messages (-want +got):\n%s", diff)
 	}
-	if (got.Bytes == 0) != (n == 0) || got.Replicas < 1 || len(got.Subjects) < 2 {
+	if (got.Bytes == 0) != (n == 0) || got.Replicas < 1 || len(got.Subjects) < 2 || got.Created.IsZero() {
 		r.Errorf("got stats %+v", got)
 	}
 }

@@ -1,0 +1,120 @@
+package saga
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// This file tells whether the streams are those that a board's sagas have read.
+// A position means nothing in another stream: what that has up to there would be
+// passed over as dealt with.
+
+// Recognise compares the streams with what the board knows of them, and writes
+// that down at the first time. Streams that are others, or have less than sagas
+// have read of them, are refused; with acceptLoss they become the board's, and
+// sagas read them from their beginning, or from where they end now.
+//
+// Errors: [domain.ErrConflict] for streams that are not the board's;
+// [domain.ErrUnavailable].
+func (e *Engine) Recognise(ctx context.Context, acceptLoss bool) (err error) {
+	for range 20 {
+		if err = e.recognise(ctx, acceptLoss); !errors.Is(err, errRecognised) {
+			return err
+		}
+	}
+	return err
+}
+
+// errRecognised says that another node has written down streams meanwhile.
+var errRecognised = domain.Conflictf("other nodes of the board say all the time which its event streams are")
+
+func (e *Engine) recognise(ctx context.Context, acceptLoss bool) error {
+	recs, err := e.board.Get(ctx, 0, layout.Streams)
+	if err != nil {
+		return err
+	}
+	all := seen{begin: map[stream.Name]uint64{}, last: map[stream.Name]uint64{}}
+	var b board.Batch
+	for _, n := range stream.Names {
+		stats, err := e.log.Stats(ctx, n)
+		if err != nil {
+			return err
+		}
+		made, was := stats.Created.UTC().Format(time.RFC3339Nano), recs[0].Get(string(n))
+		if was != "" && was != made {
+			all.wrong = append(all.wrong, fmt.Sprintf("%s was made at %s, that of this board at %s", n, made, was))
+			all.begin[n] = 0
+		}
+		all.last[n] = stats.Last
+		if was != made {
+			b.Equal(layout.Streams, string(n), was).Set(layout.Streams, board.Field{Name: string(n), Value: made})
+		}
+	}
+	sagas, err := e.served(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range sagas {
+		if err := e.recogniseFor(ctx, s, &all, acceptLoss); err != nil {
+			return fmt.Errorf("context %d: saga %s: %w", s.tenant, s.saga, err)
+		}
+	}
+	if len(all.wrong) > 0 && !acceptLoss {
+		return domain.Conflictf("the event streams are not those of this board: %s; start the node with the --stream of the board's other nodes, or with "+
+			"--accept-loss if its streams are lost: sagas go on with these then", strings.Join(all.wrong[:min(3, len(all.wrong))], "; "))
+	}
+	for _, text := range all.wrong {
+		e.text.Error("sagas go on with other event streams, as --accept-loss says", "stream", text)
+	}
+	if len(b.Ops) == 0 {
+		return nil
+	}
+	if err = e.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
+		return errRecognised
+	}
+	return err
+}
+
+// seen is what is known of the streams.
+type seen struct {
+	wrong []string
+	begin map[stream.Name]uint64 // of those that are others
+	last  map[stream.Name]uint64
+}
+
+// recogniseFor compares how far a saga has come with what the streams have. With
+// acceptLoss it goes on where that is.
+func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen, acceptLoss bool) error {
+	name, err := e.cfg.Names.TenantName(ctx, s.tenant)
+	if err != nil {
+		return err
+	}
+	p, err := e.positions(ctx, s.tenant, name, s.saga)
+	if err != nil || len(p.list) == 0 {
+		return err
+	}
+	begin := map[stream.Name]uint64{}
+	for _, n := range read {
+		if len(p.now().Reads[n]) == 0 {
+			continue
+		}
+		if seq, other := all.begin[n]; other {
+			begin[n] = seq
+		} else if _, most := p.span(len(p.list)-1, n); most > all.last[n] {
+			begin[n] = all.last[n]
+			all.wrong = append(all.wrong, fmt.Sprintf("%s has %d messages, saga %s of context %d has read %d", n, all.last[n], s.saga, s.tenant, most))
+		}
+	}
+	if len(begin) == 0 || !acceptLoss {
+		return nil
+	}
+	return e.reread(ctx, s.tenant, name, s.saga, p, begin)
+}

@@ -1,0 +1,63 @@
+package saga_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream/memstream"
+)
+
+// TestOtherStreamsAreRefused puts a board beside streams that are not those its
+// sagas have read: they were lost and made anew, or are a copy of before.
+func TestOtherStreamsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		age  time.Duration // between the streams
+		want string
+	}{
+		{"others", time.Hour, "WORKFLOW_EVENTS was made at 2000-01-01T01:00:00Z, that of this board at 2000-01-01T00:00:00Z"},
+		{"the same, of before", 0, "AGGREGATE_EVENTS has 0 messages, saga s of context 7 has read 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				before := memstream.New()
+				r.must(r.engine.Recognise(r.Context(), false))
+				r.apply(shop, machineOf("s", countsEvents))
+				drain := r.work(saga.WorkerConfig{})
+				for i := range 5 {
+					r.publish(shop, goes(fmt.Sprint("e", i), `{"id":1}`))
+				}
+				time.Sleep(time.Minute)
+				drain()
+				r.must(r.engine.Recognise(r.Context(), false))
+
+				if c.age > 0 {
+					time.Sleep(time.Until(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(c.age)))
+					before = memstream.New()
+				}
+				r.log = before.Log()
+				r.engine = r.newEngine(r.board, r.log)
+				for range 2 {
+					if err := r.engine.Recognise(r.Context(), false); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), c.want) {
+						t.Fatalf("got %v, want a conflict that says %q", err, c.want)
+					}
+				}
+				r.must(r.engine.Recognise(r.Context(), true))
+				r.must(r.engine.Recognise(r.Context(), false))
+				for i := range 3 { // fewer than were read of the others
+					r.publish(shop, goes(fmt.Sprint("f", i), `{"id":1}`))
+				}
+				defer r.work(saga.WorkerConfig{})()
+				time.Sleep(time.Minute)
+				if got := r.data(shop, "s", "1"); got != `{"n":8}` {
+					t.Errorf("got %s, want all that came counted", got)
+				}
+			})
+		})
+	}
+}
