@@ -7,6 +7,7 @@ import (
 
 // Fields of a runner's record that are there at times only.
 const (
+	RunnerNode   = "node" // the node whose it is
 	RunnerOff    = "off"
 	RunnerLabels = "labels"
 	RunnerLocked = "locked"
@@ -22,7 +23,7 @@ func EncodeRunner(r domain.Runner) []board.Field {
 	e.flag("local", r.Local)
 	e.num("created_at", int64(r.CreatedAt))
 	e.num("updated_at", int64(r.UpdatedAt))
-	e.strOpt("node", r.Node)
+	e.strOpt(RunnerNode, r.Node)
 	if len(r.Serves) > 0 {
 		e.str("serves", encodeList(r.Serves))
 	}
@@ -61,7 +62,7 @@ func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
 			r.CreatedAt = domain.UnixTime(d.u32(f))
 		case "updated_at":
 			r.UpdatedAt = domain.UnixTime(d.u32(f))
-		case "node":
+		case RunnerNode:
 			r.Node = f.Value
 		case "serves":
 			d.json(f, &r.Serves, "a JSON list")

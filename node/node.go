@@ -36,6 +36,8 @@ type Config struct {
 	// Name is the node's name on the board. Default: what its data folder
 	// remembers, at first the host's name.
 	Name string
+	// Board names the board, for people, without secrets. Default: it is not told.
+	Board string
 	// RunnerID is its runner's id. Default: remembered, at first the next free.
 	RunnerID domain.RunnerID
 	// Version is the program's, and Host the machine's name: by them rules take
@@ -169,7 +171,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, domain.Unavailablef("make the data folder: %v", err)
 	}
-	who, err := loadSelf(ctx, b, cfg.DataDir, cfg.Name, cfg.RunnerID)
+	who, err := loadSelf(ctx, b, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -524,6 +526,9 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli(), fields...); err != nil {
 		return err
 	}
+	if err := n.self.ownsRunner(ctx, n.board, now); err != nil {
+		return err
+	}
 	key := layout.Runner(n.self.RunnerID)
 	recs, err := n.board.Get(ctx, 0, key)
 	if err != nil {
@@ -534,6 +539,7 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	was := r.Node
 	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.offered()
 	r.Off, r.Labels = n.Duties.Off(), n.cfg.Labels
 	r.Locked = n.cfg.Encryption.LockedOut()
@@ -542,6 +548,6 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	r.SeenMs = now.UnixMilli()
 	var b board.Batch
 	b.Unset(key, layout.RunnerOff, layout.RunnerLabels, layout.RunnerLocked) // and what of them there is, anew
-	b.Set(key, layout.EncodeRunner(r.Touched(now))...)
+	b.Equal(key, layout.RunnerNode, was).Set(key, layout.EncodeRunner(r.Touched(now))...)
 	return n.board.Commit(ctx, b)
 }

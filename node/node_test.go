@@ -1,8 +1,10 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -160,6 +162,61 @@ func TestTwoNodesDoNotShareAName(t *testing.T) {
 		n4 := start(t, b, node.Config{Name: "same", DataDir: t.TempDir()})
 		if err := n4.stop(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+func TestTwoNodesDoNotShareARunnerID(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		n1 := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir(), RunnerID: 5})
+		synctest.Wait() // it has said so
+		if _, err := node.New(t.Context(), b, node.Config{Name: "n2", DataDir: t.TempDir(), RunnerID: 5}); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("the same id: got %v, want a conflict", err)
+		}
+		// A folder that was copied remembers it.
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "node.json"), []byte(`{"id":"x","name":"n3","runner_id":5}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n3 := start(t, b, node.Config{DataDir: dir})
+		if n3.RunnerID() == 5 || n3.RunnerID() == 0 {
+			t.Errorf("a copy has runner id %d", n3.RunnerID())
+		}
+		for _, n := range []life{n1, n3} {
+			if err := n.stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := start(t, b, node.Config{DataDir: dir})
+		if again.RunnerID() != n3.RunnerID() {
+			t.Errorf("it was %d, and is %d", n3.RunnerID(), again.RunnerID())
+		}
+		// Given back, it may be had at once.
+		n4 := start(t, b, node.Config{Name: "n4", DataDir: t.TempDir(), RunnerID: 5})
+		for _, n := range []life{n4, again} {
+			if err := n.stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestANodeSaysThatItStoodElsewhere(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		var log bytes.Buffer
+		cfg := node.Config{DataDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		for _, c := range []struct {
+			board string
+			said  bool
+		}{{"redis://a", false}, {"redis://a", false}, {"embedded", true}, {"embedded", false}} {
+			log.Reset()
+			cfg.Board = c.board
+			if _, err := node.New(t.Context(), b, cfg); err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Contains(log.String(), "another board"); said != c.said {
+				t.Errorf("on %s: got the log %s", c.board, &log)
+			}
 		}
 	})
 }

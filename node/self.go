@@ -37,16 +37,18 @@ type self struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
 	RunnerID domain.RunnerID `json:"runner_id"`
+	// Board is what it stood on last, for people.
+	Board string `json:"board,omitzero"`
 }
 
 // loadSelf reads who the node is, or decides it at the first start: the given
 // name or the host's, and a runner id that nobody else on the board has. Where
 // another node has the host's name, it chooses one of its own.
 //
-// Errors: [domain.ErrConflict] when another node has the given name;
-// [domain.ErrInvalid] for a name that cannot be one, or a damaged file.
-func loadSelf(ctx context.Context, b board.Board, dataDir, name string, id domain.RunnerID) (self, error) {
-	path := filepath.Join(dataDir, selfFile)
+// Errors: [domain.ErrConflict] when another node has the given name, or the given
+// id; [domain.ErrInvalid] for a name that cannot be one, or a damaged file.
+func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
+	path, name, id := filepath.Join(cfg.DataDir, selfFile), cfg.Name, cfg.RunnerID
 	was, err := readSelf(path)
 	if err != nil {
 		return was, err
@@ -55,10 +57,22 @@ func loadSelf(ctx context.Context, b board.Board, dataDir, name string, id domai
 	if err != nil {
 		return s, err
 	}
+	if s.Board = cmp.Or(cfg.Board, was.Board); was.Board != "" && was.Board != s.Board {
+		cfg.Logger.Warn("the node of this data folder stood on another board before: what waits there is for that board's nodes", "was", was.Board, "is", s.Board)
+	}
 	err = s.takeName(ctx, b, time.Now())
 	if errors.Is(err, domain.ErrConflict) && name == "" && was.Name == "" {
 		s.Name += "-" + strings.ToLower(rand.Text()[:6])
 		err = s.takeName(ctx, b, time.Now())
+	}
+	if err != nil {
+		return s, err
+	}
+	err = s.ownsRunner(ctx, b, time.Now())
+	if errors.Is(err, domain.ErrConflict) && id == 0 {
+		// Its folder was copied: the other has the id.
+		cfg.Logger.Warn("another node has this node's runner id: it takes a new one", "runner", uint32(s.RunnerID), "err", err)
+		s.RunnerID, err = nextRunner(ctx, b)
 	}
 	if err != nil || s == was {
 		return s, err
@@ -94,14 +108,45 @@ func (s self) with(ctx context.Context, b board.Board, name string, id domain.Ru
 	if !namePattern.MatchString(s.Name) {
 		return s, domain.Invalidf("node name %q: want letters, digits, '.', '_' and '-', at most 64", s.Name)
 	}
+	var err error
 	if s.RunnerID == 0 {
-		n, err := b.Next(ctx, 0, layout.Seq("runner", 0), 1)
-		if err != nil {
-			return s, fmt.Errorf("choose a runner id: %w", err)
-		}
-		s.RunnerID = domain.RunnerID(n)
+		s.RunnerID, err = nextRunner(ctx, b)
 	}
-	return s, nil
+	return s, err
+}
+
+func nextRunner(ctx context.Context, b board.Board) (domain.RunnerID, error) {
+	n, err := b.Next(ctx, 0, layout.Seq("runner", 0), 1)
+	if err != nil {
+		return 0, fmt.Errorf("choose a runner id: %w", err)
+	}
+	return domain.RunnerID(n), nil
+}
+
+// ownsRunner checks that no other node that lives has the runner's id: what both
+// do would stand under one.
+//
+// Errors: [domain.ErrConflict].
+func (s self) ownsRunner(ctx context.Context, b board.Board, now time.Time) error {
+	key := layout.Runner(s.RunnerID)
+	recs, err := b.Get(ctx, 0, key)
+	if err != nil {
+		return err
+	}
+	r, err := layout.DecodeRunner(key, recs[0])
+	if err != nil || r.Node == "" || r.Node == s.Name {
+		return nil // who writes the record says what is wrong with it
+	}
+	key = layout.Node(r.Node)
+	if recs, err = b.Get(ctx, 0, key); err != nil {
+		return err
+	}
+	other, err := layout.DecodeNode(key, recs[0])
+	if age := now.Sub(time.UnixMilli(other.SeenMs)); err == nil && other.RunnerID == s.RunnerID && age < nameKept {
+		return domain.Conflictf("node %s has runner id %d on this board and was there %v ago; give this one another --runner-id, or wait until that one "+
+			"has been gone for %v", r.Node, s.RunnerID, age.Round(time.Second), nameKept)
+	}
+	return nil
 }
 
 // writeSelf writes the file whole or not at all.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -37,7 +38,7 @@ func parseArchive(text, boardURL, dataDir string) (archivePlace, error) {
 			return archivePlace{kind: "none"}, nil
 		}
 		if text == "" {
-			return sqlitePlace(filepath.Join(dataDir, archiveFile)), nil
+			return sqlitePlace(archiveFile, boardURL, dataDir), nil
 		}
 	case "none":
 		return archivePlace{kind: "none"}, nil
@@ -46,10 +47,7 @@ func parseArchive(text, boardURL, dataDir string) (archivePlace, error) {
 		if file == "" {
 			file = archiveFile
 		}
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(dataDir, file)
-		}
-		return sqlitePlace(file), nil
+		return sqlitePlace(file, boardURL, dataDir), nil
 	case "postgres", "postgresql":
 		u, err := url.Parse(text)
 		if err != nil {
@@ -60,8 +58,28 @@ func parseArchive(text, boardURL, dataDir string) (archivePlace, error) {
 	return archivePlace{}, domain.Invalidf("archive: want postgres://user:password@host/database, sqlite:FILE or none")
 }
 
-func sqlitePlace(file string) archivePlace {
-	return archivePlace{kind: "sqlite", file: file, name: "sqlite:" + file}
+// sqlitePlace is an archive in a file. One in the folder of its board has a name
+// that goes with that folder, wherever it is moved.
+func sqlitePlace(file, boardURL, dataDir string) archivePlace {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dataDir, file)
+	}
+	name := file
+	if inside, err := filepath.Rel(dataDir, file); err == nil && filepath.IsLocal(inside) && boardKind(boardURL) == "embedded" {
+		name = inside
+	}
+	return archivePlace{kind: "sqlite", file: file, name: "sqlite:" + name}
+}
+
+// moved reports whether where an embedded board was archived, by an absolute path,
+// is this place before the folder was moved: earlier versions wrote it so.
+func (p archivePlace) moved(was string) bool {
+	file, is := strings.CutPrefix(was, "sqlite:")
+	if !is || !filepath.IsAbs(file) || filepath.IsAbs(strings.TrimPrefix(p.name, "sqlite:")) || filepath.Base(file) != filepath.Base(p.file) {
+		return false
+	}
+	_, err := os.Stat(p.file)
+	return err == nil
 }
 
 // publicName is a database's URL without who asks and how: two nodes that
@@ -112,7 +130,8 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 	if err != nil {
 		return nil, "", err
 	}
-	if was != place.name && was != "" && o.archiveURL == "" {
+	moved := place.moved(was)
+	if was != place.name && was != "" && o.archiveURL == "" && !moved {
 		o.log.Warn("this node archives nothing: others of its board archive elsewhere; give it the same --archive", "archive", was)
 		return nil, "none", nil
 	}
@@ -120,7 +139,7 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		return nil, "", err
 	}
 	if was != place.name {
-		if was != "" {
+		if was != "" && !moved {
 			o.log.Warn("what ends from now on is archived elsewhere; records stay where they are", "was", was, "is", place.kind)
 		}
 		if err = engine.SetArchive(ctx, place.name); err != nil {

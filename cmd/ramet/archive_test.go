@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,12 +14,14 @@ import (
 
 func TestPlacesToArchive(t *testing.T) {
 	for _, c := range []struct{ name, url, board, kind, place string }{
-		{"beside an embedded board", "", "", "sqlite", "sqlite:/d/archive.db"},
+		{"beside an embedded board", "", "", "sqlite", "sqlite:archive.db"},
 		{"beside a shared board there is none", "", "redis://h", "none", ""},
 		{"beside a board in memory there is none", "", "mem:", "none", ""},
 		{"none", "none", "", "none", ""},
 		{"a file of one's own", "sqlite:///srv/a.db", "redis://h", "sqlite", "sqlite:/srv/a.db"},
-		{"a file in the data folder", "sqlite:mine.db", "", "sqlite", "sqlite:/d/mine.db"},
+		{"a file in the data folder", "sqlite:mine.db", "", "sqlite", "sqlite:mine.db"},
+		{"a file in the data folder, by its path", "sqlite:/d/sub/mine.db", "", "sqlite", "sqlite:sub/mine.db"},
+		{"a file beside a shared board", "sqlite:mine.db", "redis://h", "sqlite", "sqlite:/d/mine.db"},
 		{"a database, named without its secrets", "postgres://u:secret@h:5433/db?sslmode=require&schema=s&password=secret", "", "postgres",
 			"postgres://h:5433/db?schema=s"},
 		{"a database on a socket", "postgresql:///db?host=/run/pg&user=u", "", "postgres", "postgres:///db?host=%2Frun%2Fpg"},
@@ -44,8 +45,7 @@ func TestTheBoardRemembersItsArchive(t *testing.T) {
 	dir := t.TempDir()
 	b := memboard.Open()
 	defer b.Close()
-	embedded := "sqlite:" + filepath.Join(dir, archiveFile)
-	other := "sqlite:" + filepath.Join(dir, "other.db")
+	embedded, other := "sqlite:"+archiveFile, "sqlite:other.db"
 	for _, c := range []struct {
 		name, url, kind, where string
 		warns                  string
@@ -56,8 +56,16 @@ func TestTheBoardRemembersItsArchive(t *testing.T) {
 		{"a default does not take over from what was named", "", "none", other, "give it the same --archive"},
 		{"none ends it", "none", "none", "", "archived elsewhere"},
 		{"the default begins anew", "", "sqlite", embedded, ""},
+		{"an earlier version named it by its path, and the folder was moved", "before:sqlite:/elsewhere/archive.db", "sqlite", embedded, ""},
+		{"one that is not there was not moved", "before:sqlite:/elsewhere/more.db", "none", "sqlite:/elsewhere/more.db", "give it the same --archive"},
 	} {
 		var log bytes.Buffer
+		if where, is := strings.CutPrefix(c.url, "before:"); is {
+			c.url = ""
+			if err := work.New(b, work.Config{}).SetArchive(t.Context(), where); err != nil {
+				t.Fatal(err)
+			}
+		}
 		o := options{dataDir: dir, archiveURL: c.url, log: slog.New(slog.NewTextHandler(&log, nil))}
 		a, kind, err := openArchive(t.Context(), b, o)
 		if err != nil || kind != c.kind || (a == nil) != (c.kind == "none") {

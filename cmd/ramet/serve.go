@@ -229,6 +229,9 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
 		return nil, err
 	}
+	if err = o.leavesNothing(ctx); err != nil {
+		return nil, err
+	}
 	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.acceptLoss, o.log); err != nil {
 		return nil, err
 	}
@@ -318,7 +321,8 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	maps.Copy(labels, o.labels)
 	return node.Config{
 		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
-		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes,
+		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, Board: cmp.Or(domain.HideURL(o.boardURL), p.kind),
+		RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes,
 		Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
