@@ -80,18 +80,11 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	return err
 }
 
-// listenLocally listens on the local socket. The cookie is written once the
-// socket is ours, and before anybody is answered there: a node that finds
-// another one there leaves that one's cookie alone.
+// listenLocally listens on the local socket. The cookie is written when nobody
+// answers there: a node that finds another one leaves that one's cookie alone.
+// And it is there before the socket is, for who can connect reads it at once.
 func (p *parts) listenLocally(socket, dataDir string) (net.Listener, error) {
-	ln, err := http.ListenSocket(socket)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cookie.Save(dataDir); err != nil {
-		return nil, errors.Join(err, ln.Close())
-	}
-	return ln, nil
+	return http.ListenSocket(socket, func() error { return p.cookie.Save(dataDir) })
 }
 
 func closeAll(listeners []net.Listener) error {

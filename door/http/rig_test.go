@@ -246,7 +246,7 @@ func (r *rig) listenSocket() string {
 		r.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	ln, err := http.ListenSocket(path)
+	ln, err := http.ListenSocket(path, nil)
 	if err != nil {
 		r.Fatal(err)
 	}

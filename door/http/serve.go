@@ -106,11 +106,13 @@ func ListenTCP(address, cert, key string) (net.Listener, error) {
 }
 
 // ListenSocket listens on a local socket that only its owner can open. What a
-// dead node left there is removed.
+// dead node left there is removed. What must be there before anybody can
+// connect is made by first, which is called when the place is free; nil makes
+// nothing.
 //
 // Errors: [domain.ErrConflict] when somebody answers there already;
-// [domain.ErrUnavailable].
-func ListenSocket(path string) (net.Listener, error) {
+// [domain.ErrUnavailable]; those of first.
+func ListenSocket(path string, first func() error) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
 		return nil, domain.Conflictf("a node answers at %s already; stop it, or choose another data folder", path)
@@ -120,6 +122,11 @@ func ListenSocket(path string) (net.Listener, error) {
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, domain.Unavailablef("remove the old local socket: %v", err)
+	}
+	if first != nil {
+		if err := first(); err != nil {
+			return nil, err
+		}
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {

@@ -39,14 +39,14 @@ func TestTheSocketActsAsTheOperator(t *testing.T) {
 func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	r := newRig(t)
 	path := r.listenSocket()
-	if _, err := http.ListenSocket(path); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
+	if _, err := http.ListenSocket(path, nil); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := http.ListenSocket(file); !errors.Is(err, domain.ErrConflict) {
+	if _, err := http.ListenSocket(file, nil); !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("a file in the way: got %v", err)
 	}
 	// What a dead node left is no hindrance.
@@ -57,11 +57,37 @@ func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	}
 	ln.(*net.UnixListener).SetUnlinkOnClose(false)
 	ln.Close()
-	ln, err = http.ListenSocket(dead)
+	ln, err = http.ListenSocket(dead, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ln.Close()
+}
+
+// Who can connect finds what is made first; a node that is there already keeps its own.
+func TestWhatIsMadeBeforeASocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	made := 0
+	first := func() error {
+		made++
+		if c, err := net.Dial("unix", path); err == nil {
+			c.Close()
+			t.Error("somebody can connect already")
+		}
+		return nil
+	}
+	broken := errors.New("the disk is full")
+	if _, err := http.ListenSocket(path, func() error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	ln, err := http.ListenSocket(path, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if _, err := http.ListenSocket(path, first); !errors.Is(err, domain.ErrConflict) || made != 1 {
+		t.Errorf("got %v, made %d times, want a conflict and once", err, made)
+	}
 }
 
 func TestHeadersAreBounded(t *testing.T) {
