@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +29,9 @@ func TestPrerequisitesOfTheOutsideWorld(t *testing.T) {
 	defer b.Close()
 	dir := t.TempDir()
 	e := work.New(b, work.Config{DataDir: dir, Egress: dialer(t, "127.0.0.0/8"), LookTime: 100 * time.Millisecond})
-	status := http.StatusServiceUnavailable
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	var status atomic.Int32 // a look that has given up may still be answered
+	status.Store(http.StatusServiceUnavailable)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
 	defer server.Close()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,16 +68,23 @@ func TestPrerequisitesOfTheOutsideWorld(t *testing.T) {
 		}
 		return strings.Join(layout.Unmet(recs[0]), " ")
 	}
-	if got, want := look(), "file:in.csv file:link "+server.URL+"/ready tcp:"+gone; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	// An address that does not answer in time is looked at again: on a busy machine
+	// even one that is there may take several looks.
+	find := func(want string) {
+		t.Helper()
+		testwait.Nil(t, func() error {
+			if got := look(); got != want {
+				return fmt.Errorf("unmet are %q, want %q", got, want)
+			}
+			return nil
+		})
 	}
-	status = http.StatusNoContent
+	find("file:in.csv file:link " + server.URL + "/ready tcp:" + gone)
+	status.Store(http.StatusNoContent)
 	if err := os.WriteFile(filepath.Join(folder, "in.csv"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := look(), "file:link tcp:"+gone; got != want {
-		t.Errorf("got %q, want %q: a link out of the folder is no file in it", got, want)
-	}
+	find("file:link tcp:" + gone) // a link out of the folder is no file in it
 }
 
 // checking runs a checker until the end it returns is called.
@@ -143,7 +152,9 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 
 	b := memboard.Open()
 	defer b.Close()
-	e := work.New(b, work.Config{LookTime: 300 * time.Millisecond,
+	const lookTime = 300 * time.Millisecond
+	const pause = lookTime + time.Second // from one look to the next, of a job that has not waited for long
+	e := work.New(b, work.Config{LookTime: lookTime,
 		Egress: dialer(t, outer.Listener.Addr().String(), mute.Addr().String(), gone)})
 	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
 	defer checking(t, e)()
@@ -153,10 +164,7 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 		"http://10.255.255.1/", "http://169.254.169.254/latest", "http://[64:ff9b::7f00:1]:" + port + "/", "http://[fe80::1]/", "http://0.0.0.0:" + port + "/",
 		"tcp:" + inner.Listener.Addr().String(), "tcp:localhost:" + port, "tcp:no.such.name.invalid:80", "tcp:224.0.0.1:80",
 	}
-	type seen struct {
-		record, text string
-		pause        time.Duration
-	}
+	type seen struct{ record, text string }
 	var first seen
 	for i, door := range doors {
 		r.submit(job(domain.JobID(i+1), "x", func(j *domain.Job) { j.Prerequisites = []string{door} }))
@@ -175,8 +183,9 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 		if _, err := e.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: name, At: at}); err != nil {
 			t.Fatal(door, err)
 		}
+		handled := time.Now()
 		untilChecked(t, b, key)
-		if took := time.Since(began); took < 300*time.Millisecond {
+		if took := time.Since(began); took < lookTime {
 			t.Errorf("%s: the look was over after %v, sooner than one that gets no answer", door, took)
 		}
 		stop()
@@ -195,12 +204,16 @@ func TestAddressesThatMayNotBeReachedAllLookTheSame(t *testing.T) {
 		if err != nil || !set {
 			t.Fatal(door, set, err)
 		}
+		// The instant is a whole number of milliseconds, and counted from one between these two.
+		if next.Before(began.Add(pause-time.Millisecond)) || next.After(handled.Add(pause+time.Millisecond)) {
+			t.Errorf("%s: the next look is %v after this one, want %v", door, next.Sub(began), pause)
+		}
 		recs, err := b.Get(t.Context(), 1, key.String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := seen{record: strings.ReplaceAll(fmt.Sprint(recs[0].Get("status"), layout.Unmet(recs[0]), recs[0].Get("error")), door, "DOOR"),
-			text: strings.ReplaceAll(x.Text, door, "DOOR"), pause: next.Sub(began).Round(time.Second)}
+			text: strings.ReplaceAll(x.Text, door, "DOOR")}
 		if i == 0 {
 			first = got
 			if !strings.Contains(got.text, "egress") {
@@ -306,9 +319,9 @@ func TestALookSurvivesItsNode(t *testing.T) {
 	b := memboard.Open()
 	defer b.Close()
 	server := accepts(t)
-	e := work.New(b, work.Config{LookTime: 100 * time.Millisecond, Egress: dialer(t, "127.0.0.0/8")})
+	e := work.New(b, work.Config{LookTime: 30 * time.Minute, Egress: dialer(t, "127.0.0.0/8")})
 	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
-	r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"tcp:" + server.address, "file:never"} }))
+	r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"tcp:" + server.address} }))
 	handlePrereq(t, b, e, 1, 1)
 	taken, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "dead/a", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{layout.Checks}}}})
 	if err != nil || len(taken) != 1 {
@@ -332,8 +345,8 @@ func TestALookSurvivesItsNode(t *testing.T) {
 	<-server.came
 	untilChecked(t, b, key(1))
 	recs, err := b.Get(t.Context(), 1, key(1).String())
-	if got := layout.Unmet(recs[0]); err != nil || len(got) != 1 || got[0] != "file:never" {
-		t.Errorf("got %v, %v, want the address met", got, err)
+	if got := layout.Unmet(recs[0]); err != nil || len(got) != 0 {
+		t.Errorf("unmet are %v, %v, want the address met", got, err)
 	}
 }
 
