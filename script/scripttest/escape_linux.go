@@ -128,14 +128,21 @@ type escape struct {
 }
 
 // start runs the stranger as a job.
-func (s *escape) start(t *testing.T, ctx context.Context, args ...string) *job {
+func (s *escape) start(t *testing.T, args ...string) *job {
+	t.Helper()
+	return s.startStoppable(t, t.Context(), patience, args...)
+}
+
+// startStoppable runs the stranger as a job that is told to stop when ctx ends,
+// and killed when its grace is over.
+func (s *escape) startStoppable(t *testing.T, ctx context.Context, grace time.Duration, args ...string) *job {
 	t.Helper()
 	// A Go program with the race detector takes address space for ten.
-	return s.startProgram(t, ctx, script.Limits{MemoryBytes: -1, Processes: mostProcesses}, "./"+stranger, args...)
+	return s.startProgram(t, ctx, grace, script.Limits{MemoryBytes: -1, Processes: mostProcesses}, "./"+stranger, args...)
 }
 
 // startProgram runs any program as a job, with the stranger and the hoarder in its work folder.
-func (s *escape) startProgram(t *testing.T, ctx context.Context, limits script.Limits, program string, args ...string) *job {
+func (s *escape) startProgram(t *testing.T, ctx context.Context, grace time.Duration, limits script.Limits, program string, args ...string) *job {
 	t.Helper()
 	dir, err := os.MkdirTemp(s.world.Work, "job-")
 	if err != nil {
@@ -143,7 +150,7 @@ func (s *escape) startProgram(t *testing.T, ctx context.Context, limits script.L
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	task := NewTask(t, s.cfg.Exec(program, args...))
-	task.Grace = 100 * time.Millisecond // what is deaf gets no longer
+	task.Grace = grace
 	task.Dir = dir
 	task.ResultFile, task.CheckpointFile, task.InputFile = filepath.Join(dir, "result"), filepath.Join(dir, "checkpoint"), filepath.Join(dir, "input.json")
 	task.Env = map[string]string{"RAMET_RESULT": task.ResultFile, "RAMET_CHECKPOINT": task.CheckpointFile, "RAMET_INPUT": task.InputFile}
@@ -208,13 +215,13 @@ func (s *escape) excuse(a attempt) string {
 func (s *escape) testAttempts(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	victim := s.start(t, ctx, "victim", s.world.Token)
+	victim := s.startStoppable(t, ctx, patience, "victim", s.world.Token)
 	victim.Await(t, "ready")
 	s.world.Victim = findVictim(t, s.world.Token)
 	s.world.VictimDir = victim.task.Dir
 	s.world.reached.Store(0)
 
-	j := s.start(t, t.Context(), "try")
+	j := s.start(t, "try")
 	j.wait(t)
 	if j.outcome.Verdict != script.Succeeded {
 		t.Errorf("the stranger ended with %s, %s; stderr: %s", j.outcome.Verdict, j.outcome.Error, j.outcome.Result[script.KeyStderr])

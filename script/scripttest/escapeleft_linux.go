@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,7 +40,7 @@ func (s *escape) testLeft(t *testing.T) {
 				t.Skip(way.open)
 			}
 			token := s.world.Token + "-" + way.how
-			j := s.start(t, t.Context(), "leave", way.how, token)
+			j := s.start(t, "leave", way.how, token)
 			j.wait(t)
 			j.want(t, script.Succeeded, 0)
 			wantNobody(t, token)
@@ -49,7 +50,8 @@ func (s *escape) testLeft(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		token := s.world.Token + "-stopped"
-		j := s.start(t, ctx, "leave", "stopped", token)
+		const grace = 100 * time.Millisecond // what is deaf gets no longer
+		j := s.startStoppable(t, ctx, grace, "leave", "stopped", token)
 		stopAfter(t, j, "ready", cancel)
 		wantNobody(t, token)
 	})
@@ -129,7 +131,7 @@ func stay() error {
 
 // testProcesses starts more processes than are allowed.
 func (s *escape) testProcesses(t *testing.T) {
-	j := s.start(t, t.Context(), "forks")
+	j := s.start(t, "forks")
 	j.wait(t)
 	j.want(t, script.Succeeded, 0)
 	made, err := strconv.Atoi(j.outcome.Result["made"])
@@ -175,7 +177,7 @@ func (s *escape) testMemory(t *testing.T) {
 	if !measure(info, script.JobMemory).InForce {
 		t.Skip("there is no cgroup with memory for jobs here, and none is promised: memory is bounded for each process")
 	}
-	j := s.startProgram(t, t.Context(), script.Limits{MemoryBytes: hoardLimit, Processes: mostProcesses}, "/bin/sh", hoarder)
+	j := s.startProgram(t, t.Context(), patience, script.Limits{MemoryBytes: hoardLimit, Processes: mostProcesses}, "/bin/sh", hoarder)
 	j.wait(t)
 	if said := strings.Join(j.Lines("stdout"), "\n"); !strings.HasPrefix(said, "held") && j.outcome.Verdict != script.Errored {
 		t.Errorf("five processes have 120 MB each, with a limit of %d bytes: got %q, %+v", hoardLimit, said, j.outcome)
@@ -211,7 +213,7 @@ const depth = 1_100
 
 // testFolder leaves a work folder that is hard to remove.
 func (s *escape) testFolder(t *testing.T) {
-	j := s.start(t, t.Context(), "tangle")
+	j := s.start(t, "tangle")
 	j.wait(t)
 	j.want(t, script.Succeeded, 0)
 	if err := script.RemoveFolder(j.task.Dir); err != nil {
@@ -253,7 +255,7 @@ func tangle() error {
 func (s *escape) testResult(t *testing.T) {
 	for _, what := range []string{"link", "dangling", "fifo", "folder", "socket", "hard", "huge"} {
 		t.Run(what, func(t *testing.T) {
-			j := s.start(t, t.Context(), "replace", what)
+			j := s.start(t, "replace", what)
 			j.wait(t)
 			if !j.outcome.Invalid && what != "hard" {
 				t.Errorf("got %+v, want a result that cannot be used", j.outcome)

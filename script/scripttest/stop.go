@@ -61,13 +61,14 @@ func (s *suite) testStop(t *testing.T) {
 	t.Run("a script that does not stop is killed when its grace is over", func(t *testing.T) {
 		s.needProcess(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		j := s.start(t, ctx, s.cfg.Snippets.Trap, func(task *script.Task) { task.Grace = 300 * time.Millisecond })
+		const grace = 2 * time.Second // in which a busy machine lets it say that it was told
+		j := s.start(t, ctx, s.cfg.Snippets.Trap, func(task *script.Task) { task.Grace = grace })
 		j.Await(t, "ready")
 		told := time.Now()
 		cancel(script.ErrTimeout)
 		j.wait(t)
 		j.wantStopped(t, script.ErrTimeout)
-		if took := time.Since(told); took < 300*time.Millisecond {
+		if took := time.Since(told); took < grace {
 			t.Errorf("killed after %v, want no sooner than after its grace", took)
 		}
 		if got := strings.Join(j.Lines("stdout"), ","); got != "ready,told" {
