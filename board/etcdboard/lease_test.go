@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
@@ -25,14 +26,17 @@ func TestLeasesHoldOnNodesWhoseClocksDisagree(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer two.Close()
-			commit(t, one, in(sp).PushLeft("queue:v", "job:1"))
-			a := ask(1, "one")
-			a.Lease = 2 * time.Second
-			got, err := one.Claim(t.Context(), a)
-			if err != nil || len(got) != 1 {
-				t.Fatal(got, err)
+			claim := func(item string, lease time.Duration) (token int64) {
+				commit(t, one, in(sp).PushLeft("queue:v", item))
+				a := ask(1, "one")
+				a.Lease = lease
+				got, err := one.Claim(t.Context(), a)
+				if err != nil || len(got) != 1 {
+					t.Fatal(got, err)
+				}
+				return got[0].Token
 			}
-			token := got[0].Token
+			token := claim("job:1", 10*time.Minute)
 			if _, err := one.Occupy(t.Context(), sp, "routine", "one", time.Minute); err != nil {
 				t.Fatal(err)
 			}
@@ -45,11 +49,12 @@ func TestLeasesHoldOnNodesWhoseClocksDisagree(t *testing.T) {
 			if _, err := two.Occupy(t.Context(), sp, "routine", "two", time.Minute); !errors.Is(err, domain.ErrConflict) {
 				t.Errorf("occupy what is occupied: got %v, want a conflict", err)
 			}
-			list, err := two.Expired(t.Context(), 10, 20*time.Second)
-			if err != nil || len(list) != 1 {
-				t.Fatalf("after its time: got %v %v, want the lease", list, err)
+			token = claim("job:2", board.MinLease)
+			list, err := two.Expired(t.Context(), 10, time.Minute)
+			if err != nil || len(list) != 1 || list[0].Item != "job:2" {
+				t.Fatalf("after its time: got %v %v, want that of job:2", list, err)
 			}
-			commit(t, two, in(sp).Lapsed("job:1", token).Release("job:1").PushRight("queue:v", "job:1"))
+			commit(t, two, in(sp).Lapsed("job:2", token).Release("job:2").PushRight("queue:v", "job:2"))
 		})
 	}
 }

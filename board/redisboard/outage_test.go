@@ -146,7 +146,7 @@ func TestWatchOfALostServerEnds(t *testing.T) {
 
 func TestStoppedServer(t *testing.T) {
 	s := redistest.Start(t)
-	b := open(t, s, redisboard.Config{Answer: 300 * time.Millisecond})
+	b := open(t, s, redisboard.Config{Answer: 2 * time.Second}) // in which a server that is there answers on a busy machine
 	commit(t, b, set("r", "a", "1"))
 	s.Pause()
 	defer s.Continue()
