@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -45,7 +44,7 @@ func external(t testing.TB, name, config string, change func(*server.Options)) *
 
 func ready(t testing.TB, s *server.Server) *server.Server {
 	t.Helper()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
 	return s

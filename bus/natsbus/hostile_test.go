@@ -118,7 +118,7 @@ func TestNothingButNoncesIsSigned(t *testing.T) {
 					case <-asked:
 					case c := <-answers:
 						t.Fatalf("nonce %q was answered with %+v", nonce, c)
-					case <-time.After(20 * time.Second):
+					case <-time.After(patience):
 						t.Fatal("it does not come")
 					}
 				}
@@ -160,7 +160,7 @@ func TestALoginCannotBePassedOn(t *testing.T) {
 		select {
 		case c := <-answers:
 			return base64.RawURLEncoding.DecodeString(c.Sig)
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			return nil, context.DeadlineExceeded
 		}
 	}
@@ -168,7 +168,7 @@ func TestALoginCannotBePassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nc, err := nats.Connect("nats://"+nodes, nats.Nkey(user, pass), nats.NoReconnect(), nats.Timeout(30*time.Second)); err == nil {
+	if nc, err := nats.Connect("nats://"+nodes, nats.Nkey(user, pass), nats.NoReconnect(), nats.Timeout(patience)); err == nil {
 		nc.Close()
 		t.Fatal("node 2 was let in as node 1")
 	}

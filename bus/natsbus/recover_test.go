@@ -23,6 +23,9 @@ import (
 	"github.com/ramet-run/ramet/internal/testwait"
 )
 
+// patience is how long a test waits for what must come: the machine may be busy.
+const patience = 2 * time.Minute
+
 // receives takes parcels until each of the bodies was there, in any order.
 func receives(t *testing.T, b *natsbus.Bus, bodies ...string) {
 	t.Helper()
@@ -30,7 +33,7 @@ func receives(t *testing.T, b *natsbus.Bus, bodies ...string) {
 	for _, s := range bodies {
 		missing[s] = true
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for len(missing) > 0 {
 		p, err := b.Receive(ctx)

@@ -47,7 +47,7 @@ func file(t testing.TB, text string) string {
 // client is another program on a server.
 func client(t testing.TB, url string, opts ...nats.Option) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(url, append(opts, nats.Timeout(patience))...)
 	if err != nil {
 		t.Fatal(err)
 	}

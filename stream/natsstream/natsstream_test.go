@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -94,7 +93,7 @@ func (b *broker) start(t *testing.T) {
 	}
 	b.s = s
 	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("the NATS server does not start")
 	}
 }

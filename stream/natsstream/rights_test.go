@@ -108,7 +108,7 @@ func configured(t *testing.T, p natsstream.Permit, edit func(string) string) (ur
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
 	return s.ClientURL()
@@ -187,7 +187,7 @@ func mischief(t *testing.T, who, url string, login nats.Option) {
 	if _, err := nc.ChanSubscribe(">", heard); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, name := range stream.Names {
 		s := string(name)
@@ -213,7 +213,7 @@ func mischief(t *testing.T, who, url string, login nats.Option) {
 		_ = nc.PublishRequest("tenant.7.aggregate.a.own", target, []byte("lawful"))
 	}
 	// What comes last is answered last.
-	if _, err := js.Publish(short, "tenant.7.aggregate.a.own", []byte("lawful")); err != nil {
+	if _, err := js.Publish(ctx, "tenant.7.aggregate.a.own", []byte("lawful")); err != nil {
 		t.Errorf("%s: publish an event: %v", who, err)
 	}
 	_ = nc.Flush()
