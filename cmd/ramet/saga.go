@@ -214,10 +214,7 @@ func (p *parts) checks() map[string]func(ctx context.Context) error {
 		return err
 	}}
 	if p.streams != nil {
-		all["streams"] = func(ctx context.Context) error {
-			_, err := p.streams.Stats(ctx, stream.WorkflowCommands)
-			return err
-		}
+		all["streams"] = p.streams.Check
 	}
 	return all
 }

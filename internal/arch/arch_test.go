@@ -102,6 +102,7 @@ var may = map[string][]string{
 	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
 	"internal/testbinary":     {},
+	"internal/testmount":      {},
 	"internal/testpipe":       {},
 	"internal/testport":       {},
 	"internal/testwait":       {},

@@ -16,6 +16,9 @@ type ServerLog struct {
 	Log *slog.Logger
 	// Seldom may be shared with others that speak of the same.
 	Seldom *Seldom
+	// Warned, if there is one, gets a message when the server warns of something,
+	// where it has room.
+	Warned chan<- struct{}
 
 	lately Lately
 
@@ -53,6 +56,12 @@ func (l *ServerLog) say(level slog.Level, format string, v []any) {
 		l.mu.Lock()
 		l.last = text
 		l.mu.Unlock()
+	}
+	if level >= slog.LevelWarn {
+		select {
+		case l.Warned <- struct{}{}: // never, without one
+		default:
+		}
 	}
 	switch {
 	case level >= slog.LevelError:

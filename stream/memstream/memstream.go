@@ -128,6 +128,12 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 	return st, err
 }
 
+// Check reports whether messages can be stored.
+func (l *Log) Check(ctx context.Context) error {
+	_, err := l.Stats(ctx, stream.WorkflowCommands)
+	return err
+}
+
 // Drop forgets a durable consumer.
 func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error {
 	if err := stream.ValidateDurable(durable); err != nil {

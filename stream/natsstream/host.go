@@ -29,6 +29,8 @@ type host struct {
 	secret string // logs our own connection in
 	token  string // logs producers of any context in; "" for none
 	cfg    Config
+	opts   *server.Options
+	warned chan struct{}     // holds one when the server has warned of something
 	ready  chan struct{}     // closed when log-ins may be answered
 	others map[string]string // accounts of producers, by their nkeys
 
@@ -37,18 +39,17 @@ type host struct {
 
 // startHost starts the embedded server.
 func startHost(cfg Config) (_ *host, err error) {
-	h := &host{secret: rand.Text(), cfg: cfg, ready: make(chan struct{}), others: map[string]string{}}
+	h := &host{secret: rand.Text(), cfg: cfg, warned: make(chan struct{}, 1), ready: make(chan struct{}), others: map[string]string{}}
 	if h.token, err = cfg.token(); err != nil {
 		return nil, err
 	}
-	opts, err := h.options(cfg)
-	if err != nil {
+	if h.opts, err = h.options(cfg); err != nil {
 		return nil, err
 	}
-	if h.lock, err = natslink.LockFolder(opts.StoreDir); err != nil {
+	if h.lock, err = natslink.LockFolder(h.opts.StoreDir); err != nil {
 		return nil, err
 	}
-	if h.server, err = natslink.Start(opts, &natslink.ServerLog{Log: cfg.Logger, Seldom: &natslink.Seldom{}}); err != nil {
+	if h.server, err = natslink.Start(h.opts, &natslink.ServerLog{Log: cfg.Logger, Seldom: &natslink.Seldom{}, Warned: h.warned}); err != nil {
 		h.close()
 		return nil, err
 	}

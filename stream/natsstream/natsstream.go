@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,6 +31,7 @@ type Log struct {
 	// behind.
 	replicated bool
 	ships      map[stream.Name]*ship
+	latched    atomic.Pointer[error] // why the embedded server can write nothing
 
 	closing sync.Once
 	gone    chan struct{} // closed by Close
@@ -73,7 +75,13 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	if err := l.checkRights(ctx); err != nil {
 		return nil, err
 	}
-	return l, l.settle(ctx)
+	if err := l.settle(ctx); err != nil {
+		return nil, err
+	}
+	if l.host != nil {
+		l.sailing.Go(l.watchDisk)
+	}
+	return l, nil
 }
 
 // arrive waits for the first connection.

@@ -1,6 +1,7 @@
 package natsstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -88,7 +89,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 	if l.closed() {
 		return errClosed
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), l.unwritable()); err != nil {
 		return err
 	}
 	loads := map[stream.Name]*cargo{}
@@ -115,7 +116,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 		select {
 		case err := <-c.landed:
 			if err != nil && (first == nil || errors.Is(err, domain.ErrInvalid)) {
-				first = err
+				first = cmp.Or(l.unwritable(), err)
 			}
 		case <-ctx.Done():
 			return ctx.Err()

@@ -3,14 +3,12 @@ package cluster
 import (
 	"crypto/rand"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/ramet-run/ramet/internal/testmount"
 )
 
 // newFolder prepares a data folder with an embedded board in dir.
@@ -57,13 +55,10 @@ func wantRefusal(t *testing.T, p *process, words ...string) {
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if !ownMounts(t) {
+	if !testmount.Own(t) {
 		return
 	}
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=6m"); err != nil {
-		t.Skipf("mount a small disk: %v", err)
-	}
-	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	resize := testmount.Small(t, dir, "6m")
 	k := newFolder(t, dir)
 	p := spawn(t, k.where, "victim", k.data, envFirst+"=1")
 	if text := p.await("refused", 1)[0]; !strings.Contains(text, "free some space") {
@@ -72,42 +67,10 @@ func TestDiskFull(t *testing.T) {
 	wantRefusal(t, p, "is full: free some space", "nothing acknowledged was lost")
 	k.book(p)
 	wantRefusal(t, spawn(t, k.where, "victim", k.data), "free some space")
-	if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=1g"); err != nil {
-		t.Fatal(err)
-	}
+	resize("1g")
 	t.Logf("%d jobs acknowledged", len(k.acked))
 	k.drain()
 	k.verify()
-}
-
-// inNamespace makes this test program a child with mounts of its own.
-const inNamespace = "RAMET_TEST_IN_NAMESPACE"
-
-// ownMounts tells whether this process has mounts of its own. If not, it has
-// run the test in one that does.
-func ownMounts(t *testing.T) bool {
-	t.Helper()
-	if os.Getenv(inNamespace) != "" {
-		return true
-	}
-	if os.Getuid() != 0 {
-		t.Skip("a disk that is small can be mounted by root only: run it as root; TestFilesCannotGrow is the same for others")
-	}
-	self := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	self.Env = append(os.Environ(), inNamespace+"=1")
-	self.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	out, err := self.CombinedOutput()
-	switch {
-	case err != nil && self.ProcessState == nil:
-		t.Skipf("mounts of its own cannot be had here: %v", err)
-	case err != nil:
-		t.Errorf("%v:\n%s", err, out)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skip(string(out))
-	default:
-		t.Log(string(out))
-	}
-	return false
 }
 
 // A limit on the size of files stands in for a full disk where nothing can be
