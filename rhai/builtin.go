@@ -47,6 +47,12 @@ func (c *fnc) builtin(n *syntax.Call) node {
 		}
 	case n.Name == "call" && len(n.Args) >= 1:
 		args := c.nodes(n.Args, own)
+		u := c.unit
+		var here *site
+		if n.Capture {
+			here = c.here()
+			c.evals++
+		}
 		return func(fr *frame) Value {
 			vals := make([]Value, len(args))
 			for i, a := range args {
@@ -56,6 +62,9 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			}
 			if !vals[0].Is(value.FnKind) {
 				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
+			}
+			if here != nil {
+				return fr.callAmong(u, here, vals[0], vals[1:], pos)
 			}
 			return fr.callFn(vals[0], nil, false, vals[1:], pos)
 		}

@@ -108,6 +108,7 @@ type fnc struct {
 	evals    int
 	sited    bool // a site shares locals, which must not be overwritten
 	top      bool // the script's own body: sees the host's scope
+	global   bool // the text of an eval that stands there, not in a block
 	site     *site
 	cost     int64
 	fnBody   bool // result leaves the frame for good

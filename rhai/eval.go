@@ -13,7 +13,7 @@ import (
 
 // eval compiles eval(text).
 func (c *fnc) eval(n *syntax.Call) node {
-	x, here := c.node(n.Args[0], borrow), c.here()
+	x, here, global := c.node(n.Args[0], borrow), c.here(), (c.top && c.unit.prog.HasFuncs || c.global) && c.block == 0
 	c.evals++
 	argPos := n.Args[0].Start()
 	u := c.unit
@@ -25,7 +25,7 @@ func (c *fnc) eval(n *syntax.Call) node {
 		if !v.Is(value.StringKind) {
 			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: rustName(v), Want: "string", Pos: argPos})
 		}
-		out := fr.evalText(u, here, v.AsString())
+		out := fr.evalText(u, here, global, v.AsString())
 		if r := fr.run; out.IsNone() && r.ctl == ctlError && r.err.Kind.Wrapped() {
 			r.err = &value.Error{Kind: value.ErrorInFunctionCall, Name: "eval", Inner: r.err, Pos: argPos}
 		}
@@ -33,7 +33,7 @@ func (c *fnc) eval(n *syntax.Call) node {
 	}
 }
 
-func (fr *frame) evalText(u *unit, here *site, text string) Value {
+func (fr *frame) evalText(u *unit, here *site, global bool, text string) Value {
 	r := fr.run
 	opts := u.engine.parseOptions(nil)
 	opts.Vars = nil // with Strict the text sees no variables but its own, as in the reference
@@ -67,7 +67,7 @@ func (fr *frame) evalText(u *unit, here *site, text string) Value {
 	if !fr.charge(int(p.Size), Pos{}) {
 		return Value{}
 	}
-	c := &fnc{unit: inner, site: here, allCells: true, captured: capturedNames(p.Body)}
+	c := &fnc{unit: inner, site: here, global: global, allCells: true, captured: capturedNames(p.Body)}
 	body := c.statements(p.Body, own)
 	callee := r.enter(c.max)
 	callee.env, callee.outer, callee.this, callee.thisConst = fr.env, fr, fr.this, fr.thisConst
@@ -95,6 +95,42 @@ func (r *run) roomForCode(text string) (bytes int64, ok bool) {
 	return r.left(Pos{})
 }
 
+// callAmong does call!(f, args): the body of a function of this script, named by f, runs
+// among the variables of here; a closure has brought its own. It is compiled anew each
+// time, and charged, as the text of an eval is: which function it is, only the call knows.
+func (fr *frame) callAmong(u *unit, here *site, f Value, args []Value, pos Pos) Value {
+	p, r := f.AsFn(), fr.run
+	def := u.fns[fnKey{p.Name, len(p.Curry) + len(args)}]
+	if p.Def != nil || def == nil || def.unit != u || fr.envOf(p) != fr.env {
+		return fr.callFn(f, nil, false, args, pos)
+	}
+	if r.calls >= r.engine.maxCalls() {
+		return fr.overflow(pos)
+	}
+	size := int64(u.prog.Size) // of all its functions: no less than that of this one
+	if !fr.spend(size/128, pos) || !fr.charge(int(size), pos) {
+		return Value{}
+	}
+	c := def.among(here)
+	body := c.statements(def.def.Body.Body, own)
+	callee := r.enter(c.max)
+	callee.env, callee.outer = fr.env, fr
+	for i, a := range append(p.Curry[:len(p.Curry):len(p.Curry)], args...) {
+		callee.slots[i] = a.Keep()
+	}
+	r.fuel -= c.cost
+	return fr.finish(def, callee, body(callee), pos)
+}
+
+// among begins to compile f where it sees the variables of here.
+func (f *function) among(here *site) *fnc {
+	c := &fnc{unit: f.unit, site: here, block: 1, allCells: true, captured: map[string]bool{}}
+	for _, p := range f.def.Params {
+		c.declareNew(p.Name, false)
+	}
+	return c
+}
+
 // capturingCall compiles f!(args): the function's body runs among the caller's variables.
 func (c *fnc) capturingCall(n *syntax.Call) node {
 	f := c.unit.fns[fnKey{n.Name, len(n.Args)}]
@@ -110,10 +146,7 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 	var once sync.Once
 
 	compile := func() {
-		in := &fnc{unit: c.unit, site: here, block: 1, allCells: true, captured: map[string]bool{}}
-		for _, p := range f.def.Params {
-			in.declareNew(p.Name, false)
-		}
+		in := f.among(here)
 		b := in.statements(f.def.Body.Body, own)
 		slots, cost = in.max, in.cost
 		body = b

@@ -1,6 +1,8 @@
 package rhai
 
 import (
+	"fmt"
+
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
@@ -15,6 +17,9 @@ var specialMethod = map[string]bool{"call": true, "curry": true, "is_shared": tr
 func (w *walker) call(i int, s *step) Value {
 	fr := w.fr
 	args := w.vals[s.at : s.at+len(s.args)]
+	if w.cell != nil && w.races(s, args) {
+		return Value{}
+	}
 	if w.cur.Is(value.MapKind) {
 		if f := w.cur.AsMap().Get(s.name); f.Is(value.FnKind) {
 			this := w.hold(i, s)
@@ -70,6 +75,30 @@ func (w *walker) call(i int, s *step) Value {
 		return Value{}
 	}
 	return w.let(fr.invoke(f, this, args, s.pos))
+}
+
+// races refuses a closure as an argument of a method on the very variable that
+// it has captured. Containers are not looked into, as the reference does: who
+// fills one would have all of it gone through at each call.
+func (w *walker) races(s *step, args []Value) bool {
+	name := s.name
+	for i, a := range args {
+		if !a.Is(value.FnKind) {
+			continue
+		}
+		f := a.AsFn()
+		if i == 0 && name == "call" {
+			name = f.Name // what is called, with the variable as this
+		}
+		for _, v := range f.Curry {
+			if v.Is(value.CellKind) && v.AsCell() == w.cell {
+				what := fmt.Sprintf("argument #%d of function '%s'", i+1, value.Clip(name))
+				w.fr.fail(&value.Error{Kind: value.ErrorDataRace, Name: what})
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takesCallback reports a function that calls back with elements of its first

@@ -156,9 +156,6 @@ func (fr *frame) binary(op value.Op, name string, a, b Value, pos Pos) Value {
 	}
 	if op != value.NoOp {
 		r.ctx.Pos = pos
-		if r.sizes && isText(a) && isText(b) {
-			r.ctx.Pos = Pos{} // what operators of standard types refuse has no place
-		}
 		if v, ok := lib.Binary(&r.ctx, op, a, b); ok {
 			if v.IsNone() {
 				return fr.failed(pos)
@@ -179,8 +176,6 @@ func (fr *frame) binary(op value.Op, name string, a, b Value, pos Pos) Value {
 	}
 	return fr.fail(&value.Error{Kind: value.ErrorFunctionNotFound, Name: signature(name, a, b), Pos: pos})
 }
-
-func isText(v Value) bool { return v.Is(value.StringKind) || v.Is(value.CharKind) }
 
 // in does a in b and a !in b: contains(b, a).
 func (fr *frame) in(op value.Op, a, b Value, pos Pos) Value {

@@ -115,6 +115,9 @@ func (c *fnc) declaration(n *syntax.Let) node {
 		init = c.unshadowed(init, n)
 	}
 	if c.site != nil && c.block == 0 {
+		if readonly && c.global {
+			init = recorded(init, name)
+		}
 		return c.letExtra(init, name, readonly)
 	}
 	known := len(c.locals)
@@ -134,15 +137,7 @@ func (c *fnc) declaration(n *syntax.Let) node {
 		}
 	}
 	if readonly && c.top && c.block == 0 && c.unit.prog.HasFuncs {
-		return func(fr *frame) Value {
-			v := init(fr)
-			if v.IsNone() {
-				return v
-			}
-			fr.env.constant(name, v.Keep())
-			fr.slots[slot] = v
-			return value.Unit
-		}
+		init = recorded(init, name)
 	}
 	return func(fr *frame) Value {
 		v := init(fr)
@@ -151,6 +146,17 @@ func (c *fnc) declaration(n *syntax.Let) node {
 		}
 		fr.slots[slot] = v
 		return value.Unit
+	}
+}
+
+// recorded makes what init gives the constant global::name.
+func recorded(init node, name string) node {
+	return func(fr *frame) Value {
+		v := init(fr)
+		if !v.IsNone() {
+			fr.env.constant(name, v.Keep())
+		}
+		return v
 	}
 }
 

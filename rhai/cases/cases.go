@@ -223,7 +223,7 @@ func (c *Case) engine() *rhai.Engine {
 	e.SlowOperators = o.FastOperators != nil && !*o.FastOperators
 	off := func(p *bool) bool { return p != nil && !*p }
 	s := &e.Syntax
-	s.MaxExprDepth, s.MaxFnExprDepth, s.MaxFunctions = depth(o.MaxExprDepth), depth(o.MaxFnExprDepth), limit(o.MaxFunctions)
+	s.MaxExprDepth, s.MaxFnExprDepth, s.MaxFunctions = depth(o.MaxExprDepth), depth(o.MaxFnExprDepth), depth(o.MaxFunctions)
 	s.Strict = o.Strict
 	s.NoIfExpr, s.NoSwitchExpr, s.NoLoopExpr = off(o.AllowIfExpression), off(o.AllowSwitchExpression), off(o.AllowLoopExpressions)
 	s.NoStmtExpr, s.NoAnonFn, s.NoLooping, s.NoShadowing = off(o.AllowStatementExpr), off(o.AllowAnonymousFn), off(o.AllowLooping), off(o.AllowShadowing)

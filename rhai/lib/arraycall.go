@@ -90,7 +90,7 @@ func (w *walk) call(i int) value.Value {
 		}
 	}
 	if out.IsNone() {
-		return w.c.FailIn(w.name, w.fn)
+		return w.c.FailIn(w.name)
 	}
 	return out
 }
@@ -374,7 +374,7 @@ func arrayZip(c *value.Ctx, this *value.Value, args []value.Value) value.Value {
 		pair[0], pair[1], index[0] = left[i].Keep(), right[i].Keep(), value.Int(int64(i))
 		v := back.Call(c, nil, pair, -1, index)
 		if v.IsNone() {
-			return c.FailIn("zip", args[1])
+			return c.FailIn("zip")
 		}
 		nested = nested || nests(v)
 		out[i] = v

@@ -196,12 +196,13 @@ func TestExitInACallbackIsNoError(t *testing.T) {
 	}
 }
 
-func TestScriptFunctionsStandInErrorsByThemselves(t *testing.T) {
-	answers := map[string]*value.Error{
-		"in closure call": {Kind: value.ErrorInFunctionCall, Name: "anon$1", Inner: &value.Error{Kind: value.ErrorUnboundThis}},
-		"in call to function 'map' (line 1, position 2)": {Kind: value.ErrorFunctionNotFound, Name: "anon$1 (i64, i64)"}, // no form fits
-	}
-	for want, answer := range answers {
+func TestLibraryFunctionsStandInErrorsOfTheirCallbacks(t *testing.T) {
+	const frame = "in call to function 'map' (line 1, position 2)"
+	for want, answer := range map[string]*value.Error{
+		"in closure call\n" + frame: {Kind: value.ErrorInFunctionCall, Name: "anon$1", Inner: &value.Error{Kind: value.ErrorUnboundThis}},
+		frame:                       {Kind: value.ErrorFunctionNotFound, Name: "anon$1 (i64, i64)"}, // no form fits
+		"Too many operations":       {Kind: value.ErrorTooManyOperations},
+	} {
 		c, h := newCtx()
 		h.fns["anon$1"] = func(c *value.Ctx, _ *value.Value, _ []value.Value, _ int, _ []value.Value) value.Value {
 			c.Err = answer
@@ -209,7 +210,7 @@ func TestScriptFunctionsStandInErrorsByThemselves(t *testing.T) {
 		}
 		a := ints(1)
 		got := show(c, run(t, c, "map", &a, value.NewFn("anon$1", nil, "its definition", nil)))
-		if !strings.HasSuffix(got, "\n"+want) {
+		if !strings.HasSuffix(got, want) {
 			t.Errorf("got %s, want it to end with %s", got, want)
 		}
 	}

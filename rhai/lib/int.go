@@ -86,8 +86,8 @@ func ShrInt(a, b int64) int64 {
 
 func opposite(b int64) uint64 { return -uint64(b) }
 
-// IntError is why a op b has no result. It has no position, for the reference
-// gives none to what its built-in operators find.
+// IntError is why a op b has no result. Its place is
+// added by who fails with it.
 func IntError(op value.Op, a, b int64) *value.Error {
 	what := "Addition overflow"
 	switch op {

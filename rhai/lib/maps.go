@@ -194,7 +194,7 @@ func (w *mapWalk) call(key string) (answer, entry value.Value) {
 		}
 	}
 	if answer.IsNone() {
-		return w.c.FailIn(w.name, w.fn), value.Value{}
+		return w.c.FailIn(w.name), value.Value{}
 	}
 	return answer, *w.this.AsMap().Ref(key)
 }

@@ -31,9 +31,7 @@ const (
 // these types; a native function of the operator's name may do it then, as for
 // timestamps and in (contains). None with true is an error, in c.Err.
 //
-// Source: section 2.1 of the facts about the reference. What goes wrong inside
-// operators of numbers has no position there; what is a library function there
-// (what concerns containers and the text of other values) has c.Pos.
+// What goes wrong has c.Pos, as in the reference since 1.27.0.
 func Binary(c *value.Ctx, op value.Op, a, b value.Value) (value.Value, bool) {
 	ka, kb := a.Kind(), b.Kind()
 	switch pairOf(ka, kb) {
@@ -169,8 +167,7 @@ func binaryInt(c *value.Ctx, op value.Op, a, b int64) (value.Value, bool) {
 	}
 	n, ok, defined := intOp(op, a, b)
 	if !ok {
-		c.Err = IntError(op, a, b) // not c.Fail, which would add the position
-		return value.Value{}, true
+		return c.Fail(IntError(op, a, b)), true
 	}
 	return value.Int(n), defined
 }
@@ -257,7 +254,10 @@ func Unary(c *value.Ctx, op byte, v value.Value) (value.Value, bool) {
 	case op == '-' && k == floatKind:
 		return value.Float(-v.AsFloat()), true
 	case op == '-' && k == intKind:
-		return negate(c, v.AsInt()), true
+		if v.AsInt() == math.MinInt64 {
+			return c.Arithmetic("integer overflow"), true
+		}
+		return value.Int(-v.AsInt()), true
 	}
 	return value.Value{}, false
 }

@@ -52,19 +52,19 @@ func TestBinary(t *testing.T) {
 		want string
 	}{
 		{"+", one, two, "3"},
-		{"+", most, one, "Addition overflow: 9223372036854775807 + 1"},
-		{"-", least, one, "Subtraction overflow: -9223372036854775808 - 1"},
-		{"*", most, two, "Multiplication overflow: 9223372036854775807 * 2"},
-		{"*", least, value.Int(-1), "Multiplication overflow: -9223372036854775808 * -1"},
+		{"+", most, one, "Addition overflow: 9223372036854775807 + 1 (line 3, position 4)"},
+		{"-", least, one, "Subtraction overflow: -9223372036854775808 - 1 (line 3, position 4)"},
+		{"*", most, two, "Multiplication overflow: 9223372036854775807 * 2 (line 3, position 4)"},
+		{"*", least, value.Int(-1), "Multiplication overflow: -9223372036854775808 * -1 (line 3, position 4)"},
 		{"/", value.Int(-7), two, "-3"},
-		{"/", one, value.Int(0), "Division by zero: 1 / 0"},
-		{"/", least, value.Int(-1), "Division overflow: -9223372036854775808 / -1"},
+		{"/", one, value.Int(0), "Division by zero: 1 / 0 (line 3, position 4)"},
+		{"/", least, value.Int(-1), "Division overflow: -9223372036854775808 / -1 (line 3, position 4)"},
 		{"%", value.Int(-7), two, "-1"},
-		{"%", one, value.Int(0), "Modulo division by zero or overflow: 1 % 0"},
+		{"%", one, value.Int(0), "Modulo division by zero or overflow: 1 % 0 (line 3, position 4)"},
 		{"**", value.Int(-2), value.Int(63), "-9223372036854775808"},
-		{"**", two, value.Int(63), "Exponential overflow: 2 ** 63"},
-		{"**", two, value.Int(-1), "Integer raised to a negative power: 2 ** -1"},
-		{"**", one, value.Int(1 << 33), "Exponential overflow: 1 ** 8589934592"},
+		{"**", two, value.Int(63), "Exponential overflow: 2 ** 63 (line 3, position 4)"},
+		{"**", two, value.Int(-1), "Integer raised to a negative power: 2 ** -1 (line 3, position 4)"},
+		{"**", one, value.Int(1 << 33), "Exponential overflow: 1 ** 8589934592 (line 3, position 4)"},
 		{"**", value.Int(-1), value.Int(math.MaxUint32), "-1"},
 		{"<<", one, value.Int(64), "0"},
 		{"<<", value.Int(-8), value.Int(-1), "-4"},
@@ -204,7 +204,7 @@ func TestUnary(t *testing.T) {
 		want string
 	}{
 		{'-', one, "-1"}, {'-', half, "-0.5"}, {'+', half, "0.5"}, {'!', value.True, "false"}, {'!', one, "none"},
-		{'-', text, "none"}, {'-', least, "Negation overflow: --9223372036854775808 (line 3, position 4)"},
+		{'-', text, "none"}, {'-', least, "integer overflow (line 3, position 4)"},
 	} {
 		c := &value.Ctx{Pos: syntax.Pos{Line: 3, Col: 4}}
 		v, ok := lib.Unary(c, tt.op, tt.v)

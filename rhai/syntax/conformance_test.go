@@ -33,7 +33,7 @@ type answer struct {
 }
 
 type caseOptions struct {
-	MaxFunctions    int            `json:"max_functions"`
+	MaxFunctions    *int           `json:"max_functions"`
 	MaxExprDepth    *int           `json:"max_expr_depth"`
 	MaxFnExprDepth  *int           `json:"max_fn_expr_depth"`
 	MaxString       int            `json:"max_string_size"`
@@ -66,7 +66,7 @@ func (c *conformanceCase) options() *syntax.Options {
 	opts := &syntax.Options{
 		ExprOnly:     c.Mode == "expr" || c.Mode == "compile_expr",
 		MaxExprDepth: level(o.MaxExprDepth), MaxFnExprDepth: level(o.MaxFnExprDepth),
-		MaxFunctions: o.MaxFunctions, MaxString: o.MaxString, MaxArray: o.MaxArray, MaxMap: o.MaxMap,
+		MaxFunctions: level(o.MaxFunctions), MaxString: o.MaxString, MaxArray: o.MaxArray, MaxMap: o.MaxMap,
 		Strict: o.Strict, NoIfExpr: off(o.IfExpr), NoSwitchExpr: off(o.SwitchExpr),
 		NoLoopExpr: off(o.LoopExpr), NoStmtExpr: off(o.StmtExpr), NoAnonFn: off(o.AnonFn),
 		NoLooping: off(o.Looping), NoShadowing: off(o.Shadowing),

@@ -6,7 +6,7 @@ import "strings"
 
 // full tells that no more functions are allowed.
 func (p *parser) full() bool {
-	return p.o.MaxFunctions > 0 && p.fnCount >= p.o.MaxFunctions
+	return p.o.MaxFunctions != 0 && p.fnCount >= max(p.o.MaxFunctions, 0)
 }
 
 // function parses fn name(params) { ... }, with private before it. In the

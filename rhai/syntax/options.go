@@ -12,7 +12,7 @@ type Options struct {
 	// functions. Zero: 64 and 32. Negative: no bound but the parser's own,
 	// which keeps the host's stack safe.
 	MaxExprDepth, MaxFnExprDepth int
-	// MaxFunctions bounds functions and closures together. Zero: no bound.
+	// MaxFunctions bounds functions and closures together. Zero: no bound; negative: there may be none.
 	MaxFunctions int
 	// MaxString (bytes), MaxArray and MaxMap (entries) bound literals. Zero: no bound.
 	MaxString, MaxArray, MaxMap int

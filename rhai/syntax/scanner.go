@@ -309,7 +309,7 @@ func (s *scanner) scanWord(t *token) {
 	}
 	if reservedWord(word) != 0 {
 		t.kind = tReserved
-	} else if word[0] == '_' {
+	} else if !validName(word) {
 		s.fail(t, problem{"BadInput/MalformedIdentifier", "Variable name is not proper: '" + word + "'"}, t.pos)
 	}
 }

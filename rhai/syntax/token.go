@@ -1,5 +1,7 @@
 package syntax
 
+import "strings"
+
 // This file names the tokens and what the parser must know of each.
 
 type kind uint8
@@ -291,6 +293,7 @@ func validName(s string) bool {
 			return false
 		}
 	}
+	s = strings.TrimLeft(s, "_") // a letter comes before any digit
 	return s != "" && isLetter(s[0])
 }
 

@@ -244,7 +244,7 @@ func (e *Error) Text() string {
 		if name == "" {
 			return "Data race detected"
 		}
-		return "Data race detected on variable '" + name + "'"
+		return "Data race detected on " + name
 	case ErrorNonPureMethodCallOnConstant:
 		return nonPure(name)
 	case ErrorAssignmentToConstant:

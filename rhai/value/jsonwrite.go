@@ -170,7 +170,10 @@ func appendJSONFloat(buf []byte, f float64) []byte {
 		s := strconv.FormatFloat(f, 'e', -1, 64)
 		e := bytes.IndexByte([]byte(s), 'e')
 		n, _ := strconv.Atoi(s[e+1:])
-		return strconv.AppendInt(append(buf, s[:e+1]...), int64(n), 10)
+		if buf = append(buf, s[:e+1]...); n > 0 {
+			buf = append(buf, '+')
+		}
+		return strconv.AppendInt(buf, int64(n), 10)
 	}
 	buf = strconv.AppendFloat(buf, f, 'f', -1, 64)
 	if f == math.Trunc(f) {

@@ -152,12 +152,11 @@ func (c *Ctx) Fail(e *Error) Value {
 	return Value{}
 }
 
-// FailIn is what the library function name returns when its callback fn has
-// given None. It adds itself to the error, but where fn is a script function
-// that was called: such a one stands in the error by itself. When the script
-// merely ends there is no error to add to.
-func (c *Ctx) FailIn(name string, fn Value) Value {
-	if c.Err == nil || fn.AsFn().Def != nil && c.Err.Kind != ErrorFunctionNotFound {
+// FailIn is what the library function name returns when its callback has given
+// None. It adds itself to the error, unless that is one that calls do not add
+// themselves to. When the script merely ends there is no error to add to.
+func (c *Ctx) FailIn(name string) Value {
+	if c.Err == nil || !c.Err.Kind.Wrapped() {
 		return Value{}
 	}
 	return c.Fail(&Error{Kind: ErrorInFunctionCall, Name: name, Source: c.Source, Inner: c.Err})

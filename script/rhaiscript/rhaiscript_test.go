@@ -137,7 +137,7 @@ func TestFailures(t *testing.T) {
 		{"the calls that led there are named", "fn f() { throw 1 }\nf()", script.Failed,
 			`Runtime error: 1 (line 1, position 10); in call to function 'f' (line 2, position 1)`},
 		{"outside an array", "let a = [1];\na[7]", script.Errored, "Array index 7 out of bounds: only 1 element in array (line 2, position 3)"},
-		{"division by zero", "1 / 0", script.Errored, "Division by zero: 1 / 0"},
+		{"division by zero", "1 / 0", script.Errored, "Division by zero: 1 / 0 (line 1, position 3)"},
 		{"no such function", "nope(1)", script.Errored, "Function not found: nope (i64) (line 1, position 1)"},
 		{"no such variable", "x", script.Errored, "Variable not found: x (line 1, position 1)"},
 		{"no script", "let = 5", script.Errored, "Syntax error: Expecting name of a variable (line 1, position 5)"},

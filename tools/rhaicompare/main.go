@@ -24,6 +24,7 @@ type config struct {
 	programs  int
 	show      int
 	strict    bool
+	record    string
 }
 
 func main() {
@@ -38,6 +39,7 @@ func main() {
 	flag.IntVar(&c.programs, "programs", 0, "at most so many random programs; 0: as many as fit")
 	flag.IntVar(&c.show, "show", 20, "how many kinds of differences of random programs to make small and print")
 	flag.BoolVar(&c.strict, "strict", false, "fail when anything differs that is not intended, or a speed target is missed")
+	flag.StringVar(&c.record, "record", "", "write the answers of the reference, without its optimizer, into this file of cases, and do nothing else")
 	flag.Parse()
 	if err := run(os.Stdout, c); err != nil {
 		fmt.Fprintln(os.Stderr, "rhaicompare:", err)
@@ -60,6 +62,10 @@ func run(w io.Writer, c config) error {
 	}
 	// Answers are those without the optimizer; speed is measured with it.
 	theirs := NewEngine(append(reference[:len(reference):len(reference)], "--optimize", "none", "--seconds", "5"))
+	if c.record != "" {
+		defer theirs.Close()
+		return record(c.record, theirs)
+	}
 	mine := NewEngine(ours)
 	defer theirs.Close()
 	defer mine.Close()

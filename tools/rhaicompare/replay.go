@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 )
 
 // tally counts answers by the first level at which they differ.
@@ -58,6 +60,24 @@ func replay(w io.Writer, cases []Case, reference, ours asker) (int, error) {
 	}
 	fmt.Fprintf(w, "ours:      %s\n", ourTally)
 	return unintended, nil
+}
+
+// record answers all cases of a file anew: a new version of the reference may answer otherwise.
+func record(file string, reference asker) error {
+	cases, err := loadCases(file)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, c := range cases {
+		answer, err := reference.Ask(c)
+		if err != nil {
+			return err
+		}
+		c.NoOptimizer, c.NoMetadata = nil, nil
+		b.WriteString(ready(c, answer) + "\n")
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
 // ready is the case with the reference's answer, as a line for the cases file.
