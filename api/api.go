@@ -57,6 +57,7 @@ type Records interface {
 	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
 	Unreadable(ctx context.Context) ([]board.Unreadable, error)
+	Discard(ctx context.Context, name string) error
 	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
 }
 

@@ -104,6 +104,34 @@ func (c Caller) ReloadNode(ctx context.Context, _ AdminParams) (NodeReloaded, er
 	return NodeReloaded{name, c.api.parts.Info().Effects}, nil
 }
 
+// DiscardParams name a value that cannot be read, as node.info does.
+type DiscardParams struct {
+	Name string `json:"name"`
+}
+
+// ValueDiscarded answers node.discard.
+type ValueDiscarded struct {
+	Name string `json:"name"`
+}
+
+// DiscardValue removes a value from the board's store that cannot be read. With the
+// head of a list or set go its items.
+//
+// Errors: [domain.ErrNotFound] for one that can be read, or is not there.
+func (c Caller) DiscardValue(ctx context.Context, p DiscardParams) (ValueDiscarded, error) {
+	if err := c.mayHere(ctx, identity.Administrate, "node:"+c.api.parts.Info().Name); err != nil {
+		return ValueDiscarded{}, err
+	}
+	if p.Name == "" {
+		return ValueDiscarded{}, domain.Invalidf("name: want the name of a value that cannot be read; `ramet doctor` has them")
+	}
+	if err := c.api.parts.Records.Discard(ctx, p.Name); err != nil {
+		return ValueDiscarded{}, err
+	}
+	c.api.log.WarnContext(ctx, "a value that could not be read is discarded", "name", domain.PlainText(p.Name, 200), "actor", uint32(c.who.Actor))
+	return ValueDiscarded{p.Name}, nil
+}
+
 // MayScrape asks for the right to read the node's metrics.
 //
 // Errors: [domain.ErrForbidden].

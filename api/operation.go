@@ -187,6 +187,8 @@ var Operations = []Operation{
 		"Begin the graceful end of this node: it takes nothing new, ends what it has, sends what waits, and stops.").byHand(),
 	op("node.reload", "POST", "/admin/reload", identity.Administrate, Caller.ReloadNode,
 		"Read this node's config again: effects, secrets, and which sagas it serves.").byHand(),
+	op("node.discard", "POST", "/admin/discard", identity.Administrate, Caller.DiscardValue,
+		"Remove a value from the board's store that cannot be read, by the name that node.info has of it.").byHand(),
 	op("ban.set", "POST", "/v1/contexts/{context}/bans", identity.Ban, Caller.SetBan,
 		"Hold up a context, or a blueprint, flow, script type, routine, saga, effect or its target in it: what runs goes on, what has not begun waits.").byHand(),
 	op("ban.list", "GET", "/v1/contexts/{context}/bans", identity.Read, Caller.ListBans,

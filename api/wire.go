@@ -197,6 +197,7 @@ type AuditLines struct {
 //
 //	GET  /info
 //	POST /admin/drain    NodeDraining
+//	POST /admin/discard  DiscardParams      -> ValueDiscarded
 //	POST /admin/reload   NodeReloaded
 type Info struct {
 	Name       string          `json:"name"`

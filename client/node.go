@@ -86,6 +86,17 @@ func (c *Client) DrainNode(ctx context.Context) (api.NodeDraining, error) {
 	return out, err
 }
 
+// DiscardValue removes a value from the board's store that cannot be read, by the
+// name that Info has of it.
+//
+// Errors: [domain.ErrForbidden] for who is not the node's operator;
+// [domain.ErrNotFound] for one that can be read, or is not there.
+func (c *Client) DiscardValue(ctx context.Context, name string) (api.ValueDiscarded, error) {
+	var out api.ValueDiscarded
+	err := c.call(ctx, http.MethodPost, "/admin/discard", nil, api.DiscardParams{Name: name}, &out)
+	return out, err
+}
+
 // ReloadNode has the node read its config again, and says what it read.
 //
 // Errors: [domain.ErrForbidden] for who is not its operator; [domain.ErrInvalid]

@@ -185,6 +185,7 @@ var Rights = map[string]string{
 	"deadletter.replay":  managers,
 	"deadletter.drop":    managers,
 	"event.publish":      managers,
+	"node.discard":       operators,
 	"node.drain":         operators,
 	"node.reload":        operators,
 	"ban.set":            admins,

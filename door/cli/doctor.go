@@ -135,7 +135,8 @@ func (c *checkup) node(info api.Info, version string) {
 			"write leaf=…?key= and the pubkey on the card of the node that listens there", host)
 	}
 	for _, name := range info.Unreadable {
-		c.add("board", stateBad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on", name)
+		c.add("board", stateBad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on; "+
+			"`ramet node discard` removes it", name)
 	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func (a *app) nodeCommand() *cobra.Command {
 			})
 		},
 	}
-	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload(), a.nodeRekey())
+	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload(), a.nodeDiscard(), a.nodeRekey())
 }
 
 // rekeyed is what `ramet node rekey` has made.
@@ -99,6 +100,28 @@ func (a *app) nodeDrain() *cobra.Command {
 	}
 	c.Long = c.Short + `: it takes nothing new, lets what runs go on for its grace, sends what waits in outboxes, and stops. It is the operator's.`
 	return c
+}
+
+func (a *app) nodeDiscard() *cobra.Command {
+	return &cobra.Command{
+		Use: "discard NAME", Short: "Remove a value from the board's store that cannot be read", Args: cobra.ExactArgs(1),
+		Long: `Remove a value from the board's store that cannot be read: something else has written there, and it is set aside. ` + "`ramet doctor`" + ` has
+the names; one in quotation marks is given with them. With the head of a list or a set go its items. It is the operator's.`,
+		Example: `  ramet node discard 'ramet/k/7/job:1:12'`,
+		RunE: func(c *cobra.Command, args []string) error {
+			name, err := strconv.Unquote(args[0])
+			if err != nil {
+				name = args[0]
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				out, err := n.DiscardValue(c.Context(), name)
+				if err != nil {
+					return err
+				}
+				return a.print(out, func(t *table) { t.row(strconv.Quote(out.Name), "is discarded") })
+			})
+		},
+	}
 }
 
 func (a *app) nodeReload() *cobra.Command {

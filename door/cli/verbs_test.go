@@ -40,7 +40,7 @@ var verbs = map[string]string{
 	"flow pause":  "1",
 	"flow reject": "1 s", "flow resume": "1", "flow retry": "1", "flow show": "1", "flow skip": "1 s",
 	"inbox": "", "info": "", "job cancel": "1", "job explain": "1", "job list": "", "job retry": "1", "job show": "1",
-	"message explain": "1", "message list": "", "message show": "1", "node list": "", "node show": "n", "node drain": "", "node reload": "",
+	"message explain": "1", "message list": "", "message show": "1", "node list": "", "node show": "n", "node drain": "", "node discard": "x", "node reload": "",
 	"peer list": "", "peer remove": "p", "prerequisite meet": "p",
 	"ban lift all": "", "ban lift blueprint": "b", "ban lift context": "", "ban lift effect": "e", "ban lift flow": "3", "ban lift routine": "r",
 	"ban lift saga": "s", "ban lift type": "shell",
