@@ -223,7 +223,7 @@ func (m *scale) environ(env *environ) {
 func shallowSize(v Value) int64 {
 	switch v.Kind() {
 	case value.StringKind:
-		return 64 + int64(v.TextBytes())
+		return 80 + int64(v.TextBytes())
 	case value.ArrayKind:
 		return 40 + 16*int64(cap(v.AsArray().Items))
 	case value.BlobKind:

@@ -246,6 +246,9 @@ func (c *fnc) assignSlot(n *syntax.Assign, r ref) node {
 				return fr.store(&fr.slots[slot], v, &r)
 			}
 		}
+		if f := c.growing(n, slot, x); f != nil {
+			return f
+		}
 		return func(fr *frame) Value {
 			v := x(fr)
 			if v.IsNone() {

@@ -111,6 +111,23 @@ func appendText(c *value.Ctx, p *value.Value, text string) bool {
 	return true
 }
 
+// Prepend puts text, a string or a char, before the string at p, in place where only p
+// holds it. When not ok, c.Err tells why.
+func Prepend(c *value.Ctx, p *value.Value, text value.Value) (ok bool) {
+	add, ok := textOf(c, text)
+	if !ok || add == "" {
+		return ok
+	}
+	if !roomForText(c, len(p.AsString()), len(add)) {
+		return false
+	}
+	if n := 2 * (len(p.AsString()) + len(add)); !p.GrowsAtFront(len(add)) && n >= chargedFrom && !(worth(c, n) && c.Host.Charge(c, n)) {
+		return false
+	}
+	value.PrependString(p, add)
+	return true
+}
+
 func assignBlob(c *value.Ctx, target *value.Value, b value.Value) (done, ok bool) {
 	var add value.Func
 	switch b.Kind() {

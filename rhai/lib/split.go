@@ -21,7 +21,7 @@ var splitFns = []*value.Native{
 }
 
 // textBytesEach is about what a string takes in an array of them.
-const textBytesEach = 80
+const textBytesEach = 96
 
 // texts makes an array of strings that are parts of whole.
 func texts(c *value.Ctx, whole value.Value, list ...string) value.Value {

@@ -1,7 +1,9 @@
 package value
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -12,8 +14,10 @@ import (
 // may grow at its end.
 type String struct {
 	header
-	s string
-	// buf, when not nil, is the memory behind s with room to grow.
+	front bool
+	s     string
+	// buf, when not nil, is the memory of s with room to grow: behind it, or
+	// before it where front says so.
 	buf []byte
 	// whole is the size in bytes of the text whose memory s lies in, 0 where
 	// that is s alone.
@@ -22,6 +26,10 @@ type String struct {
 	// characters in them in the low half. Atomic, because a text that is shared
 	// may be looked at by several runs.
 	count atomic.Uint64
+	// seen is a place that has been looked at, of a text with characters of
+	// several bytes: its offset in the high half, the number of the character
+	// in the low half. Who goes through a text looks next near to it.
+	seen atomic.Uint64
 }
 
 // Str makes a string.
@@ -82,7 +90,7 @@ func AppendString(p *Value, text string) {
 		return
 	}
 	if !p.GrowsInPlace() {
-		s.buf = append(make([]byte, 0, (len(s.s)+len(text))*2), s.s...)
+		s.buf, s.front = append(make([]byte, 0, (len(s.s)+len(text))*2), s.s...), false
 	}
 	// Bytes up to len(s.s) are never written again, so texts taken from here stay true.
 	s.buf = append(s.buf, text...)
@@ -92,7 +100,39 @@ func AppendString(p *Value, text string) {
 // GrowsInPlace reports that AppendString need not copy what the string has.
 func (v Value) GrowsInPlace() bool {
 	s := v.str()
-	return !s.shared && s.buf != nil && len(s.buf) == len(s.s)
+	return !s.shared && !s.front && s.buf != nil && len(s.buf) == len(s.s)
+}
+
+// PrependString puts text before the string at p, in place where only p holds it.
+func PrependString(p *Value, text string) {
+	s := p.str()
+	if !p.GrowsAtFront(len(text)) {
+		all := make([]byte, 2*(len(s.s)+len(text)))
+		at := len(all) - len(s.s)
+		copy(all[at:], s.s)
+		grown := &String{header: header{kind: StringKind}, s: unsafe.String(unsafe.SliceData(all[at:]), len(s.s)), buf: all, front: true}
+		grown.count.Store(s.count.Load())
+		*p = Value{&grown.header, p.n}
+		s = grown
+	}
+	c := s.count.Load()
+	counted, chars := int(c>>32), int(uint32(c))
+	// Bytes of s are never written again, so texts taken from here stay true.
+	at := len(s.buf) - len(s.s) - len(text)
+	copy(s.buf[at:], text)
+	if counted == len(s.s) && counted+len(text) <= math.MaxUint32 {
+		s.setCount(counted+len(text), chars+utf8.RuneCountInString(text))
+	} else {
+		s.setCount(0, 0)
+	}
+	s.seen.Store(0)
+	s.s = unsafe.String(unsafe.SliceData(s.buf[at:]), len(s.buf)-at)
+}
+
+// GrowsAtFront reports that PrependString need not copy what the string has to add n bytes.
+func (v Value) GrowsAtFront(n int) bool {
+	s := v.str()
+	return !s.shared && s.front && len(s.buf)-len(s.s) >= n
 }
 
 // Concat makes the string a + b.
@@ -104,13 +144,22 @@ func (v Value) CharAt(i int) rune {
 	if v.IsASCII() {
 		return rune(s[i])
 	}
-	for _, r := range s {
-		if i == 0 {
-			return r
-		}
-		i--
+	r, _ := utf8.DecodeRuneInString(s[v.offset(i):])
+	return r
+}
+
+// offset is ByteOffset, from the place that was looked at last where that is not behind.
+func (v Value) offset(i int) int {
+	s := v.str()
+	from, at := 0, i
+	if seen := s.seen.Load(); int(uint32(seen)) <= i {
+		from, at = int(seen>>32), i-int(uint32(seen))
 	}
-	return utf8.RuneError
+	from += ByteOffset(s.s[from:], at)
+	if len(s.s) <= math.MaxUint32 && i <= math.MaxUint32 && from < len(s.s) {
+		s.seen.Store(uint64(from)<<32 | uint64(i))
+	}
+	return from
 }
 
 // Substring gives the characters from index i up to j (0 <= i <= j <= Chars), in
@@ -120,7 +169,7 @@ func (v Value) Substring(i, j int) string {
 	if v.IsASCII() {
 		return s[i:j]
 	}
-	from := ByteOffset(s, i)
+	from := v.offset(i)
 	return s[from : from+ByteOffset(s[from:], j-i)]
 }
 
@@ -153,11 +202,19 @@ const largeText = 4096
 
 // ByteOffset gives the offset of character n in s, len(s) when it has fewer.
 func ByteOffset(s string, n int) int {
-	for at := range s {
-		if n == 0 {
-			return at
-		}
-		n--
+	at := 0
+	// Eight bytes at a time: those that begin a character do not look like 10xxxxxx.
+	for n >= 8 && len(s)-at >= 8 {
+		w := binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s[at:]), 8))
+		n -= 8 - bits.OnesCount64(w>>7&^(w>>6)&0x0101010101010101)
+		at += 8
 	}
-	return len(s)
+	for at < len(s) && !utf8.RuneStart(s[at]) { // of a character that has been counted
+		at++
+	}
+	for ; n > 0 && at < len(s); n-- {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at += size
+	}
+	return at
 }

@@ -96,3 +96,34 @@ func TestRenderingIsBounded(t *testing.T) {
 		t.Error("JSON of too many levels: got no error")
 	}
 }
+
+func TestCharactersOfSeveralBytes(t *testing.T) {
+	v := value.Str("")
+	var want []rune
+	for i := range 300 {
+		for _, text := range []string{"a", "ä", "€😀", "plain"} {
+			if i%3 == 0 {
+				value.PrependString(&v, text)
+				want = append([]rune(text), want...)
+			} else {
+				value.AppendString(&v, text)
+				want = append(want, []rune(text)...)
+			}
+		}
+		if v.Chars() != len(want) {
+			t.Fatalf("got %d characters, want %d", v.Chars(), len(want))
+		}
+		// Forwards, backwards, and far apart.
+		for _, k := range []int{0, i, i + 1, i / 2, len(want) - 1, len(want) / 3} {
+			if got := v.CharAt(k); got != want[k] {
+				t.Fatalf("character %d of %d: got %c, want %c", k, len(want), got, want[k])
+			}
+			if got := v.Substring(k, min(k+20, len(want))); got != string(want[k:min(k+20, len(want))]) {
+				t.Fatalf("from character %d: got %q", k, got)
+			}
+		}
+	}
+	if got := v.AsString(); got != string(want) {
+		t.Errorf("got %q", got)
+	}
+}
