@@ -38,6 +38,9 @@ type Facts struct {
 	Later bool
 	// Banned says that no jobs may be made now.
 	Banned bool
+	// Rival is the flow for whose sake one that has ended may not go on: it lives,
+	// and the blueprint wants only one at a time.
+	Rival string
 }
 
 // WhenAnswer is the value of a step's `when`, or why it has none.

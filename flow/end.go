@@ -47,9 +47,31 @@ func (t *tending) reopen(b *board.Batch, plan *Plan, s *seen) {
 	b.Add(key, layout.FlowRetried, 1).Add(key, layout.FlowStale, 1)
 	b.Live(key, s.now)
 	if plan != nil && plan.UniqueAlive {
-		// It takes the place again; two may live where a person brings one back.
+		// It takes the place again, which is free: see rival. Who takes it first has it.
+		b.Absent(layout.FlowAlive(s.flow.Blueprint))
 		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.place.id), 10)})
 	}
+}
+
+// rival is the flow that lives where its blueprint wants only one at a time, and
+// this one has ended and is asked for something; "" where there is none.
+func (t *tending) rival(ctx context.Context, plan *Plan, s *seen) (string, error) {
+	if plan == nil || !plan.UniqueAlive || !s.flow.Final() || len(s.orders) == 0 {
+		return "", nil
+	}
+	recs, err := t.board.Get(ctx, t.place.space, layout.FlowAlive(s.flow.Blueprint))
+	if err != nil {
+		return "", err
+	}
+	return recs[0].Get(layout.FlowNameID), nil
+}
+
+// rivalled says why a flow that has ended cannot go on.
+func rivalled(rival string) error {
+	if rival == "" {
+		return nil
+	}
+	return domain.Conflictf("flow %s of its blueprint is alive, which wants only one at a time (unique_alive); wait until that has ended, or cancel it", rival)
 }
 
 // end adds to b that the flow has ended.

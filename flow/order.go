@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,7 @@ func (a *advancer) skip(i int) error {
 	case st.Status.class() == well:
 		return domain.Conflictf("step %s is %s already", s.Name, st.Status)
 	default:
-		if err := a.cancelling(); err != nil {
+		if err := cmp.Or(a.cancelling(), rivalled(a.f.Rival)); err != nil {
 			return err
 		}
 		a.end(i, Skipped, "skipped by hand after it ended badly")
@@ -161,7 +162,7 @@ func (a *advancer) decide(i int, o Order) error {
 
 // retry starts again what ended badly.
 func (a *advancer) retry(o Order) error {
-	if err := a.cancelling(); err != nil {
+	if err := cmp.Or(a.cancelling(), rivalled(a.f.Rival)); err != nil {
 		return err
 	}
 	again, failures := 0, 0

@@ -18,6 +18,17 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 	if s.flow.Reason == domain.FlowSucceeded {
 		return "the flow has succeeded: there is nothing to start again", nil
 	}
+	plan, err := t.planOf(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	rival, err := t.rival(ctx, plan, s)
+	if err != nil {
+		return "", err
+	}
+	if err := rivalled(rival); err != nil {
+		return err.Error(), nil
+	}
 	failures, others := 0, 0
 	var again []*domain.Job
 	err = t.eachPlain(ctx, s, layout.JobLine, func(key domain.JobKey, r board.Record) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,33 @@ func TestACrowdThatWantsToBeAloneHasOneThatLives(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARetryDoesNotLiveBesideAnother has a flow started again that ended badly while
+// another of its blueprint lives: that one's place is its own, also after.
+func TestARetryDoesNotLiveBesideAnother(t *testing.T) {
+	eachPlan(t, func(r *rig, plan func(string) *domain.Blueprint) {
+		p, q := plan("sleep 1m\ncrashonce"), plan("sleep 1m")
+		p.UniqueAlive, q.UniqueAlive = true, true
+		first := r.submit(flow.Request{Plan: p})
+		r.want(first, domain.FlowErrored)
+		second := r.submit(flow.Request{Plan: q})
+		if err := r.act(first, flow.Order{Verb: flow.OrderRetry}); !errors.Is(err, domain.ErrConflict) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("flow %d of its blueprint is alive", second)) {
+			t.Errorf("a retry beside flow %d: got %v", second, err)
+		}
+		got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{{Caller: 1, Plan: p}})
+		if err != nil || got[0].Err == nil {
+			t.Errorf("another was made beside flow %d: %+v, %v", second, got, err)
+		}
+		r.want(second, domain.FlowSucceeded)
+		r.mustAct(first, flow.Order{Verb: flow.OrderRetry})
+		if got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{{Caller: 1, Plan: p}}); err != nil || got[0].Err == nil {
+			t.Errorf("another was made beside the retried: %+v, %v", got, err)
+		}
+		r.want(first, domain.FlowSucceeded)
+		r.want(r.submit(flow.Request{Plan: q}), domain.FlowSucceeded)
+	})
 }
 
 // oldNames are the names of flows in an archive.

@@ -41,6 +41,9 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
+	if facts.Rival, err = t.rival(ctx, plan, s); err != nil {
+		return err
+	}
 	next, d, err := t.advance(ctx, plan, s, &facts)
 	if err != nil {
 		return err
