@@ -72,6 +72,8 @@ type Parts struct {
 	Audit   AuditLog
 	Records Records
 	Flows   Flows
+	// Keys knows requests again that have a key.
+	Keys Keys
 	// Blueprints keeps the templates of flows.
 	Blueprints Blueprints
 	Schedules  Schedules
@@ -160,6 +162,7 @@ type Caller struct {
 	group   string        // of the operation that is called
 	word    string        // what it is in the audit log; "" for what only reads
 	first   *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
+	once    *once         // nil where the request has no key
 }
 
 // may asks for a right in a context and returns the context.

@@ -101,7 +101,7 @@ func (c Caller) SubmitTask(ctx context.Context, p SubmitTaskParams) (TaskSubmitt
 	if _, err := c.may(ctx, identity.Create, p.Context, "circle:"+p.Circle); err != nil {
 		return TaskSubmitted{}, err
 	}
-	t := &domain.Task{ID: cmp.Or(p.ID, rand.Text()), Circle: p.Circle, CallerID: c.who.Actor, Script: p.Script, ClientRPCID: p.ClientRPCID,
+	t := &domain.Task{ID: cmp.Or(p.ID, c.once.name(0), rand.Text()), Circle: p.Circle, CallerID: c.who.Actor, Script: p.Script, ClientRPCID: p.ClientRPCID,
 		ReplyToQueue: p.ReplyToQueue}
 	existing, err := c.api.parts.Circles.Submit(ctx, p.Context, t)
 	if err != nil {

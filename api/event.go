@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -75,6 +76,7 @@ func (c Caller) PublishEvents(ctx context.Context, p PublishParams) (EventsPubli
 	events := make([]*domain.Event, len(p.Events))
 	for i := range p.Events {
 		events[i] = p.Events[i].event()
+		events[i].ID = cmp.Or(events[i].ID, c.once.name(i))
 	}
 	done, err := engine.PublishAll(ctx, p.Context, events)
 	if err != nil {

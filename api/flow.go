@@ -174,6 +174,7 @@ func (c Caller) SubmitFlows(ctx context.Context, p SubmitFlowParams) (FlowSubmit
 			out.Flows[i].Error = &problem
 			continue
 		}
+		r.Ticket = c.once.name(i)
 		reqs, of = append(reqs, r), append(of, i)
 	}
 	receipts, err := c.api.parts.Flows.Submit(ctx, p.Context, reqs)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -71,6 +72,9 @@ func (c Caller) SubmitJobs(ctx context.Context, p SubmitParams) (JobSubmitted, e
 	if err := c.mayGoAll(jobs, nil); err != nil {
 		return JobSubmitted{}, err
 	}
+	if err := c.numberJobs(ctx, jobs); err != nil {
+		return JobSubmitted{}, err
+	}
 	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
 	if err != nil {
 		return JobSubmitted{}, err
@@ -79,6 +83,31 @@ func (c Caller) SubmitJobs(ctx context.Context, p SubmitParams) (JobSubmitted, e
 		return JobSubmitted{}, receipts[0].Err
 	}
 	return JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Info().Durability}, nil
+}
+
+// numberJobs gives the jobs of a request that has a key the numbers that are its
+// own: done again they exist, and are not made.
+func (c Caller) numberJobs(ctx context.Context, jobs []*domain.Job) error {
+	if c.once == nil || len(jobs) > work.MaxSubmit {
+		return nil
+	}
+	want := 0
+	for _, j := range jobs {
+		if j.ID == 0 {
+			want++
+		}
+	}
+	if want == 0 {
+		return nil
+	}
+	next, err := c.once.numbers(ctx, layout.Seq("job", c.who.Actor), want)
+	for _, j := range jobs {
+		if j.ID == 0 {
+			j.ID = domain.JobID(next)
+			next++
+		}
+	}
+	return err
 }
 
 func (c Caller) receipts(ctx context.Context, list []work.Receipt) []Submitted {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/work"
 )
@@ -86,6 +87,13 @@ func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, err
 		return MessageSent{}, c.tooNarrow("another context")
 	}
 	m.CallerID = c.who.Actor
+	if c.once != nil && m.ID == 0 && m.Signature == "" {
+		first, err := c.once.numbers(ctx, layout.Seq("message", c.who.Actor), 1)
+		if err != nil {
+			return MessageSent{}, err
+		}
+		m.ID = domain.MessageID(first)
+	}
 	existing, err := engine.Send(ctx, p.Context, &m)
 	if err != nil {
 		return MessageSent{}, err

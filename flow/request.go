@@ -22,6 +22,9 @@ type Request struct {
 	// Trigger is the second half of the flow's business name: one flow of a
 	// blueprint and a trigger is made, ever. "" is a name of its own.
 	Trigger string
+	// Ticket names the request: asked for again under it within a day, it is the
+	// same flow. Up to [layout.MaxTicket] bytes. Default: it has no such name.
+	Ticket string
 	// Params and Env go over the blueprint's.
 	Params, Env map[string]string
 	// Priority goes over the blueprint's, where it is not 0.

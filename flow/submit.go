@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -30,6 +29,8 @@ const (
 	// for longer after its flow is gone to the archive, so that a slow submit
 	// sees it in one or the other.
 	submitWithin = 10 * time.Minute
+	// ticketFor is how long a flow is known by its request's ticket.
+	ticketFor = 24 * time.Hour
 )
 
 // Submit makes flows of one context. When it returns, what was accepted is as
@@ -236,8 +237,10 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 	}
 	name, named := d.name()
 	switch {
+	case d.also.Ticket != "" && g.Guard.Key == layout.Ticket(d.also.Ticket):
+		return s.existing(ctx, i, g.Guard.Key)
 	case named && g.Guard.Key == layout.FlowName(name.Blueprint, name.Trigger):
-		return s.existing(ctx, i, name)
+		return s.existing(ctx, i, g.Guard.Key)
 	case g.Guard.Key == layout.FlowAlive(d.flow.Blueprint):
 		recs, err := s.e.board.Get(ctx, s.space, g.Guard.Key)
 		if err != nil {
@@ -256,9 +259,9 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 	return false, err // a guard of the caller's own
 }
 
-// existing names the flow that has the business name; free is true where none has.
-func (s *submission) existing(ctx context.Context, i int, name archive.Name) (free bool, err error) {
-	recs, err := s.e.board.Get(ctx, s.space, layout.FlowName(name.Blueprint, name.Trigger))
+// existing names the flow that has a name or a ticket; free is true where none has.
+func (s *submission) existing(ctx context.Context, i int, key string) (free bool, err error) {
+	recs, err := s.e.board.Get(ctx, s.space, key)
 	if err != nil {
 		return false, err
 	}
@@ -283,6 +286,10 @@ func (s *submission) batch(d *draft) board.Batch {
 // claim guards the names that the flow takes.
 func (s *submission) claim(b *board.Batch, d *draft) {
 	id := board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(d.flow.ID), 10)}
+	if d.also.Ticket != "" { // first: what it finds is this very flow
+		key := layout.Ticket(d.also.Ticket)
+		b.Absent(key).Set(key, id).Expire(key, ticketFor)
+	}
 	if name, ok := d.name(); ok {
 		key := layout.FlowName(name.Blueprint, name.Trigger)
 		// A tombstone of an earlier flow expires: see pruning.
@@ -374,7 +381,7 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 	d := s.drafts[i]
 	if name, named := d.name(); named {
 		// The last commit guards it; this spares the writing of most that exist.
-		if free, err := s.existing(ctx, i, name); !free {
+		if free, err := s.existing(ctx, i, layout.FlowName(name.Blueprint, name.Trigger)); !free {
 			return err
 		}
 	}

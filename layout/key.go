@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -104,6 +106,22 @@ const CheckpointData = "data"
 // Ticket is the record that says, in TicketJob, which job was submitted with a
 // ticket.
 func Ticket(name string) string { return "ramet:ticket:" + name }
+
+// Once is the record of a request that its caller gave a key: what it asked for,
+// the seed of the names of what it creates, the first of their numbers, and its
+// answer.
+func Once(caller domain.ActorID, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return fmt.Sprintf("ramet:once:%d:%x", caller, sum[:16])
+}
+
+// The fields of that record.
+const (
+	OnceAsked  = "asked"
+	OnceSeed   = "seed"
+	OnceFirst  = "first"
+	OnceAnswer = "answer"
+)
 
 // TicketJob is that record's field, and MaxTicket bounds the name in bytes.
 const (

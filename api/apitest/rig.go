@@ -87,7 +87,7 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) api.Parts {
 	log := memstream.Open()
 	access := identity.NewAccess(r, audit)
 	return api.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r),
-		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b,
+		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
 		Schedules: clockwork.NewSchedules(b, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b),
 		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {

@@ -341,7 +341,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	p.node.Metrics.CountDoors(p.budget.Used, p.budget.Refusals)
 	began := time.Now()
 	parts := api.Parts{
-		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board,
+		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(p.board), Logger: p.log,
 		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable,
 		Routines: p.node.Routines, Circles: p.node.Circles,

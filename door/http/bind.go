@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,14 +67,19 @@ func (b *binder) bind(w *response, r *nethttp.Request, caller api.Caller) (any, 
 	if r.ContentLength == 0 && !b.body {
 		return params, nil
 	}
-	var tenant domain.TenantID
-	if field, there := b.path["context"]; there {
-		tenant = domain.TenantID(reflect.ValueOf(params).Elem().FieldByIndex(field).Uint())
-	}
-	if err := caller.Admit(r.Context(), b.op, tenant); err != nil {
+	if err := caller.Admit(r.Context(), b.op, b.tenant(params)); err != nil {
 		return nil, err
 	}
 	return params, b.readBody(w, r, params)
+}
+
+// tenant is the context that the path names; 0 where it names none.
+func (b *binder) tenant(params any) domain.TenantID {
+	field, there := b.path["context"]
+	if !there {
+		return 0
+	}
+	return domain.TenantID(reflect.ValueOf(params).Elem().FieldByIndex(field).Uint())
 }
 
 // bindHead reads the parameters that stand before the body. named finds a
@@ -197,6 +203,7 @@ func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
 	if err != nil {
 		return err
 	}
+	w.sum = sha256.Sum256(body)
 	if len(bytes.TrimSpace(body)) == 0 {
 		if b.body {
 			return domain.Invalidf("the body is empty; %s wants a JSON object", b.op.Name)

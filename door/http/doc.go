@@ -21,6 +21,12 @@
 // Query parameters that nobody knows are refused too: a misspelt filter must
 // not look like one that matched everything.
 //
+// A request that creates may have an Idempotency-Key: sent again by the same actor
+// within 24 hours it creates nothing more, whether its answer was lost or not. The
+// answer of the first is given again, with Idempotency-Replayed, or the request is
+// done again under the names that were settled before. Another request under the
+// key is a conflict.
+//
 // # What goes out
 //
 // JSON; errors as problem documents (RFC 9457) with a stable code. Every

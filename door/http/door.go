@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -185,13 +186,40 @@ func (d *Door) mount(o *api.Operation) {
 			})
 			return
 		}
-		result, err := o.Call(ctx, caller, params)
+		result, err := d.call(w, r, b, caller, params)
 		if err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
 			return
 		}
 		d.writeJSON(w, r, nethttp.StatusOK, result)
 	})
+}
+
+// KeyHeader names a request that creates: sent again under the same key within 24
+// hours it creates nothing more. ReplayedHeader says that an answer is the one that
+// was given before.
+const (
+	KeyHeader      = "Idempotency-Key"
+	ReplayedHeader = "Idempotency-Replayed"
+)
+
+// call does the operation: once, where it creates and the request has a key.
+func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller api.Caller, params any) (any, error) {
+	keys := r.Header.Values(KeyHeader)
+	if len(keys) == 0 || !b.op.Creates() {
+		return b.op.Call(r.Context(), caller, params)
+	}
+	if len(keys) > 1 {
+		return nil, domain.Invalidf("%s is there %d times", KeyHeader, len(keys))
+	}
+	sum := sha256.New()
+	sum.Write(w.sum[:])
+	sum.Write([]byte(r.URL.EscapedPath() + "?" + r.URL.RawQuery))
+	result, replayed, err := caller.CallOnce(r.Context(), b.op, b.tenant(params), params, keys[0], [32]byte(sum.Sum(nil)))
+	if replayed {
+		w.Header().Set(ReplayedHeader, "true")
+	}
+	return result, err
 }
 
 // writeJSON writes a result.
@@ -244,6 +272,7 @@ func (d *Door) writeProblem(w nethttp.ResponseWriter, r *nethttp.Request, p api.
 type response struct {
 	nethttp.ResponseWriter
 	status int
+	sum    [sha256.Size]byte // of the request's body
 	// held is what the request's body and its answer hold.
 	held budget.Hold
 }
