@@ -20,17 +20,27 @@ import (
 // Recognise compares the streams with what the board knows of them, and writes
 // that down at the first time. Streams that are others, or have less than sagas
 // have read of them, are refused; with acceptLoss they become the board's, and
-// sagas read them from their beginning, or from where they end now.
+// sagas read them from their beginning, or from where they end now. It waits for
+// streams that are away: they were there when the log was opened.
 //
-// Errors: [domain.ErrConflict] for streams that are not the board's;
-// [domain.ErrUnavailable].
-func (e *Engine) Recognise(ctx context.Context, acceptLoss bool) (err error) {
-	for range 20 {
-		if err = e.recognise(ctx, acceptLoss); !errors.Is(err, errRecognised) {
+// Errors: [domain.ErrConflict] for streams that are not the board's.
+func (e *Engine) Recognise(ctx context.Context, acceptLoss bool) error {
+	pause, others := pauseMin, 0
+	for {
+		err := e.recognise(ctx, acceptLoss)
+		switch {
+		case errors.Is(err, errRecognised) && others < 20:
+			others++
+			continue
+		case !errors.Is(err, domain.ErrUnavailable):
 			return err
 		}
+		e.text.Warn("board or event streams are away; the node goes on when it knows whether they belong together", "err", err)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, time.Second)
 	}
-	return err
 }
 
 // errRecognised says that another node has written down streams meanwhile.
@@ -106,9 +116,19 @@ func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen, acceptLos
 		if len(p.now().Reads[n]) == 0 {
 			continue
 		}
-		if seq, other := all.begin[n]; other {
+		_, most := p.span(len(p.list)-1, n)
+		seq, other := all.begin[n]
+		if !other && most > all.last[n] { // it may have grown since
+			stats, err := e.log.Stats(ctx, n)
+			if err != nil {
+				return err
+			}
+			all.last[n] = stats.Last
+		}
+		switch {
+		case other:
 			begin[n] = seq
-		} else if _, most := p.span(len(p.list)-1, n); most > all.last[n] {
+		case most > all.last[n]:
 			begin[n] = all.last[n]
 			all.wrong = append(all.wrong, fmt.Sprintf("%s has %d messages, saga %s of context %d has read %d", n, all.last[n], s.saga, s.tenant, most))
 		}

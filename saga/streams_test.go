@@ -1,6 +1,7 @@
 package saga_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
 )
 
@@ -60,4 +62,46 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStreamsThatAreAwayAreWaitedFor: a broker that dies just now ends no node.
+func TestStreamsThatAreAwayAreWaitedFor(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.broker.Fault(memstream.Faults{Away: true})
+		done := make(chan error, 1)
+		go func() { done <- r.engine.Recognise(r.Context(), false) }()
+		time.Sleep(time.Hour)
+		select {
+		case err := <-done:
+			t.Errorf("got %v while the streams are away", err)
+		default:
+		}
+		r.broker.Fault(memstream.Faults{})
+		r.must(<-done)
+	})
+}
+
+// late has streams that grow, and are read by others, after their first look.
+type late struct {
+	stream.Log
+	looks int
+}
+
+func (l *late) Stats(ctx context.Context, n stream.Name) (stream.Stats, error) {
+	s, err := l.Log.Stats(ctx, n)
+	if l.looks++; l.looks <= len(stream.Names) {
+		s.Last = 0
+	}
+	return s, err
+}
+
+func TestStreamsThatGrowMeanwhileAreNoOthers(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		drain := r.work(saga.WorkerConfig{})
+		r.publish(shop, goes("e", `{"id":1}`))
+		time.Sleep(time.Minute)
+		drain()
+		r.must(r.newEngine(r.board, &late{Log: r.log}).Recognise(r.Context(), false))
+	})
 }
