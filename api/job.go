@@ -36,7 +36,7 @@ func (in *JobInput) job(caller domain.ActorID, tenant domain.TenantID) (*domain.
 	}
 	return &domain.Job{
 		ID: in.ID, CallerID: caller, ContextID: tenant, Script: in.Script, ScriptType: in.ScriptType, Timeout: in.Timeout,
-		Retries: in.Retries, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
+		Retries: in.Retries, Retry: in.Retry, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
 		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID, Affinity: in.Affinity, At: in.At,
 	}, nil
 }

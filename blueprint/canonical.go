@@ -41,6 +41,9 @@ func encode(b *domain.Blueprint) []byte {
 		if len(s.Needs) == 0 {
 			s.Needs = nil
 		}
+		if s.Retry.Equal(&domain.Retry{}) {
+			s.Retry = nil
+		}
 		if s.Effect != nil {
 			call := *s.Effect
 			call.Params = unlessEmpty(call.Params)

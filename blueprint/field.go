@@ -62,6 +62,7 @@ var aStep = (&document.Object{
 		{Name: "env", Kind: document.AMap, Pattern: envPattern, Most: domain.MaxEnvVars, Doc: "Environment variables of its jobs, over those of the blueprint."},
 		{Name: "timeout", Kind: document.ASpan, Doc: "How long one attempt may take, up to 30 days. Left out, it is as the node has it."},
 		{Name: "retries", Kind: document.ANumber, Max: 255, Initial: 0, Doc: "How often a job that failed is tried again."},
+		{Name: "retry", Kind: document.AnObject, Of: aRetry, Doc: "Which ends of a job are tried again. Left out, all that are no success."},
 		{Name: "needs", Kind: document.SomeTexts, Pattern: namePattern, Most: domain.MaxDependends, Doc: "The steps that must end well before this one starts."},
 		{Name: "phase", Kind: document.ANumber, Max: domain.MaxPhase, Initial: 0,
 			Doc: "A step starts when all steps of all smaller phases are done, whatever came of them: clean-up goes into the last."},
@@ -86,6 +87,20 @@ var aStep = (&document.Object{
 		"stepType": "kind", "ignorable": "may_skip", "can_skip": "may_skip", "can_fail": "may_fail", "allow_failure": "may_fail",
 		"continue_on_error": "may_fail", "description": "summary", "effort": "weight", "parameters": "params", "labels": "affinity",
 	},
+}).Index()
+
+var aRetry = (&document.Object{
+	Title: "retry",
+	Doc:   "Which ends of a job are tried again.",
+	Fields: []document.Field{
+		{Name: "max", Kind: document.ANumber, Max: domain.MaxRetries, Initial: 0, Doc: "How often; another spelling of the step's retries."},
+		{Name: "on", Kind: document.SomeTexts, Enum: document.TextsOf(domain.RetryOns), Most: len(domain.RetryOns),
+			Doc: "The ends that are tried again. errored: a crash, a time-out, an exit code of 125 and over; failed: what the script itself calls a " +
+				"failure, an exit code of 1 to 124. Left out, both."},
+		{Name: "final_exit_codes", Kind: document.SomeNumbers, Min: 1, Max: 255, Most: domain.MaxFinalExitCodes,
+			Doc: "Exit codes after which a job is not tried again, whatever on says."},
+	},
+	Others: map[string]string{"attempts": "max", "limit": "max", "retries": "max", "when": "on", "never": "final_exit_codes"},
 }).Index()
 
 var aShard = (&document.Object{

@@ -86,7 +86,7 @@ func TestTheBlueprintsInTheDocsAreRight(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(blocks) != 2 {
+	if len(blocks) != 3 {
 		t.Errorf("got %d blocks", len(blocks))
 	}
 }

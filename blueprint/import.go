@@ -42,6 +42,7 @@ func Import(name string, text []byte) (_ *domain.Blueprint, notes []string, err 
 	root.take(&b.Params, "params")
 	b.Priority = root.bounded(domain.MaxPriority, "priority")
 	b.Duration = root.duration()
+	root.note("steps", "as there, only what errored is tried again: retry.on is [errored], and a script that exits with 1 to 124 has failed for good")
 	var steps []json.RawMessage
 	root.take(&steps, "steps")
 	for i, text := range steps {
@@ -150,7 +151,7 @@ func (d *define) step() domain.Step {
 		retries = 255
 		d.note("maxPickTimes", "no limit, or one over 255: retries became 255")
 	}
-	s.Retries = retries
+	s.Retries, s.Retry = retries, &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}}
 	class := "the executor of (job, step)"
 	d.take(&class, "execlass")
 	d.note("exeClass", "%s: write what it does as the step's script", class)

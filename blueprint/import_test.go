@@ -25,18 +25,20 @@ func TestAJobDefineBecomesABlueprint(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := int64(500)
+	errored := &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}}
 	script := func(step, class string) string {
 		return "echo 'step " + step + ": put here what " + class + " did' >&2\nexit 1\n"
 	}
 	want := &domain.Blueprint{Name: "sample", Version: 2, Priority: 9, UniqueAlive: true, Params: map[string]string{"k": "v"}, OnError: domain.OnErrorContinue,
 		Duration: 2, Steps: []domain.Step{
-			{Name: "prep", Script: script("prep", "org.x.Prep"), ScriptType: "shell", Retries: 3, MaySkip: true, Weight: 5},
-			{Name: "shards", Script: script("shards", "the executor of (job, step)"), ScriptType: "shell", Needs: []string{"prep"}, Phase: 1,
+			{Name: "prep", Script: script("prep", "org.x.Prep"), ScriptType: "shell", Retries: 3, Retry: errored, MaySkip: true, Weight: 5},
+			{Name: "shards", Script: script("shards", "the executor of (job, step)"), ScriptType: "shell", Retry: errored,
+				Needs: []string{"prep"}, Phase: 1,
 				Shard: &domain.Shard{Count: 10, Start: 2, Window: 5}},
-			{Name: "packs", Script: script("packs", "the executor of (job, step)"), ScriptType: "shell", Retries: 1, Needs: []string{"shards", "prep"},
+			{Name: "packs", Script: script("packs", "the executor of (job, step)"), ScriptType: "shell", Retries: 1, Retry: errored, Needs: []string{"shards", "prep"},
 				Phase: 2, MayFail: true,
 				Pack: &domain.Pack{Size: 100, Start: 1, End: &end, FirstID: 7}},
-			{Name: "stream", Script: script("stream", "the executor of (job, step)"), ScriptType: "shell", Retries: 255, MaySkip: true,
+			{Name: "stream", Script: script("stream", "the executor of (job, step)"), ScriptType: "shell", Retries: 255, Retry: errored, MaySkip: true,
 				Pack: &domain.Pack{Size: 1, Endless: true}},
 		}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -44,6 +46,7 @@ func TestAJobDefineBecomesABlueprint(t *testing.T) {
 	}
 	wantNotes := []string{
 		"priority: 30 is more than the 9 there are here; it became that",
+		"steps: as there, only what errored is tried again: retry.on is [errored], and a script that exits with 1 to 124 has failed for good",
 		"steps[0].exeClass: org.x.Prep: write what it does as the step's script",
 		"steps[1].exeClass: the executor of (job, step): write what it does as the step's script",
 		`steps[1].affinityRule: no counterpart, left out: "dc"`,

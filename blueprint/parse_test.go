@@ -146,7 +146,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			`f:1:1: name: name "": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
 			"f:1:1: steps: there are none: want at least one"}},
 		{"empty steps", "name: n\nsteps: []", []string{"f:2:8: steps: there are none: want at least one"}},
-		{"an unknown field", steps("- {name: a, " + ok + ", retrys: 2}"), []string{`f:3:44: steps[0].retrys: unknown field "retrys"; did you mean "retries"?`}},
+		{"an unknown field", steps("- {name: a, " + ok + ", retrys: 2}"), []string{`f:3:44: steps[0].retrys: unknown field "retrys"; did you mean "retry"?`}},
 		{"depends", steps("- {name: a, " + ok + "}\n- {name: b, " + ok + ", depends: [a]}"),
 			[]string{`f:4:44: steps[1].depends: unknown field "depends"; did you mean "needs"?`}},
 		{"dependends", steps("- {name: a, " + ok + ", dependends: [a]}"), []string{`f:3:44: steps[0].dependends: unknown field "dependends"; did you mean "needs"?`}},

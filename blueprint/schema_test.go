@@ -46,10 +46,12 @@ func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
 		reflect.TypeFor[[]string]():       {document.SomeTexts}, reflect.TypeFor[map[string]string](): {document.AMap},
 		reflect.TypeFor[[]domain.Step](): {document.SomeObjects},
 		reflect.TypeFor[*domain.Shard](): {document.AnObject}, reflect.TypeFor[*domain.Pack](): {document.AnObject},
-		reflect.TypeFor[*domain.EffectCall](): {document.AnObject},
+		reflect.TypeFor[*domain.EffectCall](): {document.AnObject}, reflect.TypeFor[*domain.Retry](): {document.AnObject},
+		reflect.TypeFor[[]domain.RetryOn](): {document.SomeTexts}, reflect.TypeFor[[]int](): {document.SomeNumbers},
 	}
 	for o, typ := range map[*document.Object]reflect.Type{aBlueprint: reflect.TypeFor[domain.Blueprint](), aStep: reflect.TypeFor[domain.Step](),
-		aShard: reflect.TypeFor[domain.Shard](), aPack: reflect.TypeFor[domain.Pack](), anEffect: reflect.TypeFor[domain.EffectCall]()} {
+		aRetry: reflect.TypeFor[domain.Retry](), aShard: reflect.TypeFor[domain.Shard](), aPack: reflect.TypeFor[domain.Pack](),
+		anEffect: reflect.TypeFor[domain.EffectCall]()} {
 		rest := slices.DeleteFunc(slices.Clone(o.Names()), func(name string) bool { return o == aStep && name == "file" }) // only documents have it
 		for i := range typ.NumField() {
 			f := typ.Field(i)

@@ -14,6 +14,7 @@ const (
 	ASpan                        // see [domain.Span]
 	AnInstant                    // see [domain.Instant]
 	SomeTexts                    // a list of texts, or one text
+	SomeNumbers                  // a list of whole numbers
 	AMap                         // names and values, as AValue
 	AnObject                     // an object: a mapping with known fields
 	SomeObjects                  // a list of those
@@ -109,6 +110,8 @@ func (f *Field) want() string {
 		return "an instant, as 2026-01-31T02:00:00Z, or Unix milliseconds"
 	case SomeTexts:
 		return "a list of texts, or one"
+	case SomeNumbers:
+		return fmt.Sprintf("a list of whole numbers from %d to %d", f.Min, f.Max)
 	case AMap, SomeData:
 		return "names with values"
 	case AnyData:

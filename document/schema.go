@@ -88,7 +88,13 @@ func (f *Field) schema(defs schema) schema {
 		if f.Pattern != "" {
 			item["pattern"] = f.Pattern
 		}
+		if len(f.Enum) > 0 {
+			item["enum"] = f.Enum
+		}
 		return schema{"anyOf": []schema{item, {"type": "array", "items": item, "maxItems": f.Most, "uniqueItems": true}}}
+	case SomeNumbers:
+		item := schema{"type": "integer", "minimum": f.Min, "maximum": f.Max}
+		return schema{"type": "array", "items": item, "maxItems": f.Most, "uniqueItems": true}
 	case AMap:
 		return f.names(schema{"type": []string{"string", "number", "boolean"}})
 	case SomeChoices:

@@ -28,6 +28,8 @@ func (r *Reader) value(n *yaml.Node, path string, f *Field) any {
 		return r.choices(n, path, f)
 	case SomeTexts:
 		return r.texts(n, path, f)
+	case SomeNumbers:
+		return r.numbers(n, path, f)
 	case SomeData:
 		return r.data(n, path, f)
 	case AnyData:
@@ -70,6 +72,32 @@ func scalar(n *yaml.Node, k Kind) (any, bool) {
 		return v, err == nil && (tag == "!!int" || tag == "!!str" || tag == "!!timestamp")
 	}
 	panic(fmt.Sprintf("BUG: kind %d is no scalar", k))
+}
+
+// numbers reads a list of numbers.
+func (r *Reader) numbers(n *yaml.Node, path string, f *Field) any {
+	list := r.resolve(n)
+	if list == nil {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		r.fault(n, path, "got %s, want %s", describe(list), f.want())
+		return nil
+	}
+	out := make([]any, 0, len(list.Content))
+	for i, item := range list.Content {
+		v := r.resolve(item)
+		if v == nil {
+			continue
+		}
+		number, ok := scalar(v, ANumber)
+		if !ok {
+			r.fault(item, fmt.Sprintf("%s[%d]", path, i), "got %s, want a whole number", describe(v))
+			continue
+		}
+		out = append(out, number)
+	}
+	return out
 }
 
 // objects reads a list of objects. One that is wrong keeps its place, so that

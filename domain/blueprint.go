@@ -103,6 +103,7 @@ type Step struct {
 	Env        map[string]string `json:"env,omitzero"`
 	Timeout    Span              `json:"timeout,omitzero"` // of one attempt; default: the node's
 	Retries    int               `json:"retries,omitzero"` // 0..255
+	Retry      *Retry            `json:"retry,omitzero"`   // which ends are tried again; default: all
 	// Needs are steps that must end well before this one starts.
 	Needs []string `json:"needs,omitzero"`
 	// Phase orders weakly: a step starts when all steps of all smaller phases

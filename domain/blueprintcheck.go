@@ -175,6 +175,9 @@ func (c *checker) step(i int) {
 	if s.Retries < 0 || s.Retries > 255 {
 		c.fault(at("retries"), "%d: want 0 to 255", s.Retries)
 	}
+	if f, wrong := s.Retry.fault(s.Retries); wrong {
+		c.fault(at("retry."+f.Path), "%s", f.Text)
+	}
 	if s.Timeout > MaxTimeout {
 		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, MaxTimeout)
 	}

@@ -102,6 +102,7 @@ type Job struct {
 	Status        JobStatus         `json:"status"`
 
 	// What a caller may ask for beyond the seeds.
+	Retry               *Retry   `json:"retry,omitzero"`                // which ends are tried again; default: all
 	Priority            int      `json:"priority,omitzero"`             // 1..9, tried highest first; 0 is the plain queue
 	NotBefore           int64    `json:"not_before,omitzero"`           // Unix ms
 	ForRunner           RunnerID `json:"for_runner,omitzero"`           // only that runner may take it
@@ -205,7 +206,7 @@ func (j *Job) TimeoutOr(def time.Duration) time.Duration {
 // it since: then the second is a no-op.
 func (j *Job) Same(o *Job) bool {
 	return j.Key() == o.Key() && j.ContextID == o.ContextID && j.Script == o.Script && j.ScriptType == o.ScriptType &&
-		j.Timeout == o.Timeout && j.Retries == o.Retries && maps.Equal(j.EnvVars, o.EnvVars) &&
+		j.Timeout == o.Timeout && j.Retries == o.Retries && j.Retry.Equal(o.Retry) && maps.Equal(j.EnvVars, o.EnvVars) &&
 		slices.Equal(j.Prerequisites, o.Prerequisites) && slices.Equal(j.Dependends, o.Dependends) &&
 		j.Priority == o.Priority && j.NotBefore == o.NotBefore && j.ForRunner == o.ForRunner &&
 		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity) && j.At == o.At &&
@@ -236,6 +237,9 @@ func (j *Job) Validate() error {
 		return Invalidf("not_before %d: want Unix milliseconds, up to the year 9999", j.NotBefore)
 	case len(j.TraceID) > 64:
 		return Invalidf("trace_id has %d bytes, the limit is 64", len(j.TraceID))
+	}
+	if err := j.Retry.Validate(int(j.Retries)); err != nil {
+		return err
 	}
 	if err := ValidateEnv(j.EnvVars); err != nil {
 		return err

@@ -321,7 +321,7 @@ func (c StepChange) changeStep(s *domain.Step) error {
 	s.After = max(s.After, c.After)
 	s.Timeout = cmp.Or(c.Timeout, s.Timeout)
 	if c.Retries != nil {
-		s.Retries = *c.Retries
+		s.Retries, s.Retry = *c.Retries, s.Retry.Rules()
 	}
 	if c.MayFail != nil {
 		s.MayFail = *c.MayFail
@@ -392,8 +392,9 @@ func (d *draft) planJobs() {
 // stepJob is a job of a step.
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
 	j := &domain.Job{
-		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.Retries),
-		EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity, Step: s.Name, At: s.At,
+		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.MaxRetries()),
+		Retry: s.Retry.Rules(), EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity,
+		Step: s.Name, At: s.At,
 	}
 	if s.KindOr() == domain.StepEffect {
 		j.ScriptType, j.Script = domain.ScriptEffect, callText(s.Effect)

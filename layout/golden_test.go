@@ -23,7 +23,9 @@ var (
 	exit    = 3
 	goldJob = domain.Job{
 		ID: 2001, CallerID: 12, ContextID: 7, Script: "print('hi')", ScriptType: domain.ScriptPython,
-		Timeout: 60, Retries: 2, EnvVars: map[string]string{"B": "2", "A": "1"}, Result: map[string]string{"sum": "3"},
+		Timeout: 60, Retries: 2,
+		Retry:   &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}, FinalExitCodes: []int{64}},
+		EnvVars: map[string]string{"B": "2", "A": "1"}, Result: map[string]string{"sum": "3"},
 		Prerequisites: []string{"file:in.csv", "lab open"}, Dependends: []domain.JobID{1999, 2000},
 		CreatedAt: 1700000000, UpdatedAt: 1700000005, Status: domain.JobError,
 		Priority: 5, NotBefore: 1700000001000, ForRunner: 21, PrerequisiteTimeout: 90, TraceID: "t-1",

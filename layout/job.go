@@ -32,6 +32,7 @@ const (
 	jobPrereqTimeout = "prerequisite_timeout"
 	jobTraceID       = "trace_id"
 	jobAffinity      = "affinity"
+	jobRetry         = "retry"
 	JobReason        = "reason"
 	JobErrorText     = "error"
 	JobExitCode      = "exit_code"
@@ -73,7 +74,7 @@ var JobLine = []string{
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
 	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
-	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobAt, JobMessage,
+	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobRetry, jobAt, JobMessage,
 }
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
@@ -128,6 +129,9 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.strOpt(JobParked, j.Parked)
 	if len(j.Affinity) > 0 {
 		e.str(jobAffinity, encodeMap(j.Affinity))
+	}
+	if j.Retry != nil {
+		e.str(jobRetry, mustJSON(j.Retry))
 	}
 	if len(j.Params) > 0 {
 		e.str(jobParams, encodeMap(j.Params))
@@ -248,6 +252,8 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Message = f.Value
 	case jobAffinity:
 		j.Affinity = d.strMap(f)
+	case jobRetry:
+		d.json(f, &j.Retry, "a JSON object with on and final_exit_codes")
 	case JobParked:
 		j.Parked = f.Value
 	case jobStepped:

@@ -122,6 +122,6 @@ var errKeyless = domain.Invalidf("no key to sign with")
 // its attempts, with as much again for its turn in the queue there.
 func resultWithin(j *domain.Job) uint32 {
 	one := j.TimeoutOr(domain.DefaultTimeout * time.Second).Seconds()
-	n := one*float64(j.Retries+1)*2 + 3600
+	n := one*float64(j.MaxRetries()+1)*2 + 3600
 	return uint32(min(n, domain.MaxMessageTimeout))
 }

@@ -409,3 +409,64 @@ func TestDrawnIDsPassThoseChosenByHand(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsNotTriedAgain(t *testing.T) {
+	errored := func(code int) script.Outcome {
+		out := failed("broken")
+		out.Verdict, out.ExitCode = script.Errored, code
+		return out
+	}
+	said := func(word string) script.Outcome {
+		out := failed("no use")
+		out.Result["retry"] = word
+		return out
+	}
+	code := func(n int) script.Outcome {
+		out := failed("no luck")
+		out.ExitCode = n
+		return out
+	}
+	onErrored := &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}}
+	for _, tt := range []struct {
+		name  string
+		retry *domain.Retry
+		out   script.Outcome
+		want  int // attempts, of three
+		text  string
+	}{
+		{"every end without a rule", nil, failed("no luck"), 3, "no luck"},
+		{"a failure is final where only errors are tried again", onErrored, failed("no luck"), 1, "no luck"},
+		{"an error is tried again there", onErrored, errored(137), 3, "broken"},
+		{"an error is final where only failures are tried again", &domain.Retry{On: []domain.RetryOn{domain.RetryFailed}}, errored(137), 1, "broken"},
+		{"an exit code that is final", &domain.Retry{FinalExitCodes: []int{64, 65}}, code(65), 1, "no luck"},
+		{"another exit code", &domain.Retry{FinalExitCodes: []int{64, 65}}, code(66), 3, "no luck"},
+		{"the script says never", nil, said("never"), 1, "no use"},
+		{"the script says what nobody knows", nil, said("nevr"), 3,
+			`no use (its result says retry="nevr", which says nothing: want never; did you mean "never"?)`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, work.Config{})
+				r.script.on("end", func(context.Context, script.Task, script.Host) script.Outcome { return tt.out })
+				r.submit(job(1, "end", retries(2), func(j *domain.Job) { j.Retry = tt.retry }))
+				j := r.want(1, domain.JobError, domain.ReasonScriptFailed)
+				if n := r.script.count(key(1)); n != tt.want || j.Error != tt.text {
+					t.Errorf("got %d attempts and the error %q, want %d and %q", n, j.Error, tt.want, tt.text)
+				}
+			})
+		})
+	}
+}
+
+func TestATimeOutHasNoExitCodeOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.submit(job(1, "hang", func(j *domain.Job) {
+			j.Timeout, j.Retry = 60, &domain.Retry{Max: 1, FinalExitCodes: []int{143}}
+		}))
+		r.want(1, domain.JobError, domain.ReasonTimeout)
+		if n := r.script.count(key(1)); n != 2 {
+			t.Errorf("got %d runs, want 2", n)
+		}
+	})
+}

@@ -79,7 +79,7 @@ func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain
 		return domain.Job{}, err
 	}
 	p := domain.Job{ID: j.ID, CallerID: j.CallerID, ContextID: tenant, Script: j.Script, ScriptType: j.ScriptType, Timeout: j.Timeout,
-		Retries: j.Retries, EnvVars: j.EnvVars, Status: domain.JobDispatched, CreatedAt: j.CreatedAt, UpdatedAt: j.CreatedAt,
+		Retries: j.Retries, Retry: j.Retry, EnvVars: j.EnvVars, Status: domain.JobDispatched, CreatedAt: j.CreatedAt, UpdatedAt: j.CreatedAt,
 		Priority: j.Priority, TraceID: j.TraceID, Affinity: j.Affinity, Step: j.Step, Shard: j.Shard, Pack: j.Pack, Params: in.Params}
 	if j.FlowID != 0 && j.FlowEnv {
 		env, err := e.envOf(ctx, space, j)

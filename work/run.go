@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,18 +168,49 @@ func (x *run) judge(b *board.Batch, out script.Outcome, cause error) ended {
 	n := ending{status: domain.JobFinished, result: out.Result, exitCode: &out.ExitCode}
 	if out.Verdict != script.Succeeded {
 		n.status, n.reason, n.text = domain.JobError, domain.ReasonScriptFailed, out.Error
+		end, code := domain.RetryErrored, out.ExitCode
 		switch {
+		case out.Verdict == script.Failed:
+			end = domain.RetryFailed
 		case out.Verdict == script.Stopped:
+			code = 0 // what stopped it says nothing of its own
 			n.reason = domain.ReasonTimeout
 			n.text = fmt.Sprintf("stopped after %v", x.job.TimeoutOr(x.r.e.cfg.Timeout))
 		case out.Invalid:
 			n.reason = domain.ReasonInvalid
 		}
-		if x.job.Failures < int(x.job.Retries) && !out.Final {
+		never, strange := saysNever(out.Result)
+		n.text += strange
+		if x.job.Failures < x.job.MaxRetries() && !out.Final && !never && !x.job.Retry.Final(end, code) {
 			return x.tryLater(b, n, out.After)
 		}
 	}
 	return x.end(b, n)
+}
+
+// keyRetry is the key of a result by which a script that ended badly says whether
+// it is to be tried again.
+const (
+	keyRetry   = "retry"
+	retryNever = "never"
+)
+
+// saysNever reports whether a script's result says that another attempt would end
+// the same. strange is for the job's error where it says what nobody knows: to
+// take that for a "never" could lose work, to be silent would be tried 255 times.
+func saysNever(result map[string]string) (never bool, strange string) {
+	switch says := strings.TrimSpace(result[keyRetry]); says {
+	case "":
+	case retryNever:
+		return true, ""
+	default:
+		strange = fmt.Sprintf(" (its result says retry=%.40q, which says nothing: want %s", says, retryNever)
+		if near := domain.Nearest(says, []string{retryNever}); near != "" {
+			strange += fmt.Sprintf("; did you mean %q?", near)
+		}
+		strange += ")"
+	}
+	return false, strange
 }
 
 // stopped deals with a run that was told to stop for no fault of its own.

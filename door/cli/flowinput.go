@@ -49,7 +49,7 @@ func (f *flowFlags) addShared(c *cobra.Command) {
 // Flags of `ramet run` that only make sense for a flow, and for a script.
 var (
 	flowOnly = []string{"trigger", "param", "after", "on-error", "skip", "step"}
-	jobOnly  = []string{"affinity", "depends", "for-runner", "id", "not-before", "prerequisite", "retries", "timeout", "type"}
+	jobOnly  = []string{"affinity", "depends", "for-runner", "id", "not-before", "final-exit-code", "prerequisite", "retries", "retry-on", "timeout", "type"}
 )
 
 // input is what the flags ask for.

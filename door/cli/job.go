@@ -133,8 +133,11 @@ func jobTable(t *table, j *domain.Job) {
 	}
 	t.field("script type", j.ScriptType)
 	t.field("attempts", j.Attempt)
-	if j.Retries > 0 { // else the status says it
-		t.field("failures", fmt.Sprintf("%d of %d", j.Failures, int(j.Retries)+1))
+	if n := j.MaxRetries(); n > 0 { // else the status says it
+		t.field("failures", fmt.Sprintf("%d of %d", j.Failures, n+1))
+	}
+	if r := j.Retry.Rules(); r != nil {
+		t.field("tried again", retryText(r))
 	}
 	t.field("losses", j.Losses)
 	t.field("runner", j.RunnerID)
@@ -309,4 +312,20 @@ func (a *app) jobExplain() *cobra.Command {
 			}
 		})
 	})
+}
+
+// retryText says which ends of a job are tried again.
+func retryText(r *domain.Retry) string {
+	var parts []string
+	for _, on := range r.On {
+		parts = append(parts, string(on))
+	}
+	text := "after every end that is no success"
+	if len(parts) > 0 {
+		text = "only where it " + strings.Join(parts, " or ")
+	}
+	if len(r.FinalExitCodes) > 0 {
+		text += fmt.Sprintf(", never after exit codes %v", r.FinalExitCodes)
+	}
+	return text
 }

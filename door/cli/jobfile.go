@@ -36,6 +36,7 @@ type fileJob struct {
 	ScriptType          domain.ScriptType `yaml:"script_type"`
 	Timeout             uint32            `yaml:"timeout"`
 	Retries             uint8             `yaml:"retries"`
+	Retry               *fileRetry        `yaml:"retry"`
 	EnvVars             map[string]string `yaml:"env_vars"`
 	Prerequisites       []string          `yaml:"prerequisites"`
 	Dependends          []domain.JobID    `yaml:"dependends"`
@@ -50,9 +51,21 @@ type fileJob struct {
 	File string `yaml:"file"`
 }
 
+// fileRetry is which ends of a job are tried again: a [domain.Retry].
+type fileRetry struct {
+	Max            int              `yaml:"max"`
+	On             []domain.RetryOn `yaml:"on"`
+	FinalExitCodes []int            `yaml:"final_exit_codes"`
+}
+
+func (r *fileRetry) retry() *domain.Retry { return (*domain.Retry)(r) }
+
+// fileRetryFields are the names above.
+var fileRetryFields = []string{"max", "on", "final_exit_codes"}
+
 // fileJobFields are the names above.
 var fileJobFields = []string{
-	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "env_vars", "prerequisites", "dependends", "depends",
+	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends", "depends",
 	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "file",
 }
 
@@ -152,6 +165,9 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 	if err := p.fields(n, fileJobFields, rametFields); err != nil {
 		return api.JobInput{}, err
 	}
+	if err := p.retryFields(n); err != nil {
+		return api.JobInput{}, err
+	}
 	var f fileJob
 	if err := n.Decode(&f); err != nil {
 		return api.JobInput{}, domain.Invalidf("%s: %s", p.name, yamlText(err))
@@ -161,7 +177,7 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 	}
 	j := api.JobInput{Job: domain.Job{
 		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: f.Timeout,
-		Retries: f.Retries, EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
+		Retries: f.Retries, Retry: f.Retry.retry(), EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
 		NotBefore: f.NotBefore, ForRunner: f.ForRunner, PrerequisiteTimeout: f.PrerequisiteTimeout, TraceID: f.TraceID, Affinity: f.Affinity,
 	}}
 	// What the node would refuse is refused here, where the line is known. A
@@ -172,6 +188,23 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 		return api.JobInput{}, p.invalid(n, "%v", err)
 	}
 	return j, nil
+}
+
+// retryFields refuses names in a job's `retry:` that are not known.
+func (p *jobsParser) retryFields(job *yaml.Node) error {
+	for i := 0; i+1 < len(job.Content); i += 2 {
+		n := job.Content[i+1]
+		for n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		if job.Content[i].Value != "retry" || n.Kind != yaml.MappingNode {
+			continue
+		}
+		if err := p.fields(n, fileRetryFields, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill brings in what a job's file says, and resolves the two spellings.

@@ -21,6 +21,8 @@ type jobFlags struct {
 	env        []string
 	timeout    time.Duration
 	retries    uint8
+	retryOn    []string
+	finalExits []int
 	priority   int
 	affinity   map[string]string
 	id         uint32
@@ -32,13 +34,15 @@ type jobFlags struct {
 
 // single are the flags that only make sense for one script: a jobs file says
 // the same for each of its jobs.
-var single = []string{"timeout", "retries", "priority", "id", "depends", "prerequisite", "not-before", "for-runner", "affinity"}
+var single = []string{"timeout", "retries", "retry-on", "final-exit-code", "priority", "id", "depends", "prerequisite", "not-before", "for-runner", "affinity"}
 
 func (f *jobFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scriptType, "type", "", "the script's `type`: shell, python, node, v, ... (default: by extension or #! line)")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "an environment variable, `NAME=VALUE`; may be repeated")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long the script may run, in whole seconds (default: the node's, 1h)")
 	c.Flags().Uint8Var(&f.retries, "retries", 0, "how often it is tried again after it failed")
+	c.Flags().StringSliceVar(&f.retryOn, "retry-on", nil, "the `ends` that are tried again: errored, failed (default: both)")
+	c.Flags().IntSliceVar(&f.finalExits, "final-exit-code", nil, "exit `codes` after which it is not tried again")
 	c.Flags().StringToStringVar(&f.affinity, "affinity", nil, "`labels` that a node must have to run it, as zone=eu,disk=ssd")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 9, tried highest first; 0 is the plain queue")
 	c.Flags().Uint32Var(&f.id, "id", 0, "the job's `number`; 0 is the next free one")
@@ -114,6 +118,12 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 	}
 	j := domain.Job{ID: domain.JobID(f.id), Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
 		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner), Affinity: f.affinity}
+	if len(f.retryOn)+len(f.finalExits) > 0 {
+		j.Retry = &domain.Retry{FinalExitCodes: f.finalExits}
+		for _, on := range f.retryOn {
+			j.Retry.On = append(j.Retry.On, domain.RetryOn(on))
+		}
+	}
 	for _, id := range f.depends {
 		if id > math.MaxUint32 {
 			return nil, domain.Invalidf("--depends %d: want ids of jobs", id)

@@ -201,8 +201,8 @@ var boardFields = []string{board.FieldAttempt, board.FieldOwner, board.FieldQueu
 
 var jobFields = fields{
 	maker: identity.Create,
-	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "env_vars", "prerequisites", "dependends", "depends",
-		"created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
+	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends",
+		"depends", "created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
 	worker:   identity.Finish,
 	progress: []string{"status", "result", "error", "exit_code", "updated_at"},
 	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "failures", "retried", "runner_id", "cancel", "waits", "unmet", "followers",
