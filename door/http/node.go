@@ -22,13 +22,34 @@ type health struct {
 	Status string `json:"status"`
 }
 
-// healthTime bounds how long /health looks.
+// healthTime bounds how long /health and /ready look.
 const healthTime = 5 * time.Second
 
-// health looks at what the node stands on. What is not there, and why, is for the
-// log.
+// health says whether what the node stands on is there.
 func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
+	if d.away(r.Context()) {
+		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
+		return
+	}
+	d.writeJSON(w, r, nethttp.StatusOK, health{"ok"})
+}
+
+// ready says whether requests should be sent to the node.
+func (d *Door) ready(w nethttp.ResponseWriter, r *nethttp.Request) {
+	switch {
+	case d.cfg.Ready != nil && !d.cfg.Ready():
+		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"draining"})
+	case d.away(r.Context()):
+		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
+	default:
+		d.writeJSON(w, r, nethttp.StatusOK, health{"ready"})
+	}
+}
+
+// away looks whether something is not there that the node stands on. What, and why,
+// is for the log.
+func (d *Door) away(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	var away atomic.Bool
 	var all sync.WaitGroup
@@ -41,11 +62,7 @@ func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
 		})
 	}
 	all.Wait()
-	if away.Load() {
-		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
-		return
-	}
-	d.writeJSON(w, r, nethttp.StatusOK, health{"ok"})
+	return away.Load()
 }
 
 // info tells a caller what it may know, and whoever has no token what everybody
@@ -67,13 +84,7 @@ func (d *Door) info(w nethttp.ResponseWriter, r *nethttp.Request) {
 // mountNode puts the paths of the node itself into the mux.
 func (d *Door) mountNode() {
 	d.mux.HandleFunc("GET /health", d.health)
-	d.mux.HandleFunc("GET /ready", func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		if d.cfg.Ready != nil && !d.cfg.Ready() {
-			d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"draining"})
-			return
-		}
-		d.writeJSON(w, r, nethttp.StatusOK, health{"ready"})
-	})
+	d.mux.HandleFunc("GET /ready", d.ready)
 	d.mux.HandleFunc("GET /info", d.info)
 	if d.cfg.Metrics != nil {
 		d.mux.HandleFunc("GET /metrics", d.metrics)

@@ -29,10 +29,13 @@ func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
 	if got := r.want(200, 0, "GET", "/health", ""); got != `{"status":"ok"}`+"\n" {
 		t.Errorf("got %s", got)
 	}
+	r.want(200, 0, "GET", "/ready", "")
 	down = true
-	resp := r.request(0, "GET", "/health", "")
-	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 503 || string(text) != `{"status":"unavailable"}`+"\n" {
-		t.Errorf("got %d %s, %v", resp.StatusCode, text, err)
+	for _, path := range []string{"/health", "/ready"} {
+		resp := r.request(0, "GET", path, "")
+		if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 503 || string(text) != `{"status":"unavailable"}`+"\n" {
+			t.Errorf("%s: got %d %s, %v", path, resp.StatusCode, text, err)
+		}
 	}
 	if !strings.Contains(r.log.String(), "no route") {
 		t.Error("the log does not say why")
