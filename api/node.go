@@ -129,7 +129,7 @@ func (c Caller) DiscardValue(ctx context.Context, p DiscardParams) (ValueDiscard
 		return ValueDiscarded{}, err
 	}
 	c.api.log.WarnContext(ctx, "a value that could not be read is discarded", "name", domain.PlainText(p.Name, 200), "actor", uint32(c.who.Actor))
-	return ValueDiscarded{p.Name}, nil
+	return ValueDiscarded(p), nil
 }
 
 // MayScrape asks for the right to read the node's metrics.
