@@ -82,11 +82,14 @@ func TestWriteJSON(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for f, want := range map[float64]string{
-		1: "1.0", 1e15: "1000000000000000.0", 1e16: "1e+16", 123456789.125: "123456789.125",
-		1e-5: "0.00001", 1.5e-6: "1.5e-6", 1.5e300: "1.5e+300", math.Copysign(0, -1): "-0.0",
+		1: "1.0", 1e15: "1000000000000000.0", 1e16: "1e16", 123456789.125: "123456789.125",
+		1e-5: "0.00001", 1.5e-6: "1.5e-6", 1.5e300: "1.5e300", math.Copysign(0, -1): "-0.0",
 	} {
 		if got, _ := value.AppendJSON(nil, value.Float(f)); string(got) != want {
 			t.Errorf("%g: got %s, want %s", f, got, want)
 		}
+	}
+	if got, err := value.RenderJSON(value.Float(1.5e300), nil); err != nil || got != "1.5e+300" {
+		t.Errorf("rendered: got %s, %v", got, err)
 	}
 }

@@ -14,7 +14,8 @@ var errJSONSize = errors.New("write JSON: the value is too large or nested too d
 // AppendJSON appends v as JSON in its shortest form, keys sorted: () as null,
 // chars as strings, blobs as arrays of ints, a function pointer as its name, or
 // an array of that and what it carries, other values as the name of their type.
-// Floats keep a fraction; NaN and infinities are null.
+// Floats keep a fraction; NaN and infinities are null. The same value has the same
+// bytes in all versions: states of sagas and keys of objects are made of them.
 //
 // Errors: for more than 64 MiB of text or 16384 levels.
 func AppendJSON(buf []byte, v Value) ([]byte, error) {
@@ -25,11 +26,12 @@ func AppendJSON(buf []byte, v Value) ([]byte, error) {
 	return w.buf, nil
 }
 
-// RenderJSON is [AppendJSON] for what may be large.
+// RenderJSON is [AppendJSON] for what may be large, with exponents as the reference
+// writes them for scripts: 1e+16.
 //
 // Errors: when pace ends it, too.
 func RenderJSON(v Value, pace Pace) (string, error) {
-	w := jsonWriter{writer: writer{pace: pace}, limit: maxText}
+	w := jsonWriter{writer: writer{pace: pace}, limit: maxText, plus: true}
 	if !w.value(v, 0) {
 		return "", errJSONSize
 	}
@@ -42,6 +44,7 @@ func (v Value) MarshalJSON() ([]byte, error) { return AppendJSON(nil, v) }
 type jsonWriter struct {
 	writer
 	limit int
+	plus  bool // before exponents above zero
 }
 
 // value writes v; false means that it has become too large.
@@ -55,7 +58,7 @@ func (w *jsonWriter) value(v Value, depth int) bool {
 	case BoolKind, IntKind:
 		w.buf = AppendDisplay(w.buf, v)
 	case FloatKind:
-		w.buf = appendJSONFloat(w.buf, v.AsFloat())
+		w.buf = appendJSONFloat(w.buf, v.AsFloat(), w.plus)
 	case CharKind, StringKind:
 		w.json(v.Display())
 	case ArrayKind:
@@ -161,7 +164,7 @@ func appendJSONEscaped(buf []byte, s string, _ byte) []byte {
 
 // appendJSONFloat keeps a fraction, so that a float stays one; an exponent
 // comes in from 1e16 up and below 1e-5.
-func appendJSONFloat(buf []byte, f float64) []byte {
+func appendJSONFloat(buf []byte, f float64, plus bool) []byte {
 	abs := math.Abs(f)
 	switch {
 	case f-f != 0: // NaN and infinity
@@ -170,7 +173,7 @@ func appendJSONFloat(buf []byte, f float64) []byte {
 		s := strconv.FormatFloat(f, 'e', -1, 64)
 		e := bytes.IndexByte([]byte(s), 'e')
 		n, _ := strconv.Atoi(s[e+1:])
-		if buf = append(buf, s[:e+1]...); n > 0 {
+		if buf = append(buf, s[:e+1]...); n > 0 && plus {
 			buf = append(buf, '+')
 		}
 		return strconv.AppendInt(buf, int64(n), 10)
