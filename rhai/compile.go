@@ -38,6 +38,7 @@ type unit struct {
 	vars []local
 	// expr is set for expression-only scripts.
 	hash [32]byte
+	kept atomic.Int64 // see keptCode
 }
 
 type methodKey struct {

@@ -96,30 +96,37 @@ func (r *run) roomForCode(text string) (bytes int64, ok bool) {
 }
 
 // callAmong does call!(f, args): the body of a function of this script, named by f, runs
-// among the variables of here; a closure has brought its own. It is compiled anew each
-// time, and charged, as the text of an eval is: which function it is, only the call knows.
+// among the variables of here; a closure has brought its own. Which function it is, only
+// the call knows.
 func (fr *frame) callAmong(u *unit, here *site, f Value, args []Value, pos Pos) Value {
-	p, r := f.AsFn(), fr.run
+	p := f.AsFn()
 	def := u.fns[fnKey{p.Name, len(p.Curry) + len(args)}]
 	if p.Def != nil || def == nil || def.unit != u || fr.envOf(p) != fr.env {
 		return fr.callFn(f, nil, false, args, pos)
 	}
+	return fr.callAnew(def, here, append(p.Curry[:len(p.Curry):len(p.Curry)], args...), pos)
+}
+
+// callAnew runs the body of f among the variables of here. It is compiled for this call,
+// and charged, as the text of an eval is.
+func (fr *frame) callAnew(f *function, here *site, args []Value, pos Pos) Value {
+	r := fr.run
 	if r.calls >= r.engine.maxCalls() {
 		return fr.overflow(pos)
 	}
-	size := int64(u.prog.Size) // of all its functions: no less than that of this one
+	size := int64(f.unit.prog.Size) // of all its functions: no less than that of this one
 	if !fr.spend(size/128, pos) || !fr.charge(int(size), pos) {
 		return Value{}
 	}
-	c := def.among(here)
-	body := c.statements(def.def.Body.Body, own)
+	c := f.among(here)
+	body := c.statements(f.def.Body.Body, own)
 	callee := r.enter(c.max)
 	callee.env, callee.outer = fr.env, fr
-	for i, a := range append(p.Curry[:len(p.Curry):len(p.Curry)], args...) {
+	for i, a := range args {
 		callee.slots[i] = a.Keep()
 	}
 	r.fuel -= c.cost
-	return fr.finish(def, callee, body(callee), pos)
+	return fr.finish(f, callee, body(callee), pos)
 }
 
 // among begins to compile f where it sees the variables of here.
@@ -131,6 +138,10 @@ func (f *function) among(here *site) *fnc {
 	return c
 }
 
+// keptCode bounds the code of bodies that run among the variables of a caller and are
+// compiled once for each place that calls them so.
+const keptCode = 1 << 20 // bytes
+
 // capturingCall compiles f!(args): the function's body runs among the caller's variables.
 func (c *fnc) capturingCall(n *syntax.Call) node {
 	f := c.unit.fns[fnKey{n.Name, len(n.Args)}]
@@ -138,6 +149,9 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 		return c.nativeCall(n)
 	}
 	args, here, pos := c.nodes(n.Args, own), c.here(), n.Pos
+	// Code of a place within such a body, or of one of many places, is not kept: a
+	// function that calls itself twice in this way has places without end.
+	keep := c.site == nil && c.unit.kept.Add(int64(c.unit.prog.Size)) <= keptCode
 	limit := c.unit.engine.maxCalls()
 	var body node
 	var slots int
@@ -152,7 +166,6 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 		body = b
 	}
 	return func(fr *frame) Value {
-		once.Do(compile)
 		r := fr.run
 		vals := r.scratch(len(args))
 		defer r.release(vals)
@@ -161,6 +174,10 @@ func (c *fnc) capturingCall(n *syntax.Call) node {
 				return Value{}
 			}
 		}
+		if !keep {
+			return fr.callAnew(f, here, vals, pos)
+		}
+		once.Do(compile)
 		if r.calls >= limit {
 			return fr.overflow(pos)
 		}

@@ -29,6 +29,8 @@ var hostile = []struct{ name, script string }{
 	{"pointers by made names", `let all = []; let n = "x"; n.pad(10000, "y"); for i in 0..1000000 { all.push(Fn(n + i)); }`},
 	{"the arguments of a call", `let f = |a| a; let a = []; a.pad(500000, 1); loop { a = f.call([a, a]); }`},
 
+	{"calls among the caller's variables, two by two", `fn f(n) { if n > 0 { f!(n-1); f!(n-1); } } f!(40);`},
+
 	// Arrays.
 	{"doubling an array", `let a = [1]; loop { a += a; }`},
 	{"appending an array to itself", `let a = [1]; loop { a.append(a); }`},
