@@ -58,6 +58,7 @@ var encryptedRecords = []encryptedFields{
 	{DedupePrefix, "", []string{DoneResult}},
 	{DeadPrefix, "", []string{DeadText}},
 	{"ramet:object:", "", []string{ObjectData}},
+	{oncePrefix, "", []string{OnceAnswer}},
 }
 
 // encryptedLists are rows for lists, by their items.

@@ -107,12 +107,14 @@ const CheckpointData = "data"
 // ticket.
 func Ticket(name string) string { return "ramet:ticket:" + name }
 
+const oncePrefix = "ramet:once:"
+
 // Once is the record of a request that its caller gave a key: what it asked for,
 // the seed of the names of what it creates, the first of their numbers, and its
 // answer.
 func Once(caller domain.ActorID, key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return fmt.Sprintf("ramet:once:%d:%x", caller, sum[:16])
+	return fmt.Sprintf("%s%d:%x", oncePrefix, caller, sum[:16])
 }
 
 // The fields of that record.
