@@ -52,7 +52,7 @@ type Access interface {
 	Named(ctx context.Context, who identity.Proof, name string) (domain.TenantID, error)
 }
 
-// Records is what the operations read from the board directly.
+// Records is what the operations have of the board directly.
 type Records interface {
 	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)

@@ -74,14 +74,20 @@ func scalar(n *yaml.Node, k Kind) (any, bool) {
 	panic(fmt.Sprintf("BUG: kind %d is no scalar", k))
 }
 
-// numbers reads a list of numbers.
-func (r *Reader) numbers(n *yaml.Node, path string, f *Field) any {
+// sequence is n where that is a list, else nil.
+func (r *Reader) sequence(n *yaml.Node, path string, f *Field) *yaml.Node {
 	list := r.resolve(n)
-	if list == nil {
+	if list != nil && list.Kind != yaml.SequenceNode {
+		r.fault(n, path, "got %s, want %s", describe(list), f.want())
 		return nil
 	}
-	if list.Kind != yaml.SequenceNode {
-		r.fault(n, path, "got %s, want %s", describe(list), f.want())
+	return list
+}
+
+// numbers reads a list of numbers.
+func (r *Reader) numbers(n *yaml.Node, path string, f *Field) any {
+	list := r.sequence(n, path, f)
+	if list == nil {
 		return nil
 	}
 	out := make([]any, 0, len(list.Content))
@@ -103,12 +109,8 @@ func (r *Reader) numbers(n *yaml.Node, path string, f *Field) any {
 // objects reads a list of objects. One that is wrong keeps its place, so that
 // paths are right.
 func (r *Reader) objects(n *yaml.Node, path string, f, key *Field) any {
-	list := r.resolve(n)
+	list := r.sequence(n, path, f)
 	if list == nil {
-		return nil
-	}
-	if list.Kind != yaml.SequenceNode {
-		r.fault(n, path, "got %s, want %s", describe(list), f.want())
 		return nil
 	}
 	if n := len(list.Content); n > f.Most {

@@ -172,8 +172,8 @@ func (c *checker) step(i int) {
 	c.priority(at("priority"), s.Priority)
 	c.params(at("params"), s.Params)
 	c.env(at("env"), s.Env)
-	if s.Retries < 0 || s.Retries > 255 {
-		c.fault(at("retries"), "%d: want 0 to 255", s.Retries)
+	if s.Retries < 0 || s.Retries > MaxRetries {
+		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, MaxRetries)
 	}
 	if f, wrong := s.Retry.fault(s.Retries); wrong {
 		c.fault(at("retry."+f.Path), "%s", f.Text)

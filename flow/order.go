@@ -277,8 +277,8 @@ func (a *advancer) mayUpdate(name string, c StepChange) error {
 		return domain.Conflictf("step %s has ended: it is %s", name, st.Status)
 	case c.Window < 0 || c.Window > domain.MaxWindow:
 		return domain.Invalidf("step %s: window %d: want 1 to %d", name, c.Window, domain.MaxWindow)
-	case c.Retries != nil && (*c.Retries < 0 || *c.Retries > 255):
-		return domain.Invalidf("step %s: retries %d: want 0 to 255", name, *c.Retries)
+	case c.Retries != nil && (*c.Retries < 0 || *c.Retries > domain.MaxRetries):
+		return domain.Invalidf("step %s: retries %d: want 0 to %d", name, *c.Retries, domain.MaxRetries)
 	case (c.Size != 0 || c.End != nil || c.Endless != nil) && s.KindOr() != domain.StepPack:
 		return domain.Invalidf("step %s is of kind %s; size, end and endless are those of packs", name, s.KindOr())
 	case c.Window != 0 && s.Shard == nil && s.Pack == nil:

@@ -46,28 +46,7 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			return fr.fnOf(v.AsString(), arg(0))
 		}
 	case n.Name == "call" && len(n.Args) >= 1:
-		args := c.nodes(n.Args, own)
-		u := c.unit
-		var here *site
-		if n.Capture {
-			here = c.here()
-			c.evals++
-		}
-		return func(fr *frame) Value {
-			vals := make([]Value, len(args))
-			for i, a := range args {
-				if vals[i] = a(fr); vals[i].IsNone() {
-					return Value{}
-				}
-			}
-			if !vals[0].Is(value.FnKind) {
-				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
-			}
-			if here != nil {
-				return fr.callAmong(u, here, vals[0], vals[1:], pos)
-			}
-			return fr.callFn(vals[0], nil, false, vals[1:], pos)
-		}
+		return c.pointerCall(n)
 	case n.Name == "curry" && len(n.Args) > 1:
 		args := c.nodes(n.Args, own)
 		return func(fr *frame) Value {
@@ -237,5 +216,32 @@ func (c *fnc) isDefFn(n *syntax.Call) node {
 			return value.Bool(u.methods[methodKey{typ, name, int(arity)}] != nil)
 		}
 		return value.Bool(u.fns[fnKey{name, int(arity)}] != nil)
+	}
+}
+
+// pointerCall compiles call(f, args), and call!(f, args).
+func (c *fnc) pointerCall(n *syntax.Call) node {
+	pos := n.Pos
+	args := c.nodes(n.Args, own)
+	u := c.unit
+	var here *site
+	if n.Capture {
+		here = c.here()
+		c.evals++
+	}
+	return func(fr *frame) Value {
+		vals := make([]Value, len(args))
+		for i, a := range args {
+			if vals[i] = a(fr); vals[i].IsNone() {
+				return Value{}
+			}
+		}
+		if !vals[0].Is(value.FnKind) {
+			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: n.Args[0].Start()})
+		}
+		if here != nil {
+			return fr.callAmong(u, here, vals[0], vals[1:], pos)
+		}
+		return fr.callFn(vals[0], nil, false, vals[1:], pos)
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -18,9 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
-	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/processscript"
@@ -63,35 +59,6 @@ func openBoard(ctx context.Context, url, dataDir string, acceptLoss bool, log *s
 	}
 	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, "+
 		"etcds:// or mem:", domain.HideURL(url))
-}
-
-// leavesNothing looks whether work waits on the data folder's own board, where the
-// node is to stand on another: nobody would do it.
-//
-// Errors: [domain.ErrConflict].
-func (o options) leavesNothing(ctx context.Context) error {
-	own := filepath.Join(o.dataDir, "board")
-	if _, err := os.Stat(own); boardKind(o.boardURL) == "embedded" || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	b, err := openBoard(ctx, "", o.dataDir, false, o.log)
-	if err != nil {
-		return fmt.Errorf("look what waits on the data folder's own board: %w", err)
-	}
-	defer b.Close()
-	such := ""
-	err = clockwork.EachTenant(ctx, b, func(t domain.TenantID) error {
-		items, err := b.Live(ctx, layout.SpaceOf(t), board.LiveItem{}, 1)
-		if len(items) > 0 {
-			such = fmt.Sprintf("%s of context %d", items[0].Item, t)
-		}
-		return err
-	})
-	if err == nil && such != "" {
-		return domain.Conflictf("work waits on the data folder's own board, such as %s, and would be left behind: let a node without --board end it, "+
-			"choose another folder with --data, or move %s away", such, own)
-	}
-	return err
 }
 
 // boardFailed ends the process when the embedded board can no longer be

@@ -222,19 +222,9 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
 		return nil, err
 	}
-	if err = o.leavesNothing(ctx); err != nil {
+	if err = p.openBoard(ctx, o); err != nil {
 		return nil, err
 	}
-	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.acceptLoss, o.log); err != nil {
-		return nil, err
-	}
-	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
-		return nil, err
-	}
-	p.board = encryptedboard.New(p.board, p.secrecy)
-	p.registry = identity.NewRegistry(p.board)
-	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
-	p.access = identity.NewAccess(p.registry, p.audit)
 	if p.archive, p.archived, err = openArchive(ctx, p.board, o); err != nil {
 		return nil, err
 	}
@@ -266,6 +256,24 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 		p.steps.Bind(p.node.Effects)
 	}
 	return p, p.openDoor(ctx, o.dataDir, cfg.MetricsTokenFile)
+}
+
+// openBoard opens the board, and what keeps actors and rights on it.
+func (p *parts) openBoard(ctx context.Context, o options) (err error) {
+	if err := o.leavesNothing(ctx); err != nil {
+		return err
+	}
+	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.acceptLoss, o.log); err != nil {
+		return err
+	}
+	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
+		return err
+	}
+	p.board = encryptedboard.New(p.board, p.secrecy)
+	p.registry = identity.NewRegistry(p.board)
+	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
+	p.access = identity.NewAccess(p.registry, p.audit)
+	return nil
 }
 
 // openPost opens the keys by which the node signs, and its buses.

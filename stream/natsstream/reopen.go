@@ -121,7 +121,8 @@ func (l *Log) unwritable() error {
 	return nil
 }
 
-// Check reports whether messages can be stored.
+// Check reports whether messages can be stored. Of a server elsewhere it knows only
+// whether that answers.
 func (l *Log) Check(ctx context.Context) error {
 	if err := l.unwritable(); err != nil {
 		return err
