@@ -18,8 +18,8 @@ type SagasConfig struct {
 	// Log has the events; none: the node has no sagas, and its effects are for
 	// flows only. It stays the caller's to close.
 	Log stream.Log
-	// AcceptLoss has sagas go on with streams that are not those they have read.
-	AcceptLoss bool
+	// AcceptLoss is what may be lost of the streams that sagas have read.
+	AcceptLoss saga.Loss
 	// Names knows the contexts. Required with Log or Effects.
 	Names saga.Names
 	// Serve and ServeEffects are whether this node moves sagas, and whether it

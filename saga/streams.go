@@ -17,17 +17,25 @@ import (
 // A position means nothing in another stream: what that has up to there would be
 // passed over as dealt with.
 
+// Loss says what is accepted of streams.
+type Loss struct {
+	// Fewer: they may have less than sagas have read, as after a power cut. Sagas go
+	// on where they end now.
+	Fewer bool
+	// Others: they may be others. Sagas read them from their beginning.
+	Others bool
+}
+
 // Recognise compares the streams with what the board knows of them, and writes
 // that down at the first time. Streams that are others, or have less than sagas
-// have read of them, are refused; with acceptLoss they become the board's, and
-// sagas read them from their beginning, or from where they end now. It waits for
-// streams that are away: they were there when the log was opened.
+// have read of them, are refused, or become the board's where that is accepted. It
+// waits for streams that are away: they were there when the log was opened.
 //
 // Errors: [domain.ErrConflict] for streams that are not the board's.
-func (e *Engine) Recognise(ctx context.Context, acceptLoss bool) error {
+func (e *Engine) Recognise(ctx context.Context, accept Loss) error {
 	pause, others := pauseMin, 0
 	for {
-		err := e.recognise(ctx, acceptLoss)
+		err := e.recognise(ctx, accept)
 		switch {
 		case errors.Is(err, errRecognised) && others < 20:
 			others++
@@ -46,12 +54,12 @@ func (e *Engine) Recognise(ctx context.Context, acceptLoss bool) error {
 // errRecognised says that another node has written down streams meanwhile.
 var errRecognised = domain.Conflictf("other nodes of the board say all the time which its event streams are")
 
-func (e *Engine) recognise(ctx context.Context, acceptLoss bool) error {
+func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	recs, err := e.board.Get(ctx, 0, layout.Streams)
 	if err != nil {
 		return err
 	}
-	all := seen{begin: map[stream.Name]uint64{}, last: map[stream.Name]uint64{}}
+	all := seen{Loss: accept, begin: map[stream.Name]uint64{}, last: map[stream.Name]uint64{}}
 	var b board.Batch
 	for _, n := range stream.Names {
 		stats, err := e.log.Stats(ctx, n)
@@ -60,7 +68,7 @@ func (e *Engine) recognise(ctx context.Context, acceptLoss bool) error {
 		}
 		made, was := stats.Created.UTC().Format(time.RFC3339Nano), recs[0].Get(string(n))
 		if was != "" && was != made {
-			all.wrong = append(all.wrong, fmt.Sprintf("%s was made at %s, that of this board at %s", n, made, was))
+			all.note(accept.Others, "%s was made at %s, that of this board at %s", n, made, was)
 			all.begin[n] = 0
 		}
 		all.last[n] = stats.Last
@@ -73,16 +81,16 @@ func (e *Engine) recognise(ctx context.Context, acceptLoss bool) error {
 		return err
 	}
 	for _, s := range sagas {
-		if err := e.recogniseFor(ctx, s, &all, acceptLoss); err != nil {
+		if err := e.recogniseFor(ctx, s, &all); err != nil {
 			return fmt.Errorf("context %d: saga %s: %w", s.tenant, s.saga, err)
 		}
 	}
-	if len(all.wrong) > 0 && !acceptLoss {
+	if len(all.refused) > 0 {
 		return domain.Conflictf("the event streams are not those of this board: %s; start the node with the --stream of the board's other nodes, or with "+
-			"--accept-loss if its streams are lost: sagas go on with these then", strings.Join(all.wrong[:min(3, len(all.wrong))], "; "))
+			"--accept-loss if its streams are lost: sagas go on with these then", strings.Join(all.refused[:min(3, len(all.refused))], "; "))
 	}
-	for _, text := range all.wrong {
-		e.text.Error("sagas go on with other event streams, as --accept-loss says", "stream", text)
+	for _, text := range all.accepted {
+		e.text.Error("sagas go on with event streams that have lost what they had, as --accept-loss or --may-lose says", "stream", text)
 	}
 	if len(b.Ops) == 0 {
 		return nil
@@ -95,14 +103,23 @@ func (e *Engine) recognise(ctx context.Context, acceptLoss bool) error {
 
 // seen is what is known of the streams.
 type seen struct {
-	wrong []string
-	begin map[stream.Name]uint64 // of those that are others
-	last  map[stream.Name]uint64
+	Loss
+	refused, accepted []string               // what is wrong with them
+	begin             map[stream.Name]uint64 // of those that are others
+	last              map[stream.Name]uint64
 }
 
-// recogniseFor compares how far a saga has come with what the streams have. With
-// acceptLoss it goes on where that is.
-func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen, acceptLoss bool) error {
+func (a *seen) note(accepted bool, format string, args ...any) {
+	to := &a.refused
+	if accepted {
+		to = &a.accepted
+	}
+	*to = append(*to, fmt.Sprintf(format, args...))
+}
+
+// recogniseFor compares how far a saga has come with what the streams have. Where
+// nothing is refused it goes on where that is.
+func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen) error {
 	name, err := e.cfg.Names.TenantName(ctx, s.tenant)
 	if err != nil {
 		return err
@@ -130,10 +147,10 @@ func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen, acceptLos
 			begin[n] = seq
 		case most > all.last[n]:
 			begin[n] = all.last[n]
-			all.wrong = append(all.wrong, fmt.Sprintf("%s has %d messages, saga %s of context %d has read %d", n, all.last[n], s.saga, s.tenant, most))
+			all.note(all.Fewer, "%s has %d messages, saga %s of context %d has read %d", n, all.last[n], s.saga, s.tenant, most)
 		}
 	}
-	if len(begin) == 0 || !acceptLoss {
+	if len(begin) == 0 || len(all.refused) > 0 {
 		return nil
 	}
 	return e.reread(ctx, s.tenant, name, s.saga, p, begin)

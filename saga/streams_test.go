@@ -18,17 +18,19 @@ import (
 // sagas have read: they were lost and made anew, or are a copy of before.
 func TestOtherStreamsAreRefused(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		age  time.Duration // between the streams
-		want string
+		name        string
+		age         time.Duration // between the streams
+		accept, not saga.Loss
+		want        string
 	}{
-		{"others", time.Hour, "WORKFLOW_EVENTS was made at 2000-01-01T01:00:00Z, that of this board at 2000-01-01T00:00:00Z"},
-		{"the same, of before", 0, "AGGREGATE_EVENTS has 0 messages, saga s of context 7 has read 5"},
+		{"others", time.Hour, saga.Loss{Others: true}, saga.Loss{Fewer: true},
+			"WORKFLOW_EVENTS was made at 2000-01-01T01:00:00Z, that of this board at 2000-01-01T00:00:00Z"},
+		{"the same, of before", 0, saga.Loss{Fewer: true}, saga.Loss{Others: true}, "AGGREGATE_EVENTS has 0 messages, saga s of context 7 has read 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				before := memstream.New()
-				r.must(r.engine.Recognise(r.Context(), false))
+				r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
 				r.apply(shop, machineOf("s", countsEvents))
 				drain := r.work(saga.WorkerConfig{})
 				for i := range 5 {
@@ -36,7 +38,7 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				drain()
-				r.must(r.engine.Recognise(r.Context(), false))
+				r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
 
 				if c.age > 0 {
 					time.Sleep(time.Until(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(c.age)))
@@ -44,13 +46,13 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 				}
 				r.log = before.Log()
 				r.engine = r.newEngine(r.board, r.log)
-				for range 2 {
-					if err := r.engine.Recognise(r.Context(), false); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), c.want) {
+				for _, not := range []saga.Loss{{}, c.not} {
+					if err := r.engine.Recognise(r.Context(), not); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), c.want) {
 						t.Fatalf("got %v, want a conflict that says %q", err, c.want)
 					}
 				}
-				r.must(r.engine.Recognise(r.Context(), true))
-				r.must(r.engine.Recognise(r.Context(), false))
+				r.must(r.engine.Recognise(r.Context(), c.accept))
+				r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
 				for i := range 3 { // fewer than were read of the others
 					r.publish(shop, goes(fmt.Sprint("f", i), `{"id":1}`))
 				}
@@ -69,7 +71,7 @@ func TestStreamsThatAreAwayAreWaitedFor(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.broker.Fault(memstream.Faults{Away: true})
 		done := make(chan error, 1)
-		go func() { done <- r.engine.Recognise(r.Context(), false) }()
+		go func() { done <- r.engine.Recognise(r.Context(), saga.Loss{}) }()
 		time.Sleep(time.Hour)
 		select {
 		case err := <-done:
@@ -102,6 +104,6 @@ func TestStreamsThatGrowMeanwhileAreNoOthers(t *testing.T) {
 		r.publish(shop, goes("e", `{"id":1}`))
 		time.Sleep(time.Minute)
 		drain()
-		r.must(r.newEngine(r.board, &late{Log: r.log}).Recognise(r.Context(), false))
+		r.must(r.newEngine(r.board, &late{Log: r.log}).Recognise(r.Context(), saga.Loss{}))
 	})
 }

@@ -134,7 +134,7 @@ func (s *sagas) open(cfg config) (err error) {
 func (p *parts) sagasConfig(c config) node.SagasConfig {
 	s := p.sagas
 	return node.SagasConfig{
-		Log: p.streams, AcceptLoss: p.options.acceptLoss || p.options.mayLose || c.MayLose,
+		Log: p.streams, AcceptLoss: saga.Loss{Fewer: p.options.acceptLoss || p.options.mayLose || c.MayLose, Others: p.options.acceptLoss},
 		Names: p.registry, Serve: !c.Sagas.Off, ServeEffects: !c.Sagas.EffectsOff, Lease: c.Sagas.Lease,
 		Placement: func() saga.Placement { return *s.placement.Load() },
 		Gateway: saga.GatewayConfig{URL: c.Sagas.Gateway.URL, Header: c.Sagas.Gateway.header(s.secrets), Timeout: c.Sagas.Gateway.Timeout,
