@@ -127,6 +127,8 @@ func setAside(name string) (aside string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(to, from)
+	if _, err = io.Copy(to, from); err == nil {
+		err = to.Sync() // before SQLite writes over the other
+	}
 	return aside, errors.Join(err, to.Close())
 }
