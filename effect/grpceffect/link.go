@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
@@ -24,7 +26,27 @@ type link struct {
 	*grpc.ClientConn
 	users  int  // calls on it; under the provider's lock
 	left   bool // no call is to begin on it; the last one closes it
-	silent atomic.Bool
+	failed atomic.Bool
+}
+
+// Invoke is the connection's. What it answers says whether it can be used on.
+func (l *link) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	err := l.ClientConn.Invoke(ctx, method, args, reply, opts...)
+	l.look(ctx, err)
+	return err
+}
+
+// look says by a call's error whether the connection failed. Its state alone
+// does not: the library fails the calls that wait for a connection before it
+// says that it could not be made.
+func (l *link) look(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // it may be a connection to nobody
+		l.failed.Store(true)
+	case status.Code(err) == codes.Unavailable && l.GetState() != connectivity.Ready: // not an answer of the server
+		l.failed.Store(true)
+	}
 }
 
 // links are the provider's connections: one that is used, and those that calls
@@ -46,7 +68,7 @@ func (l *links) take() (*link, error) {
 	if l.closed {
 		return nil, domain.Unavailablef("grpc: the effect was closed")
 	}
-	if c := l.current; c != nil && (c.silent.Load() || c.GetState() == connectivity.TransientFailure) {
+	if c := l.current; c != nil && (c.failed.Load() || c.GetState() == connectivity.TransientFailure) {
 		l.leave(c)
 	}
 	if l.current == nil {

@@ -96,9 +96,6 @@ func (p *Provider) Do(ctx context.Context, call effect.Call) (json.RawMessage, e
 	var response []byte
 	err = l.Invoke(metadata.NewOutgoingContext(ctx, md), "/"+p.options.Method, request, &response,
 		grpc.ForceCodecV2(bytesCodec{}), grpc.MaxCallRecvMsgSize(p.options.MaxReceive))
-	if err != nil && ctx.Err() != nil {
-		l.silent.Store(true) // it may be a connection to nobody
-	}
 	if tooLarge(err) {
 		return asJSON(map[string]any{"truncated": true, "unreadable": "the response is larger than max_receive"}), nil
 	}
@@ -143,6 +140,7 @@ func (p *Provider) schema(ctx context.Context, l *link, age time.Duration) (*sch
 	}
 	s, err := ask(ctx, l.ClientConn, p.options.Method)
 	if err != nil {
+		l.look(ctx, err)
 		return nil, err
 	}
 	p.told, p.toldAt = s, time.Now()
