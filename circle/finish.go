@@ -27,6 +27,8 @@ type ending struct {
 	fate   fate
 	status domain.TaskStatus
 	text   string // the output, the error, or why
+	// unwritten says that it has no script: its writer may be slow, rather than none.
+	unwritten bool
 }
 
 // maxErrorText bounds what a record says of an error, in bytes.
@@ -45,13 +47,14 @@ func (x *run) batch(n ending) board.Batch {
 	item := x.claimed.Item
 	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 6)}
 	b.Held(item, x.w.cfg.Owner, x.claimed.Token).Release(item)
+	if n.unwritten {
+		b.Equal(item, layout.TaskScript, "")
+	}
 	switch n.fate {
 	case givenBack:
 		requeue(&b, x.task, x.lane.list, time.Now())
 	case dropped:
-		// Its writer may be slow, rather than none. What the claim has written is
-		// taken back: if that is all there is, nothing is left.
-		b.Equal(item, layout.TaskScript, "")
+		// What the claim has written is taken back: that is all there is.
 		b.Unset(item, layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskAttempt, layout.TaskLosses)
 	default:
 		x.w.e.end(&b, x.task, n, time.Now())
@@ -212,7 +215,9 @@ func (f *end) refused(err error) {
 		x.task.ReplyToQueue = ""
 		return
 	}
-	f.what = failed("its end could not be written: " + err.Error())
+	n := failed("its end could not be written: " + err.Error())
+	n.unwritten = f.what.unwritten
+	f.what = n
 }
 
 // applied tells whether the commit whose answer was lost is what ended our

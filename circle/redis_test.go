@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,18 @@ func TestAClientOfTheSeedOnRedis(t *testing.T) {
 		want := map[string]string{"task_id": "b", "status": "error", "error": "Runtime error: no (line 1, position 1)"}
 		if diff := cmp.Diff(want, c.blpop("rhai_reply:b")); diff != "" {
 			t.Errorf("reply (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a record without a script", func(t *testing.T) {
+		c := client{t, c.Client}
+		c.must("HSET", "rhai_task_details:n", "code", "1", "status", "pending", "reply_to_queue", "rhai_reply:n")
+		c.must("LPUSH", "rhai_tasks:friends", "n")
+		got := c.blpop("rhai_reply:n")
+		if got["status"] != "error" || !strings.Contains(got["error"], "want the field script") {
+			t.Errorf("got %v", got)
+		}
+		if status, err := c.do("HGET", "rhai_task_details:n", "status").ToString(); err != nil || status != "error" {
+			t.Errorf("status: got %q, %v", status, err)
 		}
 	})
 	t.Run("a reply that nobody fetches expires", func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,29 +143,39 @@ const (
 	scriptPauseMost = 250 * time.Millisecond
 )
 
-var errUnwritten = errors.New("its id was pushed, but nobody wrote its script")
+// What a task without a script is: nobody wrote anything, or somebody something else.
+var (
+	errUnwritten = errors.New("its id was pushed, but nobody wrote its record")
+	errNoScript  = fmt.Errorf("it has no script: want the field script in its record, before its id is pushed or within %v", scriptWait)
+)
 
 // awaitScript looks again for a task whose id came before its record.
 //
-// Errors: errUnwritten; the board's.
+// Errors: errUnwritten; errNoScript; the board's.
 func (x *run) awaitScript() error {
 	if layout.HasScript(x.claimed.Record) {
 		return nil
 	}
-	began := time.Now()
+	rec, began := x.claimed.Record, time.Now()
 	for wait := scriptPause; time.Since(began) < scriptWait && x.ctx.Err() == nil; wait = min(2*wait, scriptPauseMost) {
 		pause(x.ctx, wait)
 		recs, err := x.w.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
 		if err != nil {
 			return err
 		}
-		if layout.HasScript(recs[0]) {
-			x.task = layout.DecodeTask(x.task.ID, recs[0])
+		rec = recs[0]
+		if x.task = layout.DecodeTask(x.task.ID, rec); layout.HasScript(rec) {
 			return nil
 		}
 	}
+	if slices.ContainsFunc(rec, func(f board.Field) bool { return !slices.Contains(claimedFields, f.Name) }) {
+		return errNoScript
+	}
 	return errUnwritten
 }
+
+// claimedFields are those that a claim writes: a record with no others is none.
+var claimedFields = []string{layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskAttempt, layout.TaskOwner, layout.TaskQueue, layout.TaskLosses}
 
 // without is what becomes of a task without a script.
 func (x *run) without(err error) ending {
@@ -172,7 +183,11 @@ func (x *run) without(err error) ending {
 	case x.ctx.Err() != nil:
 		return x.stopped(0)
 	case errors.Is(err, errUnwritten):
-		return ending{fate: dropped, text: err.Error()}
+		return ending{fate: dropped, text: err.Error(), unwritten: true}
+	case errors.Is(err, errNoScript):
+		n := failed(err.Error())
+		n.unwritten = true
+		return n
 	}
 	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "err", err)
 	pause(x.ctx, claimPause)

@@ -224,6 +224,39 @@ func TestWhatNobodyWroteIsDropped(t *testing.T) {
 	})
 }
 
+// TestATaskWithoutAScriptIsTold: its client waits for a reply.
+func TestATaskWithoutAScriptIsTold(t *testing.T) {
+	for _, late := range []bool{false, true} { // its record, after its id
+		t.Run(fmt.Sprintf("late %v", late), func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.worker()
+				if late {
+					r.push("t1")
+					time.Sleep(50 * time.Millisecond)
+				}
+				r.write("t1", "code", "1 + 1", "status", "pending", "client_rpc_id", "9", "reply_to", "rhai_reply:a")
+				if !late {
+					r.push("t1")
+				}
+				got := r.wait("t1")
+				if got.Status != domain.TaskError || !strings.Contains(got.Error, "script") || got.LeaseOwner != "" {
+					r.Errorf("got %+v", got)
+				}
+				want := map[string]string{"task_id": "t1", "status": "error", "error": got.Error, "client_rpc_id": "9"}
+				if diff := cmp.Diff(want, r.reply("rhai_reply:a")); diff != "" {
+					r.Errorf("reply (-want +got):\n%s", diff)
+				}
+				// Written and pushed again, it is a task like others.
+				r.write("t1", "script", "1 + 1", "status", "pending")
+				r.push("t1")
+				if got := r.wait("t1"); got.Output != "2" || got.Error != "" {
+					r.Errorf("again: got %+v", got)
+				}
+			})
+		})
+	}
+}
+
 func TestADoubledPushRunsOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.worker()
