@@ -15,9 +15,9 @@ import (
 const (
 	// makeMost bounds the jobs that one round makes: their commit is one batch.
 	makeMost = 150
-	// maxRanges holds back a flow whose ends leave so many gaps: what is
+	// maxGaps ends the steps of a flow whose bad ends leave so many gaps: what is
 	// remembered of an endless step must stay bounded.
-	maxRanges = 10_000
+	maxGaps = 10_000
 	// maxTexts is of how many units that ended badly the reason is remembered;
 	// it stands on their jobs too.
 	maxTexts = 500
@@ -94,6 +94,9 @@ func Advance(p *Plan, state State, f Facts) (State, Decisions) {
 	for _, o := range f.Orders {
 		a.order(o)
 	}
+	for i := range a.s.Steps {
+		a.gaps += a.s.Steps[i].gaps()
+	}
 	for aborts := -1; aborts != a.aborts; {
 		aborts = a.aborts
 		a.steps()
@@ -110,6 +113,8 @@ type advancer struct {
 	d Decisions
 	// aborts counts what made the flow abort in this round.
 	aborts int
+	// gaps are those of all steps.
+	gaps int
 }
 
 // endings takes in the ends of jobs. One that is not open any more was told
@@ -181,6 +186,12 @@ func (a *advancer) abort(step int, fault bool) {
 // stopped reports whether nothing more is begun of a step.
 func (a *advancer) stopped(step int) bool {
 	return a.s.Cancelled != "" || a.s.Aborted != "" && a.p.Steps[step].Phase <= a.s.AbortPhase
+}
+
+// full reports whether no more is begun of a step because of what ended badly in it:
+// the flow remembers no more gaps. What is being retried is begun, for it closes them.
+func (a *advancer) full(st *StepState) bool {
+	return a.gaps >= maxGaps && st.gaps() > 0 && len(st.Lost) == 0
 }
 
 // steps lets every step go as far as it can. One pass is enough, as a step comes
@@ -404,7 +415,7 @@ func (a *advancer) endStep(i int) {
 		}
 		return
 	}
-	if st.left() && !a.stopped(i) {
+	if st.left() && !a.stopped(i) && !a.full(st) {
 		return
 	}
 	faults, failures := 0, 0
@@ -417,6 +428,10 @@ func (a *advancer) endStep(i int) {
 		} else if failures++; faults == 0 && text == "" {
 			text = st.Bad[k].Text
 		}
+	}
+	if st.left() && !a.stopped(i) {
+		text = fmt.Sprintf("ended before all its jobs were made: what ended badly leaves %d gaps in the flow; "+
+			"a retry of that lets it go on (--failed for what failed): %s", a.gaps, text)
 	}
 	switch {
 	case faults > 0:
@@ -459,10 +474,7 @@ func (a *advancer) makeUnits() {
 	if len(a.d.Ask) > 0 {
 		return // called again
 	}
-	room, gaps := makeMost, 0
-	for i := range a.s.Steps {
-		gaps += a.s.Steps[i].gaps()
-	}
+	room := makeMost
 	parallel := 1 << 30
 	if a.p.MaxParallel > 0 {
 		parallel = a.p.MaxParallel
@@ -476,8 +488,8 @@ func (a *advancer) makeUnits() {
 			continue
 		}
 		st.Text = ""
-		if gaps >= maxRanges && st.gaps() > 0 && len(st.Lost) == 0 {
-			st.Text = fmt.Sprintf("held back: what has ended leaves %d gaps in the flow; retry what ended badly", gaps)
+		if a.full(st) {
+			st.Text = fmt.Sprintf("no more of it is begun: what ended badly leaves %d gaps in the flow; it ends with its last job, unless that is retried", a.gaps)
 			continue
 		}
 		for st.left() && len(st.Open) < st.Split.Window && parallel > 0 {

@@ -868,7 +868,7 @@ func TestAdvanceRanges(t *testing.T) {
 			p.end("a:2 s", "a:3 s")
 			p.want("a succeeded")
 		}},
-		{"a step whose ends leave too many gaps is held back, and says so", continues(step("a", "", endless(1, 2))), func(p *play) {
+		{"a step whose ends leave too many gaps ends, and goes on with a retry", continues(step("a", "", endless(1, 2))), func(p *play) {
 			st := p.at("a")
 			for i := range 9_995 {
 				st.Bad = append(st.Bad, flow.Unit{ID: int64(i) + 1e6, Start: int64(i) + 1e6, End: int64(i) + 1e6, Job: domain.JobID(i + 1e6), Outcome: "e"})
@@ -877,20 +877,43 @@ func TestAdvanceRanges(t *testing.T) {
 				p.end(fmt.Sprintf("a:%d e", i))
 				p.wantMade(fmt.Sprintf("a:%d", i+2))
 			}
-			p.end("a:4 e", "a:5 e")
+			p.end("a:4 e")
 			p.wantMade()
-			st = p.at("a")
-			if len(st.Bad) != 10_001 || !strings.Contains(st.Text, "held back") {
+			if st = p.at("a"); len(st.Bad) != 10_000 || !strings.HasPrefix(st.Text, "no more of it is begun: what ended badly leaves 10000 gaps in the flow") {
 				p.Errorf("%d bad: %s", len(st.Bad), st.Text)
 			}
 			p.want("a open")
-			p.wantEnd("", "")
+			p.end("a:5 e")
+			p.wantMade()
+			p.want("a errored")
+			p.wantEnd(domain.FlowErrored, "step a: ended before all its jobs were made: what ended badly leaves 10001 gaps in the flow; "+
+				"a retry of that lets it go on (--failed for what failed): ")
 			p.must(flow.Order{Verb: flow.OrderRetry})
 			p.want("a open")
 			// They begin again as the window has room.
 			if st := p.at("a"); len(st.Bad) != 0 || len(st.Lost) != 9_999 || len(p.last.Again) != 2 || len(p.made) != 0 {
 				p.Errorf("%d bad, %d lost, %d again", len(st.Bad), len(st.Lost), len(p.last.Again))
 			}
+		}},
+		{"so does one that failed in every second range, with what needs it", continues(step("a", "", endless(1, 1)), step("b", "", needs("a"))), func(p *play) {
+			st := p.at("a")
+			const failed = 4_999
+			for i := range int64(failed) {
+				at := 1_000_000 + 2*i
+				st.Bad = append(st.Bad, flow.Unit{ID: at, Start: at, End: at, Job: domain.JobID(at), Outcome: "f"})
+				st.Done = append(st.Done, flow.Range{Start: at + 1, End: at + 1})
+			}
+			p.end("a:0 s")
+			p.wantMade("a:1")
+			p.end("a:1 f")
+			p.want("a open")
+			p.end("a:2 s") // 5,000 have failed, between 5,001 ranges that went well
+			p.wantMade()
+			p.want("a failed", "b skipped_by_failure")
+			p.wantEnd(domain.FlowFailed, "ended before all its jobs were made: what ended badly leaves 10000 gaps")
+			p.refused(flow.Order{Verb: flow.OrderRetry}, "nothing of the flow ended in error, but 5001 of it failed") // b is one, too
+			p.must(flow.Order{Verb: flow.OrderRetry, Failed: true})
+			p.want("a open", "b dormant")
 		}},
 	})
 }

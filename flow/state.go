@@ -200,8 +200,9 @@ func (s *State) answered(id string) (Answer, bool) {
 // bad reports whether a unit ended by an error, not by a failure of its script.
 func (u *Unit) fault() bool { return u.Outcome != string(work.OutcomeFailed) }
 
-// gaps is how many ranges and units are remembered besides one range.
-func (s *StepState) gaps() int { return max(len(s.Done)-1, 0) + len(s.Bad) }
+// gaps is how many ranges and units are remembered because of what ended badly:
+// the gaps that open units leave close by themselves.
+func (s *StepState) gaps() int { return min(max(len(s.Done)-1, 0), len(s.Bad)) + len(s.Bad) }
 
 // left reports whether there are units to make.
 func (s *StepState) left() bool {
