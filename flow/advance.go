@@ -538,6 +538,7 @@ func (a *advancer) finish() {
 	}
 	worst := well
 	waiting := false
+	why := map[Status]string{} // of each kind of bad end what came first
 	for _, i := range a.p.order {
 		st := &a.s.Steps[i]
 		if !st.Status.Done() {
@@ -549,10 +550,11 @@ func (a *advancer) finish() {
 			worst = max(worst, c)
 		}
 		name := a.p.Steps[i].Name
-		if (st.Status == Failed || st.Status == Errored) && (a.d.Why == "" || name == a.s.Aborted) {
-			a.d.Why = "step " + name + ": " + st.Text
+		if (st.Status == Failed || st.Status == Errored) && (why[st.Status] == "" || name == a.s.Aborted) {
+			why[st.Status] = "step " + name + ": " + st.Text
 		}
 	}
+	a.d.Why = cmp.Or(why[Failed], why[Errored])
 	switch {
 	case worst == undecided && !waiting && a.d.WakeAt.IsZero() && !a.f.Banned && !a.d.More:
 		a.d.End, a.d.Why = domain.FlowStuck, "no step can begin, and none runs"
@@ -563,7 +565,8 @@ func (a *advancer) finish() {
 	case a.s.Cancelled != "":
 		a.d.End, a.d.Why = domain.FlowCancelled, domain.CancelledText(a.s.Cancelled)
 	case worst == fault:
-		a.d.End = domain.FlowErrored
+		// Not what failed before: it is not what made this an error.
+		a.d.End, a.d.Why = domain.FlowErrored, cmp.Or(why[Errored], why[Failed])
 	default:
 		a.d.End = domain.FlowFailed
 	}

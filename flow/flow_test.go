@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,6 +228,21 @@ func TestErrorsAreNotAccepted(t *testing.T) {
 		id := r.steps(step("a", "crash", mayFail), step("b", "", needs("a")))
 		r.want(id, domain.FlowErrored, "a errored", "b skipped_by_error")
 	})
+}
+
+func TestAFlowThatErroredNamesTheStepThatErred(t *testing.T) {
+	for name, more := range map[string][]domain.Step{"plain": nil, "of steps": {step("split", "", shards(2, 2))}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				p := blueprint(append(more, step("first", "fail rows are missing"), step("second", "crash"))...)
+				p.OnError = domain.OnErrorContinue
+				v := r.want(r.submit(flow.Request{Plan: p}), domain.FlowErrored, "first failed", "second errored")
+				if !strings.HasPrefix(v.Error, "step second: ") {
+					t.Errorf("the flow errored because of %q", v.Error)
+				}
+			})
+		})
+	}
 }
 
 func TestSkipsAndConditions(t *testing.T) {

@@ -243,8 +243,7 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 	y := tally{result: newResults(plan)}
 	err = t.eachPlain(ctx, s, nil, func(key domain.JobKey, r board.Record) error {
 		if r == nil {
-			y.faults++
-			y.why = key.String() + " is gone"
+			y.fault(key.String() + " is gone")
 			return nil
 		}
 		j, _ := layout.DecodeJob(key, r)

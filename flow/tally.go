@@ -14,8 +14,9 @@ type tally struct {
 	failures, faults int
 	others           int // that ended because of those, or of the flow
 	unended          int
-	why              string
-	othersWhy        string
+	// The first of each kind: a flow that errored names what erred, whatever
+	// else failed before.
+	failedWhy, faultWhy, othersWhy string
 }
 
 // add takes in a job that has ended.
@@ -26,14 +27,19 @@ func (y *tally) add(j *domain.Job) {
 		return
 	case work.OutcomeFailed:
 		y.failures++
+		y.failedWhy = cmp.Or(y.failedWhy, whyOf(j))
 	case work.OutcomeErrored, work.OutcomeCancelled:
-		y.faults++
+		y.fault(whyOf(j))
 	default:
 		y.others++
 		y.othersWhy = cmp.Or(y.othersWhy, whyOf(j))
-		return
 	}
-	y.why = cmp.Or(y.why, whyOf(j))
+}
+
+// fault counts what is an error rather than a failure.
+func (y *tally) fault(why string) {
+	y.faults++
+	y.faultWhy = cmp.Or(y.faultWhy, why)
 }
 
 // whyOf names a job and says what went wrong with it.
@@ -58,9 +64,9 @@ func (y *tally) reason(s *State) (domain.FlowReason, string) {
 	case s.Cancelled != "" && y.failures+y.faults+y.others > 0: // else it came too late
 		return domain.FlowCancelled, domain.CancelledText(s.Cancelled)
 	case y.faults > 0:
-		return domain.FlowErrored, y.why
+		return domain.FlowErrored, y.faultWhy
 	case y.failures > 0:
-		return domain.FlowFailed, y.why
+		return domain.FlowFailed, y.failedWhy
 	case y.others > 0: // because of a job that is none of the flow's, say
 		return domain.FlowErrored, y.othersWhy
 	}
