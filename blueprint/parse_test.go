@@ -196,6 +196,10 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"f:3:3: steps[0].script: a step of kind single needs a script",
 			`f:3:3: steps[0].script_type: script type "": want a lower-case name such as python, shell or v`}},
 		{"an approval with a script", steps("- {name: a, kind: approval, script: x}"), []string{"f:3:37: steps[0].script: a step of kind approval has no script"}},
+		{"an approval that is to be over in time", steps("- {name: a, kind: approval, timeout: 5m, retries: 1, retry: {on: errored}}"), []string{
+			"f:3:38: steps[0].timeout: an approval waits until somebody decides: leave it out, and end one that takes too long by `ramet flow reject`",
+			"f:3:51: steps[0].retries: an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew",
+			"f:3:61: steps[0].retry: an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew"}},
 		{"a kind that there is not", steps("- {name: a, " + ok + ", kind: parallel}"),
 			[]string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, approval or effect`}},
 		{"an effect without a target", steps("- {name: a, effect: {kind: http}}"), []string{

@@ -233,6 +233,23 @@ func (c *checker) kind(s *Step, at func(string) string) {
 		c.pack(s.Pack, at)
 	case StepEffect:
 		c.effect(s, at)
+	case StepApproval:
+		c.approval(s, at)
+	}
+}
+
+// approval refuses what would be passed over: nothing runs that could be late,
+// or be tried again.
+func (c *checker) approval(s *Step, at func(string) string) {
+	if s.Timeout != 0 {
+		c.fault(at("timeout"), "an approval waits until somebody decides: leave it out, and end one that takes too long by `ramet flow reject`")
+	}
+	const once = "an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew"
+	if s.Retries != 0 {
+		c.fault(at("retries"), once)
+	}
+	if s.Retry != nil {
+		c.fault(at("retry"), once)
 	}
 }
 
