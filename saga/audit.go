@@ -10,6 +10,8 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/saga/machine"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // auditAge is how long something must stand as it does before the auditor
@@ -111,15 +113,32 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 	return nil
 }
 
-// lost reports whether a timer will never come. One whose instant was a moment
-// ago may be an event on its way.
+// lost reports whether a timer will never come. One whose event is deferred has
+// come, one whose instant was a moment ago may be an event on its way.
 func (a *auditor) lost(ctx context.Context, space board.Space, keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer) (bool, error) {
 	due := time.UnixMilli(t.DueMs)
-	if due.Before(a.now) && a.now.Sub(due) < 5*auditAge {
+	if due.Before(a.now) && a.now.Sub(due) < 5*auditAge || machine.Waits(in, t.Event, t.DueMs) {
 		return false, nil
 	}
 	_, set, err := a.e.board.AlarmOf(ctx, space, layout.TimerAlarm(keys.Timer(in.Saga, in.Correlation, t.DueMs)))
-	return err == nil && !set, err
+	if err != nil || set {
+		return false, err
+	}
+	unread, err := a.unread(ctx, in)
+	return err == nil && !unread, err
+}
+
+// unread reports whether there is an event for an instance by name that its
+// partition has not come to: it may be the timer's.
+func (a *auditor) unread(ctx context.Context, in *domain.SagaInstance) (bool, error) {
+	p, err := a.e.positions(ctx, a.tenant, in.Tenant, in.Saga)
+	if err != nil || len(p.list) == 0 {
+		return false, err
+	}
+	at := p.at(len(p.list)-1, stream.WorkflowCommands, partitionOf(in.Correlation, p.now().Of))
+	subjects := []string{subject(in.Tenant, string(domain.SourceWorkflow), in.Saga, token(in.Correlation))}
+	list, err := a.e.log.Scan(ctx, stream.WorkflowCommands, subjects, at+1, 1)
+	return len(list) > 0, err
 }
 
 func pauseFor(ctx context.Context, d time.Duration) {

@@ -59,6 +59,72 @@ func TestALostTimerIsSetAgain(t *testing.T) {
 	})
 }
 
+// TestATimerWhoseEventWaitsIsNotLost: neither where the instance is paused, nor
+// where its state defers the event.
+func TestATimerWhoseEventWaitsIsNotLost(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", `
+fn on_event(state, event) {
+  state.n += 1;
+  #{state: state, timers: if event.type == "Go" { [#{event: "Tick", after: 60}] } else { [] }}
+}`)
+		def.States[0].On["Tick"] = domain.Defer
+		r.apply(shop, def)
+		paused := order()
+		paused.States[3].Timeout.After = 60
+		r.apply(shop, paused)
+		defer r.work(saga.WorkerConfig{})()
+		r.publish(shop, goes("e", `{"id":1}`))
+		r.publish(shop, placed("2", `{"order":2,"wait":true}`))
+		time.Sleep(time.Second)
+		r.must(r.engine.Pause(r.Context(), shop, "order", "2"))
+		time.Sleep(30 * time.Minute)
+		for range 3 {
+			if found, err := r.engine.Audit(r.Context(), shop, 0); err != nil || len(found.Repaired)+len(found.Stuck) != 0 {
+				t.Errorf("%+v, %v", found, err)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		for name, id := range map[string]string{"s": "1", "order": "2"} {
+			if x := r.instance(shop, name, id); len(x.Deferred) != 1 || len(x.Timers) != 1 {
+				t.Errorf("%s: %d events are deferred, of %d timers", name, len(x.Deferred), len(x.Timers))
+			}
+		}
+		r.must(r.engine.Resume(r.Context(), shop, "order", "2"))
+		time.Sleep(time.Minute)
+		if x := r.instance(shop, "order", "2"); x.State != "paid" {
+			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// TestATimerThatNobodyHasReadIsNotLost: its event waits in the stream.
+func TestATimerThatNobodyHasReadIsNotLost(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		drain := r.work(saga.WorkerConfig{})
+		r.publish(shop, placed("2", `{"order":2,"wait":true}`))
+		time.Sleep(30 * time.Second)
+		drain()
+		time.Sleep(time.Minute)
+		due, err := r.board.Due(r.Context(), 100, time.Minute)
+		r.must(err)
+		for _, a := range due {
+			_, err := r.engine.HandleAlarm(r.Context(), a)
+			r.must(err)
+		}
+		time.Sleep(time.Hour)
+		if found, err := r.engine.Audit(r.Context(), shop, 0); err != nil || len(due) == 0 || len(found.Repaired) != 0 {
+			t.Errorf("%d alarms, %+v, %v", len(due), found, err)
+		}
+		defer r.work(saga.WorkerConfig{})()
+		time.Sleep(time.Minute)
+		if x := r.instance(shop, "order", "2"); x.State != "paid" {
+			t.Errorf("%+v", x)
+		}
+	})
+}
+
 func TestAnInstanceWhoseLetterIsGoneIsStuck(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, order())

@@ -217,6 +217,19 @@ func TestATimerIsSetUntilItsEventIsHandled(t *testing.T) {
 	same(t, "void", r.entries(), "Do handle one->two; One ignore two->two (the timer is not set any more)")
 }
 
+// TestATimersEventWaitsOnce: one that is set again by somebody who took it for
+// lost comes as another event.
+func TestATimersEventWaitsOnce(t *testing.T) {
+	r := newRig(t, counter)
+	r.send(r.event("Do", `{"next":"three","timers":[{"event":"Tick","after":1}]}`))
+	r.send(r.timer("Tick"))
+	if r.send(r.timer("Tick")); !r.last.Ignored || len(r.in.Deferred) != 1 || len(r.in.Timers) != 1 {
+		t.Errorf("it waits twice: %+v", r.in)
+	}
+	r.send(r.event("Do", `{"next":"two"}`))
+	same(t, "then handled", r.entries(), "Do handle three->two; Tick handle two->two")
+}
+
 func TestDeferredEventsComeInTurn(t *testing.T) {
 	r := newRig(t, counter)
 	r.send(r.event("Wait", `{"timers":[{"event":"Tock","after":9}]}`))

@@ -43,6 +43,12 @@ func sizeOf(ev *domain.Event) int {
 	return n
 }
 
+// Waits reports whether the event of a timer is among those that an instance
+// has deferred.
+func Waits(in *domain.SagaInstance, event string, dueMs int64) bool {
+	return slices.ContainsFunc(in.Deferred, func(x domain.Event) bool { return x.Timer == dueMs && x.Type == event })
+}
+
 // drain handles the deferred events that can be now, in order, from the first
 // on after each.
 func (t *turn) drain() {

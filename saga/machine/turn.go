@@ -69,6 +69,9 @@ func (t *turn) take(ev *domain.Event) error {
 	case domain.Handle:
 		return t.handle(ev)
 	case domain.Defer:
+		if ev.Timer != 0 && Waits(t.out, ev.Type, ev.Timer) {
+			return nil // somebody took it for lost and set it again
+		}
 		return t.keep(ev, note)
 	case domain.Fail:
 		return failf("state %q %s event %q", t.out.State, note, domain.PlainText(ev.Type, domain.MaxEventType))
