@@ -98,7 +98,8 @@ type subscriber struct {
 	mu      sync.Mutex
 	three   bool
 	queue   []byte
-	counted budget.Hold   // of it
+	sending int           // bytes that the client is being sent
+	counted budget.Hold   // of both
 	signal  chan struct{} // capacity 1: there is something
 	ended   chan struct{}
 }
@@ -120,10 +121,10 @@ func (s *subscriber) offer(kind string, parts ...string) {
 		a.bulk(p)
 	}
 	s.queue = a.b
-	behind := len(s.queue) > maxBehind || !s.hold(len(s.queue))
+	behind := len(s.queue)+s.sending > maxBehind || !s.hold()
 	if behind {
 		s.queue = nil
-		s.hold(0)
+		s.hold()
 	}
 	s.mu.Unlock()
 	if behind {
@@ -136,13 +137,8 @@ func (s *subscriber) offer(kind string, parts ...string) {
 	}
 }
 
-// hold has n bytes of the queue counted, if there is room for them.
-func (s *subscriber) hold(n int) bool {
-	if n <= smallBuffer {
-		n = 0
-	}
-	return s.counted.Resize(int64(n)) == nil
-}
+// hold has what waits and what is being sent counted, if there is room for it.
+func (s *subscriber) hold() bool { return s.counted.Resize(counted(len(s.queue)+s.sending)) == nil }
 
 // send sends what is queued until the client goes.
 func (s *subscriber) send() {
@@ -154,10 +150,14 @@ func (s *subscriber) send() {
 		}
 		s.mu.Lock()
 		b := s.queue
-		s.queue = nil
-		s.hold(0)
+		s.queue, s.sending = nil, len(b)
 		s.mu.Unlock()
-		if s.c.write(b) != nil {
+		err := s.c.write(b)
+		s.mu.Lock()
+		s.sending = 0
+		s.hold()
+		s.mu.Unlock()
+		if err != nil {
 			s.c.conn.Close()
 			return
 		}
@@ -291,7 +291,7 @@ func (h *hub) leave(s *subscriber) {
 	}
 	s.mu.Lock()
 	s.queue = nil
-	s.hold(0)
+	s.hold()
 	s.mu.Unlock()
 	close(s.ended)
 }

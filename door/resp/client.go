@@ -43,8 +43,9 @@ type client struct {
 	partial time.Time
 
 	out   answer
-	ask   ask // the commands of the stretch that is gathered
-	size  int // of their arguments
+	held  budget.Hold // the bytes of out, from smallBuffer on, until they are sent
+	ask   ask         // the commands of the stretch that is gathered
+	size  int         // of their arguments
 	sheet *sheet
 
 	multi *transaction
@@ -73,7 +74,7 @@ const memoFor = 10 * time.Millisecond
 
 func newClient(d *Door, conn net.Conn, seat *budget.Seat) *client {
 	c := &client{door: d, id: d.lastID.Add(1), conn: conn, seat: seat, since: time.Now()}
-	c.r = newReader(conn, c.bytes())
+	c.r, c.held = newReader(conn, c.bytes()), c.bytes()
 	c.ask = ask{c: c, out: &c.out, turn: make(chan bool, 1)}
 	return c
 }
@@ -407,12 +408,35 @@ func (c *client) read() {
 // fail answers with an error.
 func (c *client) fail(err error) { c.door.desk(c.space).fail(&c.out, err) }
 
-// flush sends what there is to answer.
+// hold has the bytes of what there is to answer counted.
+//
+// Errors: those of [budget.Pool.Take].
+func (c *client) hold() error {
+	c.held.Who = c.who.Actor
+	return c.held.Resize(counted(len(c.out.b)))
+}
+
+// counted is what of n bytes is counted: what each client has anyway is not.
+func counted(n int) int64 {
+	if n <= smallBuffer {
+		return 0
+	}
+	return int64(n)
+}
+
+// flush sends what there is to answer. Where there is no room for that the client
+// is told, and goes: nobody could tell which answers are missing.
 func (c *client) flush() error {
 	if len(c.out.b) == 0 {
 		return nil
 	}
-	err := c.write(c.out.b)
+	full := c.hold()
+	if full != nil {
+		c.out.b = nil
+		c.fail(full)
+	}
+	err := cmp.Or(c.write(c.out.b), full)
+	c.held.End()
 	if cap(c.out.b) > 2*flushAt {
 		c.out.b = nil
 	} else {
@@ -423,14 +447,6 @@ func (c *client) flush() error {
 
 // write sends bytes as a whole: a subscription's come between.
 func (c *client) write(b []byte) error {
-	large := len(b) > 16*flushAt
-	if large {
-		held := c.bytes()
-		if err := held.Resize(int64(len(b))); err != nil {
-			return err
-		}
-		defer held.End()
-	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/identity"
@@ -159,4 +162,64 @@ func TestRefusedTokensOfAnAddressAreBounded(t *testing.T) {
 	}
 	known.want("OK", "AUTH", r.token(admin))
 	r.from("127.0.0.3").want("OK", "AUTH", r.token(reader))
+}
+
+// TestWhatNobodyReadsIsCounted has clients that ask for much, or are told much, and
+// read nothing of it: what lies here for them is theirs until it is taken.
+func TestWhatNobodyReadsIsCounted(t *testing.T) {
+	const size = 400 << 10
+	for _, tt := range []struct {
+		name string
+		ask  []string
+		tell bool
+		last string // what one too many hears
+	}{
+		{"answers", []string{"GET", "big"}, false, "BUSY actor 30 would hold "},
+		{"messages of a channel", []string{"SUBSCRIBE", "c"}, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := budget.New(budget.Config{Bytes: 8 << 20, BytesPerActor: 2 << 20}, nil)
+				r := newRig(t, func(c *resp.Config) { c.Budget = b })
+				defer r.stop()
+				other := r.as(admin)
+				other.want("OK", "SET", "big", strings.Repeat("x", size))
+				var deaf []*conn
+				for range 2<<20/size + 1 {
+					c := r.as(reader)
+					if c.send(tt.ask...); tt.tell {
+						c.read()
+					}
+					deaf = append(deaf, c)
+				}
+				if tt.tell {
+					other.want(strconv.Itoa(len(deaf)), "PUBLISH", "c", strings.Repeat("x", size))
+				}
+				synctest.Wait()
+				if got, least := b.Used()["bytes"], int64(2<<20/size*size); got < least || got > 2<<20 {
+					t.Errorf("%d bytes are counted, want %d to %d", got, least, 2<<20)
+				}
+				other.want("OK", "SET", "another", strings.Repeat("x", size)) // others have theirs
+				refused := 0
+				for _, c := range deaf {
+					_ = c.c.SetReadDeadline(time.Now().Add(time.Second))
+					line, err := c.r.ReadString('\n')
+					if err != nil || strings.HasPrefix(line, "-BUSY") {
+						refused++
+						if !strings.Contains(line, tt.last) {
+							t.Errorf("refused with %q, want %q", line, tt.last)
+						}
+					}
+					c.c.Close()
+				}
+				if refused != 1 {
+					t.Errorf("%d were refused, want 1", refused)
+				}
+				synctest.Wait()
+				if got := b.Used()["bytes"]; got != 0 {
+					t.Errorf("%d bytes are counted when all have gone, want 0", got)
+				}
+			})
+		})
+	}
 }
