@@ -395,7 +395,7 @@ func (c *client) read() {
 		c.sheet.reset(c.door.ctx)
 		from := len(c.out.b)
 		x := &call{d: c.desk, c: c, s: c.sheet, a: &c.out, args: q.args}
-		if err := c.desk.safely(x, q.spec); err != nil {
+		if err := c.desk.read(x, q.spec); err != nil {
 			c.out.b = c.out.b[:from]
 			c.fail(err)
 		}

@@ -16,6 +16,7 @@ type command struct {
 	second *class
 
 	writes bool // it may change something: it waits for its turn
+	much   bool // it only reads, and that may be more than a record
 	blocks bool // it waits where there is nothing, outside of MULTI
 	single bool // "nothing" is null, and no array that is null
 	open   bool // for who has not said who it is

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -30,6 +32,10 @@ type desk struct {
 	sheet   *sheet
 	call    call                 // the one that is being done
 	waiting map[string][]*waiter // those who wait for a key, in order of arrival
+
+	// reading are the commands that only read, and need not wait for their turn:
+	// what they read is in memory several times until it is an answer.
+	reading *semaphore.Weighted
 
 	watch watch
 }
@@ -108,6 +114,39 @@ func (d *desk) run(a *ask) {
 		d.busy = false
 	}
 	d.mu.Unlock()
+}
+
+// read does a command that only reads, when few others of the space do.
+//
+// Errors: [domain.ErrUnavailable] when the door closes; those of the command.
+func (d *desk) read(x *call, spec *command) error {
+	n := int64(1)
+	if spec.much {
+		n = manyReads
+	}
+	leave, err := d.among(n)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	from := len(x.a.b)
+	if err := d.safely(x, spec); err != nil {
+		return err
+	}
+	if len(x.a.b)-from > maxAnswer {
+		return errTooLarge
+	}
+	return x.c.hold()
+}
+
+// among waits until there is room for n of those who read, until leave is called.
+//
+// Errors: [domain.ErrUnavailable] when the door closes.
+func (d *desk) among(n int64) (leave func(), err error) {
+	if d.reading.Acquire(d.door.ctx, n) != nil {
+		return nil, domain.Unavailablef("the node goes down")
+	}
+	return func() { d.reading.Release(n) }, nil
 }
 
 // Tries of a wave that another node, or the engine, was quicker than.

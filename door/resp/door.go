@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -181,7 +183,8 @@ func (d *Door) desk(space board.Space) *desk {
 	defer d.mu.Unlock()
 	k := d.desks[space]
 	if k == nil {
-		k = &desk{door: d, space: space, sheet: newSheet(d.ctx, d.cfg.Board, space), waiting: map[string][]*waiter{}}
+		k = &desk{door: d, space: space, sheet: newSheet(d.ctx, d.cfg.Board, space), waiting: map[string][]*waiter{},
+			reading: semaphore.NewWeighted(readsAtOnce)}
 		k.watch.wanted = map[string]int{}
 		d.desks[space] = k
 	}

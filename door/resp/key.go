@@ -25,9 +25,9 @@ var keyCommands = []command{
 	{name: "pttl", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Millisecond, false) }},
 	{name: "expiretime", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Second, true) }},
 	{name: "pexpiretime", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Millisecond, true) }},
-	{name: "keys", arity: 2, run: keysLike},
-	{name: "scan", arity: -2, run: scan},
-	{name: "dbsize", arity: 1, run: dbsize},
+	{name: "keys", arity: 2, much: true, run: keysLike},
+	{name: "scan", arity: -2, much: true, run: scan},
+	{name: "dbsize", arity: 1, much: true, run: dbsize},
 }
 
 func exists(x *call) error {

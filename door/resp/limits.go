@@ -45,6 +45,14 @@ const (
 	flushAt        = 64 << 10 // bytes of answers that are sent before more are made
 )
 
+// What the clients of one space read at once.
+const (
+	readsAtOnce = 16      // commands that only read
+	manyReads   = 8       // as how many of them one counts that may read more than a record
+	itemsAtOnce = 256     // items or members that are asked of the board at once: their sizes show when they are there
+	sheetReads  = 4 << 20 // bytes that a sheet has read from which no other command is done on it
+)
+
 // Times.
 const (
 	authTime    = 10 * time.Second // until a stranger has said who it is

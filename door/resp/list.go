@@ -25,7 +25,7 @@ var listCommands = []command{
 	{name: "rpoplpush", arity: 3, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, run: rpoplpush},
 	{name: "brpoplpush", arity: 4, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, blocks: true, run: rpoplpush},
 	{name: "llen", arity: 2, first: 1, last: 1, step: 1, class: reads, run: llen},
-	{name: "lrange", arity: 4, first: 1, last: 1, step: 1, class: reads, run: lrange},
+	{name: "lrange", arity: 4, first: 1, last: 1, step: 1, class: reads, much: true, run: lrange},
 	{name: "lindex", arity: 3, first: 1, last: 1, step: 1, class: reads, run: lindex},
 	{name: "lrem", arity: 4, first: 1, last: 1, step: 1, class: prunes, writes: true, run: lrem},
 	{name: "ltrim", arity: 4, first: 1, last: 1, step: 1, class: prunes, writes: true, run: ltrim},

@@ -119,6 +119,11 @@ func watchKeys(c *client, args []string) error {
 	if c.watch == nil || c.watch.space != c.space {
 		c.watch = &watched{space: c.space, seen: map[string]print{}}
 	}
+	leave, err := c.desk.among(manyReads)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	s := newSheet(c.door.ctx, c.door.cfg.Board, c.space)
 	x := &call{d: c.desk, c: c, s: s, a: &c.out, args: args}
 	for _, key := range args[1:] {

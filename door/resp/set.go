@@ -3,11 +3,11 @@ package resp
 var setCommands = []command{
 	{name: "sadd", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: sadd},
 	{name: "srem", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: srem},
-	{name: "smembers", arity: 2, first: 1, last: 1, step: 1, class: reads, run: smembers},
+	{name: "smembers", arity: 2, first: 1, last: 1, step: 1, class: reads, much: true, run: smembers},
 	{name: "sismember", arity: 3, first: 1, last: 1, step: 1, class: reads, run: sismember},
 	{name: "smismember", arity: -3, first: 1, last: 1, step: 1, class: reads, run: smismember},
 	{name: "scard", arity: 2, first: 1, last: 1, step: 1, class: reads, run: scard},
-	{name: "sscan", arity: -3, first: 1, last: 1, step: 1, class: reads, run: sscan},
+	{name: "sscan", arity: -3, first: 1, last: 1, step: 1, class: reads, much: true, run: sscan},
 }
 
 // changeSet puts members in or takes them out, and answers how many that were.
@@ -112,6 +112,7 @@ func sscan(x *call) error {
 	if _, err := x.s.setOf(x.args[1]); err != nil {
 		return err
 	}
+	o.count = min(o.count, itemsAtOnce)
 	page, err := x.s.board.Members(x.s.ctx, x.s.space(), x.args[1], at, o.count)
 	if err != nil {
 		return wrongKind(err)

@@ -47,6 +47,7 @@ type sheet struct {
 	batch      board.Batch
 	likely     int // how many operations it will have
 	bytes      int
+	read       int // bytes that were read
 	// pushed are lists that have got items: somebody may wait for them.
 	pushed []string
 	// names is room for the names of fields that are to be read, one for a key.
@@ -75,7 +76,7 @@ func (s *sheet) reset(ctx context.Context) {
 		s.likely = min(n, sheetOps)
 	}
 	s.batch = board.Batch{Space: s.batch.Space}
-	s.ctx, s.now, s.strict, s.bytes, s.pushed, s.letters = ctx, time.Now(), false, 0, s.pushed[:0], nil
+	s.ctx, s.now, s.strict, s.bytes, s.read, s.pushed, s.letters = ctx, time.Now(), false, 0, 0, s.pushed[:0], nil
 }
 
 // room makes the first operation find as much room as all will need.
@@ -94,7 +95,17 @@ const (
 
 // full reports whether the sheet should be committed before more is done on it.
 func (s *sheet) full() bool {
-	return len(s.batch.Ops)+len(s.batch.Guards) >= sheetOps || s.bytes >= sheetBytes
+	return len(s.batch.Ops)+len(s.batch.Guards) >= sheetOps || s.bytes >= sheetBytes || s.read >= sheetReads
+}
+
+// took counts what was read: a sheet keeps it all.
+//
+// Errors: [errTooLarge].
+func (s *sheet) took(bytes int) error {
+	if s.read += bytes; s.read > sheetReads+maxAnswer {
+		return errTooLarge
+	}
+	return nil
 }
 
 func (s *sheet) space() board.Space { return s.batch.Space }

@@ -310,12 +310,9 @@ func (s *sheet) items(l *leaf, from, n int) ([]string, error) {
 	return out, nil
 }
 
-// Pages by which a list is read, so that one of large items is noticed before
-// too much of it is in memory.
-const (
-	firstPage = 1000
-	pageBytes = 4 << 20
-)
+// pageBytes is about what a page of a list has, so that one of large items is
+// noticed before too much of it is in memory.
+const pageBytes = 4 << 20
 
 // baseItems reads items of the board's list.
 //
@@ -337,7 +334,7 @@ func (s *sheet) pages(l *leaf, from, n int) ([]string, error) {
 		return nil, errTooLarge
 	}
 	var out []string
-	page, bytes := firstPage, 0
+	page, bytes := itemsAtOnce, 0
 	for len(out) < n {
 		want := min(page, n-len(out))
 		got, err := s.board.List(s.ctx, s.space(), l.key, from+len(out), want)
@@ -354,7 +351,7 @@ func (s *sheet) pages(l *leaf, from, n int) ([]string, error) {
 		if len(got) < want {
 			break // it has become shorter meanwhile
 		}
-		page = max(16, min(10_000, pageBytes/(1+bytes/len(out))))
+		page = max(16, min(itemsAtOnce, pageBytes/(1+bytes/len(out))))
 	}
 	return out, nil
 }

@@ -93,7 +93,7 @@ func (s *sheet) load(l *leaf, names ...string) error {
 		return wrongKind(err)
 	}
 	s.learn(l, recs[0], missing)
-	return nil
+	return s.took(recs[0].Bytes())
 }
 
 // learn takes over what the board says of some fields of a record, which were not
@@ -154,7 +154,7 @@ func (s *sheet) loadAll(l *leaf) error {
 		}
 	}
 	l.record.whole = true
-	return nil
+	return s.took(recs[0].Bytes())
 }
 
 // field is one field's text, which must have been loaded.

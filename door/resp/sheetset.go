@@ -69,7 +69,7 @@ func (s *sheet) boardHas(l *leaf, m string) (bool, error) {
 //
 // Errors: [errTooLarge].
 func (s *sheet) loadMembers(l *leaf) error {
-	const page = 1000
+	const page = itemsAtOnce
 	bytes, after := 0, ""
 	for first := true; !l.set.whole; first = false {
 		got, err := s.board.Members(s.ctx, s.space(), l.key, after, page)

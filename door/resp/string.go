@@ -13,7 +13,7 @@ import (
 var stringCommands = []command{
 	{name: "get", arity: 2, first: 1, last: 1, step: 1, class: reads, run: get},
 	{name: "strlen", arity: 2, first: 1, last: 1, step: 1, class: reads, run: strlen},
-	{name: "mget", arity: -2, first: 1, last: -1, step: 1, class: reads, run: mget},
+	{name: "mget", arity: -2, first: 1, last: -1, step: 1, class: reads, much: true, run: mget},
 	{name: "set", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: set},
 	{name: "setnx", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: setnx},
 	{name: "setex", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return setFor(x, time.Second) }},

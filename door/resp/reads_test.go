@@ -1,0 +1,151 @@
+package resp_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// slowBoard lets nobody have what was asked for in space 7 before it may go on.
+type slowBoard struct {
+	board.Board
+	inside, most chan int // of capacity 1: how many ask, and the most items asked for
+	gate         chan struct{}
+}
+
+func newSlowBoard() *slowBoard {
+	b := &slowBoard{Board: memboard.Open(), inside: make(chan int, 1), most: make(chan int, 1), gate: make(chan struct{})}
+	b.inside <- 0
+	b.most <- 0
+	return b
+}
+
+func (b *slowBoard) wait(space board.Space, n int) {
+	b.most <- max(n, <-b.most)
+	if space != 7 {
+		return
+	}
+	b.inside <- <-b.inside + 1
+	<-b.gate
+	b.inside <- <-b.inside - 1
+}
+
+func (b *slowBoard) GetFields(ctx context.Context, space board.Space, fields []string, keys ...string) ([]board.Record, error) {
+	if len(fields) == 1 && fields[0] == "ramet:string" {
+		b.wait(space, 0)
+	}
+	return b.Board.GetFields(ctx, space, fields, keys...)
+}
+
+func (b *slowBoard) List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error) {
+	b.wait(space, n)
+	return b.Board.List(ctx, space, list, from, n)
+}
+
+// asking is how many read now.
+func (b *slowBoard) asking() int {
+	synctest.Wait()
+	n := <-b.inside
+	b.inside <- n
+	return n
+}
+
+// TestReadsOfOneContextGoAFewAtOnce has more clients of a context read than do so
+// at once: what each reads is in memory until it is answered.
+func TestReadsOfOneContextGoAFewAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmd  []string
+		want int
+	}{
+		{"one value", []string{"GET", "k"}, 16},
+		{"many values", []string{"MGET", "k"}, 2},
+		{"a list", []string{"LRANGE", "l", "0", "-1"}, 2},
+		{"a list that is watched", []string{"WATCH", "l"}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newSlowBoard()
+				r := newRigOn(t, b)
+				defer r.stop()
+				if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 8, Admins: []domain.ActorID{admin}}); err != nil {
+					t.Fatal(err)
+				}
+				fill := board.Batch{Space: 7}
+				fill.Set("k", board.Field{Name: "ramet:string", Value: "v"}).PushRight("l", "a")
+				if err := b.Board.Commit(t.Context(), fill); err != nil {
+					t.Fatal(err)
+				}
+				var all []*conn
+				for range 20 {
+					c := r.as(admin)
+					c.send(tt.cmd...)
+					all = append(all, c)
+				}
+				if got := b.asking(); got != tt.want {
+					t.Errorf("%d read at once, want %d", got, tt.want)
+				}
+				other := r.connect()
+				other.want("OK", "AUTH", r.token(admin))
+				other.want("OK", "SELECT", "8")
+				other.want("(nil)", "GET", "k")
+				close(b.gate)
+				for _, c := range all {
+					c.read()
+				}
+			})
+		})
+	}
+}
+
+// TestListsAreReadInPages has many items asked for of which nobody knows the size.
+func TestListsAreReadInPages(t *testing.T) {
+	b := newSlowBoard()
+	close(b.gate)
+	r := newRigOn(t, b)
+	fill := board.Batch{Space: 7}
+	for range 1000 {
+		fill.PushRight("l", "x")
+	}
+	for range 3 {
+		if err := b.Board.Commit(t.Context(), fill); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := r.as(reader)
+	c.send("LRANGE", "l", "0", "-1")
+	if got := strings.Count(show(c.read()), "x"); got != 3000 {
+		t.Errorf("got %d items, want 3000", got)
+	}
+	if most := <-b.most; most > 256 {
+		t.Errorf("%d items were asked for at once, want 256 at most", most)
+	}
+}
+
+// TestOneCommandReadsSoMuch asks for more values than an answer may have.
+func TestOneCommandReadsSoMuch(t *testing.T) {
+	r := newRig(t)
+	c := r.as(admin)
+	keys := []string{"MGET"}
+	for i := range 40 {
+		key := "k" + strconv.Itoa(i)
+		c.want("OK", "SET", key, strings.Repeat("x", board.MaxField-64))
+		keys = append(keys, key)
+	}
+	c.refused("ERR the answer is too large for one", keys...)
+	c.want("OK", "MULTI")
+	for _, key := range keys[1:] {
+		c.want("QUEUED", "GET", key)
+	}
+	c.send("EXEC")
+	if got := show(c.read()); !strings.Contains(got, "too large") {
+		t.Errorf("EXEC: got %.80q, want that it is too large", got)
+	}
+	c.want("PONG", "PING")
+}
