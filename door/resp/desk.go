@@ -78,6 +78,14 @@ func (a *ask) done() bool {
 	return (a.next >= a.steps() || a.stalled || a.paused) && a.wake == nil && !a.wakeAll && a.forget == nil
 }
 
+// tell lets the ask's client go on, unless it leads: the ask is the client's again.
+func (a *ask) tell(lead *ask) (told bool) {
+	if a != lead {
+		a.turn <- false
+	}
+	return true
+}
+
 // steps is how far next goes: a MULTI without commands is answered too.
 func (a *ask) steps() int {
 	if a.atomic {
@@ -101,12 +109,7 @@ func (d *desk) run(a *ask) {
 	asks := d.line
 	d.line = nil
 	d.mu.Unlock()
-	d.serve(asks)
-	for _, other := range asks {
-		if other != a {
-			other.turn <- false
-		}
-	}
+	d.serve(asks, a)
 	d.mu.Lock()
 	if len(d.line) > 0 { // the next one leads
 		d.line[0].turn <- true
@@ -155,13 +158,15 @@ const (
 	aloneTries    = 100
 )
 
-// serve works asks off.
-func (d *desk) serve(asks []*ask) {
+// serve works asks off, in the name of lead. All others are told as soon as theirs
+// is done: their answers are to be sent before more are made.
+func (d *desk) serve(asks []*ask, lead *ask) {
 	tries, alone := 0, false
 	for {
+		asks = slices.DeleteFunc(asks, func(a *ask) bool { return a.done() && a.tell(lead) })
 		w := d.compose(asks, alone)
 		if w.units == 0 {
-			return
+			break
 		}
 		err := w.spoilt
 		if err == nil {
@@ -172,9 +177,6 @@ func (d *desk) serve(asks []*ask) {
 			d.door.hub.tell(d.sheet.letters)
 			d.accept(w)
 			tries, alone = 0, false
-			if !slices.ContainsFunc(asks, func(a *ask) bool { return !a.done() }) {
-				return
-			}
 			continue
 		case errors.Is(err, domain.ErrConflict) && tries < aloneTries:
 			tries++
@@ -192,6 +194,9 @@ func (d *desk) serve(asks []*ask) {
 		}
 		w.discard()
 	}
+	for _, a := range asks {
+		a.tell(lead)
+	}
 }
 
 func (d *desk) commit() error {
@@ -207,10 +212,11 @@ func (d *desk) commit() error {
 
 // wave is what goes into one commit, with all that is needed to take it back.
 type wave struct {
-	alone  bool // one command only, and nobody is served with it
-	units  int
-	marks  []mark
-	served []*waiter
+	alone    bool // one command only, and nobody is served with it
+	units    int
+	answered int // bytes
+	marks    []mark
+	served   []*waiter
 	// waits are those who begin to wait, if the wave is accepted.
 	waits  []*ask
 	spoilt error // a command broke down half way
@@ -332,7 +338,7 @@ func (d *desk) composeAsk(w *wave, a *ask) (more bool) {
 		return d.composeAtomic(w, a)
 	}
 	for !a.done() {
-		if d.sheet.full() || w.units > 0 && w.alone {
+		if d.sheet.full() || w.answered >= waveAnswers || w.units > 0 && w.alone {
 			return false
 		}
 		if !d.composeOne(w, a) {
@@ -376,6 +382,7 @@ func (d *desk) composeOne(w *wave, a *ask) bool {
 	default:
 		d.fail(a.out, err)
 	}
+	w.answered += len(a.out.b) - from
 	a.next++
 	a.paused = a.next < len(a.cmds) && len(a.out.b) >= flushAt
 	w.units++

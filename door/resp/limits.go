@@ -43,6 +43,7 @@ const (
 	maxAnswer      = 32 << 20 // bytes of one answer
 	maxAnswerItems = 200_000  // items of one answer
 	flushAt        = 64 << 10 // bytes of answers that are sent before more are made
+	waveAnswers    = 4 << 20  // bytes of answers to all clients from which a wave ends
 )
 
 // What the clients of one space read at once.

@@ -2,10 +2,12 @@ package resp_test
 
 import (
 	"context"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -148,4 +150,73 @@ func TestOneCommandReadsSoMuch(t *testing.T) {
 		t.Errorf("EXEC: got %.80q, want that it is too large", got)
 	}
 	c.want("PONG", "PING")
+}
+
+// stepBoard makes each commit of space 7 wait for its turn, once there is step.
+type stepBoard struct {
+	board.Board
+	step chan struct{}
+}
+
+func (b *stepBoard) Commit(ctx context.Context, batch board.Batch) error {
+	if batch.Space == 7 && b.step != nil {
+		<-b.step
+	}
+	return b.Board.Commit(ctx, batch)
+}
+
+// TestWhoIsDoneIsAnswered has eight clients wait for a large answer each while a
+// commit is under way. They are not all done in the next one, and those that are
+// have their answers before the others' are made.
+func TestWhoIsDoneIsAnswered(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmds func(i string) string
+	}{
+		{"what is read to be changed", func(i string) string { return encode("GETSET", "k"+i, "new") }},
+		{"what is only read, after a change", func(i string) string { return encode("SET", "n", i) + encode("LRANGE", "l"+i, "0", "-1") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &stepBoard{Board: memboard.Open()}
+				r := newRigOn(t, b)
+				defer r.stop()
+				b.step = make(chan struct{})
+				defer close(b.step)
+				for i := range 8 {
+					fill, large := board.Batch{Space: 7}, strings.Repeat("x", board.MaxField-64)
+					fill.Set("k"+strconv.Itoa(i), board.Field{Name: "ramet:string", Value: large}).PushRight("l"+strconv.Itoa(i), large)
+					if err := b.Board.Commit(t.Context(), fill); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first := r.as(admin)
+				first.send("SET", "first", "1")
+				synctest.Wait()
+				var all []*conn
+				for i := range 8 {
+					c := r.as(admin)
+					if _, err := io.WriteString(c.c, tt.cmds(strconv.Itoa(i))); err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, c)
+				}
+				synctest.Wait()
+				b.step <- struct{}{} // the first's
+				b.step <- struct{}{} // that of some of the eight
+				synctest.Wait()
+				answered := 0
+				for _, c := range all {
+					_ = c.c.SetReadDeadline(time.Now().Add(time.Second))
+					if _, err := c.r.ReadByte(); err == nil {
+						answered++
+					}
+					c.c.Close()
+				}
+				if answered < 3 || answered > 5 {
+					t.Errorf("%d of 8 are answered, want 3 to 5", answered)
+				}
+			})
+		})
+	}
 }
