@@ -17,7 +17,7 @@ type Jobs interface {
 	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
 	Show(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	List(ctx context.Context, tenant domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, string, error)
-	Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
+	Await(ctx context.Context, tenant domain.TenantID, key domain.JobKey) error
 	Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey, by domain.ActorID) (*domain.Job, error)
 	Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (work.Explanation, error)
@@ -163,6 +163,7 @@ type Caller struct {
 	word    string        // what it is in the audit log; "" for what only reads
 	first   *identity.Ask // takes what is asked first, for the audit log; nil where nobody wants it
 	once    *once         // nil where the request has no key
+	turn    Turn          // nil where nobody waits for one
 }
 
 // may asks for a right in a context and returns the context.

@@ -17,7 +17,7 @@ import (
 type Circles interface {
 	Submit(ctx context.Context, tenant domain.TenantID, t *domain.Task) (existing bool, err error)
 	Show(ctx context.Context, tenant domain.TenantID, id string) (*domain.Task, error)
-	Wait(ctx context.Context, tenant domain.TenantID, id string) (*domain.Task, error)
+	Await(ctx context.Context, tenant domain.TenantID, id string) error
 	Delete(ctx context.Context, tenant domain.TenantID, id string) (*domain.Task, error)
 	List(ctx context.Context, tenant domain.TenantID) ([]circle.Circle, error)
 	Servers(ctx context.Context) (map[domain.ServedCircle][]string, error)
@@ -148,11 +148,14 @@ func (c Caller) WaitTask(ctx context.Context, p WaitTaskParams) (*domain.Task, e
 	}
 	waiting, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	t, err := c.api.parts.Circles.Wait(waiting, p.Context, p.ID)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		t, err = c.api.parts.Circles.Show(ctx, p.Context, p.ID)
+	err := c.api.parts.Circles.Await(waiting, p.Context, p.ID)
+	if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
+		return nil, err
 	}
-	return t, err
+	if err := c.begin(ctx, p.Context); err != nil {
+		return nil, err
+	}
+	return c.ShowTask(ctx, p.TaskParams) // asks again: the right may be gone
 }
 
 // DeleteTask takes a task away, whatever it is doing.

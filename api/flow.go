@@ -23,6 +23,7 @@ type Flows interface {
 	Show(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (flow.View, error)
 	List(ctx context.Context, tenant domain.TenantID, f flow.Filter, cursor string) ([]domain.Flow, string, error)
 	Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(flow.View) error) (flow.View, error)
+	Await(ctx context.Context, tenant domain.TenantID, id domain.FlowID) error
 	Act(ctx context.Context, tenant domain.TenantID, id domain.FlowID, o flow.Order) (done bool, err error)
 	Pause(ctx context.Context, tenant domain.TenantID, id domain.FlowID, paused bool) error
 	Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (flow.Explanation, error)
@@ -313,21 +314,17 @@ func (c Caller) WaitFlow(ctx context.Context, p WaitFlowParams) (FlowView, error
 	}
 	waiting, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	v, err := c.api.parts.Flows.Wait(waiting, p.Context, p.Flow, nil)
+	err := c.api.parts.Flows.Await(waiting, p.Context, p.Flow)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		v, err = c.api.parts.Flows.Show(ctx, p.Context, p.Flow)
+		err = nil
 	}
-	if errors.Is(err, domain.ErrNotFound) {
-		v, err = c.archivedFlow(ctx, p.FlowParams, err) // it has ended long ago
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, domain.ErrNotFound) { // it may have ended long ago
 		return FlowView{}, err
 	}
-	t, err := c.mayFlow(ctx, identity.Read, p.FlowParams)
-	if err != nil {
-		return FlowView{}, err // the right was taken away meanwhile
+	if err := c.begin(ctx, p.Context); err != nil {
+		return FlowView{}, err
 	}
-	return c.flowView(t, v), nil
+	return c.ShowFlow(ctx, p.FlowParams) // asks again: the right may be gone
 }
 
 // WatchFlow is the stream of flow.wait: the flow whenever something has

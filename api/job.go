@@ -246,21 +246,17 @@ func (c Caller) WaitJob(ctx context.Context, p WaitParams) (*domain.Job, error) 
 	}
 	waiting, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	j, err := c.api.parts.Jobs.Wait(waiting, p.Context, p.Key())
+	err := c.api.parts.Jobs.Await(waiting, p.Context, p.Key())
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		j, err = c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+		err = nil
 	}
-	if err != nil {
-		j, _, err = c.showArchived(ctx, p.JobParams, err) // it has ended long ago
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, domain.ErrNotFound) { // it may have ended long ago
 		return nil, err
 	}
-	t, err := c.mayJob(ctx, identity.Read, p.JobParams)
-	if err != nil {
-		return nil, err // the right was taken away meanwhile
+	if err := c.begin(ctx, p.Context); err != nil {
+		return nil, err
 	}
-	return c.view(t, j), nil
+	return c.ShowJob(ctx, p.JobParams) // asks again: the right may be gone
 }
 
 // WatchJob is the stream of job.wait: the job as it stands, and the job once
@@ -271,20 +267,29 @@ func (c Caller) WatchJob(ctx context.Context, params any, emit func(Event) error
 	if err != nil {
 		return err
 	}
-	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
-	if err != nil {
-		if j, _, err = c.showArchived(ctx, p, err); err == nil {
-			err = emit(Event{Name: EventEnd, Data: c.view(t, j)})
+	show := func(name string) (ended bool, err error) {
+		if err := c.begin(ctx, p.Context); err != nil {
+			return false, err
 		}
+		defer c.end()
+		j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+		if err != nil {
+			j, _, err = c.showArchived(ctx, p, err)
+			name = EventEnd
+		}
+		if err != nil {
+			return false, err
+		}
+		return name == EventEnd, emit(Event{Name: name, Data: c.view(t, j)})
+	}
+	if ended, err := show(EventJob); ended || err != nil {
 		return err
 	}
-	if err := emit(Event{Name: EventJob, Data: c.view(t, j)}); err != nil {
+	if err := c.api.parts.Jobs.Await(ctx, p.Context, p.Key()); err != nil {
 		return err
 	}
-	if j, err = c.api.parts.Jobs.Wait(ctx, p.Context, p.Key()); err != nil {
-		return err
-	}
-	return emit(Event{Name: EventEnd, Data: c.view(t, j)})
+	_, err = show(EventEnd)
+	return err
 }
 
 // CancelJob ends a job that waits, or tells one that runs to stop. The operator may

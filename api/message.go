@@ -19,7 +19,7 @@ type Post interface {
 	Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error)
 	Show(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error)
 	List(ctx context.Context, tenant domain.TenantID, f post.Filter, cursor string) ([]*domain.Message, string, error)
-	Wait(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error)
+	Await(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) error
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (post.Explanation, error)
 	Inbox(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, from, n int) ([]*domain.Message, error)
 	Take(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, key domain.MessageKey) (*domain.Message, error)
@@ -254,7 +254,7 @@ type WaitMessageParams struct {
 // WaitMessage waits for a message's end for a while, and returns it as it
 // stands then.
 func (c Caller) WaitMessage(ctx context.Context, p WaitMessageParams) (MessageView, error) {
-	t, engine, err := c.mayMessage(ctx, p.MessageParams)
+	_, engine, err := c.mayMessage(ctx, p.MessageParams)
 	if err != nil {
 		return MessageView{}, err
 	}
@@ -264,17 +264,17 @@ func (c Caller) WaitMessage(ctx context.Context, p WaitMessageParams) (MessageVi
 	}
 	waiting, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	m, err := engine.Wait(waiting, p.Context, p.Key())
+	err = engine.Await(waiting, p.Context, p.Key())
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		m, err = engine.Show(ctx, p.Context, p.Key())
+		err = nil
 	}
-	if err != nil {
-		m, err = c.archivedMessage(ctx, p.Context, p.Key(), err) // it has ended long ago
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, domain.ErrNotFound) { // it may have ended long ago
 		return MessageView{}, err
 	}
-	return c.wholeView(ctx, engine, t, m)
+	if err := c.begin(ctx, p.Context); err != nil {
+		return MessageView{}, err
+	}
+	return c.ShowMessage(ctx, p.MessageParams) // asks again: the right may be gone
 }
 
 // ListMessagesParams are those of message.list. Empty filters do not filter.

@@ -22,6 +22,10 @@ type Operation struct {
 	Right identity.Verb
 	// Summary says what it does, in one sentence.
 	Summary string
+	// Much says that its answer may be of many records, or of large ones.
+	Much bool
+	// Waits says that it may take its time before there is something to answer.
+	Waits bool
 
 	// NewParams returns a pointer to fresh parameters.
 	NewParams func() any
@@ -58,13 +62,13 @@ var Operations = []Operation{
 	op("job.submit", "POST", "/v1/contexts/{context}/jobs", identity.Create, Caller.SubmitJobs,
 		"Submit one job (its fields in the body) or many ({\"jobs\": [...]})."),
 	op("job.list", "GET", "/v1/contexts/{context}/jobs", identity.Read, Caller.ListJobs,
-		"List jobs page by page, without scripts, environment and results."),
+		"List jobs page by page, without scripts, environment and results.").much(),
 	op("job.show", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}", identity.Read, Caller.ShowJob,
 		"Show one job."),
 	op("job.logs", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}/logs", identity.Read, Caller.JobLogs,
-		"Read a job's log, or follow it until the job has ended.").streams(Caller.FollowLogs),
+		"Read a job's log, or follow it until the job has ended.").streams(Caller.FollowLogs).much(),
 	op("job.wait", "GET", "/v1/contexts/{context}/jobs/{caller}/{id}/wait", identity.Read, Caller.WaitJob,
-		"Wait until a job has ended.").streams(Caller.WatchJob),
+		"Wait until a job has ended.").streams(Caller.WatchJob).waits(),
 	op("job.cancel", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/cancel", identity.Stop, Caller.CancelJob,
 		"End a job that waits; tell one that runs to stop.").byHand(),
 	op("job.retry", "POST", "/v1/contexts/{context}/jobs/{caller}/{id}/retry", identity.Retry, Caller.RetryJob,
@@ -74,13 +78,13 @@ var Operations = []Operation{
 	op("flow.submit", "POST", "/v1/contexts/{context}/flows", identity.Create, Caller.SubmitFlows,
 		"Submit one flow (of a blueprint, or of jobs) or many ({\"flows\": [...]})."),
 	op("flow.list", "GET", "/v1/contexts/{context}/flows", identity.Read, Caller.ListFlows,
-		"List flows page by page, without their jobs, environment, params and results."),
+		"List flows page by page, without their jobs, environment, params and results.").much(),
 	op("flow.show", "GET", "/v1/contexts/{context}/flows/{flow}", identity.Read, Caller.ShowFlow,
-		"Show a flow with its steps."),
+		"Show a flow with its steps.").much(),
 	op("flow.wait", "GET", "/v1/contexts/{context}/flows/{flow}/wait", identity.Read, Caller.WaitFlow,
-		"Wait until a flow has ended, or follow it.").streams(Caller.WatchFlow),
+		"Wait until a flow has ended, or follow it.").streams(Caller.WatchFlow).waits(),
 	op("flow.graph", "GET", "/v1/contexts/{context}/flows/{flow}/graph", identity.Read, Caller.GraphFlow,
-		"Draw a flow's steps with their states, as Mermaid, DOT or SVG."),
+		"Draw a flow's steps with their states, as Mermaid, DOT or SVG.").much(),
 	op("flow.explain", "GET", "/v1/contexts/{context}/flows/{flow}/explain", identity.Read, Caller.ExplainFlow,
 		"Say what a flow waits for, who holds it, and what will wake it."),
 	op("flow.cancel", "POST", "/v1/contexts/{context}/flows/{flow}/cancel", identity.Stop, Caller.CancelFlow,
@@ -102,17 +106,17 @@ var Operations = []Operation{
 	op("flow.delete", "DELETE", "/v1/contexts/{context}/flows/{flow}", identity.Delete, Caller.DeleteFlow,
 		"Remove a flow with its jobs; one that lives is cancelled first.").byHand(),
 	op("archive.search", "GET", "/v1/contexts/{context}/archive", identity.Read, Caller.SearchArchive,
-		"Search what has ended, newest first, by status, time, text and more."),
+		"Search what has ended, newest first, by status, time, text and more.").much(),
 	op("archive.export", "GET", "/v1/contexts/{context}/archive/export", identity.Read, Caller.ExportArchive,
-		"Search what has ended and read whole records, with logs, page by page."),
+		"Search what has ended and read whole records, with logs, page by page.").much(),
 	op("archive.show", "GET", "/v1/contexts/{context}/archive/{key}", identity.Read, Caller.ShowArchive,
-		"Show what has ended, with its log."),
+		"Show what has ended, with its log.").much(),
 	op("prerequisite.meet", "POST", "/v1/contexts/{context}/prerequisites/meet", identity.Meet, Caller.MeetPrerequisite,
 		"Mark a prerequisite as met that no program can check.").byHand(),
 	op("schedule.apply", "POST", "/v1/contexts/{context}/schedules", identity.Create, Caller.ApplySchedule,
 		"Make a schedule, or change the one of that name."),
 	op("schedule.list", "GET", "/v1/contexts/{context}/schedules", identity.Read, Caller.ListSchedules,
-		"List schedules page by page, without params, environment and variables."),
+		"List schedules page by page, without params, environment and variables.").much(),
 	op("schedule.show", "GET", "/v1/contexts/{context}/schedules/{schedule}", identity.Read, Caller.ShowSchedule,
 		"Show a schedule with its next times."),
 	op("schedule.preview", "POST", "/v1/contexts/{context}/schedules/preview", identity.Read, Caller.PreviewSchedule,
@@ -128,7 +132,7 @@ var Operations = []Operation{
 	op("blueprint.apply", "POST", "/v1/contexts/{context}/blueprints", identity.Create, Caller.ApplyBlueprint,
 		"Store a blueprint (its fields, or its text in {\"text\": ...}) as the newest version of its name."),
 	op("blueprint.list", "GET", "/v1/contexts/{context}/blueprints", identity.Read, Caller.ListBlueprints,
-		"List blueprints by name, each with its newest version."),
+		"List blueprints by name, each with its newest version.").much(),
 	op("blueprint.show", "GET", "/v1/contexts/{context}/blueprints/{name}", identity.Read, Caller.ShowBlueprint,
 		"Show a version of a blueprint."),
 	op("blueprint.versions", "GET", "/v1/contexts/{context}/blueprints/{name}/versions", identity.Read, Caller.BlueprintVersions,
@@ -202,7 +206,7 @@ var Operations = []Operation{
 	op("ban.lift_all", "POST", "/v1/bans/lift", identity.Administrate, Caller.LiftBanAnywhere,
 		"End a ban of any context.").byHand(),
 	op("routine.list", "GET", "/v1/contexts/{context}/routines", identity.Read, Caller.ListRoutines,
-		"List the routines of a context, and what the nodes do for all."),
+		"List the routines of a context, and what the nodes do for all.").much(),
 	op("routine.apply", "POST", "/v1/contexts/{context}/routines", identity.Create, Caller.ApplyRoutine,
 		"Make a routine, a script that is run again and again, or change it."),
 	op("routine.show", "GET", "/v1/contexts/{context}/routines/{routine}", identity.Read, Caller.ShowRoutine,
@@ -222,7 +226,7 @@ var Operations = []Operation{
 	op("circle.show", "GET", "/v1/contexts/{context}/tasks/{task}", identity.Read, Caller.ShowTask,
 		"Show a circle's task."),
 	op("circle.wait", "GET", "/v1/contexts/{context}/tasks/{task}/wait", identity.Read, Caller.WaitTask,
-		"Wait until a circle's task has ended."),
+		"Wait until a circle's task has ended.").waits(),
 	op("circle.explain", "GET", "/v1/contexts/{context}/tasks/{task}/explain", identity.Read, Caller.ExplainTask,
 		"Say what a circle's task waits for, and who holds it."),
 	op("circle.delete", "DELETE", "/v1/contexts/{context}/tasks/{task}", identity.Delete, Caller.DeleteTask,
@@ -238,15 +242,15 @@ var Operations = []Operation{
 	op("message.send", "POST", "/v1/contexts/{context}/messages", identity.Create, Caller.SendMessage,
 		"Send a message to an actor, or jobs or a flow to another context, here or at a peer."),
 	op("message.list", "GET", "/v1/contexts/{context}/messages", identity.Read, Caller.ListMessages,
-		"List messages page by page, without texts, jobs and logs."),
+		"List messages page by page, without texts, jobs and logs.").much(),
 	op("message.show", "GET", "/v1/contexts/{context}/messages/{caller}/{id}", identity.Read, Caller.ShowMessage,
 		"Show a message, with what its jobs have said so far."),
 	op("message.wait", "GET", "/v1/contexts/{context}/messages/{caller}/{id}/wait", identity.Read, Caller.WaitMessage,
-		"Wait until a message has been processed, or ended in error."),
+		"Wait until a message has been processed, or ended in error.").waits(),
 	op("message.explain", "GET", "/v1/contexts/{context}/messages/{caller}/{id}/explain", identity.Read, Caller.ExplainMessage,
 		"Say where a message is, and what moves it on."),
 	op("inbox.list", "GET", "/v1/contexts/{context}/inbox", identity.Read, Caller.ListInbox,
-		"Read one's own inbox, oldest first."),
+		"Read one's own inbox, oldest first.").much(),
 	op("inbox.take", "POST", "/v1/contexts/{context}/inbox/take", identity.Take, Caller.TakeMessage,
 		"Take a message out of one's own inbox."),
 	op("peer.add", "POST", "/v1/peers", identity.Administrate, Caller.AddPeer,
@@ -260,7 +264,7 @@ var Operations = []Operation{
 	op("saga.apply", "POST", "/v1/contexts/{context}/sagas", identity.Create, Caller.ApplySaga,
 		"Store a saga (its fields, or its text in {\"text\": ...}) as the newest version of its name, and have it served.").byHand(),
 	op("saga.list", "GET", "/v1/contexts/{context}/sagas", identity.Read, Caller.ListSagas,
-		"List sagas by name, each with its newest version."),
+		"List sagas by name, each with its newest version.").much(),
 	op("saga.show", "GET", "/v1/contexts/{context}/sagas/{saga}", identity.Read, Caller.ShowSaga,
 		"Show a version of a saga."),
 	op("saga.versions", "GET", "/v1/contexts/{context}/sagas/{saga}/versions", identity.Read, Caller.SagaVersions,
@@ -272,11 +276,11 @@ var Operations = []Operation{
 	op("saga.delete", "DELETE", "/v1/contexts/{context}/sagas/{saga}", identity.Delete, Caller.DeleteSaga,
 		"Delete a saga with all its versions and instances; while some have not ended only by force.").byHand(),
 	op("saga.instances", "GET", "/v1/contexts/{context}/sagas/{saga}/instances", identity.Read, Caller.ListInstances,
-		"List instances of a saga page by page, those for which a Rhai condition holds, without their steps."),
+		"List instances of a saga page by page, those for which a Rhai condition holds, without their steps.").much(),
 	op("saga.instance", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}", identity.Read, Caller.ShowInstance,
 		"Show an instance of a saga."),
 	op("saga.history", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}/history", identity.Read, Caller.SagaHistory,
-		"Read what an instance went through, or follow it until it has ended.").streams(Caller.FollowHistory),
+		"Read what an instance went through, or follow it until it has ended.").streams(Caller.FollowHistory).much(),
 	op("saga.explain", "GET", "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}/explain", identity.Read, Caller.ExplainInstance,
 		"Say what an instance waits for, who serves it, and what will wake it."),
 	op("saga.pause", "POST", "/v1/contexts/{context}/sagas/{saga}/pause", identity.Cancel, Caller.PauseSaga,
@@ -296,13 +300,13 @@ var Operations = []Operation{
 	op("effect.show", "GET", "/v1/contexts/{context}/effects/{effect}", identity.Read, Caller.ShowEffect,
 		"Show one effect."),
 	op("effect.test", "POST", "/v1/contexts/{context}/effects/{effect}/test", identity.Start, Caller.TestEffect,
-		"Look whether an effect's target can be reached; with call, do the effect once for real.").byHand(),
+		"Look whether an effect's target can be reached; with call, do the effect once for real.").byHand().waits(),
 	op("effect.pause", "POST", "/v1/contexts/{context}/effects/{effect}/pause", identity.Cancel, Caller.PauseEffect,
 		"Let a context's commands for an effect, or for all on a target, wait.").byHand(),
 	op("effect.resume", "POST", "/v1/contexts/{context}/effects/{effect}/resume", identity.Start, Caller.ResumeEffect,
 		"Let commands go on that were paused.").byHand(),
 	op("deadletter.list", "GET", "/v1/contexts/{context}/deadletters", identity.Read, Caller.ListDeadLetters,
-		"List dead letters page by page, without what they were."),
+		"List dead letters page by page, without what they were.").much(),
 	op("deadletter.show", "GET", "/v1/contexts/{context}/deadletters/{kind}/{id}", identity.Read, Caller.ShowDeadLetter,
 		"Show a dead letter with what it was."),
 	op("deadletter.replay", "POST", "/v1/contexts/{context}/deadletters/replay", identity.Retry, Caller.ReplayLetters,
@@ -312,9 +316,9 @@ var Operations = []Operation{
 	op("event.publish", "POST", "/v1/contexts/{context}/events", identity.Create, Caller.PublishEvents,
 		"Store one event of an aggregate or for an instance (its fields in the body), or many ({\"events\": [...]})."),
 	op("audit.log", "GET", "/v1/contexts/{context}/audit", identity.Review, Caller.AuditLog,
-		"Read what was done by hand in a context, and what was denied, newest first."),
+		"Read what was done by hand in a context, and what was denied, newest first.").much(),
 	op("audit.log_all", "GET", "/v1/audit", identity.Inspect, Caller.NodeAuditLog,
-		"Read the same of what concerns no context: actors, contexts, refused tokens."),
+		"Read the same of what concerns no context: actors, contexts, refused tokens.").much(),
 }
 
 // Named finds an operation.
@@ -421,6 +425,9 @@ func detailOf(params any) string {
 	}
 	return ""
 }
+
+func (o Operation) much() Operation  { o.Much = true; return o }
+func (o Operation) waits() Operation { o.Waits = true; return o }
 
 // streams adds the way to follow, which has the same parameters. A right that is
 // taken away meanwhile ends the stream, too.

@@ -20,11 +20,18 @@ func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, id string) (*
 	return t, err
 }
 
-func (e *Engine) load(ctx context.Context, space board.Space, id string) (*domain.Task, board.Record, error) {
+// load reads a task: some of its fields, or all where none are named.
+func (e *Engine) load(ctx context.Context, space board.Space, id string, fields ...string) (*domain.Task, board.Record, error) {
 	if err := domain.ValidateTaskID(id); err != nil {
 		return nil, nil, err
 	}
-	recs, err := e.board.Get(ctx, space, layout.Task(id))
+	get := e.board.Get
+	if len(fields) > 0 {
+		get = func(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+			return e.board.GetFields(ctx, space, fields, keys...)
+		}
+	}
+	recs, err := get(ctx, space, layout.Task(id))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,16 +48,27 @@ const waitPoll = 15 * time.Second
 //
 // Errors: [domain.ErrNotFound]; the context's.
 func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id string) (*domain.Task, error) {
+	if err := e.Await(ctx, tenant, id); err != nil {
+		return nil, err
+	}
+	return e.Show(ctx, tenant, id)
+}
+
+// Await returns once the task has ended. It reads its line alone: many may wait for a
+// large one.
+//
+// Errors: [domain.ErrNotFound]; the context's.
+func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, id string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := e.board.Watch(ctx, layout.SpaceOf(tenant), layout.Task(id))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for {
-		t, err := e.Show(ctx, tenant, id)
+		t, _, err := e.load(ctx, layout.SpaceOf(tenant), id, layout.TaskLine...)
 		if err != nil || t.Final() {
-			return t, err
+			return err
 		}
 		poll := time.NewTimer(waitPoll)
 		select {
@@ -63,7 +81,7 @@ func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id string) (*
 		}
 		poll.Stop()
 		if err := cmp.Or(ctx.Err(), err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

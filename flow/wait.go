@@ -14,36 +14,65 @@ import (
 //
 // Errors: [domain.ErrNotFound]; the context's; what each returns.
 func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(View) error) (View, error) {
+	if each == nil {
+		if err := e.Await(ctx, tenant, id); err != nil {
+			return View{}, err
+		}
+		return e.Show(ctx, tenant, id)
+	}
+	var v View
+	often := time.NewTicker(watchPoll)
+	defer often.Stop()
+	err := e.until(ctx, tenant, id, often.C, func() (ended bool, err error) {
+		if v, err = e.Show(ctx, tenant, id); err != nil {
+			return false, err
+		}
+		return v.Final(), each(v)
+	})
+	return v, err
+}
+
+// Await returns once the flow has ended. It reads its status alone: many may wait
+// for a large one.
+//
+// Errors: [domain.ErrNotFound]; the context's.
+func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, id domain.FlowID) error {
+	return e.until(ctx, tenant, id, nil, func() (ended bool, err error) {
+		recs, err := e.board.GetFields(ctx, layout.SpaceOf(tenant), []string{layout.FlowStatus}, domain.FlowKey(id))
+		if err != nil {
+			return false, err
+		}
+		if recs[0] == nil {
+			return false, missing(place{layout.SpaceOf(tenant), id})
+		}
+		return domain.FlowStatus(recs[0].Get(layout.FlowStatus)).Final(), nil
+	})
+}
+
+// until looks at the flow whenever it may have changed, and whenever it ticks, until
+// it has ended.
+func (e *Engine) until(ctx context.Context, tenant domain.TenantID, id domain.FlowID, tick <-chan time.Time, look func() (ended bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	space := layout.SpaceOf(tenant)
-	key := domain.FlowKey(id)
-	events, err := e.board.Watch(ctx, space, key)
+	events, err := e.board.Watch(ctx, layout.SpaceOf(tenant), domain.FlowKey(id))
 	if err != nil {
-		return View{}, err
+		return err
 	}
 	poll := time.NewTicker(waitPoll)
 	defer poll.Stop()
-	var tick <-chan time.Time
-	if each != nil {
-		often := time.NewTicker(watchPoll)
-		defer often.Stop()
-		tick = often.C
-	}
 	for {
-		v, err := e.waitLook(ctx, tenant, id, each)
-		if err != nil || v.Final() {
-			return v, err
+		if ended, err := look(); ended || err != nil {
+			return err
 		}
 		select {
 		case _, open := <-events:
 			if !open {
-				return v, cmp.Or(context.Cause(ctx), errBoardClosed)
+				return cmp.Or(context.Cause(ctx), errBoardClosed)
 			}
 		case <-tick:
 		case <-poll.C:
 		case <-ctx.Done():
-			return v, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -58,25 +87,3 @@ const (
 	// jobs of a plain flow do not touch its record.
 	watchPoll = 250 * time.Millisecond
 )
-
-// waitLook reads the flow: all of it for each, its record alone otherwise.
-func (e *Engine) waitLook(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(View) error) (View, error) {
-	if each == nil {
-		key := domain.FlowKey(id)
-		recs, err := e.board.GetFields(ctx, layout.SpaceOf(tenant), []string{layout.FlowStatus}, key)
-		if err != nil {
-			return View{}, err
-		}
-		if recs[0] == nil {
-			return View{}, missing(place{layout.SpaceOf(tenant), id})
-		}
-		if !domain.FlowStatus(recs[0].Get(layout.FlowStatus)).Final() {
-			return View{}, nil
-		}
-	}
-	v, err := e.Show(ctx, tenant, id)
-	if err == nil && each != nil {
-		err = each(v)
-	}
-	return v, err
-}

@@ -65,24 +65,41 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 //
 // Errors: [domain.ErrNotFound]; the context's.
 func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error) {
+	if err := e.Await(ctx, tenant, key); err != nil {
+		return nil, err
+	}
+	return e.Show(ctx, tenant, key)
+}
+
+// Await returns once a message has ended, and its jobs with it. It reads how it
+// stands alone: many may wait for a large one.
+//
+// Errors: [domain.ErrNotFound]; the context's.
+func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := e.board.Watch(ctx, space(tenant), key.String())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for {
-		m, rec, err := e.load(ctx, space(tenant), key)
-		if err != nil || m.Final() && rec.Get(layout.MessageEnding) == "" {
-			return m, err
+		recs, err := e.board.GetFields(ctx, space(tenant), []string{layout.MessageStatus, layout.MessageEnding}, key.String())
+		if err != nil {
+			return err
+		}
+		if recs[0] == nil {
+			return domain.NotFoundf("message %q does not exist in context %d", key, tenant)
+		}
+		if domain.MessageStatus(recs[0].Get(layout.MessageStatus)).Final() && recs[0].Get(layout.MessageEnding) == "" {
+			return nil
 		}
 		select {
 		case _, open := <-events:
 			if !open && ctx.Err() == nil {
-				return nil, domain.Unavailablef("the board was closed")
+				return domain.Unavailablef("the board was closed")
 			}
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

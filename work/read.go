@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -65,20 +66,35 @@ const waitPoll = 15 * time.Second
 //
 // Errors: [domain.ErrNotFound]; the context's.
 func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
+	if err := e.Await(ctx, tenant, key); err != nil {
+		return nil, err
+	}
+	return e.Show(ctx, tenant, key)
+}
+
+// Await returns once the job has ended. It reads its status alone: many may wait for
+// a large one.
+//
+// Errors: [domain.ErrNotFound]; the context's.
+func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, key domain.JobKey) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	space := layout.SpaceOf(tenant)
 	events, err := e.board.Watch(ctx, space, key.String())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for {
-		j, err := e.Show(ctx, tenant, key)
-		if err != nil || j.Final() {
-			return j, err
+		recs, err := e.board.GetFields(ctx, space, []string{layout.JobStatus}, key.String())
+		j, _, err := loaded(space, key, recs, err)
+		switch {
+		case err != nil && !errors.Is(err, domain.ErrInvalid):
+			return err
+		case j.Final():
+			return nil
 		}
 		if err := nextEvent(ctx, events, key.String()); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
 // from the cheapest on: who it is, whether it may do that, whether there is room,
 // and only then what it sends.
 func (d *Door) mount(o *api.Operation) {
-	b := newBinder(o)
+	b, parts := newBinder(o), partsOf(o)
 	d.mux.HandleFunc(o.Method+" "+o.Path, func(rw nethttp.ResponseWriter, r *nethttp.Request) {
 		w := rw.(*response)
 		who, err := d.identify(r)
@@ -173,6 +173,8 @@ func (d *Door) mount(o *api.Operation) {
 			return
 		}
 		defer leave()
+		w.turn.who, w.turn.parts = who.Actor, parts
+		defer w.turn.End()
 		params, err := b.bind(w, r, caller)
 		if err != nil {
 			d.turnAway(w, r, err)
@@ -182,10 +184,15 @@ func (d *Door) mount(o *api.Operation) {
 		_ = nethttp.NewResponseController(w).SetReadDeadline(time.Time{})
 		if follows {
 			d.stream(w, r, session, func(ctx context.Context, emit func(api.Event) error) error {
-				return o.Stream(ctx, caller, params, emit)
+				return o.Stream(ctx, caller.InTurn(&w.turn), params, emit)
 			})
 			return
 		}
+		if err := w.turn.begin(r.Context(), o, caller, b.tenant(params)); err != nil {
+			d.fail(w, r, cmp.Or(session.Err(), err))
+			return
+		}
+		caller = caller.InTurn(&w.turn)
 		result, err := d.call(w, r, b, caller, params)
 		if err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
@@ -230,9 +237,14 @@ func (d *Door) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status in
 	if err := enc.Encode(v); err != nil {
 		panic("BUG: a result cannot be written as JSON: " + err.Error())
 	}
-	if answer, ok := w.(*response); ok && status < nethttp.StatusBadRequest {
-		if err := answer.hold(int64(body.Len())); err != nil { // a slow reader would have it lie here
-			d.fail(w, r, err)
+	if answer, ok := w.(*response); ok {
+		full := error(nil)
+		if status < nethttp.StatusBadRequest {
+			full = answer.hold(int64(body.Len())) // a slow reader would have it lie here
+		}
+		answer.turn.End()
+		if full != nil {
+			d.fail(w, r, full)
 			return
 		}
 	}
@@ -275,6 +287,7 @@ type response struct {
 	sum    [sha256.Size]byte // of the request's body
 	// held is what the request's body and its answer hold.
 	held budget.Hold
+	turn turn
 }
 
 func (w *response) WriteHeader(status int) {

@@ -71,7 +71,7 @@ func (d *Door) enter(w *response, r *nethttp.Request, actor domain.ActorID, foll
 	if err := pool.Take(actor, 1); err != nil {
 		return nil, err
 	}
-	w.held = budget.Hold{Pool: share.Bytes, Who: actor}
+	w.held, w.turn.turns = budget.Hold{Pool: share.Bytes, Who: actor}, share.Turns
 	return func() { pool.Give(actor, 1) }, nil
 }
 

@@ -30,6 +30,8 @@ type Budget struct {
 // Share is what those who come one way have.
 type Share struct {
 	Requests, Streams, Subscriptions, Bytes *Pool
+	// Turns are those of what reads much to answer.
+	Turns *Turns
 }
 
 // New returns a budget. Refusals are told to log, at most one line in ten
@@ -47,11 +49,13 @@ func New(c Config, log *slog.Logger) *Budget {
 		Streams:       b.pool(streams, int64(c.Streams), int64(c.StreamsPerActor)),
 		Subscriptions: b.pool(subscriptions, int64(c.Subscriptions), int64(c.SubscriptionsPerActor)),
 		Bytes:         b.pool(bytes, c.Bytes, c.BytesPerActor),
+		Turns:         &Turns{b: b},
 	}
 	local := func(what what, n int64) *Pool { n = max(n/localPart, 16); return b.pool(what, n, n) }
 	b.Local = &Share{
 		Requests: local(requests, int64(c.Requests)), Streams: local(streams, int64(c.Streams)),
 		Subscriptions: local(subscriptions, int64(c.Subscriptions)), Bytes: local(bytes, max(c.Bytes, minBytes*4)),
+		Turns: &Turns{b: b},
 	}
 	return b
 }
@@ -77,11 +81,12 @@ const (
 	files
 	unaccepted
 	proofs
+	waiting
 )
 
 // whats are the names in metrics and in the log.
 var whats = [...]string{"connections", "strangers", "connections_per_address", "connections_per_actor", "local_connections",
-	"requests", "streams", "subscriptions", "bytes", "files", "not_accepted", "refused_per_address"}
+	"requests", "streams", "subscriptions", "bytes", "files", "not_accepted", "refused_per_address", "waiting_per_actor"}
 
 // refuse counts a refusal, and tells the log now and then.
 func (b *Budget) refuse(w what, who string) {

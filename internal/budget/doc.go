@@ -14,7 +14,8 @@
 //
 // # What happens at a bound
 //
-// A bound refuses, it does not make wait: who waits holds. An actor at its own
+// A bound refuses, it does not make wait: who waits holds. (What is read for
+// answers waits a little all the same, for [Turns]: it holds nothing yet.) An actor at its own
 // bound is told so ([domain.ErrExhausted], HTTP 429), a node that has no more
 // says that ([domain.ErrUnavailable], HTTP 503); both may come again soon.
 //
