@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -33,6 +34,10 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 		strange, _ := c.api.parts.Records.Unreadable(short) // what node this is, is told without the board, too
 		for _, u := range strange[:min(len(strange), maxUnreadable)] {
 			whole.Unreadable = append(whole.Unreadable, u.Name)
+		}
+		if recs, err := c.api.parts.Records.Get(short, 0, board.EpochKey); err == nil && recs[0] != nil {
+			e := board.EpochOf(recs[0])
+			whole.Loss = &Loss{Epoch: e.Number, AtMs: e.Since.UnixMilli(), Cause: e.Cause}
 		}
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}

@@ -240,8 +240,17 @@ type Info struct {
 	// Unreadable are the first values in the board's store that cannot be read,
 	// by the names that they have there.
 	Unreadable []string `json:"unreadable,omitzero"`
+	// Loss is when the board may last have lost what it had acknowledged.
+	Loss *Loss `json:"loss,omitzero"`
 	// LateAlarm is what has come due longest ago on the board and is not done.
 	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
+}
+
+// Loss says that a board may have lost what it had acknowledged.
+type Loss struct {
+	Epoch int64  `json:"epoch"` // how often it may have
+	AtMs  int64  `json:"at_ms"`
+	Cause string `json:"cause"`
 }
 
 // LateAlarm is an alarm that has come and was not handled yet.

@@ -52,6 +52,7 @@ type Board struct {
 	applied atomic.Uint64 // number of the last group in the store
 
 	counters counters
+	lost     *damage // what was given up at the start; nil: nothing
 	hot      hot
 	alarms   *frontier
 	expiries *frontier

@@ -231,8 +231,15 @@ func nextNumber(t *testing.T, disk vfs.FS) int64 {
 		t.Fatal(err)
 	}
 	next, err := b.Next(t.Context(), 0, "numbers", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs, err := b.Get(t.Context(), 0, board.EpochKey)
 	if err := cmp.Or(err, b.Close()); err != nil {
 		t.Fatal(err)
+	}
+	if e := board.EpochOf(recs[0]); e.Number < 1 || e.Since.IsZero() || !strings.Contains(e.Cause, "damaged-") {
+		t.Errorf("got epoch %+v after a loss, want a new one that says why", e)
 	}
 	return next
 }

@@ -1,6 +1,7 @@
 package pebbleboard
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/batchrepr"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
+
+	"github.com/ramet-run/ramet/board"
 )
 
 // damage is a log that was overwritten: what it holds behind the hole was
@@ -44,7 +47,7 @@ const lossFile = "lost.txt"
 const (
 	lossMarker = "loss"
 	lossCut    = "cut-"  // and the folder aside: the logs are cut
-	lossSkip   = "skip-" // and the folder aside: counters skip what was given out
+	lossSkip   = "skip-" // and the folder aside: counters skip what was given out, and a new epoch begins
 	lossDone   = "done"
 )
 
@@ -229,4 +232,13 @@ func (d *damage) skip(b *Board) error {
 		}
 	}
 	return batch.Commit(pebble.Sync)
+}
+
+// done begins a new epoch, and writes down that the loss is dealt with.
+func (d *damage) done(b *Board) error {
+	cause := "a damaged log was given up; what it had is kept in " + d.aside
+	if err := b.Commit(context.Background(), *new(board.Batch).NextEpoch(time.Now(), cause)); err != nil {
+		return err
+	}
+	return markLoss(b.disk(), b.dir, lossDone)
 }

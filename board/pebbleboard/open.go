@@ -56,6 +56,12 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 	b.workers.Go(c.run)
 	b.workers.Go(b.runSyncer)
 	b.workers.Go(b.runFetcher)
+	if b.lost != nil {
+		if err := b.lost.done(b); err != nil {
+			_ = b.Close() // the first error says more
+			return nil, b.openError(err)
+		}
+	}
 	return b, nil
 }
 
@@ -90,8 +96,8 @@ func (b *Board) start() (*committer, error) {
 }
 
 func (b *Board) load() (*committer, error) {
-	lost, err := b.checkLogs()
-	if err != nil {
+	var err error
+	if b.lost, err = b.checkLogs(); err != nil {
 		return nil, b.openError(err)
 	}
 	db, err := b.openStore()
@@ -99,12 +105,8 @@ func (b *Board) load() (*committer, error) {
 		return nil, b.openError(err)
 	}
 	b.db = db
-	if lost != nil {
-		err := lost.skip(b)
-		if err == nil {
-			err = markLoss(b.disk(), b.dir, lossDone)
-		}
-		if err != nil {
+	if b.lost != nil {
+		if err := b.lost.skip(b); err != nil {
 			_ = db.Close() // the first error says more
 			return nil, b.openError(err)
 		}

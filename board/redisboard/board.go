@@ -27,6 +27,7 @@ type Board struct {
 
 	databases atomic.Int64
 	facts     atomic.Pointer[facts]
+	survives  atomic.Value // string: the durability, known before the other facts
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc
@@ -73,6 +74,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		leave:   cfg.LeaveConfig,
 	}
 	b.facts.Store(&facts{})
+	b.survives.Store("")
 	b.closing, b.end = context.WithCancel(context.Background())
 	b.draws.init()
 	b.line.init()

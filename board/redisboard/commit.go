@@ -238,7 +238,7 @@ func (b *Board) exec(ctx context.Context, packed []string, batches []*board.Batc
 	args := b.args(b.name, patched(packed)...)
 	var result rueidis.RedisResult
 	if w == nil {
-		result = commitScript.exec(ctx, b.client, args)
+		result = b.call(ctx, commitScript, args)
 	} else {
 		result = b.execBoth(ctx, args, w)
 	}
@@ -279,7 +279,7 @@ func (b *Board) execBoth(ctx context.Context, args []string, w *waiter) rueidis.
 	rs := b.client.DoMulti(context.WithoutCancel(ctx), commitScript.byHash(b.client.B(), args),
 		claimScript.byHash(b.client.B(), b.args("", w.packed)))
 	if isUnknown(rs[0]) {
-		rs[0] = b.client.Do(ctx, commitScript.whole(b.client.B(), args))
+		rs[0] = b.load(ctx, commitScript, args)
 	}
 	answer, _ := rs[1].ToArray() // after an error the waiter asks for itself
 	w.serve(answer, sent)

@@ -26,7 +26,9 @@
 //	ramet:away:<group>     zset  space 0  spaces served ahead of their turn that have nothing now; score: pass
 //	ramet:turn             hash  space 0  pass of the space served last, by group
 //	ramet:capped           hash  space 0  for each parked space the groups, as JSON
-//	ramet:board            hash  space 0  tenancy the board was made with
+//	ramet:board            hash  space 0  tenancy the board was made with; which process
+//	                                      the server is, and what answers survive there
+//	ramet:epoch            hash  space 0  see board.EpochKey
 //
 // Instants are Unix milliseconds by the server's clock. A lease is the fields
 // lease_owner, attempt and (of a claim) lease_queue of its record; the sorted
@@ -100,6 +102,12 @@
 // at again, subscriptions stand again, everybody who waits looks again, and
 // watchers get an event without a key. A server out of memory refuses with
 // [domain.ErrExhausted] what needs memory and does what frees some.
+//
+// A server that was restarted or replaced may have lost what was answered last,
+// unless each answer lay on its disk. It has lost our scripts, too: so who brings
+// it one has it compare its run_id with the recorded one in the same call, before
+// anything else is done. Where that differs a new epoch begins, and counters go on
+// a million beyond what they have: no number is given out twice.
 //
 // What an answered commit survives is what the server's settings say: see
 // [Board.Durability] and [Board.Notes].

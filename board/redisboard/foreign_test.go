@@ -312,7 +312,7 @@ func TestLayout(t *testing.T) {
 			{"leases", root.list("ZRANGE", "ramet:leases", "0", "-1"), []string{"3|job:12:1"}},
 			{"alarms", root.list("ZRANGE", "ramet:alarms", "0", "-1"), []string{"3|timeout:1"}},
 			{"ready", root.list("ZRANGE", "ramet:ready:queue:v", "0", "-1"), []string{"3"}},
-			{"board", root.hash("ramet:board"), map[string]string{"tenancy": string(tenancy)}},
+			{"board", root.list("HMGET", "ramet:board", "tenancy", "survives"), []string{string(tenancy), "memory"}},
 		} {
 			if diff := cmp.Diff(c.want, c.got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.what, diff)

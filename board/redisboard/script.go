@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"slices"
 
 	"github.com/redis/rueidis"
 )
@@ -42,22 +43,28 @@ func (s script) byHash(b rueidis.Builder, args []string) rueidis.Completed {
 	return b.Evalsha().Sha1(s.hash).Numkeys(0).Arg(args...).Build()
 }
 
-func (s script) whole(b rueidis.Builder, args []string) rueidis.Completed {
-	return b.Eval().Script(s.source).Numkeys(0).Arg(args...).Build()
-}
-
 // isUnknown reports whether the server did not know the script.
 func isUnknown(r rueidis.RedisResult) bool {
 	err, ok := rueidis.IsRedisErr(r.Error())
 	return ok && err.IsNoScript()
 }
 
-func (s script) exec(ctx context.Context, c rueidis.Client, args []string) rueidis.RedisResult {
-	r := c.Do(ctx, s.byHash(c.B(), args))
+// call calls a script.
+func (b *Board) call(ctx context.Context, s script, args []string) rueidis.RedisResult {
+	r := b.client.Do(ctx, s.byHash(b.client.B(), args))
 	if isUnknown(r) {
-		r = c.Do(ctx, s.whole(c.B(), args))
+		r = b.load(ctx, s, args)
 	}
 	return r
+}
+
+// load calls a script that the server has not got yet. A server loses what it has
+// got when it ends: so nobody calls a script of one that was restarted before it
+// was looked at what that may have lost, in the call that brings it the script.
+func (b *Board) load(ctx context.Context, s script, args []string) rueidis.RedisResult {
+	args = slices.Clone(args)
+	args[0] += "!" + b.survives.Load().(string)
+	return b.client.Do(ctx, b.client.B().Eval().Script(s.source).Numkeys(0).Arg(args...).Build())
 }
 
 // args are the arguments that every script gets, and others. Whom they call is
@@ -77,6 +84,6 @@ func (b *Board) run(ctx context.Context, s script, args ...string) (m rueidis.Re
 		return m, false, errClosed()
 	}
 	defer b.calls.Done()
-	m, err = s.exec(ctx, b.client, b.args("", args...)).ToMessage()
+	m, err = b.call(ctx, s, b.args("", args...)).ToMessage()
 	return m, rueidis.IsRedisNil(err), b.translate(err)
 }

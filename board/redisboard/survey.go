@@ -51,12 +51,22 @@ func (b *Board) survey(ctx context.Context) error {
 			"up to some seconds late")
 	}
 	f.judge(about, cfg)
+	if err := b.recognise(ctx, f.durability); err != nil {
+		return err
+	}
 	if err := b.count(ctx, cfg); err != nil {
 		return err
 	}
 	b.askEvents(ctx, f)
 	b.facts.Store(f)
 	return nil
+}
+
+// recognise has it looked at whether the server is the process that it was, as
+// each call does that brings it a script: see [Board.load].
+func (b *Board) recognise(ctx context.Context, now board.Durability) error {
+	b.survives.Store(string(now))
+	return b.translate(b.load(ctx, readScript, b.args("", "len", "0")).Error())
 }
 
 func parseInfo(info string) map[string]string {

@@ -88,7 +88,7 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 	if err != nil {
 		return found, err
 	}
-	found.node(info, a.hooks.Version)
+	found.node(info, a.hooks.Version, time.Now())
 	runners, err := n.Runners(ctx, a.tenant())
 	if err != nil {
 		return found, err
@@ -120,7 +120,7 @@ func (c *checkup) peers(list []api.PeerView) {
 	}
 }
 
-func (c *checkup) node(info api.Info, version string) {
+func (c *checkup) node(info api.Info, version string, now time.Time) {
 	c.warn("node", info.Version != version,
 		fmt.Sprintf("%s answers; it is version %s, this program is %s", info.Name, info.Version, version),
 		fmt.Sprintf("%s answers, version %s", info.Name, info.Version))
@@ -138,6 +138,10 @@ func (c *checkup) node(info api.Info, version string) {
 		c.add("board", stateBad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on; "+
 			"`ramet node discard` removes it", name)
 	}
+	if l := info.Loss; l != nil && now.Sub(time.UnixMilli(l.AtMs)) < lossTold {
+		c.add("board", stateWarning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
+			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":
@@ -154,6 +158,9 @@ func (c *checkup) node(info api.Info, version string) {
 		c.add("alarms", stateOK, "what comes due is done in time")
 	}
 }
+
+// lossTold is how long it is told that a board may have lost something.
+const lossTold = 7 * 24 * time.Hour
 
 // lateAlarm is how late an alarm may be handled: one that failed rests 15 seconds
 // at the most.

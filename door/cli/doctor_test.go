@@ -46,10 +46,31 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 
 func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
 	var c checkup
-	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Unreadable: []string{"ramet/l/1/queue:v\x00a"}}, "")
+	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Unreadable: []string{"ramet/l/1/queue:v\x00a"}}, "", time.Now())
 	i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.State == stateBad })
 	if i < 0 || c.Findings[i].What != "board" || !strings.Contains(c.Findings[i].Text, `"ramet/l/1/queue:v\x00a" in the board's store cannot be read`) {
 		t.Errorf("got %+v, want the name, quoted", c.Findings)
+	}
+}
+
+func TestDoctorTellsWhatMayBeLost(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		loss *api.Loss
+		told bool
+	}{
+		{nil, false},
+		{&api.Loss{Epoch: 1, AtMs: now.Add(-time.Hour).UnixMilli(), Cause: "redis was restarted"}, true},
+		{&api.Loss{Epoch: 1, AtMs: now.Add(-lossTold - time.Hour).UnixMilli(), Cause: "redis was restarted"}, false},
+	} {
+		var c checkup
+		c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Loss: tt.loss}, "", now)
+		told := slices.ContainsFunc(c.Findings, func(f finding) bool {
+			return f.State == stateWarning && f.What == "board" && strings.Contains(f.Text, "redis was restarted")
+		})
+		if told != tt.told {
+			t.Errorf("%+v: got %+v, want it told: %v", tt.loss, c.Findings, tt.told)
+		}
 	}
 }
 
@@ -65,7 +86,7 @@ func TestDoctorTellsHowLateAlarmsAre(t *testing.T) {
 		{api.Info{}, "", ""}, // nothing is told to who is not the operator
 	} {
 		var c checkup
-		c.node(tt.info, "")
+		c.node(tt.info, "", time.Now())
 		i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.What == "alarms" })
 		switch {
 		case tt.state == "" && i >= 0:
@@ -94,7 +115,7 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 // A link without a key logs in at whoever answers.
 func TestDoctorTellsOfLinksThatNameNobody(t *testing.T) {
 	var c checkup
-	c.node(api.Info{Name: "nina", Version: "1", Ready: true, KeylessLinks: []string{"hub.example:4222"}}, "1")
+	c.node(api.Info{Name: "nina", Version: "1", Ready: true, KeylessLinks: []string{"hub.example:4222"}}, "1", time.Now())
 	if !slices.ContainsFunc(c.Findings, func(f finding) bool {
 		return f.State == stateWarning && f.What == "bus" && strings.Contains(f.Text, "the link to hub.example:4222 names no node")
 	}) {

@@ -70,6 +70,7 @@ func start(t testing.TB, addr string, where, settings []string) *Server {
 	t.Cleanup(func() {
 		s.Kill()
 		os.RemoveAll(dir)
+		os.RemoveAll(dir + ".kept")
 	})
 	s.run()
 	return s
@@ -183,6 +184,32 @@ func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
 	s.run()
+}
+
+// Keep copies what lies in the data folder, for Lose.
+func (s *Server) Keep() {
+	s.t.Helper()
+	s.copy(s.dir, s.dir+".kept")
+}
+
+// Lose restarts the server with what Keep copied: what it has answered since is
+// lost, as what it had not yet brought to the disk at a power cut.
+func (s *Server) Lose() {
+	s.t.Helper()
+	s.Kill()
+	s.copy(s.dir+".kept", s.dir)
+	s.run()
+}
+
+func (s *Server) copy(from, to string) {
+	s.t.Helper()
+	err := os.RemoveAll(to)
+	if err == nil {
+		err = os.CopyFS(to, os.DirFS(from))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Pause stops the process without ending it: connections stay open and

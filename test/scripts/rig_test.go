@@ -31,6 +31,7 @@ type rig struct {
 	t         *testing.T
 	nodes     map[string]*node
 	databases map[string]*postgrestest.Server // by variable
+	redises   map[string]*redistest.Server    // by variable
 }
 
 // outcome is what a command left.
@@ -138,7 +139,20 @@ func (r *rig) redisPy(ts *testscript.TestScript, args []string) {
 }
 
 func (r *rig) redis(ts *testscript.TestScript, args []string) {
-	ts.Setenv(args[0], redistest.Start(r.t, args[1:]...).Addr())
+	if s := r.redises[args[0]]; s != nil { // one that runs
+		switch strings.Join(args[1:], " ") {
+		case "keep":
+			s.Keep()
+		case "lose":
+			s.Lose()
+		default:
+			ts.Fatalf("usage: redis VAR [keep|lose]")
+		}
+		return
+	}
+	s := redistest.Start(r.t, args[1:]...)
+	r.redises[args[0]] = s
+	ts.Setenv(args[0], s.Addr())
 }
 
 func (r *rig) postgres(ts *testscript.TestScript, args []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/ramet-run/ramet/internal/postgrestest"
+	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/internal/testbinary"
 )
 
@@ -51,7 +52,7 @@ func params(t *testing.T, file string) testscript.Params {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, nodes: map[string]*node{}, databases: map[string]*postgrestest.Server{}}
+	r := &rig{t: t, nodes: map[string]*node{}, databases: map[string]*postgrestest.Server{}, redises: map[string]*redistest.Server{}}
 	return testscript.Params{
 		Files: []string{file}, WorkdirRoot: root, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {

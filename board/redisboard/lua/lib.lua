@@ -1,9 +1,12 @@
 -- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of a board
 -- that needs no message about what the script returns anyway. Members of node-wide sorted sets are "<space>|<name>".
+-- After the tenancy stands "!" where the server has just got the script, and what
+-- an answered write survives there.
 
 local call, try = redis.call, redis.pcall
 local pack, unp = cmsgpack.pack, cmsgpack.unpack
-local prefixed = ARGV[1] == 'prefix'
+local tenancy, survives = ARGV[1]:match('^(%a+)!?(%a*)$')
+local prefixed, new = tenancy == 'prefix', ARGV[1]:find('!', 1, true)
 
 -- at makes the space's database the current one. What a script selects does
 -- not outlive it.
@@ -32,6 +35,44 @@ local function clock()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
+-- whole is a decimal number of a field, or nil.
+local function whole(text)
+  if text and text:match('^[+-]?%d+$') then return tonumber(text) end
+end
+
+-- skip lets the counters of a space go on beyond what may have been given out.
+-- Contexts are numbered databases, and those are few.
+local function skip(space)
+  if not prefixed and try('SELECT', space).err then return end
+  db = space
+  local counters = prefix(space) .. 'ramet:counters'
+  local names = try('HKEYS', counters)
+  for _, name in ipairs(names.err and {} or names) do
+    if prefixed or name ~= 'ramet:seq:context' then try('HINCRBY', counters, name, 1000000) end
+  end
+end
+
+-- recognise looks whether the server is the process that it was. Another one has
+-- what lay on its disk: unless each answered write did, some may be lost, and a
+-- new epoch begins.
+local function recognise()
+  local id = call('INFO', 'server'):match('run_id:(%x+)')
+  local was = call('HMGET', 'ramet:board', 'run_id', 'survives')
+  local promoted = not call('INFO', 'replication'):match('master_replid2:0+%s')
+  if was[1] and was[1] ~= id and (was[2] ~= 'disk' or promoted) then
+    skip(0)
+    at(0)
+    for _, space in ipairs(call('SMEMBERS', 'contexts')) do
+      local n = whole(space)
+      if n and n > 0 then skip(n) end
+      at(0)
+    end
+    try('HINCRBY', 'ramet:epoch', 'number', 1)
+    try('HSET', 'ramet:epoch', 'at_ms', string.format('%.0f', clock()), 'cause', 'redis was restarted or replaced')
+  end
+  if was[1] ~= id or was[2] ~= survives then call('HSET', 'ramet:board', 'run_id', id, 'survives', survives) end
+end
+
 -- bulk calls a command with many arguments, as many at once as Lua can pass,
 -- and sums what it returns. A chunk is even: pairs stay together.
 local function bulk(cmd, key, list)
@@ -51,11 +92,6 @@ local function filled(keys)
     if type(n) == 'number' and n > 0 then return true end
   end
   return false
-end
-
--- whole is a decimal number of a field, or nil.
-local function whole(text)
-  if text and text:match('^[+-]?%d+$') then return tonumber(text) end
 end
 
 -- The ready index. A space is in ramet:ready:<group> while it has something,
@@ -153,3 +189,5 @@ local function recount(space)
   if #stale > 0 then bulk('ZREM', 'ramet:leases', stale) end
   unpark(space, 1)
 end
+
+if new then recognise() end

@@ -1,0 +1,43 @@
+package board
+
+import (
+	"strconv"
+	"time"
+)
+
+// EpochKey is the record in space 0 that says how often a store may have lost
+// what it had acknowledged: there is none as long as it never did.
+const EpochKey = "ramet:epoch"
+
+// The fields of that record.
+const (
+	epochNumber = "number"
+	epochAt     = "at_ms" // when the last one began
+	epochCause  = "cause"
+)
+
+// Epoch is a time in which a store has lost nothing. A new one begins when it may
+// have: a Redis that does not write each answer to its disk was restarted, a
+// damaged log was given up. What a driver gives out of counters then goes on far
+// beyond what it gave before, so that no number is given twice. Leases stay as
+// they are: those that are lost are nobody's to renew.
+type Epoch struct {
+	Number int64     // 0 is the first
+	Since  time.Time // when it began; zero in the first
+	Cause  string    // why, for people
+}
+
+// EpochOf reads the record.
+func EpochOf(r Record) (e Epoch) {
+	e.Number, _ = strconv.ParseInt(r.Get(epochNumber), 10, 64)
+	if ms, err := strconv.ParseInt(r.Get(epochAt), 10, 64); err == nil {
+		e.Since = time.UnixMilli(ms)
+	}
+	e.Cause = r.Get(epochCause)
+	return e
+}
+
+// NextEpoch adds to a batch of space 0 that a new epoch begins.
+func (b *Batch) NextEpoch(now time.Time, cause string) *Batch {
+	return b.Add(EpochKey, epochNumber, 1).Set(EpochKey, Field{epochAt, strconv.FormatInt(now.UnixMilli(), 10)}, Field{epochCause, cause})
+}
