@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -42,7 +43,7 @@ func (e *Engine) PublishAll(ctx context.Context, tenant domain.TenantID, events 
 	}
 	list, messages := make([]*domain.Event, len(events)), make([]stream.Message, len(events))
 	for i, ev := range events {
-		if list[i], messages[i], err = published(name, ev); err != nil && len(events) > 1 {
+		if list[i], messages[i], err = published(tenant, name, ev); err != nil && len(events) > 1 {
 			err = fmt.Errorf("events[%d]: %w", i, err)
 		}
 		if err != nil {
@@ -53,7 +54,10 @@ func (e *Engine) PublishAll(ctx context.Context, tenant domain.TenantID, events 
 }
 
 // published is an event as it is stored, and the message that it is in.
-func published(name string, ev *domain.Event) (*domain.Event, stream.Message, error) {
+func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.Event, stream.Message, error) {
+	if ev.Tenant != "" && !slices.Contains(prefixes(tenant, name), ev.Tenant) {
+		return nil, stream.Message{}, domain.Invalidf("tenant_id is %q, and this is context %d: leave it out", domain.PlainText(ev.Tenant, 128), tenant)
+	}
 	out := *ev
 	out.Tenant = name
 	if out.ID == "" {

@@ -89,7 +89,7 @@ func (r *round) decode(t *task) error {
 		}
 		ours = false
 	}
-	ev, err := readEvent(&t.m)
+	ev, err := readEvent(&t.m, prefixes(r.s.tenant, r.s.name))
 	if err != nil {
 		return err
 	}

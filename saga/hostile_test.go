@@ -564,6 +564,28 @@ func TestNobodyElseControlsAnInstance(t *testing.T) {
 	}
 }
 
+// TestAnEventOfAnotherContextIsRefused: what the data says of whose it is does
+// not go before whose the subject is, or the caller's right.
+func TestAnEventOfAnotherContextIsRefused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		defer r.work(saga.WorkerConfig{})()
+		for tenant, ok := range map[string]bool{"": true, "acme": true, "7": true, "8": false, "other": false} {
+			ev := goes("by:"+tenant, `{"id":1}`)
+			ev.Tenant = tenant
+			if _, err := r.engine.Publish(r.Context(), shop, &ev); (err == nil) != ok || err != nil && !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("tenant %q: %v", tenant, err)
+			}
+		}
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+			Data: []byte(`{"event_id":"e","event_type":"Go","tenant_id":"8","payload":{"id":1}}`)}))
+		time.Sleep(time.Minute)
+		if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":3}` || len(list) != 1 || !strings.Contains(list[0].Cause, `tenant_id is "8"`) {
+			t.Errorf("got %s, letters %q", got, causes(list))
+		}
+	})
+}
+
 func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := machineOf("s", countsEvents)
@@ -926,14 +948,14 @@ func TestContextsHaveIdsOfTheirOwn(t *testing.T) {
 			r.publish(in, goes("same", `{"id":1}`))
 		}
 		defer r.work(saga.WorkerConfig{})()
-		// Whose it is is the subject's to say.
+		// Whose it is is the subject's to say: what says another is a letter.
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"x","event_type":"Go","tenant_id":"9","payload":{"id":1}}`)}))
 		// A context may be called by its number too.
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.7.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"y","event_type":"Go","payload":{"id":1}}`)}))
 		time.Sleep(10 * time.Second)
-		for in, want := range map[domain.TenantID]string{1: `{"n":1}`, shop: `{"n":3}`, 9: `{"n":1}`} {
+		for in, want := range map[domain.TenantID]string{1: `{"n":1}`, shop: `{"n":2}`, 9: `{"n":1}`} {
 			if got := r.data(in, "s", "1"); got != want {
 				t.Errorf("context %d: %s, want %s", in, got, want)
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,9 +119,10 @@ type envelope struct {
 
 // readEvent reads a message as an event. What is in the header goes before
 // what the data says; what neither says is taken from subject and stream.
+// tenants are the names of its context: the data may say one of them.
 //
 // Errors: [domain.ErrInvalid].
-func readEvent(m *stream.Message) (*domain.Event, error) {
+func readEvent(m *stream.Message, tenants []string) (*domain.Event, error) {
 	r, err := parseRoute(m.Subject)
 	if err != nil {
 		return nil, err
@@ -129,11 +131,14 @@ func readEvent(m *stream.Message) (*domain.Event, error) {
 		return nil, domain.Invalidf("the event has %d bytes, the limit is %d", len(m.Data), domain.MaxEventBytes)
 	}
 	if r.source == domain.SourceResult {
-		return readResult(m, r)
+		return readResult(m, r, tenants)
 	}
 	var in envelope
 	if err := readJSON(m.Data, &in); err != nil {
 		return nil, domain.Invalidf("the event is no JSON object: %v", err)
+	}
+	if err := ofTenant(in.Tenant, r, tenants); err != nil {
+		return nil, err
 	}
 	ev := in.Event
 	ev.Source, ev.Tenant, ev.Stream, ev.Seq = r.source, r.tenant, string(m.Stream), m.Seq
@@ -184,8 +189,17 @@ func readEvent(m *stream.Message) (*domain.Event, error) {
 	return &ev, checkEvent(&ev, m)
 }
 
+// ofTenant checks that the data of a message is of the context that its subject
+// is of, which is the one that who wrote it has a right to.
+func ofTenant(said string, r route, tenants []string) error {
+	if said == "" || said == r.tenant || slices.Contains(tenants, said) {
+		return nil
+	}
+	return domain.Invalidf("tenant_id is %q in the data and %q in the subject", domain.PlainText(said, 128), r.tenant)
+}
+
 // readResult reads the result of an effect as an event.
-func readResult(m *stream.Message, r route) (*domain.Event, error) {
+func readResult(m *stream.Message, r route, tenants []string) (*domain.Event, error) {
 	var in domain.EffectResult
 	if err := readJSON(m.Data, &in); err != nil {
 		return nil, domain.Invalidf("the result is no JSON object: %v", err)
@@ -193,6 +207,9 @@ func readResult(m *stream.Message, r route) (*domain.Event, error) {
 	if in.CommandID != untoken(r.id) || in.EffectName != r.name {
 		return nil, domain.Invalidf("the result is of command %q of effect %q, its subject says %q of %q",
 			domain.PlainText(in.CommandID, 64), domain.PlainText(in.EffectName, 64), r.id, r.name)
+	}
+	if err := ofTenant(in.TenantID, r, tenants); err != nil {
+		return nil, err
 	}
 	at, err := readTime(json.RawMessage(strconv.Quote(in.Timestamp)), m.Time)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 		err  string
 	}{
 		{name: "our own spelling", m: stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Order.17",
-			Data: []byte(`{"event_id":"e","event_type":"Placed","timestamp_ms":7,"schema_version":2,"payload":{"n":1},"tenant_id":"other",` +
+			Data: []byte(`{"event_id":"e","event_type":"Placed","timestamp_ms":7,"schema_version":2,"payload":{"n":1},"tenant_id":"acme",` +
 				`"metadata":{"trace_id":"t"},"timer":9,"source":"workflow"}`)},
 			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7, SchemaVersion: 2, Payload: []byte(`{"n":1}`), Tenant: "acme",
 				Metadata: map[string]string{"trace_id": "t"}, Source: domain.SourceAggregate,
@@ -72,10 +72,21 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 		{name: "another's result", m: stream.Message{Subject: "effect_result.pay.c1", Data: []byte(`{"command_id":"c2","effect_name":"pay"}`)},
 			err: "its subject says"},
 		{name: "a subject of nobody's", m: stream.Message{Subject: "effect.pay.c1", Data: []byte(`{"event_type":"A"}`)}, err: "is no event's"},
+		{name: "another context's", m: stream.Message{Subject: "tenant.acme.aggregate.Order.1", Data: []byte(`{"event_type":"A","tenant_id":"other"}`)},
+			err: `tenant_id is "other" in the data and "acme" in the subject`},
+		{name: "a context's where there are none", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A","tenant_id":"other"}`)},
+			err: `tenant_id is "other" in the data and "" in the subject`},
+		{name: "the same by its number", m: stream.Message{Subject: "tenant.acme.aggregate.Order.1",
+			Data: []byte(`{"event_id":"e","event_type":"A","tenant_id":"7"}`)},
+			want: domain.Event{ID: "e", Type: "A", TimeMs: 5000, SchemaVersion: 1, Tenant: "acme", Source: domain.SourceAggregate,
+				AggregateType: "Order", AggregateID: "1"}},
+		{name: "another context's result", m: stream.Message{Subject: "tenant.acme.effect_result.pay.c1",
+			Data: []byte(`{"tenant_id":"8","command_id":"c1","effect_name":"pay","result_type":"Succeeded"}`)},
+			err: `tenant_id is "8" in the data and "acme" in the subject`},
 		{name: "no time", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A","timestamp":"soon"}`)}, err: "timestamp"},
 	} {
 		c.m.Time, c.m.Seq = at, 3
-		ev, err := readEvent(&c.m)
+		ev, err := readEvent(&c.m, []string{"acme", "7"})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: got %v, want %q", c.name, err, c.err)
@@ -99,7 +110,7 @@ func FuzzReadEvent(f *testing.F) {
 	f.Add("workflow.order.%#00", `{"event_type":"A","timer":1}`)
 	f.Fuzz(func(t *testing.T, subject, data string) {
 		m := stream.Message{Stream: stream.AggregateEvents, Subject: subject, Data: []byte(data), Seq: 1, Time: time.UnixMilli(1)}
-		ev, err := readEvent(&m)
+		ev, err := readEvent(&m, nil)
 		if err != nil {
 			return
 		}
