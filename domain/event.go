@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -50,8 +51,11 @@ type Event struct {
 	Timer int64 `json:"timer,omitzero"`
 	// SchemaVersion is that of the payload. Default: 1.
 	SchemaVersion int `json:"schema_version,omitzero"`
-	// TimeMs is when it happened, in Unix milliseconds.
-	TimeMs   int64             `json:"timestamp_ms"`
+	// TimeMs is when it happened, as who wrote it says, in Unix milliseconds: data
+	// for programs, by which no clock goes.
+	TimeMs int64 `json:"timestamp_ms"`
+	// StoredMs is when its stream took it: the same whenever it is read.
+	StoredMs int64             `json:"stored_ms,omitzero"`
 	Payload  json.RawMessage   `json:"payload,omitzero"`
 	Metadata map[string]string `json:"metadata,omitzero"`
 
@@ -60,6 +64,10 @@ type Event struct {
 	Stream string `json:"stream,omitzero"`
 	Seq    uint64 `json:"stream_seq,omitzero"`
 }
+
+// At is the instant that counts for what comes of it, timers and time-outs: when
+// its stream took it. What was in no stream is as old as it says.
+func (ev *Event) At() int64 { return cmp.Or(ev.StoredMs, ev.TimeMs) }
 
 // Metadata that is known by name.
 const (

@@ -276,7 +276,7 @@ type SagaTimer struct {
 // SagaEntry is a line of an instance's history.
 type SagaEntry struct {
 	Version  int64    `json:"version"`
-	AtMs     int64    `json:"at_ms"` // the event's time
+	AtMs     int64    `json:"at_ms"` // when the event's stream took it
 	EventID  string   `json:"event_id"`
 	Type     string   `json:"event_type"`
 	Stream   string   `json:"stream,omitzero"`

@@ -51,7 +51,7 @@ type WorkItem struct {
 
 	Payload  json.RawMessage   `json:"payload,omitzero"`
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// MadeMs is the time of the event that led to it, in Unix milliseconds.
+	// MadeMs is the instant of the transition that made it, in Unix milliseconds.
 	MadeMs int64 `json:"made_ms"`
 }
 

@@ -84,7 +84,7 @@ func (r *round) decode(t *task) error {
 		t.m.Header, t.m.Subject, t.m.Data = nil, again.Subject, again.Data
 		if again.Event != nil {
 			t.ev = again.Event
-			t.ev.Stream, t.ev.Seq = string(t.m.Stream), t.m.Seq
+			t.ev.Stream, t.ev.Seq, t.ev.StoredMs = string(t.m.Stream), t.m.Seq, t.m.Time.UnixMilli()
 			return nil
 		}
 		ours = false
@@ -120,9 +120,9 @@ func (r *round) control(ctx context.Context, t *task, at *instance, m *compiled)
 	var tr machine.Transition
 	switch t.ev.Type {
 	case controlPause:
-		tr = m.Pause(at.in, t.ev.TimeMs)
+		tr = m.Pause(at.in, t.ev.At())
 	case controlResume:
-		tr = m.Resume(at.in, t.ev.TimeMs)
+		tr = m.Resume(at.in, t.ev.At())
 	case controlMigrate:
 		return r.migrateTo(ctx, t, at, c.Version)
 	default:
@@ -164,7 +164,7 @@ func (r *round) letter(ctx context.Context, t *task, at *instance, m *compiled, 
 	case typ == controlDrop:
 		r.forget(key)
 		if at.in != nil && d.Event != nil {
-			tr := m.Drop(at.in, d.Event, t.ev.TimeMs)
+			tr := m.Drop(at.in, d.Event, t.ev.At())
 			r.write(at, m, &tr)
 		}
 	}
@@ -175,17 +175,18 @@ func (r *round) letter(ctx context.Context, t *task, at *instance, m *compiled, 
 // fails once more the letter is there once more.
 func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter) {
 	from := &stream.Message{Stream: stream.Name(d.Stream), Seq: d.Seq, Subject: d.Subject}
-	if at.in == nil { // it is gone: the event may begin another one
-		if at.in = m.New(r.s.name, t.correlation, m.hash); !r.advance(at, m, d.Event, from) {
+	ev := *d.Event
+	if at.in == nil { // it is gone: the event may begin another one, now
+		ev.StoredMs = t.ev.At()
+		if at.in = m.New(r.s.name, t.correlation, m.hash); !r.advance(at, m, &ev, from) {
 			at.in = nil
 		}
 		return
 	}
-	ev := *d.Event
 	err := m.Upcast(&ev)
 	var tr machine.Transition
 	if err == nil {
-		tr, err = m.replay(at.in, &ev, t.ev.TimeMs)
+		tr, err = m.replay(at.in, &ev, t.ev.At())
 	}
 	if err != nil {
 		again := letter(domain.DeadSaga, d.Event, from, err)

@@ -176,7 +176,7 @@ func (r *round) markSeen(ev *domain.Event) {
 func (r *round) strand(at *instance, t *task, cause error) {
 	out := *at.in
 	out.Version++
-	out.UpdatedMs = min(max(t.ev.TimeMs, 0), domain.MaxNotBefore)
+	out.UpdatedMs = min(max(t.ev.At(), 0), domain.MaxNotBefore)
 	entry := domain.SagaEntry{Version: out.Version, AtMs: out.UpdatedMs, EventID: t.ev.ID, Type: t.ev.Type, Stream: t.ev.Stream, Seq: t.ev.Seq,
 		From: out.State, To: out.State, Reaction: domain.Defer, Note: "its definition cannot be had"}
 	total := sizeOf(&out) + len(t.ev.Payload)

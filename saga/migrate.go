@@ -136,7 +136,7 @@ func (r *round) migrateTo(ctx context.Context, t *task, at *instance, version in
 		if at.in.Status == domain.SagaEnded || at.in.Definition == to.version {
 			return nil
 		}
-		tr, err = to.Migrate(at.in, to.hash, t.ev.TimeMs)
+		tr, err = to.Migrate(at.in, to.hash, t.ev.At())
 	}
 	if err != nil {
 		r.bury(r.failed(letter(domain.DeadEvent, t.ev, &t.m, err), at.in.Correlation))

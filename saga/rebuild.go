@@ -292,9 +292,9 @@ func (b *rebuild) run(ctx context.Context, m *compiled, id string, events []doma
 		if isControl(&ev) {
 			switch ev.Type {
 			case controlPause:
-				in = m.Pause(in, ev.TimeMs).Instance
+				in = m.Pause(in, ev.At()).Instance
 			case controlResume:
-				in = m.Resume(in, ev.TimeMs).Instance
+				in = m.Resume(in, ev.At()).Instance
 			case controlMigrate:
 				if b.q.Definition != 0 {
 					continue
@@ -306,7 +306,7 @@ func (b *rebuild) run(ctx context.Context, m *compiled, id string, events []doma
 				if err != nil {
 					continue
 				}
-				if tr, err := to.Migrate(in, to.hash, ev.TimeMs); err == nil {
+				if tr, err := to.Migrate(in, to.hash, ev.At()); err == nil {
 					in, m = tr.Instance, to
 				}
 			}

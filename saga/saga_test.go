@@ -2,12 +2,14 @@ package saga_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
 )
 
 func TestAnOrderIsPaid(t *testing.T) {
@@ -63,6 +65,55 @@ func TestATimerComes(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if x := r.instance(shop, "order", "17"); x.State != "paid" {
 			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// TestTimeIsTheStreams: what a sender writes of when something happened moves no
+// deadline, whether it is in the past, the future or nonsense. Programs see both.
+func TestTimeIsTheStreams(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", `
+fn on_event(state, event) {
+  if event.type == "Go" {
+    state.seen = event.time_ms;
+    return #{state: state, timers: [#{event: "Tick", after: 60}]};
+  }
+  state.n += 1;
+  #{state: state}
+}`)
+		def.States[0].Timeout = &domain.SagaTimeout{After: 120, Event: "TooLate"}
+		r.apply(shop, def)
+		defer r.work(saga.WorkerConfig{})()
+		began := time.Now().UnixMilli()
+		times := []int64{1, began - 3600_000, began + 3600_000, domain.MaxNotBefore, -5}
+		for i, ms := range times {
+			ev := goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d}`, i))
+			ev.TimeMs = ms
+			r.publish(shop, ev)
+		}
+		result := stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+			Data: []byte(`{"event_id":"x","event_type":"Go","timestamp":"1999-01-01T00:00:00Z","stored_ms":1,"payload":{"id":5}}`)}
+		r.must(r.log.Publish(r.Context(), result))
+		times = append(times, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+		time.Sleep(59 * time.Second)
+		for i, ms := range times {
+			x := r.instance(shop, "s", fmt.Sprint(i))
+			if want := fmt.Sprintf(`{"n":0,"seen":%d}`, ms); string(x.Data) != want || x.CreatedMs != began || len(x.Timers) != 2 {
+				t.Errorf("%d ms: got %s, %+v, want %s", ms, x.Data, x, want)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		for i, ms := range times {
+			if x := r.instance(shop, "s", fmt.Sprint(i)); !strings.Contains(string(x.Data), `"n":1`) || x.UpdatedMs < began+60_000 {
+				t.Errorf("%d ms: after a minute: %s, %+v", ms, x.Data, x)
+			}
+		}
+		time.Sleep(time.Minute)
+		for i, ms := range times {
+			if x := r.instance(shop, "s", fmt.Sprint(i)); !strings.Contains(string(x.Data), `"n":2`) || len(x.Timers) != 0 {
+				t.Errorf("%d ms: after two: %s, %+v", ms, x.Data, x)
+			}
 		}
 	})
 }

@@ -141,7 +141,7 @@ func readEvent(m *stream.Message, tenants []string) (*domain.Event, error) {
 		return nil, err
 	}
 	ev := in.Event
-	ev.Source, ev.Tenant, ev.Stream, ev.Seq = r.source, r.tenant, string(m.Stream), m.Seq
+	ev.Source, ev.Tenant, ev.Stream, ev.Seq, ev.StoredMs = r.source, r.tenant, string(m.Stream), m.Seq, m.Time.UnixMilli()
 	ev.Type = first(m.Header["event_type"], ev.Type, in.TypeToo)
 	ev.ID = first(m.Header["event_id"], ev.ID, in.IDToo, m.ID)
 	if ev.SchemaVersion == 0 {
@@ -219,6 +219,7 @@ func readResult(m *stream.Message, r route, tenants []string) (*domain.Event, er
 		ID: "result:" + in.CommandID, Type: domain.ResultEvent(in.EffectName, in.ResultType), Source: domain.SourceResult, Tenant: r.tenant,
 		Effect: in.EffectName, CommandID: in.CommandID, Saga: in.Metadata[domain.MetaSaga], Correlation: in.Metadata[domain.MetaCorrelation],
 		SchemaVersion: 1, TimeMs: at, Payload: resultPayload(&in), Metadata: in.Metadata, Stream: string(m.Stream), Seq: m.Seq,
+		StoredMs: m.Time.UnixMilli(),
 	}
 	return ev, checkEvent(ev, m)
 }

@@ -93,7 +93,7 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 			}
 			continue
 		}
-		c.want.Stream, c.want.Seq = string(c.m.Stream), 3
+		c.want.Stream, c.want.Seq, c.want.StoredMs = string(c.m.Stream), 3, 5000
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if diff := cmp.Diff(&c.want, ev); diff != "" {

@@ -34,7 +34,7 @@ type Poison struct {
 // Errors: *[ProgramError]: the instance stays as it is, and comes to the same
 // error whenever this is tried; see [Machine.Fail].
 func (m *Machine) Advance(in *domain.SagaInstance, ev *domain.Event) (Transition, error) {
-	t, err := m.turn(in, ev.TimeMs)
+	t, err := m.turn(in, ev.At())
 	if err != nil {
 		return Transition{}, err
 	}

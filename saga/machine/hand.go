@@ -8,7 +8,7 @@ import "github.com/ramet-run/ramet/domain"
 // definition's policy: it is held by the event's dead letter, or goes on as if
 // the event had said nothing but how a step ended.
 func (m *Machine) Fail(in *domain.SagaInstance, ev *domain.Event, cause error) Transition {
-	t := m.open(in, within(ev.TimeMs))
+	t := m.open(in, within(ev.At()))
 	if in.Status == domain.SagaEnded || in.Version == 0 && t.skips {
 		return t.end()
 	}
@@ -123,7 +123,7 @@ func (m *Machine) pause(in *domain.SagaInstance, nowMs int64, paused bool, note 
 // Errors: *[ProgramError] where the definition has no compensation, or the
 // program fails.
 func (m *Machine) Compensate(in *domain.SagaInstance, ev *domain.Event) (Transition, error) {
-	t, err := m.turn(in, ev.TimeMs)
+	t, err := m.turn(in, ev.At())
 	switch {
 	case err != nil:
 		return Transition{}, err

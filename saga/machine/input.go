@@ -13,7 +13,7 @@ import (
 const fieldsOfEvent = 18
 
 // eventValue is an event as a program sees it. now is the instant of the
-// transition: later than the event's where that was deferred.
+// transition; when the event happened is what its sender says.
 func eventValue(ev *domain.Event, now int64) (value.Value, error) {
 	payload, err := payloadValue(ev.Payload)
 	if err != nil {
