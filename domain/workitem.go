@@ -25,7 +25,7 @@ const (
 )
 
 // WorkItem is something that a saga wants to be done. Its id is computed from
-// the transition that made it: it is the same whenever that is computed.
+// the event that it comes of: it is the same whenever that is read.
 //
 // Source: seed 003, part 3, "Work Item Envelopes".
 type WorkItem struct {

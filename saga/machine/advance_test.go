@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,51 @@ func TestWorkIsWhole(t *testing.T) {
 		if err != nil || tr.Work[0].ID == w.ID {
 			t.Errorf("%+v has the same work: %v", in, err)
 		}
+	}
+}
+
+// TestIDsOfWorkAreThoseOfTheEvent: when events are read again their work has the
+// ids that it had, whatever came between them; and another life of an instance
+// has others, though it goes the same way at the same time.
+func TestIDsOfWorkAreThoseOfTheEvent(t *testing.T) {
+	const asks = `{"work":[{"effect":"work","step":"a"},{"effect":"work"},{"fact":"F"}]}`
+	work := func(way ...*domain.Event) (ids []string) {
+		r := newRig(t, counter)
+		for _, ev := range way {
+			r.send(ev)
+		}
+		for i := range r.work {
+			ids = append(ids, r.work[i].ID)
+		}
+		return ids
+	}
+	event := func(id, typ, payload string, at int64) *domain.Event {
+		return &domain.Event{ID: id, Type: typ, Source: domain.SourceAggregate, AggregateType: "Order", AggregateID: "17", TimeMs: 5, StoredMs: at,
+			Payload: raw(payload)}
+	}
+	first, asked, other := event("e1", "Do", "", start), event("e2", "Do", asks, start+7), event("e3", "Do", "", start+3)
+	want := work(first, asked)
+	for name, way := range map[string][]*domain.Event{
+		"another event came first":  {other, first, asked},
+		"an event is gone":          {asked},
+		"it waited for another one": {first, event("e2", "Wait", asks, start+7), event("e4", "Do", `{"next":"two"}`, start+90)},
+	} {
+		if diff := cmp.Diff(want, work(way...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	again := work(first, event("e5", "Do", asks, start+7))
+	for _, id := range again {
+		if slices.Contains(want, id) {
+			t.Errorf("another life has the command %s, too", id)
+		}
+	}
+	// An event that was forgotten and comes again asks for steps of its own.
+	r := newRig(t, counter)
+	r.send(asked)
+	r.send(asked)
+	if s := r.in.Steps; len(s) != 2 || s[0].CommandID == s[1].CommandID {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -23,8 +23,9 @@
 //
 // One call is one transition: the version goes up by one, and events that were
 // deferred and now can be handled are, within it. Ids of work are computed from
-// the instance, the version and the place in the transition, so that computing
-// it again gives the same.
+// the instance, the event and the place in what comes of it, so that reading the
+// event again gives the same, whatever came between; another life of the instance
+// has other events.
 //
 // An event on which the program fails changes nothing: Advance gives a
 // *[ProgramError]. What then becomes of the instance is [Machine.Fail]'s to say,

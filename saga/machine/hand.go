@@ -41,6 +41,7 @@ func (t *turn) failed(ev *domain.Event, cause error) {
 func (t *turn) skip(ev *domain.Event) {
 	from, first := t.out.State, len(t.work)
 	t.skips = true
+	t.origin = originOf(ev, first)
 	t.pass(ev)
 	if t.out.Status == domain.SagaCompensating {
 		if err := t.compensate(); err != nil {
@@ -64,7 +65,10 @@ func (m *Machine) Replay(in *domain.SagaInstance, ev *domain.Event, nowMs int64)
 		return Transition{}, err
 	}
 	t.release(ev.ID)
-	if err := t.take(ev); err != nil {
+	t.replays = true
+	err = t.take(ev)
+	t.replays = false
+	if err != nil {
 		return Transition{}, err
 	}
 	t.drain()
@@ -134,6 +138,7 @@ func (m *Machine) Compensate(in *domain.SagaInstance, ev *domain.Event) (Transit
 	}
 	t.changed = true
 	from := in.State
+	t.origin = originOf(ev, 0)
 	t.pass(ev)
 	if err := t.beginCompensation(); err != nil {
 		return Transition{}, err

@@ -8,23 +8,41 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// workID is the id of a work item: a UUID of version 7 of which the time is
-// that of the transition, and the rest what the item's place is.
+// origin is what an item of work comes of, by which its id is made: the event
+// has the same id and instant whenever its stream is read, while the transition
+// that handles it may come to have another number.
+type origin struct {
+	event    string
+	ms       int64
+	replayed bool // by a person: what it did when it failed has ids already
+	first    int  // the items of the transition before
+}
+
+func originOf(ev *domain.Event, first int) origin {
+	return origin{event: ev.ID, ms: ev.At(), first: first}
+}
+
+// workID is the id of an item of work: a UUID of version 7 of which the time is
+// that of the event, and the rest which of its items it is. again counts how
+// often the event has come once more, long after it was forgotten.
 //
 // Source: RFC 9562, section 5.7.
-func workID(in *domain.SagaInstance, ms, version int64, index int) string {
-	var room [256]byte
+func workID(in *domain.SagaInstance, of *origin, index, again int) string {
+	var room [512]byte
 	b := room[:0]
-	for _, s := range []string{in.Tenant, in.Saga, in.Correlation} {
+	for _, s := range []string{in.Tenant, in.Saga, in.Correlation, of.event} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
-	b = binary.BigEndian.AppendUint64(b, uint64(version))
+	if of.replayed {
+		b = append(b, "replayed"...)
+	}
 	b = binary.BigEndian.AppendUint64(b, uint64(index))
+	b = binary.BigEndian.AppendUint64(b, uint64(again))
 	sum := sha256.Sum256(b)
 
 	var id [16]byte
-	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16)
+	binary.BigEndian.PutUint64(id[:], uint64(within(of.ms))<<16)
 	copy(id[6:], sum[:])
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80

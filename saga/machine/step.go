@@ -122,7 +122,7 @@ func (t *turn) ask(w *domain.WorkItem) error {
 		return failf("the instance has %d steps, the most there can be", len(t.out.Steps))
 	}
 	t.out.Work++
-	w.ID = workID(t.in, t.now, t.out.Version, len(t.work))
+	w.ID = t.newID()
 	w.N, w.MadeMs = t.out.Work, t.now
 	w.Tenant, w.Saga, w.Correlation = t.in.Tenant, t.in.Saga, t.in.Correlation
 	t.work = append(t.work, *w)
@@ -133,6 +133,18 @@ func (t *turn) ask(w *domain.WorkItem) error {
 		Name: w.Step, Effect: w.Effect, CommandID: w.ID, State: domain.StepAsked, Payload: w.Payload,
 	})
 	return t.room()
+}
+
+// newID is the id of the next item of work; none that a step has, or another
+// item of the transition.
+func (t *turn) newID() string {
+	for again := 0; ; again++ {
+		id := workID(t.in, &t.origin, len(t.work)-t.origin.first, again)
+		if !slices.ContainsFunc(t.out.Steps, func(s domain.SagaStep) bool { return s.CommandID == id || s.Undo == id }) &&
+			!slices.ContainsFunc(t.work, func(w domain.WorkItem) bool { return w.ID == id }) {
+			return id
+		}
+	}
 }
 
 // errTooMuch is a transition that asks for more than one may.

@@ -24,6 +24,8 @@ type turn struct {
 	changed bool     // there is something to store
 	skips   bool     // what fails is passed over
 	drained int      // deferred events
+	origin  origin   // of the work that is asked for
+	replays bool     // what is taken was a dead letter
 }
 
 // turn begins a transition at an instant.
@@ -64,6 +66,8 @@ func (t *turn) end() Transition {
 
 // take does with an event what the instance does with such.
 func (t *turn) take(ev *domain.Event) error {
+	t.origin = originOf(ev, len(t.work))
+	t.origin.replayed = t.replays
 	reaction, note := t.reaction(ev)
 	switch reaction {
 	case domain.Handle:
