@@ -13,6 +13,7 @@ const (
 	MaxPartitions     = 256       // of all sagas of a context together
 	MaxSagaData       = 512 << 10 // bytes of an instance's data as JSON
 	MaxSagaSteps      = 200       // of one instance
+	MaxSagaAsked      = 1000      // effects without a step whose results are awaited
 	MaxSagaTimers     = 64        // of one instance at once
 	MaxSagaEffects    = 100       // that a definition names
 	MaxSagaDepth      = 100       // how deep an instance's data nests
@@ -208,6 +209,9 @@ type SagaInstance struct {
 	// Definition is the version it is pinned to, Hash that version's.
 	Definition int    `json:"definition"`
 	Hash       string `json:"hash"`
+	// Life is the id of the event by which it began: it tells it from another one
+	// that had this correlation id before.
+	Life string `json:"life,omitzero"`
 	// Version counts its transitions.
 	Version int64           `json:"version"`
 	State   string          `json:"state"`
@@ -217,6 +221,9 @@ type SagaInstance struct {
 	// Steps are the effects that it asked for under a name, in the order in
 	// which they were asked for.
 	Steps []SagaStep `json:"steps,omitzero"`
+	// Asked are the effects that it asked for without a step, whose results are
+	// not there yet.
+	Asked []SagaAsked `json:"asked,omitzero"`
 	// Timers are those that are set: until their events are handled, not only
 	// until they come.
 	Timers []SagaTimer `json:"timers,omitzero"`
@@ -257,9 +264,17 @@ type SagaStep struct {
 	Result    json.RawMessage `json:"result,omitzero"`
 	// Order numbers completed steps in the order in which they were.
 	Order int `json:"order,omitzero"`
-	// Undo is the command that undoes it, and Undos how often that was asked for.
-	Undo  string `json:"undo_id,omitzero"`
-	Undos int    `json:"undos,omitzero"`
+	// Undo is the command that undoes it, UndoEffect that one's effect, and Undos
+	// how often that was asked for.
+	Undo       string `json:"undo_id,omitzero"`
+	UndoEffect string `json:"undo_effect,omitzero"`
+	Undos      int    `json:"undos,omitzero"`
+}
+
+// SagaAsked is an effect that an instance asked for without a step.
+type SagaAsked struct {
+	Effect    string `json:"effect_name"`
+	CommandID string `json:"command_id"`
 }
 
 // SagaTimer is a timer that is set.

@@ -124,7 +124,7 @@ const (
 
 // EncodeSaga writes all of an instance.
 func EncodeSaga(in *domain.SagaInstance) []board.Field {
-	e := make(encoder, 0, 20)
+	e := make(encoder, 0, 22)
 	e.str(SagaData, string(in.Data))
 	e.str(SagaState, in.State)
 	e.num(SagaVersion, in.Version)
@@ -133,7 +133,9 @@ func EncodeSaga(in *domain.SagaInstance) []board.Field {
 	e.str("correlation_id", in.Correlation)
 	e.num("definition", int64(in.Definition))
 	e.str("hash", in.Hash)
+	e.str("life", in.Life)
 	e.str("steps", encodePlain(in.Steps))
+	e.str("asked", encodePlain(in.Asked))
 	e.str("timers", encodePlain(in.Timers))
 	e.str("deferred", encodePlain(in.Deferred))
 	e.str("outcome", string(in.Outcome))
@@ -181,6 +183,10 @@ func DecodeSaga(tenant, saga, correlation string, r board.Record) (*domain.SagaI
 			in.Definition = int(d.int(f))
 		case "hash":
 			in.Hash = f.Value
+		case "life":
+			in.Life = f.Value
+		case "asked":
+			d.json(f, &in.Asked, "a JSON list of effects")
 		case "steps":
 			d.json(f, &in.Steps, "a JSON list of steps")
 		case "timers":

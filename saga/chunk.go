@@ -77,6 +77,7 @@ func sizeOf(in *domain.SagaInstance) int {
 	for i := range in.Steps {
 		n += 200 + len(in.Steps[i].Payload) + len(in.Steps[i].Result)
 	}
+	n += 150 * len(in.Asked)
 	for i := range in.Timers {
 		n += 100 + len(in.Timers[i].Payload)
 	}

@@ -31,6 +31,9 @@ func (r *round) handle(ctx context.Context, t *task) error {
 	if isControl(t.ev) {
 		return r.control(ctx, t, at, m)
 	}
+	if r.refuse(t, at, m) {
+		return nil
+	}
 	was := at.in
 	if at.in == nil {
 		at.in = m.New(r.s.name, t.correlation, m.hash)

@@ -2,6 +2,7 @@ package saga
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -39,13 +40,50 @@ func (r *round) rubbish(t *task) {
 		return
 	}
 	d := r.failed(letter(domain.DeadEvent, t.ev, &t.m, t.bad), "")
-	d.ID = deadID(r.s.saga, string(t.m.Stream)+"."+strconv.FormatUint(t.m.Seq, 10))
+	d.ID = deadID(r.s.saga, placeOf(&t.m))
 	if t.ev == nil {
 		d.Data = domain.CutText(string(t.m.Data), domain.MaxEventBytes)
 	}
 	r.bury(d)
 	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), rubbishStays)
 }
+
+// refuse buries a result that its instance does not wait for. It moves nothing
+// and holds nobody: whatever it says, somebody else wrote it.
+func (r *round) refuse(t *task, at *instance, m *compiled) bool {
+	if at.in == nil {
+		return false
+	}
+	cause := m.Refuses(at.in, t.ev)
+	if cause == nil {
+		return false
+	}
+	d := r.failed(letter(domain.DeadEvent, t.ev, &t.m, cause), t.correlation)
+	d.ID = deadID(r.s.saga, placeOf(&t.m))
+	r.bury(d)
+	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), rubbishStays)
+	t.refused = true
+	return true
+}
+
+// repeated looks whether a result that was here already says the same again.
+func (r *round) repeated(ctx context.Context, t *task) error {
+	at := r.instances[t.correlation]
+	if t.ev.Source != domain.SourceResult || at.in == nil || at.broken != nil || !machine.Knows(at.in, t.ev.CommandID) {
+		return nil
+	}
+	m, err := r.find(ctx, at)
+	if errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		r.refuse(t, at, m)
+	}
+	return err
+}
+
+// placeOf is where a message stands.
+func placeOf(m *stream.Message) string { return string(m.Stream) + "." + strconv.FormatUint(m.Seq, 10) }
 
 // letter is a dead letter of an event.
 func letter(kind domain.DeadKind, ev *domain.Event, m *stream.Message, cause error) *domain.DeadLetter {

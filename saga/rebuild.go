@@ -51,8 +51,8 @@ type Difference struct {
 	Correlation string `json:"correlation_id"`
 	// Lines are "<field>: <as it is> -> <as it came out>".
 	Lines domain.List[string] `json:"lines"`
-	// Repaired says that a person replayed or dropped what had held it. It is
-	// never written.
+	// Repaired says that a person replayed or dropped what had held it, or that
+	// an older version of Ramet began it. It is never written.
 	Repaired bool `json:"repaired,omitzero"`
 }
 
@@ -186,6 +186,11 @@ func (b *rebuild) instance(ctx context.Context, id string) error {
 	byHand, err := b.repaired(ctx, m, is)
 	if err != nil {
 		return err
+	}
+	if is.Life == "" {
+		// It asked under ids that are made otherwise now: their results would
+		// find nobody.
+		lines, byHand = append(lines, "life: begun by an older version of Ramet, and not written"), true
 	}
 	b.out.Different = append(b.out.Different, Difference{Correlation: id, Lines: lines, Repaired: byHand})
 	if !b.q.Apply || byHand {
@@ -321,6 +326,10 @@ func (b *rebuild) run(ctx context.Context, m *compiled, id string, events []doma
 			continue
 		}
 		tr, err := m.Advance(in, &ev)
+		var refused *machine.ResultError
+		if errors.As(err, &refused) {
+			continue
+		}
 		if err != nil {
 			tr = m.Fail(in, &ev, err)
 		}

@@ -94,6 +94,7 @@ type task struct {
 	bad         error  // why it cannot be an event
 	fatal       error  // why its instance must fail on it
 	mine        bool   // this partition buries it, whatever it is
+	refused     bool   // it says that it is a result, and is none
 	again       string // it comes again by a person's wish: the key of its dead letter
 }
 
@@ -234,9 +235,15 @@ func (r *round) take(ctx context.Context, t *task) error {
 	case t.correlation == "":
 	case r.seen[t.ev.ID] && t.again == "":
 		r.passed++
+		if err := r.repeated(ctx, t); err != nil {
+			return err
+		}
 	default:
 		if err := r.handle(ctx, t); err != nil {
 			return err
+		}
+		if t.refused {
+			break // the true one has the same id
 		}
 		r.seen[t.ev.ID] = true
 		r.markSeen(t.ev)

@@ -32,15 +32,19 @@ type Poison struct {
 // Advance is what an event does to an instance. in is not changed.
 //
 // Errors: *[ProgramError]: the instance stays as it is, and comes to the same
-// error whenever this is tried; see [Machine.Fail].
+// error whenever this is tried; see [Machine.Fail]. *[ResultError] for a result
+// for which it does not wait.
 func (m *Machine) Advance(in *domain.SagaInstance, ev *domain.Event) (Transition, error) {
 	t, err := m.turn(in, ev.At())
 	if err != nil {
 		return Transition{}, err
 	}
 	// What comes late for an instance that is gone does not make it again.
-	if in.Version == 0 && !m.Takes(ev) {
+	if in.Version == 0 && (!m.Takes(ev) || m.ours(ev)) {
 		return t.end(), nil
+	}
+	if err := m.Refuses(in, ev); err != nil {
+		return Transition{}, err
 	}
 	if !resumes(ev) {
 		t.drain() // there is something only where a transition left it

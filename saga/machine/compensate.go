@@ -14,7 +14,7 @@ import (
 //	┌─> the last completed step ── compensate() ──> effect ──> result
 //	│     nothing to do: compensated                 Succeeded: compensated
 //	│                                                else: asked again, up to Attempts,
-//	└────────────────────────────────────────────── then compensation_failed
+//	└── until none is left                          then compensation_failed
 //	none is left: the state Done, or Failed where one was not undone
 
 // defaultAttempts is how often the effect that undoes a step is asked for.
@@ -72,7 +72,7 @@ func (t *turn) undo(s *domain.SagaStep) error {
 		s.State = domain.StepUndone
 		t.note("step " + s.Name + " has nothing to undo")
 	default:
-		s.State, s.Undo = domain.StepUndoing, t.work[len(t.work)-1].ID
+		s.State, s.Undo, s.UndoEffect = domain.StepUndoing, t.work[len(t.work)-1].ID, item.Effect
 		s.Undos++
 	}
 	return nil

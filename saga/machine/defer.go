@@ -116,6 +116,7 @@ type saved struct {
 func (t *turn) save() saved {
 	s := saved{*t.out, len(t.work), len(t.entries)}
 	s.out.Steps, s.out.Timers, s.out.Deferred = slices.Clone(s.out.Steps), slices.Clone(s.out.Timers), slices.Clone(s.out.Deferred)
+	s.out.Asked = slices.Clone(s.out.Asked)
 	return s
 }
 

@@ -159,6 +159,10 @@ func (c *chaos) step() {
 		if got, want := mustJSON(again)+fmt.Sprint(err2), mustJSON(tr)+fmt.Sprint(err); got != want {
 			c.t.Fatalf("the same event does another thing:\n%s\n%s", want, got)
 		}
+		if refused := (*machine.ResultError)(nil); errors.As(err, &refused) {
+			c.seen["refused"] = true
+			return
+		}
 		if err != nil {
 			var program *machine.ProgramError
 			if !errors.As(err, &program) {

@@ -17,6 +17,7 @@ func (m *Machine) Fail(in *domain.SagaInstance, ev *domain.Event, cause error) T
 			t.note(err.Error())
 		}
 	}
+	t.begins(ev)
 	t.failed(ev, cause)
 	t.drain()
 	return t.end()

@@ -18,18 +18,10 @@ const (
 
 // part finds what an event is the result of, and the step; -1 for none.
 func (t *turn) part(ev *domain.Event) (part, int) {
-	if ev.Source != domain.SourceResult || ev.CommandID == "" {
+	if ev.Source != domain.SourceResult {
 		return noPart, -1
 	}
-	for i := range t.out.Steps {
-		switch ev.CommandID {
-		case t.out.Steps[i].CommandID:
-			return stepPart, i
-		case t.out.Steps[i].Undo:
-			return undoPart, i
-		}
-	}
-	return noPart, -1
+	return findPart(t.out, ev.CommandID)
 }
 
 // awaited reports whether the result is not there yet.
@@ -38,11 +30,14 @@ func (t *turn) awaited(p part, i int) bool {
 	return p == stepPart && s == domain.StepAsked || p == undoPart && s == domain.StepUndoing
 }
 
-// stray reports whether an event is the result of an effect for which the
-// program cannot have asked: of an attempt to undo a step that is over.
+// stray reports whether an event is a result for which nobody waits any more: it
+// was deferred twice, or is of an attempt to undo a step that is over.
 func (t *turn) stray(ev *domain.Event) bool {
-	if ev.Source != domain.SourceResult {
+	if ev.Source != domain.SourceResult || askedFor(t.out, ev.CommandID) >= 0 {
 		return false
+	}
+	if t.m.ours(ev) && t.out.Life != "" {
+		return true
 	}
 	effect, _, _ := domain.ParseResultEvent(ev.Type)
 	return !t.m.effects[effect] && t.m.undo[effect] && !t.m.Takes(ev)
@@ -89,7 +84,12 @@ func (t *turn) room() error {
 func (t *turn) pass(ev *domain.Event) bool {
 	dropped := t.dropTimer(ev)
 	p, i := t.part(ev)
-	if p == noPart || !t.awaited(p, i) || t.out.Status == domain.SagaEnded {
+	switch {
+	case t.out.Status == domain.SagaEnded:
+		return dropped
+	case p == noPart:
+		return t.answered(ev) || dropped
+	case !t.awaited(p, i):
 		return dropped
 	}
 	// How a step ended is kept in any case: what completed must be undone.
@@ -126,7 +126,10 @@ func (t *turn) ask(w *domain.WorkItem) error {
 	w.N, w.MadeMs = t.out.Work, t.now
 	w.Tenant, w.Saga, w.Correlation = t.in.Tenant, t.in.Saga, t.in.Correlation
 	t.work = append(t.work, *w)
-	if w.Step == "" {
+	switch {
+	case w.Kind == domain.WorkEffect && w.Step == "" && w.Compensates == "":
+		return t.await(w)
+	case w.Step == "":
 		return nil
 	}
 	t.out.Steps = append(t.out.Steps, domain.SagaStep{
@@ -135,12 +138,11 @@ func (t *turn) ask(w *domain.WorkItem) error {
 	return t.room()
 }
 
-// newID is the id of the next item of work; none that a step has, or another
-// item of the transition.
+// newID is the id of the next item of work; none that is known already.
 func (t *turn) newID() string {
 	for again := 0; ; again++ {
 		id := workID(t.in, &t.origin, len(t.work)-t.origin.first, again)
-		if !slices.ContainsFunc(t.out.Steps, func(s domain.SagaStep) bool { return s.CommandID == id || s.Undo == id }) &&
+		if askedFor(t.out, id) < 0 && !slices.ContainsFunc(t.out.Steps, func(s domain.SagaStep) bool { return s.CommandID == id || s.Undo == id }) &&
 			!slices.ContainsFunc(t.work, func(w domain.WorkItem) bool { return w.ID == id }) {
 			return id
 		}

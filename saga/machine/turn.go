@@ -47,12 +47,20 @@ func (m *Machine) turn(in *domain.SagaInstance, now int64) (*turn, error) {
 func (m *Machine) open(in *domain.SagaInstance, now int64) *turn {
 	out := *in
 	out.Steps, out.Timers, out.Deferred = slices.Clone(in.Steps), slices.Clone(in.Timers), slices.Clone(in.Deferred)
+	out.Asked = slices.Clone(in.Asked)
 	out.Version++
 	out.UpdatedMs = now
 	if in.Version == 0 {
 		out.CreatedMs = now
 	}
 	return &turn{m: m, in: in, out: &out, now: now, skips: m.def.OnPoison == domain.PoisonSkip}
+}
+
+// begins notes by which event an instance began.
+func (t *turn) begins(ev *domain.Event) {
+	if t.in.Version == 0 && t.out.Life == "" {
+		t.out.Life = ev.ID
+	}
 }
 
 // end is the transition.
@@ -66,6 +74,7 @@ func (t *turn) end() Transition {
 
 // take does with an event what the instance does with such.
 func (t *turn) take(ev *domain.Event) error {
+	t.begins(ev)
 	t.origin = originOf(ev, len(t.work))
 	t.origin.replayed = t.replays
 	reaction, note := t.reaction(ev)
@@ -135,6 +144,7 @@ func (t *turn) handle(ev *domain.Event) error {
 	part, step := t.part(ev)
 	t.changed = true
 	t.dropTimer(ev)
+	t.answered(ev)
 	if part != noPart {
 		if err := t.record(part, step, ev); err != nil {
 			return err

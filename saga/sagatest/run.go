@@ -159,6 +159,10 @@ func (r *rig) advance(ev *domain.Event) (machine.Transition, error) {
 	if err == nil {
 		tr, err = r.m.Advance(r.in, ev)
 	}
+	var refused *machine.ResultError
+	if errors.As(err, &refused) {
+		return machine.Transition{}, err
+	}
 	if err != nil {
 		return r.m.Fail(r.in, ev, err), err
 	}
