@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +32,11 @@ const (
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
 	a := auditor{Engine: e, space: layout.SpaceOf(tenant), now: time.Now(), doubts: map[string]map[string]doubt{}}
 	// Most contexts have no circles, and much else that lives.
-	circles, err := e.board.Members(ctx, a.space, layout.Circles, "", 1)
+	circles, err := e.board.Members(ctx, a.space, layout.Circles, "", listMost)
 	if err != nil || len(circles) == 0 {
+		return a.report, err
+	}
+	if err := a.lists(ctx, circles); err != nil {
 		return a.report, err
 	}
 	var after board.LiveItem
@@ -66,12 +71,24 @@ type auditor struct {
 	// and their id.
 	doubts map[string]map[string]doubt
 	count  int
+	// faults are the circles where no list lies.
+	faults map[string]string
 }
 
 // doubt is a task as it was read.
 type doubt struct {
 	task *domain.Task
 	rec  board.Record
+}
+
+// lists names the circles where something else lies than a list: what waits for them
+// is set aside.
+func (a *auditor) lists(ctx context.Context, circles []string) (err error) {
+	a.faults, err = a.Engine.faults(ctx, a.space, circles)
+	for _, name := range slices.Sorted(maps.Keys(a.faults)) {
+		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: layout.Circle(name), Text: a.faults[name]})
+	}
+	return err
 }
 
 // taskLine are the fields of a task but those that may be large.
@@ -112,10 +129,10 @@ func (a *auditor) look(ctx context.Context, key string, rec board.Record) error 
 	switch {
 	case rec == nil:
 		b.Absent(key).Settle(key)
-		return a.repair(ctx, b, key, "")
+		return a.repaired(a.board.Commit(ctx, b), key, "")
 	case t.Final(): // a foreign worker ended it
 		b.Equal(key, layout.TaskStatus, string(t.Status)).Settle(key).Expire(key, a.cfg.Retention)
-		return a.repair(ctx, b, key, "")
+		return a.repaired(a.board.Commit(ctx, b), key, "")
 	case t.LeaseOwner != "":
 		if _, held, err := a.board.LeaseOf(ctx, a.space, key); held || err != nil {
 			return err
@@ -126,6 +143,9 @@ func (a *auditor) look(ctx context.Context, key string, rec board.Record) error 
 	list := listOf(rec)
 	if list == "" {
 		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: "its record does not say which circle it belongs to"})
+		return nil
+	}
+	if a.faults[strings.TrimPrefix(list, layout.CirclePrefix)] != "" {
 		return nil
 	}
 	if a.count++; a.count > auditDoubts {
@@ -173,7 +193,7 @@ func (a *auditor) notQueued(ctx context.Context, list string, d doubt) error {
 	b.Unset(key, layout.TaskOwner, layout.TaskQueue)
 	if !foreign {
 		requeue(&b, d.task, list, a.now)
-		return a.repair(ctx, b, key, "it was pending, but not in its circle; put back")
+		return a.repaired(a.board.Commit(ctx, b), key, "it was pending, but not in its circle; put back")
 	}
 	// The record as a whole: what is told at the end of it was not read.
 	t, err := a.Show(ctx, domain.TenantID(a.space), d.task.ID)
@@ -183,13 +203,12 @@ func (a *auditor) notQueued(ctx context.Context, list string, d doubt) error {
 		return err
 	}
 	b.Set(key, board.Field{Name: layout.TaskLosses, Value: strconv.Itoa(t.Losses + 1)})
-	a.backOrEnd(&b, t, list, fmt.Sprintf("workers without leases took it %d times and never ended it", t.Losses+1), a.now)
-	return a.repair(ctx, b, key, fmt.Sprintf("a worker without a lease took it and did not end it within %v", a.cfg.Timeout))
+	err = a.backOrEnd(ctx, b, t, list, fmt.Sprintf("workers without leases took it %d times and never ended it", t.Losses+1))
+	return a.repaired(err, key, fmt.Sprintf("a worker without a lease took it and did not end it within %v", a.cfg.Timeout))
 }
 
-// repair commits a repair and notes it, unless the task has moved meanwhile.
-func (a *auditor) repair(ctx context.Context, b board.Batch, key, text string) error {
-	err := a.board.Commit(ctx, b)
+// repaired notes a repair, unless the task has moved meanwhile.
+func (a *auditor) repaired(err error, key, text string) error {
 	if errors.Is(err, domain.ErrConflict) {
 		return nil
 	}

@@ -80,7 +80,14 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 			return x, err
 		}
 	}
+	faults, err := e.faults(ctx, space, circles)
+	if err != nil {
+		return x, err
+	}
 	for _, circle := range circles {
+		if faults[circle] != "" {
+			continue
+		}
 		ahead, found, err := e.ahead(ctx, space, layout.Circle(circle), t.ID)
 		if err != nil {
 			return x, err
@@ -105,6 +112,8 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 	switch {
 	case t.Status == domain.TaskProcessing:
 		x.Standing, x.Text = StandingForeign, "it is in no circle and nobody leases it: a worker that takes no leases may have it"
+	case faults[t.Circle] != "":
+		x.Standing, x.Text = StandingStuck, "it is pending, but in no circle: "+faults[t.Circle]
 	default:
 		x.Standing, x.Text = StandingStuck, "it is pending, but in no circle"
 		if listOf(rec) != "" {

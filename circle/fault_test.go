@@ -55,6 +55,46 @@ func TestALostWorkerLosesNothing(t *testing.T) {
 	})
 }
 
+// TestWhatCannotGoBackIsTold: something else lies where its circle was, when its worker
+// is lost, or is told to stop.
+func TestWhatCannotGoBackIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lose func(r *rig, spoil func())
+	}{
+		{"lost", func(r *rig, spoil func()) {
+			r.deadClaim()
+			spoil()
+			r.recoverer()
+		}},
+		{"drained", func(r *rig, spoil func()) {
+			stop := r.worker(func(c *circle.WorkerConfig) { c.Grace = time.Second })
+			synctest.Wait()
+			spoil()
+			if err := stop(); err != nil {
+				r.Errorf("drain: %v", err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.write("t1", "script", "sleep(1000)", "reply_to", "rhai_reply:a")
+				r.push("t1")
+				tt.lose(r, func() {
+					r.commit(new(board.Batch).Delete("rhai_tasks:friends").Set("rhai_tasks:friends", board.Field{Name: "a", Value: "b"}))
+				})
+				got := r.wait("t1")
+				if got.Status != domain.TaskError || !strings.HasPrefix(got.Error, "it could not go back into its circle: ") {
+					r.Errorf("got %+v", got)
+				}
+				if told := r.reply("rhai_reply:a"); told["error"] != got.Error {
+					r.Errorf("reply: got %v", told)
+				}
+			})
+		})
+	}
+}
+
 func TestExplainTellsALeaseThatRanOut(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.submit("t1", "1")

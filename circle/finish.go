@@ -206,10 +206,15 @@ func (f end) again(ctx context.Context, err error) {
 	f.x.close(f.what, err)
 }
 
-// refused deals with an end that the board refuses for good: first without the
-// reply, whose list may be something else, then without what the script gave.
+// refused deals with an end that the board refuses for good. What cannot go back
+// ends; what ends does so first without the reply, whose list may be something
+// else, then without what the script gave.
 func (f *end) refused(err error) {
 	x := f.x
+	if f.what.fate == givenBack {
+		f.what = notBack(err)
+		return
+	}
 	if x.task.ReplyToQueue != "" {
 		x.w.log.Warn("no reply sent", "task", x.task.ID, "context", uint32(x.claimed.Space), "reply_to_queue", x.task.ReplyToQueue, "err", err)
 		x.task.ReplyToQueue = ""

@@ -94,7 +94,14 @@ func (a *auditor) leaveQueued(ctx context.Context, left map[string]board.Record)
 		if err != nil {
 			return err
 		}
-		for _, list := range lists {
+		stats, err := a.board.Stat(ctx, a.space, lists...)
+		if err != nil {
+			return err
+		}
+		for i, list := range lists {
+			if stats[i].Kind != board.KindList {
+				continue
+			}
 			err := a.scan(ctx, a.space, list, func(id string) bool {
 				if key := layout.Task(id); !domain.TaskStatus(left[key].Get(layout.TaskStatus)).Final() {
 					delete(left, key)

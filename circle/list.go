@@ -1,7 +1,9 @@
 package circle
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +17,8 @@ type Circle struct {
 	Name string `json:"name"`
 	// Queued is how many tasks wait in it.
 	Queued int `json:"queued"`
+	// Fault says what lies where its tasks would wait, if that is no list.
+	Fault string `json:"fault,omitzero"`
 }
 
 const (
@@ -31,18 +35,46 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]Circle, er
 	if err != nil {
 		return nil, err
 	}
-	list, lists := make([]Circle, len(names)), make([]string, len(names))
+	faults, err := e.faults(ctx, space, names)
+	if err != nil {
+		return nil, err
+	}
+	list, sound, lists := make([]Circle, len(names)), make([]int, 0, len(names)), make([]string, 0, len(names))
 	for i, name := range names {
-		list[i].Name, lists[i] = name, layout.Circle(name)
+		if list[i] = (Circle{Name: name, Fault: faults[name]}); list[i].Fault == "" {
+			sound, lists = append(sound, i), append(lists, layout.Circle(name))
+		}
 	}
 	lengths, err := e.board.Len(ctx, space, lists...)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range lengths {
-		list[i].Queued = n
+		list[sound[i]].Queued = n
 	}
 	return list, nil
+}
+
+// faults says, by name, where something else lies than a list of tasks. Whoever reads
+// several circles leaves those aside: one key of a stranger's is no fault of the others.
+func (e *Engine) faults(ctx context.Context, space board.Space, names []string) (map[string]string, error) {
+	lists := make([]string, len(names))
+	for i, name := range names {
+		lists[i] = layout.Circle(name)
+	}
+	stats, err := e.board.Stat(ctx, space, lists...)
+	if err != nil {
+		return nil, err
+	}
+	faults := map[string]string{}
+	for i, s := range stats {
+		if s.Kind != "" && s.Kind != board.KindList {
+			what := map[board.Kind]string{board.KindRecord: "a hash", board.KindSet: "a set"}[s.Kind]
+			faults[names[i]] = fmt.Sprintf("where the tasks of the circle %s would wait is no list, but %s: nobody can put a task in or take one out "+
+				"until that key, %s, is deleted", names[i], cmp.Or(what, "a thing of another kind"), lists[i])
+		}
+	}
+	return faults, nil
 }
 
 // names are those of the circles of a space, in order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,6 @@ func (e *Engine) recover(ctx context.Context, l board.Lease, id string) error {
 		return err
 	}
 	t, list := layout.DecodeTask(id, recs[0]), listOf(recs[0])
-	now := time.Now()
 	b := board.Batch{Space: l.Space}
 	b.Lapsed(l.Item, l.Token).Release(l.Item)
 	if recs[0] == nil || t.Final() || list == "" {
@@ -41,23 +41,43 @@ func (e *Engine) recover(ctx context.Context, l board.Lease, id string) error {
 	}
 	b.Equal(l.Item, layout.TaskStatus, string(t.Status))
 	b.Set(l.Item, lossesField(t.Losses+1))
-	e.backOrEnd(&b, t, list, fmt.Sprintf("the worker was lost %d times, last %s; does the script kill its node?", t.Losses+1, l.Owner), now)
-	if err := e.board.Commit(ctx, b); err != nil {
+	text := fmt.Sprintf("the worker was lost %d times, last %s; does the script kill its node?", t.Losses+1, l.Owner)
+	if err := e.backOrEnd(ctx, b, t, list, text); err != nil {
 		return err
 	}
 	e.log.Warn("lease of a task ran out", "task", id, "context", uint32(l.Space), "owner", l.Owner, "losses", t.Losses+1)
 	return nil
 }
 
-// backOrEnd puts a task back that was lost once more, or ends it when that was
-// once too often.
-func (e *Engine) backOrEnd(b *board.Batch, t *domain.Task, list, text string, now time.Time) {
-	if t.Losses+1 >= e.cfg.MaxLosses {
-		e.end(b, t, failed(text), now)
-		return
+// backOrEnd commits what becomes of a task that was lost once more, with the rest of a
+// batch: it goes back, or ends where that was once too often or its circle cannot take it.
+func (e *Engine) backOrEnd(ctx context.Context, rest board.Batch, t *domain.Task, list, text string) error {
+	now, n := time.Now(), failed(text)
+	commit := func(change func(b *board.Batch)) error {
+		b := rest
+		b.Ops = slices.Clone(rest.Ops)
+		change(&b)
+		return e.board.Commit(ctx, b)
 	}
-	requeue(b, t, list, now)
+	if t.Losses+1 < e.cfg.MaxLosses {
+		err := commit(func(b *board.Batch) { requeue(b, t, list, now) })
+		if !errors.Is(err, domain.ErrInvalid) {
+			return err
+		}
+		n = notBack(err)
+	}
+	err := commit(func(b *board.Batch) { e.end(b, t, n, now) })
+	if errors.Is(err, domain.ErrInvalid) && t.ReplyToQueue != "" {
+		e.log.Warn("no reply sent", "task", t.ID, "context", uint32(rest.Space), "reply_to_queue", t.ReplyToQueue, "err", err)
+		quiet := *t
+		quiet.ReplyToQueue = ""
+		err = commit(func(b *board.Batch) { e.end(b, &quiet, n, now) })
+	}
+	return err
 }
+
+// notBack is the end of a task whose circle is none any more: something else lies there.
+func notBack(err error) ending { return failed("it could not go back into its circle: " + err.Error()) }
 
 // listOf is the list that a task belongs to: the one it was claimed from, or
 // that of the circle it was submitted to; "" where neither is known.

@@ -234,3 +234,76 @@ func TestAForeignWorkerOnRedis(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestAKeyThatIsNoListPoisonsNobody: it lies where a circle's list would be.
+func TestAKeyThatIsNoListPoisonsNobody(t *testing.T) {
+	t.Parallel()
+	r, c := onRedis(t)
+	r.T = t
+	submit := func(circle, id string) {
+		if _, err := r.engine.Submit(t.Context(), home, &domain.Task{ID: id, Circle: circle, Script: "1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := fmt.Sprint(time.Now().Add(-time.Hour).Unix())
+	submit("bad", "b1")
+	submit(club, "f1")
+	c.must("SET", "rhai_tasks:bad", "x")
+	c.must("DEL", "rhai_tasks:friends")
+	c.must("HSET", "rhai_tasks:worse", "a", "b")
+	for _, id := range []string{"b1", "f1"} { // long ago
+		c.must("HSET", "rhai_task_details:"+id, "updated_at", old)
+		b := board.Batch{Space: layout.SpaceOf(home)}
+		if err := r.board.Commit(t.Context(), *b.Live(layout.Task(id), time.Now().Add(-time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.must("HSET", "rhai_task_details:left", "script", "1", "created_at", old)
+	c.must("HSET", "rhai_task_details:waits", "script", "1", "created_at", old)
+	c.must("LPUSH", "rhai_tasks:others", "waits")
+
+	a, err := r.engine.Audit(t.Context(), home, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stuck []string
+	for _, f := range a.Stuck {
+		stuck = append(stuck, f.Key+": "+f.Text)
+	}
+	want := []string{"rhai_tasks:bad: where the tasks of the circle bad would wait is no list, but a thing of another kind: nobody can put a task in " +
+		"or take one out until that key, rhai_tasks:bad, is deleted"}
+	if diff := cmp.Diff(want, stuck); diff != "" {
+		t.Errorf("stuck (-want +got):\n%s", diff)
+	}
+	if len(a.Repaired) != 1 || a.Repaired[0].Key != "rhai_task_details:f1" {
+		t.Errorf("repaired: got %v", a.Repaired)
+	}
+	for id, expires := range map[string]bool{"left": true, "waits": false} {
+		if ttl, err := c.do("TTL", "rhai_task_details:"+id).AsInt64(); err != nil || (ttl > 0) != expires {
+			t.Errorf("TTL of %s: got %d, %v", id, ttl, err)
+		}
+	}
+	list, err := r.engine.List(t.Context(), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		list[i].Fault = strings.TrimPrefix(strings.Split(list[i].Fault, ":")[0], "where the tasks of the circle ")
+	}
+	if diff := cmp.Diff([]circle.Circle{{Name: "bad", Fault: "bad would wait is no list, but a thing of another kind"}, {Name: club, Queued: 1}, {Name: "others", Queued: 1},
+		{Name: "worse", Fault: "worse would wait is no list, but a hash"}}, list); diff != "" {
+		t.Errorf("circles (-want +got):\n%s", diff)
+	}
+	if x, err := r.engine.Explain(t.Context(), home, "waits"); err != nil || x.Standing != circle.StandingQueued || x.Circle != "others" {
+		t.Errorf("waits: got %+v, %v", x, err)
+	}
+	if x, err := r.engine.Explain(t.Context(), home, "b1"); err != nil || x.Standing != circle.StandingStuck || !strings.Contains(x.Text, "where the tasks of the circle bad") {
+		t.Errorf("b1: got %+v, %v", x, err)
+	}
+	if _, err := r.engine.Delete(t.Context(), home, "b1"); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if kept, err := c.do("GET", "rhai_tasks:bad").ToString(); err != nil || kept != "x" {
+		t.Errorf("what lay there: got %q, %v", kept, err)
+	}
+}

@@ -107,7 +107,13 @@ func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, id string) 
 		case t.Final() && strings.HasPrefix(t.ReplyToQueue, layout.ReplyPrefix):
 			b.Delete(t.ReplyToQueue)
 		case t.Status == domain.TaskPending && t.Circle != "":
-			b.DropSome(layout.Circle(t.Circle), -1, id)
+			faults, err := e.faults(ctx, space, []string{t.Circle})
+			if err != nil {
+				return nil, err
+			}
+			if faults[t.Circle] == "" {
+				b.DropSome(layout.Circle(t.Circle), -1, id)
+			}
 		}
 		err = e.board.Commit(ctx, b)
 		if err == nil && t.Status == domain.TaskProcessing {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -225,7 +226,7 @@ func (a *app) circleList() *cobra.Command {
 				return a.print(list, func(t *table) {
 					t.row("CIRCLE", "QUEUED", "SERVED BY")
 					for _, one := range list.Circles {
-						t.row(one.Name, one.Queued, strings.Join(one.Nodes, ", "))
+						t.row(one.Name, one.Queued, cmp.Or(one.Fault, strings.Join(one.Nodes, ", ")))
 					}
 				})
 			})
