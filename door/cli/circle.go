@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ func (a *app) ofCircles(n *client.Client, name string) *client.Circle {
 
 func (a *app) circleSubmit() *cobra.Command {
 	var in api.TaskInput
-	var wait bool
+	var f taskWait
 	c := &cobra.Command{
 		Use: "submit CIRCLE FILE|-", Short: "Put a script into a circle, and return once it is safe", Args: cobra.ExactArgs(2),
 		Example: "  ramet circle submit friends sum.rhai\n  echo '40 + 2' | ramet circle submit friends - --wait",
@@ -39,31 +40,79 @@ func (a *app) circleSubmit() *cobra.Command {
 				return err
 			}
 			in.Script = string(text)
-			if err := domain.ValidateCircle(args[0]); err != nil {
+			if err := cmp.Or(domain.ValidateCircle(args[0]), f.check(c)); err != nil {
 				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.submitTask(c.Context(), a.ofCircles(n, args[0]), in, wait) })
+			return a.with(c.Context(), func(n *client.Client) error { return a.submitTask(c.Context(), a.ofCircles(n, args[0]), in, f) })
 		},
 	}
-	f := c.Flags()
-	f.StringVar(&in.ID, "id", "", "`text` that names the task (default: one is made)")
-	f.StringVar(&in.ClientRPCID, "rpc-id", "", "`text` that comes back with the reply")
-	f.StringVar(&in.ReplyToQueue, "reply-to", "", "`list` that gets a message at the end")
-	f.BoolVar(&wait, "wait", false, "wait for the end, and print what the script gave")
-	c.Long = c.Short + ".\n\nIt prints the task's id. With --wait it prints the output; exit code: 0 it completed, 1 it failed."
+	c.Flags().StringVar(&in.ID, "id", "", "`text` that names the task (default: one is made)")
+	c.Flags().StringVar(&in.ClientRPCID, "rpc-id", "", "`text` that comes back with the reply")
+	c.Flags().StringVar(&in.ReplyToQueue, "reply-to", "", "`list` that gets a message at the end")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end, and print what the script gave")
+	f.add(c, "with --wait: ")
+	c.Long = c.Short + ".\n\nIt prints the task's id. With --wait it prints the output; exit code: 0 it completed, 1 it failed, 7 it has not ended within --timeout."
 	return c
 }
 
-func (a *app) submitTask(ctx context.Context, circle *client.Circle, in api.TaskInput, wait bool) error {
+// taskWait says whether a command waits for the end of a task, and how long.
+type taskWait struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (f *taskWait) add(c *cobra.Command, when string) {
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, when+"how long to wait; the task goes on after it (default: until it has ended)")
+}
+
+// check refuses a bound that says nothing.
+//
+// Errors: [domain.ErrInvalid].
+func (f *taskWait) check(c *cobra.Command) error {
+	switch {
+	case !c.Flags().Changed("timeout"):
+		return nil
+	case !f.wait:
+		return domain.Invalidf("--timeout bounds --wait, which is missing; how long a script may run is circle_timeout in the config file of who serves it")
+	case f.timeout <= 0:
+		return domain.Invalidf("--timeout %v: want a positive duration, such as 30s", f.timeout)
+	}
+	return nil
+}
+
+// awaitTask waits for the end of a task.
+//
+// Errors: [domain.ErrUnavailable], with what the task waits for, where it has not
+// ended in time.
+func (a *app) awaitTask(ctx context.Context, circle *client.Circle, id string, f taskWait) (*domain.Task, error) {
+	a.noteIdle()
+	waiting := ctx
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	task, err := circle.Wait(waiting, id)
+	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
+		return task, err
+	}
+	why := ""
+	if x, err := circle.Explain(ctx, id); err == nil {
+		why = ": " + x.Text
+	}
+	return nil, domain.Unavailablef("task %s has not ended within %v, and goes on%s; `ramet circle wait %s` waits again, `ramet circle delete %s` takes it away",
+		id, f.timeout, why, id, id)
+}
+
+func (a *app) submitTask(ctx context.Context, circle *client.Circle, in api.TaskInput, f taskWait) error {
 	out, err := circle.Submit(ctx, in)
 	if err != nil {
 		return err
 	}
-	if !wait {
+	if !f.wait {
 		return a.print(out, func(t *table) { t.wide(out.TaskID) })
 	}
-	a.noteIdle()
-	task, err := circle.Wait(ctx, out.TaskID)
+	task, err := a.awaitTask(ctx, circle, out.TaskID, f)
 	if err != nil {
 		return err
 	}
@@ -158,19 +207,23 @@ func (a *app) circleDelete() *cobra.Command {
 
 func (a *app) circleWait() *cobra.Command {
 	var ended *domain.Task
+	f := taskWait{wait: true}
 	c := a.onTask("wait", "Wait until a task has ended, and show it", func(c *client.Circle, ctx context.Context, id string) (t *domain.Task, err error) {
-		a.noteIdle()
-		ended, err = c.Wait(ctx, id)
+		ended, err = a.awaitTask(ctx, c, id, f)
 		return ended, err
 	})
+	f.add(c, "")
 	show := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := f.check(c); err != nil {
+			return err
+		}
 		if err := show(c, args); err != nil {
 			return err
 		}
 		return taskFailure(ended)
 	}
-	c.Long = c.Short + ". Exit code: 0 it completed, 1 it failed."
+	c.Long = c.Short + ". Exit code: 0 it completed, 1 it failed, 7 it has not ended within --timeout."
 	return c
 }
 
