@@ -194,8 +194,11 @@ func (a *app) onTask(use, short string, do func(c *client.Circle, ctx context.Co
 	}
 }
 
-// taskPrefix begins the keys of tasks.
-const taskPrefix = "rhai_task_details:"
+// Beginnings of keys: of tasks, and of the lists where those of a circle wait.
+const (
+	taskPrefix   = "rhai_task_details:"
+	circlePrefix = "rhai_tasks:"
+)
 
 func (a *app) circleShow() *cobra.Command {
 	return a.onTask("show", "Show a task and what it gave", (*client.Circle).Task)
@@ -279,7 +282,7 @@ func (a *app) circleList() *cobra.Command {
 				return a.print(list, func(t *table) {
 					t.row("CIRCLE", "QUEUED", "SERVED BY")
 					for _, one := range list.Circles {
-						t.row(one.Name, one.Queued, cmp.Or(one.Fault, strings.Join(one.Nodes, ", ")))
+						t.row(one.Name, one.Queued, cmp.Or(one.Fault, strings.Join(one.Nodes, ", "), "nobody known"))
 					}
 				})
 			})

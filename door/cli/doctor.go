@@ -104,6 +104,11 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 		return found, err
 	}
 	found.jobs(audit)
+	circles, err := n.Circles(ctx, a.tenant())
+	if err != nil {
+		return found, err
+	}
+	found.circles(circles.Circles, audit.Stuck)
 	if peers, err := n.Peers(ctx, a.tenant()); err == nil { // not for everybody to see
 		found.peers(peers)
 	}
@@ -252,5 +257,19 @@ func (c *checkup) jobs(r api.AuditReport) {
 	}
 	if len(r.Repaired)+len(r.Stuck) == 0 {
 		c.add(what, stateOK, "each of %d that have not ended has a reason to be alive", r.Looked)
+	}
+}
+
+// circles finds those that stand still: nobody serves them, or no list lies where
+// their tasks would wait, unless the audit has said so.
+func (c *checkup) circles(list []api.Circle, told []domain.Finding) {
+	for _, one := range list {
+		what := "circle " + one.Name
+		switch {
+		case one.Fault != "" && !slices.ContainsFunc(told, func(f domain.Finding) bool { return f.Key == circlePrefix+one.Name }):
+			c.add(what, stateBad, "%s", one.Fault)
+		case one.Fault == "" && one.Queued > 0 && len(one.Nodes) == 0:
+			c.add(what, stateWarning, "tasks wait in it (%d), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell", one.Queued)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -71,6 +73,24 @@ func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 		if told != tt.told {
 			t.Errorf("%+v: got %+v, want it told: %v", tt.loss, c.Findings, tt.told)
 		}
+	}
+}
+
+func TestDoctorNamesCirclesThatNobodyServes(t *testing.T) {
+	var c checkup
+	named := func(name string, queued int, fault string, nodes ...string) api.Circle {
+		one := api.Circle{Nodes: nodes}
+		one.Name, one.Queued, one.Fault = name, queued, fault
+		return one
+	}
+	c.circles([]api.Circle{named("served", 5, "", "nina"), named("lonely", 3, ""), named("empty", 0, ""), named("bad", 0, "no list lies there"),
+		named("known", 0, "no list lies there")}, []domain.Finding{{Key: "rhai_tasks:known"}})
+	want := []finding{
+		{"circle lonely", stateWarning, "tasks wait in it (3), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell"},
+		{"circle bad", stateBad, "no list lies there"},
+	}
+	if diff := cmp.Diff(want, c.Findings); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
 
