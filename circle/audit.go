@@ -39,6 +39,9 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 	if err := a.lists(ctx, circles); err != nil {
 		return a.report, err
 	}
+	if err := a.strays(ctx, circles); err != nil {
+		return a.report, err
+	}
 	var after board.LiveItem
 	for {
 		begun := time.Now()
@@ -89,6 +92,43 @@ func (a *auditor) lists(ctx context.Context, circles []string) (err error) {
 		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: layout.Circle(name), Text: a.faults[name]})
 	}
 	return err
+}
+
+// strays names the circles of the context in whose name tasks wait in space 0: their
+// clients have not selected its database, and no node serves them there. They are left
+// where they are: a worker of another program may serve that database.
+func (a *auditor) strays(ctx context.Context, circles []string) error {
+	lists := make([]string, len(circles))
+	for i, name := range circles {
+		lists[i] = layout.Circle(name)
+	}
+	stats, err := a.board.Stat(ctx, 0, lists...)
+	if err != nil {
+		return err
+	}
+	for i, s := range stats {
+		if s.Kind != board.KindList {
+			continue
+		}
+		oldest, err := a.board.List(ctx, 0, lists[i], -1, 1)
+		if err != nil {
+			return err
+		}
+		if len(oldest) == 0 || domain.ValidateTaskID(oldest[0]) != nil {
+			continue
+		}
+		recs, err := board.Listed(ctx, a.board, 0, taskLine, []string{layout.Task(oldest[0])})
+		if err != nil {
+			return err
+		}
+		t := layout.DecodeTask(oldest[0], recs[0])
+		if a.now.Sub(max(t.CreatedAt, t.UpdatedAt).Time()) >= auditAge {
+			a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: lists[i], Text: fmt.Sprintf("tasks wait in database 0 under this name, which is the "+
+				"nodes' own: no node serves circles there; their clients have to SELECT %d first, the database of context %[1]d (where tenancy=prefix, "+
+				"the key is ctx:%[1]d:%s)", a.space, lists[i])})
+		}
+	}
+	return nil
 }
 
 // taskLine are the fields of a task but those that may be large.

@@ -307,3 +307,48 @@ func TestAKeyThatIsNoListPoisonsNobody(t *testing.T) {
 		t.Errorf("what lay there: got %q, %v", kept, err)
 	}
 }
+
+// TestTasksInDatabase0AreNamed: a client that has not selected the database of its
+// context waits for ever.
+func TestTasksInDatabase0AreNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	b, err := redisboard.Open(t.Context(), s.URL(), redisboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	r := &rig{T: t, board: b, engine: circle.New(b, circle.Config{})}
+	r.worker()
+	r.submit("here", "1")
+	r.wait("here") // so that the circle is announced
+	c := dial(t, s, 0)
+	audit := func() domain.List[domain.Finding] {
+		a, err := r.engine.Audit(t.Context(), home, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Stuck
+	}
+	stale, now := fmt.Sprint(time.Now().Add(-time.Minute).Unix()), fmt.Sprint(time.Now().Add(time.Minute).Unix())
+	c.must("HSET", "rhai_task_details:new", "script", "1", "created_at", now)
+	c.must("LPUSH", "rhai_tasks:friends", "new")
+	if got := audit(); len(got) != 0 {
+		t.Errorf("one that a worker of another program may be about to take: got %v", got)
+	}
+	c.must("HSET", "rhai_task_details:old", "script", "1", "created_at", stale)
+	c.must("RPUSH", "rhai_tasks:friends", "old")
+	got := audit()
+	if len(got) != 1 || got[0].Key != "rhai_tasks:friends" || !strings.Contains(got[0].Text, "tasks wait in database 0") ||
+		!strings.Contains(got[0].Text, "SELECT 1") {
+		t.Errorf("got %v", got)
+	}
+	c.must("DEL", "rhai_tasks:friends")
+	c.must("SET", "rhai_tasks:friends", "no list")
+	if got := audit(); len(got) != 0 {
+		t.Errorf("no list: got %v", got)
+	}
+	if left, err := c.do("EXISTS", "rhai_task_details:old").AsInt64(); err != nil || left != 1 {
+		t.Errorf("what lies in database 0 is its client's: got %d, %v", left, err)
+	}
+}
