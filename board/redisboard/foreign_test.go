@@ -2,6 +2,7 @@ package redisboard_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // plain is a client that knows nothing of boards.
@@ -181,6 +183,23 @@ func TestForeignPushIsFoundWithoutMessages(t *testing.T) {
 		if c := <-got; len(c) != 1 || c[0].Item != "job:12:1" {
 			t.Fatalf("claimed %v", c)
 		}
+	})
+}
+
+// TestAContextMadeByHand is one whose record somebody has written, and nothing else.
+func TestAContextMadeByHand(t *testing.T) {
+	s := redistest.Start(t)
+	dial(t, s, 5).do("SET", "context:5", "no record")
+	dial(t, s, 4).do("HSET", "context:3", "id", "3") // of another database
+	b := open(t, s, redisboard.Config{Poll: 20 * time.Millisecond, LeaveConfig: true})
+	dial(t, s, 6).do("HSET", "context:6", "id", "6", "admins", "[1]")
+	dial(t, s, 7).do("HSET", "context:7", "id", "7")
+	testwait.Until(t, "contexts 6 and 7, and no other", func() bool {
+		got, err := b.Members(t.Context(), 0, "contexts", "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Equal(got, []string{"6", "7"})
 	})
 }
 

@@ -2,7 +2,9 @@ package redisboard
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,11 +160,56 @@ func (b *Board) reconcileLoop() {
 		case <-b.closing.Done():
 			return
 		}
+		if err := b.adopt(b.closing); err != nil && b.closing.Err() == nil {
+			b.log.Debug("contexts made by hand not looked for", "error", err)
+		}
 		if err := b.reconcile(b.closing); err != nil && b.closing.Err() == nil {
 			b.log.Debug("look through contexts ended early", "error", err)
 		}
 	}
 }
+
+// adopt puts the contexts whose record somebody has written by hand among all: seed 000
+// knows no list of them. Where contexts are prefixes in one database, looking for such
+// records would cost as much as the database is large: there it is left to whoever
+// writes them.
+func (b *Board) adopt(ctx context.Context) error {
+	if b.tenancy != TenancyDB {
+		return nil
+	}
+	info, err := b.client.Do(ctx, b.client.B().Info().Section("keyspace").Build()).ToString()
+	if err != nil {
+		return b.translate(err)
+	}
+	known, err := b.Members(ctx, 0, contexts, "", maxDatabases)
+	if err != nil {
+		return err
+	}
+	var found board.Batch
+	for name := range parseInfo(info) {
+		id, ok := strings.CutPrefix(name, "db")
+		n, err := strconv.ParseUint(id, 10, 32)
+		if !ok || err != nil || n == 0 || slices.Contains(known, id) {
+			continue
+		}
+		if s, err := b.Stat(ctx, board.Space(n), "context:"+id); err != nil {
+			return err
+		} else if s[0].Kind == board.KindRecord {
+			found.Include(contexts, id)
+		}
+	}
+	if len(found.Ops) == 0 {
+		return nil
+	}
+	return b.Commit(ctx, found)
+}
+
+// contexts is the set of the ids of all contexts, in space 0; maxDatabases bounds how
+// many of them are databases.
+const (
+	contexts     = "contexts"
+	maxDatabases = 100_000
+)
 
 // reconcile touches all contexts for the groups that this board claims from.
 func (b *Board) reconcile(ctx context.Context) error {
@@ -171,7 +218,7 @@ func (b *Board) reconcile(ctx context.Context) error {
 		return nil
 	}
 	for cursor := "0"; ; {
-		m, err := b.read(ctx, "members", 0, "contexts", cursor)
+		m, err := b.read(ctx, "members", 0, contexts, cursor)
 		if err != nil {
 			return err
 		}
