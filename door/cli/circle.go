@@ -51,7 +51,8 @@ func (a *app) circleSubmit() *cobra.Command {
 	c.Flags().StringVar(&in.ReplyToQueue, "reply-to", "", "`list` that gets a message at the end")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end, and print what the script gave")
 	f.add(c, "with --wait: ")
-	c.Long = c.Short + ".\n\nIt prints the task's id. With --wait it prints the output; exit code: 0 it completed, 1 it failed, 7 it has not ended within --timeout."
+	c.Long = c.Short + ".\n\nIt prints the task's id. With --wait it prints the output; exit code: 0 it completed," +
+		" 1 it failed, 7 it has not ended within --timeout."
 	return c
 }
 

@@ -267,7 +267,8 @@ func (c *checkup) circles(list []api.Circle, told []domain.Finding) {
 		case one.Fault != "" && !slices.ContainsFunc(told, func(f domain.Finding) bool { return f.Key == circlePrefix+one.Name }):
 			c.add(what, stateBad, "%s", one.Fault)
 		case one.Fault == "" && one.Queued > 0 && len(one.Nodes) == 0:
-			c.add(what, stateWarning, "tasks wait in it (%d), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell", one.Queued)
+			c.add(what, stateWarning, "tasks wait in it (%d), and no node that is alive serves it: see `ramet serve --circle`; "+
+				"workers of others do not tell", one.Queued)
 		}
 	}
 }
