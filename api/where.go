@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
@@ -15,7 +16,7 @@ func where[T any](ctx context.Context, c Caller, in domain.TenantID, text, name 
 	if text == "" {
 		return list, nil
 	}
-	over, err := condition.Compile(text, name)
+	over, err := condition.CompileOver(text, name, reflect.TypeFor[T]())
 	if err != nil {
 		return nil, domain.Invalidf("where: %v", err)
 	}

@@ -24,7 +24,7 @@ var whereNames = []string{
 //
 // Errors: as [condition.Compile].
 func Where(text string) (*Query, error) {
-	c, err := condition.Compile(text, whereNames...)
+	c, err := condition.CompileOf(text, whereNames...)
 	if err != nil {
 		return nil, err
 	}
