@@ -28,6 +28,9 @@ const (
 	ScriptEffect ScriptType = "effect"
 )
 
+// ScriptTypes are all of them.
+var ScriptTypes = []ScriptType{ScriptOSIS, ScriptSAL, ScriptV, ScriptPython, ScriptRhai, ScriptShell, ScriptNode, ScriptRust, ScriptEffect}
+
 // LabelEffect is the label by which a job asks for a node that has an effect.
 const LabelEffect = "effect"
 

@@ -279,10 +279,9 @@ func sortMeasure(m script.Measure, in, out []string) (inForce, notInForce []stri
 // a type that only another node serves must be configured here too, so that a
 // misspelt one is refused and does not wait for ever.
 func (n *Node) known() func(domain.ScriptType) bool {
-	types := map[domain.ScriptType]bool{
-		domain.ScriptOSIS: true, domain.ScriptSAL: true, domain.ScriptV: true, domain.ScriptPython: true,
-		domain.ScriptRhai: true, domain.ScriptShell: true, domain.ScriptNode: true, domain.ScriptRust: true,
-		domain.ScriptEffect: true,
+	types := map[domain.ScriptType]bool{}
+	for _, t := range domain.ScriptTypes {
+		types[t] = true
 	}
 	for _, rt := range n.cfg.Runtimes {
 		types[rt.Type()] = true
@@ -299,8 +298,12 @@ func (n *Node) Board() board.Board { return n.board }
 // RunnerID is the id of its runner.
 func (n *Node) RunnerID() domain.RunnerID { return n.self.RunnerID }
 
-// Services are the script types that its runner knows, served or not.
-func (n *Node) Services() []domain.Service { return n.services }
+// Runner is the node's runner, with the script types that it knows, served or not.
+func (n *Node) Runner(now time.Time) domain.Runner {
+	locked := n.cfg.Encryption.LockedOut()
+	return domain.Runner{ID: n.self.RunnerID, Node: n.self.Name, Local: true, Serves: n.offered(), Labels: n.cfg.Labels, Off: n.Duties.Off(),
+		Locked: locked[:min(len(locked), maxLocked)], SeenMs: now.UnixMilli()}
+}
 
 // Ready reports whether the node takes new work.
 func (n *Node) Ready() bool { return !n.draining.Load() }
@@ -539,13 +542,10 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	was := r.Node
-	r.ID, r.Node, r.Local, r.Serves = n.self.RunnerID, n.self.Name, true, n.offered()
-	r.Off, r.Labels = n.Duties.Off(), n.cfg.Labels
-	r.Locked = n.cfg.Encryption.LockedOut()
-	r.Locked = r.Locked[:min(len(r.Locked), maxLocked)]
+	was, is := r.Node, n.Runner(now)
+	r.ID, r.Node, r.Local, r.Serves, r.Labels = is.ID, is.Node, is.Local, is.Serves, is.Labels
+	r.Off, r.Locked, r.SeenMs = is.Off, is.Locked, is.SeenMs
 	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
-	r.SeenMs = now.UnixMilli()
 	var b board.Batch
 	b.Unset(key, layout.RunnerOff, layout.RunnerLabels, layout.RunnerLocked) // and what of them there is, anew
 	b.Equal(key, layout.RunnerNode, was).Set(key, layout.EncodeRunner(r.Touched(now))...)

@@ -76,7 +76,7 @@ func TestAJobWaitsForANodeWithItsLabels(t *testing.T) {
 		time.Sleep(time.Hour)
 		x := r.standingOf(1)
 		if x.Standing != work.StandingQueued || x.Queue != "queue:go:at:zone=eu" ||
-			!strings.Contains(x.Text, "no node that is alive serves it with the labels zone=eu") {
+			!strings.Contains(x.Text, "no node that is alive serves go with the labels zone=eu") {
 			t.Errorf("got %+v", x)
 		}
 		if a, err := r.engine.Audit(t.Context(), tenant); err != nil || len(a.Repaired)+len(a.Stuck) != 0 {

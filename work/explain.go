@@ -90,23 +90,31 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 	if err == nil && x.Standing == "" {
 		x, err = e.foreign(ctx, space, j, x)
 	}
-	if err == nil && x.Standing == StandingLeased && x.NextMs == 0 {
-		var services []domain.Service
-		var lacking string
-		if services, lacking, err = e.servedNow(ctx, domain.TenantID(space), j); len(services) == 0 && lacking != "" {
-			x.Text += lackingText(lacking, j)
-		}
+	if err == nil && x.Standing == "" {
+		x, err = e.explainQueued(ctx, space, j, x)
 	}
-	if err != nil || x.Standing != "" {
+	if err != nil || !x.waitsForTaker() {
 		return x, err
 	}
-	return e.explainQueued(ctx, space, j, x)
+	s, err := e.serving(ctx, space)
+	if err != nil {
+		return x, err
+	}
+	takers, lack := s.takers(j)
+	if lack != "" {
+		x.Text += "; " + lack
+	}
+	if x.Standing == StandingQueued {
+		x.explainSlots(s.tenant, j.ScriptType, takers)
+		err = e.explainBanned(ctx, space, j, &x)
+	}
+	return x, err
 }
 
-// lackingText says that no node can take up a job because its context is locked.
-func lackingText(key string, j *domain.Job) string {
-	return fmt.Sprintf("; its context is encrypted with the key %q, which no node has that is alive and serves %s%s: see `ramet doctor`",
-		key, j.ScriptType, askedText(j))
+// waitsForTaker reports whether nothing moves the job but a runner that takes it, or
+// takes it back.
+func (x *Explanation) waitsForTaker() bool {
+	return x.Standing == StandingQueued || x.Standing == StandingLeased && x.NextMs == 0
 }
 
 // moved reports whether a job has gone on between two looks: what was found
@@ -308,24 +316,6 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
-		}
-		services, lacking, err := e.servedNow(ctx, domain.TenantID(space), j)
-		if err != nil {
-			return x, err
-		}
-		switch {
-		case len(services) > 0:
-		case lacking != "":
-			x.Text += lackingText(lacking, j)
-		default:
-			x.Text += "; no node that is alive serves it" + askedText(j) + ": see `ramet runner list`"
-		}
-		if services, err = e.explainIsolation(ctx, space, j, &x, services); err != nil {
-			return x, err
-		}
-		x.explainSlots(domain.TenantID(space), j.ScriptType, services)
-		if err := e.explainBanned(ctx, space, j, &x); err != nil {
-			return x, err
 		}
 	}
 	return x, nil

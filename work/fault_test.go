@@ -66,7 +66,8 @@ func TestExplainTellsALeaseThatRanOut(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		ran := "dead/x took it for attempt 1 and is gone, paused or cut off: its lease ran out at " +
 			time.UnixMilli(runs.NextMs).UTC().Format(time.RFC3339) + ", and the job waits for a node that takes it back"
-		if x := r.standingOf(1); x.Standing != work.StandingLeased || x.Text != ran || x.NextMs != 0 || x.Holder != "dead/x" {
+		const nobody = "; no node that is alive serves go: see `ramet runner list`"
+		if x := r.standingOf(1); x.Standing != work.StandingLeased || x.Text != ran+nobody || x.NextMs != 0 || x.Holder != "dead/x" {
 			t.Errorf("after it: got %+v", x)
 		}
 		about := domain.Runner{ID: 1, Node: "n1", SeenMs: time.Now().UnixMilli(), Serves: []domain.Service{{ScriptType: "go", Served: true}},

@@ -82,18 +82,3 @@ func (l *lane) stillPassed(ctx context.Context) []board.Space {
 		return true
 	})
 }
-
-// explainIsolation says so where none of those who serve a job's type can hold
-// it in as far as its context wants. It returns those who can.
-func (e *Engine) explainIsolation(ctx context.Context, space board.Space, j *domain.Job, x *Explanation, services []domain.Service) ([]domain.Service, error) {
-	want, err := e.isolation(ctx, space)
-	if err != nil {
-		return nil, err
-	}
-	able := slices.DeleteFunc(slices.Clone(services), func(s domain.Service) bool { return !s.Holds(want) })
-	if len(able) == 0 && len(services) > 0 {
-		x.Text += "; its context wants its scripts " + string(want) + ", which no node that is alive and serves " + string(j.ScriptType) +
-			" can do: `ramet runner list` tells the operator why, see also `ramet context update --isolation`"
-	}
-	return able, nil
-}

@@ -150,7 +150,7 @@ func TestWhyNobodyTakesTheJobsOfALockedContext(t *testing.T) {
 		}
 		r.submit(job(1, "ok"))
 		const text = `its context is encrypted with the key "disk", which no node has that is alive and serves go`
-		explains("no node that is alive serves it", true)
+		explains("no node that is alive serves go", true)
 		about.Locked = []domain.Locked{{Context: other, Key: "theirs"}}
 		put(about)
 		explains("key", false)

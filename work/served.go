@@ -6,52 +6,59 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
 
-// seenWithin is how long ago a runner may have said that it is alive to count
-// as there: some of its rounds.
-const seenWithin = time.Minute
+// serving is what the runners of the board say that they serve, for one context at
+// one instant.
+type serving struct {
+	runners   []domain.Runner
+	tenant    domain.TenantID
+	isolation domain.Isolation
+	now       time.Time
+}
 
-// servedNow are the services of nodes that are alive which would take a job: its
-// type, with the labels or the runner that it asks for. Foreign runners do not
-// tell, so that there are none is only a hint. lacking is the key of its context
-// that some others would need.
-func (e *Engine) servedNow(ctx context.Context, tenant domain.TenantID, j *domain.Job) (services []domain.Service, lacking string, err error) {
+// serving asks the board.
+func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err error) {
+	s.tenant, s.now = domain.TenantID(space), time.Now()
+	if s.isolation, err = e.isolation(ctx, space); err != nil {
+		return s, err
+	}
 	uses := e.uses()
 	cursor, seen := "", map[string]bool{} // a key may come twice in a listing
 	for {
 		keys, next, err := e.board.Keys(ctx, 0, layout.RunnerPrefix, cursor, listPage)
 		if err != nil {
-			return nil, "", err
+			return s, err
 		}
 		recs, err := e.board.Get(ctx, 0, keys...)
 		if err != nil {
-			return nil, "", err
+			return s, err
 		}
 		for i, rec := range recs {
 			r, err := layout.DecodeRunner(keys[i], rec)
-			if err != nil || seen[keys[i]] || j.ForRunner != 0 && r.ID != j.ForRunner {
+			if err != nil || seen[keys[i]] {
 				continue
 			}
-			s, yes := serves(r, j.ScriptType, j.Affinity)
-			l, locked := r.LockedOut(tenant)
-			switch {
-			case yes && locked:
-				lacking = l.Key
-			case yes:
-				if here, ours := uses[r.ID]; ours {
-					s.SlotUse = here[j.ScriptType]
+			seen[keys[i]] = true
+			if here, ours := uses[r.ID]; ours {
+				for k := range r.Serves {
+					r.Serves[k].SlotUse = here[r.Serves[k].ScriptType]
 				}
-				services, seen[keys[i]] = append(services, s), true
 			}
+			s.runners = append(s.runners, r)
 		}
-		if next == "" {
-			return services, lacking, nil
+		if cursor = next; next == "" {
+			return s, nil
 		}
-		cursor = next
 	}
+}
+
+// takers are those who would take a job; see [domain.Takers].
+func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
+	return domain.Takers(s.runners, domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}, s.now)
 }
 
 // uses are the slots of the runners in this process as they stand now; records of
@@ -99,24 +106,4 @@ func countOf(n int, noun string) string {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// askedText names the labels that a job asks for.
-func askedText(j *domain.Job) string {
-	if len(j.Affinity) == 0 {
-		return ""
-	}
-	return " with the labels " + domain.Labels(j.Affinity).String()
-}
-
-func serves(r domain.Runner, t domain.ScriptType, wanted domain.Labels) (domain.Service, bool) {
-	if time.Since(time.UnixMilli(r.SeenMs)) > seenWithin {
-		return domain.Service{}, false
-	}
-	for _, s := range r.Serves {
-		if s.ScriptType == t && s.Served && s.Has(r.Labels, wanted) {
-			return s, true
-		}
-	}
-	return domain.Service{}, false
 }

@@ -116,7 +116,7 @@ func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) 
 		done <- p.run(ctx, local)
 	}()
 	stop := sync.OnceValue(func() error { cancel(); return <-done })
-	return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Services: p.node.Services(), Stop: stop}, nil
+	return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Runner: p.node.Runner(time.Now()), Stop: stop}, nil
 }
 
 // options are what serve and embedded have in common.

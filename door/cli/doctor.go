@@ -181,24 +181,24 @@ func (c *checkup) store(what, survives, durability string) {
 	c.warn(what, durability != "disk" && durability != "quorum", text, text)
 }
 
-// unseen is how long a runner may be silent before it counts as gone: three
-// times the pause between two signs of life.
-const unseen = 45 * time.Second
-
 func (c *checkup) runners(list []domain.Runner, now time.Time) {
 	alive := 0
 	for _, r := range list {
 		name := "runner " + cmp.Or(r.Node, r.Address, r.Topic)
-		if r.Node != "" && now.Sub(time.UnixMilli(r.SeenMs)) > unseen {
+		if r.Node != "" && !r.Alive(now) {
 			c.add(name, stateWarning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
 			continue
+		}
+		off, isOff := r.OffDuty()
+		if isOff {
+			c.add(name, stateWarning, "has lost the duty of a runner %s; see `ramet duty show`", offText(off))
 		}
 		serves := r.Node == "" // a foreign one does not say
 		for _, s := range r.Serves {
 			serves = serves || s.Served
 			c.service(name, s)
 		}
-		if serves {
+		if serves && !isOff {
 			alive++
 		}
 	}
@@ -213,7 +213,7 @@ func (c *checkup) isolation(contexts []domain.Tenant, runners []domain.Runner, n
 	for _, t := range contexts {
 		for _, r := range runners {
 			for _, s := range r.Serves {
-				if s.Served && !s.Holds(t.Isolation) && now.Sub(time.UnixMilli(r.SeenMs)) <= unseen {
+				if s.Served && !s.Holds(t.Isolation) && r.Alive(now) {
 					c.add(fmt.Sprintf("context %d", t.ID), stateWarning, "runner %s takes none of its %s jobs: the context wants its scripts %s; %s",
 						cmp.Or(r.Node, r.Topic), s.ScriptType, t.Isolation, s.Refused[domain.Tightest(t.Isolation, s.Level)])
 				}

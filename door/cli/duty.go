@@ -79,7 +79,12 @@ func dutyTable(t *table, d api.Duty) {
 }
 
 // offText says why a node has lost a role.
-func offText(o domain.Off) string { return fmt.Sprintf("by rule %d, %s", o.Rule, o.Why) }
+func offText(o domain.Off) string {
+	if o.Rule == 0 {
+		return "by a rule that its operator knows"
+	}
+	return fmt.Sprintf("by rule %d, %s", o.Rule, o.Why)
+}
 
 // decodeFile reads a file of YAML or JSON whose fields have the names that
 // they have in JSON.

@@ -257,7 +257,12 @@ func (f *fakeNode) hooks() cli.Hooks {
 			}
 			s := &http.Server{Handler: f}
 			go s.Serve(l)
-			return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Stop: func() error {
+			var serves []domain.Service
+			for _, t := range domain.ScriptTypes {
+				serves = append(serves, domain.Service{ScriptType: t, Served: true})
+			}
+			runner := domain.Runner{ID: 1, Node: "fake", Serves: serves, SeenMs: time.Now().UnixMilli()}
+			return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Runner: runner, Stop: func() error {
 				f.mu.Lock()
 				f.stopped++
 				f.mu.Unlock()

@@ -117,9 +117,9 @@ type EmbeddedOptions struct {
 type Embedded struct {
 	Socket string
 	Cookie string // the file with the cookie for Socket: [CookiePath]
-	// Services are the script types that its runner knows, served or not.
-	Services []domain.Service
-	Stop     func() error
+	// Runner is its runner, with the script types that it knows, served or not.
+	Runner domain.Runner
+	Stop   func() error
 }
 
 const (

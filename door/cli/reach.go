@@ -38,9 +38,9 @@ type link struct {
 	*client.Client
 	close func() error
 	// own is set where the node lives in this process only for this command;
-	// services are what it runs.
-	own      bool
-	services []domain.Service
+	// runner is what runs jobs there.
+	own    bool
+	runner domain.Runner
 }
 
 // with calls do with a client of the node that the flags name.
@@ -140,7 +140,7 @@ func (a *app) become(ctx context.Context, o EmbeddedOptions) (*link, error) {
 		return nil, errors.Join(err, node.Stop())
 	}
 	a.idle = !o.Run
-	return &link{Client: c, own: true, services: node.Services, close: func() error { c.Close(); return node.Stop() }}, nil
+	return &link{Client: c, own: true, runner: node.Runner, close: func() error { c.Close(); return node.Stop() }}, nil
 }
 
 // noteIdle tells who is about to wait that this command's own node runs nothing.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,9 +61,7 @@ Ctrl-C cancels the jobs, or the flow. Exit codes: 0 all finished, 1 a job or the
 			if err := a.runnable(l, jobs); err != nil {
 				return errors.Join(err, l.close())
 			}
-			if !l.own {
-				a.noteUnserved(c.Context(), l.Client, jobs)
-			}
+			a.noteUnserved(c.Context(), l, jobs)
 			return errors.Join(a.run(c.Context(), l.Client, jobs), l.close())
 		},
 	}
@@ -85,16 +84,15 @@ func (a *app) runFlow(c *cobra.Command, file string, f *flowFlags) error {
 }
 
 func (a *app) runFlowOn(ctx context.Context, l *link, in api.FlowInput) error {
-	types := make([]api.JobInput, len(in.Plan.Steps))
+	steps := make([]api.JobInput, len(in.Plan.Steps))
 	for i := range in.Plan.Steps {
-		types[i].ScriptType = in.Plan.Steps[i].ScriptType
+		s := &in.Plan.Steps[i]
+		steps[i].ScriptType, steps[i].Affinity, steps[i].At = s.ScriptType, s.Affinity, s.At
 	}
-	if err := a.runnable(l, types); err != nil {
+	if err := a.runnable(l, steps); err != nil {
 		return err
 	}
-	if !l.own {
-		a.noteUnserved(ctx, l.Client, types)
-	}
+	a.noteUnserved(ctx, l, steps)
 	out, err := l.SubmitFlow(ctx, a.tenant(), in)
 	if err != nil {
 		return a.faults(err)
@@ -140,41 +138,70 @@ func (a *app) throwAway(ctx context.Context, run bool) (*link, error) {
 	return l, nil
 }
 
-// runnable refuses jobs that would wait for ever: those of a type that this
-// process cannot run, on a board that nobody else has open.
+// runnable refuses jobs that would wait for ever: those that this process cannot
+// run, on a board that nobody else has open. What is no script type at all the node
+// refuses itself.
 //
 // Errors: [domain.ErrUnavailable].
 func (a *app) runnable(l *link, jobs []api.JobInput) error {
 	if !l.own || a.board != "" {
 		return nil
 	}
-	for _, s := range l.services {
-		if !s.Served && slices.ContainsFunc(jobs, func(j api.JobInput) bool { return j.ScriptType == s.ScriptType }) {
-			return domain.Unavailablef("script type %q cannot run here: %s", s.ScriptType, s.Why)
+	for _, j := range jobs {
+		lack := a.lackOf([]domain.Runner{l.runner}, j)
+		i := slices.IndexFunc(l.runner.Serves, func(s domain.Service) bool { return s.ScriptType == j.ScriptType })
+		switch {
+		case lack == "":
+		case i >= 0 && !l.runner.Serves[i].Served:
+			return domain.Unavailablef("script type %q cannot run here: %s", j.ScriptType, l.runner.Serves[i].Why)
+		case i >= 0:
+			return domain.Unavailablef("a job cannot run here: %s", lack)
+		case slices.Contains(domain.ScriptTypes, j.ScriptType):
+			return domain.Unavailablef("script type %q cannot run here: no runtime serves it; write one for it under `runtimes` in a config file and name "+
+				"that with --config, or with --node a node that serves it", j.ScriptType)
 		}
 	}
 	return nil
 }
 
-// noteUnserved says which jobs will wait, because the runners that are there
-// do not serve their type. Another may come, so it is no error.
-func (a *app) noteUnserved(ctx context.Context, c *client.Client, jobs []api.JobInput) {
-	list, err := c.Runners(ctx, a.tenant())
+// lackOf says why none of the runners takes a job; "" where one does, or where its
+// node has to say it.
+func (a *app) lackOf(runners []domain.Runner, j api.JobInput) string {
+	if j.ScriptType == "" || j.At != "" {
+		return ""
+	}
+	_, lack := domain.Takers(runners, domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: a.tenant()}, time.Now())
+	return lack
+}
+
+// noteUnserved says which jobs will wait, because none of the runners that are
+// there would take them. Another may come, so it is no error.
+func (a *app) noteUnserved(ctx context.Context, l *link, jobs []api.JobInput) {
+	if l.own && a.board == "" {
+		return // see runnable
+	}
+	list, err := l.Runners(ctx, a.tenant())
 	if err != nil {
 		return // who may submit need not be one who may look
 	}
-	served, why := map[domain.ScriptType]bool{}, map[domain.ScriptType]string{}
-	for _, r := range list.Runners {
-		for _, s := range r.Serves {
-			served[s.ScriptType] = served[s.ScriptType] || s.Served
-			why[s.ScriptType] = cmp.Or(s.Why, "its operator knows why")
-		}
+	if l.own {
+		list.Runners = append(list.Runners, l.runner) // which may not have told the board yet
 	}
+	said := map[string]bool{}
 	for _, j := range jobs {
-		if t := j.ScriptType; why[t] != "" && !served[t] {
-			served[t] = true // said once
-			a.complain(fmt.Sprintf("no runner serves script type %q now (%s): its jobs wait for one", t, why[t]))
+		lack := a.lackOf(list.Runners, j)
+		if lack == "" || said[lack] {
+			continue
 		}
+		said[lack] = true
+		for _, r := range list.Runners {
+			for _, s := range r.Serves {
+				if s.ScriptType == j.ScriptType && s.Why != "" {
+					lack += fmt.Sprintf(" (%s: %s)", cmp.Or(r.Node, r.Topic), s.Why)
+				}
+			}
+		}
+		a.complain(lack + "; its jobs wait")
 	}
 }
 

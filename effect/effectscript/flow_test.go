@@ -182,7 +182,7 @@ func TestAStepWaitsForANodeThatHasItsEffect(t *testing.T) {
 			t.Fatalf("got %s, %v", states(v), err)
 		}
 		x, err := r.work.Explain(r.Context(), tenant, r.job(v, "mail").Key())
-		if err != nil || x.Standing != work.StandingQueued || !strings.Contains(x.Text, "no node that is alive serves it with the labels effect=mail") {
+		if err != nil || x.Standing != work.StandingQueued || !strings.Contains(x.Text, "no node that is alive serves effect with the labels effect=mail") {
 			t.Errorf("got %+v, %v", x, err)
 		}
 		// A node reads its config again.
