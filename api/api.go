@@ -106,6 +106,9 @@ type Parts struct {
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
+	// Evictions are sentences about what the board's store has thrown away, or would.
+	// Default: it throws nothing away.
+	Evictions func(ctx context.Context) ([]string, error)
 	// Info says what node this is; it is asked with each call.
 	Info func() Info
 	// Logger takes errors that callers do not get to see. Default: none.

@@ -39,6 +39,9 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 			e := board.EpochOf(recs[0])
 			whole.Loss = &Loss{Epoch: e.Number, AtMs: e.Since.UnixMilli(), Cause: e.Cause}
 		}
+		if c.api.parts.Evictions != nil {
+			whole.Evictions, _ = c.api.parts.Evictions(short)
+		}
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}

@@ -242,6 +242,8 @@ type Info struct {
 	Unreadable []string `json:"unreadable,omitzero"`
 	// Loss is when the board may last have lost what it had acknowledged.
 	Loss *Loss `json:"loss,omitzero"`
+	// Evictions are sentences about what the board's store has thrown away, or would.
+	Evictions []string `json:"evictions,omitzero"`
 	// LateAlarm is what has come due longest ago on the board and is not done.
 	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
 }

@@ -34,7 +34,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 				continue
 			}
 			begun := time.Now()
-			if err := a.look(ctx, place{a.space, id}); err != nil {
+			if err := a.look(ctx, place{a.space, id}, it); err != nil {
 				return a.report, err
 			}
 			if rest > 0 {
@@ -53,7 +53,7 @@ type auditor struct {
 	queued map[string]bool // what is in the keeper's queue; nil: not looked
 }
 
-func (a *auditor) look(ctx context.Context, p place) error {
+func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
 	a.report.Looked++
 	key, item, waits := domain.FlowKey(p.id), layout.FlowState(p.id), layout.FlowWaits(p.id)
 	recs, bad, err := board.PerKey(a.board.Get(ctx, p.space, key, item, waits))
@@ -69,8 +69,7 @@ func (a *auditor) look(ctx context.Context, p place) error {
 	b := board.Batch{Space: p.space}
 	switch {
 	case recs[0] == nil:
-		b.Absent(key).Settle(key)
-		return a.repair(ctx, b, p, "")
+		return a.lost(ctx, it)
 	case f.Final():
 		b.Equal(key, layout.FlowStatus, string(f.Status)).Settle(key)
 		return a.repair(ctx, b, p, "")
@@ -96,6 +95,22 @@ func (a *auditor) look(ctx context.Context, p place) error {
 		return err
 	}
 	return a.repair(ctx, b, p, why)
+}
+
+// lost tells of a flow that has not ended and has no record.
+func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
+	live, err := board.StillLive(ctx, a.board, a.space, it)
+	if err != nil || !live {
+		return err
+	}
+	b := board.Batch{Space: a.space}
+	found := layout.SettleLost(&b, it.Item, a.now)
+	if err := a.board.Commit(ctx, b); err == nil {
+		a.report.Stuck = append(a.report.Stuck, found)
+	} else if !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	return nil
 }
 
 // writing sees to it that a flow which was not written to its end is swept.

@@ -385,3 +385,21 @@ func TestALargeFlowComesBackFromTheArchiveAsItEnded(t *testing.T) {
 		r.stop()
 	})
 }
+
+// A store that evicts keys took the flow's record: nobody but the auditor could say so.
+func TestTheAuditTellsOfAFlowWhoseRecordIsGone(t *testing.T) {
+	unaudited(t, func(r *rig) {
+		key := domain.FlowKey(7)
+		if err := r.board.Commit(r.ctx, *(&board.Batch{Space: layout.SpaceOf(tenant)}).Live(key, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		found := r.audit()
+		if len(found.Stuck) != 1 || found.Stuck[0].Key != key || !strings.Contains(found.Stuck[0].Text, "record was gone") {
+			t.Errorf("got %+v", found)
+		}
+		if again, err := r.work.Audit(r.ctx, tenant); err != nil || len(again.Stuck) != 1 || again.Stuck[0] != found.Stuck[0] {
+			t.Errorf("told of again: got %+v, %v", again, err)
+		}
+	})
+}

@@ -13,6 +13,13 @@ const (
 	NodeSeen = "seen_ms" // when it last said that it is alive; 0 when it stopped
 )
 
+// Health is the record in space 0 that nodes write to find out whether they can,
+// with the name of the last.
+const (
+	Health     = "ramet:health"
+	HealthNode = "node"
+)
+
 // EncodeNode writes what a node says of itself; [NodeID] and [NodeSeen] are
 // for whoever takes the name. All fields are there each time: the record is
 // written over again and again.

@@ -37,7 +37,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 			if !strings.HasPrefix(item.Item, layout.MessagePrefix) || item.At.After(a.before) {
 				continue
 			}
-			if err := a.look(ctx, item.Item); err != nil {
+			if err := a.look(ctx, item); err != nil {
 				return a.report, err
 			}
 		}
@@ -56,7 +56,8 @@ type auditor struct {
 	report work.Audit
 }
 
-func (a *auditor) look(ctx context.Context, item string) error {
+func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
+	item := it.Item
 	key, err := domain.ParseMessageKey(item)
 	if err != nil {
 		return nil
@@ -68,7 +69,9 @@ func (a *auditor) look(ctx context.Context, item string) error {
 		return nil
 	}
 	ending := rec.Get(layout.MessageEnding) != ""
-	if errors.Is(err, domain.ErrNotFound) || err == nil && m.Final() && !ending {
+	if errors.Is(err, domain.ErrNotFound) {
+		return a.lost(ctx, it)
+	} else if err == nil && m.Final() && !ending {
 		b := board.Batch{Space: a.space}
 		b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus)).Settle(item)
 		return unlessConflict(a.e.board.Commit(ctx, b))
@@ -103,6 +106,21 @@ func (a *auditor) look(ctx context.Context, item string) error {
 		a.report.Repaired = append(a.report.Repaired, work.Finding{Key: item, Text: "nothing would have moved it; queued again"})
 	}
 	return unlessConflict(err)
+}
+
+// lost tells of a message that has not ended and has no record.
+func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
+	live, err := board.StillLive(ctx, a.e.board, a.space, it)
+	if err != nil || !live {
+		return err
+	}
+	b := board.Batch{Space: a.space}
+	found := layout.SettleLost(&b, it.Item, time.Now())
+	if err := a.e.board.Commit(ctx, b); err != nil {
+		return unlessConflict(err)
+	}
+	a.report.Stuck = append(a.report.Stuck, found)
+	return nil
 }
 
 // alive reports whether anything moves the message.

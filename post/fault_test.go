@@ -511,3 +511,17 @@ func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
 		}
 	})
 }
+
+// A store that evicts keys took the message's record: nobody but the auditor could say so.
+func TestTheAuditTellsOfAMessageWhoseRecordIsGone(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
+		a.stop() // its own auditor would find it
+		key := domain.MessageKey{Caller: 12, ID: 7}.String()
+		a.must(a.board.Commit(t.Context(), *(&board.Batch{Space: layout.SpaceOf(home)}).Live(key, time.Now())))
+		time.Sleep(2 * time.Minute)
+		found, err := a.post.Audit(t.Context(), home, 0)
+		if err != nil || len(found.Stuck) != 1 || found.Stuck[0].Key != key || !strings.Contains(found.Stuck[0].Text, "record was gone") {
+			t.Errorf("got %+v, %v", found, err)
+		}
+	})
+}

@@ -38,6 +38,9 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, erro
 // page took, so that it does not keep the board from work.
 func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (Audit, error) {
 	a := auditor{e: e, space: layout.SpaceOf(tenant), before: time.Now().Add(-auditAge), doubts: map[string]map[string]*domain.Job{}}
+	if err := a.lostBefore(ctx); err != nil {
+		return a.report, err
+	}
 	var after board.LiveItem
 	for {
 		begun := time.Now()
@@ -82,23 +85,22 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 			a.report.Stuck = append(a.report.Stuck, Finding{Key: keys[i], Text: "another kind of thing lies where its record was: " + bad[i].Error()})
 			continue
 		}
-		if err := a.look(ctx, keys[i], rec); err != nil {
+		if err := a.look(ctx, page[i], rec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *auditor) look(ctx context.Context, item string, rec board.Record) error {
+func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record) error {
+	item := it.Item
 	key, err := jobItem(item)
 	if err != nil {
 		return nil // not a job: another capability's
 	}
 	a.report.Looked++
 	if rec == nil {
-		b := board.Batch{Space: a.space}
-		b.Absent(item).Settle(item)
-		return a.repair(ctx, b, nil)
+		return a.lost(ctx, it)
 	}
 	// A record that cannot be read wholly is judged by what could be read.
 	j, _ := layout.DecodeJob(key, rec)
@@ -120,6 +122,35 @@ func (a *auditor) look(ctx context.Context, item string, rec board.Record) error
 		asRead(&b, j, layout.JobFinishedMs).Settle(item)
 		return a.repair(ctx, b, nil)
 	}
+	return nil
+}
+
+// lostBefore tells of everything that earlier audits have found lost, jobs or not.
+func (a *auditor) lostBefore(ctx context.Context) error {
+	lines, err := a.e.board.List(ctx, a.space, layout.Lost, 0, listPage)
+	if err != nil && !errors.Is(err, domain.ErrInvalid) { // what else lies there is no line
+		return err
+	}
+	for _, l := range lines {
+		if f, ok := layout.DecodeLost(l); ok {
+			a.report.Stuck = append(a.report.Stuck, f)
+		}
+	}
+	return nil
+}
+
+// lost tells of a job that has not ended and has no record.
+func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
+	live, err := board.StillLive(ctx, a.e.board, a.space, it)
+	if err != nil || !live {
+		return err
+	}
+	b := board.Batch{Space: a.space}
+	found := layout.SettleLost(&b, it.Item, time.Now())
+	if err := a.e.board.Commit(ctx, b); err != nil {
+		return unlessConflict(err)
+	}
+	a.report.Stuck = append(a.report.Stuck, found)
 	return nil
 }
 

@@ -383,7 +383,7 @@ func TestAuditRepairsWhatHasARule(t *testing.T) {
 			Live("job:1:77", time.Now()))
 		time.Sleep(time.Minute)
 		a, err := r.engine.Audit(t.Context(), tenant)
-		if err != nil || len(a.Repaired) != 2 || len(a.Stuck) != 1 || a.Stuck[0].Key != "job:1:4" {
+		if err != nil || len(a.Repaired) != 2 || len(a.Stuck) != 2 || a.Stuck[0].Key != "job:1:4" || a.Stuck[1].Key != "job:1:77" {
 			t.Fatalf("got %+v, %v", a, err)
 		}
 		if at, set, err := b.AlarmOf(t.Context(), 1, "retry:job:1:1"); err != nil || !set || at.UnixMilli() != next.UnixMilli() {

@@ -202,6 +202,11 @@ func testLivePaging(t *testing.T, f Factory) {
 	if !sameLive(got, want[10:11]) {
 		t.Fatalf("after a settled item: got %v, want %v", got, want[10:11])
 	}
+	for i, it := range want {
+		if still, err := board.StillLive(r.ctx, r, sp, it); err != nil || still == (i == 9) {
+			t.Fatalf("%v is still live: got %t, %v", it, still, err)
+		}
+	}
 }
 
 func testNext(t *testing.T, f Factory) {

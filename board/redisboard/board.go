@@ -24,6 +24,7 @@ type Board struct {
 	poll    time.Duration
 	answer  time.Duration // how long a server is waited for
 	leave   bool          // do not touch the server's configuration
+	mayLose bool          // the server may throw keys away
 
 	databases atomic.Int64
 	facts     atomic.Pointer[facts]
@@ -55,8 +56,8 @@ var _ board.Board = (*Board)(nil)
 // carry a board, and adds what it needs to its notify-keyspace-events.
 //
 // Errors: [domain.ErrInvalid] for a URL that is none, a server that is too
-// old, a cluster, or has too few databases for the contexts on it, and a board
-// that was made with the other tenancy; [domain.ErrUnavailable] when it cannot
+// old, a cluster, throws keys away when its memory is full, or has too few
+// databases for the contexts on it, and a board that was made with the other tenancy; [domain.ErrUnavailable] when it cannot
 // be reached or refuses the password.
 func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	cfg = cfg.filled()
@@ -72,6 +73,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		poll:    cfg.Poll,
 		answer:  cfg.Answer,
 		leave:   cfg.LeaveConfig,
+		mayLose: cfg.MayLose,
 	}
 	b.facts.Store(&facts{})
 	b.survives.Store("")
@@ -96,6 +98,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 // subscription stands.
 func (b *Board) start(ctx context.Context) error {
 	if err := b.survey(ctx); err != nil {
+		return err
+	}
+	if err := b.mayStay(); err != nil {
 		return err
 	}
 	if err := b.checkContexts(ctx); err != nil {

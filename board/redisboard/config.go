@@ -43,6 +43,9 @@ type Config struct {
 	// LeaveConfig keeps the server's notify-keyspace-events as it is. Then
 	// changes by foreign programs are seen after Poll, unless it is set by hand.
 	LeaveConfig bool
+	// MayLose takes a server that throws keys away when its memory is full, with
+	// a note about it. Default: it is refused.
+	MayLose bool
 }
 
 func (c Config) filled() Config {

@@ -67,6 +67,9 @@ func (b *Board) session(up func()) error {
 	if err := b.survey(b.closing); err != nil {
 		return err
 	}
+	if err := b.mayStay(); err != nil {
+		b.log.Error("redis may lose work", "error", err) // what runs goes on: ending it would lose more
+	}
 	b.listener.mu.Lock()
 	b.listener.conn = conn
 	b.listener.mu.Unlock()

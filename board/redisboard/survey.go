@@ -16,8 +16,9 @@ import (
 type facts struct {
 	durability board.Durability
 	notes      []string
-	config     bool // CONFIG is allowed
-	events     bool // keyspace events of lists come
+	evicts     string // what the server throws away when its memory is full; "": nothing
+	config     bool   // CONFIG is allowed
+	events     bool   // keyspace events of lists come
 }
 
 // Durability implements [board.Board]: what the server's settings said when
@@ -41,7 +42,7 @@ func (b *Board) survey(ctx context.Context) error {
 	}
 	f := &facts{}
 	cfg, err := b.client.Do(ctx, b.client.B().ConfigGet().Parameter("databases", "appendonly", "appendfsync", "save",
-		"maxmemory", "maxmemory-policy", "no-appendfsync-on-rewrite").Build()).AsStrMap()
+		"no-appendfsync-on-rewrite").Build()).AsStrMap()
 	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 		return b.translate(err)
 	}
@@ -119,9 +120,55 @@ func (f *facts) judge(about, cfg map[string]string) {
 		f.note("appendfsync is %s: a power cut loses about the last second of answered work, more where the disk is slow; set appendfsync always",
 			orUnknown(fsync))
 	}
-	if cfg["maxmemory"] != "" && cfg["maxmemory"] != "0" && cfg["maxmemory-policy"] != "noeviction" {
-		f.note("maxmemory-policy is %s: redis may throw away unfinished work when memory is full; set noeviction", cfg["maxmemory-policy"])
+	if f.evicts = evicts(about); f.evicts != "" {
+		f.note("%s; set maxmemory-policy noeviction", f.evicts)
 	}
+}
+
+// evicts says what a server throws away when its memory is full: "" where nothing.
+// INFO says it also where CONFIG is not allowed. Where there is no limit yet
+// (maxmemory 0) one may be set at any time, so the policy alone counts.
+func evicts(about map[string]string) string {
+	switch policy := about["maxmemory_policy"]; {
+	case policy == "" || policy == "noeviction":
+		return ""
+	case strings.HasPrefix(policy, "volatile-"):
+		return "maxmemory-policy is " + policy + ": redis throws away the marks that keep things from being done twice, and what has ended, when its memory is full"
+	default:
+		return "maxmemory-policy is " + policy + ": redis throws away unfinished work when its memory is full"
+	}
+}
+
+// mayStay refuses a server that throws keys away, unless [Config.MayLose] says that
+// they may be lost.
+//
+// Errors: [domain.ErrInvalid].
+func (b *Board) mayStay() error {
+	if evicts := b.facts.Load().evicts; evicts != "" && !b.mayLose {
+		return domain.Invalidf("redis at %s: %s. Set it to noeviction (in redis.conf, or `redis-cli CONFIG SET maxmemory-policy noeviction`), "+
+			"or say that work may be lost: --may-lose, or may_lose in the config file", b.addr, evicts)
+	}
+	return nil
+}
+
+// Evictions are sentences about what the server has thrown away, or would, as it is
+// now. None: nothing.
+//
+// Errors: [domain.ErrUnavailable].
+func (b *Board) Evictions(ctx context.Context) (texts []string, err error) {
+	info, err := b.client.Do(ctx, b.client.B().Info().Build()).ToString()
+	if err != nil {
+		return nil, b.translate(err)
+	}
+	about := parseInfo(info)
+	if n := about["evicted_keys"]; n != "" && n != "0" {
+		texts = append(texts, "redis has thrown away "+n+" keys since it was started, of Ramet or of others, for its memory was full: "+
+			"work may be lost, and be done twice; `ramet audit` names what it misses. `redis-cli CONFIG RESETSTAT` forgets the number")
+	}
+	if text := evicts(about); text != "" {
+		texts = append(texts, text+"; set maxmemory-policy noeviction")
+	}
+	return texts, nil
 }
 
 func orUnknown(s string) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,19 +26,20 @@ import (
 
 // This file lists every driver by hand.
 
-// openBoard opens the board that a URL names; "" is the embedded one in the
-// data folder.
-func openBoard(ctx context.Context, url, dataDir string, acceptLoss bool, log *slog.Logger) (board.Board, error) {
+// openBoard opens the board that the options' URL names; "" is the embedded one in
+// the data folder.
+func openBoard(ctx context.Context, o options) (board.Board, error) {
+	url, log := o.boardURL, o.log
 	scheme, _, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "", "pebble":
-		b, err := pebbleboard.Open(filepath.Join(dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: acceptLoss})
+		b, err := pebbleboard.Open(filepath.Join(o.dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: o.acceptLoss})
 		if err != nil {
 			return nil, err // not b: a nil *Board is no nil board.Board
 		}
 		return b, nil
 	case "redis", "rediss", "unix":
-		b, err := redisboard.Open(ctx, url, redisboard.Config{Logger: log})
+		b, err := redisboard.Open(ctx, url, redisboard.Config{Logger: log, MayLose: o.mayLose})
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func TestBoards(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%T", tt.want), func(t *testing.T) {
 			url, dir := tt.url(t), t.TempDir()
-			b, err := openBoard(t.Context(), url, dir, false, quiet())
+			b, err := openBoard(t.Context(), options{boardURL: url, dataDir: dir, log: quiet()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestBoardsThatAreNone(t *testing.T) {
 		{"redis://127.0.0.1:1", "127.0.0.1:1", domain.ErrUnavailable},
 	}
 	for _, tt := range tests {
-		b, err := openBoard(t.Context(), tt.url, t.TempDir(), false, quiet())
+		b, err := openBoard(t.Context(), options{boardURL: tt.url, dataDir: t.TempDir(), log: quiet()})
 		if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: got %v, want %q", tt.url, err, tt.want)
 		}

@@ -23,7 +23,7 @@ func (o options) leavesNothing(ctx context.Context) error {
 	if _, err := os.Stat(own); boardKind(o.boardURL) == "embedded" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	b, err := openBoard(ctx, "", o.dataDir, false, o.log)
+	b, err := openBoard(ctx, options{dataDir: o.dataDir, log: o.log})
 	if err != nil {
 		return fmt.Errorf("look what waits on the data folder's own board, %s (move it away to start without it): %w", own, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/egress"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
@@ -116,7 +115,7 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 		p.noStreams = "this node was started with --stream off"
 		return nil
 	}
-	p.streams, err = p.openStream(ctx, text, o.dataDir, o.mayLose || cfg.MayLose, o.log)
+	p.streams, err = p.openStream(ctx, text, o.dataDir, o.mayLose, o.log)
 	return err
 }
 
@@ -134,7 +133,7 @@ func (s *sagas) open(cfg config) (err error) {
 func (p *parts) sagasConfig(c config) node.SagasConfig {
 	s := p.sagas
 	return node.SagasConfig{
-		Log: p.streams, AcceptLoss: saga.Loss{Fewer: p.options.acceptLoss || p.options.mayLose || c.MayLose, Others: p.options.acceptLoss},
+		Log: p.streams, AcceptLoss: saga.Loss{Fewer: p.options.acceptLoss || p.options.mayLose, Others: p.options.acceptLoss},
 		Names: p.registry, Serve: !c.Sagas.Off, ServeEffects: !c.Sagas.EffectsOff, Lease: c.Sagas.Lease,
 		Placement: func() saga.Placement { return *s.placement.Load() },
 		Gateway: saga.GatewayConfig{URL: c.Sagas.Gateway.URL, Header: c.Sagas.Gateway.header(s.secrets), Timeout: c.Sagas.Gateway.Timeout,
@@ -205,16 +204,4 @@ func (p *parts) sagasInfo(info *api.Info) {
 	}
 	info.Stream, info.StreamDurability, info.Streams = "nats", string(p.streams.Durability()), stream.Names
 	info.Sagas, info.Effects, info.Consumers = p.node.Partitions(), p.node.ServedEffects(), p.node.Consumers()
-}
-
-// checks are what the node cannot do without.
-func (p *parts) checks() map[string]func(ctx context.Context) error {
-	all := map[string]func(ctx context.Context) error{"board": func(ctx context.Context) error {
-		_, err := p.board.Members(ctx, 0, layout.Contexts, "", 1)
-		return err
-	}}
-	if p.streams != nil {
-		all["streams"] = p.streams.Check
-	}
-	return all
 }

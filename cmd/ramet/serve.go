@@ -145,22 +145,23 @@ type options struct {
 
 // parts are a node with its board and door, put together but not started.
 type parts struct {
-	kind     string   // of the board
-	lock     *os.File // of the data folder
-	board    board.Board
-	secrecy  *encryption.Keys
-	archive  archive.Archive // nil: none
-	archived string          // the archive's kind, for people
-	registry *identity.Registry
-	audit    *identity.AuditLog
-	access   *identity.Access
-	tokens   *identity.Tokens
-	jail     *jail.Jail
-	hidden   *jail.Secrets // from scripts
-	options  options
-	runtimes []script.Runtime
-	steps    *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
-	circles  script.Runtime        // of the circles; nil: the node serves none
+	kind      string   // of the board
+	lock      *os.File // of the data folder
+	board     board.Board
+	evictions func(ctx context.Context) ([]string, error) // what its store throws away; nil: nothing
+	secrecy   *encryption.Keys
+	archive   archive.Archive // nil: none
+	archived  string          // the archive's kind, for people
+	registry  *identity.Registry
+	audit     *identity.AuditLog
+	access    *identity.Access
+	tokens    *identity.Tokens
+	jail      *jail.Jail
+	hidden    *jail.Secrets // from scripts
+	options   options
+	runtimes  []script.Runtime
+	steps     *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
+	circles   script.Runtime        // of the circles; nil: the node serves none
 	// forCircles is what the config file says of circles.
 	forCircles circlesConfig
 	keys       *identity.Keyring
@@ -188,6 +189,7 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 		return nil, err
 	}
 	cfg.Isolation = cmp.Or(o.isolation, cfg.Isolation)
+	o.mayLose = o.mayLose || cfg.MayLose
 	if err := cfg.Isolation.Validate(); err != nil {
 		return nil, err
 	}
@@ -263,9 +265,10 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 	if err := o.leavesNothing(ctx); err != nil {
 		return err
 	}
-	if p.board, err = openBoard(ctx, o.boardURL, o.dataDir, o.acceptLoss, o.log); err != nil {
+	if p.board, err = openBoard(ctx, o); err != nil {
 		return err
 	}
+	p.evictions = evictionsOf(p.board)
 	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
 		return err
 	}
@@ -365,7 +368,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 		},
 		Drain: p.drain,
 	}
-	parts.Encryption = p.secrecy
+	parts.Encryption, parts.Evictions = p.secrecy, p.evictions
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}

@@ -145,6 +145,9 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 		c.add("board", stateWarning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
 			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
 	}
+	for _, text := range info.Evictions {
+		c.add("board", stateBad, "%s", text)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":

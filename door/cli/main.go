@@ -81,7 +81,8 @@ type ServeOptions struct {
 	// Buses are URLs of buses to other sites.
 	Buses []string
 	// Stream is the URL of the streams of sagas, or "off"; MayLose allows what
-	// is acknowledged there to be lost in a power cut.
+	// is acknowledged there to be lost in a power cut, and a Redis that throws keys
+	// away when its memory is full.
 	Stream  string
 	MayLose bool
 	// AcceptLoss opens a damaged data folder without what is lost.

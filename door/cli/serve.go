@@ -43,7 +43,8 @@ It always listens on a socket in its data folder, for this user. --listen adds T
 		"mycelium:http://127.0.0.1:8989; may be repeated ($RAMET_BUS, with spaces between)")
 	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off "+
 		"(default: embedded with the embedded board, else off; $RAMET_STREAM)")
-	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged")
+	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged, "+
+		"and a Redis that throws keys away when its memory is full")
 	f.BoolVar(&acceptLoss, "accept-loss", false, "open a data folder whose log is damaged, without what lies behind the damage; it is listed and kept aside. "+
 		"Or go on with other event streams than sagas have read")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
