@@ -131,6 +131,11 @@ type Job struct {
 	NextRetryMs int64    `json:"next_retry_ms,omitzero"`
 	Parked      string   `json:"parked,omitzero"` // the scope of the ban that took it from its queue
 
+	// What foreign runners do with it, who take no leases.
+	TakenBy    ActorID  `json:"taken_by,omitzero"`    // who popped it from its queue at the Redis door
+	EndedBy    ActorID  `json:"ended_by,omitzero"`    // who wrote its end there
+	AliveUntil UnixTime `json:"alive_until,omitzero"` // until when its runner says that it has it; 0: for its timeout
+
 	// Odd are numbers of the engine's own that another program has written in
 	// another way than the engine does, as they stand in the record, by their
 	// fields: guards name what stands there. Nil for nearly every job.
@@ -154,6 +159,19 @@ type Job struct {
 	Params map[string]string `json:"params,omitzero"`
 	// Needs is how the steps before it ended, by name.
 	Needs map[string]Need `json:"needs,omitzero"`
+}
+
+// TriesAgain reports whether the error that a foreign runner wrote is that of one
+// attempt, and the engine has yet to say when the next begins.
+func (j *Job) TriesAgain() bool {
+	end, code := RetryFailed, 0
+	if j.ExitCode != nil {
+		code = *j.ExitCode
+	}
+	if code >= 125 {
+		end = RetryErrored
+	}
+	return j.Status == JobError && j.FinishedMs == 0 && j.Reason == "" && j.Cancel == "" && j.Failures < j.MaxRetries() && !j.Retry.Final(end, code)
 }
 
 // Need is what a job of a step is told of a step before it.

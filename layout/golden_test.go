@@ -31,7 +31,7 @@ var (
 		Priority: 5, NotBefore: 1700000001000, ForRunner: 21, PrerequisiteTimeout: 90, TraceID: "t-1",
 		Reason: domain.ReasonScriptFailed, Error: "exit code 3", ExitCode: &exit, Losses: 1, Failures: 3, RunnerID: 20,
 		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
-		FinishedMs: 1700000005000, NextRetryMs: 1700000006000,
+		FinishedMs: 1700000005000, NextRetryMs: 1700000006000, TakenBy: 15, EndedBy: 16, AliveUntil: 1700000004,
 		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org", At: "7@acme", Message: "message:3:5",
 		Stepped: true, FlowEnv: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
 	}

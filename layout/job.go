@@ -53,6 +53,8 @@ const (
 	JobParked        = "parked"   // scope of the ban that took it from its queue
 	JobRetried       = "retried"  // retries by hand whose earlier end still stands on Finished
 	JobTakenBy       = "taken_by" // the actor who popped it from its queue as a foreign runner
+	JobEndedBy       = "ended_by" // the actor who wrote its end at the Redis door
+	JobAliveUntil    = "alive_until"
 	JobFlowID        = "flow_id"
 	JobStep          = "step"
 	JobShard         = "shard"
@@ -74,8 +76,12 @@ var JobLine = []string{
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
 	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
-	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobRetry, jobAt, JobMessage,
+	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobRetry, jobAt, JobMessage, JobTakenBy, JobEndedBy,
+	JobAliveUntil,
 }
+
+// JobEnd are the fields that tell whether a job has ended and is not tried again.
+var JobEnd = []string{JobStatus, JobFinishedMs, JobReason, JobExitCode, JobCancel, JobFailures, jobRetries, jobRetry}
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
 // The fields that the board keeps itself (attempt, lease) are left out.
@@ -127,6 +133,9 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.flagOpt(jobStepped, j.Stepped)
 	e.flagOpt(jobFlowEnv, j.FlowEnv)
 	e.strOpt(JobParked, j.Parked)
+	e.numOpt(JobTakenBy, int64(j.TakenBy))
+	e.numOpt(JobEndedBy, int64(j.EndedBy))
+	e.numOpt(JobAliveUntil, int64(j.AliveUntil))
 	if len(j.Affinity) > 0 {
 		e.str(jobAffinity, encodeMap(j.Affinity))
 	}
@@ -256,6 +265,12 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		d.json(f, &j.Retry, "a JSON object with on and final_exit_codes")
 	case JobParked:
 		j.Parked = f.Value
+	case JobTakenBy:
+		j.TakenBy = domain.ActorID(d.u32(f))
+	case JobEndedBy:
+		j.EndedBy = domain.ActorID(d.u32(f))
+	case JobAliveUntil:
+		j.AliveUntil = domain.UnixTime(d.u32(f))
 	case jobStepped:
 		j.Stepped = d.flag(f)
 	case jobFlowEnv:

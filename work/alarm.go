@@ -100,7 +100,18 @@ func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
 	if j.Parked != "" { // it ran all the same: a doubled entry in the queue
 		b.Unset(key, layout.JobParked)
 	}
+	handsOff(b, j)
 	b.PushRight(layout.Queue(j), key)
+}
+
+// handsOff takes a job from the foreign runner that had it.
+func handsOff(b *board.Batch, j *domain.Job) {
+	if j.TakenBy != 0 {
+		b.Unset(j.Key().String(), layout.JobTakenBy)
+	}
+	if j.AliveUntil != 0 {
+		b.Unset(j.Key().String(), layout.JobAliveUntil)
+	}
 }
 
 // giveUp ends a waiting job from within its alarm.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -33,6 +34,8 @@ const (
 // what reading the record gave.
 func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err error) {
 	switch {
+	case x.job.TakenBy != 0 && x.job.Cancel == "":
+		return x.leaveForeign()
 	case decodeErr == nil && x.job.QueuedMs != 0:
 		return x.unpermitted(b)
 	case decodeErr == nil && x.job.Waits > 0:
@@ -238,20 +241,29 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 	} else if err != nil {
 		return err
 	}
-	if j.Final() {
+	never, _ := saysNever(j.Result)
+	switch {
+	case j.TriesAgain() && !never:
+		return e.retryForeign(ctx, a, j)
+	case j.Final():
 		return e.settleForeign(ctx, a, j)
+	case j.Script == "" && j.ScriptType == "" || j.Waits > 0:
+		return e.clear(ctx, a) // nobody has written it yet, or it is queued when it is ready
 	}
 	now := time.Now()
-	since := max(j.StartedMs, j.QueuedMs, int64(j.UpdatedAt)*1000)
-	limit := time.UnixMilli(since).Add(j.TimeoutOr(e.cfg.Timeout))
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).Free(key.String())
 	b.Equal(key.String(), layout.JobStatus, string(j.Status))
-	if now.Before(limit) {
-		b.SetAlarm(a.Name, now.Add(foreignLook))
+	if until := e.foreignUntil(j); now.Before(until) {
+		b.SetAlarm(a.Name, earlier(until, now.Add(foreignLook)))
 		return e.board.Commit(ctx, b)
 	}
 	b.ClearAlarm(a.Name)
+	if j.TakenBy == 0 && j.StartedMs == 0 && j.Status != domain.JobStarted {
+		// Its key was popped before its record was there, and handed to nobody.
+		e.requeue(&b, j, now)
+		return e.board.Commit(ctx, b)
+	}
 	b.Set(key.String(), lossesField(j.Losses+1))
 	if j.Losses+1 >= e.cfg.MaxLosses {
 		e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
@@ -260,6 +272,66 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		e.requeue(&b, j, now)
 	}
 	return e.board.Commit(ctx, b)
+}
+
+// foreignUntil is until when a job is left to the foreign runner that has it:
+// for as long as that says, or else for the job's timeout.
+func (e *Engine) foreignUntil(j *domain.Job) time.Time {
+	if j.AliveUntil != 0 {
+		return j.AliveUntil.Time()
+	}
+	if j.TakenBy == 0 && j.StartedMs == 0 && j.Status != domain.JobStarted {
+		return time.Time{} // none has it
+	}
+	return time.UnixMilli(max(j.StartedMs, j.QueuedMs, int64(j.UpdatedAt)*1000)).Add(j.TimeoutOr(e.cfg.Timeout))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// retryForeign sets the alarm for the next attempt at a job that a foreign runner
+// ended in error, as long as it has retries.
+func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job) error {
+	key := j.Key().String()
+	now := time.Now()
+	next := now.Add(e.backoff(j.Failures + 1))
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name).Free(key)
+	asRead(&b, j, layout.JobFinishedMs)
+	b.Equal(key, layout.JobStatus, string(j.Status))
+	b.Set(key, board.Field{Name: layout.JobStatus, Value: string(domain.JobStarted)},
+		board.Field{Name: layout.JobFailures, Value: strconv.Itoa(j.Failures + 1)},
+		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
+		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)})
+	if j.EndedBy != 0 {
+		b.Unset(key, layout.JobEndedBy)
+	}
+	handsOff(&b, j)
+	b.Live(key, now) // we may not have taken it over
+	b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), next)
+	return e.board.Commit(ctx, b)
+}
+
+// leaveForeign lets go of a job that a foreign runner has: its key was pushed
+// more than once.
+func (x *run) leaveForeign() (done bool, what ended, err error) {
+	b := x.heldBatch()
+	b.Equal(x.claimed.Item, layout.JobTakenBy, strconv.FormatUint(uint64(x.job.TakenBy), 10))
+	b.Release(x.claimed.Item)
+	b.Unset(x.claimed.Item, layout.JobRunnerID)
+	b.SetAlarm(layout.Alarm(layout.AlarmForeign, x.key), time.Now().Add(foreignLook))
+	err = x.r.e.board.Commit(x.ctx, b)
+	switch {
+	case err == nil:
+		return true, ended{status: domain.JobStarted, text: "a foreign runner has it", written: true}, nil
+	case x.settled(err):
+		return true, ended{reason: reasonLost}, nil
+	}
+	return true, what, err
 }
 
 // settleForeign does what our own finish would have done in its commit.

@@ -85,12 +85,12 @@ func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, key domain.J
 		return err
 	}
 	for {
-		recs, err := e.board.GetFields(ctx, space, []string{layout.JobStatus}, key.String())
+		recs, err := e.board.GetFields(ctx, space, layout.JobEnd, key.String())
 		j, _, err := loaded(space, key, recs, err)
 		switch {
 		case err != nil && !errors.Is(err, domain.ErrInvalid):
 			return err
-		case j.Final():
+		case j.Final() && !j.TriesAgain():
 			return nil
 		}
 		if err := nextEvent(ctx, events, key.String()); err != nil {

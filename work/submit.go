@@ -281,6 +281,7 @@ func (s *submission) reset(j *domain.Job) {
 	j.Result, j.Reason, j.Error, j.ExitCode = nil, "", "", nil
 	j.Attempt, j.Losses, j.Failures, j.RunnerID, j.LeaseOwner, j.Cancel = 0, 0, 0, 0, "", ""
 	j.StartedMs, j.FinishedMs, j.NextRetryMs = 0, 0, 0
+	j.TakenBy, j.EndedBy, j.AliveUntil = 0, 0, 0
 }
 
 // follow registers j with every job it depends on that has not ended. It

@@ -142,6 +142,12 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("losses", j.Losses)
 	t.field("runner", j.RunnerID)
 	t.field("held by", j.LeaseOwner)
+	if j.TakenBy != 0 {
+		t.field("taken by", fmt.Sprintf("actor %d, at the Redis door", j.TakenBy))
+	}
+	if j.EndedBy != 0 {
+		t.field("ended by", fmt.Sprintf("actor %d, at the Redis door", j.EndedBy))
+	}
 	t.field("runs at", j.At)
 	t.field("message", j.Message)
 	t.field("came from", j.Origin)

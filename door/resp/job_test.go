@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -184,9 +185,188 @@ func TestWhatNeedNotRunIsNotHandedOut(t *testing.T) {
 		a.want("5", "LPUSH", "queue:v", "not a job")
 		a.want("6", "LPUSH", "queue:v", "job:10:1") // once more
 		c.script(`
-			RPOP queue:v 9 -> [job:10:1 job:10:3 job:10:4 not a job job:10:1]
+			RPOP queue:v 9 -> [job:10:1 job:10:3 job:10:4 not a job]
 			LLEN queue:v -> 0
 		`)
+	})
+}
+
+// A key that was pushed more than once is one job: while somebody has it nobody
+// else gets it, neither at the door nor at a runner of the node.
+func TestAKeyPushedThriceIsHandedOutOnce(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		a, c, d := p.as(admin), p.as(executor), p.as(executor)
+		a.script(`
+			HSET job:10:1 script x script_type v timeout 100 -> 3
+			LPUSH queue:v job:10:1 job:10:1 job:10:1 -> 3
+		`)
+		c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+		d.want("(nil)", "RPOP", "queue:v")
+		a.script(`
+			LPUSH queue:v job:10:1 -> 1
+			HSET job:10:2 script hang script_type lines -> 2
+		`)
+		d.want("(nil)", "RPOP", "queue:v")
+		c.script(`
+			HSET job:10:1 status started -> 1
+			HSET job:10:1 status finished -> 0
+		`)
+		synctest.Wait()
+		a.want("1", "LPUSH", "queue:v", "job:10:1")
+		d.want("(nil)", "RPOP", "queue:v")
+
+		// A type that the node serves, too.
+		p.setPast("job:10:2", board.Field{Name: layout.JobTakenBy, Value: "20"})
+		a.want("1", "LPUSH", "queue:lines", "job:10:2")
+		synctest.Wait()
+		if owner, who := p.field("job:10:2", "lease_owner"), p.field("job:10:2", "runner_id"); owner+who != "" {
+			t.Errorf("the node runs what a foreign runner has: %q %q", owner, who)
+		}
+	})
+}
+
+// A key without a record is handed to nobody: it was deleted, or it is queued
+// again once it has been written.
+func TestAKeyWithoutARecordIsNotHandedOut(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		a, c := p.as(admin), p.as(executor)
+		a.want("1", "LPUSH", "queue:v", "job:10:1")
+		c.want("(nil)", "RPOP", "queue:v")
+		c.send("BRPOP", "queue:v", "0")
+		a.script(`HSET job:10:1 script x script_type v -> 2`)
+		begun := time.Now()
+		if got := show(c.read()); got != "[queue:v job:10:1]" {
+			t.Errorf("got %s", got)
+		}
+		if d := time.Since(begun); d > 4*time.Second {
+			t.Errorf("it came after %v", d)
+		}
+		if n := p.field("job:10:1", "losses"); n != "" {
+			t.Errorf("got %s losses, want none", n)
+		}
+		a.script(`
+			HSET job:10:2 script x script_type v -> 2
+			LPUSH queue:v job:10:2 -> 1
+			DEL job:10:2 -> 1
+		`)
+		c.want("(nil)", "RPOP", "queue:v")
+		time.Sleep(time.Minute)
+		a.want("0", "LLEN", "queue:v")
+		a.want("0", "EXISTS", "job:10:2")
+	})
+}
+
+// What has ended stays as it is, also in the moment before the engine has taken
+// note; and it is known who ended it.
+func TestAForeignRunnerEndsAJobOnce(t *testing.T) {
+	r := newRig(t)
+	a, c := r.as(admin), r.as(executor)
+	a.script(`
+		HSET job:10:1 script x script_type v -> 2
+		LPUSH queue:v job:10:1 -> 1
+	`)
+	c.script(`
+		RPOP queue:v -> job:10:1
+		HSET job:10:1 status started -> 1
+	`)
+	a.want("1", "HSET", "job:10:1", "status", "finished", "result", `{"n":"7"}`) // who never took it
+	for _, who := range []*conn{a, c} {
+		who.refused("CONFLICT job:10:1 has ended already: it is finished", "HSET", "job:10:1", "status", "error")
+		who.refused("CONFLICT job:10:1 has ended already: it is finished", "HSET", "job:10:1", "status", "started")
+		who.refused("CONFLICT job:10:1 has ended already: it is finished", "HSET", "job:10:1", "result", "{}")
+		who.refused("CONFLICT job:10:1 has ended already: it is finished", "HDEL", "job:10:1", "status")
+		// Whose answer was lost says it again.
+		who.want("0", "HSET", "job:10:1", "status", "finished", "result", `{"n":"7"}`)
+	}
+	c.want("[20 10]", "HMGET", "job:10:1", "taken_by", "ended_by")
+	c.refused("NOPERM", "HSET", "job:10:1", "ended_by", "20")
+}
+
+func TestAForeignRunnersFailuresAreTriedAgain(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "x", Retries: 2})
+		a, c := p.as(admin), p.as(executor)
+		ended := make(chan *domain.Job, 1)
+		go func() {
+			j, err := p.engine.Wait(t.Context(), 7, domain.JobKey{Caller: 10, ID: 1})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- j
+		}()
+		for i := range 3 {
+			c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+			c.want("0", "HSET", "job:10:1", "status", "started")
+			a.want("1", "LPUSH", "queue:v", "job:10:1") // not before its time
+			c.do("HSET", "job:10:1", "status", "error", "error", "oops")
+			time.Sleep(100 * time.Millisecond) // the engine takes note; the next attempt comes later
+			c.want("(nil)", "RPOP", "queue:v")
+			if got, want := p.field("job:10:1", "taken_by") == "", i < 2; got != want {
+				t.Errorf("attempt %d: let go of: %v, want %v", i+1, got, want)
+			}
+		}
+		j := <-ended
+		synctest.Wait()
+		if reason := p.field("job:10:1", "reason"); j.Status != domain.JobError || j.Failures != 2 || reason != "script_failed" || j.EndedBy != executor {
+			t.Errorf("got %s after %d failures, reason %q, ended by %d", j.Status, j.Failures, reason, j.EndedBy)
+		}
+	})
+}
+
+// What a job says of its ends holds for those that a foreign runner writes, too.
+func TestAForeignRunnersLastFailure(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		job := func(id domain.JobID, r *domain.Retry) *domain.Job {
+			return &domain.Job{ID: id, CallerID: 10, ScriptType: "v", Script: "x", Retries: 2, Retry: r}
+		}
+		p.submit(job(1, &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}}), job(2, &domain.Retry{FinalExitCodes: []int{64}}), job(3, nil), job(4, nil))
+		c := p.as(executor)
+		c.script(`
+			RPOP queue:v 4 -> [job:10:1 job:10:2 job:10:3 job:10:4]
+			HSET job:10:1 status error exit_code 1 -> 1
+			HSET job:10:2 status error exit_code 64 -> 1
+			HSET job:10:3 status error result {"retry":"never"} -> 0
+			HSET job:10:4 status error exit_code 1 -> 1
+		`)
+		time.Sleep(100 * time.Millisecond)
+		for key, want := range map[string]bool{"job:10:1": true, "job:10:2": true, "job:10:3": true, "job:10:4": false} {
+			if ended := p.field(key, "finished_ms") != ""; ended != want {
+				t.Errorf("%s has ended: %v, want %v", key, ended, want)
+			}
+		}
+	})
+}
+
+// A foreign runner says for how long it has a job, and says it anew while it lives.
+func TestAForeignRunnerSaysThatItLives(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		p.submit(&domain.Job{ID: 1, CallerID: 10, ScriptType: "v", Script: "x", Timeout: 20})
+		c, d := p.as(executor), p.as(executor)
+		c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+		d.send("BRPOP", "queue:v", "0")
+		until := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
+		begun := time.Now()
+		for range 4 { // longer than its timeout
+			c.do("HSET", "job:10:1", "alive_until", until(10*time.Second))
+			time.Sleep(9 * time.Second)
+		}
+		if got := show(d.read()); got != "[queue:v job:10:1]" {
+			t.Errorf("got %s", got)
+		}
+		if took := time.Since(begun); took < 36*time.Second || took > 40*time.Second {
+			t.Errorf("it came back after %v, want 37s", took)
+		}
+		if got := p.field("job:10:1", "alive_until"); got != "" {
+			t.Errorf("the next one has it alive until %s", got)
+		}
+		// Who goes away gives it back.
+		c.send("BRPOP", "queue:v", "0")
+		begun = time.Now()
+		d.do("HSET", "job:10:1", "alive_until", "0")
+		d.do("HSET", "job:10:1", "alive_until", "1")
+		if got := show(c.read()); got != "[queue:v job:10:1]" || time.Since(begun) > time.Second {
+			t.Errorf("got %s after %v", got, time.Since(begun))
+		}
 	})
 }
 

@@ -127,7 +127,12 @@ func putBack(c *client, w *waiter, left bool) {
 		args[0] = "lpush"
 	}
 	l := &ask{c: c, out: &answer{}, turn: make(chan bool, 1)}
-	l.cmds = []queued{{&command{name: args[0], writes: true, run: func(x *call) error { return push(x, left, false) }}, args}}
+	l.cmds = []queued{{&command{name: args[0], writes: true, run: func(x *call) error {
+		if err := untakeJob(x, w.took[0], w.took[1]); err != nil {
+			return err
+		}
+		return push(x, left, false)
+	}}, args}}
 	c.desk.run(l)
 }
 

@@ -204,10 +204,10 @@ var jobFields = fields{
 	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends",
 		"depends", "created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
 	worker:   identity.Finish,
-	progress: []string{"status", "result", "error", "exit_code", "updated_at"},
+	progress: []string{"status", "result", "error", "exit_code", "updated_at", "alive_until"},
 	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "failures", "retried", "runner_id", "cancel", "waits", "unmet", "followers",
 		"log_bytes", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
-		"origin", "message", "routine", "taken_by"},
+		"origin", "message", "routine", "taken_by", "ended_by"},
 }
 
 var flowFields = fields{

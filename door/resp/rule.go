@@ -73,8 +73,13 @@ func (c *change) identical(want map[string]uint64) error {
 // its queue through this door.
 const foreignLook = 2 * time.Second
 
+// unwrittenLook is when a key that had no record is looked for again: as late as
+// runners of the node give it up.
+const unwrittenLook = 3 * time.Second
+
 // jobState are the fields by which is known where a job stands.
-var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScriptType}
+var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScriptType,
+	layout.JobTakenBy, layout.JobNextRetryMs}
 
 // putJob keeps a job readable, leaves alone what one of our runners holds or
 // what has ended, and lets the engine know at once when a foreign runner ends
@@ -105,13 +110,50 @@ func putJob(x *call, c *change) error {
 	if err := x.free(c.l); err != nil {
 		return err
 	}
+	if again, err := x.endedOnce(c); again || err != nil {
+		return err
+	}
 	if err := fixedDefinition(x, c); err != nil {
 		return err
 	}
-	if status, there := c.text(layout.JobStatus); there && domain.JobStatus(status).Final() {
-		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now)
-	}
+	x.progress(c, key)
 	return nil
+}
+
+// endedOnce refuses to change a job whose end stands in its record, and of which
+// the engine has not taken note yet. again is true where nothing would change: its
+// runner was not told that its end has been written.
+func (x *call) endedOnce(c *change) (again bool, err error) {
+	status := domain.JobStatus(c.l.get(layout.JobStatus))
+	x.s.pin(c.l, layout.JobStatus) // two who end it at once
+	if !status.Final() {
+		return false, nil
+	}
+	for _, f := range c.set {
+		if c.l.get(f.Name) != f.Value {
+			return false, domain.Conflictf("%s has ended already: it is %s", c.l.key, status)
+		}
+	}
+	if len(c.unset) > 0 {
+		return false, domain.Conflictf("%s has ended already: it is %s", c.l.key, status)
+	}
+	return true, nil
+}
+
+// progress notes who ends a job, and has the engine look at it at once when it has
+// ended or is given back.
+func (x *call) progress(c *change, key domain.JobKey) {
+	status, _ := c.text(layout.JobStatus)
+	alive, says := c.text(layout.JobAliveUntil)
+	until, err := strconv.ParseInt(alive, 10, 64)
+	switch {
+	case domain.JobStatus(status).Final():
+		x.s.put(c.l, board.Field{Name: layout.JobEndedBy, Value: strconv.FormatUint(uint64(x.c.who.Actor), 10)})
+	case says && err == nil && until <= x.s.now.Unix():
+	default:
+		return
+	}
+	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now)
 }
 
 // free refuses to write a job that one of our runners holds, or that has ended.
@@ -161,8 +203,9 @@ func dropJob(x *call, l *leaf) error {
 }
 
 // takeJob is asked for each item that is to be popped from a queue. What need
-// not run is dropped (keep is false): it was cancelled, runs already, waits for
-// something, or is a stranger's. For what is handed out the engine gets an alarm by which it
+// not run is dropped (keep is false): it was cancelled, runs already, somebody took
+// it by another entry of its key, it waits for something, is a stranger's, or has no
+// record. For what is handed out the engine gets an alarm by which it
 // looks after it, as no lease covers it.
 func takeJob(x *call, _, item string) (keep bool, err error) {
 	key, err := domain.ParseJobKey(item)
@@ -189,11 +232,14 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	case l.record.read < 0 && !permitted:
 		return false, nil
 	case l.record.read < 0:
-		// Pushed before it was written, as some programs do.
-		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
-		return true, nil
+		// It was deleted, or pushed before it is written, as some programs do: then
+		// the engine queues it again.
+		x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(unwrittenLook))
+		return false, nil
 	case status.Final(), l.get(layout.JobLeaseOwner) != "", l.get(layout.JobFinishedMs) != "":
 		return false, nil
+	case l.get(layout.JobTakenBy) != "", l.get(layout.JobNextRetryMs) != "":
+		return false, nil // another entry of its key; it comes back when it is to begin again
 	case waits != "" && waits != "0" && l.get(layout.JobQueuedMs) == "":
 		return false, nil // it is queued when it is ready
 	case !permitted:
@@ -202,6 +248,7 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	}
 	x.s.pin(l, layout.JobLeaseOwner)
 	x.s.pin(l, layout.JobFinishedMs)
+	x.s.pin(l, layout.JobTakenBy)
 	x.s.pin(l, pinned(l))
 	x.s.put(l, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(x.s.now.UnixMilli(), 10)},
 		board.Field{Name: layout.JobTakenBy, Value: strconv.FormatUint(uint64(x.c.who.Actor), 10)})
@@ -210,6 +257,27 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	}
 	x.s.batch.SetAlarm(layout.Alarm(layout.AlarmForeign, key), x.s.now.Add(foreignLook))
 	return true, nil
+}
+
+// untakeJob takes back what takeJob wrote of an item that its client never got.
+func untakeJob(x *call, list, item string) error {
+	key, err := domain.ParseJobKey(item)
+	if rowOf(x.s.space(), list).group != "job" || err != nil || key.String() != item {
+		return nil
+	}
+	l, err := x.s.as(item, board.KindRecord)
+	if err == nil {
+		err = x.s.load(l, layout.JobTakenBy)
+	}
+	if err == errWrongType || err == nil && l.get(layout.JobTakenBy) == "" {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	x.s.pin(l, layout.JobTakenBy)
+	x.s.cut(l, layout.JobTakenBy, layout.JobStartedMs)
+	x.s.batch.ClearAlarm(layout.Alarm(layout.AlarmForeign, key))
+	return nil
 }
 
 // endStrangers ends a job whose caller may not create work in the context, as our
