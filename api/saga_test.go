@@ -459,7 +459,7 @@ func TestADeletedSagaIsGoneWithAllItHas(t *testing.T) {
 		}
 		del.Force = true
 		out, err := s.as(admin).DeleteSaga(t.Context(), del)
-		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2}); err != nil || out != want {
+		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || out != want {
 			t.Errorf("got %+v, %v, want %+v", out, err, want)
 		}
 		for _, id := range []string{"1", "2"} {

@@ -28,11 +28,14 @@ type Deleted struct {
 	Saga      string `json:"saga"`
 	Versions  int    `json:"versions"`
 	Instances int    `json:"instances"`
+	// Letters are its dead letters.
+	Letters int `json:"dead_letters"`
 }
 
 // Delete takes a saga away: its versions, its instances with their timers and
 // what waits in their outboxes, its positions. Dead letters stay, but for those
-// that held an instance. Where it is cut off, delete it again.
+// that held an instance; force takes all along that are the saga's: what they
+// would be replayed to is gone. Where it is cut off, delete it again.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] while instances have not
 // ended, unless force says so; [domain.ErrUnavailable] while workers do not let
@@ -50,11 +53,11 @@ func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, saga string
 	}
 	out := Deleted{Saga: saga}
 	out.Versions, err = d.run(ctx, force)
-	out.Instances = d.instances
+	out.Instances, out.Letters = d.instances, d.letters
 	if err != nil {
 		return Deleted{}, errors.Join(err, d.release(ctx))
 	}
-	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances)
+	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances, "dead_letters", out.Letters)
 	return out, d.release(ctx)
 }
 
@@ -72,6 +75,7 @@ type deletion struct {
 	tokens    []int64   // by which the first of them are held
 	outboxes  []string
 	instances int
+	letters   int
 }
 
 // deletion finds out what there is of a saga.
@@ -136,8 +140,10 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 	if err := d.clear(ctx, d.keys.Instances(d.saga), d.dropInstance); err != nil {
 		return 0, err
 	}
-	if err := d.clear(ctx, d.keys.Deads(domain.DeadSaga), d.dropLetter); err != nil {
-		return 0, err
+	for _, kind := range domain.DeadKinds {
+		if err := d.clear(ctx, d.keys.Deads(kind), d.dropLetters(force)); err != nil {
+			return 0, err
+		}
 	}
 	// Else a saga of that name would pass over what this one had.
 	if err := d.clear(ctx, d.keys.Seen(d.saga, ""), func(b *board.Batch, key string, _ board.Record) error { b.Delete(key); return nil }); err != nil {
@@ -289,13 +295,17 @@ func (d *deletion) dropInstance(b *board.Batch, key string, rec board.Record) er
 	return nil
 }
 
-// dropLetter deletes a dead letter by which an instance was held.
-func (d *deletion) dropLetter(b *board.Batch, key string, rec board.Record) error {
-	letter, err := decodeDead(key, rec)
-	if err == nil && letter.Saga == d.saga && letter.Holds {
-		b.Delete(key)
+// dropLetters deletes the saga's dead letters: all of them, or those that held
+// an instance.
+func (d *deletion) dropLetters(all bool) func(*board.Batch, string, board.Record) error {
+	return func(b *board.Batch, key string, rec board.Record) error {
+		letter, err := decodeDead(key, rec)
+		if err == nil && letter.Saga == d.saga && (all || letter.Holds) {
+			b.Delete(key)
+			d.letters++
+		}
+		return nil
 	}
-	return nil
 }
 
 // dropOutbox deletes what was not sent.

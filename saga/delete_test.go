@@ -43,7 +43,7 @@ func TestNothingIsLeftOfADeletedSaga(t *testing.T) {
 			t.Errorf("unforced: got %v", err)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2}); err != nil || got != want {
+		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if got := r.left(everything...); len(got) != 0 {
@@ -55,6 +55,34 @@ func TestNothingIsLeftOfADeletedSaga(t *testing.T) {
 		}
 		if _, err := r.engine.Delete(r.Context(), shop, "order", true); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("again: got %v", err)
+		}
+	})
+}
+
+// TestAForcedDeletionTakesDeadLettersAlong: nothing could be done with them any
+// more, and a saga of the same name would be given them. Those of others stay.
+func TestAForcedDeletionTakesDeadLettersAlong(t *testing.T) {
+	bubble(t, func(r *rig) {
+		drain := r.work(saga.WorkerConfig{})
+		defer drain()
+		skips := order()
+		skips.OnPoison = domain.PoisonSkip
+		r.apply(shop, skips)
+		other := order()
+		other.Name = "other"
+		r.apply(shop, other)
+		r.publish(shop, placed("1", `{"order":"1","total":-1}`)) // fails, and holds nothing of order's
+		r.publish(shop, placed("2", `{}`))                       // is for no instance
+		time.Sleep(5 * time.Second)
+		if got := r.left("deadletter:"); len(got) != 4 {
+			t.Fatalf("before: got %q", got)
+		}
+		got, err := r.engine.Delete(r.Context(), shop, "order", true)
+		if want := (saga.Deleted{Saga: "order", Versions: 1, Letters: 2}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+		if got := r.left("deadletter:"); len(got) != 2 {
+			t.Errorf("left: %q", got)
 		}
 	})
 }

@@ -244,10 +244,10 @@ func (a *app) sagaDelete() *cobra.Command {
 				return err
 			}
 			return a.print(out, func(t *table) {
-				t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d", out.Saga, out.Versions, out.Instances))
+				t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d, dead letters: %d", out.Saga, out.Versions, out.Instances, out.Letters))
 			})
 		})
-	c.Flags().BoolVar(&force, "force", false, "with instances that have not ended: what they would have done is not done")
+	c.Flags().BoolVar(&force, "force", false, "with instances that have not ended, whose work is not done, and all dead letters of it")
 	return c
 }
 
