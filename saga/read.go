@@ -157,6 +157,9 @@ type Lag struct {
 	// Position is up to where it was dealt with, Last what the stream has.
 	Position uint64 `json:"position"`
 	Last     uint64 `json:"last"`
+	// Behind is how many messages behind Position the saga reads: those of its
+	// triggers, effects and instances, whichever partition they are for.
+	Behind uint64 `json:"behind"`
 	// Owner holds the partition; "": nobody does.
 	Owner string `json:"owner,omitzero"`
 	// Outbox is how many work items of the partition wait to be sent; it
@@ -183,6 +186,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 		}
 		last[n] = stats.Last
 	}
+	behind := e.behind(ctx, tenant, name, p)
 	of := p.now().Of
 	var list []Lag
 	for q := range of {
@@ -199,6 +203,9 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 				continue
 			}
 			l := Lag{Saga: saga, Partition: q, Stream: n, Position: p.at(len(p.list)-1, n, q), Last: last[n], Outbox: len(items)}
+			if l.Behind, err = behind(n, l.Position); err != nil {
+				return nil, err
+			}
 			if held && lease.Until.After(time.Now()) {
 				l.Owner = lease.Owner
 			}
@@ -206,6 +213,26 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 		}
 	}
 	return list, nil
+}
+
+// behind counts what a saga reads of a stream behind a position. Partitions are
+// often at the same: that is asked once.
+func (e *Engine) behind(ctx context.Context, tenant domain.TenantID, name string, p *positions) func(stream.Name, uint64) (uint64, error) {
+	type place struct {
+		stream stream.Name
+		after  uint64
+	}
+	known := map[place]uint64{}
+	return func(n stream.Name, after uint64) (uint64, error) {
+		if count, there := known[place{n, after}]; there {
+			return count, nil
+		}
+		count, err := e.log.Count(ctx, n, p.now().Reads.filters(n, prefixes(tenant, name)), after)
+		if err == nil {
+			known[place{n, after}] = count
+		}
+		return count, err
+	}
 }
 
 // shardKey is the record by which a partition of so many is held.

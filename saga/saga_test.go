@@ -2,6 +2,7 @@ package saga_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -147,6 +148,40 @@ func TestAPoisonedInstanceIsHeldAndOthersGoOn(t *testing.T) {
 		time.Sleep(time.Second)
 		if x := r.instance(shop, "order", "1"); x.State != "paid" || x.Held != "" {
 			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// TestALagIsOfWhatTheSagaReads: the streams are those of all contexts and sagas.
+func TestALagIsOfWhatTheSagaReads(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := order()
+		def.Partitions = 1
+		r.apply(shop, def)
+		for i := range 5 {
+			r.publish(shop, domain.Event{Type: "Counted", AggregateType: "Stock", AggregateID: fmt.Sprint(i)}) // of no saga
+			r.publish(1, placed(fmt.Sprint(i), `{"order":1,"total":1}`))                                       // of another context
+		}
+		r.publish(shop, placed("1", `{"order":"1","total":1}`))
+		r.publish(shop, placed("2", `{"order":"2","total":1}`))
+		behind := func() map[stream.Name]uint64 {
+			lags, err := r.engine.Lags(r.Context(), shop, "order")
+			r.must(err)
+			out := map[stream.Name]uint64{}
+			for _, l := range lags {
+				out[l.Stream] = l.Behind
+			}
+			return out
+		}
+		want := map[stream.Name]uint64{stream.AggregateEvents: 2, stream.WorkflowCommands: 0, stream.WorkflowEvents: 0}
+		if got := behind(); !maps.Equal(got, want) {
+			t.Errorf("before: got %v, want %v", got, want)
+		}
+		defer r.work(saga.WorkerConfig{})()
+		time.Sleep(time.Minute)
+		want[stream.AggregateEvents] = 0
+		if got := behind(); !maps.Equal(got, want) {
+			t.Errorf("after: got %v, want %v", got, want)
 		}
 	})
 }

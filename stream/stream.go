@@ -94,6 +94,11 @@ type Log interface {
 	// touched. What comes back empty has nothing more, as of now.
 	Scan(ctx context.Context, stream Name, subjects []string, from uint64, limit int) ([]Message, error)
 
+	// Count is how many messages of a stream that match one of the subjects (none:
+	// all) are behind a sequence. A replica that is asked may not know of the
+	// newest yet. No consumer is touched.
+	Count(ctx context.Context, stream Name, subjects []string, after uint64) (uint64, error)
+
 	// Stats says what a stream holds.
 	Stats(ctx context.Context, stream Name) (Stats, error)
 

@@ -251,7 +251,7 @@ func (a *app) sagaLag() *cobra.Command {
 			return a.print(out, func(t *table) {
 				t.row("PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX")
 				for _, l := range out.Lags {
-					t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Last-min(l.Position, l.Last), l.Outbox)
+					t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox)
 				}
 			})
 		})

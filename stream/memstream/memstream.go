@@ -119,6 +119,18 @@ func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, fro
 	return list, err
 }
 
+// Count is how many messages match behind a sequence.
+func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, after uint64) (n uint64, err error) {
+	if err := stream.ValidateFilters(subjects); err != nil {
+		return 0, err
+	}
+	err = l.with(ctx, name, func(s *shelf) error {
+		n = s.count(subjects, after+1)
+		return nil
+	})
+	return n, err
+}
+
 // Stats says what a stream holds.
 func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err error) {
 	err = l.with(ctx, name, func(s *shelf) error {

@@ -75,8 +75,9 @@ func (l *Log) behind(ctx context.Context, name stream.Name, subjects []string, f
 	return nil
 }
 
-func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
-	c, err := l.js.CreateConsumer(ctx, string(name), jetstream.ConsumerConfig{
+// passing is a consumer for one call. The server counts what it has.
+func (l *Log) passing(ctx context.Context, name stream.Name, subjects []string, from uint64) (jetstream.Consumer, error) {
+	return l.js.CreateConsumer(ctx, string(name), jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       from,
 		FilterSubjects:    distinct(subjects),
@@ -85,6 +86,30 @@ func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, fro
 		MemoryStorage:     true,
 		Replicas:          1,
 	})
+}
+
+// Count is how many messages match behind a sequence.
+func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, after uint64) (n uint64, err error) {
+	if err := stream.ValidateStream(name); err != nil {
+		return 0, err
+	}
+	if err := stream.ValidateFilters(subjects); err != nil {
+		return 0, err
+	}
+	err = l.keep(ctx, "count stream "+string(name), func(ctx context.Context) error {
+		c, err := l.passing(ctx, name, subjects, after+1)
+		if err != nil {
+			return err
+		}
+		n = c.CachedInfo().NumPending
+		_ = l.js.DeleteConsumer(ctx, string(name), c.CachedInfo().Name) // else it ends by itself
+		return nil
+	})
+	return n, err
+}
+
+func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
+	c, err := l.passing(ctx, name, subjects, from)
 	if err != nil {
 		return nil, err
 	}

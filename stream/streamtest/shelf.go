@@ -3,11 +3,13 @@ package streamtest
 import (
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
 var shelfTests = []test{
 	{"a scan goes through what matches", testScan},
+	{"a count is of what matches", testCount},
 	{"stats say what a stream holds", testStats},
 	{"trim deletes up to a sequence", testTrim},
 	{"what was trimmed away comes to no worker", testTrimQueue},
@@ -38,6 +40,30 @@ func testScan(r *rig) {
 	if err != nil || len(rest) > 0 {
 		r.Errorf("got %d messages and %v behind the end, want none", len(rest), err)
 	}
+}
+
+func testCount(r *rig) {
+	l := r.log()
+	count := func(want, after uint64, subjects ...string) {
+		r.Helper()
+		r.until("count", func() error {
+			got, err := l.Count(r.ctx, stream.AggregateEvents, subjects, after)
+			if err == nil && got != want { // a replica comes to know of all
+				err = domain.Unavailablef("behind %d of %q: got %d, want %d", after, subjects, got, want)
+			}
+			return err
+		})
+	}
+	count(0, 0)
+	r.publish(l, events(1, 10)...)
+	count(10, 0)
+	count(3, 7)
+	count(0, 10)
+	count(0, 1000)
+	count(5, 0, "tenant.*.aggregate.odd.>")
+	count(2, 6, "tenant.acme.aggregate.odd.*")
+	count(4, 6, "tenant.acme.aggregate.odd.*", "tenant.acme.aggregate.even.*")
+	count(0, 0, "tenant.other.>")
 }
 
 // holds compares what stats say.
