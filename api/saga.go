@@ -105,7 +105,8 @@ type ApplySagaParams struct {
 	// Text is YAML or JSON. File is its name, for errors.
 	Text string `json:"text"`
 	File string `json:"file"`
-	// From is now or start: where a new saga begins to read its streams.
+	// From is where a new saga begins to read its streams: now, start, an
+	// instant, or positions as AGGREGATE_EVENTS:120, behind which it reads.
 	From saga.From `json:"from"`
 	domain.SagaDefinition
 }

@@ -7,15 +7,6 @@ import (
 	"github.com/ramet-run/ramet/saga/definition"
 )
 
-// From says where a new saga begins to read.
-type From string
-
-// The beginnings.
-const (
-	FromNow   From = "now"   // with what comes after it was applied
-	FromStart From = "start" // with all that the streams still have
-)
-
 // Apply stores a definition as the newest of its name, and has the saga
 // served. from counts for a saga that is new, and for streams that it did not
 // read before; default now.
@@ -24,8 +15,12 @@ const (
 // [domain.ErrLimit] where the context has no room for its partitions.
 func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
 	from From) (definition.Stored, bool, error) {
-	if from != "" && from != FromNow && from != FromStart {
-		return definition.Stored{}, false, domain.Invalidf("from %q: want now or start", from)
+	begin, err := from.parse()
+	if err != nil {
+		return definition.Stored{}, false, err
+	}
+	if err := begin.check(ctx, e.log); err != nil {
+		return definition.Stored{}, false, err
 	}
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
@@ -52,7 +47,7 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 	if err != nil {
 		return stored, existing, err
 	}
-	if err := e.settle(ctx, tenant, name, def.Name, from); err != nil {
+	if err := e.settle(ctx, tenant, name, def.Name, begin); err != nil {
 		return stored, existing, err
 	}
 	e.refresh(tenant, def.Name)

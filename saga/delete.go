@@ -127,7 +127,7 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 	}
 	if err != nil && d.stored {
 		// Nothing is deleted yet: it goes on.
-		return 0, errors.Join(err, d.e.settle(context.WithoutCancel(ctx), d.tenant, d.name, d.saga, FromNow))
+		return 0, errors.Join(err, d.e.settle(context.WithoutCancel(ctx), d.tenant, d.name, d.saga, beginning{}))
 	}
 	if err != nil {
 		return 0, err

@@ -248,7 +248,7 @@ func routeOf(def *domain.SagaDefinition) string {
 //
 // Errors: [domain.ErrConflict] where others apply it all the time;
 // [domain.ErrUnavailable].
-func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga string, from From) error {
+func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga string, from beginning) error {
 	for range 20 {
 		newest, err := e.store.Get(ctx, tenant, saga, 0)
 		if err != nil {
@@ -277,20 +277,16 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 }
 
 // beginGeneration begins one for a definition, if nobody else has meanwhile.
-func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from From) error {
+func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from beginning) error {
 	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[stream.Name]uint64{}}
 	for _, n := range read {
 		if len(p.list) > 0 && len(p.now().Reads[n]) > 0 {
 			continue
 		}
-		if next.Begin[n] = 0; from == FromStart {
-			continue
-		}
-		stats, err := e.log.Stats(ctx, n)
-		if err != nil {
+		var err error
+		if next.Begin[n], err = from.of(ctx, e.log, n); err != nil {
 			return err
 		}
-		next.Begin[n] = stats.Last
 	}
 	return e.addGeneration(ctx, tenant, name, def.Name, p, next)
 }

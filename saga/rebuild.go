@@ -434,7 +434,7 @@ func (e *Engine) reread(ctx context.Context, tenant domain.TenantID, name, saga 
 	if err := e.addGeneration(ctx, tenant, name, saga, p, next); err != nil {
 		return err
 	}
-	if err := e.settle(ctx, tenant, name, saga, FromNow); err != nil {
+	if err := e.settle(ctx, tenant, name, saga, beginning{}); err != nil {
 		return err
 	}
 	e.refresh(tenant, saga)

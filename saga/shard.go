@@ -240,7 +240,7 @@ func (s *shard) dropConsumers(ctx context.Context, of int) {
 
 // newer sees to it that everybody knows of the newest definition.
 func (s *shard) newer(ctx context.Context) error {
-	if err := s.e.settle(ctx, s.tenant, s.name, s.saga, FromNow); err != nil {
+	if err := s.e.settle(ctx, s.tenant, s.name, s.saga, beginning{}); err != nil {
 		return err
 	}
 	return errNewer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,10 +46,10 @@ func (a *app) sagaApply() *cobra.Command {
 	from := ""
 	c := &cobra.Command{
 		Use: "apply FILE...", Short: "Store sagas, each as the newest version of its name, and have them served", Args: cobra.MinimumNArgs(1),
-		Example: "  ramet saga apply order.yaml\n  ramet saga apply audit.yaml --from start",
+		Example: "  ramet saga apply order.yaml\n  ramet saga apply audit.yaml --from start\n  ramet saga apply audit.yaml --from 48h",
 		RunE: func(c *cobra.Command, files []string) error {
-			if from != "" && from != string(saga.FromNow) && from != string(saga.FromStart) {
-				return domain.Invalidf("--from %q: want now or start", from)
+			if ago, err := time.ParseDuration(from); err == nil && ago > 0 {
+				from = time.Now().Add(-ago).UTC().Format(time.RFC3339Nano)
 			}
 			list := make([]*domain.SagaDefinition, len(files))
 			for i, file := range files {
@@ -61,10 +62,11 @@ func (a *app) sagaApply() *cobra.Command {
 			return a.with(c.Context(), func(n *client.Client) error { return a.applySagas(c.Context(), n, list, saga.From(from)) })
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "where a new saga begins to read its streams: `now` (the default), or start")
+	c.Flags().StringVar(&from, "from", "", "`where` a new saga begins to read: now (the default), start, an instant, 2h ago, or AGGREGATE_EVENTS:120 (behind that)")
 	completes(c, "from", "now", "start")
 	c.Long = c.Short + `. Nothing is stored before all files are right. Where the newest version has the same content, it stays; instances that live
-keep the version they began with, until they are migrated. A version in the file must be greater than the newest; without one it is the next.`
+keep the version they began with, until they are migrated. A version in the file must be greater than the newest; without one it is the next. --from counts for a saga that is new, and for streams
+that it did not read before; what one that exists has read, it reads again only by ramet saga rewind.`
 	return c
 }
 
