@@ -12,7 +12,7 @@ const (
 	MaxSagaPartitions = 64
 	MaxPartitions     = 256       // of all sagas of a context together
 	MaxSagaData       = 512 << 10 // bytes of an instance's data as JSON
-	MaxSagaSteps      = 200       // of one instance
+	MaxSagaSteps      = 512       // of one instance
 	MaxSagaAsked      = 1000      // effects without a step whose results are awaited
 	MaxSagaTimers     = 64        // of one instance at once
 	MaxSagaEffects    = 100       // that a definition names

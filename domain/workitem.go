@@ -18,7 +18,10 @@ var WorkKinds = []WorkKind{WorkCommand, WorkEffect, WorkInternal, WorkFact}
 
 // Limits of what one transition may ask for.
 const (
-	MaxWork         = 64
+	// MaxWork items are one commit with all else that comes of an event: a board's
+	// batch has 1,024 guards and operations, of which timers and dead letters need
+	// some 300.
+	MaxWork         = 256
 	MaxWorkBytes    = 256 << 10 // of one payload
 	MaxWorkTotal    = 512 << 10 // of all payloads
 	MaxWorkMetadata = 16

@@ -10,11 +10,14 @@ import (
 )
 
 // A chunk is closed when it has so many guards and operations, or bytes. One
-// event more must always fit: it may come to 64 work items, 65 timers that are
-// set and as many cleared, and 33 dead letters.
+// event more must always fit.
 const (
-	chunkOps   = board.MaxOps / 2
+	chunkOps   = board.MaxOps - eventOps
 	chunkBytes = 512 << 10
+	// eventOps is what an event may come to: its work items; timers that are set
+	// and as many cleared, two each, with the one by which it goes on; dead letters
+	// of itself and what it lets go on; the instance, marks and positions.
+	eventOps = domain.MaxWork + 4*(domain.MaxSagaTimers+1) + 33 + 32
 )
 
 // chunk is one commit in the making.

@@ -333,7 +333,7 @@ func TestManyDeferredEventsTakeSeveralTransitions(t *testing.T) {
 		events        int
 	}{
 		{name: "many events", payload: "", events: 70, want: []int{33, 33, 7}},
-		{name: "much work", payload: `{"work":[` + strings.Repeat(`{"effect":"work"},`, 19) + `{"effect":"work"}]}`, events: 7, want: []int{4, 4, 2}},
+		{name: "much work", payload: `{"work":[` + strings.Repeat(`{"effect":"work"},`, 79) + `{"effect":"work"}]}`, events: 7, want: []int{4, 4, 2}},
 	} {
 		r := newRig(t, counter)
 		for range tc.events {

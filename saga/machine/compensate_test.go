@@ -167,11 +167,11 @@ func TestCompensationFromOutside(t *testing.T) {
 
 func TestStepsAreBounded(t *testing.T) {
 	r := newRig(t, counter)
-	ask := `{"work":[` + strings.Repeat(`{"effect":"work","step":"free"},`, 49) + `{"effect":"work","step":"free"}]}`
-	for range 4 {
+	ask := `{"work":[` + strings.Repeat(`{"effect":"work","step":"free"},`, 63) + `{"effect":"work","step":"free"}]}`
+	for range 8 {
 		r.send(r.event("Do", ask))
 	}
-	if err := r.refused(r.event("Do", ask)); !strings.Contains(err.Error(), "the instance has 200 steps, the most there can be") {
+	if err := r.refused(r.event("Do", ask)); !strings.Contains(err.Error(), "the instance has 512 steps, the most there can be") {
 		t.Error(err)
 	}
 	r = newRig(t, counter)

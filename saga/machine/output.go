@@ -83,6 +83,10 @@ func (o output) part(d *decision, key string, v value.Value) (err error) {
 			return wrong(key, "the definition has no compensation")
 		}
 	case "work":
+		if v.Is(value.ArrayKind) && len(v.AsArray().Items) > domain.MaxWork {
+			return wrong(key, "it has %d items, one transition may ask for %d: ask for the others when results of these come",
+				len(v.AsArray().Items), domain.MaxWork)
+		}
 		err = each(key, v, domain.MaxWork, func(path string, v value.Value) error {
 			item, err := o.item(path, v)
 			d.work = append(d.work, item)
