@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/rhai"
+	"github.com/ramet-run/ramet/rhai/syntax"
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
@@ -21,6 +22,10 @@ func (c *compiler) expression(path, text, name string) *expression {
 		c.rhai(path, err)
 		return nil
 	}
+	l := linter{c: c, path: path, out: output{m: c.m}, data: true}
+	for _, n := range s.Tree().Body {
+		l.walk(n)
+	}
 	return &expression{path, name, s}
 }
 
@@ -36,8 +41,19 @@ func (e *expression) of(v value.Value) (out value.Value, err error) {
 }
 
 func (c *compiler) correlation() {
-	if text := c.m.def.Correlation; text != "" {
-		c.m.correlation = c.expression("correlation", text, "event")
+	text := c.m.def.Correlation
+	if text == "" {
+		return
+	}
+	if c.m.correlation = c.expression("correlation", text, "event"); c.m.correlation == nil {
+		return
+	}
+	l := linter{c: c, path: "correlation"}
+	for _, n := range c.m.correlation.script.Tree().Body {
+		syntax.Walk(n, func(n syntax.Node) bool {
+			l.eventField(n)
+			return true
+		})
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 
 // This file makes what programs see: see docs/sagas.md, "What a program is given".
 
-// fieldsOfEvent is how many names the map of an event has at the most.
-const fieldsOfEvent = 18
+// eventFields are the names that the map of an event may have; a program is told
+// of the state and the step of an instance, too.
+var eventFields = []string{"aggregate_id", "aggregate_type", "command_id", "correlation", "effect", "id", "metadata", "now_ms", "payload", "result",
+	"saga", "schema_version", "source", "tenant", "time_ms", "type"}
 
 // eventValue is an event as a program sees it. now is the instant of the
 // transition; when the event happened is what its sender says.
@@ -19,7 +21,7 @@ func eventValue(ev *domain.Event, now int64) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	v := value.NewMap(fieldsOfEvent)
+	v := value.NewMap(len(eventFields) + 2)
 	m := v.AsMap()
 	text := func(name, s string) {
 		if s != "" {

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,6 +21,7 @@ type linter struct {
 	path string
 	out  output
 	own  map[string][]int // functions of the script, with their parameters
+	data bool             // it reckons with data alone, which has no functions
 }
 
 // script looks at a whole script.
@@ -223,6 +226,9 @@ func (l *linter) lookalike(n *syntax.MapLit) {
 		return !slices.ContainsFunc(n.Keys, func(k syntax.Ident) bool { return !slices.Contains(keys, k.Name) })
 	}
 	for i, k := range n.Keys {
+		if k.Name == "step" && has("effect") {
+			l.tails(n.Values[i], l.step)
+		}
 		switch {
 		case k.Name == "effect" && all(itemKinds[0].keys):
 			// It may be for a step, or to undo one.
@@ -247,20 +253,94 @@ func (l *linter) call(n *syntax.Call) {
 	case !known && (len(l.own[n.Name]) > 0 || nativeName(n.Name)):
 		l.fault(n, failf("there is no function %s with %d parameters", n.Name, len(n.Args)))
 	case !known:
-		l.fault(n, failf("there is no function %s", n.Name))
+		l.fault(n, failf("there is no function %s%s", n.Name, l.function(n.Name)))
 	}
 }
 
-// method warns of a function that there is not: it may be a closure in a map.
+// function suggests one.
+func (l *linter) function(name string) string {
+	near := domain.Nearest(name, slices.Sorted(maps.Keys(l.own)))
+	if near == "" {
+		near = domain.Nearest(name, slices.DeleteFunc(slices.Sorted(maps.Keys(natives())), func(n string) bool { return !syntax.ValidFunctionName(n) }))
+	}
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// eventField looks whether an event may have what is asked of it.
+func (l *linter) eventField(n syntax.Node) {
+	c, ok := n.(*syntax.Chain)
+	if !ok || len(c.Steps) == 0 || c.Steps[0].Kind != syntax.PropertyStep {
+		return
+	}
+	root, ok := c.Root.(*syntax.Name)
+	if name := c.Steps[0].Name; ok && root.Name == "event" && !slices.Contains(eventFields, name) {
+		near := domain.Nearest(name, eventFields)
+		if near == "" {
+			near = "payload." + name
+		}
+		l.c.faults = append(l.c.faults, l.at(c.Steps[0].Pos, failf("an event has no %s; did you mean event.%s?", domain.PlainText(name, maxKey), near)))
+	}
+}
+
+// step notes under which step an effect is asked for.
+func (l *linter) step(n syntax.Node) {
+	if s, ok := literal(n); ok {
+		l.c.asked[s] = true
+	} else {
+		l.c.computed = true
+	}
+}
+
+// steps looks whether the steps that can be undone are those that are asked for.
+// One that only instances of older versions have is none of them, too: so what
+// is not clearly misspelt is a warning.
+func (c *compiler) steps() {
+	k := c.m.def.Compensation
+	if k == nil || c.m.program == nil || c.computed || len(c.asked) == 0 { // what asks may be in events
+		return
+	}
+	var unlisted []string
+	for s := range c.asked {
+		if !c.m.steps[s] {
+			unlisted = append(unlisted, s)
+		}
+	}
+	slices.Sort(unlisted)
+	for i, s := range k.Steps {
+		path := fmt.Sprintf("compensation.steps[%d]", i)
+		switch near := domain.Nearest(s, unlisted); {
+		case c.asked[s]:
+		case near != "":
+			c.fault(path, fmt.Sprintf("the program asks for no step %q; did you mean %q?", domain.PlainText(s, domain.MaxNameBytes), near))
+		default:
+			c.m.warnings = append(c.m.warnings, domain.Fault{Path: path, Text: fmt.Sprintf("the program asks for no step %q: nothing of it can be undone",
+				domain.PlainText(s, domain.MaxNameBytes))})
+		}
+	}
+}
+
+// method warns of a function that there is not: it may be a closure in a map. Data
+// has none.
 func (l *linter) method(s *syntax.Step) {
 	if !syntax.ValidFunctionName(s.Name) || slices.Contains(l.own[s.Name], len(s.Args)) || slices.Contains(l.own[s.Name], len(s.Args)+1) {
 		return
 	}
-	err := error(failf("there is no function %s with %d parameters", s.Name, len(s.Args)+1))
+	text := fmt.Sprintf("there is no function %s with %d parameters", s.Name, len(s.Args)+1)
+	if !nativeName(s.Name) {
+		text += l.function(s.Name)
+	}
+	err := error(failf("%s", text))
 	switch known, volatile := native(s.Name, len(s.Args)+1); {
 	case volatile:
 		err = noClock(s.Name)
 	case known:
+		return
+	}
+	if l.data {
+		l.c.faults = append(l.c.faults, l.at(s.Pos, err))
 		return
 	}
 	l.c.m.warnings = append(l.c.m.warnings, l.at(s.Pos, err))

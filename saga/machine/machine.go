@@ -67,11 +67,12 @@ func compile(def *domain.SagaDefinition) (*Machine, []domain.Fault) {
 	if c := def.Compensation; c != nil {
 		m.steps, m.undo = setOf(c.Steps), setOf(append(slices.Clone(c.Effects), def.Effects...))
 	}
-	c := compiler{m: m}
+	c := compiler{m: m, asked: map[string]bool{}}
 	c.data()
 	c.program()
 	c.correlation()
 	c.upcasts()
+	c.steps()
 	return m, c.faults
 }
 
@@ -87,6 +88,10 @@ func setOf(names []string) map[string]bool {
 type compiler struct {
 	m      *Machine
 	faults []domain.Fault
+	// asked are the steps under which the program's text asks for effects; computed
+	// is whether some are not written out.
+	asked    map[string]bool
+	computed bool
 }
 
 // rhai says what the Rhai compiler did not like.

@@ -236,6 +236,22 @@ func TestPrograms(t *testing.T) {
 		{"a graph that undoes nothing", "nodes: {next: '1'}\ncompensation: {steps: [a], done: end, failed: end, nodes: {payload: work.name}}",
 			"compensation.nodes: none of the nodes is named effect: they would undo nothing"},
 		{"a wrong correlation", "correlation: event.\nnodes: {next: '1'}", "correlation: Syntax error: "},
+		{"a function of a correlation", "correlation: to_uper(event.aggregate_id)\nnodes: {next: '1'}",
+			"correlation: there is no function to_uper; did you mean to_upper?"},
+		{"a method of a correlation", "correlation: event.payload.id.to_strng()\nnodes: {next: '1'}",
+			"correlation: there is no function to_strng with 1 parameters; did you mean to_string?"},
+		{"a function of an upcast", "nodes: {next: '1'}\nevents: {Go: {versions: 1..2, upcast: {1: mixx(payload)}}}",
+			"events.Go.upcast.1: there is no function mixx"},
+		{"a field of the event", "correlation: event.agregate_id\nnodes: {next: '1'}", "correlation: an event has no agregate_id; did you mean event.aggregate_id?"},
+		{"a field of the payload", "correlation: 'if event.type == \"a\" { event.order.id } else { event.metadata.order }'\nnodes: {next: '1'}",
+			"correlation: an event has no order; did you mean event.payload.order?"},
+		{"a step that is undone", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, #{effect: \"pay\", step: if s.x { \"b\" } else { \"c\" }}]} } " +
+			"fn compensate(s, w) { () }'\neffects: [pay]\ncompensation: {steps: [paymnet, b], done: end, failed: end}",
+			`compensation.steps[0]: the program asks for no step "paymnet"; did you mean "payment"?`},
+		{"steps that are computed", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, #{effect: \"pay\", step: \"line-\" + s.x}]} } " +
+			"fn compensate(s, w) { () }'\neffects: [pay]\ncompensation: {steps: [paymnet], done: end, failed: end}", ""},
+		{"a step of a graph", "nodes: {work: '[#{effect: \"pay\", step: \"pay\"}]'}\neffects: [pay]\ncompensation: {steps: [pya], done: end, failed: end, " +
+			"nodes: {effect: '\"pay\"'}}", `compensation.steps[0]: the program asks for no step "pya"; did you mean "pay"?`},
 		{"a wrong upcast", "nodes: {next: '1'}\nevents: {Go: {versions: 1..2, upcast: {1: event}}}", "events.Go.upcast.1: Syntax error: Undefined variable: event"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -267,7 +283,7 @@ script: |
   fn on_event(state, event) {
     let work = [];
     work.push(#{effect: "pya", payload: #{effect: "nothing", of: "ours"}});
-    work.push(#{effect: "refund"});
+    work.push(#{effect: "refund", step: "refunds"});
     let t = #{event: "Tock", after: 5};
     state.items.sortt();
     state.items.sleep();
@@ -287,8 +303,9 @@ script: |
 		`7:20: states.one.on.Gone: no trigger, effect or timer brings "Gone"`,
 		`12:25: script: "pya" is none of the definition's effects; did you mean "pay"?`,
 		`14:22: script: "Tock" is none of the definition's timers; did you mean "Tick"?`,
-		"15:17: script: there is no function sortt with 1 parameters",
+		"15:17: script: there is no function sortt with 1 parameters; did you mean sort?",
 		"16:17: script: sleep: sagas have no clock and no chance; what they may know of those is in the event",
+		`8:24: compensation.steps[0]: the program asks for no step "a": nothing of it can be undone`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
