@@ -159,9 +159,14 @@ func (c Caller) ListNodes(ctx context.Context, _ ListNodesParams) (NodeList, err
 	if err := c.mayHere(ctx, identity.Inspect, "nodes"); err != nil {
 		return NodeList{}, err
 	}
-	list := NodeList{Nodes: []domain.Node{}}
-	now := time.Now()
-	for cursor := ""; len(list.Nodes) < nodesMost; {
+	list, err := c.nodes(ctx)
+	return NodeList{list}, err
+}
+
+// nodes are those of the board by name.
+func (c Caller) nodes(ctx context.Context) ([]domain.Node, error) {
+	list, now := []domain.Node{}, time.Now()
+	for cursor := ""; len(list) < nodesMost; {
 		keys, next, err := c.api.parts.Records.Keys(ctx, 0, layout.NodePrefix, cursor, runnerPage)
 		if err != nil {
 			return list, err
@@ -174,16 +179,15 @@ func (c Caller) ListNodes(ctx context.Context, _ ListNodesParams) (NodeList, err
 			if rec != nil {
 				// One that cannot be read wholly is listed all the same.
 				n, _ := layout.DecodeNode(keys[i], rec)
-				list.Nodes = append(list.Nodes, n.Seen(now))
+				list = append(list, n.Seen(now))
 			}
 		}
 		if cursor = next; next == "" {
 			break
 		}
 	}
-	slices.SortFunc(list.Nodes, func(a, b domain.Node) int { return cmp.Compare(a.Name, b.Name) })
-	list.Nodes = slices.CompactFunc(list.Nodes, func(a, b domain.Node) bool { return a.Name == b.Name }) // a key may come twice
-	return list, nil
+	slices.SortFunc(list, func(a, b domain.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(list, func(a, b domain.Node) bool { return a.Name == b.Name }), nil // a key may come twice
 }
 
 // NodeParams name a node.

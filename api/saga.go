@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/document"
@@ -65,6 +67,9 @@ type SagaApplied struct {
 	definition.Entry
 	// Existing is true when the newest had that content: nothing was done.
 	Existing bool `json:"existing,omitzero"`
+	// Warnings are what is not wrong but may not be meant: effects that no node
+	// has, what can have no effect.
+	Warnings domain.List[domain.Fault] `json:"warnings,omitzero"`
 }
 
 // SagaList is a page of sagas by their names, or of one's versions, newest first.
@@ -111,14 +116,18 @@ type ApplySagaParams struct {
 	domain.SagaDefinition
 }
 
-func (p *ApplySagaParams) definition() (*domain.SagaDefinition, error) {
+// definition is what is to be applied, with what may not be meant in it.
+func (p *ApplySagaParams) definition() (*domain.SagaDefinition, []domain.Fault, error) {
 	if p.Text == "" && p.File == "" {
-		return &p.SagaDefinition, nil
+		if err := definition.Validate(&p.SagaDefinition); err != nil {
+			return nil, nil, err
+		}
+		return &p.SagaDefinition, definition.Warnings(&p.SagaDefinition), nil
 	}
 	if !reflect.ValueOf(p.SagaDefinition).IsZero() {
-		return nil, domain.Invalidf("the body has text or file, and fields of a saga; give either")
+		return nil, nil, domain.Invalidf("the body has text or file, and fields of a saga; give either")
 	}
-	return definition.Parse(p.File, []byte(p.Text))
+	return definition.Lint(p.File, []byte(p.Text))
 }
 
 // ApplySaga stores a saga as the newest version of its name, and has it served.
@@ -130,12 +139,61 @@ func (c Caller) ApplySaga(ctx context.Context, p ApplySagaParams) (SagaApplied, 
 	if err != nil {
 		return SagaApplied{}, err
 	}
-	def, err := p.definition()
+	def, warnings, err := p.definition()
 	if err != nil {
 		return SagaApplied{}, err
 	}
+	if p.From != "" {
+		if _, err := engine.Definition(ctx, p.Context, def.Name, 0); err == nil {
+			warnings = append(warnings, domain.Fault{Path: "from", Text: "the saga is there: it goes on where it is in the streams that it reads; `ramet saga rewind` has " +
+				"it read one again"})
+		}
+	}
 	s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)
-	return SagaApplied{s.Entry, existing}, err
+	if err != nil {
+		return SagaApplied{Entry: s.Entry, Existing: existing}, err
+	}
+	return SagaApplied{s.Entry, existing, append(warnings, c.effectsMissing(ctx, p.Context, def)...)}, nil
+}
+
+// effectsMissing warns of effects that no node has which is alive. It is a
+// warning: one may be configured later. Names of other contexts' are not told.
+func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition) (list []domain.Fault) {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return nil // the saga is applied: that cannot be told here
+	}
+	served := map[string]bool{}
+	for i := range nodes {
+		for _, name := range nodes[i].Effects {
+			served[name] = served[name] || nodes[i].Alive
+		}
+	}
+	var mine []string
+	if engine := c.api.parts.Effects; engine != nil {
+		for _, s := range engine.List(ctx) { // of this node: its record may be older
+			if served[s.Name] = len(s.Contexts) == 0 || slices.Contains(s.Contexts, tenant); served[s.Name] {
+				mine = append(mine, s.Name)
+			}
+		}
+	}
+	look := func(path string, names []string) {
+		for i, name := range names {
+			if served[name] {
+				continue
+			}
+			hint := "; `ramet effect list` shows those of a node"
+			if near := domain.Nearest(name, mine); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			list = append(list, domain.Fault{Path: fmt.Sprintf("%s[%d]", path, i), Text: fmt.Sprintf("no node has an effect %q for this context%s", name, hint)})
+		}
+	}
+	look("effects", def.Effects)
+	if def.Compensation != nil {
+		look("compensation.effects", def.Compensation.Effects)
+	}
+	return list
 }
 
 // ListSagasParams are those of saga.list.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +16,12 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/api/apitest"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/work"
 )
@@ -160,6 +163,34 @@ func TestASagaFromItsFileToItsEnd(t *testing.T) {
 		}
 		if x, err := s.as(reader).ExplainInstance(t.Context(), instanceOf("o/1")); err != nil || x.Standing != saga.StandingEnded {
 			t.Errorf("explain: got %+v, %v", x, err)
+		}
+	})
+}
+
+// TestAnApplyWarnsOfEffectsThatNoNodeHas: by what this node does, and what others
+// that are alive say.
+func TestAnApplyWarnsOfEffectsThatNoNodeHas(t *testing.T) {
+	withSagas(t, func(t *testing.T, s *shop) {
+		b := s.parts.Records.(board.Board)
+		for name, seen := range map[string]time.Time{"there": time.Now(), "gone": time.Now().Add(-time.Hour)} {
+			var batch board.Batch
+			fields := append(layout.EncodeNode(domain.Node{Effects: []string{"of-" + name}}), board.Field{Name: layout.NodeSeen, Value: fmt.Sprint(seen.UnixMilli())})
+			s.must(b.Commit(t.Context(), *batch.Set(layout.Node(name), fields...)))
+		}
+		got, err := s.apply(strings.Replace(orders, "effects: [go]", "effects: [go, of-there, of-gone, goo]", 1))
+		s.must(err)
+		var texts []string
+		for _, w := range got.Warnings {
+			texts = append(texts, w.String())
+		}
+		want := []string{"effects[2]: no node has an effect \"of-gone\" for this context; `ramet effect list` shows those of a node",
+			`effects[3]: no node has an effect "goo" for this context; did you mean "go"?`}
+		if diff := cmp.Diff(want, texts); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		again, err := s.as(admin).ApplySaga(t.Context(), api.ApplySagaParams{Context: house, Text: orders, From: "start"})
+		if s.must(err); len(again.Warnings) != 1 || again.Warnings[0].Path != "from" {
+			t.Errorf("from for a saga that is there: got %v", again.Warnings)
 		}
 	})
 }

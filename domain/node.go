@@ -18,6 +18,8 @@ type Node struct {
 	Labels     Labels `json:"labels,omitzero"`
 	// Circles are those that it serves.
 	Circles []ServedCircle `json:"circles,omitzero"`
+	// Effects are those that it does for sagas.
+	Effects []string `json:"effects,omitzero"`
 	// Off are the roles that rules of duty have taken from it.
 	Off       []Off `json:"off,omitzero"`
 	StartedMs int64 `json:"started_ms,omitzero"` // Unix milliseconds

@@ -31,6 +31,7 @@ func EncodeNode(n domain.Node) []board.Field {
 	e.str("durability", n.Durability)
 	e.str("labels", encodeMap(n.Labels))
 	e.str("circles", encodeList(n.Circles))
+	e.str("effects", encodeList(n.Effects))
 	e.str("off", encodeList(n.Off))
 	e.num("started_ms", n.StartedMs)
 	return e
@@ -56,6 +57,8 @@ func DecodeNode(key string, r board.Record) (domain.Node, error) {
 			n.Labels = d.strMap(f)
 		case "circles":
 			d.json(f, &n.Circles, "a JSON list")
+		case "effects":
+			d.json(f, &n.Effects, "a JSON list")
 		case "off":
 			d.json(f, &n.Off, "a JSON list")
 		case "started_ms":

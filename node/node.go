@@ -524,7 +524,7 @@ func (n *Node) untilSeveral(ctx context.Context) error {
 
 func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	about := domain.Node{Version: n.cfg.Version, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
-		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
+		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
 	fields := append(layout.EncodeNode(about), n.postFields()...)
 	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli(), fields...); err != nil {
 		return err

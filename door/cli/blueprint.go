@@ -110,6 +110,8 @@ type checked struct {
 	States int            `json:"states,omitzero"`
 	Hash   string         `json:"hash,omitzero"`
 	Faults []domain.Fault `json:"faults,omitzero"`
+	// Warnings are what is not wrong but may not be meant.
+	Warnings []domain.Fault `json:"warnings,omitzero"`
 }
 
 func (a *app) blueprintCheck() *cobra.Command {
@@ -153,6 +155,9 @@ func (a *app) checkFiles(files []string, read func(file string) (_ checked, has 
 			}
 		}
 	})
+	for _, f := range all {
+		a.warn(f.File, f.Warnings)
+	}
 	switch {
 	case err != nil || len(lines) == 0:
 		return err
@@ -163,6 +168,17 @@ func (a *app) checkFiles(files []string, read func(file string) (_ checked, has 
 		fmt.Fprintln(a.std.Err, visible(line))
 	}
 	return domain.Invalidf("%d things are wrong", len(lines))
+}
+
+// warn writes warnings about what has a name.
+func (a *app) warn(name string, list []domain.Fault) {
+	for _, f := range list {
+		sign := ": "
+		if f.Line > 0 {
+			sign = ":"
+		}
+		fmt.Fprintln(a.std.Err, visible(name+sign+f.String()+" (warning)"))
+	}
 }
 
 func (a *app) blueprintList() *cobra.Command {

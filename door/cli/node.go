@@ -158,6 +158,7 @@ func nodeTable(t *table, n domain.Node) {
 	for _, c := range n.Circles {
 		t.field("circle", c)
 	}
+	t.field("effects", strings.Join(n.Effects, ", "))
 	for _, o := range n.Off {
 		t.field("off: "+string(o.Role), offText(o))
 	}

@@ -32,14 +32,20 @@ slash is the NAME of one that is stored. CORRELATION is the id by which a saga k
 //
 // Errors: *[document.Error].
 func (a *app) readSaga(file string) (*domain.SagaDefinition, error) {
+	d, _, err := a.lintSaga(file)
+	return d, err
+}
+
+// lintSaga is readSaga, with what may not be meant in it.
+func (a *app) lintSaga(file string) (*domain.SagaDefinition, []domain.Fault, error) {
 	if file != "-" {
-		return definition.ParseFile(file)
+		return definition.LintFile(file)
 	}
 	text, err := a.readInput(file, domain.MaxSagaBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return definition.Parse("stdin", text)
+	return definition.Lint("stdin", text)
 }
 
 func (a *app) sagaApply() *cobra.Command {
@@ -85,6 +91,9 @@ func (a *app) applySagas(ctx context.Context, n *client.Client, list []*domain.S
 			return a.faults(err)
 		}
 		out = append(out, done)
+		if a.output == outTable {
+			a.warn(d.Name, done.Warnings)
+		}
 	}
 	return a.print(map[string]any{"sagas": out}, func(t *table) {
 		t.row("NAME", "VERSION", "HASH", "")
@@ -104,15 +113,15 @@ func (a *app) sagaCheck() *cobra.Command {
 		Example: "  ramet saga check order.yaml",
 		RunE: func(_ *cobra.Command, files []string) error {
 			return a.checkFiles(files, func(file string) (checked, string, error) {
-				d, err := a.readSaga(file)
+				d, warnings, err := a.lintSaga(file)
 				if err != nil {
 					return checked{}, "", err
 				}
-				return checked{Name: d.Name, States: len(d.States), Hash: definition.Hash(d)}, fmt.Sprintf("%d states", len(d.States)), nil
+				return checked{Name: d.Name, States: len(d.States), Hash: definition.Hash(d), Warnings: warnings}, fmt.Sprintf("%d states", len(d.States)), nil
 			})
 		},
 	}
-	c.Long = c.Short + `. Each fault is a line, file:line:column: path: what is wrong.`
+	c.Long = c.Short + `. Each fault is a line, file:line:column: path: what is wrong. What is not wrong but may not be meant is a warning.`
 	return c
 }
 

@@ -42,6 +42,15 @@ func ParseFile(path string) (*domain.SagaDefinition, error) {
 	return d, err
 }
 
+// Warnings is what Lint says beside, of a definition that did not come as a text.
+func Warnings(d *domain.SagaDefinition) []domain.Fault {
+	list := machine.Warnings(d)
+	for i := range list {
+		list[i].Line, list[i].Column = 0, 0 // there is no text
+	}
+	return list
+}
+
 // LintFile is to ParseFile as Lint is to Parse.
 func LintFile(path string) (*domain.SagaDefinition, []domain.Fault, error) {
 	return linted(parseFile(path))
