@@ -145,8 +145,8 @@ func (c Caller) ApplySaga(ctx context.Context, p ApplySagaParams) (SagaApplied, 
 	}
 	if p.From != "" {
 		if _, err := engine.Definition(ctx, p.Context, def.Name, 0); err == nil {
-			warnings = append(warnings, domain.Fault{Path: "from", Text: "the saga is there: it goes on where it is in the streams that it reads; `ramet saga rewind` has " +
-				"it read one again"})
+			warnings = append(warnings, domain.Fault{Path: "from",
+				Text: "the saga is there: it goes on where it is in the streams that it reads; `ramet saga rewind` has it read one again"})
 		}
 	}
 	s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)

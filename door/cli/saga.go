@@ -68,11 +68,12 @@ func (a *app) sagaApply() *cobra.Command {
 			return a.with(c.Context(), func(n *client.Client) error { return a.applySagas(c.Context(), n, list, saga.From(from)) })
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "`where` a new saga begins to read: now (the default), start, an instant, 2h ago, or AGGREGATE_EVENTS:120 (behind that)")
+	c.Flags().StringVar(&from, "from", "", "`where` a new saga begins to read: now (the default), start, an instant, 2h ago, "+
+		"or AGGREGATE_EVENTS:120 (behind that)")
 	completes(c, "from", "now", "start")
 	c.Long = c.Short + `. Nothing is stored before all files are right. Where the newest version has the same content, it stays; instances that live
-keep the version they began with, until they are migrated. A version in the file must be greater than the newest; without one it is the next. --from counts for a saga that is new, and for streams
-that it did not read before; what one that exists has read, it reads again only by ramet saga rewind.`
+keep the version they began with, until they are migrated. A version in the file must be greater than the newest; without one it is the next.
+--from counts for a saga that is new, and for streams that it did not read before; what one that exists has read, it reads again only by ramet saga rewind.`
 	return c
 }
 

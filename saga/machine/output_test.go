@@ -245,11 +245,12 @@ func TestPrograms(t *testing.T) {
 		{"a field of the event", "correlation: event.agregate_id\nnodes: {next: '1'}", "correlation: an event has no agregate_id; did you mean event.aggregate_id?"},
 		{"a field of the payload", "correlation: 'if event.type == \"a\" { event.order.id } else { event.metadata.order }'\nnodes: {next: '1'}",
 			"correlation: an event has no order; did you mean event.payload.order?"},
-		{"a step that is undone", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, #{effect: \"pay\", step: if s.x { \"b\" } else { \"c\" }}]} } " +
+		{"a step that is undone", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, " +
+			"#{effect: \"pay\", step: if s.x { \"b\" } else { \"c\" }}]} } " +
 			"fn compensate(s, w) { () }'\neffects: [pay]\ncompensation: {steps: [paymnet, b], done: end, failed: end}",
 			`compensation.steps[0]: the program asks for no step "paymnet"; did you mean "payment"?`},
-		{"steps that are computed", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, #{effect: \"pay\", step: \"line-\" + s.x}]} } " +
-			"fn compensate(s, w) { () }'\neffects: [pay]\ncompensation: {steps: [paymnet], done: end, failed: end}", ""},
+		{"steps that are computed", "script: 'fn on_event(s, e) { #{work: [#{effect: \"pay\", step: \"payment\"}, #{effect: \"pay\", " +
+			"step: \"line-\" + s.x}]} } fn compensate(s, w) { () }'\neffects: [pay]\ncompensation: {steps: [paymnet], done: end, failed: end}", ""},
 		{"a step of a graph", "nodes: {work: '[#{effect: \"pay\", step: \"pay\"}]'}\neffects: [pay]\ncompensation: {steps: [pya], done: end, failed: end, " +
 			"nodes: {effect: '\"pay\"'}}", `compensation.steps[0]: the program asks for no step "pya"; did you mean "pay"?`},
 		{"a wrong upcast", "nodes: {next: '1'}\nevents: {Go: {versions: 1..2, upcast: {1: event}}}", "events.Go.upcast.1: Syntax error: Undefined variable: event"},
