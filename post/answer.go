@@ -86,7 +86,11 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 	notes := layout.Notes(key)
 	b.ClearAlarm(layout.MessageAlarm(layout.AlarmNotes, key))
 	b.Set(notes, board.Field{Name: layout.NotesDone, Value: "1"}).Expire(notes, s.cfg.Retention)
-	s.finish(&b, key, domain.MessageProcessed, "", now)
+	status, text := domain.MessageProcessed, ""
+	if len(made) > 0 && all(made, func(d layout.Made) bool { return d.Error != "" }) {
+		status, text = domain.MessageError, made[0].Error // nothing was made of it
+	}
+	s.finish(&b, key, status, text, now)
 	b.PushLeft(layout.Finished, c.Item)
 	return b, nil
 }

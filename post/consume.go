@@ -1,8 +1,10 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -187,11 +189,20 @@ func (s *Supervisor) takeResult(ctx context.Context, m *domain.Message, now time
 		}
 		b := board.Batch{Space: space(m.ContextID)}
 		b.Equal(key.String(), layout.MessageStatus, rec.Get(layout.MessageStatus))
-		err = s.end(ctx, &b, ended{m: asked, key: key, status: domain.MessageProcessed, node: m.Node, answer: m.Key().String(), jobs: m.Job, logs: logs,
-			text: "", now: now})
+		n := ended{m: asked, key: key, status: domain.MessageProcessed, node: m.Node, answer: m.Key().String(), jobs: m.Job, logs: logs, now: now}
+		// Where nothing was made of what it asked for, it was not processed.
+		if refused := func(j domain.Job) bool { return j.Reason == domain.ReasonRefused }; len(m.Job) > 0 && all(m.Job, refused) {
+			n.status, n.text = domain.MessageError, cmp.Or(m.Job[0].Error, "nothing of it was done")
+		}
+		err = s.end(ctx, &b, n)
 		if !errors.Is(err, domain.ErrConflict) {
 			return waiting, err
 		}
 	}
 	return 0, domain.Unavailablef("message %q changes too quickly", key)
+}
+
+// all reports whether each of a list is so.
+func all[T any](list []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(it T) bool { return !is(it) })
 }

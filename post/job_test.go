@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,41 @@ func TestARunnerElsewhereIsFoundByItsRecord(t *testing.T) {
 		}
 		if !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("a runner that is nowhere: got %v", err)
+		}
+	})
+}
+
+// TestAMessageOfWhichNothingCanBeMadeEndsInError, on both sides: nothing was processed.
+func TestAMessageOfWhichNothingCanBeMadeEndsInError(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		bad := jobTo(b, "set x 1")
+		bad.Job[0].Needs = map[string]domain.Need{"n": {State: "succeeded", Job: 3}}
+		for _, tt := range []struct {
+			name, text string
+			m          domain.Message
+		}{
+			{"a job", "names a job of another board", bad},
+			{"a flow", "nowhere", domain.Message{MessageType: domain.MessageJob, DstContext: annex, DstNode: b.post.Node(), Flow: `{"blueprint":"nowhere"}`}},
+		} {
+			m := a.send(tt.m)
+			done := a.wait(m)
+			if done.Status != domain.MessageError || !strings.Contains(done.Error, tt.text) || done.Answer == "" {
+				t.Errorf("%s: got %s %q, answered by %q", tt.name, done.Status, done.Error, done.Answer)
+			}
+			if len(tt.m.Job) > 0 {
+				j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: m.Job[0].ID})
+				a.must(err)
+				if j.Status != domain.JobError || j.Reason != domain.ReasonRefused || !strings.Contains(j.Error, tt.text) {
+					t.Errorf("%s: its record here: got %s %s %q", tt.name, j.Status, j.Reason, j.Error)
+				}
+			}
+			there, _, err := b.post.List(t.Context(), annex, post.Filter{}, "")
+			b.must(err)
+			for _, got := range there {
+				if got.MessageType == domain.MessageJob && got.Status != domain.MessageError {
+					t.Errorf("%s, where it came: got %s %q", tt.name, got.Status, got.Error)
+				}
+			}
 		}
 	})
 }
