@@ -40,6 +40,9 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 	}
 	made, decided := layout.MadeOf(c.Record)
 	jobs, err := s.wanted(m)
+	if err == nil && !decided {
+		err = s.hasRunner(ctx, m)
+	}
 	if err != nil && !decided { // else some may have been made: what is wrong now is said of each
 		return s.takeNothing(ctx, c, m, err)
 	}
@@ -149,6 +152,24 @@ func (s *Supervisor) wanted(m *domain.Message) ([]*domain.Job, error) {
 		return nil, err
 	}
 	return jobs, nil
+}
+
+// hasRunner looks whether the runner that is to have the jobs of a message is one of a
+// node here, or of the context.
+//
+// Errors: [domain.ErrInvalid] where it is none; the board's.
+func (s *Supervisor) hasRunner(ctx context.Context, m *domain.Message) error {
+	id, err := m.Runner()
+	if id == 0 || err != nil {
+		return err
+	}
+	for _, in := range []board.Space{0, space(m.ContextID)} {
+		recs, err := board.Listed(ctx, s.board, in, []string{"id"}, []string{layout.Runner(id)})
+		if err != nil || recs[0] != nil {
+			return err
+		}
+	}
+	return domain.Invalidf("topic %q: no runner %d is known here: neither a node nor context %d has a record %s", m.Topic, id, m.ContextID, layout.Runner(id))
 }
 
 // originOf says where a job comes from: its key there, and the key of whose it

@@ -151,3 +151,18 @@ func TestAMessageOfWhichNothingCanBeMadeEndsInError(t *testing.T) {
 		}
 	})
 }
+
+// TestATopicOfNoRunnerIsRefused: its job would wait in a queue that nobody has.
+func TestATopicOfNoRunnerIsRefused(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		m := jobTo(b, "set x 1")
+		m.Topic = "runner99"
+		if done := a.wait(a.send(m)); done.Status != domain.MessageError || !strings.Contains(done.Error, `topic "runner99": no runner 99`) {
+			t.Errorf("got %s %q", done.Status, done.Error)
+		}
+		m.Job[0].ID, m.Topic = 0, "runner1"
+		if done := a.wait(a.send(m)); done.Status != domain.MessageProcessed {
+			t.Errorf("one that is there: got %s %q", done.Status, done.Error)
+		}
+	})
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -233,6 +234,7 @@ func (s *site) start(owner string) {
 	ctx, cancel := context.WithCancel(s.Context())
 	s.cancel = cancel
 	log := slog.New(slog.DiscardHandler)
+	s.must(s.board.Commit(ctx, *new(board.Batch).Set(layout.Runner(1), layout.EncodeRunner(domain.Runner{ID: 1, Node: s.name})...))) // as its node does
 	runner := work.NewRunner(s.work, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{s.lines}, Grace: time.Second})
 	supervisor := s.post.Supervise(owner)
 	s.wg.Go(func() { _ = runner.Run(ctx) })
