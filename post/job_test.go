@@ -166,3 +166,19 @@ func TestATopicOfNoRunnerIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestContextIDIsWhereAMessageGoes, as programs of the seed write it.
+func TestContextIDIsWhereAMessageGoes(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
+		a.write("message:1:77", "message_type", "job", "context_id", "7", "job", `[{"id":5,"script":"set x 1","script_type":"lines"}]`)
+		a.push(layout.MsgOut, "message:1:77")
+		done := a.wait(&domain.Message{CallerID: a.op, ID: 77})
+		if done.Status != domain.MessageProcessed || done.DstContext != annex || done.ContextID != home {
+			t.Errorf("got %s %q, to context %d", done.Status, done.Error, done.DstContext)
+		}
+		sent := domain.Message{MessageType: domain.MessageJob, ContextID: annex, Job: domain.List[domain.Job]{{Script: "set x 1", ScriptType: "lines"}}}
+		if done := a.wait(a.send(sent)); done.DstContext != annex {
+			t.Errorf("sent: got context %d", done.DstContext)
+		}
+	})
+}

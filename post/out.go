@@ -1,6 +1,7 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,9 @@ func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
 			continue
 		}
 		m, err := layout.DecodeMessage(key, c.Record)
+		if m.Signature == "" { // as the seeds' programs say where it is to go
+			m.DstContext = cmp.Or(m.DstContext, m.ContextID)
+		}
 		m.ContextID = domain.TenantID(c.Space)
 		list = append(list, &outgoing{claimed: c, key: key, m: m, foreign: m.Signature == "", err: err, status: c.Record.Get(layout.MessageStatus)})
 	}

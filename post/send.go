@@ -31,6 +31,7 @@ const numberTries = 20
 func (e *Engine) Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error) {
 	now := time.Now()
 	if m.Signature == "" {
+		m.DstContext = cmp.Or(m.DstContext, m.ContextID)
 		if err := e.complete(ctx, tenant, m, now); err != nil {
 			return false, err
 		}

@@ -474,7 +474,8 @@ func putMessage(x *call, c *change) error {
 	if err != nil || key.String() != c.l.key {
 		return domain.Invalidf("%.255q is no key of a message: want message:<caller>:<id>, for example message:12:101", c.l.key)
 	}
-	if err := c.identical(map[string]uint64{"id": uint64(key.ID), "caller_id": uint64(key.Caller), "context_id": uint64(x.s.space())}); err != nil {
+	// Its context_id is no part of its place: it says which context the message is for.
+	if err := c.identical(map[string]uint64{"id": uint64(key.ID), "caller_id": uint64(key.Caller)}); err != nil {
 		return err
 	}
 	if _, err := layout.DecodeMessage(key, c.set); err != nil {
