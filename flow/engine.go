@@ -70,7 +70,8 @@ type Config struct {
 
 // Observer is told what keepers do. Its methods must be quick.
 type Observer interface {
-	// FlowEnded is told of the end of each flow, once it is durable.
+	// FlowEnded is told of the end of each flow, once it is durable, and how long it
+	// took; 0 is that it never started.
 	FlowEnded(reason domain.FlowReason, took time.Duration)
 }
 

@@ -168,7 +168,11 @@ func (t *tending) goOn(ctx context.Context, s *seen, b board.Batch) error {
 // told tells the observer of a flow whose end has been committed.
 func (t *tending) told(s *seen) {
 	if s.reason != "" {
-		t.cfg.Observer.FlowEnded(s.reason, s.now.Sub(time.UnixMilli(s.flow.StartedMs)))
+		took := time.Duration(0)
+		if s.flow.StartedMs != 0 {
+			took = s.now.Sub(time.UnixMilli(s.flow.StartedMs))
+		}
+		t.cfg.Observer.FlowEnded(s.reason, took)
 		s.reason = ""
 	}
 }

@@ -54,8 +54,16 @@ func (e *Engine) acknowledge(b *board.Batch, n ended, node string) {
 // acknowledged counts a message that ended by being acknowledged.
 func (e *Engine) acknowledged(m *domain.Message, now time.Time) {
 	if m.MessageType != domain.MessageJob {
-		e.cfg.Observer.MessageEnded(m.MessageType, domain.MessageProcessed, now.Sub(m.CreatedAt.Time()))
+		e.cfg.Observer.MessageEnded(m.MessageType, domain.MessageProcessed, lasted(m, now))
 	}
+}
+
+// lasted is how long a message took; 0 where its writer does not say when it was made.
+func lasted(m *domain.Message, now time.Time) time.Duration {
+	if m.CreatedAt == 0 {
+		return 0
+	}
+	return now.Sub(m.CreatedAt.Time())
 }
 
 // endAfter is when the jobs of an ended message are ended by an alarm, where
@@ -116,7 +124,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, n ended) error {
 	if err := e.board.Commit(ctx, *b); err != nil {
 		return err
 	}
-	e.cfg.Observer.MessageEnded(n.m.MessageType, n.status, n.now.Sub(n.m.CreatedAt.Time()))
+	e.cfg.Observer.MessageEnded(n.m.MessageType, n.status, lasted(n.m, n.now))
 	if n.m.MessageType != domain.MessageJob || len(n.m.Job) == 0 {
 		return nil
 	}

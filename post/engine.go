@@ -48,6 +48,7 @@ type Observer interface {
 	MessageSent(domain.MessageType)
 	MessageReceived(domain.MessageType)
 	MessageRefused(cause string)
+	// MessageEnded is told how long the message took; 0 is that nobody knows.
 	MessageEnded(t domain.MessageType, s domain.MessageStatus, took time.Duration)
 }
 

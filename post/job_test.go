@@ -182,3 +182,15 @@ func TestContextIDIsWhereAMessageGoes(t *testing.T) {
 		}
 	})
 }
+
+// TestAMessageThatSaysNotWhenItWasMadeHasNoDuration: else it took since 1970.
+func TestAMessageThatSaysNotWhenItWasMadeHasNoDuration(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
+		a.write("message:99:77", "message_type", "chat", "message", "hello", "dst_actor", "1") // of nobody
+		a.push(layout.MsgOut, "message:99:77")
+		done := a.wait(&domain.Message{CallerID: 99, ID: 77})
+		if longest := time.Duration(a.counts.longest.Load()); done.Status != domain.MessageError || longest != 0 {
+			t.Errorf("got %s after %v", done.Status, longest)
+		}
+	})
+}

@@ -161,6 +161,7 @@ func (r *refusals) causes() []string {
 // counts counts what happened to messages.
 type counts struct {
 	sent, received, ended, replayed atomic.Int64
+	longest                         atomic.Int64 // from a message's making to its end
 	refused                         atomic.Int64 // but for what came again
 }
 
@@ -176,8 +177,9 @@ func (c *counts) MessageRefused(cause string) {
 		c.refused.Add(1)
 	}
 }
-func (c *counts) MessageEnded(domain.MessageType, domain.MessageStatus, time.Duration) {
+func (c *counts) MessageEnded(_ domain.MessageType, _ domain.MessageStatus, took time.Duration) {
 	c.ended.Add(1)
+	c.longest.Store(max(c.longest.Load(), int64(took)))
 }
 
 // contexts of every site.

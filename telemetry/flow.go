@@ -22,8 +22,10 @@ func (m *flowMetrics) register(r *prometheus.Registry) {
 	r.MustRegister(m.ended, m.seconds)
 }
 
-// FlowEnded counts the end of a flow.
+// FlowEnded counts the end of a flow, and observes how long it took, where that is known.
 func (m *Metrics) FlowEnded(reason domain.FlowReason, took time.Duration) {
 	m.flows.ended.WithLabelValues(string(reason)).Inc()
-	m.flows.seconds.Observe(took.Seconds())
+	if took > 0 {
+		m.flows.seconds.Observe(took.Seconds())
+	}
 }

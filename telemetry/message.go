@@ -41,7 +41,9 @@ func (m *Metrics) MessageReceived(t domain.MessageType) {
 // MessageRefused counts what was not taken.
 func (m *Metrics) MessageRefused(cause string) { m.messages.refused.WithLabelValues(cause).Inc() }
 
-// MessageEnded observes the end of a message.
+// MessageEnded observes the end of a message, where it is known how long it took.
 func (m *Metrics) MessageEnded(t domain.MessageType, s domain.MessageStatus, took time.Duration) {
-	m.messages.seconds.WithLabelValues(string(t), string(s)).Observe(took.Seconds())
+	if took > 0 {
+		m.messages.seconds.WithLabelValues(string(t), string(s)).Observe(took.Seconds())
+	}
 }
