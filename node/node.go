@@ -546,6 +546,10 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	r.ID, r.Node, r.Local, r.Serves, r.Labels = is.ID, is.Node, is.Local, is.Serves, is.Labels
 	r.Off, r.Locked, r.SeenMs = is.Off, is.Locked, is.SeenMs
 	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
+	if n.Post != nil {
+		r.Pubkey = cmp.Or(r.Pubkey, n.Post.Node())
+		r.Address = cmp.Or(r.Address, string(domain.NodeAddress(n.Post.Node())))
+	}
 	var b board.Batch
 	b.Unset(key, layout.RunnerOff, layout.RunnerLabels, layout.RunnerLocked) // and what of them there is, anew
 	b.Equal(key, layout.RunnerNode, was).Set(key, layout.EncodeRunner(r.Touched(now))...)

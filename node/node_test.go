@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/script"
@@ -107,6 +108,50 @@ func TestANodeRunsJobsAndSaysWhatItServes(t *testing.T) {
 		}
 		if err := n.stop(); err != nil || n.Ready() {
 			t.Errorf("stopped: %v, ready %v", err, n.Ready())
+		}
+	})
+}
+
+// TestARunnersRecordSaysHowItIsReached, as the seeds have it; what a person wrote stays.
+func TestARunnersRecordSaysHowItIsReached(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		dir := t.TempDir()
+		registry := identity.NewRegistry(b)
+		if _, err := registry.EnsureOperator(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := identity.OpenKeyring(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := node.Config{DataDir: dir, Post: node.PostConfig{Keys: keys, Registry: registry, Access: identity.NewAccess(registry, nil)}}
+		var key string
+		runs := func() domain.Runner {
+			n := start(t, b, cfg)
+			if _, err := n.Work.Wait(t.Context(), 1, submit(t, n.Node, 1, "ok")); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			key = layout.Runner(n.RunnerID())
+			recs, err := b.Get(t.Context(), 0, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := layout.DecodeRunner(key, recs[0])
+			if err := errors.Join(err, n.stop()); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		if r := runs(); r.Pubkey != keys.Node.Pubkey() || r.Address != "node:"+r.Pubkey || r.Topic != "runner1" {
+			t.Errorf("got key %q, address %q, topic %q", r.Pubkey, r.Address, r.Topic)
+		}
+		var by board.Batch
+		if err := b.Commit(t.Context(), *by.Set(key, board.Field{Name: "address", Value: "mycelium://x"})); err != nil {
+			t.Fatal(err)
+		}
+		if r := runs(); r.Address != "mycelium://x" {
+			t.Errorf("what a person wrote: got %q", r.Address)
 		}
 	})
 }
