@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/bus/membus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
 )
@@ -191,6 +192,37 @@ func TestAMessageThatSaysNotWhenItWasMadeHasNoDuration(t *testing.T) {
 		done := a.wait(&domain.Message{CallerID: 99, ID: 77})
 		if longest := time.Duration(a.counts.longest.Load()); done.Status != domain.MessageError || longest != 0 {
 			t.Errorf("got %s after %v", done.Status, longest)
+		}
+	})
+}
+
+// TestAnExecutorWritesToPeople, and asks for no work: step 7 of the seed, where a runner
+// sends a result.
+func TestAnExecutorWritesToPeople(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
+		k, err := identity.NewKey()
+		a.must(err)
+		runner, _, err := a.registry.CreateActor(t.Context(), domain.Actor{Pubkey: k.Pubkey()})
+		a.must(err)
+		_, _, err = a.registry.Grant(t.Context(), annex, runner.ID, identity.Executor)
+		a.must(err)
+		for n, typ := range []domain.MessageType{domain.MessageChat, domain.MessageMail, domain.MessageJob} {
+			want := domain.MessageProcessed
+			m := &domain.Message{ID: domain.MessageID(101 + n), CallerID: runner.ID, MessageType: typ, MessageFormatType: domain.FormatText, Message: "done", SrcContext: annex, DstContext: annex,
+				CreatedAt: domain.At(time.Now()), ExpiresAt: domain.At(time.Now().Add(time.Hour)), DstNode: a.post.Node()}
+			if typ == domain.MessageJob {
+				m.Job, want = domain.List[domain.Job]{{ID: 1, Script: "set x 1", ScriptType: "lines"}}, domain.MessageError
+			} else {
+				m.DstPubkey = a.opKey.Pubkey()
+			}
+			a.must(identity.SignMessage(k, m))
+			_, err := a.post.Send(t.Context(), annex, m)
+			a.must(err)
+			done, err := a.post.Wait(t.Context(), annex, m.Key())
+			a.must(err)
+			if done.Status != want {
+				t.Errorf("%s: got %s %q, want %s", typ, done.Status, done.Error, want)
+			}
 		}
 	})
 }

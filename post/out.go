@@ -205,9 +205,9 @@ func (s *Supervisor) adoption(o *outgoing, now time.Time) board.Batch {
 
 // mayWrite asks whether a message's caller may send it from its context.
 func (s *Supervisor) mayWrite(ctx context.Context, m *domain.Message) error {
-	verb := identity.Create
-	if m.MessageType == domain.MessageResult {
-		verb = identity.Finish
+	verb := identity.Finish // who executes may tell of it: step 7 of the seed
+	if m.MessageType == domain.MessageJob {
+		verb = identity.Create
 	}
 	return s.cfg.Access.Check(ctx, identity.Ask{Actor: m.CallerID, Verb: verb, Tenant: m.ContextID, Object: m.Key().String()})
 }

@@ -508,6 +508,8 @@ func TestWhatAJobMayLookLike(t *testing.T) {
 	e := p.as(executor)
 	e.refused("CONFLICT job:10:1 does not exist", "HSET", "job:10:1", "status", "started")
 	e.refused("NOPERM", "HSET", "job:20:1", "script", "x")
+	e.refused("NOPERM message:20:1: message_type job asks for work, which actor 20 may not do", "HSET", "message:20:1", "message_type", "job")
+	e.want("2", "HSET", "message:20:2", "message_type", "chat", "context_id", "8") // the context that it is for
 }
 
 func TestWhatWasAskedForStays(t *testing.T) {

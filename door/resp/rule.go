@@ -484,6 +484,16 @@ func putMessage(x *call, c *change) error {
 	if err := x.own(c.l.key, key.Caller); err != nil {
 		return err
 	}
+	if typ, _ := c.text("message_type"); typ == string(domain.MessageJob) { // as the supervisor judges it
+		t, err := x.c.tenant(x.s.now, x.s.space())
+		if err != nil {
+			return err
+		}
+		if !identity.Permit(t, key.Caller, identity.Create, false) {
+			return domain.Forbiddenf("%s: message_type job asks for work, which actor %d may not do in context %d; who executes may write chat and mail",
+				c.l.key, key.Caller, x.s.space())
+		}
+	}
 	if status, there := c.text(layout.MessageStatus); there && status != string(domain.MessageDispatched) {
 		return domain.Invalidf("%s: status %.40q: a message begins as dispatched, and the node writes what becomes of it", c.l.key, status)
 	}
