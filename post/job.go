@@ -169,7 +169,8 @@ func (s *Supervisor) hasRunner(ctx context.Context, m *domain.Message) error {
 			return err
 		}
 	}
-	return domain.Invalidf("topic %q: no runner %d is known here: neither a node nor context %d has a record %s", m.Topic, id, m.ContextID, layout.Runner(id))
+	return domain.Invalidf("topic %q: no runner %d is known here: neither a node nor context %d has a record %s",
+		m.Topic, id, m.ContextID, layout.Runner(id))
 }
 
 // originOf says where a job comes from: its key there, and the key of whose it

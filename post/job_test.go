@@ -208,7 +208,8 @@ func TestAnExecutorWritesToPeople(t *testing.T) {
 		a.must(err)
 		for n, typ := range []domain.MessageType{domain.MessageChat, domain.MessageMail, domain.MessageJob} {
 			want := domain.MessageProcessed
-			m := &domain.Message{ID: domain.MessageID(101 + n), CallerID: runner.ID, MessageType: typ, MessageFormatType: domain.FormatText, Message: "done", SrcContext: annex, DstContext: annex,
+			m := &domain.Message{ID: domain.MessageID(101 + n), CallerID: runner.ID, MessageType: typ, MessageFormatType: domain.FormatText,
+				Message: "done", SrcContext: annex, DstContext: annex,
 				CreatedAt: domain.At(time.Now()), ExpiresAt: domain.At(time.Now().Add(time.Hour)), DstNode: a.post.Node()}
 			if typ == domain.MessageJob {
 				m.Job, want = domain.List[domain.Job]{{ID: 1, Script: "set x 1", ScriptType: "lines"}}, domain.MessageError
