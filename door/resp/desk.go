@@ -430,17 +430,25 @@ func (d *desk) composeAtomic(w *wave, a *ask) bool {
 			d.fail(a.out, err)
 		}
 		if len(a.out.b)-from > maxAnswer && err == nil {
+			if q.spec.writes { // what was popped must be told, or nothing be done
+				return d.callOff(a, from, errTooLarge)
+			}
 			a.out.b = a.out.b[:at]
 			d.fail(a.out, errTooLarge)
 		}
 	}
 	if n := len(d.sheet.batch.Ops); n > 0 && n+len(d.sheet.batch.Guards) > board.MaxOps {
-		d.sheet.reset(d.door.ctx)
-		a.out.b = a.out.b[:from]
-		d.fail(a.out, errBatch)
-		return false
+		return d.callOff(a, from, errBatch)
 	}
 	d.servePushed(w)
+	return false
+}
+
+// callOff has nothing of a transaction done, whose answers begin at from.
+func (d *desk) callOff(a *ask, from int, why error) (on bool) {
+	d.sheet.reset(d.door.ctx)
+	a.out.b = a.out.b[:from]
+	d.fail(a.out, why)
 	return false
 }
 

@@ -9,6 +9,10 @@ import (
 // maxPopped is how many items one command pops: each costs a guard of the batch.
 const maxPopped = 900
 
+// maxPoppedBytes ends what one command pops early, as a list that has no more does:
+// who pops goes on anyway.
+const maxPoppedBytes = maxAnswer / 2
+
 var listCommands = []command{
 	{name: "lpush", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, true, false) }},
 	{name: "rpush", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, false, false) }},
@@ -88,7 +92,7 @@ func popMany(x *call, left bool) error {
 		return nil
 	}
 	var items []string
-	for len(items) < n {
+	for bytes := 0; len(items) < n && bytes < maxPoppedBytes; {
 		item, ok, err := x.takeItem(x.args[1], left)
 		if err != nil {
 			return err
@@ -97,6 +101,7 @@ func popMany(x *call, left bool) error {
 			break
 		}
 		items = append(items, item)
+		bytes += len(item)
 	}
 	x.a.bulks(items)
 	return nil

@@ -17,19 +17,21 @@ import (
 // slowBoard lets nobody have what was asked for in space 7 before it may go on.
 type slowBoard struct {
 	board.Board
-	inside, most chan int // of capacity 1: how many ask, and the most items asked for
-	gate         chan struct{}
+	inside, most, all chan int // of capacity 1: how many ask, the most items asked for at once, and all of them
+	gate              chan struct{}
 }
 
 func newSlowBoard() *slowBoard {
-	b := &slowBoard{Board: memboard.Open(), inside: make(chan int, 1), most: make(chan int, 1), gate: make(chan struct{})}
+	b := &slowBoard{Board: memboard.Open(), inside: make(chan int, 1), most: make(chan int, 1), all: make(chan int, 1), gate: make(chan struct{})}
 	b.inside <- 0
 	b.most <- 0
+	b.all <- 0
 	return b
 }
 
 func (b *slowBoard) wait(space board.Space, n int) {
 	b.most <- max(n, <-b.most)
+	b.all <- n + <-b.all
 	if space != 7 {
 		return
 	}
@@ -150,6 +152,48 @@ func TestOneCommandReadsSoMuch(t *testing.T) {
 		t.Errorf("EXEC: got %.80q, want that it is too large", got)
 	}
 	c.want("PONG", "PING")
+}
+
+// TestOnePopReadsSoMuch pops more than an answer may have, and many small items.
+func TestOnePopReadsSoMuch(t *testing.T) {
+	b := newSlowBoard()
+	close(b.gate)
+	r := newRigOn(t, b)
+	c := r.as(admin)
+	for i := range 40 {
+		c.want(strconv.Itoa(i+1), "RPUSH", "large", strings.Repeat("x", board.MaxField-64))
+	}
+	c.want("OK", "MULTI")
+	for range 40 {
+		c.want("QUEUED", "LPOP", "large")
+	}
+	c.refused("ERR the answer is too large for one", "EXEC")
+	c.want("40", "LLEN", "large") // nothing was done
+	c.send("LPOP", "large", "900")
+	if got := len(show(c.read())) / board.MaxField; got != 16 {
+		t.Errorf("got about %d MiB of items, want 16", got)
+	}
+	c.want("23", "LLEN", "large")
+	small := board.Batch{Space: 7}
+	for range 900 {
+		small.PushRight("small", "x")
+	}
+	if err := b.Board.Commit(t.Context(), small); err != nil {
+		t.Fatal(err)
+	}
+	for _, pop := range []string{"LPOP", "RPOP"} {
+		before := <-b.all
+		b.all <- before
+		c.send(pop, "small", "450")
+		if got := strings.Count(show(c.read()), "x"); got != 450 {
+			t.Errorf("%s: got %d items, want 450", pop, got)
+		}
+		if got := <-b.all - before; got > 2000 {
+			t.Errorf("%s: %d items were read for 450, want about twice as many", pop, got)
+		} else {
+			b.all <- before + got
+		}
+	}
 }
 
 // stepBoard makes each commit of space 7 wait for its turn, once there is step.

@@ -163,15 +163,12 @@ func (s *sheet) baseFirst(l *leaf, left bool) (item string, there bool, err erro
 	return "", false, nil
 }
 
-// widest is how many items of one end a sheet reads at once.
-const widest = 256
-
 // widen reads at least n items of one end, and more where it goes on.
 func (s *sheet) widen(l *leaf, left bool, n int) error {
 	t := l.list
 	want := n
 	if n > 1 {
-		want = max(n, min(4*n, widest))
+		want = n + min(3*n, itemsAtOnce) // all is read again: one more each time would be the square
 	}
 	if left {
 		items, err := s.board.List(s.ctx, s.space(), l.key, 0, want)
