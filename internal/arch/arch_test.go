@@ -34,7 +34,7 @@ var may = map[string][]string{
 	"egress":    {},
 	"work":      {"ban", "board", "egress", "layout", "script"},
 	"object":    {"board", "layout", "identity"},
-	"condition": {"rhai", "rhai/value"},
+	"condition": {"rhai", "rhai/syntax", "rhai/value"},
 	"document":  {"board", "layout", "internal/intake"},
 	"blueprint": {"board", "condition", "document", "layout", "rhai", "internal/intake"},
 	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value"},
