@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -79,12 +78,24 @@ func Cluster(t testing.TB, n int, flags ...string) []*Member {
 	return members
 }
 
+// module is the folder of the module that is tested. Where its sources lay when
+// it was compiled does not say so: that may be trimmed away.
+func module(t testing.TB) string {
+	dir, err := os.Getwd() // a test's is its package's
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !exists(filepath.Join(dir, "go.mod")) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
 // find is the server that scripts/install-test-servers has built, or else one
 // that is installed.
 func find(t testing.TB) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	if bin := filepath.Join(filepath.Dir(file), "..", "..", "bin", "etcd"); exists(bin) {
+	if bin := filepath.Join(module(t), "bin", "etcd"); exists(bin) {
 		return bin
 	}
 	if bin, err := exec.LookPath("etcd"); err == nil {
