@@ -70,6 +70,7 @@ type Engine struct {
 	defs  *machines
 
 	turns condition.Turns
+	opens condition.Turns // of consumers, each of which is work for a server that all contexts share
 
 	mu      sync.Mutex
 	workers map[*Worker]struct{} // those in this process, to be woken

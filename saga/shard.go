@@ -281,9 +281,7 @@ func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
 // feedFrom hands over what there is behind at, and moves that; got is whether
 // there was anything.
 func (s *shard) feedFrom(ctx context.Context, src *source, at *uint64) (got bool, err error) {
-	reader, err := s.e.log.Read(ctx, stream.Consumer{
-		Durable: s.durable(src.name), Stream: src.name, Subjects: src.subjects, After: *at, MaxInFlight: 4 * fetchMost,
-	})
+	reader, err := s.reader(ctx, src, *at)
 	if err != nil {
 		return false, err
 	}
@@ -300,6 +298,20 @@ func (s *shard) feedFrom(ctx context.Context, src *source, at *uint64) (got bool
 		}
 		got, *at = true, list[len(list)-1].Seq
 	}
+}
+
+// reader opens a consumer. Those of a context are opened one after the other: all
+// partitions of its sagas come at once when a node starts, or the streams are
+// back, and whoever else wants something of them would wait until all are there.
+func (s *shard) reader(ctx context.Context, src *source, after uint64) (stream.Reader, error) {
+	done, err := s.e.opens.Take(ctx, s.tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return s.e.log.Read(ctx, stream.Consumer{
+		Durable: s.durable(src.name), Stream: src.name, Subjects: src.subjects, After: after, MaxInFlight: 4 * fetchMost,
+	})
 }
 
 // rounds deals with what is fed, as much at once as there is, until feeding
