@@ -4,12 +4,12 @@ package pebbleboard
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -26,7 +26,12 @@ func own(dir string) (*ownerFile, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("open data folder %q: %v", dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for end := time.Now().Add(heirs); errors.Is(err, syscall.EWOULDBLOCK) && left(f) && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		defer f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, domain.Unavailablef("lock data folder %q: %v", dir, err)
@@ -39,10 +44,26 @@ func own(dir string) (*ownerFile, error) {
 	return &ownerFile{f}, nil
 }
 
+// heirs is how long a lock is waited for whose process is dead. What it had just
+// forked has the lock, too, until that has become another program or ends.
+const heirs = 5 * time.Second
+
+// left reports whether the process that a folder names is no more.
+func left(f *os.File) bool {
+	pid, err := strconv.Atoi(owner(f))
+	return err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// owner is the process that a folder names, "" for none.
+func owner(f *os.File) string {
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0)
+	return strings.TrimSpace(string(text[:n]))
+}
+
 // inUse says who has the folder.
 func inUse(dir string, f *os.File) error {
-	text, _ := io.ReadAll(io.LimitReader(f, 20))
-	pid := strings.TrimSpace(string(text))
+	pid := owner(f)
 	switch pid {
 	case "":
 		return domain.Conflictf("data folder %q is in use by another ramet process: stop that one, or use another folder", dir)
