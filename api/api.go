@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -119,7 +119,7 @@ type Parts struct {
 type API struct {
 	parts Parts
 	log   *slog.Logger
-	turns condition.Turns // of conditions on lists
+	turns turns.Turns // of conditions on lists
 }
 
 // New returns the operations on these parts.

@@ -11,8 +11,8 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -91,7 +91,7 @@ type Engine struct {
 	plans map[string]*Plan // by the hash of their text; any may be forgotten
 	// prepared are stored blueprints by context, name, version and hash.
 	prepared map[string]*prepared
-	turns    condition.Turns
+	turns    turns.Turns
 
 	eval func(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/saga/definition"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -69,8 +69,8 @@ type Engine struct {
 	store *definition.Store
 	defs  *machines
 
-	turns condition.Turns
-	opens condition.Turns // of consumers, each of which is work for a server that all contexts share
+	turns turns.Turns // of conditions
+	opens turns.Turns // of consumers, each of which is work for a server that all contexts share
 
 	mu      sync.Mutex
 	workers map[*Worker]struct{} // those in this process, to be woken

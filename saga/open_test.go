@@ -22,17 +22,17 @@ type slowLog struct {
 }
 
 func (l *slowLog) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error) {
-	context, _, _ := strings.Cut(strings.TrimPrefix(c.Durable, "saga-"), "-")
+	tenant, _, _ := strings.Cut(strings.TrimPrefix(c.Durable, "saga-"), "-")
 	l.mu.Lock()
-	l.opening[context]++
+	l.opening[tenant]++
 	l.opening["any"]++
-	for _, of := range []string{context, "any"} {
+	for _, of := range []string{tenant, "any"} {
 		l.most[of] = max(l.most[of], l.opening[of])
 	}
 	l.mu.Unlock()
 	time.Sleep(time.Second)
 	l.mu.Lock()
-	l.opening[context]--
+	l.opening[tenant]--
 	l.opening["any"]--
 	l.opened++
 	l.mu.Unlock()

@@ -1,4 +1,4 @@
-package condition_test
+package turns_test
 
 import (
 	"context"
@@ -6,24 +6,24 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/ramet-run/ramet/condition"
+	"github.com/ramet-run/ramet/internal/turns"
 )
 
-func TestOneConditionOfAContextAtATime(t *testing.T) {
+func TestOneOfAContextAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns condition.Turns
-		first, err := turns.Take(t.Context(), 7)
+		var line turns.Turns
+		first, err := line.Take(t.Context(), 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := turns.Take(t.Context(), 8)
+		other, err := line.Take(t.Context(), 8)
 		if err != nil {
 			t.Fatal(err)
 		}
 		other()
 		begun := false
 		go func() {
-			done, err := turns.Take(t.Context(), 7)
+			done, err := line.Take(t.Context(), 7)
 			if err != nil {
 				t.Error(err)
 				return
@@ -37,7 +37,7 @@ func TestOneConditionOfAContextAtATime(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := turns.Take(gone, 7); !errors.Is(err, context.Canceled) {
+		if _, err := line.Take(gone, 7); !errors.Is(err, context.Canceled) {
 			t.Errorf("somebody who has left: got %v", err)
 		}
 		first()

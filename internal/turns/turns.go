@@ -1,4 +1,5 @@
-package condition
+// Package turns lets the contexts of a node do one thing of a kind at a time each.
+package turns
 
 import (
 	"context"
@@ -7,10 +8,10 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// Turns has one condition of each context evaluated at a time: evaluations are
-// nothing but computing, and may take a second and 16 MiB each. So what a context
-// asks for by the hundred takes its own time, and not the others'. The zero Turns
-// is ready to use.
+// Turns has one thing of each context done at a time: a condition evaluated, which is
+// nothing but computing and may take a second and 16 MiB, or a consumer opened at a
+// server that all share. So what a context asks for by the hundred takes its own
+// time, and not the others'. The zero Turns is ready to use.
 type Turns struct {
 	mu sync.Mutex
 	of map[domain.TenantID]chan struct{}
