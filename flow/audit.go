@@ -69,7 +69,7 @@ func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
 	b := board.Batch{Space: p.space}
 	switch {
 	case recs[0] == nil:
-		return a.lost(ctx, it)
+		return work.SettleLost(ctx, a.board, a.space, it, &a.report)
 	case f.Final():
 		b.Equal(key, layout.FlowStatus, string(f.Status)).Settle(key)
 		return a.repair(ctx, b, p, "")
@@ -95,22 +95,6 @@ func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
 		return err
 	}
 	return a.repair(ctx, b, p, why)
-}
-
-// lost tells of a flow that has not ended and has no record.
-func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
-	live, err := board.StillLive(ctx, a.board, a.space, it)
-	if err != nil || !live {
-		return err
-	}
-	b := board.Batch{Space: a.space}
-	found := layout.SettleLost(&b, it.Item, a.now)
-	if err := a.board.Commit(ctx, b); err == nil {
-		a.report.Stuck = append(a.report.Stuck, found)
-	} else if !errors.Is(err, domain.ErrConflict) {
-		return err
-	}
-	return nil
 }
 
 // writing sees to it that a flow which was not written to its end is swept.

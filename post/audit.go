@@ -70,7 +70,7 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 	}
 	ending := rec.Get(layout.MessageEnding) != ""
 	if errors.Is(err, domain.ErrNotFound) {
-		return a.lost(ctx, it)
+		return work.SettleLost(ctx, a.e.board, a.space, it, &a.report)
 	} else if err == nil && m.Final() && !ending {
 		b := board.Batch{Space: a.space}
 		b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus)).Settle(item)
@@ -106,21 +106,6 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 		a.report.Repaired = append(a.report.Repaired, work.Finding{Key: item, Text: "nothing would have moved it; queued again"})
 	}
 	return unlessConflict(err)
-}
-
-// lost tells of a message that has not ended and has no record.
-func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
-	live, err := board.StillLive(ctx, a.e.board, a.space, it)
-	if err != nil || !live {
-		return err
-	}
-	b := board.Batch{Space: a.space}
-	found := layout.SettleLost(&b, it.Item, time.Now())
-	if err := a.e.board.Commit(ctx, b); err != nil {
-		return unlessConflict(err)
-	}
-	a.report.Stuck = append(a.report.Stuck, found)
-	return nil
 }
 
 // alive reports whether anything moves the message.

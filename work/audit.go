@@ -100,7 +100,7 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record)
 	}
 	a.report.Looked++
 	if rec == nil {
-		return a.lost(ctx, it)
+		return SettleLost(ctx, a.e.board, a.space, it, &a.report)
 	}
 	// A record that cannot be read wholly is judged by what could be read.
 	j, _ := layout.DecodeJob(key, rec)
@@ -139,18 +139,19 @@ func (a *auditor) lostBefore(ctx context.Context) error {
 	return nil
 }
 
-// lost tells of a job that has not ended and has no record.
-func (a *auditor) lost(ctx context.Context, it board.LiveItem) error {
-	live, err := board.StillLive(ctx, a.e.board, a.space, it)
+// SettleLost adds to a report that something which had not ended has no record any
+// more, and lets it be alive no longer, unless it has ended and gone meanwhile.
+func SettleLost(ctx context.Context, b board.Board, space board.Space, it board.LiveItem, report *Audit) error {
+	live, err := board.StillLive(ctx, b, space, it)
 	if err != nil || !live {
 		return err
 	}
-	b := board.Batch{Space: a.space}
-	found := layout.SettleLost(&b, it.Item, time.Now())
-	if err := a.e.board.Commit(ctx, b); err != nil {
+	batch := board.Batch{Space: space}
+	found := layout.SettleLost(&batch, it.Item, time.Now())
+	if err := b.Commit(ctx, batch); err != nil {
 		return unlessConflict(err)
 	}
-	a.report.Stuck = append(a.report.Stuck, found)
+	report.Stuck = append(report.Stuck, found)
 	return nil
 }
 
