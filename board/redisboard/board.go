@@ -28,7 +28,6 @@ type Board struct {
 
 	databases atomic.Int64
 	facts     atomic.Pointer[facts]
-	survives  atomic.Value // string: the durability, known before the other facts
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc
@@ -76,7 +75,6 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		mayLose: cfg.MayLose,
 	}
 	b.facts.Store(&facts{})
-	b.survives.Store("")
 	b.closing, b.end = context.WithCancel(context.Background())
 	b.draws.init()
 	b.line.init()

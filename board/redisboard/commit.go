@@ -279,7 +279,7 @@ func (b *Board) execBoth(ctx context.Context, args []string, w *waiter) rueidis.
 	rs := b.client.DoMulti(context.WithoutCancel(ctx), commitScript.byHash(b.client.B(), args),
 		claimScript.byHash(b.client.B(), b.args("", w.packed)))
 	if isUnknown(rs[0]) {
-		rs[0] = b.load(ctx, commitScript, args)
+		rs[0] = b.load(ctx, commitScript, args, b.facts.Load().durability)
 	}
 	answer, _ := rs[1].ToArray() // after an error the waiter asks for itself
 	w.serve(answer, sent)

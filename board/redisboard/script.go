@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/redis/rueidis"
+
+	"github.com/ramet-run/ramet/board"
 )
 
 var (
@@ -53,17 +55,18 @@ func isUnknown(r rueidis.RedisResult) bool {
 func (b *Board) call(ctx context.Context, s script, args []string) rueidis.RedisResult {
 	r := b.client.Do(ctx, s.byHash(b.client.B(), args))
 	if isUnknown(r) {
-		r = b.load(ctx, s, args)
+		r = b.load(ctx, s, args, b.facts.Load().durability)
 	}
 	return r
 }
 
 // load calls a script that the server has not got yet. A server loses what it has
 // got when it ends: so nobody calls a script of one that was restarted before it
-// was looked at what that may have lost, in the call that brings it the script.
-func (b *Board) load(ctx context.Context, s script, args []string) rueidis.RedisResult {
+// was looked at what that may have lost, in the call that brings it the script. It
+// is told what an answered write survives there, as far as that is known.
+func (b *Board) load(ctx context.Context, s script, args []string, survives board.Durability) rueidis.RedisResult {
 	args = slices.Clone(args)
-	args[0] += "!" + b.survives.Load().(string)
+	args[0] += "!" + string(survives)
 	return b.client.Do(ctx, b.client.B().Eval().Script(s.source).Numkeys(0).Arg(args...).Build())
 }
 

@@ -65,9 +65,8 @@ func (b *Board) survey(ctx context.Context) error {
 
 // recognise has it looked at whether the server is the process that it was, as
 // each call does that brings it a script: see [Board.load].
-func (b *Board) recognise(ctx context.Context, now board.Durability) error {
-	b.survives.Store(string(now))
-	return b.translate(b.load(ctx, readScript, b.args("", "len", "0")).Error())
+func (b *Board) recognise(ctx context.Context, survives board.Durability) error {
+	return b.translate(b.load(ctx, readScript, b.args("", "len", "0"), survives).Error())
 }
 
 func parseInfo(info string) map[string]string {
@@ -221,7 +220,7 @@ func (b *Board) checkContexts(ctx context.Context) error {
 	if b.tenancy == TenancyPrefix {
 		return nil
 	}
-	contexts, err := b.client.Do(ctx, b.client.B().Smembers().Key("contexts").Build()).AsStrSlice()
+	contexts, err := b.client.Do(ctx, b.client.B().Smembers().Key(contexts).Build()).AsStrSlice()
 	if err != nil {
 		return b.translate(err)
 	}
