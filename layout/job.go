@@ -199,6 +199,8 @@ func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
 	}
 }
 
+// decodeOurJobField reads what was asked of the engine beside the seeds' fields, and
+// where the job belongs.
 func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 	switch f.Name {
 	case jobPriority:
@@ -211,6 +213,44 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.PrerequisiteTimeout = d.u32(f)
 	case jobTraceID:
 		j.TraceID = f.Value
+	case JobFlowID:
+		j.FlowID = domain.FlowID(d.u32(f))
+	case JobStep:
+		j.Step = f.Value
+	case JobShard:
+		j.Shard = f.Value
+	case JobPack:
+		j.Pack = f.Value
+	case JobRoutine:
+		j.Routine = f.Value
+	case jobOrigin:
+		j.Origin = f.Value
+	case jobAt:
+		j.At = f.Value
+	case JobMessage:
+		j.Message = f.Value
+	case jobAffinity:
+		j.Affinity = d.strMap(f)
+	case jobRetry:
+		d.json(f, &j.Retry, "a JSON object with on and final_exit_codes")
+	case jobStepped:
+		j.Stepped = d.flag(f)
+	case jobFlowEnv:
+		j.FlowEnv = d.flag(f)
+	case jobParams:
+		j.Params = d.strMap(f)
+	case jobNeeds:
+		d.json(f, &j.Needs, "a JSON object of steps")
+	case board.FieldUnreadable:
+		d.unreadable(f)
+	default:
+		decodeJobStanding(d, j, f)
+	}
+}
+
+// decodeJobStanding reads where the job stands, and how it ended.
+func decodeJobStanding(d *decoder, j *domain.Job, f board.Field) {
+	switch f.Name {
 	case JobReason:
 		j.Reason = domain.Reason(f.Value)
 	case JobErrorText:
@@ -243,26 +283,6 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.FinishedMs = d.ours(j, f)
 	case JobNextRetryMs:
 		j.NextRetryMs = d.ours(j, f)
-	case JobFlowID:
-		j.FlowID = domain.FlowID(d.u32(f))
-	case JobStep:
-		j.Step = f.Value
-	case JobShard:
-		j.Shard = f.Value
-	case JobPack:
-		j.Pack = f.Value
-	case JobRoutine:
-		j.Routine = f.Value
-	case jobOrigin:
-		j.Origin = f.Value
-	case jobAt:
-		j.At = f.Value
-	case JobMessage:
-		j.Message = f.Value
-	case jobAffinity:
-		j.Affinity = d.strMap(f)
-	case jobRetry:
-		d.json(f, &j.Retry, "a JSON object with on and final_exit_codes")
 	case JobParked:
 		j.Parked = f.Value
 	case JobTakenBy:
@@ -271,16 +291,6 @@ func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.EndedBy = domain.ActorID(d.u32(f))
 	case JobAliveUntil:
 		j.AliveUntil = domain.UnixTime(d.u32(f))
-	case jobStepped:
-		j.Stepped = d.flag(f)
-	case jobFlowEnv:
-		j.FlowEnv = d.flag(f)
-	case jobParams:
-		j.Params = d.strMap(f)
-	case jobNeeds:
-		d.json(f, &j.Needs, "a JSON object of steps")
-	case board.FieldUnreadable:
-		d.unreadable(f)
 	}
 }
 

@@ -50,14 +50,9 @@ func (c *fnc) builtin(n *syntax.Call) node {
 	case n.Name == "curry" && len(n.Args) > 1:
 		args := c.nodes(n.Args, own)
 		return func(fr *frame) Value {
-			vals := make([]Value, len(args))
-			for i, a := range args {
-				if vals[i] = a(fr); vals[i].IsNone() {
-					return Value{}
-				}
-			}
-			if !vals[0].Is(value.FnKind) {
-				return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: arg(0)})
+			vals, ok := fr.pointerArgs(args, arg(0))
+			if !ok {
+				return Value{}
 			}
 			return fr.curry(vals[0], vals[1:], pos)
 		}
@@ -230,18 +225,29 @@ func (c *fnc) pointerCall(n *syntax.Call) node {
 		c.evals++
 	}
 	return func(fr *frame) Value {
-		vals := make([]Value, len(args))
-		for i, a := range args {
-			if vals[i] = a(fr); vals[i].IsNone() {
-				return Value{}
-			}
-		}
-		if !vals[0].Is(value.FnKind) {
-			return fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: n.Args[0].Start()})
+		vals, ok := fr.pointerArgs(args, n.Args[0].Start())
+		if !ok {
+			return Value{}
 		}
 		if here != nil {
 			return fr.callAmong(u, here, vals[0], vals[1:], pos)
 		}
 		return fr.callFn(vals[0], nil, false, vals[1:], pos)
 	}
+}
+
+// pointerArgs evaluates arguments of which the first is a function pointer; ok is
+// false where that has failed.
+func (fr *frame) pointerArgs(args []node, first syntax.Pos) (vals []Value, ok bool) {
+	vals = make([]Value, len(args))
+	for i, a := range args {
+		if vals[i] = a(fr); vals[i].IsNone() {
+			return nil, false
+		}
+	}
+	if !vals[0].Is(value.FnKind) {
+		fr.fail(&value.Error{Kind: value.ErrorMismatchDataType, Got: vals[0].TypeName(), Want: "Fn", Pos: first})
+		return nil, false
+	}
+	return vals, true
 }
