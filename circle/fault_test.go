@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +94,22 @@ func TestWhatCannotGoBackIsTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAReplyThatCannotBeToldHoldsNoTask: something else lies where the reply of a task
+// would go that was lost too often.
+func TestAReplyThatCannotBeToldHoldsNoTask(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.write("t1", "script", "1", "reply_to", "rhai_reply:a", "losses", strconv.Itoa(domain.DefaultLosses-1))
+		r.push("t1")
+		r.deadClaim()
+		r.commit(new(board.Batch).Set("rhai_reply:a", board.Field{Name: "a", Value: "b"}))
+		r.recoverer()
+		time.Sleep(time.Minute)
+		if got := r.record("t1"); got.Get("status") != "error" || !strings.Contains(got.Get("error"), "the worker was lost ") {
+			r.Errorf("got %v, want it ended", got)
+		}
+	})
 }
 
 func TestExplainTellsALeaseThatRanOut(t *testing.T) {

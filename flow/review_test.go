@@ -403,3 +403,27 @@ func TestTheAuditTellsOfAFlowWhoseRecordIsGone(t *testing.T) {
 		}
 	})
 }
+
+// lengths notes how long the flows took that have ended.
+type lengths chan time.Duration
+
+func (l lengths) FlowEnded(_ domain.FlowReason, took time.Duration) { l <- took }
+
+// TestAFlowWhoseBeginIsUnknownHasNoDuration: another program has taken the field away.
+func TestAFlowWhoseBeginIsUnknownHasNoDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(lengths, 1)
+		r := newRigOn(t, memboard.Open(), flow.Config{Observer: ended})
+		id := r.submit(flow.Request{Plan: blueprint(step("a", "gate never", maySkip))})
+		time.Sleep(time.Minute)
+		if err := r.board.Commit(r.ctx, *(&board.Batch{Space: layout.SpaceOf(tenant)}).Unset(domain.FlowKey(id), layout.FlowStartedMs)); err != nil {
+			t.Fatal(err)
+		}
+		r.mustAct(id, flow.Order{Verb: flow.OrderCancel})
+		r.soon(id, domain.FlowCancelled)
+		if took := <-ended; took != 0 {
+			t.Errorf("got %v, want nothing", took)
+		}
+		r.stop()
+	})
+}
