@@ -22,7 +22,7 @@ type Jobs interface {
 	Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (work.Explanation, error)
 	Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error)
-	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) (*domain.Job, error)
+	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) error
 	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error
 	Audit(ctx context.Context, tenant domain.TenantID) (work.Audit, error)
 }

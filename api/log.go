@@ -75,11 +75,18 @@ func (c Caller) FollowLogs(ctx context.Context, params any, emit func(Event) err
 		return err
 	}
 	number := p.From
-	j, err := c.api.parts.Jobs.FollowLogs(ctx, p.Context, p.Key(), p.From, func(l domain.Log) error {
+	err = c.api.parts.Jobs.FollowLogs(ctx, p.Context, p.Key(), p.From, func(l domain.Log) error {
 		e := Event{Name: EventLog, ID: strconv.Itoa(number), Data: l}
 		number++
 		return emit(e)
 	})
+	if err != nil {
+		return err
+	}
+	if err := c.begin(ctx, p.Context); err != nil {
+		return err
+	}
+	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
 	if err != nil {
 		return err
 	}

@@ -184,36 +184,36 @@ func (e *Engine) Logs(ctx context.Context, tenant domain.TenantID, key domain.Jo
 }
 
 // FollowLogs calls each with every line of the job's log from line number from
-// on, as they come, and returns the job once it has ended and all is said.
-func (e *Engine) FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) (*domain.Job, error) {
+// on, as they come, and returns once it has ended and all is said.
+func (e *Engine) FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	space := layout.SpaceOf(tenant)
 	lines, err := e.board.Watch(ctx, space, layout.Logs(key))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	states, err := e.board.Watch(ctx, space, key.String())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	poll := time.NewTicker(waitPoll)
 	defer poll.Stop()
 	for {
 		// The state is read before the lines: what a job said is there when it
 		// has ended.
-		j, err := e.Show(ctx, tenant, key)
+		ended, err := e.hasEnded(ctx, space, key)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for {
 			logs, err := e.Logs(ctx, tenant, key, from, logBatch)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, l := range logs {
 				if err := each(l); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			from += len(logs)
@@ -221,8 +221,8 @@ func (e *Engine) FollowLogs(ctx context.Context, tenant domain.TenantID, key dom
 				break
 			}
 		}
-		if j.Final() {
-			return j, nil
+		if ended {
+			return nil
 		}
 		open := true
 		select {
@@ -232,10 +232,10 @@ func (e *Engine) FollowLogs(ctx context.Context, tenant domain.TenantID, key dom
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		if !open {
-			return nil, errBoardClosed
+			return errBoardClosed
 		}
 	}
 }

@@ -32,12 +32,12 @@ func TestFollowLogs(t *testing.T) {
 		r.submit(job(1, "count"))
 		var got []string
 		var late time.Duration
-		j, err := r.engine.FollowLogs(t.Context(), tenant, key(1), 1, func(l domain.Log) error {
+		err := r.engine.FollowLogs(t.Context(), tenant, key(1), 1, func(l domain.Log) error {
 			got = append(got, l.Line)
 			late = max(late, time.Since(time.UnixMilli(l.AtMs)))
 			return nil
 		})
-		if err != nil || !j.Final() || strings.Join(got, "") != "1234" {
+		if j := r.show(1); err != nil || !j.Final() || strings.Join(got, "") != "1234" {
 			t.Errorf("got %v, %+v, %v", got, j, err)
 		}
 		if late > time.Second {

@@ -85,18 +85,25 @@ func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, key domain.J
 		return err
 	}
 	for {
-		recs, err := e.board.GetFields(ctx, space, layout.JobEnd, key.String())
-		j, _, err := loaded(space, key, recs, err)
-		switch {
-		case err != nil && !errors.Is(err, domain.ErrInvalid):
+		if ended, err := e.hasEnded(ctx, space, key); ended || err != nil {
 			return err
-		case j.Final() && !j.TriesAgain():
-			return nil
 		}
 		if err := nextEvent(ctx, events, key.String()); err != nil {
 			return err
 		}
 	}
+}
+
+// hasEnded reports whether the job has ended, and is not tried again.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) hasEnded(ctx context.Context, space board.Space, key domain.JobKey) (bool, error) {
+	recs, err := e.board.GetFields(ctx, space, layout.JobEnd, key.String())
+	j, _, err := loaded(space, key, recs, err)
+	if err != nil && !errors.Is(err, domain.ErrInvalid) {
+		return false, err
+	}
+	return j.Final() && !j.TriesAgain(), nil
 }
 
 // errBoardClosed says that a watch ended because the node is stopping.

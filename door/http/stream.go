@@ -31,7 +31,7 @@ const (
 type closingKey struct{}
 
 // stream answers with server-sent events, until the session of who follows ends.
-func (d *Door) stream(w nethttp.ResponseWriter, r *nethttp.Request, session *identity.Session, run func(context.Context, func(api.Event) error) error) {
+func (d *Door) stream(w *response, r *nethttp.Request, session *identity.Session, run func(context.Context, func(api.Event) error) error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if closing, ok := r.Context().Value(closingKey{}).(context.Context); ok {
@@ -57,7 +57,7 @@ func (d *Door) stream(w nethttp.ResponseWriter, r *nethttp.Request, session *ide
 		return
 	case lost != nil || r.Context().Err() == nil:
 		// The stream has begun with 200, so the problem comes as an event.
-		s.put(api.Event{Name: api.EventError, Data: d.api.ProblemOf(r.Context(), err)})
+		_, _ = s.put(api.Event{Name: api.EventError, Data: d.api.ProblemOf(r.Context(), err)}) // where there is no room it just ends
 	}
 	_ = s.flush()
 }
@@ -68,7 +68,7 @@ var errClosing = domain.Unavailablef("the node is stopping; follow again from wh
 // sse writes server-sent events. Its keeper writes what has gathered and keeps
 // the line open.
 type sse struct {
-	w    nethttp.ResponseWriter
+	w    *response
 	rc   *nethttp.ResponseController
 	kick chan struct{} // something has gathered; capacity 1
 	end  chan struct{} // closed when nothing more comes
@@ -81,7 +81,9 @@ type sse struct {
 
 // emit takes one event. A reader that does not keep up holds the source back.
 func (s *sse) emit(e api.Event) error {
-	if s.put(e) > streamHolds {
+	if n, err := s.put(e); err != nil {
+		return err
+	} else if n > streamHolds {
 		return s.flush()
 	}
 	select {
@@ -93,21 +95,27 @@ func (s *sse) emit(e api.Event) error {
 	return s.err
 }
 
-// put adds an event to what is to be written and returns how much that is.
-func (s *sse) put(e api.Event) int {
+// put adds an event to what is to be written and returns how much that is: bytes of
+// the caller's, until they are written.
+//
+// Errors: those of [budget.Pool.Take].
+func (s *sse) put(e api.Event) (int, error) {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
 		panic("BUG: an event cannot be written as JSON: " + err.Error())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.w.hold(int64(s.buf.Len() + len(data))); err != nil {
+		return 0, err
+	}
 	if e.ID != "" {
 		s.buf.WriteString("id: " + e.ID + "\n")
 	}
 	s.buf.WriteString("event: " + e.Name + "\ndata: ")
 	s.buf.Write(data) // one line: JSON has no line ends outside of escapes
 	s.buf.WriteString("\n\n")
-	return s.buf.Len()
+	return s.buf.Len(), nil
 }
 
 // keep writes what gathers until end; gone is called when the reader is.
@@ -156,6 +164,9 @@ func (s *sse) flush() error {
 	if _, s.err = s.w.Write(s.buf.Bytes()); s.err == nil {
 		s.err = s.rc.Flush()
 	}
-	s.buf.Reset()
+	if s.buf.Reset(); s.buf.Cap() > 2*streamHolds {
+		s.buf = bytes.Buffer{} // nobody would count what it keeps
+	}
+	s.w.held.End()
 	return s.err
 }

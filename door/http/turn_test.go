@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	nethttp "net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,8 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/internal/testpipe"
 	"github.com/ramet-run/ramet/work"
 )
@@ -101,6 +104,7 @@ func (r *rig) send(ln *testpipe.Listener, as domain.ActorID, method, path, heade
 // answered reads an answer.
 func (r *rig) answered(c net.Conn) *nethttp.Response {
 	r.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // a stream goes on
 	answer, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		r.Fatal(err)
@@ -195,6 +199,40 @@ func TestALongLineIsRefused(t *testing.T) {
 		all.Wait()
 		if got := len(refused); got != 0 {
 			t.Errorf("%d of those who waited were refused", got)
+		}
+	})
+}
+
+// TestWhatIsFollowedAndNotReadIsCounted has streams whose events nobody takes.
+func TestWhatIsFollowedAndNotReadIsCounted(t *testing.T) {
+	const size = 400 << 10
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(budget.Config{Bytes: 8 << 20, BytesPerActor: 1 << 20}, nil)
+		r := newRigWithout(t, func(*api.Parts) {}, func(c *http.Config) { c.Budget = b })
+		ln := testpipe.Listen()
+		r.serve(ln)
+		body := fmt.Sprintf(`{"id":1,"script":%q,"script_type":"lines","not_before":4000000000000}`, strings.Repeat("x", size))
+		if got := r.answered(r.send(ln, admin, "POST", "/v1/contexts/7/jobs", "", body)); got.StatusCode != nethttp.StatusOK {
+			t.Fatalf("got %v", got)
+		}
+		follow := func() net.Conn {
+			c := r.send(ln, reader, "GET", "/v1/contexts/7/jobs/10/1/wait", "Accept: text/event-stream\r\n", "")
+			synctest.Wait()
+			return c
+		}
+		deaf := []net.Conn{follow(), follow()}
+		if got := r.answered(follow()); got.StatusCode != nethttp.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
+			t.Errorf("one too many: got %v, want 429 with Retry-After", got)
+		}
+		if got := b.Used()["bytes"]; got < 2*size || got > 1<<20 {
+			t.Errorf("%d bytes are counted, want two scripts'", got)
+		}
+		for _, c := range deaf {
+			c.Close()
+		}
+		synctest.Wait()
+		if got := b.Used()["bytes"]; got != 0 {
+			t.Errorf("%d bytes are counted when all have gone, want 0", got)
 		}
 	})
 }
