@@ -113,13 +113,22 @@ func (c Caller) ApplySchedule(ctx context.Context, p ScheduleApplyParams) (Sched
 		_, err = c.api.parts.Schedules.Upcoming(p.Schedule.Schedule, time.Now(), 1)
 	}
 	if err == nil { // a flow of none would be refused at night, each time
-		_, err = c.api.parts.Blueprints.Get(ctx, p.Context, p.Blueprint, p.Version)
+		err = c.scheduleFits(ctx, p)
 	}
 	if err != nil {
 		return Schedule{}, err
 	}
 	s, err := c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.who.Actor)
 	return c.scheduled(t, s, 0, err)
+}
+
+// scheduleFits asks whether there is a blueprint that takes what is scheduled.
+func (c Caller) scheduleFits(ctx context.Context, p ScheduleApplyParams) error {
+	stored, err := c.api.parts.Blueprints.Get(ctx, p.Context, p.Blueprint, p.Version)
+	if err != nil {
+		return err
+	}
+	return stored.Blueprint.TakesParams(p.Params)
 }
 
 // scheduled is a schedule as the caller may see it, with its next n times.

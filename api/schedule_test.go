@@ -41,7 +41,7 @@ func newScheduleRig(t *testing.T) *rig {
 	if _, err := r.api.As(admin).ApplySchedule(t.Context(), nightly()); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("of a blueprint that is not there: got %v", err)
 	}
-	if _, err := r.applyText("name: b\nsteps:\n- {name: a, script: x, script_type: shell}\n"); err != nil {
+	if _, err := r.applyText("name: b\nparams: {p: ''}\nsteps:\n- {name: a, script: x, script_type: shell}\n"); err != nil {
 		t.Fatal(err)
 	}
 	return r

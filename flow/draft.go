@@ -287,6 +287,11 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 
 // change applies what a request changes of a blueprint.
 func change(b *domain.Blueprint, r Request) error {
+	if !r.AnyParams {
+		if err := b.TakesParams(r.Params); err != nil {
+			return err
+		}
+	}
 	b.Params, b.Env = over(b.Params, r.Params), over(b.Env, r.Env)
 	b.Priority, b.OnError = cmp.Or(r.Priority, b.Priority), cmp.Or(r.OnError, b.OnError, domain.OnErrorAbort)
 	b.After = max(b.After, r.After)
@@ -297,7 +302,7 @@ func change(b *domain.Blueprint, r Request) error {
 	for _, name := range r.Skip {
 		i, known := index[name]
 		if !known {
-			return domain.Invalidf("skip: blueprint %q has no step %q", b.Name, name)
+			return domain.Invalidf("skip: blueprint %q has no step %q%s", b.Name, name, nearStep(name, index))
 		}
 		if !b.Steps[i].MaySkip {
 			return domain.Invalidf("skip: step %s does not allow it: the blueprint does not set may_skip", name)
@@ -306,13 +311,21 @@ func change(b *domain.Blueprint, r Request) error {
 	for name, c := range r.Steps {
 		i, known := index[name]
 		if !known {
-			return domain.Invalidf("steps: blueprint %q has no step %q", b.Name, name)
+			return domain.Invalidf("steps: blueprint %q has no step %q%s", b.Name, name, nearStep(name, index))
 		}
 		if err := c.changeStep(&b.Steps[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nearStep suggests the step that may have been meant.
+func nearStep(name string, index map[string]int) string {
+	if near := domain.Nearest(name, slices.Sorted(maps.Keys(index))); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // changeStep applies the change to a step, which must not share its parts.

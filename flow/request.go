@@ -25,6 +25,9 @@ type Request struct {
 	// Ticket names the request: asked for again under it within a day, it is the
 	// same flow. Up to [layout.MaxTicket] bytes. Default: it has no such name.
 	Ticket string
+	// AnyParams takes params that nothing in the blueprint has or names, as those of
+	// a payload that others wrote.
+	AnyParams bool
 	// Params and Env go over the blueprint's.
 	Params, Env map[string]string
 	// Priority goes over the blueprint's, where it is not 0.

@@ -212,7 +212,7 @@ func addParamNames(env, params map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		value := params[name]
 		if size := len(name) + len(value); size <= maxParamName && total+size <= maxParamNames {
-			env["RAMET_PARAM_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = value
+			env[domain.ParamVariable(name)] = value
 			total += size
 		}
 	}

@@ -83,7 +83,7 @@ func (p *flowOf) Do(ctx context.Context, call effect.Call) (json.RawMessage, err
 		return nil, err
 	}
 	receipts, err := p.flows.Submit(ctx, call.Tenant, []flow.Request{{Caller: p.o.Caller, Blueprint: p.o.Blueprint, Version: p.o.Version,
-		Trigger: triggerOf(call.CommandID), Params: params, Env: p.o.Env, Priority: p.o.Priority}})
+		Trigger: triggerOf(call.CommandID), Params: params, AnyParams: true, Env: p.o.Env, Priority: p.o.Priority}})
 	if err == nil {
 		err = receipts[0].Err
 	}
