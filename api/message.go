@@ -16,6 +16,7 @@ import (
 
 // Post is what the operations need of the engine of messages.
 type Post interface {
+	NumberJobs(ctx context.Context, tenant domain.TenantID, m *domain.Message) error
 	Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error)
 	Show(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (*domain.Message, error)
 	List(ctx context.Context, tenant domain.TenantID, f post.Filter, cursor string) ([]*domain.Message, string, error)
@@ -47,6 +48,9 @@ type SendParams struct {
 	domain.Message
 	// Peer is the name of the site it goes to, instead of dst_node.
 	Peer string `json:"peer,omitzero"`
+	// NumberJobs draws ids for the jobs: those they have only say which depends on
+	// which, as in a file that is sent more than once.
+	NumberJobs bool `json:"number_jobs,omitzero"`
 }
 
 // MessageSent is the answer to message.send.
@@ -78,6 +82,8 @@ func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, err
 		return MessageSent{}, domain.Invalidf("peer and dst_node: want one of them")
 	case p.Peer != "" && m.Signature != "":
 		return MessageSent{}, domain.Invalidf("peer: a signed message says where it goes by dst_node")
+	case p.NumberJobs && m.Signature != "":
+		return MessageSent{}, domain.Invalidf("number_jobs: a signed message has its ids; number them before it is signed")
 	case p.Peer != "":
 		if m.DstNode, err = c.nodeOf(ctx, engine, p.Peer); err != nil {
 			return MessageSent{}, err
@@ -87,6 +93,11 @@ func (c Caller) SendMessage(ctx context.Context, p SendParams) (MessageSent, err
 		return MessageSent{}, c.tooNarrow("another context")
 	}
 	m.CallerID = c.who.Actor
+	if p.NumberJobs && len(m.Job) > 0 {
+		if err := engine.NumberJobs(ctx, p.Context, &m); err != nil {
+			return MessageSent{}, err
+		}
+	}
 	if c.once != nil && m.ID == 0 && m.Signature == "" {
 		first, err := c.once.numbers(ctx, layout.Seq("message", c.who.Actor), 1)
 		if err != nil {

@@ -186,6 +186,11 @@ func TestWhatIsRefusedOfAMessage(t *testing.T) {
 			{"to an unknown peer", admin, api.SendParams{Message: as(admin), Peer: "acme"}, domain.ErrInvalid},
 			{"to a peer and a node", admin, api.SendParams{Message: domain.Message{DstNode: m.keys[admin].Pubkey()}, Peer: "acme"}, domain.ErrInvalid},
 			{"signed, to a peer by name", admin, api.SendParams{Message: signed(admin, func(*domain.Message) {}), Peer: "acme"}, domain.ErrInvalid},
+			{"signed, and yet to be numbered", admin, api.SendParams{Message: signed(admin, func(*domain.Message) {}), NumberJobs: true}, domain.ErrInvalid},
+			{"jobs of one number", admin, api.SendParams{Message: domain.Message{MessageType: domain.MessageJob,
+				Job: domain.List[domain.Job]{{ID: 1, Script: "x"}, {ID: 1, Script: "x"}}}, NumberJobs: true}, domain.ErrInvalid},
+			{"too many jobs to be numbered", admin, api.SendParams{Message: domain.Message{MessageType: domain.MessageJob,
+				Job: make(domain.List[domain.Job], domain.MaxMessageJobs+1)}, NumberJobs: true}, domain.ErrInvalid},
 			{"signed by another", admin, api.SendParams{Message: signed(executor, func(*domain.Message) {})}, domain.ErrForbidden},
 			{"signed by another who says it was not", admin, api.SendParams{Message: signed(executor, func(l *domain.Message) {
 				l.Pubkey = m.keys[admin].Pubkey()

@@ -24,6 +24,16 @@ func (c *Client) SendMessage(ctx context.Context, tenant domain.TenantID, m doma
 	return out, err
 }
 
+// SendJobs is [Client.SendMessage] for jobs whose ids only say which depends on
+// which: each is given a free one.
+//
+// Errors: as SendMessage.
+func (c *Client) SendJobs(ctx context.Context, tenant domain.TenantID, m domain.Message, peer string) (api.MessageSent, error) {
+	var out api.MessageSent
+	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/messages", nil, api.SendParams{Message: m, Peer: peer, NumberJobs: true}, &out)
+	return out, err
+}
+
 // Message reads one message.
 //
 // Errors: [domain.ErrNotFound].

@@ -301,3 +301,34 @@ type Log struct {
 	// N is its number in that job's log, from 1 on, where lines may be missing.
 	N int `json:"n,omitzero"`
 }
+
+// NumberJobs gives jobs that name each other by their ids the ids from first on.
+// Those that others depend on keep their old one as a name, by which scripts find
+// their results.
+//
+// Errors: [ErrInvalid] where two have one id, or one depends on what is not there.
+func NumberJobs(jobs []Job, first JobID) error {
+	at := make(map[JobID]int, len(jobs))
+	for i := range jobs {
+		id := jobs[i].ID
+		if _, twice := at[id]; twice && id != 0 {
+			return Invalidf("two jobs have the id %d: want an id of its own for each, or none", id)
+		}
+		at[id] = i
+	}
+	for i := range jobs {
+		jobs[i].Dependends = slices.Clone(jobs[i].Dependends)
+		for k, on := range jobs[i].Dependends {
+			n, here := at[on]
+			if !here || on == 0 {
+				return Invalidf("job %d depends on job %d, which is not in the message", cmp.Or(jobs[i].ID, JobID(i+1)), on)
+			}
+			jobs[i].Dependends[k] = first + JobID(n)
+			jobs[n].Step = cmp.Or(jobs[n].Step, strconv.FormatUint(uint64(on), 10))
+		}
+	}
+	for i := range jobs {
+		jobs[i].ID = first + JobID(i)
+	}
+	return nil
+}

@@ -93,6 +93,39 @@ func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Messag
 	return nil
 }
 
+// NumberJobs gives the jobs of a message that is not sent yet free ids, where those
+// they have only say which depends on which.
+//
+// Errors: [domain.ErrInvalid] where they do not say it; [domain.ErrLimit] where no
+// free ids are found.
+func (e *Engine) NumberJobs(ctx context.Context, tenant domain.TenantID, m *domain.Message) error {
+	if len(m.Job) > domain.MaxMessageJobs {
+		return nil // which Send refuses
+	}
+	for try := range numberTries {
+		// Each try goes twice as far, past a long run of ids chosen by hand.
+		n := len(m.Job) << min(try, 10)
+		first, err := e.board.Next(ctx, space(tenant), layout.Seq("job", m.CallerID), n)
+		if err != nil {
+			return err
+		}
+		if first+int64(n) > 1<<32 {
+			break
+		}
+		if err := domain.NumberJobs(m.Job, domain.JobID(first+int64(n-len(m.Job)))); err != nil {
+			return err
+		}
+		list, err := e.copiesOf(ctx, space(tenant), m)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list, func(c copied) bool { return c.taken || c.there }) {
+			return nil
+		}
+	}
+	return domain.Limitf("no free job ids were found; name them")
+}
+
 // placeOf is where the jobs of a message run, as their records say it.
 func (e *Engine) placeOf(ctx context.Context, m *domain.Message) string {
 	return domain.Place{Tenant: m.DstContext, Peer: e.peerName(ctx, m.DstNode)}.String()

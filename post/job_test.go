@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,6 +91,31 @@ func TestAJobFindsWhatItNeedsUnderTheNumberThatItsSenderGave(t *testing.T) {
 		a.must(err)
 		if done.Status != domain.MessageProcessed || j.Result["got"] != "7" {
 			t.Errorf("got %s, %v", done.Status, j.Result)
+		}
+	})
+}
+
+// The numbers of a file only say which job needs which: the same file is sent as often
+// as one likes, past numbers that others have taken.
+func TestJobsOfAFileAreNumberedAnewEachTime(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		for _, id := range []string{"2", "4", "5"} {
+			a.write("job:"+strconv.FormatUint(uint64(a.op), 10)+":"+id, "status", "started")
+		}
+		for range 2 {
+			m := jobTo(b, "")
+			m.CallerID = a.op
+			m.Job = domain.List[domain.Job]{
+				{ID: 1, Script: "set n 7", ScriptType: "lines"},
+				{ID: 2, Script: "need 1 n", ScriptType: "lines", Dependends: []domain.JobID{1}},
+			}
+			a.must(a.post.NumberJobs(t.Context(), home, &m))
+			done := a.wait(a.send(m))
+			j, err := a.work.Show(t.Context(), home, domain.JobKey{Caller: a.op, ID: m.Job[1].ID})
+			a.must(err)
+			if done.Status != domain.MessageProcessed || j.Result["got"] != "7" || m.Job[1].ID < 6 {
+				t.Errorf("got %s %s, job %d: %v", done.Status, done.Error, m.Job[1].ID, j.Result)
+			}
 		}
 	})
 }

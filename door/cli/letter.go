@@ -144,7 +144,11 @@ func (a *app) sendLetter(ctx context.Context, n *client.Client, m domain.Message
 		}
 		f.peer = ""
 	}
-	sent, err := n.SendMessage(ctx, a.tenant(), m, f.peer)
+	send := n.SendMessage
+	if len(m.Job) > 0 && !f.sign {
+		send = n.SendJobs
+	}
+	sent, err := send(ctx, a.tenant(), m, f.peer)
 	if err != nil {
 		return err
 	}
@@ -164,6 +168,10 @@ func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Messag
 	var id [4]byte
 	rand.Read(id[:])
 	m.ID = domain.MessageID(binary.BigEndian.Uint32(id[:]) | 1)
+	// What is signed is numbered before: far from what nodes draw.
+	if err := domain.NumberJobs(m.Job, domain.JobID(m.ID>>1|1<<30)); err != nil {
+		return err
+	}
 	m.SrcContext, m.ContextID = a.tenant(), a.tenant()
 	if m.DstContext == 0 {
 		m.DstContext = a.tenant()
@@ -199,10 +207,6 @@ func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Messag
 	for i := range m.Job {
 		j := &m.Job[i]
 		j.ContextID, j.Status, j.CreatedAt, j.UpdatedAt = m.DstContext, domain.JobDispatched, m.CreatedAt, m.CreatedAt
-		if j.ID == 0 {
-			rand.Read(id[:])
-			j.ID = domain.JobID(binary.BigEndian.Uint32(id[:]) | 1)
-		}
 	}
 	return a.hooks.SignMessage(a.key, m)
 }
