@@ -39,7 +39,7 @@ func TestAnAuditThatFoundNothingHasEmptyLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`{"context":1,"looked":3,"repaired":[],"stuck":[]}`, string(got)); diff != "" {
+	if diff := cmp.Diff(`{"context":1,"looked":3,"repaired":[],"stuck":[],"lacking":[]}`, string(got)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -37,7 +39,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, erro
 // AuditSlowly is Audit that rests after each page, rest times as long as the
 // page took, so that it does not keep the board from work.
 func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (Audit, error) {
-	a := auditor{e: e, space: layout.SpaceOf(tenant), before: time.Now().Add(-auditAge), doubts: map[string]map[string]*domain.Job{}}
+	a := auditor{e: e, space: layout.SpaceOf(tenant), began: time.Now(), doubts: map[string]map[string]*domain.Job{}}
 	if err := a.lostBefore(ctx); err != nil {
 		return a.report, err
 	}
@@ -64,11 +66,15 @@ func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest i
 type auditor struct {
 	e      *Engine
 	space  board.Space
-	before time.Time // only what stood as it does then is doubted
+	began  time.Time
 	report Audit
 	// doubts are jobs that should be queued, by queue and key.
 	doubts map[string]map[string]*domain.Job
 	count  int
+	// serving is who takes jobs; nil: not asked. lacking are the places of findings in
+	// the report, by what is lacking.
+	serving *serving
+	lacking map[string]int
 }
 
 func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
@@ -104,25 +110,40 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record)
 	}
 	// A record that cannot be read wholly is judged by what could be read.
 	j, _ := layout.DecodeJob(key, rec)
-	if int64(j.UpdatedAt) > a.before.Unix() || j.QueuedMs > a.before.UnixMilli() {
-		return nil
+	if a.young(j) {
+		if lack, err := a.lack(ctx, j); err != nil || lack == "" {
+			return err // only who takes it is asked; nothing of it is doubted yet
+		}
 	}
 	x, err := a.e.standing(ctx, a.space, j, rec)
 	switch {
 	case err != nil:
 		return err
-	case x.Standing == "" && j.Final():
-		return a.notQueued(ctx, j)
-	case x.Standing == "":
+	case x.waitsForTaker():
+		return a.lacks(ctx, j)
+	case x.Standing == "" && !j.Final():
 		a.doubt(j)
+	case a.young(j):
+		return nil
+	case x.Standing == "":
+		return a.notQueued(ctx, j)
 	case x.Standing == StandingStuck:
-		return a.stuck(ctx, j, x)
+		return a.stuck(ctx, j, rec)
 	case x.Standing == StandingEnded:
 		b := board.Batch{Space: a.space}
 		asRead(&b, j, layout.JobFinishedMs).Settle(item)
 		return a.repair(ctx, b, nil)
 	}
 	return nil
+}
+
+// young reports whether nothing of a job is doubted yet.
+func (a *auditor) young(j *domain.Job) bool { return a.began.Before(doubtedFrom(j)) }
+
+// doubtedFrom is when audits begin to doubt a job as it stands: a commit that belongs to
+// its last change may be under way until then.
+func doubtedFrom(j *domain.Job) time.Time {
+	return time.UnixMilli(max(int64(j.UpdatedAt)*1000, j.QueuedMs)).Add(auditAge)
 }
 
 // lostBefore tells of everything that earlier audits have found lost, jobs or not.
@@ -167,26 +188,39 @@ func (a *auditor) doubt(j *domain.Job) {
 	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
 		ForRunner: j.ForRunner, Affinity: j.Affinity, At: j.At, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs,
-		Odd: j.Odd}
+		UpdatedAt: j.UpdatedAt, Odd: j.Odd}
 }
 
-// searchQueues looks for the doubtful jobs in their queues, each queue once,
-// and repairs those that are not there.
+// searchQueues looks for the doubtful jobs in their queues, each queue once. It tells
+// which of them nobody takes, and repairs those that are not there.
 func (a *auditor) searchQueues(ctx context.Context) error {
-	for q, jobs := range a.doubts {
+	for _, q := range slices.Sorted(maps.Keys(a.doubts)) {
+		jobs := a.doubts[q]
 		if _, at := layout.ParseAffinityQueue(q); at {
 			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrLimit) {
 				return err
 			}
 		}
+		var found []*domain.Job
 		err := a.e.scanQueue(ctx, a.space, q, func(item string) bool {
-			delete(jobs, item)
+			if j := jobs[item]; j != nil {
+				found = append(found, j)
+				delete(jobs, item)
+			}
 			return len(jobs) > 0
 		})
 		if err != nil {
 			return err
 		}
+		for _, j := range slices.Backward(found) { // the oldest stands for those like it
+			if err := a.lacks(ctx, j); err != nil {
+				return err
+			}
+		}
 		for _, j := range jobs {
+			if a.young(j) {
+				continue
+			}
 			if err := a.notQueued(ctx, j); err != nil {
 				return err
 			}
@@ -195,56 +229,72 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 	return nil
 }
 
-// notQueued brings back a job that should be in a queue and is not. Its guards
-// hold it to the state it was seen in, so one that moved meanwhile is left
-// alone.
+// notQueued brings back a job that should be in a queue and is not.
 func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	key := j.Key().String()
 	if x, err := a.e.foreign(ctx, a.space, j, Explanation{}); err != nil || x.Standing != "" {
 		return err
 	}
 	b := board.Batch{Space: a.space}
-	b.Free(key)
-	b.Equal(key, layout.JobStatus, string(j.Status))
-	asRead(&b, j, layout.JobAttempt, layout.JobQueuedMs)
 	if j.Status == domain.JobStarted || j.Final() {
+		asSeen(&b, j)
 		// A foreign runner has it, or had it: an alarm looks after it.
 		b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), time.Now())
 		return a.repair(ctx, b, nil)
 	}
-	a.e.requeue(&b, j, time.Now())
-	return a.repair(ctx, b, &Finding{Key: key, Text: "it was ready, but in no queue; queued again"})
+	again := a.e.unqueued(j)
+	again.add(&b)
+	return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.did})
 }
 
 // stuck repairs what there is a rule for.
-func (a *auditor) stuck(ctx context.Context, j *domain.Job, x Explanation) error {
+func (a *auditor) stuck(ctx context.Context, j *domain.Job, rec board.Record) error {
 	now, err := a.e.loadAny(ctx, a.space, j.Key())
 	if errors.Is(err, domain.ErrNotFound) || err == nil && moved(j, now) {
 		return nil // it only looked so, between two looks
 	} else if err != nil {
 		return err
 	}
-	b := board.Batch{Space: a.space}
-	switch {
-	case j.LeaseOwner == "" && j.At != "" && j.Message != "":
-		return a.endSent(ctx, now, x.Text)
-	case j.LeaseOwner == "" && j.Parked != "":
-		a.e.requeueParked(&b, j)
-		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; queued again"})
-	case j.LeaseOwner == "" && j.NextRetryMs != 0:
-		asRead(&b, j, layout.JobNextRetryMs, layout.JobAttempt)
-		b.Free(x.Key)
-		b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
-		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; the alarm was set"})
-	case j.LeaseOwner != "":
-		b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
-		asRead(&b, j, layout.JobAttempt)
-		b.Release(x.Key)
-		b.Unset(x.Key, layout.JobLeaseOwner, board.FieldQueue)
-		a.e.requeue(&b, j, time.Now())
-		return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; queued again"})
+	// Once more, and with the whole job: some are mended by what its line does not have.
+	x, err := a.e.standing(ctx, a.space, now, rec)
+	if err != nil || x.Standing != StandingStuck {
+		return err
 	}
-	a.report.Stuck = append(a.report.Stuck, Finding{Key: x.Key, Text: x.Text})
+	if x.mend == nil {
+		a.report.Stuck = append(a.report.Stuck, Finding{Key: x.Key, Text: x.Text})
+		return nil
+	}
+	b := board.Batch{Space: a.space}
+	x.mend.add(&b)
+	return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; " + x.mend.did})
+}
+
+// lack says who would have to be there to take a job; "" where somebody is.
+func (a *auditor) lack(ctx context.Context, j *domain.Job) (string, error) {
+	if a.serving == nil {
+		s, err := a.e.serving(ctx, a.space)
+		if err != nil {
+			return "", err
+		}
+		a.serving, a.lacking = &s, map[string]int{}
+	}
+	_, lack := a.serving.takers(j)
+	return lack, nil
+}
+
+// lacks reports a job that waits for somebody who is not there, in one finding with all
+// that wait for the same.
+func (a *auditor) lacks(ctx context.Context, j *domain.Job) error {
+	lack, err := a.lack(ctx, j)
+	if err != nil || lack == "" {
+		return err
+	}
+	if i, known := a.lacking[lack]; known {
+		a.report.Lacking[i].More++
+		return nil
+	}
+	a.lacking[lack] = len(a.report.Lacking)
+	a.report.Lacking = append(a.report.Lacking, Finding{Key: j.Key().String(), Text: lack})
 	return nil
 }
 

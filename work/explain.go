@@ -35,6 +35,8 @@ type Explanation struct {
 	Key      string           `json:"key"`
 	Status   domain.JobStatus `json:"status"`
 	Standing Standing         `json:"standing"`
+	// Outlook is what becomes of it if nobody does anything; none once it has ended.
+	Outlook domain.Outlook `json:"outlook,omitzero"`
 	// Text is the answer in one sentence.
 	Text string `json:"text"`
 	// SinceMs is since when it stands like this, where that is known.
@@ -53,6 +55,57 @@ type Explanation struct {
 	// contexts hold them, where it waits because all are taken.
 	SlotsTaken   int `json:"slots_taken,omitzero"`
 	SlotContexts int `json:"slot_contexts,omitzero"`
+
+	// lack is who would have to be there, held whether a ban forbids it now, and mend what
+	// the audit does about a job that is stuck; nil where it knows no rule.
+	lack string
+	held bool
+	mend *mend
+}
+
+// mend is how the audit brings back a job that nothing would move.
+type mend struct {
+	does, did string // for who asks before it, and after it
+	add       func(b *board.Batch)
+}
+
+// outlook follows from the reason: there is no other place that tells who moves a job.
+func (x *Explanation) outlook() domain.Outlook {
+	switch {
+	case x.Standing == StandingEnded:
+		return ""
+	case x.Standing == StandingStuck && x.mend != nil:
+		return domain.OutlookMended
+	case x.Standing == StandingStuck:
+		return domain.OutlookStuck
+	case x.lack != "":
+		return domain.OutlookLacking
+	case x.held:
+		return domain.OutlookHeld
+	case x.Standing == StandingWaiting || x.Standing == StandingSent:
+		return domain.OutlookWaits
+	}
+	return domain.OutlookMoves
+}
+
+// audited says what the audit will do about a job that is stuck, and from when on.
+func (x *Explanation) audited(j *domain.Job) string {
+	when, from := "the next audit", doubtedFrom(j)
+	if time.Now().Before(from) {
+		when = "an audit after " + from.UTC().Format(time.RFC3339)
+	}
+	if x.mend == nil {
+		return "; " + when + " reports it, and knows no rule for it"
+	}
+	return "; " + when + " " + x.mend.does
+}
+
+// queuedAgain is how most are mended; free guards and undoes what was read of them.
+func (e *Engine) queuedAgain(j *domain.Job, free func(b *board.Batch)) *mend {
+	return &mend{"queues it again", "queued again", func(b *board.Batch) {
+		free(b)
+		e.requeue(b, j, time.Now())
+	}}
 }
 
 // Explain answers for one job.
@@ -66,9 +119,11 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 	}
 	for range explainTries {
 		x, err := e.explain(ctx, space, j, rec)
+		x.Outlook = x.outlook()
 		if err != nil || x.Standing != StandingStuck {
 			return x, err
 		}
+		x.Text += x.audited(j)
 		now, rec2, err := e.loadLine(ctx, space, key)
 		if err != nil && !errors.Is(err, domain.ErrInvalid) {
 			return Explanation{}, err
@@ -78,7 +133,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 		}
 		j, rec = now, rec2
 	}
-	return Explanation{Key: key.String(), Status: j.Status, Standing: StandingQueued, Text: "it moves too quickly to tell"}, nil
+	return Explanation{Key: key.String(), Status: j.Status, Standing: StandingQueued, Outlook: domain.OutlookMoves,
+		Text: "it moves too quickly to tell"}, nil
 }
 
 // explainTries bounds how often a job is looked at again that moved between
@@ -101,7 +157,7 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 		return x, err
 	}
 	takers, lack := s.takers(j)
-	if lack != "" {
+	if x.lack = lack; lack != "" {
 		x.Text += "; " + lack
 	}
 	if x.Standing == StandingQueued {
@@ -148,12 +204,18 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		if err != nil {
 			return x, err
 		}
-		x.Standing, x.SinceMs = StandingStuck, int64(j.UpdatedAt)*1000
-		x.Text = "it should be tried again, but no alarm is set for it"
+		x.SinceMs = int64(j.UpdatedAt) * 1000
 		if set {
 			x.Standing, x.NextMs = StandingRetrying, at.UnixMilli()
 			x.Text = fmt.Sprintf("attempt %d failed (%s); the next begins at %s", j.Attempt, j.Error, at.UTC().Format(time.RFC3339))
+			return x, nil
 		}
+		x.Standing, x.Text = StandingStuck, "it should be tried again, but no alarm is set for it"
+		x.mend = &mend{"sets it", "the alarm was set", func(b *board.Batch) {
+			asRead(b, j, layout.JobNextRetryMs, layout.JobAttempt)
+			b.Free(x.Key)
+			b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
+		}}
 		return x, nil
 	}
 	return x, nil
@@ -181,6 +243,12 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	x.Holder, x.SinceMs = j.LeaseOwner, j.StartedMs
 	if !ok {
 		x.Standing, x.Text = StandingStuck, "its record names a holder, but there is no such lease"
+		x.mend = e.queuedAgain(j, func(b *board.Batch) {
+			b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
+			asRead(b, j, layout.JobAttempt)
+			b.Release(x.Key)
+			b.Unset(x.Key, layout.JobLeaseOwner, board.FieldQueue)
+		})
 		return x, nil
 	}
 	x.Standing, x.NextMs = StandingLeased, l.Until.UnixMilli()
@@ -310,7 +378,8 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 	case found < 0 && whole && j.Status == domain.JobStarted:
 		x.Standing, x.Text = StandingForeign, "it is in no queue and nobody leases it: a runner that takes no leases may have it"
 	case found < 0 && whole:
-		x.Standing, x.Text = StandingStuck, "it is ready, but in no queue"
+		x.Standing, x.Text = StandingStuck, textUnqueued
+		x.mend = e.unqueued(j)
 	default:
 		x.Standing, x.Ahead = StandingQueued, found
 		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)
@@ -319,6 +388,22 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		}
 	}
 	return x, nil
+}
+
+const textUnqueued = "it is ready, but in no queue"
+
+// unqueued brings back a job that should be in a queue and is not. Its guards hold it
+// to the state it was seen in, so one that moved meanwhile is left alone.
+func (e *Engine) unqueued(j *domain.Job) *mend {
+	return e.queuedAgain(j, func(b *board.Batch) { asSeen(b, j) })
+}
+
+// asSeen holds a batch to a job that nobody has and that has not moved.
+func asSeen(b *board.Batch, j *domain.Job) {
+	key := j.Key().String()
+	b.Free(key)
+	b.Equal(key, layout.JobStatus, string(j.Status))
+	asRead(b, j, layout.JobAttempt, layout.JobQueuedMs)
 }
 
 // aheadInQueue counts what will be taken from a queue before key; -1 if it was

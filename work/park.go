@@ -162,6 +162,12 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 	x.SinceMs = j.QueuedMs
 	if !set {
 		x.Standing, x.Text = StandingStuck, "it was laid aside for a ban, but no alarm would bring it back"
+		x.mend = e.queuedAgain(j, func(b *board.Batch) {
+			b.Equal(x.Key, layout.JobParked, j.Parked)
+			asRead(b, j, layout.JobAttempt)
+			b.Unset(x.Key, layout.JobParked)
+			b.Drop(layout.Parked(j.Parked), x.Key)
+		})
 		return x, nil
 	}
 	x.Standing, x.NextMs = StandingBanned, at.UnixMilli()
@@ -171,7 +177,7 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 		return x, nil
 	}
 	by, holds, err := ban.New(e.board).Holds(ctx, scope, domain.BanPick)
-	if holds {
+	if x.held = holds; holds {
 		x.Text = "it is laid aside: " + by.Refusal().Error()
 	}
 	return x, err
@@ -185,20 +191,9 @@ func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain
 	if errors.Is(err, domain.ErrNotFound) || err == nil && !yes {
 		return nil
 	}
-	if yes {
+	if x.held = yes; yes {
 		x.Standing = StandingBanned
 		x.Text += "; " + by.Refusal().Error()
 	}
 	return err
-}
-
-// requeueParked is for the auditor: a parked job that nothing would bring back
-// is queued.
-func (e *Engine) requeueParked(b *board.Batch, j *domain.Job) {
-	key := j.Key().String()
-	b.Equal(key, layout.JobParked, j.Parked)
-	asRead(b, j, layout.JobAttempt)
-	b.Unset(key, layout.JobParked)
-	b.Drop(layout.Parked(j.Parked), key)
-	e.requeue(b, j, time.Now())
 }

@@ -166,6 +166,13 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 	m, _ := layout.DecodeMessage(key, recs[0])
 	if recs[0] == nil || m.Final() && recs[0].Get(layout.MessageEnding) == "" {
 		x.Standing, x.Text = StandingStuck, fmt.Sprintf("it was sent as %s to be run at %s; that message has ended, and the job has not", j.Message, j.At)
+		text := x.Text
+		x.mend = &mend{"ends it", "ended", func(b *board.Batch) {
+			b.Free(x.Key)
+			b.Equal(x.Key, layout.JobStatus, string(j.Status))
+			b.Equal(x.Key, layout.JobMessage, j.Message)
+			e.end(ctx, b, j, ending{status: domain.JobError, reason: domain.ReasonRefused, text: text}, time.Now())
+		}}
 		return x, nil
 	}
 	x.Standing, x.Text = StandingSent, fmt.Sprintf("it was sent as %s to be run at %s; the message is %s", j.Message, j.At, m.Status)
@@ -174,15 +181,4 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 		x.NextMs = at.UnixMilli()
 	}
 	return x, err
-}
-
-// endSent ends a job whose message has ended without it: the last step of that
-// end was not made.
-func (a *auditor) endSent(ctx context.Context, j *domain.Job, text string) error {
-	b := board.Batch{Space: a.space}
-	b.Free(j.Key().String())
-	b.Equal(j.Key().String(), layout.JobStatus, string(j.Status))
-	b.Equal(j.Key().String(), layout.JobMessage, j.Message)
-	a.e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRefused, text: text}, time.Now())
-	return a.repair(ctx, b, &Finding{Key: j.Key().String(), Text: text + "; ended"})
 }

@@ -20,12 +20,16 @@ func (a *app) auditCommand() *cobra.Command {
 					return err
 				}
 				err = a.print(r, func(t *table) {
-					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck", r.Looked, r.Context, len(r.Repaired), len(r.Stuck)))
+					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck, %d waiting for who is not there",
+						r.Looked, r.Context, len(r.Repaired), len(r.Stuck), r.Lacks()))
 					for _, f := range r.Repaired {
 						t.wide("repaired", f.Key, f.Text)
 					}
 					for _, f := range r.Stuck {
 						t.wide("stuck", f.Key, f.Text)
+					}
+					for _, f := range r.Lacking {
+						t.wide("waiting", f.Keys(), f.Text)
 					}
 				})
 				if err == nil && len(r.Stuck) > 0 {

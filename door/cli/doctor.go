@@ -256,7 +256,10 @@ func (c *checkup) jobs(r api.AuditReport) {
 	for _, f := range r.Stuck {
 		c.add(what, stateBad, "%s is stuck: %s", f.Key, f.Text)
 	}
-	if len(r.Repaired)+len(r.Stuck) == 0 {
+	for _, f := range r.Lacking {
+		c.add(what, stateWarning, "%s waits: %s", f.Keys(), f.Text)
+	}
+	if len(r.Repaired)+len(r.Stuck)+len(r.Lacking) == 0 {
 		c.add(what, stateOK, "each of %d that have not ended has a reason to be alive", r.Looked)
 	}
 }

@@ -305,6 +305,7 @@ func (a *app) jobExplain() *cobra.Command {
 			t.field("job", x.Key)
 			t.field("status", x.Status)
 			t.field("standing", x.Standing)
+			t.field("outlook", x.Outlook)
 			t.field("why", x.Text)
 			t.field("since", clock(x.SinceMs))
 			t.field("held by", x.Holder)
