@@ -104,6 +104,9 @@ var states = []func(r *outlookRig, id domain.JobID){
 		r.change(func(b *board.Batch) {
 			b.Drop("queue:go", key(id).String())
 			b.Set(key(id).String(), layout.SentFields("away", domain.MessageKey{Caller: 1, ID: 7})...)
+			if r.rand.IntN(4) == 0 {
+				b.Set(key(id).String(), board.Field{Name: layout.JobMessage, Value: "none"})
+			}
 		})
 	},
 	func(r *outlookRig, id domain.JobID) { // leased by one that is gone

@@ -157,7 +157,8 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 	x.SinceMs, x.WaitsFor = j.StartedMs, []string{j.Message}
 	key, err := domain.ParseMessageKey(j.Message)
 	if err != nil {
-		return x, err
+		x.Standing, x.Text = StandingStuck, "it was sent as a message that cannot be: "+err.Error()
+		return x, nil
 	}
 	recs, err := e.board.GetFields(ctx, space, layout.MessageLine, j.Message)
 	if err != nil {
