@@ -234,9 +234,8 @@ type Info struct {
 	// Locked are the encrypted contexts whose key this node does not have: it
 	// does not serve them.
 	Locked []domain.Locked `json:"locked,omitzero"`
-	// KeylessLinks are the NATS servers of sites that it links to without saying
-	// which node is there.
-	KeylessLinks []string `json:"keyless_links,omitzero"`
+	// Links are those that it makes to the NATS servers of other sites.
+	Links []Link `json:"links,omitzero"`
 	// Unreadable are the first values in the board's store that cannot be read,
 	// by the names that they have there.
 	Unreadable []string `json:"unreadable,omitzero"`
@@ -253,6 +252,15 @@ type Loss struct {
 	Epoch int64  `json:"epoch"` // how often it may have
 	AtMs  int64  `json:"at_ms"`
 	Cause string `json:"cause"`
+}
+
+// Link is a link to another site.
+type Link struct {
+	Host string `json:"host"`
+	// To is the peer's name, or the key of its node that listens there; "" where
+	// the link says neither.
+	To string `json:"to,omitzero"`
+	Up bool   `json:"up"`
 }
 
 // LateAlarm is an alarm that has come and was not handled yet.

@@ -208,13 +208,21 @@ func (b *Bus) Listening() (nodes, sites string) {
 	return b.host.listening()
 }
 
-// Keyless are the servers of sites that we link to without saying which node is
-// there: such a log-in is good at each node that the link could lead to.
-func (b *Bus) Keyless() []string {
-	if b.host == nil {
+// Link is how a link of ours to another site stands.
+type Link struct {
+	Host string // with its port
+	// To is the name of the site, or the key of the node there; "" where the link
+	// says neither: its log-in is good at each node that it could lead to.
+	To string
+	Up bool
+}
+
+// Links are those of Config.Leafs, in that order.
+func (b *Bus) Links() []Link {
+	if b.host == nil || b.closed() {
 		return nil
 	}
-	return b.host.keyless
+	return b.host.links()
 }
 
 // Close ends the bus, and the embedded server with it. What was received and

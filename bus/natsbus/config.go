@@ -38,11 +38,11 @@ type Config struct {
 	Listen string
 	// LeafListen is host:port where it takes the links of other sites.
 	LeafListen string
-	// Leafs are sites that it links to: nats://host[:7422][?key=<key of that
-	// site's node>], tls:// with TLS. A link reaches the node of that key and
-	// the peers that are via it; one link may be without a key, and reaches all
-	// peers that nothing else does. It is made while these are of one site: the
-	// log-in must say for whom it is.
+	// Leafs are sites that it links to: nats://host[:7422], tls:// with TLS, and
+	// who is there: ?peer=<name of the site>, whatever keys its nodes come to have,
+	// or ?key=<key of its node>, for that node and the peers that are via it. One
+	// link may say neither, and reaches all peers that nothing else does. It is made
+	// while these are of one site: the log-in must say for whom it is.
 	Leafs []string
 	// TLSCert and TLSKey are PEM files for both listeners: with them, they take
 	// TLS only. TLSCA says who may have signed the certificates of the sites in
@@ -169,32 +169,41 @@ func parseURL(text string) (*remote, error) {
 // leaf is a site that we link to.
 type leaf struct {
 	url *url.URL
-	key string // of that site's node; "" for whatever nothing else reaches
+	end end
 }
+
+// end is who is at the other end of a link: the node of a key and those via it, or
+// the nodes of a site. The zero end is whatever nothing else leads to.
+type end struct{ key, site string }
+
+func (e end) String() string { return cmp.Or(e.site, e.key) }
 
 // parseLeafs reads Config.Leafs.
 //
 // Errors: [domain.ErrInvalid].
 func parseLeafs(texts []string) ([]leaf, error) {
 	var leafs []leaf
-	keyless := 0
+	unnamed := 0
 	for _, text := range texts {
 		u, q, err := domain.ParseURL(text)
 		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" || u.Path != "" || u.User != nil {
 			// Not shown: it may hold a password that somebody thought it needs.
 			return nil, domain.Invalidf("link to a site: want nats://host:7422 or tls://host:7422, without a password")
 		}
-		l := leaf{key: q.Get("key")}
+		l := leaf{end: end{key: q.Get("key"), site: q.Get("peer")}}
 		for name := range q {
-			if name != "key" {
-				return nil, domain.Invalidf("link to %s has parameter %q; known is key", u.Host, name)
+			if name != "key" && name != "peer" {
+				return nil, domain.Invalidf("link to %s has parameter %q; known are key, peer", u.Host, name)
 			}
 		}
-		if q.Has("key") && !validKey(l.key) {
-			return nil, domain.Invalidf("link to %s has key=%q: want 64 lower-case hex digits", u.Host, l.key)
+		if q.Has("key") && !validKey(l.end.key) {
+			return nil, domain.Invalidf("link to %s has key=%q: want 64 lower-case hex digits", u.Host, l.end.key)
 		}
-		if l.key == "" {
-			keyless++
+		if q.Has("peer") && (l.end.site == "" || l.end.key != "") {
+			return nil, domain.Invalidf("link to %s: want peer=NAME, a peer as `ramet peer list` names it, or key=, not both", u.Host)
+		}
+		if l.end == (end{}) {
+			unnamed++
 		}
 		if u.Port() == "" {
 			u.Host += ":7422"
@@ -203,8 +212,8 @@ func parseLeafs(texts []string) ([]leaf, error) {
 		l.url = u
 		leafs = append(leafs, l)
 	}
-	if keyless > 1 {
-		return nil, domain.Invalidf("%d links to sites are without a key: only one may be", keyless)
+	if unnamed > 1 {
+		return nil, domain.Invalidf("%d links to sites name neither a peer nor a key: only one may be so", unnamed)
 	}
 	return leafs, nil
 }

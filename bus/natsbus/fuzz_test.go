@@ -96,7 +96,7 @@ func logins(text string) (list []string) {
 // read.
 func FuzzLeafs(f *testing.F) {
 	for _, s := range []string{"nats://a", "tls://a:7422?key=" + strings.Repeat("ab", 32), "nats://u:hunter2@a", "nats://a#hunter2", "nats://a?key=",
-		"nats://a?key=x&key=y", "nats://a/", "nats://[::1]", "nats://a?"} {
+		"nats://a?key=x&key=y", "nats://a?peer=acme", "nats://a?peer=acme&key=" + strings.Repeat("ab", 32), "nats://a?peer=", "nats://a/", "nats://[::1]", "nats://a?"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -109,7 +109,7 @@ func FuzzLeafs(f *testing.F) {
 		}
 		l := leafs[0]
 		host, _, _ := strings.Cut(strings.SplitN(text, "://", 2)[1], "?")
-		if l.url.User != nil || l.url.Path != "" || l.url.Fragment != "" || l.url.Port() == "" || l.key != "" && !validKey(l.key) {
+		if l.url.User != nil || l.url.Path != "" || l.url.Fragment != "" || l.url.Port() == "" || l.end.key != "" && (!validKey(l.end.key) || l.end.site != "") {
 			t.Errorf("%q is read as %+v", text, l)
 		}
 		if !strings.Contains(host, "%") && l.url.Host != host && l.url.Host != host+":7422" {

@@ -136,7 +136,7 @@ func (h *host) linked(key string) (*server.Account, error) {
 	there := h.relays[name] != nil
 	h.mu.Unlock()
 	if !there {
-		if err := h.link(name, key); err != nil {
+		if err := h.link(name, end{key: key}); err != nil {
 			return nil, err
 		}
 		h.settle()

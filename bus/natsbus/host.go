@@ -38,10 +38,9 @@ type host struct {
 	opts   *server.Options
 	lock   *natslink.FolderLock
 	secret string // logs our own connections in
-	// keyless are the servers of links without a key.
-	keyless []string
-	ready   chan struct{}   // closed when log-ins may be answered
-	seldom  natslink.Seldom // of what others make us say
+	leafs  []leaf
+	ready  chan struct{}   // closed when log-ins may be answered
+	seldom natslink.Seldom // of what others make us say
 
 	office *natslink.Wire // our connection to the exchange
 	own    *natslink.Wire // to the account of this node
@@ -66,15 +65,10 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 		return nil, err
 	}
 	h := &host{
-		key: key, cfg: cfg, log: cfg.Logger, secret: rand.Text(),
+		key: key, cfg: cfg, log: cfg.Logger, secret: rand.Text(), leafs: leafs,
 		ready: make(chan struct{}), local: map[string]bool{}, relays: map[string]*relay{}, members: map[uint64]member{},
 	}
-	for _, l := range leafs {
-		if l.key == "" {
-			h.keyless = append(h.keyless, l.url.Host)
-		}
-	}
-	if h.opts, err = h.options(leafs); err != nil {
+	if h.opts, err = h.options(); err != nil {
 		return nil, err
 	}
 	if h.lock, err = natslink.LockFolder(h.opts.StoreDir); err != nil {
@@ -92,7 +86,7 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 		return nil, domain.Unavailablef("embedded NATS server: %s", natslink.Words(err))
 	}
 	for i, l := range leafs {
-		if err := h.link(leafAccount(i), l.key); err != nil {
+		if err := h.link(leafAccount(i), l.end); err != nil {
 			return nil, domain.Unavailablef("embedded NATS server: %s", natslink.Words(err))
 		}
 	}
@@ -104,7 +98,7 @@ func startHost(ctx context.Context, key string, cfg Config) (_ *host, err error)
 // leafAccount is where the i-th of Config.Leafs ends.
 func leafAccount(i int) string { return "leaf-" + strconv.Itoa(i) }
 
-func (h *host) options(leafs []leaf) (*server.Options, error) {
+func (h *host) options() (*server.Options, error) {
 	o := &server.Options{
 		// Names of servers that are joined must differ.
 		ServerName: h.key,
@@ -143,11 +137,11 @@ func (h *host) options(leafs []leaf) (*server.Options, error) {
 	}
 	o.LeafNode.AuthTimeout, o.LeafNode.TLSTimeout = natslink.AnswerTime.Seconds(), natslink.AnswerTime.Seconds()
 	o.LeafNode.ReconnectInterval = time.Second / 2
-	for i, l := range leafs {
+	for i, l := range h.leafs {
 		o.Accounts = append(o.Accounts, server.NewAccount(leafAccount(i)))
 		r := &server.RemoteLeafOpts{
 			LocalAccount: leafAccount(i), URLs: []*url.URL{l.url},
-			SignatureCB:             natslink.ToSite(h.cfg.Link, func() ([]string, error) { return h.audience(l.key, leafs) }),
+			SignatureCB:             natslink.ToSite(h.cfg.Link, func() ([]string, error) { return h.audience(l.end) }),
 			IgnoreDiscoveredServers: true,
 		}
 		if l.url.Scheme == "tls" {
@@ -199,18 +193,25 @@ func (h *host) dial(account string) (*natslink.Wire, error) {
 }
 
 // audience is the nodes for which we log in at the other end of a link: that of
-// its key, or all that no other link leads to. These must be of one site: a
-// log-in that is good at two sites is one that each could use at the other.
+// its key, those of its site, or all that no other link leads to. These must be of
+// one site: a log-in that is good at two sites is one that each could use at the
+// other.
 //
 // Errors: [domain.ErrInvalid] with what to do.
-func (h *host) audience(key string, leafs []leaf) ([]string, error) {
-	if key != "" {
-		return []string{key}, nil
+func (h *host) audience(e end) ([]string, error) {
+	if e.key != "" {
+		return []string{e.key}, nil
 	}
 	peers := h.cfg.Peers()
+	if e.site != "" {
+		if nodes := at(e, peers); nodes != nil {
+			return nodes, nil
+		}
+		return nil, domain.Invalidf("no peer %q with nodes on NATS is known: `ramet peer add` its card", e.site)
+	}
 	reached := map[string]bool{h.key: true}
-	for _, l := range leafs {
-		maps.Copy(reached, behind(l.key, peers))
+	for _, l := range h.leafs {
+		maps.Copy(reached, behind(l.end, peers))
 	}
 	var nodes []string
 	site := ""
@@ -219,7 +220,7 @@ func (h *host) audience(key string, leafs []leaf) ([]string, error) {
 			continue
 		}
 		if nodes != nil && p.Site != site {
-			return nil, domain.Invalidf("a link without ?key= could be that of %q or of %q: say which node it leads to, with its public key", site, p.Site)
+			return nil, domain.Invalidf("a link that names nobody could be that of %q or of %q: say which, with ?peer=", site, p.Site)
 		}
 		nodes, site = append(nodes, p.Key), p.Site
 	}
@@ -258,6 +259,21 @@ func (h *host) restore() error {
 		}
 	}
 	return nil
+}
+
+// links says how the links to other sites stand.
+func (h *host) links() []Link {
+	up := map[string]bool{}
+	if sites, err := h.server.Leafz(nil); err == nil {
+		for _, l := range sites.Leafs {
+			up[l.Account] = true
+		}
+	}
+	list := make([]Link, len(h.leafs))
+	for i, l := range h.leafs {
+		list[i] = Link{Host: l.url.Host, To: l.end.String(), Up: up[leafAccount(i)]}
+	}
+	return list
 }
 
 func (h *host) listening() (nodes, sites string) {

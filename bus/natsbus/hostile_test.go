@@ -175,7 +175,7 @@ func TestALoginCannotBePassedOn(t *testing.T) {
 	log.Await(t, "for another node than this", 1)
 }
 
-// A link without ?key= is made while it can be of one site only.
+// A link that names nobody is made while it can be of one site only.
 func TestALinkMustSayWhoseItIs(t *testing.T) {
 	t.Parallel()
 	host := open(t, natsbus.Config{Node: public(0), Link: link(0), DataDir: t.TempDir(), LeafListen: "127.0.0.1:0", Peers: peers(1)})
@@ -185,13 +185,25 @@ func TestALinkMustSayWhoseItIs(t *testing.T) {
 	}
 	var log testwait.Log
 	unsure := open2(t, natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs}, Peers: two}, &log)
-	log.Await(t, "say which node it leads to", 1)
+	log.Await(t, "say which, with ?peer=", 1)
 	if err := unsure.Send(t.Context(), host.Self(), []byte("x")); err == nil {
 		t.Error("the link stands")
 	}
 	unsure.Close()
-	sure := open(t, natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs + "?key=" + public(0)}, Peers: two})
-	sendOn(t, sure, host.Self(), "hello")
+	wrong := open2(t, natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs + "?peer=cord"}, Peers: two}, &log)
+	log.Await(t, `no peer \"cord\" with nodes on NATS is known`, 1)
+	if got, want := wrong.Links(), (natsbus.Link{Host: leafs, To: "cord"}); len(got) != 1 || got[0] != want {
+		t.Errorf("links: got %+v, want %+v", got, want)
+	}
+	wrong.Close()
+	for _, whose := range []string{"?key=" + public(0), "?peer=acme"} {
+		sure := open(t, natsbus.Config{Node: public(1), Link: link(1), DataDir: t.TempDir(), Leafs: []string{"nats://" + leafs + whose}, Peers: two})
+		sendOn(t, sure, host.Self(), "hello")
+		if got := sure.Links(); len(got) != 1 || !got[0].Up {
+			t.Errorf("%s: links are %+v", whose, got)
+		}
+		sure.Close()
+	}
 }
 
 func open2(t *testing.T, cfg natsbus.Config, log *testwait.Log) *natsbus.Bus {

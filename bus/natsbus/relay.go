@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +24,7 @@ type relay struct {
 	office *natslink.Wire // in the exchange
 	link   *natslink.Wire
 	far    *server.Account // of the link
-	via    string          // the node whose link it is; "" for whatever nothing else reaches
+	end    end             // who is at its other end
 	seldom *natslink.Seldom
 
 	run     context.Context
@@ -39,7 +38,7 @@ type relay struct {
 }
 
 // link puts a relay between the exchange and an account.
-func (h *host) link(account, via string) error {
+func (h *host) link(account string, to end) error {
 	a, err := h.server.LookupAccount(account)
 	if err != nil {
 		return err
@@ -49,7 +48,7 @@ func (h *host) link(account, via string) error {
 		return err
 	}
 	r := &relay{
-		log: h.log, office: h.office, link: w, via: via, far: a, seldom: &h.seldom,
+		log: h.log, office: h.office, link: w, end: to, far: a, seldom: &h.seldom,
 		out: make(chan struct{}, MaxInFlight), in: make(chan struct{}, MaxInFlight),
 		subs: map[string]*nats.Subscription{},
 	}
@@ -71,14 +70,14 @@ func (h *host) settle() {
 	defer h.mu.Unlock()
 	reached := map[string]bool{}
 	for _, r := range h.relays {
-		if r.via != "" {
-			reach := behind(r.via, peers)
+		if r.end != (end{}) {
+			reach := behind(r.end, peers)
 			maps.Copy(reached, reach)
 			r.settle(reach, h.local)
 		}
 	}
 	for _, r := range h.relays {
-		if r.via == "" {
+		if r.end == (end{}) {
 			rest := map[string]bool{}
 			for _, p := range peers {
 				if !reached[p.Key] && !h.local[p.Key] && !p.Own {
@@ -90,19 +89,29 @@ func (h *host) settle() {
 	}
 }
 
-// behind is the nodes that the links of one node lead to: itself and those that
-// are via it, none if it is no peer.
-func behind(key string, peers []Peer) map[string]bool {
+// behind is the nodes that a link to e leads to: those of the site, or the node of
+// the key; and whoever is via one of them. None if nobody there is a peer.
+func behind(e end, peers []Peer) map[string]bool {
 	reach := map[string]bool{}
-	if !slices.ContainsFunc(peers, func(p Peer) bool { return p.Key == key }) {
-		return reach
+	for _, p := range at(e, peers) {
+		reach[p] = true
 	}
 	for _, p := range peers {
-		if p.Key == key || p.Via == key {
+		if p.Via != "" && reach[p.Via] {
 			reach[p.Key] = true
 		}
 	}
 	return reach
+}
+
+// at is the nodes that may be the server of e.
+func at(e end, peers []Peer) (nodes []string) {
+	for _, p := range peers {
+		if !p.Own && (p.Key == e.key || e.site != "" && p.Site == e.site) {
+			nodes = append(nodes, p.Key)
+		}
+	}
+	return nodes
 }
 
 // settle subscribes to what is to cross from now on.
@@ -152,7 +161,7 @@ func (r *relay) letOut(m *nats.Msg) {
 // letIn puts a parcel of the other site into a mailbox here.
 func (r *relay) letIn(m *nats.Msg) {
 	if _, from, ok := parties(m.Subject); !ok || !r.reaches(from) {
-		r.log.Log(r.run, r.seldom.Level(), "parcel over a NATS link refused: its sender is not at the other end", "sender", from, "link", r.via)
+		r.log.Log(r.run, r.seldom.Level(), "parcel over a NATS link refused: its sender is not at the other end", "sender", from, "link", r.end)
 		refuse(m)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/bus/myceliumbus"
 	"github.com/ramet-run/ramet/bus/natsbus"
@@ -64,14 +65,16 @@ func closeBuses(list []bus.Bus, log *slog.Logger) {
 	}
 }
 
-// keylessLinks are those of NATS.
-func keylessLinks(list []bus.Bus) (hosts []string) {
+// links are those to other sites.
+func links(list []bus.Bus) (links []api.Link) {
 	for _, b := range list {
 		if b, ok := b.(*natsbus.Bus); ok {
-			hosts = append(hosts, b.Keyless()...)
+			for _, l := range b.Links() {
+				links = append(links, api.Link(l))
+			}
 		}
 	}
-	return hosts
+	return links
 }
 
 // openBus opens one bus:

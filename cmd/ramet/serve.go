@@ -362,7 +362,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 			if p.archive != nil {
 				info.ArchiveDurability = string(p.archive.Durability())
 			}
-			info.Locked, info.KeylessLinks = p.secrecy.LockedOut(), keylessLinks(p.buses)
+			info.Locked, info.Links = p.secrecy.LockedOut(), links(p.buses)
 			p.sagasInfo(&info)
 			return info
 		},

@@ -133,9 +133,8 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	for _, l := range info.Locked {
 		c.add("encryption", stateBad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
 	}
-	for _, host := range info.KeylessLinks {
-		c.add("bus", stateWarning, "the link to %s names no node: its log-in is good at every node that it could lead to, and at none once these are of two sites; "+
-			"write leaf=…?key= and the pubkey on the card of the node that listens there", host)
+	for _, l := range info.Links {
+		c.link(l)
 	}
 	for _, name := range info.Unreadable {
 		c.add("board", stateBad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on; "+
@@ -163,6 +162,28 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	} else if info.Board != "" { // who may not see it is not told that all is well
 		c.add("alarms", stateOK, "what comes due is done in time")
 	}
+}
+
+// link says how a link to another site stands.
+func (c *checkup) link(l api.Link) {
+	switch {
+	case l.To == "":
+		c.add("bus", stateWarning, "the link to %s names nobody: its log-in is good at every node that it could lead to, and at none once these are of two sites; "+
+			"write leaf=…?peer= and the name of the peer that listens there", l.Host)
+	case !l.Up:
+		c.add("bus", stateWarning, "the link to %s is down: %s is away, or one of you does not know the other's newest card (`ramet peer card` there, "+
+			"`ramet peer add` here, and the other way round); a key= in the link must be that of the node's new card", l.Host, farEnd(l.To))
+	default:
+		c.add("bus", stateOK, "the link to %s, of %s, is up", l.Host, farEnd(l.To))
+	}
+}
+
+// farEnd is what a link says of its other end.
+func farEnd(to string) string {
+	if len(to) == 64 { // a key
+		return "node " + short(to)
+	}
+	return "peer " + to
 }
 
 // lossTold is how long it is told that a board may have lost something.

@@ -132,13 +132,20 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A link without a key logs in at whoever answers.
-func TestDoctorTellsOfLinksThatNameNobody(t *testing.T) {
-	var c checkup
-	c.node(api.Info{Name: "nina", Version: "1", Ready: true, KeylessLinks: []string{"hub.example:4222"}}, "1", time.Now())
-	if !slices.ContainsFunc(c.Findings, func(f finding) bool {
-		return f.State == stateWarning && f.What == "bus" && strings.Contains(f.Text, "the link to hub.example:4222 names no node")
-	}) {
-		t.Errorf("got %+v, want a warning of the link", c.Findings)
+// A link that names nobody logs in at whoever answers.
+func TestDoctorTellsHowLinksStand(t *testing.T) {
+	for want, link := range map[finding]api.Link{
+		{"bus", stateWarning, "the link to hub.example:7422 names nobody"}:               {Host: "hub.example:7422", Up: true},
+		{"bus", stateWarning, "the link to hub.example:7422 is down: peer bolt is away"}: {Host: "hub.example:7422", To: "bolt"},
+		{"bus", stateOK, "the link to hub.example:7422, of peer bolt, is up"}:            {Host: "hub.example:7422", To: "bolt", Up: true},
+		{"bus", stateWarning, "the link to hub.example:7422 is down: node 11111111"}:     {Host: "hub.example:7422", To: strings.Repeat("1", 64)},
+	} {
+		var c checkup
+		c.node(api.Info{Name: "nina", Version: "1", Ready: true, Links: []api.Link{link}}, "1", time.Now())
+		if !slices.ContainsFunc(c.Findings, func(f finding) bool {
+			return f.State == want.State && f.What == want.What && strings.HasPrefix(f.Text, want.Text)
+		}) {
+			t.Errorf("got %+v, want %+v", c.Findings, want)
+		}
 	}
 }
