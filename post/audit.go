@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -192,7 +193,18 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 		}
 	}
 	x.Text = x.sentence(m, rec, d)
+	if m.Origin == "" && m.Signature == "" && m.Pushes > 0 && !m.Final() && x.Holder == "" {
+		x.Text = e.unsigned(ctx, m.CallerID)
+	}
 	return x, nil
+}
+
+// unsigned says why a message that another program wrote has not left.
+func (e *Engine) unsigned(ctx context.Context, caller domain.ActorID) string {
+	if _, err := e.keyOf(ctx, caller); err != nil {
+		return "nobody has signed it: " + err.Error() + "; it is tried again " + strconv.Itoa(keylessPushes) + " times at the most"
+	}
+	return "nobody has signed it; this node can, when it is tried again"
 }
 
 // Explanation says where a message stands.
