@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -15,6 +16,8 @@ import (
 type Archive interface {
 	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
 	Search(ctx context.Context, q archive.Query) (archive.Page, error)
+	Ping(ctx context.Context) error
+	Durability() board.Durability
 }
 
 // noArchive stands where the node has none.
@@ -29,6 +32,10 @@ func (noArchive) Get(context.Context, domain.TenantID, string, int64) (archive.R
 func (noArchive) Search(context.Context, archive.Query) (archive.Page, error) {
 	return archive.Page{}, errNoArchive
 }
+
+func (noArchive) Ping(context.Context) error { return nil }
+
+func (noArchive) Durability() board.Durability { return "" }
 
 // ArchiveFilter says what to search for; empty filters do not filter.
 type ArchiveFilter struct {

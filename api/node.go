@@ -39,6 +39,10 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 			e := board.EpochOf(recs[0])
 			whole.Loss = &Loss{Epoch: e.Number, AtMs: e.Since.UnixMilli(), Cause: e.Cause}
 		}
+		if err := c.api.parts.Archive.Ping(short); err != nil {
+			whole.ArchiveError = err.Error()
+		}
+		whole.ArchiveDurability = string(c.api.parts.Archive.Durability())
 		if c.api.parts.Evictions != nil {
 			whole.Evictions, _ = c.api.parts.Evictions(short)
 		}

@@ -209,7 +209,9 @@ type Info struct {
 	// ArchiveDurability is what archived records survive; "" where there is no
 	// archive, memory while its server has never been reached.
 	ArchiveDurability string `json:"archive_durability,omitzero"`
-	Ready             bool   `json:"ready"`
+	// ArchiveError is why the archive cannot be reached now.
+	ArchiveError string `json:"archive_error,omitzero"`
+	Ready        bool   `json:"ready"`
 	// Roles are those that the node plays.
 	Roles []domain.Role `json:"roles,omitzero"`
 	// Off are the roles that rules of duty have taken from the node.

@@ -63,6 +63,11 @@ type Archive interface {
 	// [board.DurableMemory] while the store has never been reached.
 	Durability() board.Durability
 
+	// Ping asks whether the store can be reached now, at little cost.
+	//
+	// Errors: [domain.ErrUnavailable].
+	Ping(ctx context.Context) error
+
 	// Close lets calls in progress end and refuses later ones.
 	Close() error
 }

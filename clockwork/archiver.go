@@ -27,8 +27,10 @@ const (
 	archivePages = 8
 	// archiveWithin bounds one call of the archive: one that is silent is down.
 	archiveWithin = time.Minute
-	// archiveDownMost bounds the pause between two tries while it is down.
+	// archiveDownMost bounds the pause between two tries while it is down: each
+	// looks at all contexts. Whether it can be reached is asked each archiveEvery.
 	archiveDownMost = 30 * time.Second
+	archivePingWait = 5 * time.Second
 	// forgetEvery is how often the archive is cleared of what is old, forgetBatch
 	// how much of it at once.
 	forgetEvery = time.Hour
@@ -102,9 +104,33 @@ func (a *archiver) round(ctx context.Context) error {
 		if !p.more && p.failed == nil {
 			a.forget(ctx, began)
 		}
-		pause(ctx, a.rest(p, time.Since(began)))
+		if rest := a.rest(p, time.Since(began)); p.failed != nil {
+			a.await(ctx, rest)
+		} else {
+			pause(ctx, rest)
+		}
 	}
 	return nil
+}
+
+// await returns once the archive can be reached again, after most at the latest.
+// Of one that can be reached and fails nothing else tells when it is back.
+func (a *archiver) await(ctx context.Context, most time.Duration) {
+	away := false
+	for end := time.Now().Add(most); ctx.Err() == nil; {
+		left := time.Until(end)
+		if left <= 0 {
+			return
+		}
+		call, cancel := context.WithTimeout(ctx, archivePingWait)
+		err := a.Archive.Ping(call)
+		cancel()
+		if err == nil && away {
+			return
+		}
+		away = err != nil
+		pause(ctx, min(archiveEvery, left))
+	}
 }
 
 // rest is the pause after a pass that took so long.

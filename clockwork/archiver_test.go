@@ -81,6 +81,15 @@ func (s *shelf) put(records []archive.Record) error {
 	return nil
 }
 
+func (s *shelf) Ping(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return domain.Unavailablef("the archive cannot be reached")
+	}
+	return nil
+}
+
 func (s *shelf) Delete(_ context.Context, before time.Time, limit int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -364,6 +373,20 @@ func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 		}
 		if n := strings.Count(y.log.String(), "the archive is back"); n != 1 {
 			y.Errorf("got %d lines that it is back, want 1:\n%s", n, y.log)
+		}
+	})
+}
+
+func TestWhatWaitsIsArchivedAsSoonAsTheArchiveIsBack(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.set(true)
+		y.end(1, 1)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(10*time.Minute + 500*time.Millisecond) // between two tries, which are half a minute apart
+		y.shelf.set(false)
+		time.Sleep(2 * time.Second)
+		if got := y.shelf.keys(1); len(got) != 1 {
+			y.Errorf("got %v in the archive 2 s after it is back, want the job", got)
 		}
 	})
 }

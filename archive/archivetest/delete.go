@@ -157,6 +157,7 @@ var closeTests = []test{
 		r.refused(err, domain.ErrUnavailable, "get")
 		_, err = r.Search(t.Context(), archive.Query{Context: 1})
 		r.refused(err, domain.ErrUnavailable, "search")
+		r.refused(r.Ping(t.Context()), domain.ErrUnavailable, "ping")
 	}},
 	{"a caller that has gone is told so", func(t *testing.T, f Factory) {
 		r := open(t, f)

@@ -19,7 +19,7 @@ type Factory struct {
 	// Reopen opens the data of a again, which is closed or, as after a crash,
 	// open still. The suite closes what it returns.
 	Reopen func(t *testing.T, a archive.Archive) archive.Archive
-	// Durability is what the driver must say of itself once it was written to.
+	// Durability is what the driver must say of itself once it was reached.
 	Durability string
 }
 

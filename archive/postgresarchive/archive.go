@@ -86,6 +86,15 @@ func (a *Archive) Durability() board.Durability {
 	return board.DurableMemory
 }
 
+// Ping asks the server.
+func (a *Archive) Ping(ctx context.Context) error {
+	err := a.prepare(ctx)
+	if err == nil {
+		err = a.pool.Ping(ctx)
+	}
+	return translate(ctx, "reach", err)
+}
+
 // Close closes the connections.
 func (a *Archive) Close() error {
 	a.pool.Close()

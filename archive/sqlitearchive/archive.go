@@ -128,6 +128,11 @@ func connect(file string, n int, lock string) (*sql.DB, error) {
 // Durability is that of a synced file.
 func (a *Archive) Durability() board.Durability { return board.DurableDisk }
 
+// Ping asks the file.
+func (a *Archive) Ping(ctx context.Context) error {
+	return translate(ctx, "reach", a.read.PingContext(ctx))
+}
+
 // Close closes the file.
 func (a *Archive) Close() error {
 	var errs []error

@@ -359,9 +359,6 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
-			if p.archive != nil {
-				info.ArchiveDurability = string(p.archive.Durability())
-			}
 			info.Locked, info.Links = p.secrecy.LockedOut(), links(p.buses)
 			p.sagasInfo(&info)
 			return info

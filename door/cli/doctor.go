@@ -151,8 +151,8 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	switch {
 	case info.Archive == "none":
 		c.add("archive", stateOK, "none: what has ended is gone once it expires on the board")
-	case info.ArchiveDurability == "memory":
-		c.add("archive", stateWarning, "%s; not reached yet: what ends stays on the board until it is", info.Archive)
+	case info.ArchiveError != "":
+		c.add("archive", stateWarning, "%s; it cannot be reached: what ends stays on the board until it can: %s", info.Archive, info.ArchiveError)
 	case info.Archive != "":
 		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
 	}
