@@ -170,7 +170,8 @@ func TestAForeignMessageWaitsForANodeThatCanSign(t *testing.T) {
 			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`)
 		a.push(layout.MsgOut, key.String())
 		time.Sleep(time.Minute)
-		if x, err := keyless.post.Explain(t.Context(), home, key); err != nil || !strings.HasPrefix(x.Text, "nobody has signed it: this node cannot sign for actor 1: ") {
+		x, err := keyless.post.Explain(t.Context(), home, key)
+		if err != nil || !strings.HasPrefix(x.Text, "nobody has signed it: this node cannot sign for actor 1: ") {
 			t.Errorf("explain: got %q, %v", x.Text, err)
 		}
 		keyless.stop()
