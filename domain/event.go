@@ -107,6 +107,10 @@ func ParseResultEvent(typ string) (effect string, r ResultType, ok bool) {
 	return typ[:i], r, r == ResultSucceeded || r == ResultFailed || r == ResultTimedOut
 }
 
+// RefusedEvent is the type of the event by which a saga learns that a command was
+// refused for good: "notify.Refused".
+func RefusedEvent(step string) string { return step + ".Refused" }
+
 // ValidateCorrelation checks the correlation id of an instance.
 //
 // Errors: [ErrInvalid].

@@ -66,6 +66,10 @@ type SagaDefinition struct {
 	// comes of them.
 	Effects []string `json:"effects,omitzero"`
 	Timers  []string `json:"timers,omitzero"`
+	// Commands are the steps under which the program sends commands to aggregates
+	// that may be refused: "<step>.Refused" comes then. A refused command without a
+	// step is a dead letter.
+	Commands []string `json:"commands,omitzero"`
 	// Events say what of an event's type is taken, where not all is.
 	Events []SagaEvent `json:"events,omitzero"`
 	// Script or Nodes is the program.

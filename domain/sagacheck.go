@@ -37,7 +37,7 @@ func (d *SagaDefinition) Check() []Fault {
 
 // Arriving are the types of events that may come to an instance in any state,
 // in order: those of triggers, of timers, and of results of the effects that it
-// may ask for. The time-out of a state comes only there. "*" is among them where
+// may ask for, and refusals of its commands. The time-out of a state comes only there. "*" is among them where
 // results of any effect may come.
 func (d *SagaDefinition) Arriving() []string {
 	var list []string
@@ -60,6 +60,9 @@ func (d *SagaDefinition) Arriving() []string {
 		for _, r := range ResultTypes {
 			list = append(list, ResultEvent(e, r))
 		}
+	}
+	for _, step := range d.Commands {
+		list = append(list, RefusedEvent(step))
 	}
 	list = append(list, d.Timers...)
 	slices.Sort(list)
@@ -134,6 +137,7 @@ func (c *sagaChecker) head() {
 		c.fault("correlation_header", "%q: want the name of metadata", PlainText(h, MaxEventType))
 	}
 	c.names("effects", d.Effects, MaxSagaEffects, func(name string) error { return ValidateName("effect", name) })
+	c.names("commands", d.Commands, MaxSagaEffects, func(name string) error { return ValidateName("step", name) })
 	c.names("timers", d.Timers, MaxSagaEvents, ownEvent)
 	if d.OnPoison != "" && d.OnPoison != PoisonHold && d.OnPoison != PoisonSkip {
 		c.fault("on_poison", "%q: want hold or skip", d.OnPoison)

@@ -44,7 +44,8 @@ type WorkItem struct {
 	AggregateType string `json:"aggregate_type,omitzero"` // of a command
 	AggregateID   string `json:"aggregate_id,omitzero"`
 	Effect        string `json:"effect_name,omitzero"` // of an effect
-	// Step is the name under which the saga knows an effect, for compensation.
+	// Step is the name under which the saga knows an effect, for compensation, or a
+	// command, for its refusal.
 	Step string `json:"step,omitzero"`
 	// Compensates is set on an effect that undoes a step.
 	Compensates string `json:"compensates,omitzero"`

@@ -133,14 +133,19 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 }
 
 // refusal is a no that stays one.
-type refusal struct{ text string }
+type refusal struct {
+	text string
+	// answered is whether it is the gateway's: else the operator has something to
+	// mend, and the command may be sent again then.
+	answered bool
+}
 
 func (e *refusal) Error() string { return e.text }
 func (e *refusal) Unwrap() error { return domain.ErrInvalid }
 
 func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) (after time.Duration, err error) {
 	if g.cfg.URL == "" {
-		return 0, &refusal{"there is no gateway for commands: set sagas.gateway in the config file"}
+		return 0, &refusal{text: "there is no gateway for commands: set sagas.gateway in the config file"}
 	}
 	body := plainJSON(domain.SubmitCommandRequest{TenantID: tenant, CommandID: w.ID, AggregateID: w.AggregateID,
 		AggregateType: w.AggregateType, PayloadJSON: string(w.Payload), Metadata: meta(w)})
@@ -148,7 +153,7 @@ func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) 
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.URL, strings.NewReader(body))
 	if err != nil {
-		return 0, &refusal{fmt.Sprintf("gateway: %v", err)}
+		return 0, &refusal{text: fmt.Sprintf("gateway: %v", err)}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", w.ID)
@@ -181,7 +186,7 @@ func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) 
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return time.Duration(seconds) * time.Second, fmt.Errorf("gateway answers %s", resp.Status)
 	}
-	return 0, &refusal{fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500))}
+	return 0, &refusal{fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500)), true}
 }
 
 // isRepeat reports whether a gateway says that it has had the command already.

@@ -2,6 +2,7 @@ package saga
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -359,7 +360,7 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 			return // the next holder finds it in the outbox
 		}
 		for pause := pauseMin; no != nil; pause = min(2*pause, pauseMax) {
-			err := r.refuse(ctx, &w, no)
+			err := r.turnedDown(ctx, &w, no)
 			if err == nil {
 				break
 			}
@@ -377,6 +378,35 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 		wake(r.less)
 		wake(r.more)
 	})
+}
+
+// turnedDown is the gateway's no: the saga is told by an event where it has a name
+// for the command, else it is a letter for a person. The event takes the command's
+// place in the outbox, in one commit: neither is lost, nor are there both.
+func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error {
+	var no *refusal
+	if w.Step == "" || !errors.As(cause, &no) || !no.answered {
+		return r.refuse(ctx, w, cause)
+	}
+	told := outgoing{refused(&w.WorkItem, no.text), w.index}
+	b := r.takeOut(r.batch(), *w)
+	key := r.s.keys.Outbox(told.Kind, told.ID)
+	b.Set(key, board.Field{Name: layout.OutboxItem, Value: plainJSON(told.WorkItem)}).Include(told.index, key)
+	if err := r.commit(ctx, b); err != nil {
+		return err
+	}
+	r.add([]outgoing{told})
+	return nil
+}
+
+// refused is the event by which an instance learns that its command was refused.
+// Its id is the same each time.
+func refused(w *domain.WorkItem, why string) domain.WorkItem {
+	payload := plainJSON(map[string]string{"error": domain.CutText(why, domain.MaxDeadCause), "command_id": w.ID,
+		"aggregate_type": w.AggregateType, "aggregate_id": w.AggregateID})
+	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga, Correlation: w.Correlation,
+		ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Payload: json.RawMessage(payload), Metadata: w.Metadata,
+		MadeMs: time.Now().UnixMilli()}
 }
 
 // refuse buries an item that its destination will never take, and takes it out.

@@ -19,7 +19,7 @@ func Canonical(d *domain.SagaDefinition) []byte {
 	plain.Version = 0
 	plain.Data = canonicalData(d.Data)
 	plain.Effects, plain.Timers = unlessEmpty(d.Effects), unlessEmpty(d.Timers)
-	plain.Nodes = unlessEmpty(d.Nodes)
+	plain.Commands, plain.Nodes = unlessEmpty(d.Commands), unlessEmpty(d.Nodes)
 	plain.Triggers = append([]domain.SagaTrigger{}, d.Triggers...) // never null
 	for i := range plain.Triggers {
 		plain.Triggers[i].Types = unlessEmpty(plain.Triggers[i].Types)

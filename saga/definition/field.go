@@ -37,6 +37,8 @@ var aSaga = (&document.Object{
 			Doc: "The effects that the program may ask for. Of each <effect>.Succeeded, <effect>.Failed or <effect>.TimedOut comes."},
 		{Name: "timers", Kind: document.SomeTexts, Pattern: eventPattern, Most: domain.MaxSagaEvents,
 			Doc: "The types of the events of timers that the program may set."},
+		{Name: "commands", Kind: document.SomeTexts, Pattern: namePattern, Most: domain.MaxSagaEffects,
+			Doc: "The steps under which the program sends commands to aggregates. Of one that is refused <step>.Refused comes."},
 		{Name: "events", Kind: document.NamedObjects, Of: anEvent, Key: "type", Pattern: eventPattern, Most: domain.MaxSagaEvents,
 			Doc: "Which schema versions of events are taken, and how older ones become newer."},
 		{Name: "script", Kind: document.AText, Most: domain.MaxSagaBytes, Doc: "The program in Rhai: fn on_event(state, event), and fn compensate(state, work)."},

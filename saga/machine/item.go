@@ -16,7 +16,7 @@ var itemKinds = []struct {
 	keys []string
 }{
 	{"effect", domain.WorkEffect, []string{"effect", "metadata", "payload", "step"}},
-	{"command", domain.WorkCommand, []string{"command", "metadata", "payload"}},
+	{"command", domain.WorkCommand, []string{"command", "metadata", "payload", "step"}},
 	{"saga", domain.WorkInternal, []string{"correlation", "event", "metadata", "payload", "saga"}},
 	{"fact", domain.WorkFact, []string{"fact", "metadata", "payload"}},
 }
@@ -24,7 +24,7 @@ var itemKinds = []struct {
 // item reads one of the items of work:
 //
 //	#{effect, step, payload, metadata}
-//	#{command: #{aggregate_type, aggregate_id}, payload, metadata}
+//	#{command: #{aggregate_type, aggregate_id}, step, payload, metadata}
 //	#{saga, correlation, event, payload, metadata}
 //	#{fact, payload, metadata}
 func (o output) item(path string, v value.Value) (w domain.WorkItem, err error) {
@@ -91,6 +91,9 @@ func (o output) field(w *domain.WorkItem, path, key string, v value.Value, keys 
 	case "step":
 		if w.Step, err = o.text(at, v); err == nil {
 			err = named(at, domain.ValidateName("step", w.Step))
+			if err == nil && w.Kind == domain.WorkCommand && !o.m.commands[w.Step] {
+				err = wrong(at, "%q is none of the definition's commands%s", w.Step, nearest(w.Step, o.m.def.Commands))
+			}
 		}
 	case "command":
 		return o.aggregate(w, at, v)

@@ -170,7 +170,13 @@ func (l *linter) work(n syntax.Node) {
 	}
 	for _, kind := range itemKinds {
 		if slices.ContainsFunc(m.Keys, func(k syntax.Ident) bool { return k.Name == kind.key }) {
-			l.fields(n, kind.keys, l.undoPart)
+			l.fields(n, kind.keys, func(key string, v syntax.Node) {
+				s, written := literal(v)
+				if kind.kind == domain.WorkCommand && key == "step" && written && !l.c.m.commands[s] {
+					l.fault(v, failf("%q is none of the definition's commands%s", s, nearest(s, l.c.m.def.Commands)))
+				}
+				l.undoPart(key, v)
+			})
 			return
 		}
 	}

@@ -14,6 +14,7 @@ type Machine struct {
 	events map[string]*eventVersions
 	// effects may be asked for by the program, undo by a compensation.
 	effects, undo, timers map[string]bool
+	commands              map[string]bool // steps of commands that may be refused
 	steps                 map[string]bool // that can be undone
 	data                  []byte          // of a new instance, canonical
 	program               *program
@@ -55,10 +56,11 @@ func Warnings(def *domain.SagaDefinition) []domain.Fault {
 
 func compile(def *domain.SagaDefinition) (*Machine, []domain.Fault) {
 	m := &Machine{
-		def:     def,
-		states:  make(map[string]*state, len(def.States)),
-		effects: setOf(def.Effects),
-		timers:  setOf(def.Timers),
+		def:      def,
+		states:   make(map[string]*state, len(def.States)),
+		effects:  setOf(def.Effects),
+		timers:   setOf(def.Timers),
+		commands: setOf(def.Commands),
 	}
 	for i := range def.States {
 		s := &def.States[i]

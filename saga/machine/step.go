@@ -109,6 +109,7 @@ func (t *turn) pass(ev *domain.Event) bool {
 
 // ask adds an item of work.
 func (t *turn) ask(w *domain.WorkItem) error {
+	steps := w.Step != "" && w.Kind == domain.WorkEffect // that of a command is a name alone: it has no result to wait for
 	total := len(w.Payload)
 	for i := range t.work {
 		total += len(t.work[i].Payload)
@@ -118,7 +119,7 @@ func (t *turn) ask(w *domain.WorkItem) error {
 		return errTooMuch
 	case total > domain.MaxWorkTotal:
 		return errTooMuch
-	case w.Step != "" && len(t.out.Steps) >= domain.MaxSagaSteps:
+	case steps && len(t.out.Steps) >= domain.MaxSagaSteps:
 		return failf("the instance has %d steps, the most there can be", len(t.out.Steps))
 	}
 	t.out.Work++
@@ -129,7 +130,7 @@ func (t *turn) ask(w *domain.WorkItem) error {
 	switch {
 	case w.Kind == domain.WorkEffect && w.Step == "" && w.Compensates == "":
 		return t.await(w)
-	case w.Step == "":
+	case !steps:
 		return nil
 	}
 	t.out.Steps = append(t.out.Steps, domain.SagaStep{

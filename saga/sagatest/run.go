@@ -211,6 +211,12 @@ func (r *rig) trigger(e *event) (*domain.Event, error) {
 	if id == "" {
 		id = r.in.Correlation
 	}
+	for _, step := range def.Commands {
+		if e.Type == domain.RefusedEvent(step) { // needs no trigger
+			ev.Source, ev.Saga, ev.Correlation = domain.SourceWorkflow, def.Name, r.in.Correlation
+			return ev, nil
+		}
+	}
 	for i := range def.Triggers {
 		t := &def.Triggers[i]
 		source, of := t.Source, t.Of
