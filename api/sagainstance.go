@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/saga"
 )
@@ -123,7 +125,20 @@ func (c Caller) ExplainInstance(ctx context.Context, p InstanceParams) (saga.Exp
 	if err != nil {
 		return saga.Explanation{}, err
 	}
-	return engine.Explain(ctx, p.Context, p.Name, p.Correlation)
+	x, err := engine.Explain(ctx, p.Context, p.Name, p.Correlation)
+	if err != nil || len(x.Effects) == 0 || c.api.parts.Effects == nil {
+		return x, err
+	}
+	open := map[string]string{} // targets by effect
+	for _, s := range c.api.parts.Effects.List(ctx) {
+		if (len(s.Contexts) == 0 || slices.Contains(s.Contexts, p.Context)) && s.Breaker != effect.BreakerClosed {
+			open[s.Name] = s.Target
+		}
+	}
+	for i := range x.Effects {
+		x.Effects[i].Breaker = open[x.Effects[i].Effect]
+	}
+	return x, nil
 }
 
 // HistoryParams are those of saga.history.

@@ -39,7 +39,7 @@ type MarkStatus string
 
 // The statuses.
 const (
-	MarkTrying  MarkStatus = "trying"
+	MarkTrying  MarkStatus = layout.DoneTrying
 	MarkDecided MarkStatus = "decided"
 	MarkDone    MarkStatus = "done"
 )
@@ -49,9 +49,9 @@ func (m Mark) ended() bool { return m.Status == MarkDecided || m.Status == MarkD
 
 // Fields of a mark beside those in layout.
 const (
-	markError = "error"
+	markError = layout.DoneError
 	markBegan = "began_ms"
-	markNext  = "next_ms"
+	markNext  = layout.DoneNext
 )
 
 // decodeMark reads one. A record of another program that is there at all says

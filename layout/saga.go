@@ -227,7 +227,10 @@ const (
 	TimerSaga    = "saga"     // whose it is
 	TimerOf      = "correlation_id"
 	DeadText     = "letter" // JSON of a domain.DeadLetter
-	DoneStatus   = "status" // of the mark of an effect: trying, or done
+	DoneStatus   = "status" // of the mark of an effect: trying, or decided or done
+	DoneTrying   = "trying"
 	DoneResult   = "result" // JSON of a domain.EffectResult
 	DoneAttempts = "attempts"
+	DoneError    = "error"   // of the last attempt
+	DoneNext     = "next_ms" // when the next is due
 )

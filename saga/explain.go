@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/saga/machine"
 )
 
 // Standing is the one reason for which an instance is as it is.
@@ -49,6 +51,71 @@ type Explanation struct {
 	Letter string              `json:"letter,omitzero"`
 	Steps  domain.List[string] `json:"steps,omitzero"`
 	Events domain.List[string] `json:"events,omitzero"`
+	// Deferred are the types of the events that wait in it, in order.
+	Deferred domain.List[string] `json:"deferred,omitzero"`
+	// Effects are the commands of Steps, and those without a step that have no result
+	// yet; Unsent is its work that waits in the outbox.
+	Effects domain.List[Awaited] `json:"effects,omitzero"`
+	Unsent  domain.List[Unsent]  `json:"unsent,omitzero"`
+}
+
+// Awaited is an effect whose result an instance waits for.
+type Awaited struct {
+	Step      string `json:"step,omitzero"`
+	Effect    string `json:"effect_name"`
+	CommandID string `json:"command_id"`
+	// Attempts is how many the board was told of, the one that is being made
+	// included; Error how the last that failed did, and NextMs when the next is due.
+	Attempts int    `json:"attempts"`
+	Error    string `json:"error,omitzero"`
+	NextMs   int64  `json:"next_ms,omitzero"`
+	// Decided is set when its result is known, and on its way to the instance.
+	Decided bool `json:"decided,omitzero"`
+	// Breaker is the target whose breaker is open on the node that was asked.
+	Breaker string `json:"open_breaker,omitzero"`
+}
+
+// String says how it stands.
+func (a *Awaited) String() string {
+	text := a.Effect
+	if a.Step != "" {
+		text = a.Step + " (" + a.Effect + ")"
+	}
+	text += ": " + attempts(a.Attempts, a.Error)
+	if a.Decided {
+		text += "; its result is known, and on its way"
+	}
+	if a.Breaker != "" {
+		text += "; the breaker of " + a.Breaker + " is open"
+	}
+	return text
+}
+
+// Unsent is a work item that waits in the outbox.
+type Unsent struct {
+	What      string `json:"what"`
+	CommandID string `json:"command_id"`
+	// Attempts is how often the gateway did not take it (an outage, 5xx), and Error
+	// what it answered last.
+	Attempts int    `json:"attempts,omitzero"`
+	Error    string `json:"error,omitzero"`
+}
+
+// String says how it stands.
+func (u *Unsent) String() string { return u.What + ": " + attempts(u.Attempts, u.Error) }
+
+func attempts(n int, last string) string {
+	text := strconv.Itoa(n) + " attempts"
+	switch n {
+	case 0:
+		return "no attempt has failed"
+	case 1:
+		text = "1 attempt"
+	}
+	if last == "" {
+		return text
+	}
+	return text + ", the last error: " + last
 }
 
 // Explain answers for one instance.
@@ -72,7 +139,18 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	for _, s := range in.Steps {
 		if s.State == domain.StepAsked || s.State == domain.StepUndoing {
 			x.Steps = append(x.Steps, s.Name)
+			a := Awaited{Step: s.Name, Effect: s.Effect, CommandID: s.CommandID}
+			if s.State == domain.StepUndoing {
+				a.Effect, a.CommandID = s.UndoEffect, s.Undo
+			}
+			x.Effects = append(x.Effects, a)
 		}
+	}
+	for _, asked := range in.Asked {
+		x.Effects = append(x.Effects, Awaited{Effect: asked.Effect, CommandID: asked.CommandID})
+	}
+	for i := range in.Deferred {
+		x.Deferred = append(x.Deferred, in.Deferred[i].Type)
 	}
 	for _, t := range in.Timers {
 		if x.NextMs == 0 || t.DueMs < x.NextMs {
@@ -87,15 +165,16 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	if x.Holder, err = e.holder(ctx, tenant, keys, at, saga, correlation); err != nil {
 		return x, err
 	}
-	waits, err := e.unsent(ctx, tenant, at.indexes(keys, saga), correlation)
-	if err != nil {
+	if x.Unsent, err = e.unsent(ctx, tenant, at.indexes(keys, saga), correlation); err != nil {
 		return x, err
 	}
-	return e.say(ctx, tenant, keys, in, waits, x)
+	if err := e.tried(ctx, tenant, keys, x.Effects); err != nil {
+		return x, err
+	}
+	return e.say(ctx, tenant, keys, in, x)
 }
 
-func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, unsent int,
-	x Explanation) (Explanation, error) {
+func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, x Explanation) (Explanation, error) {
 	banned, _ := e.cfg.Banned(tenant, in.Saga)
 	switch {
 	case in.Held != "":
@@ -112,8 +191,8 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 		x.Standing, x.Text = StandingPaused, fmt.Sprintf("it is paused; %d events wait", len(in.Deferred))
 	case banned:
 		x.Standing, x.Text = StandingBanned, "its saga is paused by a ban: its events wait in their streams"
-	case unsent > 0:
-		x.Standing, x.Text = StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", unsent)
+	case len(x.Unsent) > 0:
+		x.Standing, x.Text = StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", len(x.Unsent))
 	case len(x.Steps) > 0:
 		x.Standing, x.Text = StandingEffect, "it waits for the results of "+strings.Join(x.Steps, ", ")
 	case x.NextMs > 0:
@@ -162,30 +241,52 @@ func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout
 	return lease.Owner, nil
 }
 
-// unsent counts the work items of an instance that wait in the outbox.
-func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, indexes []string, correlation string) (n int, err error) {
+// tried looks what the marks of effects know of their attempts.
+func (e *Engine) tried(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, list []Awaited) error {
+	if len(list) == 0 {
+		return nil
+	}
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = keys.Done(list[i].CommandID)
+	}
+	recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), names...))
+	if err != nil {
+		return err
+	}
+	for i, rec := range recs {
+		list[i].Decided = rec != nil && rec.Get(layout.DoneStatus) != layout.DoneTrying
+		list[i].Attempts, _ = strconv.Atoi(rec.Get(layout.DoneAttempts))
+		list[i].NextMs, _ = strconv.ParseInt(rec.Get(layout.DoneNext), 10, 64)
+		list[i].Error = rec.Get(layout.DoneError)
+	}
+	return nil
+}
+
+// unsent are the work items of an instance that wait in the outbox.
+func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, indexes []string, correlation string) (list []Unsent, err error) {
 	for _, index := range indexes {
 		for after := ""; ; {
 			page, err := e.board.Members(ctx, layout.SpaceOf(tenant), index, after, 500)
 			if err != nil {
-				return n, err
+				return list, err
 			}
 			if len(page) == 0 {
 				break
 			}
-			recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), page...)
+			recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), page...))
 			if err != nil {
-				return n, err
+				return list, err
 			}
 			for _, rec := range recs {
 				if w, ok := decodeWork(rec); ok && w.Correlation == correlation {
-					n++
+					list = append(list, Unsent{What: machine.Describe(&w), CommandID: w.ID, Attempts: triesOf(rec), Error: rec.Get(layout.OutboxError)})
 				}
 			}
 			after = page[len(page)-1]
 		}
 	}
-	return n, nil
+	return list, nil
 }
 
 // decodeWork reads a record of an outbox.

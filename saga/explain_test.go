@@ -1,7 +1,10 @@
 package saga_test
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +144,79 @@ func TestAnInstanceWhoseLetterIsGoneIsStuck(t *testing.T) {
 		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
 		if err != nil || x.Standing != saga.StandingStuck {
 			t.Errorf("%+v, %v", x, err)
+		}
+	})
+}
+
+// TestAnExplanationNamesWhatKeepsAnInstance: events that wait in it, attempts of
+// its effects that failed, and a gateway that takes nothing.
+func TestAnExplanationNamesWhatKeepsAnInstance(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := order()
+		r.apply(shop, def)
+		e := r.newEngine(r.board, r.log)
+		ctx, stop := context.WithCancel(r.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- saga.NewWorker(e, saga.WorkerConfig{Owner: "n/1"}).Run(ctx) }() // nobody does effects
+		defer func() { stop(); r.must(<-ended) }()
+		r.publish(shop, placed("1", `{"order":"1","total":1}`))
+		r.publish(shop, domain.Event{Type: "OrderCancelled", AggregateType: "Order", AggregateID: "1", Payload: json.RawMessage(`{"order":"1"}`)})
+		time.Sleep(10 * time.Second)
+		command := r.instance(shop, "order", "1").Steps[0].CommandID
+		b := board.Batch{Space: board.Space(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Set(layout.SagaKeys{Tenant: "acme"}.Done(command),
+			board.Field{Name: layout.DoneStatus, Value: layout.DoneTrying}, board.Field{Name: layout.DoneAttempts, Value: "4"}, board.Field{Name: layout.DoneError, Value: "503"})))
+		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
+		r.must(err)
+		if len(x.Deferred) != 1 || x.Deferred[0] != "OrderCancelled" || len(x.Effects) != 1 ||
+			x.Effects[0].String() != "reserve (reserve): 4 attempts, the last error: 503" {
+			t.Errorf("got %+v", x)
+		}
+	})
+}
+
+// TestAnExplanationNamesEffectsWithoutAStep: also those whose result is known and
+// has not come.
+func TestAnExplanationNamesEffectsWithoutAStep(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, unasked(false))
+		defer r.alone()()
+		r.publish(shop, placed("1", `{"order":1,"total":5}`))
+		time.Sleep(time.Second)
+		b := board.Batch{Space: board.Space(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Set(layout.SagaKeys{Tenant: "acme"}.Done(r.commandOf("reserve")),
+			board.Field{Name: layout.DoneStatus, Value: "decided"}, board.Field{Name: layout.DoneAttempts, Value: "1"})))
+		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
+		if err != nil || len(x.Effects) != 1 || x.Effects[0].String() != "reserve: 1 attempt; its result is known, and on its way" {
+			t.Errorf("got %+v, %v", x, err)
+		}
+	})
+}
+
+func TestAnExplanationCountsAGatewaysNoes(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", sends)
+		def.Commands = []string{"tell"}
+		r.apply(shop, def)
+		var up atomic.Bool
+		var asked atomic.Int32
+		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int {
+			if up.Load() {
+				return 200
+			}
+			asked.Add(1)
+			return 503
+		}).config()})()
+		r.publish(shop, goes("1", `{"id":"1"}`))
+		time.Sleep(5 * time.Minute)
+		x, err := r.engine.Explain(r.Context(), shop, "s", "1")
+		if err != nil || len(x.Unsent) != 1 || x.Unsent[0].Attempts != int(asked.Load()) || !strings.Contains(x.Unsent[0].Error, "Service Unavailable") {
+			t.Errorf("asked %d times, got %+v, %v", asked.Load(), x, err)
+		}
+		up.Store(true)
+		time.Sleep(time.Minute)
+		if got := r.left("outbox"); len(got) != 0 {
+			t.Errorf("left: %q", got)
 		}
 	})
 }

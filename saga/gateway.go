@@ -110,8 +110,9 @@ func (g *gateways) wait(ctx context.Context) error {
 // taken or refused it. It has room when it is called and gives that back: also
 // for its pauses, for others may be luckier.
 //
-// Errors: [domain.ErrInvalid] when it refuses; the context's own.
-func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem) error {
+// failed is told of each attempt that it did neither. Errors: [domain.ErrInvalid]
+// when it refuses; the context's own.
+func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem, failed func(pause time.Duration, err error)) error {
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
 		after, err := g.post(ctx, tenant, w)
 		g.give()
@@ -123,6 +124,7 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 			return ctx.Err()
 		}
 		g.text.Log(ctx, again(pause), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
+		failed(pause, err)
 		if err := sleep(ctx, max(pause, min(after, time.Minute))); err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (r *round) send(w domain.WorkItem) {
 	key := s.keys.Outbox(w.Kind, w.ID)
 	c.set(key, board.Field{Name: layout.OutboxItem, Value: plainJSON(w)})
 	c.outbox = append(c.outbox, key)
-	c.work = append(c.work, outgoing{w, s.keys.OutboxIndex(s.saga, s.partition)})
+	c.work = append(c.work, outgoing{WorkItem: w, index: s.keys.OutboxIndex(s.saga, s.partition)})
 }
 
 // retention is how long an ended instance stays.

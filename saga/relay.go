@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -55,6 +57,7 @@ type relay struct {
 type outgoing struct {
 	domain.WorkItem
 	index string
+	tries int // by which a gateway has not taken it
 }
 
 func newRelay(s *shard) *relay {
@@ -84,7 +87,7 @@ func (r *relay) load(ctx context.Context, indexes []string) error {
 				case !ok:
 					r.s.e.text.Warn("an entry of an outbox cannot be read", "context", uint32(r.s.tenant), "key", keys[i])
 				case r.s.has(w.Correlation):
-					list = append(list, outgoing{w, index})
+					list = append(list, outgoing{w, index, triesOf(rec)})
 				}
 			}
 			after = keys[len(keys)-1]
@@ -355,7 +358,11 @@ func (r *relay) commit(ctx context.Context, b *board.Batch) error {
 // takes.
 func (r *relay) deliver(ctx context.Context, w outgoing) {
 	r.busy.Go(func() {
-		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem)
+		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem, func(pause time.Duration, err error) {
+			if w.tries++; pause >= noteAfter {
+				r.noteTry(ctx, &w, err)
+			}
+		})
 		if ctx.Err() != nil {
 			return // the next holder finds it in the outbox
 		}
@@ -380,6 +387,35 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 	})
 }
 
+// noteAfter is from what pause on it is written down that a gateway does not take
+// an item: an outage of a second is not worth it.
+const noteAfter = time.Second
+
+// noteTry writes down for people that a gateway did not take an item. The item
+// must be there still: another holder of the partition may have sent it.
+func (r *relay) noteTry(ctx context.Context, w *outgoing, cause error) {
+	var at *url.Error
+	if errors.As(cause, &at) {
+		cause = at.Err // the address is the operator's
+	}
+	key := r.s.keys.Outbox(w.Kind, w.ID)
+	b := r.batch().Equal(key, layout.OutboxItem, plainJSON(w.WorkItem))
+	b.Set(key, board.Field{Name: layout.OutboxTries, Value: strconv.Itoa(w.tries)},
+		board.Field{Name: layout.OutboxError, Value: domain.PlainText(cause.Error(), maxTryError)})
+	if err := r.s.e.board.Commit(ctx, *b); err != nil {
+		r.s.e.text.Debug("it is not written down that a command was tried", "command", w.ID, "err", err)
+	}
+}
+
+// maxTryError bounds what is kept of why a gateway did not take an item.
+const maxTryError = 500 // bytes
+
+// triesOf is how often an item was tried, as far as it was written down.
+func triesOf(rec board.Record) int {
+	n, _ := strconv.Atoi(rec.Get(layout.OutboxTries))
+	return n
+}
+
 // turnedDown is the gateway's no: the saga is told by an event where it has a name
 // for the command, else it is a letter for a person. The event takes the command's
 // place in the outbox, in one commit: neither is lost, nor are there both.
@@ -388,7 +424,7 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 	if w.Step == "" || !errors.As(cause, &no) || !no.answered {
 		return r.refuse(ctx, w, cause)
 	}
-	told := outgoing{refused(&w.WorkItem, no.text), w.index}
+	told := outgoing{WorkItem: refused(&w.WorkItem, no.text), index: w.index}
 	b := r.takeOut(r.batch(), *w)
 	key := r.s.keys.Outbox(told.Kind, told.ID)
 	b.Set(key, board.Field{Name: layout.OutboxItem, Value: plainJSON(told.WorkItem)}).Include(told.index, key)

@@ -87,7 +87,9 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 				a.t.Errorf("%v: %s of context %d was handled twice", now(), p.key, p.in)
 			}
 		case op.Kind == board.OpSet && kind == "outbox":
-			a.item(p, value(layout.OutboxItem))
+			if text := value(layout.OutboxItem); text != "" || value(layout.OutboxTries) == "" { // that it was tried is noted beside it
+				a.item(p, text)
+			}
 		case op.Kind == board.OpSet && kind == "schedule":
 			a.timers[fmt.Sprint(p.in, " ", p.key)] = true
 		case op.Kind == board.OpSet && kind == "checkpoint":

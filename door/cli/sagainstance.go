@@ -200,7 +200,13 @@ func (a *app) explainInstance(ctx context.Context, n *client.Client, name, corre
 		t.field("served by", x.Holder)
 		t.field("woken at", clock(x.NextMs))
 		t.field("dead letter", x.Letter)
-		t.field("effects", strings.Join(x.Steps, ", "))
+		for i := range x.Effects {
+			t.field("effect", x.Effects[i].String())
+		}
+		for i := range x.Unsent {
+			t.field("unsent", x.Unsent[i].String())
+		}
+		t.field("deferred", strings.Join(x.Deferred, ", "))
 		t.field("events", strings.Join(x.Events, ", "))
 	})
 }

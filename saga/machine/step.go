@@ -173,8 +173,8 @@ func (t *turn) label(ev *domain.Event, first int) {
 	}
 }
 
-// describe is an item of work in a line of history.
-func describe(w *domain.WorkItem) string {
+// Describe is an item of work in a line of history.
+func Describe(w *domain.WorkItem) string {
 	switch w.Kind {
 	case domain.WorkEffect:
 		return "effect " + w.Effect + " " + w.ID

@@ -280,7 +280,7 @@ func (t *turn) entry(ev *domain.Event, r domain.Reaction, from string, first int
 	}
 	t.notes = nil
 	for i := first; i < len(t.work); i++ {
-		e.Work = append(e.Work, describe(&t.work[i]))
+		e.Work = append(e.Work, Describe(&t.work[i]))
 	}
 	t.entries = append(t.entries, e)
 }
