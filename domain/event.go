@@ -49,6 +49,8 @@ type Event struct {
 	// Timer is set when a timer of the instance has come: its instant in Unix
 	// milliseconds, by which the instance knows it.
 	Timer int64 `json:"timer,omitzero"`
+	// Life is set when a command was refused: which life of the instance sent it.
+	Life string `json:"life,omitzero"`
 	// SchemaVersion is that of the payload. Default: 1.
 	SchemaVersion int `json:"schema_version,omitzero"`
 	// TimeMs is when it happened, as who wrote it says, in Unix milliseconds: data
@@ -108,7 +110,8 @@ func ParseResultEvent(typ string) (effect string, r ResultType, ok bool) {
 }
 
 // RefusedEvent is the type of the event by which a saga learns that a command was
-// refused for good: "notify.Refused".
+// refused for good: "notify.Refused". Only Ramet itself may say so, by an event with
+// a Life.
 func RefusedEvent(step string) string { return step + ".Refused" }
 
 // ValidateCorrelation checks the correlation id of an instance.

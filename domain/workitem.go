@@ -47,6 +47,9 @@ type WorkItem struct {
 	// Step is the name under which the saga knows an effect, for compensation, or a
 	// command, for its refusal.
 	Step string `json:"step,omitzero"`
+	// Life is that of the instance that sends a command with a step: no other may be
+	// told that it was refused.
+	Life string `json:"life,omitzero"`
 	// Compensates is set on an effect that undoes a step.
 	Compensates string `json:"compensates,omitzero"`
 	ToSaga      string `json:"to_saga,omitzero"` // of an event for an instance

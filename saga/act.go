@@ -93,7 +93,7 @@ func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.E
 	default:
 		return nil, m, domain.Invalidf("an event wants either an aggregate type or a saga")
 	}
-	if isControl(&out) || out.Timer != 0 {
+	if isControl(&out) || out.Timer != 0 || out.Life != "" {
 		return nil, m, domain.Invalidf("events of type %q are Ramet's own", out.Type)
 	}
 	data, err := json.Marshal(out)

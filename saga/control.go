@@ -49,7 +49,7 @@ type redo struct {
 }
 
 // headerOurs is on what Ramet itself tells an instance: without it nothing is
-// a control or a timer. Who may publish to an instance's subject is the broker's
+// a control, a timer or a refusal. Who may publish to an instance's subject is the broker's
 // to say; programs of sagas and the API cannot forge it.
 const headerOurs = "ramet-event"
 
@@ -93,7 +93,7 @@ func (r *round) decode(t *task) error {
 	if err != nil {
 		return err
 	}
-	if !ours && (ev.Timer != 0 || isControl(ev)) {
+	if !ours && (ev.Timer != 0 || ev.Life != "" || isControl(ev)) {
 		return domain.Invalidf("events of type %q are Ramet's own", domain.PlainText(ev.Type, domain.MaxEventType))
 	}
 	t.ev = ev

@@ -1,6 +1,8 @@
 package saga_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // sends is a saga that sends a command under a step, and keeps what it is told.
@@ -57,4 +60,72 @@ func TestWithoutAGatewayCommandsWaitForAPerson(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// TestNobodyElseSaysThatACommandWasRefused: an order is not cancelled because
+// somebody publishes what the gateway might have said.
+func TestNobodyElseSaysThatACommandWasRefused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", sends)
+		def.Commands = []string{"tell"}
+		r.apply(shop, def)
+		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int { return 200 }).config()})()
+		r.publish(shop, goes("1", `{"id":"1"}`))
+		r.publish(shop, domain.Event{Type: "tell.Refused", Saga: "s", Correlation: "1"})
+		life := domain.Event{ID: "forged", Type: "tell.Refused", Saga: "s", Correlation: "1", Life: "1"}
+		if _, err := r.engine.Publish(r.Context(), shop, &life); err == nil {
+			t.Error("anybody may say for which life an event is")
+		}
+		text, err := json.Marshal(life)
+		r.must(err)
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: text}))
+		time.Sleep(10 * time.Second)
+		got := causes(r.letters(shop))
+		if x := r.instance(shop, "s", "1"); x.State != "open" || x.Held != "" || len(got) != 2 {
+			t.Errorf("it is in %s, held %q, letters %q", x.State, x.Held, got)
+		}
+	})
+}
+
+// TestARefusalIsForTheLifeThatSentTheCommand: the gateway was away for longer than
+// the instance was there. Its no begins none, and is none of the next one's.
+func TestARefusalIsForTheLifeThatSentTheCommand(t *testing.T) {
+	for _, lives := range []int{1, 2} {
+		bubble(t, func(r *rig) {
+			def := machineOf("s", `fn on_event(state, event) {
+  if event.payload?.stop ?? false { return #{next: "closed"} }
+  if event.type == "tell.Refused" { return #{next: "refused"} }
+  if event.payload?.quiet ?? false { return () }
+  #{work: [#{command: #{aggregate_type: "T", aggregate_id: "7"}, step: "tell", payload: 1}]}
+}`)
+			def.Commands, def.Retention, def.Dedupe = []string{"tell"}, 60, 30
+			def.Triggers = append(def.Triggers, domain.SagaTrigger{Source: domain.SourceWorkflow, Types: []string{"tell.Refused"}})
+			def.States = append(def.States, domain.SagaState{Name: "refused", On: map[string]domain.Reaction{"*": domain.Ignore}})
+			r.apply(shop, def)
+			var up atomic.Bool
+			defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int {
+				if up.Load() {
+					return 422
+				}
+				return 503
+			}).config()})()
+			r.publish(shop, goes("1", `{"id":"1"}`))
+			r.publish(shop, goes("2", `{"id":"1","stop":true}`))
+			time.Sleep(5 * time.Minute)
+			if lives == 2 {
+				r.publish(shop, goes("3", `{"id":"1","quiet":true}`))
+			}
+			time.Sleep(time.Second)
+			up.Store(true)
+			time.Sleep(time.Minute)
+			x, err := r.engine.Instance(r.Context(), shop, "s", "1")
+			got := causes(r.letters(shop))
+			if lives == 1 && (!errors.Is(err, domain.ErrNotFound) || len(got) != 0) {
+				t.Errorf("it began again: %+v, %v, letters %q", x, err, got)
+			}
+			if lives == 2 && (err != nil || x.State != "open" || len(got) != 1 || !strings.Contains(got[0], "an earlier life")) {
+				t.Errorf("got %+v, %v, letters %q", x, err, got)
+			}
+		})
+	}
 }

@@ -421,7 +421,7 @@ func triesOf(rec board.Record) int {
 // place in the outbox, in one commit: neither is lost, nor are there both.
 func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error {
 	var no *refusal
-	if w.Step == "" || !errors.As(cause, &no) || !no.answered {
+	if w.Step == "" || w.Life == "" || !errors.As(cause, &no) || !no.answered {
 		return r.refuse(ctx, w, cause)
 	}
 	told := outgoing{WorkItem: refused(&w.WorkItem, no.text), index: w.index}
@@ -436,12 +436,12 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 }
 
 // refused is the event by which an instance learns that its command was refused.
-// Its id is the same each time.
+// Its id is the same each time, and it is for that life of the instance only.
 func refused(w *domain.WorkItem, why string) domain.WorkItem {
 	payload := plainJSON(map[string]string{"error": domain.CutText(why, domain.MaxDeadCause), "command_id": w.ID,
 		"aggregate_type": w.AggregateType, "aggregate_id": w.AggregateID})
 	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga, Correlation: w.Correlation,
-		ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Payload: json.RawMessage(payload), Metadata: w.Metadata,
+		ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Life: w.Life, Payload: json.RawMessage(payload), Metadata: w.Metadata,
 		MadeMs: time.Now().UnixMilli()}
 }
 

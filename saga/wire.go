@@ -168,7 +168,7 @@ func readEvent(m *stream.Message, tenants []string) (*domain.Event, error) {
 	}
 	switch r.source {
 	case domain.SourceAggregate:
-		ev.AggregateType, ev.Timer = r.name, 0
+		ev.AggregateType, ev.Timer, ev.Life = r.name, 0, ""
 		if ev.AggregateID, err = named(r.id, ev.AggregateID); err != nil {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func readEvent(m *stream.Message, tenants []string) (*domain.Event, error) {
 			return nil, err
 		}
 		if r.source == domain.SourceFact {
-			ev.Timer = 0
+			ev.Timer, ev.Life = 0, ""
 		}
 	default:
 		return nil, domain.Invalidf("subject %q is no event's", m.Subject)
@@ -331,7 +331,11 @@ func message(tenant string, w *domain.WorkItem) stream.Message {
 		data = domain.EffectCommand{TenantID: tenant, CommandID: w.ID, EffectName: w.Effect, Payload: w.Payload, Metadata: meta(w)}
 	case domain.WorkInternal:
 		m.Subject = subject(tenant, string(domain.SourceWorkflow), w.ToSaga, token(w.ToID))
-		data = event(tenant, w, w.ToSaga, w.ToID)
+		ev := event(tenant, w, w.ToSaga, w.ToID)
+		if ev.Life = w.Life; ev.Life != "" { // the refusal of a command
+			m.Header[headerOurs] = oursEvent
+		}
+		data = ev
 	default:
 		m.Subject = subject(tenant, string(domain.SourceFact), w.Saga, token(w.Correlation))
 		data = event(tenant, w, w.Saga, w.Correlation)

@@ -40,7 +40,7 @@ func (m *Machine) Advance(in *domain.SagaInstance, ev *domain.Event) (Transition
 		return Transition{}, err
 	}
 	// What comes late for an instance that is gone does not make it again.
-	if in.Version == 0 && (!m.Takes(ev) || m.ours(ev)) {
+	if in.Version == 0 && (!m.Takes(ev) || m.ours(ev) || ev.Life != "") {
 		return t.end(), nil
 	}
 	if err := m.Refuses(in, ev); err != nil {

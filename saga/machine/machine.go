@@ -14,7 +14,7 @@ type Machine struct {
 	events map[string]*eventVersions
 	// effects may be asked for by the program, undo by a compensation.
 	effects, undo, timers map[string]bool
-	commands              map[string]bool // steps of commands that may be refused
+	commands, refusals    map[string]bool // steps of commands that may be refused, and the types of the events of that
 	steps                 map[string]bool // that can be undone
 	data                  []byte          // of a new instance, canonical
 	program               *program
@@ -61,6 +61,10 @@ func compile(def *domain.SagaDefinition) (*Machine, []domain.Fault) {
 		effects:  setOf(def.Effects),
 		timers:   setOf(def.Timers),
 		commands: setOf(def.Commands),
+		refusals: make(map[string]bool, len(def.Commands)),
+	}
+	for _, step := range def.Commands {
+		m.refusals[domain.RefusedEvent(step)] = true
 	}
 	for i := range def.States {
 		s := &def.States[i]

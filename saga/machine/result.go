@@ -7,7 +7,8 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// This file matches results with the commands that an instance has asked for.
+// This file matches results and refusals with the commands that an instance has
+// asked for.
 
 // ResultError is a result for which an instance does not wait. It is a
 // [domain.ErrInvalid].
@@ -21,15 +22,22 @@ func refusedf(format string, args ...any) error {
 }
 
 // Refuses says why an instance takes no notice of what says that it is a result
-// of one of its effects. A result is taken where it is of the command and effect
-// that this life of the instance has asked for and waits for; the answer that was
-// given already does no harm. What a trigger takes of others is none of these,
+// of one of its effects, or that a command of it was refused. A result is taken where
+// it is of the command and effect that this life of the instance has asked for and
+// waits for; the answer that was given already does no harm. A refusal is Ramet's own
+// word, to the life that sent the command. What a trigger takes of others is none of these,
 // and an instance that was begun when commands without a step were not noted
 // believes those of any.
 //
 // Errors: *[ResultError].
 func (m *Machine) Refuses(in *domain.SagaInstance, ev *domain.Event) error {
 	effect, result, ok := domain.ParseResultEvent(ev.Type)
+	switch {
+	case ev.Life != "" && ev.Life != in.Life:
+		return refusedf("the command was sent by an earlier life of the instance")
+	case ev.Life == "" && ev.Timer == 0 && m.refusals[ev.Type] && !m.Takes(ev):
+		return refusedf("the type %q is that of a refused command, and the event is none", domain.PlainText(ev.Type, domain.MaxEventType))
+	}
 	if ev.Source != domain.SourceResult {
 		if ok && ev.Timer == 0 && (m.effects[effect] || m.undo[effect]) && !m.Takes(ev) {
 			return refusedf("the type %q is that of a result, and the event is none", domain.PlainText(ev.Type, domain.MaxEventType))

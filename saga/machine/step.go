@@ -126,6 +126,9 @@ func (t *turn) ask(w *domain.WorkItem) error {
 	w.ID = t.newID()
 	w.N, w.MadeMs = t.out.Work, t.now
 	w.Tenant, w.Saga, w.Correlation = t.in.Tenant, t.in.Saga, t.in.Correlation
+	if w.Step != "" && w.Kind == domain.WorkCommand {
+		w.Life = t.out.Life
+	}
 	t.work = append(t.work, *w)
 	switch {
 	case w.Kind == domain.WorkEffect && w.Step == "" && w.Compensates == "":

@@ -213,8 +213,8 @@ func (r *rig) trigger(e *event) (*domain.Event, error) {
 	}
 	for _, step := range def.Commands {
 		if e.Type == domain.RefusedEvent(step) { // needs no trigger
-			ev.Source, ev.Saga, ev.Correlation = domain.SourceWorkflow, def.Name, r.in.Correlation
-			return ev, nil
+			ev.Source, ev.Saga, ev.Correlation, ev.Life = domain.SourceWorkflow, def.Name, r.in.Correlation, r.in.Life
+			return ev, r.sent(step)
 		}
 	}
 	for i := range def.Triggers {
@@ -246,6 +246,16 @@ func (r *rig) trigger(e *event) (*domain.Event, error) {
 		}
 	}
 	return nil, fmt.Errorf("no trigger takes event %q", e.Type)
+}
+
+// sent checks that a command of a step was sent: else nobody can have refused it.
+func (r *rig) sent(step string) error {
+	for i := range r.asked {
+		if w := &r.asked[i]; w.Kind == domain.WorkCommand && w.Step == step {
+			return nil
+		}
+	}
+	return fmt.Errorf("no command was sent under step %q", step)
 }
 
 // result makes the event of a result.

@@ -73,6 +73,7 @@ script: |
     out
   }
   fn compensate(state, work) { #{effect: "refund", payload: work.result} }
+commands: [tell]
 `
 
 // run runs cases, and gives the report as text.
@@ -124,6 +125,8 @@ func TestWhatIsAsExpected(t *testing.T) {
 			`type: TimedOut}, expect: {data: {last: pay.TimedOut}, steps: {pay: asked}}}, {result: {step: pay, payload: {ref: 1}}, expect: {steps: {pay: ` +
 			`completed}}}, {event: {type: Go, payload: {compensate: true}}, expect: {work: [{effect: refund, compensates: pay, payload: {ref: 1}}]}}, ` +
 			`{result: {undo: pay}, expect: {steps: {pay: compensated}, state: undone}}]`,
+		"a command that is refused": `[{event: {type: Go, payload: {work: [{command: {aggregate_type: Box, aggregate_id: 7}, step: tell}]}}}, {event: ` +
+			`{type: tell.Refused}, expect: {data: {n: 2, last: tell.Refused}}}]`,
 		"work of all kinds": `[{event: {type: Go, payload: {work: [{command: {aggregate_type: Box, aggregate_id: 7}}, {saga: other, ` +
 			`correlation: 8, event: E, payload: [1.0]}, {fact: F, metadata: {a: b}}]}}, expect: {work: [{command: {aggregate_type: Box, aggregate_id: ` +
 			`"7"}}, {saga: other, correlation: "8", event: E, payload: [1]}, {fact: F, metadata: {a: b, causation_id: e1}}]}}]`,
@@ -164,6 +167,8 @@ func TestWhatIsNotAsExpected(t *testing.T) {
 		{`[{event: {type: Go, metadata: {correlation_id: "2"}}}]`,
 			"FAIL  x\n      t.yaml:4: then[0], event Go\n        the event is for instance \"2\", and this case is about \"1\"\n"},
 		{`[{result: {step: pay}}]`, "FAIL  x\n      t.yaml:4: then[0], result of step pay: Succeeded\n        no such effect was asked for; there were null\n"},
+		{`[{event: {type: Go}}, {event: {type: tell.Refused}}]`, "FAIL  x\n      t.yaml:4: then[1], event tell.Refused\n        " +
+			"no command was sent under step \"tell\"\n"},
 		{`[{at: "2020-01-01T00:00:00Z"}]`, "FAIL  x\n      t.yaml:4: then[0], time passes\n        at: the instant is in the past\n"},
 	} {
 		got := run(t, "  - name: x\n    then: "+tc.moves+"\n")
