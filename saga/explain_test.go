@@ -165,7 +165,8 @@ func TestAnExplanationNamesWhatKeepsAnInstance(t *testing.T) {
 		command := r.instance(shop, "order", "1").Steps[0].CommandID
 		b := board.Batch{Space: board.Space(shop)}
 		r.must(r.board.Commit(r.Context(), *b.Set(layout.SagaKeys{Tenant: "acme"}.Done(command),
-			board.Field{Name: layout.DoneStatus, Value: layout.DoneTrying}, board.Field{Name: layout.DoneAttempts, Value: "4"}, board.Field{Name: layout.DoneError, Value: "503"})))
+			board.Field{Name: layout.DoneStatus, Value: layout.DoneTrying}, board.Field{Name: layout.DoneAttempts, Value: "4"},
+			board.Field{Name: layout.DoneError, Value: "503"})))
 		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
 		r.must(err)
 		if len(x.Deferred) != 1 || x.Deferred[0] != "OrderCancelled" || len(x.Effects) != 1 ||

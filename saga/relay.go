@@ -440,9 +440,9 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 func refused(w *domain.WorkItem, why string) domain.WorkItem {
 	payload := plainJSON(map[string]string{"error": domain.CutText(why, domain.MaxDeadCause), "command_id": w.ID,
 		"aggregate_type": w.AggregateType, "aggregate_id": w.AggregateID})
-	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga, Correlation: w.Correlation,
-		ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Life: w.Life, Payload: json.RawMessage(payload), Metadata: w.Metadata,
-		MadeMs: time.Now().UnixMilli()}
+	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga,
+		Correlation: w.Correlation, ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Life: w.Life,
+		Payload: json.RawMessage(payload), Metadata: w.Metadata, MadeMs: time.Now().UnixMilli()}
 }
 
 // refuse buries an item that its destination will never take, and takes it out.
