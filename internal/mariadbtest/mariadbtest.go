@@ -90,7 +90,8 @@ func initialize(t testing.TB) *Server {
 	}
 	s.leaveRoot()
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.args = []string{"--no-defaults", "--datadir=" + s.data(), "--bind-address=127.0.0.1", "--port=" + port,
+	s.args = []string{"--no-defaults", "--datadir=" + s.data(), "--tmpdir=" + dir, // not one of others: a server clears it of tables when it starts
+		"--bind-address=127.0.0.1", "--port=" + port,
 		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--innodb-buffer-pool-size=16M",
 		"--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=2", "--key-buffer-size=1M", "--skip-name-resolve",
 		"--character-set-server=utf8mb4"}
