@@ -35,6 +35,42 @@ func ParseURL(text string, repeated ...string) (*url.URL, url.Values, error) {
 	return u, q, nil
 }
 
+// ParseHostsURL is [ParseURL] for one that may name several servers, with commas
+// between their hosts. The URL that it returns has the first.
+//
+// Errors: [ErrInvalid].
+func ParseHostsURL(text string, repeated ...string) (*url.URL, []string, url.Values, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	login := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		login = rest[:i]
+	}
+	tail := rest[len(login):]
+	list := login[strings.LastIndexByte(login, '@')+1:]
+	login = strings.TrimSuffix(login, list)
+	first, others, many := strings.Cut(list, ",")
+	if !many {
+		u, q, err := ParseURL(text, repeated...)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return u, []string{u.Host}, q, nil
+	}
+	u, q, err := ParseURL(scheme+"://"+login+first+tail, repeated...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	hosts := []string{u.Host}
+	for host := range strings.SplitSeq(others, ",") {
+		v, err := url.Parse(scheme + "://" + host)
+		if err != nil || host == "" || v.Host != host {
+			return nil, nil, nil, Invalidf("one of its hosts is malformed")
+		}
+		hosts = append(hosts, host)
+	}
+	return u, hosts, q, nil
+}
+
 // ParseParameters reads what stands behind the '?' of such a URL. A parameter
 // stands once, but for those that are listed as repeated.
 //

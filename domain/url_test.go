@@ -3,6 +3,7 @@ package domain_test
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,3 +91,25 @@ func FuzzParseURL(f *testing.F) {
 const plainWords = "an @ stands behind its host; if it belongs to the login, write the password's '/' as %2F, '?' as %3F, '#' as %23 and '@' as %40" +
 	"its parameters are malformed: want ?name=value&name=value, with what is special as %XX it is malformed its parameter stands twice it has a '#'; " +
 	"if it belongs to a password"
+
+func TestParseHostsURL(t *testing.T) {
+	for text, want := range map[string][]string{
+		"etcd://a:1,b:2,c:3/ramet?x=y":       {"a:1", "b:2", "c:3"},
+		"redis://u:p%2Fw,x@a,b:2/?master=m":  {"a", "b:2"},
+		"redis://[::1]:1,[::2]:2":            {"[::1]:1", "[::2]:2"},
+		"redis://a":                          {"a"},
+		"unix:///run/redis,1.sock?tenancy=x": {""},
+	} {
+		u, hosts, _, err := domain.ParseHostsURL(text)
+		if err != nil || !slices.Equal(hosts, want) || u.Host != want[0] {
+			t.Errorf("%s: got %v, %q, %v, want %q", text, u, hosts, err, want)
+		}
+	}
+	for _, text := range []string{"redis://a,/", "redis://a,,b", "redis://a,b:x/", "redis://a,b c", "redis://u:1,2/secret@h", "redis://u:1,2#secret@h",
+		"%"} {
+		_, hosts, _, err := domain.ParseHostsURL(text)
+		if !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %q, %v, want invalid", text, hosts, err)
+		}
+	}
+}

@@ -1,11 +1,10 @@
 package effect
 
 import (
+	"cmp"
 	"crypto/tls"
-	"crypto/x509"
-	"os"
 
-	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
 // TLS is the options of a private connection, as the operator wrote them.
@@ -27,39 +26,13 @@ type TLS struct {
 //
 // Errors: [domain.ErrInvalid], and those of [domain.FileErrorf].
 func (t TLS) Config(host string) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: t.Insecure,
-		// Mail has a connection for each letter: resumed, it is made in a fifth of
-		// the time.
-		ClientSessionCache: tls.NewLRUClientSessionCache(8)}
-	if t.ServerName != "" {
-		c.ServerName = t.ServerName
-	}
-	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, domain.FileErrorf(err, "tls: ca: %v", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, domain.Invalidf("tls: ca: file %s has no certificate in PEM", t.CA)
-		}
-	}
-	if (t.Cert == "") != (t.Key == "") {
-		return nil, domain.Invalidf("tls: cert and key go together")
-	}
-	if t.Cert == "" {
-		return c, nil
-	}
-	load := func() (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, domain.FileErrorf(err, "tls: cert and key: %v", err)
-		}
-		return &pair, nil
-	}
-	if _, err := load(); err != nil {
+	c, err := dialtls.Config(t.CA, t.Cert, t.Key)
+	if err != nil {
 		return nil, err
 	}
-	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	c.ServerName, c.InsecureSkipVerify = cmp.Or(t.ServerName, host), t.Insecure
+	// Mail has a connection for each letter: resumed, it is made in a fifth of the
+	// time.
+	c.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	return c, nil
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/effect"
-	"github.com/ramet-run/ramet/effect/effecttest"
+	"github.com/ramet-run/ramet/internal/testcert"
 )
 
 func TestTLSOptions(t *testing.T) {
-	cert := effecttest.NewCertificate(t)
+	cert := testcert.New(t)
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestTLSOptions(t *testing.T) {
 }
 
 func TestTLSShowsTheCertificateThatThereIsNow(t *testing.T) {
-	server, first, second := effecttest.NewCertificate(t), effecttest.NewCertificate(t), effecttest.NewCertificate(t)
+	server, first, second := testcert.New(t), testcert.New(t), testcert.New(t)
 	config, err := effect.TLS{CA: server.CA, Cert: first.Cert, Key: first.Key}.Config("example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTLSShowsTheCertificateThatThereIsNow(t *testing.T) {
 		}
 		return s.ConnectionState().PeerCertificates[0]
 	}
-	for _, c := range []effecttest.Certificate{first, second} {
+	for _, c := range []testcert.Certificate{first, second} {
 		for from, to := range map[string]string{c.Cert: first.Cert, c.Key: first.Key} {
 			text, err := os.ReadFile(from)
 			if err != nil {
@@ -79,7 +79,7 @@ func TestTLSShowsTheCertificateThatThereIsNow(t *testing.T) {
 	}
 }
 
-func leaf(t *testing.T, c effecttest.Certificate) *x509.Certificate {
+func leaf(t *testing.T, c testcert.Certificate) *x509.Certificate {
 	t.Helper()
 	got, err := x509.ParseCertificate(c.Server.Certificates[0].Certificate[0])
 	if err != nil {

@@ -2,12 +2,9 @@ package etcdboard
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
 // Config is how to open a board. The zero Config is ready to use.
@@ -55,7 +53,7 @@ const (
 //
 // Errors: [domain.ErrInvalid].
 func parse(text string) (opt clientv3.Config, prefix string, request int, err error) {
-	u, query, err := domain.ParseURL(text)
+	u, hosts, query, err := domain.ParseHostsURL(text)
 	if err != nil {
 		return opt, "", 0, domain.Invalidf("etcd URL %q: %v; want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text), err)
 	}
@@ -79,13 +77,14 @@ func parse(text string) (opt clientv3.Config, prefix string, request int, err er
 	scheme := "http://"
 	if u.Scheme == "etcds" {
 		scheme = "https://"
-		if opt.TLS, err = secure(query); err != nil {
-			return opt, "", 0, err
+		if opt.TLS, err = dialtls.FromURL(query); err != nil {
+			return opt, "", 0, fmt.Errorf("etcd URL: %w", err)
 		}
-	} else if len(query) > 0 {
-		return opt, "", 0, domain.Invalidf("etcd URL %q has parameters: ca, cert and key are for etcds://", domain.HideURL(text))
 	}
-	for host := range strings.SplitSeq(u.Host, ",") {
+	for name := range query {
+		return opt, "", 0, domain.Invalidf("etcd URL has parameter %q: want %s, and with etcds:// ca, cert and key", name, requestName)
+	}
+	for _, host := range hosts {
 		opt.Endpoints = append(opt.Endpoints, scheme+hostPort(host))
 	}
 	opt.Username = u.User.Username()
@@ -94,34 +93,6 @@ func parse(text string) (opt clientv3.Config, prefix string, request int, err er
 		prefix = DefaultPrefix
 	}
 	return opt, prefix, request, nil
-}
-
-// secure reads the certificates that the parameters name.
-func secure(q url.Values) (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	for name := range q {
-		if name != "ca" && name != "cert" && name != "key" {
-			return nil, domain.Invalidf("etcd URL has parameter %q: want ca, cert or key", name)
-		}
-	}
-	if file := q.Get("ca"); file != "" {
-		pem, err := os.ReadFile(file)
-		if err != nil {
-			return nil, domain.Invalidf("etcd URL: %v", err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, domain.Invalidf("etcd URL: %q has no certificate", file)
-		}
-	}
-	if q.Has("cert") || q.Has("key") {
-		pair, err := tls.LoadX509KeyPair(q.Get("cert"), q.Get("key"))
-		if err != nil {
-			return nil, domain.Invalidf("etcd URL: %v", err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	return conf, nil
 }
 
 func hostPort(host string) string {

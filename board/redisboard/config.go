@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
 // Tenancy is how spaces are kept apart.
@@ -60,14 +62,17 @@ func (c Config) filled() Config {
 
 // parse turns a URL into a client's options:
 //
-//	redis://[user:password@]host[:6379][/][?parameters]
+//	redis://[user:password@]host[:6379][,host…][/][?parameters]
 //	rediss://…                           with TLS
 //	unix://[user:password@]/path/to/redis.sock[?parameters]
 //
-// Parameters: tenancy=db|prefix; master=<name> (then hosts are Sentinels, more
-// of them by addr=host:port).
+// valkey:// and valkeys:// are the same. Parameters: tenancy=db|prefix; with TLS
+// ca, cert and key, PEM files as [dialtls.Config] has them; master=<name>, then the
+// hosts are Sentinels, which are asked in turn where the primary of that name is,
+// and sentinel_user and sentinel_password log in there: user and password, unless
+// one of them is given.
 //
-// Errors: [domain.ErrInvalid].
+// Errors: [domain.ErrInvalid], and those of [dialtls.Config].
 func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 	opt := rueidis.ClientOption{
 		ForceSingleClient: true, // a cluster is refused with our own words
@@ -79,14 +84,16 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 		Dialer:            net.Dialer{Timeout: 2 * time.Second, KeepAlive: time.Second},
 		ClientName:        "ramet",
 	}
-	u, query, err := domain.ParseURL(text, "addr")
+	u, hosts, query, err := domain.ParseHostsURL(text)
 	if err != nil {
 		return opt, domain.Invalidf("redis URL %q: %v; want redis://host:6379", domain.HideURL(text), err)
 	}
 	switch u.Scheme {
 	case "redis", "valkey":
 	case "rediss", "valkeys":
-		opt.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
+		if opt.TLSConfig, err = dialtls.FromURL(query); err != nil {
+			return opt, fmt.Errorf("redis URL: %w", err)
+		}
 	case "unix":
 		opt.InitAddress = []string{u.Path}
 		opt.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -100,7 +107,9 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 			return opt, domain.Invalidf("redis URL %q names database %q: ramet uses database N for context N, so leave it out", domain.HideURL(text),
 				strings.Trim(u.Path, "/"))
 		}
-		opt.InitAddress = []string{hostPort(u.Host)}
+		for _, host := range hosts {
+			opt.InitAddress = append(opt.InitAddress, hostPort(host))
+		}
 	}
 	opt.Username = u.User.Username()
 	opt.Password, _ = u.User.Password()
@@ -108,25 +117,31 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 }
 
 func parameters(q url.Values, opt *rueidis.ClientOption, cfg *Config) error {
+	sentinel := rueidis.SentinelOption{MasterSet: q.Get("master"), TLSConfig: opt.TLSConfig, Username: opt.Username, Password: opt.Password}
+	if q.Has("sentinel_user") || q.Has("sentinel_password") {
+		sentinel.Username, sentinel.Password = q.Get("sentinel_user"), q.Get("sentinel_password")
+	}
 	for name, values := range q {
 		switch name {
 		case "tenancy":
 			cfg.Tenancy = Tenancy(values[0])
-		case "master":
-			opt.Sentinel = rueidis.SentinelOption{
-				MasterSet: values[0], TLSConfig: opt.TLSConfig, Username: opt.Username, Password: opt.Password,
-			}
-			opt.ForceSingleClient = false
-		case "addr":
-			for _, a := range values {
-				opt.InitAddress = append(opt.InitAddress, hostPort(a))
-			}
+		case "master", "sentinel_user", "sentinel_password":
+		case "ca", "cert", "key":
+			return domain.Invalidf("redis URL has parameter %q: that is for rediss://", name)
 		default:
-			return domain.Invalidf("redis URL has parameter %q: want tenancy, master or addr", name)
+			return domain.Invalidf("redis URL has parameter %q: want tenancy, master, sentinel_user, sentinel_password, "+
+				"and with rediss:// ca, cert and key", name)
 		}
 	}
-	if cfg.Tenancy != TenancyDB && cfg.Tenancy != TenancyPrefix {
+	switch {
+	case cfg.Tenancy != TenancyDB && cfg.Tenancy != TenancyPrefix:
 		return domain.Invalidf("tenancy %q: want db or prefix", cfg.Tenancy)
+	case sentinel.MasterSet != "":
+		opt.Sentinel, opt.ForceSingleClient = sentinel, false
+	case len(q) > 0 && (q.Has("master") || q.Has("sentinel_user") || q.Has("sentinel_password")):
+		return domain.Invalidf("redis URL has parameters for Sentinels: want the name of their primary, too, as master=")
+	case len(opt.InitAddress) > 1:
+		return domain.Invalidf("redis URL has several hosts: these are Sentinels, and it wants the name of their primary as ?master=")
 	}
 	return nil
 }

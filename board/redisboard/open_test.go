@@ -1,7 +1,10 @@
 package redisboard_test
 
 import (
+	"fmt"
+	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -9,6 +12,9 @@ import (
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testcert"
+	"github.com/ramet-run/ramet/internal/testport"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -105,6 +111,93 @@ func TestUnixSocket(t *testing.T) {
 	s := redistest.StartSocket(t)
 	b := open(t, s, redisboard.Config{})
 	commit(t, b, set("r", "a", "1"))
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, port := testcert.New(t), testport.Free(t)
+	_, number, _ := net.SplitHostPort(port)
+	redistest.Start(t, "tls-port "+number, "tls-cert-file "+cert.Cert, "tls-key-file "+cert.Key, "tls-ca-cert-file "+cert.CA, "tls-auth-clients yes")
+	both := "?ca=" + cert.CA + "&cert=" + cert.Cert + "&key=" + cert.Key
+	for _, scheme := range []string{"rediss://", "valkeys://"} {
+		b, err := redisboard.Open(t.Context(), scheme+port+"/"+both, redisboard.Config{})
+		if err != nil {
+			t.Fatalf("%s: %v", scheme, err)
+		}
+		commit(t, b, set("r", "a", "1"))
+		b.Close()
+	}
+	for _, c := range []struct {
+		name, query, words string
+		kind               error
+	}{
+		{"a server for whom nobody vouches", "", "certificate", domain.ErrUnavailable},
+		{"another's CA", "?ca=" + testcert.New(t).CA, "certificate", domain.ErrUnavailable},
+		{"no certificate of our own", "?ca=" + cert.CA, "cannot be reached", domain.ErrUnavailable},
+		{"a file that is not there", "?ca=/none", "tls: ca: open /none", domain.ErrNotFound},
+		{"a certificate without its key", "?cert=" + cert.Cert, "go together", domain.ErrInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := redisboard.Open(t.Context(), "rediss://"+port+"/"+c.query, redisboard.Config{})
+			if err == nil {
+				b.Close()
+			}
+			wantKind(t, "open", err, c.kind, c.words)
+		})
+	}
+}
+
+// TestSentinels has the primary die: the board goes on with who was its replica.
+func TestSentinels(t *testing.T) {
+	t.Parallel()
+	const auth = "requirepass secret"
+	primary := redistest.Start(t, auth, "masterauth secret")
+	_, port, _ := net.SplitHostPort(primary.Addr())
+	replica := redistest.Start(t, auth, "masterauth secret", "replicaof 127.0.0.1 "+port)
+	sentinel := redistest.StartSentinel(t, "house", primary, "sentinel auth-pass house secret")
+	url := "redis://:secret@127.0.0.1:1," + sentinel.Addr() + "/?master=house&sentinel_password="
+	b, err := redisboard.Open(t.Context(), url, redisboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	commit(t, b, set("r", "a", "1"))
+	testwait.Until(t, "the replica to have it", func() bool {
+		at, err := redisboard.Open(t.Context(), "redis://:secret@"+replica.Addr(), redisboard.Config{})
+		if err == nil {
+			at.Close()
+		}
+		return err != nil && strings.Contains(err.Error(), "read-only replica")
+	})
+	testwait.Until(t, "the Sentinel to know the replica", func() bool {
+		c, err := net.Dial("tcp", sentinel.Addr())
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "SENTINEL REPLICAS house\r\n")
+		text := make([]byte, 4096)
+		n, _ := c.Read(text)
+		_, port, _ := net.SplitHostPort(replica.Addr())
+		return strings.Contains(string(text[:n]), port)
+	})
+	primary.Kill()
+	testwait.Until(t, "the board to go on", func() bool {
+		return b.Commit(t.Context(), *set("r", "b", "2")) == nil
+	})
+	if at := b.Durability(); at == "" {
+		t.Error("nothing is known of the new primary")
+	}
+	for query, words := range map[string]string{"": "primary as ?master=", "?master=other&sentinel_password=": "cannot be reached",
+		"?sentinel_user=x": "too, as master="} {
+		other, err := redisboard.Open(t.Context(), "redis://:secret@"+sentinel.Addr()+",127.0.0.1:1/"+query, redisboard.Config{})
+		if err == nil {
+			other.Close()
+			t.Errorf("%q: it was opened", query)
+		} else if !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: got %v, want %q", query, err, words)
+		}
+	}
 }
 
 // Two boards on one server, as two nodes have them: no job twice, none lost,

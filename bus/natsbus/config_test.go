@@ -1,15 +1,8 @@
 package natsbus_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
+	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/internal/testwait"
 )
 
@@ -164,7 +158,8 @@ func TestSecretsStayAway(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	cert, key0 := certificate(t)
+	pair := testcert.New(t)
+	cert, key0 := pair.Cert, pair.Key
 	host := open(t, natsbus.Config{
 		Node: public(0), Link: link(0), DataDir: t.TempDir(), Listen: "127.0.0.1:0", LeafListen: "127.0.0.1:0",
 		TLSCert: cert, TLSKey: key0, Peers: peers(1, 2, 3),
@@ -189,40 +184,6 @@ func TestTLS(t *testing.T) {
 			t.Errorf("send where the certificate is not trusted: got %v, want unavailable", err)
 		}
 	}
-}
-
-// certificate makes one for 127.0.0.1 that is its own authority.
-func certificate(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: raw},
-	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile
 }
 
 // A server in operator mode: credentials files, and one account for all nodes.

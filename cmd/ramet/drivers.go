@@ -38,7 +38,7 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 			return nil, err // not b: a nil *Board is no nil board.Board
 		}
 		return b, nil
-	case "redis", "rediss", "unix":
+	case "redis", "rediss", "valkey", "valkeys", "unix":
 		b, err := redisboard.Open(ctx, url, redisboard.Config{Logger: log, MayLose: o.mayLose})
 		if err != nil {
 			return nil, err

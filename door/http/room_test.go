@@ -3,21 +3,14 @@ package http_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	nethttp "net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +27,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/internal/testpipe"
 	"github.com/ramet-run/ramet/internal/testwait"
 )
@@ -338,38 +332,12 @@ func drip(w io.Writer, text string, piece int, pause time.Duration) {
 	}
 }
 
-// pair writes a certificate and its key.
-func pair(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret)
-}
-
 // TestRapidResetOfHTTP2 opens streams and takes them back faster than they can
 // be served.
 func TestRapidResetOfHTTP2(t *testing.T) {
 	r, b := bounded(t, budget.Config{})
-	cert, key := pair(t)
-	ln, err := http.ListenTCP("127.0.0.1:0", cert, key)
+	cert := testcert.New(t)
+	ln, err := http.ListenTCP("127.0.0.1:0", cert.Cert, cert.Key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ramet-run/ramet/effect/effecttest"
+	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -92,7 +93,7 @@ func files(t testing.TB, sources map[string]string) *protoregistry.Files {
 type server struct {
 	t          testing.TB
 	addr       string
-	cert       effecttest.Certificate
+	cert       testcert.Certificate
 	sources    map[string]string
 	reflection string // v1, v1alpha or none
 
@@ -112,7 +113,7 @@ type server struct {
 }
 
 func newServer(t testing.TB) *server {
-	s := &server{t: t, addr: testport.Free(t), cert: effecttest.NewCertificate(t), reflection: "v1", asked: map[string]int{}, applied: map[string]int{},
+	s := &server{t: t, addr: testport.Free(t), cert: testcert.New(t), reflection: "v1", asked: map[string]int{}, applied: map[string]int{},
 		sources: map[string]string{"shop.proto": shop, "common.proto": common}}
 	s.start()
 	t.Cleanup(s.stop)

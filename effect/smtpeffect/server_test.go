@@ -15,6 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/ramet-run/ramet/effect/effecttest"
+	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/internal/testport"
 )
 
@@ -30,7 +31,7 @@ type taken struct {
 // server is a mail server with STARTTLS and a login.
 type server struct {
 	t    testing.TB
-	cert effecttest.Certificate
+	cert testcert.Certificate
 	addr string
 
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ type server struct {
 }
 
 func newServer(t testing.TB) *server {
-	s := &server{t: t, cert: effecttest.NewCertificate(t), addr: testport.Free(t), asked: map[string]int{}, rcpt: map[string]error{}}
+	s := &server{t: t, cert: testcert.New(t), addr: testport.Free(t), asked: map[string]int{}, rcpt: map[string]error{}}
 	s.start()
 	t.Cleanup(s.stop)
 	return s

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/internal/mariadbtest"
 	"github.com/ramet-run/ramet/internal/postgrestest"
+	"github.com/ramet-run/ramet/internal/testcert"
 )
 
 func TestOptions(t *testing.T) {
@@ -104,7 +105,7 @@ func TestOptions(t *testing.T) {
 
 // TestPrivate is about servers that want private connections and a password.
 func TestPrivate(t *testing.T) {
-	cert := effecttest.NewCertificate(t)
+	cert := testcert.New(t)
 	for driver, start := range map[string]func(t *testing.T) *place{
 		"postgres": func(t *testing.T) *place {
 			s := postgrestest.StartTLS(t, cert.Cert, cert.Key, "fsync = off")

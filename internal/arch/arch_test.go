@@ -40,7 +40,7 @@ var may = map[string][]string{
 	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value", "internal/turns"},
 	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
 	"telemetry": {},
-	"effect":    {"ban", "board", "egress", "layout", "stream", "internal/intake"},
+	"effect":    {"ban", "board", "egress", "layout", "stream", "internal/dialtls", "internal/intake"},
 	"saga":      {"board", "condition", "layout", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns"},
 	"post":      {"board", "bus", "flow", "identity", "layout", "work", "internal/intake"},
 	"circle":    {"board", "layout", "script"},
@@ -68,10 +68,10 @@ var may = map[string][]string{
 	"board/internal/turn":     {"board"},
 	"board/internal/watch":    {"board"},
 	"board/memboard":          {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
-	"board/etcdboard":         {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
+	"board/etcdboard":         {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch", "internal/dialtls"},
 	"board/faultboard":        {"board"},
 	"board/pebbleboard":       {"board", "board/internal/turn", "board/internal/watch"},
-	"board/redisboard":        {"board", "board/internal/watch"},
+	"board/redisboard":        {"board", "board/internal/watch", "internal/dialtls"},
 	"archive/archivetest":     {"archive"},
 	"archive/internal/rows":   {"archive"},
 	"archive/sqlitearchive":   {"archive", "archive/internal/rows", "board"},
@@ -112,7 +112,9 @@ var may = map[string][]string{
 	"internal/postgrestest":   {"internal/leash", "internal/testport"},
 	"internal/mariadbtest":    {"internal/leash", "internal/testport"},
 	"internal/myceliumtest":   {"identity", "internal/leash", "internal/testport"}, // the address of a key
-	"internal/natslink":       {"identity"},                                        // the keys of links
+	"internal/dialtls":        {},
+	"internal/testcert":       {},
+	"internal/natslink":       {"identity", "internal/dialtls"}, // the keys of links
 	"internal/cmdline":        {},
 	"internal/leash":          {},
 	"internal/peer":           {},

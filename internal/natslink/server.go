@@ -2,15 +2,14 @@ package natslink
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
 // Start starts a server in this process and waits until it takes connections.
@@ -56,16 +55,8 @@ func TLS(cert, key, ca string) (serve, dial *tls.Config, err error) {
 		}
 		serve = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	dial = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		text, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, nil, domain.FileErrorf(err, "TLS authority %q: %v", ca, err)
-		}
-		dial.RootCAs = x509.NewCertPool()
-		if !dial.RootCAs.AppendCertsFromPEM(text) {
-			return nil, nil, domain.Invalidf("TLS authority %q holds no certificate", ca)
-		}
+	if dial, err = dialtls.Config(ca, "", ""); err != nil {
+		return nil, nil, err
 	}
 	return serve, dial, nil
 }

@@ -48,7 +48,18 @@ func StartSocket(t testing.TB, settings ...string) *Server {
 	return start(t, "", []string{"port 0"}, settings)
 }
 
-func start(t testing.TB, addr string, where, settings []string) *Server {
+// StartSentinel starts a Sentinel that looks after a primary under a name, and by
+// itself decides that it is down.
+func StartSentinel(t testing.TB, name string, primary *Server, settings ...string) *Server {
+	t.Helper()
+	addr := testport.Free(t)
+	_, port, _ := net.SplitHostPort(addr)
+	host, watched, _ := net.SplitHostPort(primary.Addr())
+	return start(t, addr, []string{"bind 127.0.0.1", "port " + port, "sentinel monitor " + name + " " + host + " " + watched + " 1",
+		"sentinel down-after-milliseconds " + name + " 500", "sentinel failover-timeout " + name + " 2000"}, settings, "--sentinel")
+}
+
+func start(t testing.TB, addr string, where, settings []string, flags ...string) *Server {
 	t.Helper()
 	bin := find(t)
 	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
@@ -66,7 +77,7 @@ func start(t testing.TB, addr string, where, settings []string) *Server {
 	if err := os.WriteFile(file, []byte(lines(conf)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, bin: bin, dir: dir, addr: addr, args: []string{file}}
+	s := &Server{t: t, bin: bin, dir: dir, addr: addr, args: append([]string{file}, flags...)}
 	t.Cleanup(func() {
 		s.Kill()
 		os.RemoveAll(dir)

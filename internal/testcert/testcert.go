@@ -1,4 +1,5 @@
-package effecttest
+// Package testcert makes certificates for tests: real ones, in PEM files of the test.
+package testcert
 
 import (
 	"crypto/ecdsa"
@@ -25,17 +26,18 @@ type Certificate struct {
 	CA, Cert, Key string
 }
 
-// NewCertificate makes one, with its files in a folder of the test.
-func NewCertificate(t testing.TB) Certificate {
+// New makes one, for both ends, with its files in a folder of the test.
+func New(t testing.TB) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "effecttest"}, NotBefore: now.Add(-time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "testcert"}, NotBefore: now.Add(-time.Hour),
 		NotAfter: now.Add(24 * time.Hour), DNSNames: []string{"example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -1,23 +1,16 @@
 package natsstream_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -159,7 +152,8 @@ func TestAFolderIsOneProcesss(t *testing.T) {
 // connects to it as to any.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	pair := testcert.New(t)
+	cert, key := pair.Cert, pair.Key
 	secret := file(t, token)
 	link, other := newLink(t), strings.Repeat("ab", 32)
 	inside := open(t, natsstream.Config{DataDir: t.TempDir(), MayLose: true, Listen: "127.0.0.1:0", TokenFile: secret, TLSCert: cert, TLSKey: key,
@@ -178,28 +172,4 @@ func TestTLS(t *testing.T) {
 		nc.Close()
 		t.Errorf("it was let in without TLS")
 	}
-}
-
-// certificate makes PEM files of a certificate for the loopback, signed by
-// itself, and its key.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert = file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	return cert, file(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }
