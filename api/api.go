@@ -109,6 +109,8 @@ type Parts struct {
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	// Default: it throws nothing away.
 	Evictions func(ctx context.Context) ([]string, error)
+	// Streams looks whether the event streams take messages. Default: there are none.
+	Streams func(ctx context.Context) error
 	// Info says what node this is; it is asked with each call.
 	Info func() Info
 	// Logger takes errors that callers do not get to see. Default: none.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
+		whole.StreamError = c.api.streamError(ctx)
 		return whole, nil
 	}
 	i := Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}
@@ -69,6 +71,23 @@ func (c Caller) NodeInfo(ctx context.Context, _ NodeInfoParams) (Info, error) {
 	}
 	i.Sagas = seen
 	return i, nil
+}
+
+// streamError is why event streams take nothing; "" where they do.
+func (a *API) streamError(ctx context.Context) string {
+	if a.parts.Streams == nil {
+		return ""
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	switch err := a.parts.Streams(short); {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the server of the event streams gives no answer"
+	default:
+		return err.Error()
+	}
 }
 
 // NodeDraining answers node.drain: the node has begun to end.

@@ -221,7 +221,9 @@ type Info struct {
 	// Stream is where events are: nats, memory; "" where the node has no
 	// streams. StreamDurability is what published events survive, Streams are
 	// their names.
-	Stream           string        `json:"stream,omitzero"`
+	Stream string `json:"stream,omitzero"`
+	// StreamError is why the streams, or some of them, take nothing now.
+	StreamError      string        `json:"stream_error,omitzero"`
 	StreamDurability string        `json:"stream_durability,omitzero"`
 	Streams          []stream.Name `json:"streams,omitzero"`
 	// The rest is told to callers who may know: sagas to those who have a role

@@ -165,6 +165,8 @@ type Lag struct {
 	// Outbox is how many work items of the partition wait to be sent; it
 	// stops counting at 1,000.
 	Outbox int `json:"outbox"`
+	// Trouble is why the stream takes no events now.
+	Trouble string `json:"trouble,omitzero"`
 }
 
 // Lags says how far a saga has come, and what waits.
@@ -178,13 +180,16 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 	if err != nil || len(p.list) == 0 {
 		return nil, err
 	}
-	last := map[stream.Name]uint64{}
+	last, trouble := map[stream.Name]uint64{}, map[stream.Name]string{}
 	for n := range p.now().Reads {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		last[n] = stats.Last
+		if err := e.log.Check(ctx, n); err != nil {
+			trouble[n] = err.Error()
+		}
 	}
 	behind := e.behind(ctx, tenant, name, p)
 	of := p.now().Of
@@ -202,7 +207,8 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			if len(p.now().Reads[n]) == 0 {
 				continue
 			}
-			l := Lag{Saga: saga, Partition: q, Stream: n, Position: p.at(len(p.list)-1, n, q), Last: last[n], Outbox: len(items)}
+			l := Lag{Saga: saga, Partition: q, Stream: n, Position: p.at(len(p.list)-1, n, q), Last: last[n], Outbox: len(items),
+				Trouble: trouble[n]}
 			if l.Behind, err = behind(n, l.Position); err != nil {
 				return nil, err
 			}

@@ -1,8 +1,10 @@
 package saga_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -182,6 +184,38 @@ func TestALagIsOfWhatTheSagaReads(t *testing.T) {
 		want[stream.AggregateEvents] = 0
 		if got := behind(); !maps.Equal(got, want) {
 			t.Errorf("after: got %v, want %v", got, want)
+		}
+	})
+}
+
+// deadLog is a log of which one stream takes nothing.
+type deadLog struct {
+	stream.Log
+	dead stream.Name
+}
+
+func (l deadLog) Check(ctx context.Context, streams ...stream.Name) error {
+	if slices.Contains(streams, l.dead) {
+		return domain.Unavailablef("stream %s takes nothing", l.dead)
+	}
+	return l.Log.Check(ctx, streams...)
+}
+
+func TestALagNamesTheStreamThatTakesNothing(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		defer r.work(saga.WorkerConfig{})()
+		time.Sleep(10 * time.Second)
+		lags, err := r.newEngine(r.board, deadLog{r.log, stream.WorkflowEvents}).Lags(r.Context(), shop, "order")
+		r.must(err)
+		for _, l := range lags {
+			want := ""
+			if l.Stream == stream.WorkflowEvents {
+				want = "stream WORKFLOW_EVENTS takes nothing"
+			}
+			if l.Trouble != want {
+				t.Errorf("%s: got %q, want %q", l.Stream, l.Trouble, want)
+			}
 		}
 	})
 }

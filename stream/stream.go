@@ -102,9 +102,9 @@ type Log interface {
 	// Stats says what a stream holds.
 	Stats(ctx context.Context, stream Name) (Stats, error)
 
-	// Check reports whether messages can be stored: a broker that is there may not
-	// be able to write.
-	Check(ctx context.Context) error
+	// Check reports whether messages can be stored in these streams (none: all): a
+	// broker that is there may not be able to write. The error names the streams.
+	Check(ctx context.Context, streams ...Name) error
 
 	// Drop forgets a durable consumer; one that there is not is no error.
 	Drop(ctx context.Context, stream Name, durable string) error

@@ -13,10 +13,13 @@ import (
 func (p *parts) checks() map[string]func(ctx context.Context) error {
 	all := map[string]func(ctx context.Context) error{"board": boardCheck(p.board, p.node.Name())}
 	if p.streams != nil {
-		all["streams"] = p.streams.Check
+		all["streams"] = p.streamsCheck
 	}
 	return all
 }
+
+// streamsCheck looks whether the event streams take messages.
+func (p *parts) streamsCheck(ctx context.Context) error { return p.streams.Check(ctx) }
 
 const (
 	// checkTime bounds one look at the board.

@@ -369,6 +369,9 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
+	if p.streams != nil {
+		parts.Streams = p.streamsCheck
+	}
 	if p.node.Post != nil {
 		parts.Post = p.node.Post
 	}

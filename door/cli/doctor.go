@@ -156,6 +156,9 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	case info.Archive != "":
 		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
 	}
+	if info.StreamError != "" {
+		c.add("streams", stateBad, "events are not taken: %s", info.StreamError)
+	}
 	if late := info.LateAlarm; late != nil && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
 		c.add("alarms", stateWarning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
 			"its log say that handling fails?", late.Name, late.Context, time.Duration(late.LateMs/1000)*time.Second)

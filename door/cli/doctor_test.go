@@ -55,6 +55,15 @@ func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesStreamsThatTakeNothing(t *testing.T) {
+	var c checkup
+	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Stream: "nats", StreamError: "stream X takes nothing"}, "", time.Now())
+	want := finding{"streams", stateBad, "events are not taken: stream X takes nothing"}
+	if !slices.Contains(c.Findings, want) {
+		t.Errorf("got %+v, want %+v", c.Findings, want)
+	}
+}
+
 func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {

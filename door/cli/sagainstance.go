@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -255,9 +256,18 @@ func (a *app) sagaLag() *cobra.Command {
 				return err
 			}
 			return a.print(out, func(t *table) {
-				t.row("PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX")
+				head := []any{"PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX"}
+				ails := slices.ContainsFunc(out.Lags, func(l saga.Lag) bool { return l.Trouble != "" })
+				if ails {
+					head = append(head, "TROUBLE")
+				}
+				t.row(head...)
 				for _, l := range out.Lags {
-					t.row(l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox)
+					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox}
+					if ails {
+						row = append(row, l.Trouble)
+					}
+					t.wide(row...)
 				}
 			})
 		})

@@ -141,9 +141,16 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 }
 
 // Check reports whether messages can be stored.
-func (l *Log) Check(ctx context.Context) error {
-	_, err := l.Stats(ctx, stream.WorkflowCommands)
-	return err
+func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
+	if len(streams) == 0 {
+		streams = stream.Names
+	}
+	for _, name := range streams {
+		if _, err := l.Stats(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Drop forgets a durable consumer.

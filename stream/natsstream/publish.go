@@ -53,6 +53,7 @@ type ship struct {
 	// alone: publishers gain nothing from a common voyage.
 	alone bool
 	cargo chan *cargo
+	pulse pulse
 }
 
 // cargo is what one Publish has for one stream.
@@ -368,6 +369,13 @@ func tenantOf(subject string) string {
 
 // ask publishes a message and waits for the answer of the stream.
 func (s *ship) ask(ctx context.Context, m *nats.Msg) (stored, error) {
+	began := time.Now()
+	a, err := s.send(ctx, m)
+	s.pulse.feel(err, time.Since(began))
+	return a, err
+}
+
+func (s *ship) send(ctx context.Context, m *nats.Msg) (stored, error) {
 	answer, err := s.l.wire.Request(ctx, m)
 	if errors.Is(err, nats.ErrDisconnected) {
 		return stored{}, errAway // it may be stored: only who published it may try again

@@ -1,7 +1,6 @@
 package natsstream
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file has the embedded server go on after a disk that was full. A stream
@@ -119,14 +117,4 @@ func (l *Log) unwritable() error {
 		return domain.Unavailablef("the event streams cannot be written: %v; make room for folder %s: they go on by themselves then", *err, l.cfg.folder())
 	}
 	return nil
-}
-
-// Check reports whether messages can be stored. Of a server elsewhere it knows only
-// whether that answers.
-func (l *Log) Check(ctx context.Context) error {
-	if err := l.unwritable(); err != nil {
-		return err
-	}
-	_, err := l.Stats(ctx, stream.WorkflowCommands)
-	return err
 }

@@ -1,0 +1,125 @@
+package natsstream
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+)
+
+// This file knows of each stream whether it takes messages. A server whose disk was
+// full goes on answering what is read, and does not say of a stream that it writes
+// nothing any more: it gives no answer to who publishes there.
+
+const (
+	// longAnswer is what no healthy stream takes to answer a publisher.
+	longAnswer = time.Second
+	// probeTime bounds one probe.
+	probeTime = 2 * time.Second
+)
+
+// pulse is whether a stream took what was published last.
+type pulse struct {
+	mu    sync.Mutex
+	cause string // why it did not; "": it did
+	since time.Time
+
+	probing sync.Mutex // held by the one who tries
+}
+
+// feel notes what came of publishing something.
+func (p *pulse) feel(err error, took time.Duration) {
+	cause := ""
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+	case errors.As(err, &api):
+		if api.Code/100 != 5 {
+			return // of the message, not of the stream
+		}
+		cause = api.Description
+	case errors.Is(err, nats.ErrTimeout),
+		took >= longAnswer && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		cause = "no answer"
+	default:
+		return // nothing is known of the stream
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cause != "" && p.cause == "" {
+		p.since = time.Now()
+	}
+	p.cause = cause
+}
+
+// trouble is since when and why a stream takes nothing; "": it does.
+func (p *pulse) trouble() (cause string, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause, p.since
+}
+
+// probeSubject is one of a stream's that nobody reads: no context, saga, effect or
+// aggregate is called "%".
+func probeSubject(name stream.Name) string { return strings.ReplaceAll(name.Subjects()[0], "*", "%") }
+
+// probe publishes something to a stream that took nothing. One that takes it again
+// has a message more, of which sagas and effects do not hear.
+func (s *ship) probe(ctx context.Context) {
+	if !s.pulse.probing.TryLock() {
+		return // what the other finds is told to who asks next
+	}
+	defer s.pulse.probing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	_, _ = s.ask(ctx, &nats.Msg{Subject: probeSubject(s.name), Data: []byte("{}"), Header: nats.Header{}}) // it notes what comes of it
+}
+
+// takes is why a stream takes nothing, where it did not the last time.
+func (s *ship) takes(ctx context.Context) error {
+	if cause, _ := s.pulse.trouble(); cause == "" {
+		return nil
+	}
+	s.probe(ctx)
+	cause, since := s.pulse.trouble()
+	if cause == "" {
+		return nil
+	}
+	return domain.Unavailablef("stream %s takes nothing since %s (%s): is the disk of its NATS server full? Make room, and start that server "+
+		"again if it is no node's: it does not open the stream anew before", s.name, since.UTC().Format(time.RFC3339), cause)
+}
+
+// Check reports whether messages can be stored in these streams, or all. A stream
+// that took what was published last is believed; one that did not is tried.
+func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
+	if err := l.unwritable(); err != nil {
+		return err
+	}
+	if len(streams) == 0 {
+		streams = []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents}
+	}
+	var bad []string
+	for _, name := range streams {
+		_, err := l.Stats(ctx, name)
+		if s := l.ships[name]; err == nil && s != nil {
+			err = s.takes(ctx)
+		}
+		if err != nil && len(bad) == 0 && ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			bad = append(bad, err.Error())
+		}
+	}
+	if len(bad) > 0 {
+		return domain.Unavailablef("%s", strings.Join(bad, "; "))
+	}
+	return nil
+}
