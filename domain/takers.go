@@ -29,8 +29,10 @@ func (w Want) String() string {
 func (r Runner) Alive(now time.Time) bool { return now.Sub(time.UnixMilli(r.SeenMs)) < NodeSilence }
 
 // OffDuty is what has taken the duty of a runner from it, if something has.
-func (r Runner) OffDuty() (Off, bool) {
-	i := slices.IndexFunc(r.Off, func(o Off) bool { return o.Role == RoleRunner })
+func (r Runner) OffDuty() (Off, bool) { return r.offDutyAs(RoleRunner) }
+
+func (r Runner) offDutyAs(role Role) (Off, bool) {
+	i := slices.IndexFunc(r.Off, func(o Off) bool { return o.Role == role })
 	if i < 0 {
 		return Off{}, false
 	}
@@ -78,4 +80,20 @@ func Takers(runners []Runner, w Want, now time.Time) (takers []Service, lack str
 		return takers, ""
 	}
 	return nil, lack
+}
+
+// Absent says in a sentence that no node which is alive is on duty in a role, and where
+// to look; "" where one is. Foreign runners have none but that of a runner.
+func Absent(runners []Runner, role Role, now time.Time) (lack string) {
+	lack = fmt.Sprintf("no node is alive that is on duty as %s: start one with `ramet serve`", role)
+	for _, r := range runners {
+		if r.Node == "" || !r.Alive(now) {
+			continue
+		}
+		if _, off := r.offDutyAs(role); !off {
+			return ""
+		}
+		lack = fmt.Sprintf("rules have taken the duty of a %s from every node that is alive: see `ramet duty show`", role)
+	}
+	return lack
 }

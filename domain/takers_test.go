@@ -61,3 +61,31 @@ func TestTakers(t *testing.T) {
 		})
 	}
 }
+
+func TestAbsent(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000)
+	there := domain.Runner{ID: 1, Node: "n", SeenMs: now.UnixMilli()}
+	silent, off, foreign := there, there, there
+	silent.SeenMs -= domain.NodeSilence.Milliseconds()
+	off.Off = []domain.Off{{Role: domain.RoleKeeper}}
+	foreign.Node = ""
+	for _, tt := range []struct {
+		name    string
+		runners []domain.Runner
+		lack    string
+	}{
+		{"there is nobody", nil, "no node is alive that is on duty as keeper: start one with `ramet serve`"},
+		{"one is there", []domain.Runner{there}, ""},
+		{"it is silent", []domain.Runner{silent}, "no node is alive"},
+		{"it is foreign", []domain.Runner{foreign}, "no node is alive"},
+		{"it has lost the duty", []domain.Runner{off, silent}, "rules have taken the duty of a keeper from every node that is alive"},
+		{"one is enough", []domain.Runner{off, there}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lack := domain.Absent(tt.runners, domain.RoleKeeper, now)
+			if (lack == "") != (tt.lack == "") || !strings.Contains(lack, tt.lack) {
+				t.Errorf("got %q, want %q", lack, tt.lack)
+			}
+		})
+	}
+}

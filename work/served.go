@@ -26,16 +26,22 @@ func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err
 	if s.isolation, err = e.isolation(ctx, space); err != nil {
 		return s, err
 	}
+	s.runners, err = e.served(ctx)
+	return s, err
+}
+
+// served is what the runners of the board say of themselves.
+func (e *Engine) served(ctx context.Context) (runners []domain.Runner, err error) {
 	uses := e.uses()
 	cursor, seen := "", map[string]bool{} // a key may come twice in a listing
 	for {
 		keys, next, err := e.board.Keys(ctx, 0, layout.RunnerPrefix, cursor, listPage)
 		if err != nil {
-			return s, err
+			return nil, err
 		}
 		recs, err := e.board.Get(ctx, 0, keys...)
 		if err != nil {
-			return s, err
+			return nil, err
 		}
 		for i, rec := range recs {
 			r, err := layout.DecodeRunner(keys[i], rec)
@@ -48,12 +54,22 @@ func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err
 					r.Serves[k].SlotUse = here[r.Serves[k].ScriptType]
 				}
 			}
-			s.runners = append(s.runners, r)
+			runners = append(runners, r)
 		}
 		if cursor = next; next == "" {
-			return s, nil
+			return runners, nil
 		}
 	}
+}
+
+// Absent says that no node of the board which is alive is on duty in a role; see
+// [domain.Absent].
+func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err error) {
+	runners, err := e.served(ctx)
+	if err != nil {
+		return "", err
+	}
+	return domain.Absent(runners, role, time.Now()), nil
 }
 
 // takers are those who would take a job; see [domain.Takers].
