@@ -1,11 +1,14 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
@@ -34,6 +37,8 @@ type Explanation struct {
 	Key      string            `json:"key"`
 	Status   domain.FlowStatus `json:"status"`
 	Standing Standing          `json:"standing"`
+	// Outlook is what becomes of it if nobody does anything; none once it has ended.
+	Outlook domain.Outlook `json:"outlook,omitzero"`
 	// Text is the answer in one sentence.
 	Text    string `json:"text"`
 	SinceMs int64  `json:"since_ms,omitzero"`
@@ -41,63 +46,156 @@ type Explanation struct {
 	// WaitsFor names jobs, and steps that wait for a decision.
 	WaitsFor []string `json:"waits_for,omitzero"`
 	NextMs   int64    `json:"next_ms,omitzero"`
+
+	// lack is who would have to be there, held whether somebody has to decide, jobs what
+	// becomes of the jobs that it waits for, and mend what the audit does about a flow that
+	// is stuck; nil where it knows no rule.
+	lack string
+	held bool
+	jobs domain.Outlook
+	mend *mend
 }
 
-// explainMost bounds what an explanation names.
-const explainMost = 20
+// mend is how the audit brings back a flow that nothing would move.
+type mend struct {
+	does, did string // for who asks before it, and after it
+	add       func(b *board.Batch)
+}
+
+// outlook follows from the reason: there is no other place that tells who moves a flow.
+func (x *Explanation) outlook() domain.Outlook {
+	switch {
+	case x.Standing == StandingEnded:
+		return ""
+	case x.Standing == StandingStuck && x.mend != nil:
+		return domain.OutlookMended
+	case x.Standing == StandingStuck:
+		return domain.OutlookStuck
+	case x.lack != "":
+		return domain.OutlookLacking
+	case x.held:
+		return domain.OutlookHeld
+	}
+	return cmp.Or(x.jobs, domain.OutlookMoves)
+}
+
+func (x *Explanation) stuck(text string, m *mend) {
+	x.Standing, x.Text, x.mend = StandingStuck, text, m
+}
+
+// doubtedFrom is when audits begin to doubt a flow as it stands.
+func doubtedFrom(f *domain.Flow) time.Time { return f.UpdatedAt.Time().Add(auditAge) }
+
+// audited says what the audit will do about a flow that is stuck, and from when on.
+func (x *Explanation) audited(f *domain.Flow) string {
+	when, from := "the next audit", doubtedFrom(f)
+	if time.Now().Before(from) {
+		when = "an audit after " + from.UTC().Format(time.RFC3339)
+	}
+	if x.mend == nil {
+		return "; " + when + " reports it, and knows no rule for it"
+	}
+	return "; " + when + " " + x.mend.does
+}
+
+const (
+	// explainMost bounds what an explanation names.
+	explainMost = 20
+	// explainJobsMost bounds the jobs that are explained for a flow: a long queue is looked
+	// through for each.
+	explainJobsMost = 8
+	// explainTries bounds how often a flow is looked at again that moved between
+	// two looks.
+	explainTries = 5
+)
 
 // Explain answers for one flow.
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (Explanation, error) {
 	p := place{layout.SpaceOf(tenant), id}
-	v, err := e.Show(ctx, tenant, id)
+	r, err := e.records(ctx, p)
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{Key: v.Key(), Status: v.Status, SinceMs: v.StartedMs}
-	if v.Final() {
-		x.Standing, x.SinceMs, x.Text = StandingEnded, v.FinishedMs, fmt.Sprintf("it has ended: %s", v.Reason)
-		if v.Error != "" && v.Reason != domain.FlowCancelled {
-			x.Text += ": " + v.Error
-		} else if v.Error != "" {
-			x.Text = "it has ended: " + v.Error
+	for range explainTries {
+		l := looker{Engine: e, space: p.space, now: time.Now()}
+		x, err := l.standing(ctx, p, r)
+		if err == nil {
+			err = e.explainJobs(ctx, tenant, id, &x)
 		}
-		return x, nil
-	}
-	if l, held, err := e.board.LeaseOf(ctx, p.space, layout.FlowState(id)); err != nil {
-		return x, err
-	} else if held {
-		x.Standing, x.Holder, x.NextMs = StandingKept, l.Owner, l.Until.UnixMilli()
-		x.Text = l.Owner + " decides what follows"
-		if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
-			x.NextMs = 0
-			x.Text = fmt.Sprintf("%s was to decide what follows and is gone, paused or cut off: its lease ran out at %s, "+
-				"and the flow waits for a node that takes it back", l.Owner, l.Until.UTC().Format(time.RFC3339))
+		x.Outlook = x.outlook()
+		if err != nil || x.Standing != StandingStuck {
+			return x, err
 		}
-		return x, nil
+		now, err := e.records(ctx, p)
+		if err != nil {
+			return x, err
+		}
+		if !r.moved(now) {
+			x.Text += x.audited(&r.flow)
+			return x, nil
+		}
+		r = now
 	}
-	return e.explainFree(ctx, p, &v, x)
+	return Explanation{Key: domain.FlowKey(id), Status: r.flow.Status, Standing: StandingQueued, Outlook: domain.OutlookMoves,
+		Text: "it moves too quickly to tell"}, nil
 }
 
-// explainFree explains a flow that no keeper has in hand.
-func (e *Engine) explainFree(ctx context.Context, p place, v *View, x Explanation) (Explanation, error) {
-	recs, err := e.board.Get(ctx, p.space, layout.FlowState(p.id), layout.FlowWaits(p.id))
+// records are what the board has of a flow.
+type records struct {
+	flow         domain.Flow
+	state, waits board.Record
+	bad          error // why one of them cannot be read
+}
+
+func (e *Engine) records(ctx context.Context, p place) (r records, err error) {
+	if r.flow, err = e.load(ctx, p); err != nil {
+		return r, err
+	}
+	recs, bad, err := board.PerKey(e.board.Get(ctx, p.space, layout.FlowState(p.id), layout.FlowWaits(p.id)))
 	if err != nil {
-		return x, err
+		return r, err
 	}
-	s, err := decodeState(p.id, recs[0])
+	r.state, r.waits, r.bad = recs[0], recs[1], bad.Err()
+	return r, nil
+}
+
+// moved reports whether a flow has gone on between two looks.
+func (r records) moved(now records) bool {
+	for _, field := range []string{board.FieldOwner, board.FieldAttempt, layout.FlowStateData} {
+		if r.state.Get(field) != now.state.Get(field) {
+			return true
+		}
+	}
+	return r.flow.Status != now.flow.Status || r.waits.Get(layout.WaitsArmed) != now.waits.Get(layout.WaitsArmed) ||
+		r.waits.Get(layout.WaitsPlain) != now.waits.Get(layout.WaitsPlain)
+}
+
+// explainJobs adds what a flow that is in order waits for: its jobs, or a person. Why a
+// job does not go on is why the flow does not.
+func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id domain.FlowID, x *Explanation) error {
+	if x.Standing != StandingWorking && x.Standing != StandingPaused && x.Standing != StandingBanned {
+		return nil
+	}
+	v, err := e.Show(ctx, tenant, id)
 	if err != nil {
-		return x, err
+		return err
 	}
-	at, alarm, err := e.board.AlarmOf(ctx, p.space, layout.FlowAlarm(layout.AlarmFlow, p.id))
-	if err != nil {
-		return x, err
+	deciding := x.waitsFor(&v)
+	if x.Standing != StandingWorking {
+		return nil
 	}
-	if alarm {
-		x.NextMs = at.UnixMilli()
+	if deciding {
+		x.Standing, x.held = StandingDeciding, true
+		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
+		return nil
 	}
-	deciding := false
+	return e.worstJob(ctx, tenant, x)
+}
+
+// waitsFor names the jobs that are open, and the steps that wait for a decision.
+func (x *Explanation) waitsFor(v *View) (deciding bool) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		switch {
@@ -121,33 +219,7 @@ func (e *Engine) explainFree(ctx context.Context, p place, v *View, x Explanatio
 			}
 		}
 	}
-	x = e.standing(&s, recs[1].Get(layout.WaitsArmed), v, x, deciding, alarm)
-	if x.Standing == StandingWorking {
-		return e.explainJobs(ctx, v.ContextID, x)
-	}
-	return x, nil
-}
-
-// explainJobs says why a job of the flow does not run, if there is one that
-// does not.
-func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, x Explanation) (Explanation, error) {
-	for _, name := range x.WaitsFor {
-		key, err := domain.ParseJobKey(name)
-		if err != nil {
-			continue // a step
-		}
-		j, err := e.work.Explain(ctx, tenant, key)
-		switch {
-		case errors.Is(err, domain.ErrNotFound):
-			continue
-		case err != nil:
-			return x, err
-		case j.Standing != work.StandingLeased && j.Standing != work.StandingEnded:
-			x.Text = fmt.Sprintf("%s has not ended: %s", name, j.Text)
-			return x, nil
-		}
-	}
-	return x, nil
+	return deciding
 }
 
 func (x *Explanation) add(what string) {
@@ -156,25 +228,32 @@ func (x *Explanation) add(what string) {
 	}
 }
 
-func (e *Engine) standing(s *stored, armed string, v *View, x Explanation, deciding, alarm bool) Explanation {
-	tenant := v.ContextID
-	switch {
-	case s.Writing:
-		x.Standing, x.Text = StandingWriting, "it is still being written; it begins with its last part"
-	case armed != "1":
-		x.Standing, x.Text = StandingQueued, "something has happened to it, and a keeper will see to it"
-	case v.Paused:
-		x.Standing, x.Text = StandingPaused, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", v.ID)
-	case e.cfg.Bans != nil && e.cfg.Bans.Create(tenant, v.Blueprint, v.ID) != nil:
-		x.Standing, x.Text = StandingBanned, e.cfg.Bans.Create(tenant, v.Blueprint, v.ID).Error()
-	case deciding:
-		x.Standing, x.Text = StandingDeciding, fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
-	case len(x.WaitsFor) > 0:
-		x.Standing, x.Text = StandingWorking, fmt.Sprintf("jobs of it have not ended, such as %s", x.WaitsFor[0])
-	case alarm:
-		x.Standing, x.Text = StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
-	default:
-		x.Standing, x.Text = StandingStuck, "nothing would ever move it; the audit brings it back to a keeper"
+// hindrances are the outlooks of jobs, from what hinders their flow least to most.
+var hindrances = []domain.Outlook{domain.OutlookWaits, domain.OutlookMoves, domain.OutlookHeld, domain.OutlookMended, domain.OutlookLacking,
+	domain.OutlookStuck}
+
+// worstJob says why the job does not run that hinders the flow most: the first of those
+// that hinder it alike. Of one that runs nothing is said.
+func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *Explanation) error {
+	said := false
+	for _, name := range x.WaitsFor[:min(len(x.WaitsFor), explainJobsMost)] {
+		key, err := domain.ParseJobKey(name)
+		if err != nil {
+			continue // a step
+		}
+		j, err := e.work.Explain(ctx, tenant, key)
+		if errors.Is(err, domain.ErrNotFound) || err == nil && j.Standing == work.StandingEnded {
+			continue
+		} else if err != nil {
+			return err
+		}
+		worse := slices.Index(hindrances, j.Outlook) > slices.Index(hindrances, x.jobs)
+		if running := j.Outlook == domain.OutlookMoves && j.Standing == work.StandingLeased; !running && (worse || !said) {
+			x.Text, said = fmt.Sprintf("%s has not ended: %s", name, j.Text), true
+		}
+		if worse {
+			x.jobs = j.Outlook
+		}
 	}
-	return x
+	return nil
 }

@@ -194,7 +194,8 @@ func TestExplainAndAuditAgree(t *testing.T) {
 			}
 		})
 	}
-	all := []domain.Outlook{domain.OutlookMoves, domain.OutlookWaits, domain.OutlookHeld, domain.OutlookLacking, domain.OutlookMended, domain.OutlookStuck}
+	all := []domain.Outlook{domain.OutlookMoves, domain.OutlookWaits, domain.OutlookHeld, domain.OutlookLacking, domain.OutlookMended,
+		domain.OutlookStuck}
 	for _, o := range all {
 		if seen[o] == 0 {
 			t.Errorf("no job was found that %s", o)

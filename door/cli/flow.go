@@ -256,6 +256,7 @@ func (a *app) flowExplain() *cobra.Command {
 				t.field("flow", x.Key)
 				t.field("status", x.Status)
 				t.field("standing", x.Standing)
+				t.field("outlook", x.Outlook)
 				t.field("why", x.Text)
 				t.field("since", clock(x.SinceMs))
 				t.field("held by", x.Holder)

@@ -1,0 +1,316 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
+)
+
+// This file finds the reason for which an unfinished flow is alive, or that there is
+// none and what brings it back: explain says it, the audit acts by it.
+
+// looker looks at flows of a context.
+type looker struct {
+	*Engine
+	space board.Space
+	now   time.Time
+	// queued is what was last seen in the keeper's queue, lack who is not there by role;
+	// nil: not asked.
+	queued map[string]bool
+	lack   map[domain.Role]string
+}
+
+// standing finds the reason. What the flow waits for is not named yet: jobs of it
+// ([StandingWorking]) may be a person, too.
+func (l *looker) standing(ctx context.Context, p place, r records) (Explanation, error) {
+	x := Explanation{Key: domain.FlowKey(p.id), Status: r.flow.Status, SinceMs: r.flow.StartedMs}
+	s, err := decodeState(p.id, r.state)
+	switch {
+	case r.flow.Final():
+		x.ended(&r.flow)
+		return x, nil
+	case r.bad != nil:
+		x.stuck("another kind of thing lies where a record was: "+r.bad.Error(), nil)
+		return x, nil
+	case err != nil || r.state == nil:
+		x.stuck("what its keeper knew of it is gone, or cannot be read", nil)
+		return x, nil
+	case r.state.Get(board.FieldOwner) != "":
+		return l.leased(ctx, p, r, x)
+	case s.Writing:
+		return l.writing(ctx, p, r, x)
+	case r.waits.Get(layout.WaitsArmed) != "1" || s.Begun < s.Held || len(s.Redo) > 0 || !s.stepped && r.waits.Get(layout.WaitsPlain) == "0":
+		return l.due(ctx, p, x)
+	case !s.stepped:
+		if x, err = l.countJobs(ctx, p, r, &s, x); err != nil || x.Standing != "" {
+			return x, err
+		}
+		return l.inOrder(r, x, true), nil
+	}
+	return l.steps(ctx, p, r, &s, x)
+}
+
+// guard holds a repair to what was read: no keeper had the flow meanwhile.
+func (r records) guard(b *board.Batch, p place) {
+	item, waits := layout.FlowState(p.id), layout.FlowWaits(p.id)
+	b.Equal(waits, layout.WaitsArmed, r.waits.Get(layout.WaitsArmed)).Equal(waits, layout.WaitsPlain, r.waits.Get(layout.WaitsPlain))
+	b.Equal(item, board.FieldAttempt, r.state.Get(board.FieldAttempt))
+	b.Equal(item, board.FieldOwner, r.state.Get(board.FieldOwner))
+}
+
+func (x *Explanation) ended(f *domain.Flow) {
+	x.Standing, x.SinceMs, x.Text = StandingEnded, f.FinishedMs, fmt.Sprintf("it has ended: %s", f.Reason)
+	if f.Error != "" && f.Reason != domain.FlowCancelled {
+		x.Text += ": " + f.Error
+	} else if f.Error != "" {
+		x.Text = "it has ended: " + f.Error
+	}
+}
+
+// lacks adds that nobody is there who would move the flow next, if that is so.
+func (l *looker) lacks(ctx context.Context, role domain.Role, x Explanation) (Explanation, error) {
+	lack, err := l.absent(ctx, role)
+	if x.lack = lack; lack != "" {
+		x.Text += "; " + lack
+	}
+	return x, err
+}
+
+func (l *looker) absent(ctx context.Context, role domain.Role) (string, error) {
+	if lack, asked := l.lack[role]; asked {
+		return lack, nil
+	}
+	lack, err := l.work.Absent(ctx, role)
+	if l.lack == nil {
+		l.lack = map[domain.Role]string{}
+	}
+	l.lack[role] = lack
+	return lack, err
+}
+
+func (l *looker) leased(ctx context.Context, p place, r records, x Explanation) (Explanation, error) {
+	item := layout.FlowState(p.id)
+	lease, held, err := l.board.LeaseOf(ctx, p.space, item)
+	switch {
+	case err != nil:
+		return x, err
+	case !held:
+		x.stuck("its record names a keeper, but there is no such lease", &mend{"queues it again", "queued again", func(b *board.Batch) {
+			b.Release(item).Unset(item, board.FieldOwner, board.FieldQueue).PushLeft(layout.Keeper, item)
+		}})
+		return x, nil
+	}
+	x.Standing, x.Holder, x.NextMs = StandingKept, lease.Owner, lease.Until.UnixMilli()
+	x.Text = lease.Owner + " decides what follows"
+	if lease.Until.Before(l.now) { // nothing but a node's next look moves it
+		x.NextMs = 0
+		x.Text = fmt.Sprintf("%s was to decide what follows and is gone, paused or cut off: its lease ran out at %s, "+
+			"and the flow waits for a node that takes it back", lease.Owner, lease.Until.UTC().Format(time.RFC3339))
+		return l.lacks(ctx, domain.RoleClockwork, x)
+	}
+	return x, nil
+}
+
+// writing explains a flow whose last part is not there; an alarm sweeps what is not
+// written to its end.
+func (l *looker) writing(ctx context.Context, p place, r records, x Explanation) (Explanation, error) {
+	alarm := layout.FlowAlarm(layout.AlarmFlowWrite, p.id)
+	_, set, err := l.board.AlarmOf(ctx, p.space, alarm)
+	if err != nil {
+		return x, err
+	}
+	if x.Standing, x.Text = StandingWriting, "it is still being written; it begins with its last part"; !set {
+		x.stuck("it was not written to its end, and no alarm would sweep it", &mend{"sets it", "the alarm was set", func(b *board.Batch) {
+			b.Equal(x.Key, layout.FlowStatus, string(r.flow.Status)).SetAlarm(alarm, l.now.Add(writeWithin))
+		}})
+	}
+	return x, nil
+}
+
+// due explains a flow that a keeper has to look at.
+func (l *looker) due(ctx context.Context, p place, x Explanation) (Explanation, error) {
+	item := layout.FlowState(p.id)
+	queued, err := l.inQueue(ctx, item)
+	if err != nil {
+		return x, err
+	}
+	if !queued {
+		x.stuck("a keeper had to look at it, but it was in no queue", &mend{"queues it again", "queued again", func(b *board.Batch) {
+			b.Free(item).PushLeft(layout.Keeper, item)
+		}})
+		return x, nil
+	}
+	x.Standing, x.Text = StandingQueued, "something has happened to it, and a keeper will see to it"
+	return l.lacks(ctx, domain.RoleKeeper, x)
+}
+
+// steps explains a flow of steps that no keeper has to look at.
+func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x Explanation) (Explanation, error) {
+	gone, err := l.unheard(ctx, p, s)
+	if err != nil {
+		return x, err
+	}
+	if len(gone) > 0 {
+		text := fmt.Sprintf("%d of its jobs had ended, or were gone, and it did not know", len(gone))
+		x.stuck(text, &mend{"tells it", "it was told", func(b *board.Batch) {
+			for _, entry := range gone {
+				b.PushLeft(layout.FlowEnded(p.id), entry)
+			}
+			b.Free(layout.FlowState(p.id))
+			wake(b, p.id)
+		}})
+		return x, nil
+	}
+	at, alarm, err := l.board.AlarmOf(ctx, p.space, layout.FlowAlarm(layout.AlarmFlow, p.id))
+	if err != nil {
+		return x, err
+	}
+	if alarm {
+		x.NextMs = at.UnixMilli()
+	}
+	if !alarm && !s.busy() && !r.flow.Paused {
+		x.stuck("nothing would have moved it", &mend{"has a keeper look at it", "a keeper looks at it", func(b *board.Batch) {
+			b.Free(layout.FlowState(p.id))
+			wake(b, p.id)
+		}})
+		return x, nil
+	}
+	return l.inOrder(r, x, s.busy()), nil
+}
+
+// inOrder says for what a flow stands that somebody will move; busy says that it is for
+// something of its own.
+func (l *looker) inOrder(r records, x Explanation, busy bool) Explanation {
+	var banned error
+	if l.cfg.Bans != nil {
+		banned = l.cfg.Bans.Create(domain.TenantID(l.space), r.flow.Blueprint, r.flow.ID)
+	}
+	switch {
+	case r.flow.Paused:
+		x.Standing, x.held, x.Text = StandingPaused, true, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", r.flow.ID)
+	case banned != nil:
+		x.Standing, x.held, x.Text = StandingBanned, true, banned.Error()
+	case busy:
+		x.Standing, x.Text = StandingWorking, "jobs of it have not ended"
+	default:
+		x.Standing, x.Text = StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+	}
+	return x
+}
+
+// busy reports whether jobs are open, or a person has to decide.
+func (s *State) busy() bool {
+	for i := range s.Steps {
+		if st := &s.Steps[i]; len(st.Open) > 0 || st.Status == Running {
+			return true
+		}
+	}
+	return false
+}
+
+// maxUnheard bounds the ends that one repair tells of.
+const maxUnheard = 200
+
+// unheard are the ends of open units that the flow was never told of.
+func (l *looker) unheard(ctx context.Context, p place, s *stored) (entries []string, err error) {
+	var ids []domain.JobID
+	for i := range s.Steps {
+		for _, u := range s.Steps[i].Open {
+			ids = append(ids, u.Job)
+		}
+	}
+	for page := range slices.Chunk(ids, maxUnheard) {
+		if entries, err = l.unheardOf(ctx, p, s.caller, page); err != nil || len(entries) > 0 {
+			return entries, err
+		}
+	}
+	return nil, nil
+}
+
+// unheardOf are those of a page of jobs.
+func (l *looker) unheardOf(ctx context.Context, p place, caller domain.ActorID, ids []domain.JobID) (entries []string, err error) {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = domain.JobKey{Caller: caller, ID: id}.String()
+	}
+	recs, err := board.Listed(ctx, l.board, p.space, layout.JobLine, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range recs {
+		j, _ := layout.DecodeJob(domain.JobKey{Caller: caller, ID: ids[i]}, r)
+		switch {
+		case r == nil:
+			entries = append(entries, fmt.Sprintf("%c %d its record is gone", work.OutcomeErrored, ids[i]))
+		case j.Final() && j.FinishedMs != 0 && l.now.Sub(time.UnixMilli(j.FinishedMs)) > auditAge:
+			entries = append(entries, fmt.Sprintf("%c %d %s", work.OutcomeOf(j), ids[i], j.Error))
+		}
+	}
+	return entries, nil
+}
+
+// countJobs compares the counter of a plain flow with its jobs. It leaves Standing empty
+// where they agree.
+func (l *looker) countJobs(ctx context.Context, p place, r records, s *stored, x Explanation) (Explanation, error) {
+	left, plain := 0, r.waits.Get(layout.WaitsPlain)
+	for from := 0; from < s.count; from += plainPage {
+		keys := make([]string, 0, plainPage)
+		for n := from; n < min(s.count, from+plainPage); n++ {
+			keys = append(keys, s.job(n).String())
+		}
+		recs, err := board.Listed(ctx, l.board, p.space, []string{layout.JobFinishedMs, layout.JobFlowID}, keys)
+		if err != nil {
+			return x, err
+		}
+		for _, r := range recs {
+			if ownJob(r, p.id) && r.Get(layout.JobFinishedMs) == "" {
+				left++
+			}
+		}
+	}
+	if strconv.Itoa(left) == plain {
+		return x, nil
+	}
+	now, err := l.board.Get(ctx, p.space, layout.FlowWaits(p.id))
+	if err != nil || now[0].Get(layout.WaitsPlain) != plain {
+		return x, err // jobs end while they are counted: that is no mishap
+	}
+	text := fmt.Sprintf("it counted %s jobs that have not ended, but there are %d", plain, left)
+	x.stuck(text, &mend{"sets that right", "set right", func(b *board.Batch) {
+		// The guards hold the counter to what it was: no job ended meanwhile.
+		b.Free(layout.FlowState(p.id)).Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(left)})
+		if left == 0 {
+			wake(b, p.id)
+		}
+	}})
+	return x, nil
+}
+
+// inQueue reports whether an item is in the keeper's queue. It goes from where
+// producers push, against the direction in which their pushes move the rest. What was
+// not there before may have come since, and is looked for again.
+func (l *looker) inQueue(ctx context.Context, item string) (bool, error) {
+	if l.queued[item] {
+		return true, nil
+	}
+	l.queued = map[string]bool{}
+	for from := 0; ; from += listPage {
+		items, err := l.board.List(ctx, l.space, layout.Keeper, from, listPage)
+		if err != nil {
+			return false, err
+		}
+		for _, it := range items {
+			l.queued[it] = true
+		}
+		if len(items) < listPage {
+			return l.queued[item], nil
+		}
+	}
+}
