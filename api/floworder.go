@@ -115,10 +115,18 @@ func (c Caller) UpdateFlow(ctx context.Context, p UpdateFlowParams) (FlowDone, e
 	return c.act(ctx, identity.Create, p.FlowParams, flow.Order{Verb: flow.OrderUpdate, Steps: p.Steps})
 }
 
-// DeleteFlow removes a flow with its jobs; one that lives is cancelled first.
-// Its name is free again.
-func (c Caller) DeleteFlow(ctx context.Context, p FlowParams) (FlowDone, error) {
-	return c.act(ctx, identity.Delete, p, flow.Order{Verb: flow.OrderDelete})
+// DeleteFlowParams are those of flow.delete.
+type DeleteFlowParams struct {
+	FlowParams
+	// Forget frees the flow's name, so that another may have it.
+	Forget bool `json:"-" query:"forget"`
+}
+
+// DeleteFlow removes a flow with its jobs from the board; one that lives is
+// cancelled first. The archive keeps it as it ended, and with it its name, unless
+// that is to be forgotten, which can also be said later.
+func (c Caller) DeleteFlow(ctx context.Context, p DeleteFlowParams) (FlowDone, error) {
+	return c.act(ctx, identity.Delete, p.FlowParams, flow.Order{Verb: flow.OrderDelete, Forget: p.Forget})
 }
 
 // flowPaused is the reason of a ban that is a pause.

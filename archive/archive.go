@@ -54,6 +54,10 @@ type Archive interface {
 	// who has it now. A key may claim its own name again.
 	Claim(ctx context.Context, name Name, key string, at time.Time) (holder string, err error)
 
+	// Release frees a name that a key has. Where another has it, or nobody, there
+	// is nothing to do.
+	Release(ctx context.Context, name Name, key string) error
+
 	// Holder returns the key that has a name.
 	//
 	// Errors: [domain.ErrNotFound].

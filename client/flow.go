@@ -134,10 +134,15 @@ func (c *Client) ResumeFlow(ctx context.Context, tenant domain.TenantID, id doma
 	return c.onFlow(ctx, tenant, id, "resume", nil)
 }
 
-// DeleteFlow removes a flow with its jobs; one that lives is cancelled first.
-func (c *Client) DeleteFlow(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (api.FlowDone, error) {
+// DeleteFlow removes a flow with its jobs; one that lives is cancelled first. forget
+// frees its name.
+func (c *Client) DeleteFlow(ctx context.Context, tenant domain.TenantID, id domain.FlowID, forget bool) (api.FlowDone, error) {
 	var out api.FlowDone
-	err := c.call(ctx, http.MethodDelete, flowPath(tenant, id), nil, nil, &out)
+	q := url.Values{}
+	if forget {
+		q.Set("forget", "true")
+	}
+	err := c.call(ctx, http.MethodDelete, flowPath(tenant, id), q, nil, &out)
 	return out, err
 }
 

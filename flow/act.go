@@ -35,6 +35,9 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 			f, err = e.load(ctx, p)
 		}
 	}
+	if errors.Is(err, domain.ErrNotFound) && o.Verb == OrderDelete && o.Forget {
+		return true, e.forgetArchived(ctx, p)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -36,6 +36,8 @@ type Order struct {
 	Step string `json:"step,omitempty"`
 	// Text is what the person says about it.
 	Text string `json:"text,omitempty"`
+	// Forget lets a delete free the flow's name, too.
+	Forget bool `json:"forget,omitempty"`
 	// Failed lets a retry start failed parts again too, not only those in error.
 	Failed bool `json:"failed,omitempty"`
 	// Steps are the changes of an update.
@@ -66,7 +68,7 @@ func (a *advancer) obey(o Order) error {
 	case OrderCancel:
 		return a.cancel(o)
 	case OrderDelete:
-		a.s.Delete = true
+		a.s.Delete, a.s.Forget = true, a.s.Forget || o.Forget
 		if a.ended() {
 			return nil
 		}

@@ -49,7 +49,7 @@ func (t *tending) plainRound(ctx context.Context, s *seen) error {
 	}
 	if s.flow.Final() {
 		if next.Delete {
-			return t.remove(ctx, s)
+			return t.remove(ctx, s, next.Forget)
 		}
 		t.putState(&b, s, next)
 		return t.letGo(ctx, s, b)
@@ -155,7 +155,7 @@ func (t *tending) plainOrders(ctx context.Context, s *seen, next *State) (again 
 			}
 			again = again || why == ""
 		case o.Verb == OrderDelete:
-			next.Delete = true
+			next.Delete, next.Forget = true, next.Forget || o.Forget
 			if !ended && next.Cancelled == "" {
 				next.Cancelled = strconv.FormatUint(uint64(o.By), 10)
 			}
@@ -233,9 +233,6 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 
 // endPlain ends a flow whose jobs have all ended.
 func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next State) error {
-	if next.Delete {
-		return t.remove(ctx, s)
-	}
 	plan, err := t.planOf(ctx, s)
 	if err != nil {
 		return err
@@ -269,6 +266,9 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 		if err := t.leaveAlive(ctx, &b, s); err != nil {
 			return err
 		}
+	}
+	if next.Delete {
+		return t.goOn(ctx, s, b) // and it is removed in the next round
 	}
 	return t.letGo(ctx, s, b)
 }

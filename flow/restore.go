@@ -16,6 +16,8 @@ import (
 // Records are those of the archive.
 type Records interface {
 	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
+	Put(ctx context.Context, records []archive.Record) error
+	Release(ctx context.Context, name archive.Name, key string) error
 }
 
 // kept is what of an archived flow makes it one of the board again.
@@ -61,11 +63,49 @@ func (e *Engine) restore(ctx context.Context, p place) error {
 	if err := e.restoreJobs(ctx, p, &k); err != nil {
 		return err
 	}
-	err = e.board.Commit(ctx, k.batch(p))
-	if errors.Is(err, domain.ErrConflict) {
+	b := k.batch(p)
+	if err := e.takeName(ctx, &b, p, &k); err != nil {
+		return err
+	}
+	err = e.board.Commit(ctx, b)
+	var g *board.GuardError
+	if errors.As(err, &g) && g.Guard.Key != k.Key() {
+		return domain.Conflictf("the name of flow %d was taken at the same time; try again", p.id)
+	} else if errors.Is(err, domain.ErrConflict) {
 		err = nil // somebody else was first
 	}
 	return err
+}
+
+// takeName adds to b that the flow has its name on the board again.
+//
+// Errors: [domain.ErrConflict] where another flow has it: it was freed once.
+func (e *Engine) takeName(ctx context.Context, b *board.Batch, p place, k *kept) error {
+	if k.Trigger == "" || k.Blueprint == "" {
+		return nil
+	}
+	name := layout.FlowName(k.Blueprint, k.Trigger)
+	recs, err := e.board.Get(ctx, p.space, name)
+	if err != nil {
+		return err
+	}
+	holder := recs[0].Get(layout.FlowNameID)
+	if holder == "" && e.cfg.Names != nil {
+		holder, err = e.cfg.Names.Holder(ctx, archive.Name{Context: domain.TenantID(p.space), Blueprint: k.Blueprint, Trigger: k.Trigger})
+		if err != nil && !errors.Is(err, domain.ErrNotFound) {
+			return err
+		}
+	}
+	if id, err := domain.ParseFlowKey(holder); holder != "" && (err != nil || id != p.id) {
+		return domain.Conflictf("flow %d cannot be started again: its name %s/%s is that of %s now", p.id, k.Blueprint, k.Trigger, holder)
+	}
+	if recs[0] == nil {
+		b.Absent(name)
+	} else {
+		b.Equal(name, layout.FlowNameID, recs[0].Get(layout.FlowNameID))
+	}
+	b.Set(name, board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(p.id), 10)}).Expire(name, 0)
+	return nil
 }
 
 // batch is the commit that puts the flow's own records back.
@@ -94,10 +134,6 @@ func (k *kept) batch(p place) board.Batch {
 			fields = append(fields, board.Field{Name: name, Value: value})
 		}
 		b.Set(layout.FlowParams(p.id), fields...)
-	}
-	if k.Trigger != "" && k.Blueprint != "" {
-		name := layout.FlowName(k.Blueprint, k.Trigger)
-		b.Set(name, board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(p.id), 10)}).Expire(name, 0)
 	}
 	// As after its end: it leaves the board again where nothing comes of it.
 	b.PushLeft(layout.Finished, k.Key())

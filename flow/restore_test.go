@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,39 @@ import (
 // shelf is an archive in memory, as far as flows need one.
 type shelf struct {
 	mu      sync.Mutex
+	away    bool
 	records map[string]archive.Record
+	names   map[archive.Name]string
+}
+
+func newShelf() *shelf {
+	return &shelf{records: map[string]archive.Record{}, names: map[archive.Name]string{}}
+}
+
+func (s *shelf) set(away bool) { s.mu.Lock(); defer s.mu.Unlock(); s.away = away }
+
+func (s *shelf) Put(_ context.Context, records []archive.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return domain.Unavailablef("the archive is away")
+	}
+	for _, r := range records {
+		s.records[r.Key] = r
+		if name, ok := r.Name(); ok && s.names[name] == "" {
+			s.names[name] = r.Key
+		}
+	}
+	return nil
+}
+
+func (s *shelf) Release(_ context.Context, n archive.Name, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names[n] == key {
+		delete(s.names, n)
+	}
+	return nil
 }
 
 func (s *shelf) Get(_ context.Context, _ domain.TenantID, key string, _ int64) (archive.Record, error) {
@@ -34,10 +67,8 @@ func (s *shelf) Get(_ context.Context, _ domain.TenantID, key string, _ int64) (
 func (s *shelf) Holder(_ context.Context, n archive.Name) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, r := range s.records {
-		if name, ok := r.Name(); ok && name == n {
-			return key, nil
-		}
+	if key := s.names[n]; key != "" {
+		return key, nil
 	}
 	return "", n.Missing()
 }
@@ -65,7 +96,9 @@ func (s *shelf) putAway(r *rig) {
 			r.Fatal(err)
 		}
 		if ok {
-			s.records[rec.Key] = rec
+			if err := s.Put(r.ctx, []archive.Record{rec}); err != nil {
+				r.Fatal(err)
+			}
 		}
 	}
 	if err := r.work.MarkArchived(r.ctx, left, covered); err != nil {
@@ -84,7 +117,7 @@ func TestAFlowIsStartedAgainFromTheArchive(t *testing.T) {
 	for name, plan := range map[string]*domain.Blueprint{"plain": plain, "of steps": stepped} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{records: map[string]archive.Record{}}
+				s := newShelf()
 				r := newRigOn(t, memboard.Open(), flow.Config{Names: s, Records: s})
 				defer r.stop()
 				id := r.submit(flow.Request{Plan: plan, Trigger: "t"})
@@ -123,3 +156,61 @@ func TestAFlowIsStartedAgainFromTheArchive(t *testing.T) {
 }
 
 func ref[T any](v T) *T { return &v }
+
+// TestADeletedFlowLeavesATrace deletes flows that live and such that have ended.
+func TestADeletedFlowLeavesATrace(t *testing.T) {
+	plain := blueprint(step("a", "gate never"), step("b", "", needs("a")))
+	stepped := blueprint(step("a", "gate never", shards(5, 2)), step("b", "", needs("a")))
+	for name, plan := range map[string]*domain.Blueprint{"plain": plain, "of steps": stepped} {
+		for _, how := range []string{"alive", "ended", "away"} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShelf()
+					r := newRigOn(t, memboard.Open(), flow.Config{Names: s, Records: s})
+					defer r.stop()
+					request := flow.Request{Plan: plan, Trigger: "t"}
+					id := r.submit(request)
+					time.Sleep(time.Second)
+					if how == "ended" {
+						r.mustAct(id, flow.Order{Verb: flow.OrderCancel})
+						r.want(id, domain.FlowCancelled)
+					}
+					if how == "away" {
+						s.set(true)
+						if done, err := r.flows.Act(r.ctx, tenant, id, flow.Order{Verb: flow.OrderDelete, By: 9}); err != nil || done {
+							t.Errorf("it is done (%v, %v) while the archive is away", done, err)
+						}
+						r.want(id, domain.FlowCancelled)
+						s.set(false)
+						time.Sleep(5 * time.Second)
+					} else {
+						r.mustAct(id, flow.Order{Verb: flow.OrderDelete, By: 9})
+					}
+					if how != "ended" {
+						time.Sleep(time.Hour) // for a while the board has the name, too
+						r.nothingLeft()
+					}
+					v, err := flow.Archived(ref(s.records[domain.FlowKey(id)]))
+					if err != nil || v.Reason != domain.FlowCancelled || v.Error == "" {
+						t.Errorf("in the archive is %+v, %v", v.Flow, err)
+					}
+					if again := r.submit(request); again != id {
+						t.Errorf("its name is given to flow %d", again)
+					}
+					r.mustAct(id, flow.Order{Verb: flow.OrderDelete, Forget: true})
+					other := r.submit(request)
+					if other == id {
+						t.Error("its name is taken though it was to be forgotten")
+					}
+					if err := r.act(id, flow.Order{Verb: flow.OrderRetry}); !errors.Is(err, domain.ErrConflict) {
+						t.Errorf("retry of who has lost its name: got %v, want a conflict", err)
+					}
+					r.mustAct(other, flow.Order{Verb: flow.OrderDelete, Forget: true})
+					if third := r.submit(request); third == other || third == id {
+						t.Errorf("its name is taken by flow %d", third)
+					}
+				})
+			})
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
@@ -367,7 +366,7 @@ func TestTheAuditFindsAnEndAmongManyOpenJobs(t *testing.T) {
 
 func TestALargeFlowComesBackFromTheArchiveAsItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &shelf{records: map[string]archive.Record{}}
+		a := newShelf()
 		r := newRigOn(t, memboard.Open(), flow.Config{Records: a})
 		steps := []domain.Step{step("a", "crashonce")}
 		for i := range 400 {

@@ -73,6 +73,8 @@ type State struct {
 	Swept bool `json:"swept,omitempty"`
 	// Delete is set where the flow is to be removed once it has ended.
 	Delete bool `json:"delete,omitempty"`
+	// Forget is set where its name becomes free with that.
+	Forget bool `json:"forget,omitempty"`
 	// Redo are jobs that are being started again: those that ended until RedoMs.
 	Redo   []domain.JobID `json:"redo,omitempty"`
 	RedoMs int64          `json:"redo_ms,omitempty"`

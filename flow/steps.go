@@ -31,7 +31,7 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 	}
 	if s.flow.Final() && len(s.orders) == 0 {
 		if s.Delete {
-			return t.remove(ctx, s) // as a keeper began to that died
+			return t.remove(ctx, s, s.Forget)
 		}
 		b := t.batch()
 		t.taken(&b, s)
@@ -195,17 +195,14 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 	}
 	reopened := t.record(&b, plan, s, &next, &d)
 	if d.End != "" {
-		if d.Remove {
-			if err := t.goOn(ctx, s, b); err != nil {
-				return err
-			}
-			return t.remove(ctx, s)
-		}
 		// An order that was refused is no second end.
 		if ended := s.flow.Final() && !reopened; !ended {
 			if err := t.end(ctx, &b, plan, s, &next, d); err != nil {
 				return err
 			}
+		}
+		if d.Remove {
+			return t.goOn(ctx, s, b) // and it is removed in the next round
 		}
 	}
 	stop, abort := t.unasked(d.Stop), t.unasked(d.Abort)

@@ -134,6 +134,26 @@ var nameTests = []test{
 		r.holder(name, "flow:1")
 		r.finds(archive.Query{Context: 1, Blueprint: "b", Trigger: "t"}, "flow:2", "flow:1")
 	}},
+	{"who has a name can let go of it", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name, other := archive.Name{Context: 1, Blueprint: "b", Trigger: "t"}, archive.Name{Context: 2, Blueprint: "b", Trigger: "t"}
+		r.put(flow(1, 1, 1000, "b", "t"), flow(2, 1, 1000, "b", "t"))
+		if err := r.Release(t.Context(), name, "flow:2"); err != nil {
+			t.Fatal(err)
+		}
+		r.holder(name, "flow:1")
+		for range 2 { // the second finds nothing
+			if err := r.Release(t.Context(), name, "flow:1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.holder(name, "")
+		r.holder(other, "flow:1")
+		r.finds(archive.Query{Context: 1, Blueprint: "b", Trigger: "t"}, "flow:1")
+		if got, err := r.Claim(t.Context(), name, "flow:3", at(2000)); err != nil || got != "flow:3" {
+			t.Errorf("claim of the free name: got %q, %v", got, err)
+		}
+	}},
 	{"a bad name is refused", func(t *testing.T, f Factory) {
 		r := open(t, f)
 		for _, name := range []archive.Name{{}, {Context: 1, Blueprint: "b"}, {Context: 1, Trigger: "t"}, {Blueprint: "b", Trigger: "t"}} {

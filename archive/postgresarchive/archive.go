@@ -327,6 +327,18 @@ func (a *Archive) Claim(ctx context.Context, name archive.Name, key string, at t
 	return holder, err
 }
 
+// Release frees a name.
+func (a *Archive) Release(ctx context.Context, name archive.Name, key string) error {
+	if err := errors.Join(name.Validate(), archive.CheckKey(key)); err != nil {
+		return err
+	}
+	return a.update(ctx, "write to", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "DELETE FROM names WHERE context = $1 AND blueprint = $2 AND flow_trigger = $3 AND key = $4",
+			int64(name.Context), name.Blueprint, name.Trigger, key)
+		return err
+	})
+}
+
 // Holder finds who has a name.
 func (a *Archive) Holder(ctx context.Context, name archive.Name) (key string, err error) {
 	if err := name.Validate(); err != nil {

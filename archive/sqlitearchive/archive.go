@@ -349,6 +349,18 @@ func (a *Archive) Claim(ctx context.Context, name archive.Name, key string, at t
 	return holder, err
 }
 
+// Release frees a name.
+func (a *Archive) Release(ctx context.Context, name archive.Name, key string) error {
+	if err := errors.Join(name.Validate(), archive.CheckKey(key)); err != nil {
+		return err
+	}
+	return a.update(ctx, "write to", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM names WHERE context = ? AND blueprint = ? AND flow_trigger = ? AND key = ?",
+			int64(name.Context), name.Blueprint, name.Trigger, key)
+		return err
+	})
+}
+
 const holderOf = "SELECT key FROM names WHERE context = ? AND blueprint = ? AND flow_trigger = ?"
 
 // Holder finds who has a name.

@@ -319,10 +319,14 @@ func (a *app) flowResume() *cobra.Command {
 }
 
 func (a *app) flowDelete() *cobra.Command {
-	return a.ordering("delete", "Remove a flow with its jobs; one that lives is cancelled first", "deleted",
+	forget := false
+	c := a.ordering("delete", "Remove a flow with its jobs; one that lives is cancelled first", "deleted",
 		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
-			return n.DeleteFlow(ctx, a.tenant(), id)
+			return n.DeleteFlow(ctx, a.tenant(), id, forget)
 		})
+	c.Long = c.Short + ". The archive keeps it as it ended, and its name stays taken."
+	c.Flags().BoolVar(&forget, "forget", false, "free its name, too: also of one that only the archive still has")
+	return c
 }
 
 func (a *app) flowUpdate() *cobra.Command {
