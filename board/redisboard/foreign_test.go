@@ -236,6 +236,38 @@ func TestForeignChangeIsWatched(t *testing.T) {
 	})
 }
 
+// Who pops is told of, in the space of the queue, and our own claims are no pops.
+func TestForeignPopIsTold(t *testing.T) {
+	inBothTenancies(t, func(t *testing.T, s *redistest.Server, tenancy redisboard.Tenancy, p plain, prefix string) {
+		b := open(t, s, redisboard.Config{Tenancy: tenancy, Poll: time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		taken, err := b.Taken(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit(t, b, (&board.Batch{Space: 3}).PushLeft("queue:v", "job:12:1", "job:12:2", "job:12:3"))
+		p.do("RPUSH", prefix+"elsewhere", "x")
+		ask := waitingAsk("queue:v")
+		ask.Max = 1
+		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 {
+			t.Fatalf("claimed %v, %v", got, err)
+		}
+		p.do("LPOP", prefix+"elsewhere")
+		p.do("LMOVE", prefix+"queue:v", prefix+"mine", "RIGHT", "LEFT")
+		p.do("BRPOP", prefix+"queue:v", "1")
+		p.do("RPUSH", prefix+"msg_out", "message:12:1")
+		p.do("LPOP", prefix+"msg_out")
+		for _, want := range []string{"queue:v", "queue:v", "msg_out"} {
+			if e := <-taken; e.Space != 3 || e.Key != want {
+				t.Fatalf("got %v, want %s in space 3", e, want)
+			}
+		}
+		cancel()
+		for range taken { // ends with its context
+		}
+	})
+}
+
 // Where CONFIG may not be used the scripts tell of what they change.
 func TestOwnChangesAreWatchedWithoutKeyspaceEvents(t *testing.T) {
 	s := redistest.Start(t)

@@ -176,6 +176,12 @@ func (b *Board) hear(m rueidis.PubSubMessage) {
 		if db, ok := database(m.Channel, "__keyevent@"); ok {
 			b.pushed(b.cutPrefix(db, m.Message))
 		}
+	case m.Pattern == popPattern:
+		if db, ok := database(m.Channel, "__keyevent@"); ok {
+			if space, list := b.cutPrefix(db, m.Message); board.IsQueue(list) {
+				b.watches.popped(space, list)
+			}
+		}
 	default:
 		b.hearChange(m)
 	}

@@ -2,6 +2,7 @@ package redisboard
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/redis/rueidis"
@@ -18,6 +19,7 @@ const maxTopics = 16
 type watches struct {
 	mu     sync.Mutex
 	open   map[board.Space][]*watcher
+	takes  []*watcher     // those of Taken, which are of all spaces
 	topics map[string]int // patterns in use, with their watchers
 }
 
@@ -52,6 +54,30 @@ func (b *Board) Watch(ctx context.Context, space board.Space, prefix string) (<-
 	if events {
 		w.topic = b.watches.pick(b.topic(space))
 	}
+	return b.follow(ctx, w)
+}
+
+// Taken reports the queues from which somebody takes items by himself: a foreign
+// runner, with BRPOP, LMOVE or another pop. The board's own claims are none of
+// these. Which item it was nobody tells. An event with an empty Key says that some
+// may have been missed; where the server tells of no keyspace events, none come.
+// The channel is closed when ctx ends. Errors: as of Watch.
+func (b *Board) Taken(ctx context.Context) (<-chan board.Event, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !b.begin() {
+		return nil, errClosed()
+	}
+	defer b.calls.Done()
+	return b.follow(ctx, &watcher{watch.New(0, ""), popPattern})
+}
+
+// popPattern are the pops of everybody. No script of ours pops.
+const popPattern = "__keyevent@*__:[lr]pop"
+
+// follow opens a watcher, until ctx ends.
+func (b *Board) follow(ctx context.Context, w *watcher) (<-chan board.Event, error) {
 	if b.watches.add(w) {
 		if err := b.tuneSoon(ctx, subscription(w.topic, true)); err != nil {
 			b.watches.drop(w)
@@ -110,7 +136,11 @@ func (ws *watches) pick(topic string) string {
 func (ws *watches) add(w *watcher) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.open[w.Space] = append(ws.open[w.Space], w)
+	if w.topic == popPattern {
+		ws.takes = append(ws.takes, w)
+	} else {
+		ws.open[w.Space] = append(ws.open[w.Space], w)
+	}
 	ws.topics[w.topic]++
 	return ws.topics[w.topic] == 1
 }
@@ -119,18 +149,22 @@ func (ws *watches) add(w *watcher) bool {
 func (ws *watches) drop(w *watcher) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	list := ws.open[w.Space]
-	for i := range list {
-		if list[i] == w {
-			ws.open[w.Space] = append(list[:i:i], list[i+1:]...)
-			w.Close()
-			ws.topics[w.topic]--
-			if ws.topics[w.topic] == 0 {
-				delete(ws.topics, w.topic)
-				return true
-			}
-			return false
+	var i int
+	if w.topic == popPattern {
+		if i = slices.Index(ws.takes, w); i >= 0 {
+			ws.takes = slices.Delete(ws.takes, i, i+1)
 		}
+	} else if i = slices.Index(ws.open[w.Space], w); i >= 0 {
+		ws.open[w.Space] = slices.Delete(ws.open[w.Space], i, i+1)
+	}
+	if i < 0 {
+		return false
+	}
+	w.Close()
+	ws.topics[w.topic]--
+	if ws.topics[w.topic] == 0 {
+		delete(ws.topics, w.topic)
+		return true
 	}
 	return false
 }
@@ -144,14 +178,19 @@ func (ws *watches) endAll() {
 			w.Close()
 		}
 	}
+	for _, w := range ws.takes {
+		w.Close()
+	}
+	ws.takes = nil
 	clear(ws.open)
 	clear(ws.topics)
 }
 
+// any reports whether changes of keys are watched.
 func (ws *watches) any() bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	return len(ws.topics) > 0
+	return len(ws.topics) > 1 || len(ws.topics) == 1 && len(ws.takes) == 0
 }
 
 // list is what a new subscription needs: channels and patterns.
@@ -177,6 +216,15 @@ func (ws *watches) tell(space board.Space, key string) {
 	}
 }
 
+// popped reports a pop to those who follow them.
+func (ws *watches) popped(space board.Space, list string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.takes {
+		w.TellOf(space, list)
+	}
+}
+
 // missed tells all watchers that they may have missed something.
 func (ws *watches) missed() {
 	ws.mu.Lock()
@@ -185,5 +233,8 @@ func (ws *watches) missed() {
 		for _, w := range list {
 			w.Miss()
 		}
+	}
+	for _, w := range ws.takes {
+		w.Miss()
 	}
 }

@@ -37,13 +37,16 @@ func (w *Watcher) Events() <-chan board.Event { return w.events }
 // Tell reports a change of key, if it watches that. It never waits. As long as
 // the word that changes are missing has not been read, later changes need no
 // word of their own: who reads it looks at everything anyway.
-func (w *Watcher) Tell(key string) {
+func (w *Watcher) Tell(key string) { w.TellOf(w.Space, key) }
+
+// TellOf is Tell for one that watches several spaces.
+func (w *Watcher) TellOf(space board.Space, key string) {
 	switch n := len(w.events); {
 	case !strings.HasPrefix(key, w.Prefix):
 	case w.lost && n > 0:
 	case n < buffer:
 		w.lost = false
-		w.events <- board.Event{Space: w.Space, Key: key}
+		w.events <- board.Event{Space: space, Key: key}
 	default:
 		w.Miss()
 	}
