@@ -43,6 +43,31 @@ const (
 // was made that the sagas of this board read.
 const Streams = "ramet:streams"
 
+// Taken is the set in space 0 of the queues from which foreign runners take
+// jobs on the store itself: see [TakenFrom].
+const Taken = "ramet:taken"
+
+// TakenFrom is the member of Taken for a queue of a space: its type's, whatever
+// the priority.
+func TakenFrom(space board.Space, list string) string {
+	return strconv.FormatUint(uint64(space), 10) + " " + board.CapGroup(list)
+}
+
+// ParseTaken says of which space such a member is.
+func ParseTaken(member string) (space board.Space, ok bool) {
+	number, _, found := strings.Cut(member, " ")
+	n, err := strconv.ParseUint(number, 10, 32)
+	return board.Space(n), found && err == nil && n > 0
+}
+
+// QueuedType is the type of the jobs that a queue has; ok is false for a list that
+// is no queue of jobs.
+func QueuedType(list string) (t domain.ScriptType, ok bool) {
+	suffix, ok := strings.CutPrefix(board.CapGroup(list), "queue:")
+	t = domain.ScriptType(suffix)
+	return t, ok && t.Validate() == nil
+}
+
 // Prefixes of keys, for listing.
 const (
 	JobPrefix     = "job:"

@@ -81,6 +81,9 @@ type Config struct {
 	Egress *egress.Dialer
 	// Foreign says that foreign programs may write on the board, past this node.
 	Foreign bool
+	// Taken tells of queues that foreign runners pop from on the store itself; see
+	// [work.Engine.FollowTaken]. Default: there are none.
+	Taken func(ctx context.Context) (<-chan board.Event, error)
 	// Blueprints are those that flows can be made from by name. Default: none.
 	Blueprints flow.Blueprints
 	// Archive takes what has ended, before it may leave the board; it stays the
@@ -414,6 +417,17 @@ func (n *Node) routines() []clockwork.Routine {
 				_, err := n.Flows.FindForeign(ctx, t)
 				return err
 			})
+		}})
+	}
+	if n.cfg.Taken != nil {
+		list = append(list, clockwork.Routine{Name: "foreign runners", Round: func(ctx context.Context) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			taken, err := n.cfg.Taken(ctx)
+			if err != nil {
+				return err
+			}
+			return n.Work.FollowTaken(ctx, taken)
 		}})
 	}
 	if n.cfg.Encryption != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -115,6 +116,9 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record)
 			return err // only who takes it is asked; nothing of it is doubted yet
 		}
 	}
+	if j.QueuedMs == 0 && !j.Final() && a.began.Before(it.At.Add(auditAge)) { // a foreign program's, which may be about to queue it
+		return nil
+	}
 	x, err := a.e.standing(ctx, a.space, j, rec)
 	switch {
 	case err != nil:
@@ -188,7 +192,7 @@ func (a *auditor) doubt(j *domain.Job) {
 	// Not the job itself: there are many.
 	a.doubts[q][j.Key().String()] = &domain.Job{ID: j.ID, CallerID: j.CallerID, ScriptType: j.ScriptType, Priority: j.Priority,
 		ForRunner: j.ForRunner, Affinity: j.Affinity, At: j.At, Status: j.Status, Attempt: j.Attempt, QueuedMs: j.QueuedMs, NextRetryMs: j.NextRetryMs,
-		UpdatedAt: j.UpdatedAt, Odd: j.Odd}
+		StartedMs: j.StartedMs, UpdatedAt: j.UpdatedAt, Dependends: j.Dependends, Odd: j.Odd}
 }
 
 // searchQueues looks for the doubtful jobs in their queues, each queue once. It tells
@@ -235,16 +239,39 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	if x, err := a.e.foreign(ctx, a.space, j, Explanation{}); err != nil || x.Standing != "" {
 		return err
 	}
-	b := board.Batch{Space: a.space}
-	if j.Status == domain.JobStarted || j.Final() {
-		asSeen(&b, j)
-		// A foreign runner has it, or had it: an alarm looks after it.
-		b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), time.Now())
-		return a.repair(ctx, b, nil)
+	taken, err := a.isTaken(ctx, j)
+	if err != nil {
+		return err
 	}
-	again := a.e.unqueued(j)
-	again.add(&b)
-	return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.did})
+	if taken && j.QueuedMs == 0 {
+		// It has been seen by nobody: perhaps it is not queued yet, for what it needs.
+		if open, err := a.e.openDependencies(ctx, a.space, j); err != nil || len(open) > 0 {
+			return err
+		}
+	}
+	b := board.Batch{Space: a.space}
+	if !taken {
+		again := a.e.unqueued(j)
+		again.add(&b)
+		return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.did})
+	}
+	// A foreign runner has it, or had it: an alarm looks after it.
+	now := time.Now()
+	asSeen(&b, j)
+	if !j.Final() && j.StartedMs <= j.QueuedMs { // how long it had waited before is not that runner's time
+		b.Set(key, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})
+	}
+	b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), now)
+	return a.repair(ctx, b, nil)
+}
+
+// isTaken reports whether a job that is in no queue is a foreign runner's.
+func (a *auditor) isTaken(ctx context.Context, j *domain.Job) (bool, error) {
+	if j.Status == domain.JobStarted || j.Final() {
+		return true, nil
+	}
+	err := a.ask(ctx)
+	return err == nil && a.serving.taken(layout.Queue(j)), err
 }
 
 // stuck repairs what there is a rule for.
@@ -271,15 +298,23 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, rec board.Record) er
 
 // lack says who would have to be there to take a job; "" where somebody is.
 func (a *auditor) lack(ctx context.Context, j *domain.Job) (string, error) {
-	if a.serving == nil {
-		s, err := a.e.serving(ctx, a.space)
-		if err != nil {
-			return "", err
-		}
-		a.serving, a.lacking = &s, map[string]int{}
+	if err := a.ask(ctx); err != nil {
+		return "", err
 	}
 	_, lack := a.serving.takers(j)
 	return lack, nil
+}
+
+// ask asks who takes jobs, once in an audit.
+func (a *auditor) ask(ctx context.Context) error {
+	if a.serving != nil {
+		return nil
+	}
+	s, err := a.e.serving(ctx, a.space)
+	if err == nil {
+		a.serving, a.lacking = &s, map[string]int{}
+	}
+	return err
 }
 
 // lacks reports a job that waits for somebody who is not there, in one finding with all

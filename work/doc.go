@@ -62,6 +62,9 @@
 // more while the run writes log lines, and one while its end must be tried
 // again. All have ended when Run returns, unless a script inside the process
 // does not stop when it is told: then Run says so in the log and leaves it.
+// Engine.FollowTaken has one that hears of pops, one for each context in which
+// foreign runners work, and one for each look through all records of a context;
+// all have ended when it returns.
 //
 // # On failure
 //

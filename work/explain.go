@@ -374,12 +374,20 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 	case err != nil:
 		return x, err
 	case found < 0 && whole && j.Final():
-		x.Standing, x.Text = StandingForeign, "a runner that takes no leases ended it; what follows is done with the next audit"
+		x.Standing, x.Text = StandingForeign, "a runner that takes no leases ended it; what follows is done in a moment, or with the next audit"
 	case found < 0 && whole && j.Status == domain.JobStarted:
 		x.Standing, x.Text = StandingForeign, "it is in no queue and nobody leases it: a runner that takes no leases may have it"
 	case found < 0 && whole:
-		x.Standing, x.Text = StandingStuck, textUnqueued
-		x.mend = e.unqueued(j)
+		taken, err := e.takenIn(ctx, space)
+		switch {
+		case err != nil:
+			return x, err
+		case taken(queue):
+			x.Standing, x.Text = StandingForeign, "it is in no queue, and runners that take no leases take from "+queue+": one of them may have it"
+		default:
+			x.Standing, x.Text = StandingStuck, textUnqueued
+			x.mend = e.unqueued(j)
+		}
 	default:
 		x.Standing, x.Ahead = StandingQueued, found
 		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)

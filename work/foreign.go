@@ -27,6 +27,9 @@ const (
 	flowScanEvery = 500 * time.Millisecond
 	// foreignLook is how often a job in a foreign runner's hands is looked at.
 	foreignLook = 2 * time.Second
+	// foreignSearch is how far a queue is searched for a job whose foreign runner's
+	// time has run out, from where it would be put back.
+	foreignSearch = 10 * listPage
 )
 
 // adopt takes over a job that a foreign program wrote and queued. done is true
@@ -259,7 +262,18 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		return e.board.Commit(ctx, b)
 	}
 	b.ClearAlarm(a.Name)
-	if j.TakenBy == 0 && j.StartedMs == 0 && j.Status != domain.JobStarted {
+	queued, whole, err := e.backInQueue(ctx, a.Space, j)
+	switch {
+	case err != nil:
+		return err
+	case queued:
+		b.Unset(key.String(), layout.JobStartedMs)
+		handsOff(&b, j)
+		return e.board.Commit(ctx, b)
+	case !whole:
+		b.Drop(layout.Queue(j), key.String()) // else it might stand there twice
+	}
+	if !inForeignHands(j) {
 		// Its key was popped before its record was there, and handed to nobody.
 		e.requeue(&b, j, now)
 		return e.board.Commit(ctx, b)
@@ -269,9 +283,27 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("a foreign runner took it %d times and never ended it", j.Losses+1)}, now)
 	} else {
+		b.Unset(key.String(), layout.JobStartedMs) // the next one's time begins anew
 		e.requeue(&b, j, now)
 	}
 	return e.board.Commit(ctx, b)
+}
+
+// backInQueue reports whether a job that a foreign runner was thought to have is
+// in its queue: that put it back by itself, or it was pushed when we had looked.
+// whole is false where the queue was too long to know. At the Redis door nobody
+// has it whose key is still there.
+func (e *Engine) backInQueue(ctx context.Context, space board.Space, j *domain.Job) (found, whole bool, err error) {
+	if j.TakenBy != 0 {
+		return false, true, nil
+	}
+	key, looked := j.Key().String(), 0
+	err = e.scanQueue(ctx, space, layout.Queue(j), func(item string) bool {
+		found = item == key
+		looked++
+		return !found && looked < foreignSearch
+	})
+	return found, looked < foreignSearch, err
 }
 
 // foreignUntil is until when a job is left to the foreign runner that has it:
@@ -280,10 +312,16 @@ func (e *Engine) foreignUntil(j *domain.Job) time.Time {
 	if j.AliveUntil != 0 {
 		return j.AliveUntil.Time()
 	}
-	if j.TakenBy == 0 && j.StartedMs == 0 && j.Status != domain.JobStarted {
-		return time.Time{} // none has it
+	if !inForeignHands(j) {
+		return time.Time{}
 	}
 	return time.UnixMilli(max(j.StartedMs, j.QueuedMs, int64(j.UpdatedAt)*1000)).Add(j.TimeoutOr(e.cfg.Timeout))
+}
+
+// inForeignHands reports whether a foreign runner has said that it has a job, or
+// somebody has seen it take it.
+func inForeignHands(j *domain.Job) bool {
+	return j.TakenBy != 0 || j.StartedMs != 0 || j.AliveUntil != 0 || j.Status == domain.JobStarted
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -311,6 +349,7 @@ func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job)
 		b.Unset(key, layout.JobEndedBy)
 	}
 	handsOff(&b, j)
+	b.Unset(key, layout.JobStartedMs)
 	b.Live(key, now) // we may not have taken it over
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), next)
 	return e.board.Commit(ctx, b)

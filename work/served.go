@@ -18,12 +18,16 @@ type serving struct {
 	tenant    domain.TenantID
 	isolation domain.Isolation
 	now       time.Time
+	taken     func(list string) bool // whether foreign runners take from a queue
 }
 
 // serving asks the board.
 func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err error) {
 	s.tenant, s.now = domain.TenantID(space), time.Now()
 	if s.isolation, err = e.isolation(ctx, space); err != nil {
+		return s, err
+	}
+	if s.taken, err = e.takenIn(ctx, space); err != nil {
 		return s, err
 	}
 	s.runners, err = e.served(ctx)
@@ -72,9 +76,15 @@ func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err
 	return domain.Absent(runners, role, time.Now()), nil
 }
 
-// takers are those who would take a job; see [domain.Takers].
+// takers are those who would take a job; see [domain.Takers]. Where foreign runners
+// take from its queue nobody is lacking.
 func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
-	return domain.Takers(s.runners, domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}, s.now)
+	want := domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
+	takers, lack = domain.Takers(s.runners, want, s.now)
+	if lack != "" && s.taken(layout.Queue(j)) {
+		lack = ""
+	}
+	return takers, lack
 }
 
 // uses are the slots of the runners in this process as they stand now; records of

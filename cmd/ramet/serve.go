@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/encryptedboard"
+	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -148,7 +149,8 @@ type parts struct {
 	kind      string   // of the board
 	lock      *os.File // of the data folder
 	board     board.Board
-	evictions func(ctx context.Context) ([]string, error) // what its store throws away; nil: nothing
+	evictions func(ctx context.Context) ([]string, error)           // what its store throws away; nil: nothing
+	taken     func(ctx context.Context) (<-chan board.Event, error) // tells of foreign runners; nil: there are none
 	secrecy   *encryption.Keys
 	archive   archive.Archive // nil: none
 	archived  string          // the archive's kind, for people
@@ -272,6 +274,9 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
 		return err
 	}
+	if b, ok := p.board.(*redisboard.Board); ok {
+		p.taken = b.Taken
+	}
 	p.board = encryptedboard.New(p.board, p.secrecy)
 	p.registry = identity.NewRegistry(p.board)
 	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
@@ -331,7 +336,7 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
 		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Isolation: p.isolation,
-		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", Taken: p.taken, ArchiveRetention: c.ArchiveRetention, Logger: o.log,
 	}
 }
 
