@@ -349,10 +349,19 @@ func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job)
 		b.Unset(key, layout.JobEndedBy)
 	}
 	handsOff(&b, j)
+	leaveQueue(&b, j)
 	b.Unset(key, layout.JobStartedMs)
 	b.Live(key, now) // we may not have taken it over
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), next)
 	return e.board.Commit(ctx, b)
+}
+
+// leaveQueue takes a job that a foreign runner ended out of its queue, where it
+// may stand: that runner had been given up, and was only slow.
+func leaveQueue(b *board.Batch, j *domain.Job) {
+	if j.Losses > 0 {
+		b.Drop(layout.Queue(j), j.Key().String())
+	}
 }
 
 // leaveForeign lets go of a job that a foreign runner has: its key was pushed
@@ -390,6 +399,7 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	}
 	b.Settle(key)
 	b.PushLeft(layout.Finished, key)
+	leaveQueue(&b, j)
 	e.tell(ctx, &b, j, key, j.Status, now)
 	e.tellFlow(ctx, &b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
 	tellMessage(&b, j)

@@ -268,6 +268,29 @@ func TestAJobThatWasTakenUnseenComesBack(t *testing.T) {
 	})
 }
 
+// A runner that was given up and was only slow ends its job: nobody is to run it
+// once more, or sooner than after the pause of a retry.
+func TestWhatASlowRunnerEndsLeavesTheQueue(t *testing.T) {
+	inBubble(t, func(r *rig, taken chan<- board.Event, commit func(*board.Batch)) {
+		taken <- board.Event{Space: 1, Key: "queue:v"}
+		synctest.Wait()
+		past := f("alive_until", strconv.FormatInt(time.Now().Unix(), 10))
+		for _, status := range []string{"finished", "error"} {
+			commit((&board.Batch{Space: 1}).Set("job:1:1", v(past, f("status", "started"), f("retries", "3"))...))
+			time.Sleep(time.Second / 2)
+			if n, j := r.queued("queue:v"), r.show(1); n != 1 || j.Losses != 1 {
+				r.Fatalf("%d entries in the queue, %d losses, want 1 and 1", n, j.Losses)
+			}
+			commit((&board.Batch{Space: 1}).Set("job:1:1", f("status", status)))
+			time.Sleep(time.Second / 2) // a retry comes after a second
+			if n := r.queued("queue:v"); n != 0 {
+				r.Errorf("%s: %d entries in the queue, want none", status, n)
+			}
+			commit((&board.Batch{Space: 1}).Delete("job:1:1"))
+		}
+	})
+}
+
 // Where a queue is too long to be searched, a job does not stand in it twice.
 func TestAJobComesBackOnceIntoALongQueue(t *testing.T) {
 	inBubble(t, func(r *rig, taken chan<- board.Event, commit func(*board.Batch)) {
