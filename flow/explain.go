@@ -191,6 +191,9 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
 		return nil
 	}
+	if len(x.WaitsFor) > 0 {
+		x.Text += ", such as " + x.WaitsFor[0]
+	}
 	return e.worstJob(ctx, tenant, x)
 }
 
