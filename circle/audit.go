@@ -150,11 +150,11 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 		return err
 	}
 	for i, rec := range recs {
-		if bad[i] != nil {
-			a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: keys[i], Text: "another kind of thing lies where its record was: " + bad[i].Error()})
-			continue
+		err := bad[i]
+		if err == nil {
+			err = a.look(ctx, keys[i], rec)
 		}
-		if err := a.look(ctx, keys[i], rec); err != nil {
+		if err := a.report.Strange(keys[i], err); err != nil {
 			return err
 		}
 	}

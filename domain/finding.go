@@ -1,6 +1,9 @@
 package domain
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
 // Audit is what a round of an auditor found in one context.
 type Audit struct {
@@ -40,6 +43,17 @@ func (a Audit) Lacks() (n int) {
 		n += 1 + f.More
 	}
 	return n
+}
+
+// Strange names a thing among whose records lies something else, if that is what err
+// says: another program has written there. Any other error is returned: it is not the
+// thing's.
+func (a *Audit) Strange(key string, err error) error {
+	if !errors.Is(err, ErrInvalid) {
+		return err
+	}
+	a.Stuck = append(a.Stuck, Finding{Key: key, Text: "another kind of thing lies where a record was: " + err.Error()})
+	return nil
 }
 
 // Finding is one unfinished thing that had no reason to be alive, or lacks somebody.

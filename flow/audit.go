@@ -36,7 +36,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 				continue // many are as young, and there is nothing to be said of them
 			}
 			begun := time.Now()
-			if err := a.look(ctx, place{a.space, id}, it); err != nil {
+			if err := a.report.Strange(domain.FlowKey(id), a.look(ctx, place{a.space, id}, it)); err != nil {
 				return a.report, err
 			}
 			if rest > 0 {

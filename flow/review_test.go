@@ -426,3 +426,27 @@ func TestAFlowWhoseBeginIsUnknownHasNoDuration(t *testing.T) {
 		r.stop()
 	})
 }
+
+// A record where the ends of a flow's jobs would be listed is that flow's trouble: the
+// audit names it, and goes on.
+func TestAStrangeKeyKeepsNoOtherFlowFromItsAudit(t *testing.T) {
+	unaudited(t, func(r *rig) {
+		ids := []domain.FlowID{r.steps(step("a", "x", maySkip)), r.steps(step("a", "x", maySkip))}
+		stop := r.run(r.keeper)
+		time.Sleep(time.Second)
+		stop()
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		b.Delete("job:1:1").Delete("job:1:2").Set(layout.FlowEnded(ids[0]), board.Field{Name: "a", Value: "b"})
+		if err := r.board.Commit(r.ctx, b); err != nil {
+			r.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		found := r.audit()
+		if len(found.Stuck) != 1 || found.Stuck[0].Key != domain.FlowKey(ids[0]) {
+			r.Errorf("got %+v, want the first named", found.Stuck)
+		}
+		if len(found.Repaired) != 1 || found.Repaired[0].Key != domain.FlowKey(ids[1]) {
+			r.Errorf("got %+v, want the other repaired", found.Repaired)
+		}
+	})
+}

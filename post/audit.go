@@ -38,7 +38,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 			if !strings.HasPrefix(item.Item, layout.MessagePrefix) || item.At.After(a.before) {
 				continue
 			}
-			if err := a.look(ctx, item); err != nil {
+			if err := a.report.Strange(item.Item, a.look(ctx, item)); err != nil {
 				return a.report, err
 			}
 		}
@@ -65,10 +65,6 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 	}
 	a.report.Looked++
 	m, rec, err := a.e.load(ctx, a.space, key)
-	if bad := board.KeyErrors(nil); errors.As(err, &bad) {
-		a.report.Stuck = append(a.report.Stuck, work.Finding{Key: item, Text: "another kind of thing lies where its record was: " + bad.Error()})
-		return nil
-	}
 	ending := rec.Get(layout.MessageEnding) != ""
 	if errors.Is(err, domain.ErrNotFound) {
 		return work.SettleLost(ctx, a.e.board, a.space, it, &a.report)

@@ -529,3 +529,22 @@ func TestTheAuditTellsOfAMessageWhoseRecordIsGone(t *testing.T) {
 		}
 	})
 }
+
+// A list where one message was is its own trouble: the audit names it, and goes on.
+func TestAStrangeKeyKeepsNoOtherMessageFromItsAudit(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
+		a.stop() // its own auditor would find them
+		strange, lost := domain.MessageKey{Caller: 12, ID: 7}.String(), domain.MessageKey{Caller: 12, ID: 8}.String()
+		b := board.Batch{Space: layout.SpaceOf(home)}
+		a.must(a.board.Commit(t.Context(), *b.Live(strange, time.Now()).Live(lost, time.Now()).PushLeft(strange, "x")))
+		time.Sleep(2 * time.Minute)
+		found, err := a.post.Audit(t.Context(), home, 0)
+		named := map[string]bool{}
+		for _, f := range found.Stuck {
+			named[f.Key] = true
+		}
+		if err != nil || !named[strange] || !named[lost] {
+			t.Errorf("got %+v, %v, want both named", found, err)
+		}
+	})
+}

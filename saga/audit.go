@@ -61,7 +61,8 @@ func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
 			if in.Status == domain.SagaEnded || a.now.UnixMilli()-in.UpdatedMs < auditAge.Milliseconds() {
 				continue
 			}
-			if err := a.instance(ctx, in); err != nil {
+			key := layout.SagaKeys{Tenant: in.Tenant}.Instance(in.Saga, in.Correlation)
+			if err := a.report.Strange(key, a.instance(ctx, in)); err != nil {
 				return err
 			}
 		}

@@ -221,3 +221,26 @@ func TestAnExplanationCountsAGatewaysNoes(t *testing.T) {
 		}
 	})
 }
+
+// A list where the dead letter of one instance was is that instance's trouble: the
+// audit names it, and finds what is wrong with the other.
+func TestAStrangeLetterKeepsNoOtherInstanceFromItsAudit(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		defer r.work(saga.WorkerConfig{})()
+		keys := layout.SagaKeys{Tenant: "acme"}
+		b := board.Batch{Space: board.Space(shop)}
+		for _, id := range []string{"1", "2"} {
+			r.publish(shop, placed(id, `{"order":`+id+`,"total":-1}`))
+			time.Sleep(time.Minute)
+			b.Delete(keys.Dead(domain.DeadSaga, saga.HeldBy(r.instance(shop, "order", id))))
+		}
+		b.PushLeft(keys.Dead(domain.DeadSaga, saga.HeldBy(r.instance(shop, "order", "1"))), "x")
+		r.must(r.board.Commit(r.Context(), b))
+		time.Sleep(time.Minute)
+		found, err := r.engine.Audit(r.Context(), shop, 0)
+		if err != nil || len(found.Stuck) != 2 || found.Stuck[0].Key != keys.Instance("order", "1") || found.Stuck[1].Key != keys.Instance("order", "2") {
+			t.Errorf("got %+v, %v, want both named", found, err)
+		}
+	})
+}

@@ -88,11 +88,11 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 		return err
 	}
 	for i, rec := range recs {
-		if bad[i] != nil {
-			a.report.Stuck = append(a.report.Stuck, Finding{Key: keys[i], Text: "another kind of thing lies where its record was: " + bad[i].Error()})
-			continue
+		err := bad[i]
+		if err == nil {
+			err = a.look(ctx, page[i], rec)
 		}
-		if err := a.look(ctx, page[i], rec); err != nil {
+		if err := a.report.Strange(keys[i], err); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,14 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 			}
 			return len(jobs) > 0
 		})
-		if err != nil {
+		if errors.Is(err, domain.ErrInvalid) {
+			for item := range jobs {
+				if err := a.report.Strange(item, err); err != nil {
+					return err
+				}
+			}
+			continue
+		} else if err != nil {
 			return err
 		}
 		for _, j := range slices.Backward(found) { // the oldest stands for those like it
