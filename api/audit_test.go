@@ -224,6 +224,13 @@ func TestNodesAndRunnersAreShown(t *testing.T) {
 		field("labels", `{"zone":"eu"}`))
 	put(layout.Node("c"), field("runner_id", "many")) // somebody spoiled it
 	put(layout.Runner(4), field("id", "4"), field("node", "b"))
+	// Lists where a node and a runner would be hide no other.
+	if err := r.board.Commit(t.Context(), *new(board.Batch).PushLeft(layout.Node("strange"), "x").PushLeft(layout.Runner(9), "x")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.api.As(operator).ListRunners(t.Context(), api.ListRunnersParams{}); err != nil || len(got.Runners) != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
 	list, err := r.api.As(operator).ListNodes(t.Context(), api.ListNodesParams{})
 	if err != nil || len(list.Nodes) != 3 || list.Nodes[0].Name != "a" || !list.Nodes[0].Alive || list.Nodes[1].Alive || list.Nodes[1].Version != "v1" {
 		t.Errorf("got %+v, %v", list, err)

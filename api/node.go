@@ -194,7 +194,7 @@ func (c Caller) nodes(ctx context.Context) ([]domain.Node, error) {
 		if err != nil {
 			return list, err
 		}
-		recs, err := c.api.parts.Records.Get(ctx, 0, keys...)
+		recs, err := board.Readable(c.api.parts.Records.Get(ctx, 0, keys...))
 		if err != nil {
 			return list, err
 		}

@@ -100,7 +100,7 @@ func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Sp
 		if err != nil {
 			return err
 		}
-		recs, err := c.api.parts.Records.Get(ctx, space, keys...)
+		recs, err := board.Readable(c.api.parts.Records.Get(ctx, space, keys...))
 		if err != nil {
 			return err
 		}

@@ -397,3 +397,22 @@ func TestOneContextCannotTakeTheRoomOfAll(t *testing.T) {
 		}
 	})
 }
+
+// A list where a ban would be, before and after the node begins.
+func TestAKeyOfTheWrongKindKeepsNoBanFromHolding(t *testing.T) {
+	bubble(t, func(r *rig) {
+		scope := domain.BanScope{Kind: domain.BanRoutine, Name: "held"}
+		r.set(scope, domain.BanExec, time.Time{})
+		var b board.Batch
+		if err := r.board.Commit(r.Context(), *b.PushLeft(layout.BanPrefix+"strange", "x")); err != nil {
+			r.Fatal(err)
+		}
+		late, stop := follow(r.T, r.board)
+		defer stop()
+		for name, book := range map[string]*ban.Book{"there before": r.book, "begun later": late} {
+			if _, held := book.Routine(domain.BanExec, 0, "held"); !held {
+				r.Errorf("%s: the ban does not hold", name)
+			}
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package ban
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -52,12 +53,12 @@ func (k *Book) Load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		recs, err := k.board.Get(ctx, 0, keys...)
+		recs, bad, err := board.PerKey(k.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return err
 		}
 		for i, rec := range recs {
-			if b, ok := k.decode(keys[i], rec); ok {
+			if b, ok := k.decode(keys[i], rec, bad[i]); ok {
 				bans[b.String()] = b
 			}
 		}
@@ -72,13 +73,13 @@ func (k *Book) Load(ctx context.Context) error {
 	return nil
 }
 
-// decode reads a ban that is in force.
-func (k *Book) decode(key string, rec board.Record) (domain.Ban, bool) {
-	if rec == nil {
+// decode reads a ban that is in force; bad says that its key is no record.
+func (k *Book) decode(key string, rec board.Record, bad error) (domain.Ban, bool) {
+	if rec == nil && bad == nil {
 		return domain.Ban{}, false
 	}
 	b, err := layout.DecodeBan(key, rec)
-	if err == nil {
+	if err = cmp.Or(bad, err); err == nil {
 		err = b.BanScope.Validate()
 	}
 	if err != nil || layout.Ban(b.BanScope) != key {
@@ -145,11 +146,11 @@ func (k *Book) see(ctx context.Context, key string) error {
 	if key == "" {
 		return k.Load(ctx)
 	}
-	recs, err := k.board.Get(ctx, 0, key)
+	recs, bad, err := board.PerKey(k.board.Get(ctx, 0, key))
 	if err != nil {
 		return err
 	}
-	b, ok := k.decode(key, recs[0])
+	b, ok := k.decode(key, recs[0], bad[0])
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if ok {

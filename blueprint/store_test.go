@@ -23,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // everyBoard runs a test on each kind of board. etcd is as it comes, with its
@@ -144,6 +145,11 @@ func TestBlueprintsAreListedByName(t *testing.T) {
 		}
 		for _, name := range []string{"c", "a", "b", "a"} {
 			apply(t, s, plan(name, time.Now().String()))
+		}
+		strange := board.Batch{Space: layout.SpaceOf(house)} // a list where the newest version of one would be
+		apply(t, s, plan("d", "x"))
+		if err := b.Commit(t.Context(), *strange.Delete(layout.BlueprintKeys.Newest("d")).PushLeft(layout.BlueprintKeys.Newest("d"), "x")); err != nil {
+			t.Fatal(err)
 		}
 		var names []string
 		after, pages := "", 0

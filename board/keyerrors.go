@@ -47,6 +47,13 @@ func (e KeyErrors) Err() error {
 	return e
 }
 
+// Readable takes what [Board.Get] or [Board.GetFields] has returned, for whoever takes
+// a key that is no record for one that is not there.
+func Readable(recs []Record, err error) ([]Record, error) {
+	recs, _, err = PerKey(recs, err)
+	return recs, err
+}
+
 // PerKey takes what [Board.Get] or [Board.GetFields] has returned: bad are the
 // keys that are no records, whose records are nil as if they were not there; err
 // is what kept all from being read.

@@ -6,8 +6,7 @@ import "context"
 // a record may lie under one of them: a foreign program's list, say. It is as if
 // that one were not there (nil).
 func Listed(ctx context.Context, b Board, space Space, fields, keys []string) ([]Record, error) {
-	recs, _, err := PerKey(b.GetFields(ctx, space, fields, keys...))
-	return recs, err
+	return Readable(b.GetFields(ctx, space, fields, keys...))
 }
 
 // StillLive reports whether an item that a page of [Board.Live] had is marked yet:

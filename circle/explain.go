@@ -169,7 +169,7 @@ func (e *Engine) Servers(ctx context.Context) (map[domain.ServedCircle][]string,
 		if err != nil {
 			return nil, err
 		}
-		recs, err := e.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(e.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}

@@ -265,3 +265,15 @@ func TestAuditOfAContextWithoutCircles(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
+
+// A list where a node would be hides no other.
+func TestAStrangeNodeHidesNoServer(t *testing.T) {
+	bubble(t, func(r *rig) {
+		if err := r.board.Commit(r.Context(), *new(board.Batch).PushLeft(layout.Node("strange"), "x")); err != nil {
+			r.Fatal(err)
+		}
+		if servers, err := r.engine.Servers(r.Context()); err != nil || len(servers) != 0 {
+			r.Errorf("got %v, %v", servers, err)
+		}
+	})
+}

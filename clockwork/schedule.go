@@ -1,6 +1,7 @@
 package clockwork
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,16 +183,16 @@ func (s *Schedules) List(ctx context.Context, tenant domain.TenantID, cursor str
 	if err != nil || len(keys) == 0 {
 		return nil, next, err
 	}
-	recs, err := s.board.Get(ctx, space, keys...)
+	recs, bad, err := board.PerKey(s.board.Get(ctx, space, keys...))
 	if err != nil {
 		return nil, "", err
 	}
 	for i, rec := range recs {
-		if rec == nil {
+		if rec == nil && bad[i] == nil {
 			continue // deleted meanwhile
 		}
 		sched, err := layout.DecodeSchedule(keys[i], rec)
-		if err != nil {
+		if err = cmp.Or(bad[i], err); err != nil {
 			// One that a foreign program damaged must not hide the others.
 			s.log.Warn("schedule cannot be read", "context", uint32(tenant), "key", keys[i], "err", err)
 			continue

@@ -730,7 +730,8 @@ func TestSchedulesAreListedPageByPage(t *testing.T) {
 			r.apply(domain.Schedule{Name: fmt.Sprintf("s%d", i), Every: 3600})
 		}
 		damaged := board.Batch{Space: 1}
-		if err := r.b.Commit(t.Context(), *damaged.Set("ramet:schedule:s7", board.Field{Name: "fired", Value: "many"})); err != nil {
+		damaged.Set("ramet:schedule:s7", board.Field{Name: "fired", Value: "many"}).Delete("ramet:schedule:s8").PushLeft("ramet:schedule:s8", "x")
+		if err := r.b.Commit(t.Context(), damaged); err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
@@ -746,7 +747,7 @@ func TestSchedulesAreListedPageByPage(t *testing.T) {
 				break
 			}
 		}
-		if len(seen) != 249 || seen["s7"] {
+		if len(seen) != 248 || seen["s7"] || seen["s8"] {
 			t.Errorf("got %d schedules", len(seen))
 		}
 		if _, err := r.s.Show(t.Context(), 1, "s7"); !errors.Is(err, domain.ErrInvalid) {

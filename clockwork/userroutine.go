@@ -206,6 +206,8 @@ func (u *UserRoutines) List(ctx context.Context, tenant domain.TenantID) ([]*dom
 		r, err := u.Show(ctx, tenant, name)
 		if errors.Is(err, domain.ErrNotFound) {
 			continue // deleted since
+		} else if errors.Is(err, domain.ErrInvalid) {
+			r = &domain.Routine{Name: name} // Show says what is wrong with it
 		} else if err != nil {
 			return nil, err
 		}
@@ -360,7 +362,7 @@ func (u *UserRoutines) System(ctx context.Context) ([]domain.SystemRoutine, erro
 		if err != nil {
 			return nil, err
 		}
-		recs, err := u.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(u.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}

@@ -439,3 +439,30 @@ func TestARoundDoesNotTouchAJobThatHasItsNumber(t *testing.T) {
 		}
 	})
 }
+
+// Lists where a routine, an instance and a routine of the nodes would be.
+func TestAKeyOfTheWrongKindHidesNoOtherRoutine(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		n := startRoutines(t, b, "n0/a", newCounter())
+		defer n.stop()
+		for _, name := range []string{"a", "b", "c"} {
+			apply(t, n, routine(name))
+		}
+		for _, space := range []board.Space{0, 1} {
+			strange := board.Batch{Space: space}
+			strange.Delete(layout.Routine("b")).PushLeft(layout.Routine("b"), "x")
+			instance := layout.RoutineInstance("c", domain.RoutinePart{Scale: 1})
+			strange.Delete(instance).PushLeft(instance, "x")
+			if err := b.Commit(t.Context(), strange); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := n.List(t.Context(), 1)
+		if err != nil || len(list) != 3 || list[0].Script != "" || list[0].ScriptType != "go" || list[1].Name != "b" || list[2].Name != "c" {
+			t.Errorf("got %+v, %v, want all three, and of a what it is", list, err)
+		}
+		if system, err := n.System(t.Context()); err != nil || len(system) == 0 {
+			t.Errorf("those of the nodes: got %+v, %v", system, err)
+		}
+	})
+}

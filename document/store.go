@@ -253,7 +253,7 @@ func (s *Store) entries(ctx context.Context, tenant domain.TenantID, keys []stri
 	if len(keys) == 0 {
 		return list, nil
 	}
-	recs, err := s.board.GetFields(ctx, layout.SpaceOf(tenant), layout.VersionHead, keys...)
+	recs, err := board.Readable(s.board.GetFields(ctx, layout.SpaceOf(tenant), layout.VersionHead, keys...))
 	if err != nil {
 		return nil, err
 	}

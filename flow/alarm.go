@@ -110,7 +110,7 @@ func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, 
 
 // own are those keys that are of jobs of the flow.
 func (e *Engine) own(ctx context.Context, p place, keys []string) (own []domain.JobKey, err error) {
-	recs, err := e.board.GetFields(ctx, p.space, []string{layout.JobFlowID}, keys...)
+	recs, err := board.Readable(e.board.GetFields(ctx, p.space, []string{layout.JobFlowID}, keys...))
 	if err != nil {
 		return nil, err
 	}

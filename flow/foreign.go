@@ -61,13 +61,13 @@ func (e *Engine) takeOver(ctx context.Context, space board.Space, keys []string)
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.FlowStateCaller}, states...)
+	recs, bad, err := board.PerKey(e.board.GetFields(ctx, space, []string{layout.FlowStateCaller}, states...))
 	if err != nil {
 		return 0, err
 	}
 	for i, r := range recs {
-		if r != nil {
-			continue // ours
+		if r != nil || bad[i] != nil {
+			continue // ours, or never anybody's
 		}
 		taken, err := e.takeOverOne(ctx, place{space, ids[i]})
 		if err != nil {
@@ -150,7 +150,7 @@ func (e *Engine) checkForeign(ctx context.Context, p place, f *domain.Flow) (the
 		for _, id := range f.Jobs[from:to] {
 			keys = append(keys, domain.JobKey{Caller: f.CallerID, ID: id}.String())
 		}
-		recs, err := e.board.GetFields(ctx, p.space, layout.JobLine, keys...)
+		recs, err := board.Readable(e.board.GetFields(ctx, p.space, layout.JobLine, keys...))
 		if err != nil {
 			return false, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // hset writes a record as a foreign program does: with the seeds' fields only.
@@ -141,5 +142,42 @@ func TestWhatIsNoFlowKeepsNoneFromBeingTakenOver(t *testing.T) {
 		if flows, _, err := r.flows.List(r.ctx, tenant, flow.Filter{}, ""); err != nil || len(flows) != 1 {
 			r.Errorf("list: got %v, %v, want one flow", flows, err)
 		}
+	})
+}
+
+// Lists where a job, what is known of a flow, and a job of another flow would be are
+// the trouble of their own flows: another is taken over, and all are listed.
+func TestAKeyOfTheWrongKindKeepsNoOtherFlowFromBeingTakenOver(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := board.Batch{Space: 1}
+		if err := r.board.Commit(r.ctx, *b.PushLeft("job:12:9", "x").PushLeft(layout.FlowState(32), "x")); err != nil {
+			r.Fatal(err)
+		}
+		r.seedJob("2001", "set x 1", "[]")
+		r.seedFlow("31", "[9]")
+		r.seedFlow("32", "[2001]")
+		r.seedFlow("33", "[2001]")
+		r.lpush("job:12:2001")
+		r.want(33, domain.FlowSucceeded, "2001 succeeded")
+	})
+}
+
+// A list where a job of a plain flow was is as a job that is gone: the flow is listed,
+// cancelled and deleted.
+func TestAFlowWithAJobOfTheWrongKindIsCancelled(t *testing.T) {
+	bubble(t, func(r *rig) {
+		id := r.steps(step("a", "gate never"), step("b", "x", needs("a")))
+		other := r.steps(step("a", "gate never"))
+		b := board.Batch{Space: 1}
+		b.Delete("job:1:2").PushLeft("job:1:2", "x").Delete(layout.FlowWaits(other)).PushLeft(layout.FlowWaits(other), "x")
+		if err := r.board.Commit(r.ctx, b); err != nil {
+			r.Fatal(err)
+		}
+		if flows, _, err := r.flows.List(r.ctx, tenant, flow.Filter{}, ""); err != nil || len(flows) != 2 {
+			r.Errorf("list: got %v, %v", flows, err)
+		}
+		r.mustAct(id, flow.Order{Verb: flow.OrderCancel})
+		r.want(id, domain.FlowCancelled)
+		r.mustAct(id, flow.Order{Verb: flow.OrderDelete})
 	})
 }

@@ -64,7 +64,7 @@ func (e *Engine) countProgress(ctx context.Context, space board.Space, flows []d
 	if len(at) == 0 {
 		return nil
 	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.WaitsPlain, layout.FlowStateCount}, keys...)
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.WaitsPlain, layout.FlowStateCount}, keys...))
 	if err != nil {
 		return err
 	}

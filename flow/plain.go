@@ -100,7 +100,7 @@ func (t *tending) beginPage(ctx context.Context, s *seen) error {
 	for n := s.Begun; n < min(s.Held, s.Begun+plainPage); n++ {
 		keys = append(keys, s.job(n).String())
 	}
-	recs, err := t.board.GetFields(ctx, t.place.space, layout.JobLine, keys...)
+	recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, layout.JobLine, keys...))
 	if err != nil {
 		return err
 	}
@@ -212,9 +212,9 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 		var recs []board.Record
 		var err error
 		if fields == nil {
-			recs, err = t.board.Get(ctx, t.place.space, keys...)
+			recs, err = board.Readable(t.board.Get(ctx, t.place.space, keys...))
 		} else {
-			recs, err = t.board.GetFields(ctx, t.place.space, fields, keys...)
+			recs, err = board.Readable(t.board.GetFields(ctx, t.place.space, fields, keys...))
 		}
 		if err != nil {
 			return err

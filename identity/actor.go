@@ -211,7 +211,7 @@ func (r *Registry) Actors(ctx context.Context, cursor string) (_ []domain.Actor,
 	if err != nil {
 		return nil, "", err
 	}
-	recs, err := r.board.Get(ctx, 0, keys...)
+	recs, err := board.Readable(r.board.Get(ctx, 0, keys...))
 	if err != nil {
 		return nil, "", err
 	}

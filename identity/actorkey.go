@@ -184,12 +184,15 @@ func (r *Registry) index(ctx context.Context, actors []domain.Actor) error {
 		}
 		owners[pubkey] = a.ID
 	}
-	recs, err := r.board.Get(ctx, 0, keys...)
+	recs, bad, err := board.PerKey(r.board.Get(ctx, 0, keys...))
 	if err != nil {
 		return err
 	}
 	var b board.Batch
 	for i, key := range keys {
+		if bad[i] != nil {
+			continue
+		}
 		pubkey := strings.TrimPrefix(key, layout.ActorOf(""))
 		entry := recs[i].Get(layout.ActorOfID)
 		if entry == entryFor(owners[pubkey]).Value {

@@ -38,7 +38,7 @@ func (r *Registry) Links(ctx context.Context) (list []Links, err error) {
 		if err != nil {
 			return nil, err
 		}
-		recs, err := r.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(r.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}

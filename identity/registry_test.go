@@ -277,3 +277,25 @@ func TestTokensOfAReplacedKeyEnd(t *testing.T) {
 		}
 	})
 }
+
+// Lists where an actor, a node's keys and the entry of an actor's key would be keep
+// nobody else from being found.
+func TestAKeyOfTheWrongKindHidesNobodyElse(t *testing.T) {
+	b := newBoard(t)
+	r := identity.NewRegistry(b)
+	a, other := newActor(t, r, 5), newActor(t, r, 6)
+	strange := new(board.Batch).PushLeft(layout.Actor(9), "x").PushLeft(layout.Link(pubkey(t)), "x").
+		Delete(layout.ActorOf(a.Pubkey)).PushLeft(layout.ActorOf(a.Pubkey), "x").Delete(layout.ActorOf(other.Pubkey))
+	if err := b.Commit(t.Context(), *strange); err != nil {
+		t.Fatal(err)
+	}
+	if actors, _, err := r.Actors(t.Context(), ""); err != nil || len(actors) != 2 {
+		t.Errorf("actors: got %+v, %v", actors, err)
+	}
+	if links, err := r.Links(t.Context()); err != nil || len(links) != 0 {
+		t.Errorf("links: got %+v, %v", links, err)
+	}
+	if a, err := identity.NewRegistry(b).ActorByKey(t.Context(), other.Pubkey); err != nil || a.ID != other.ID {
+		t.Errorf("by its key: got %+v, %v", a, err)
+	}
+}

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -186,12 +188,13 @@ func (r *Registry) renewHolders(ctx context.Context, ids []domain.ActorID, into 
 	for _, id := range ids {
 		keys = append(keys, layout.Actor(id), layout.Revoked(id))
 	}
-	recs, err := r.board.Get(ctx, 0, keys...)
+	recs, bad, err := board.PerKey(r.board.Get(ctx, 0, keys...))
 	if err != nil {
 		return err
 	}
 	for i, id := range ids {
 		a, err := decodeActor(id, recs[2*i])
+		err = cmp.Or(bad[2*i], bad[2*i+1], err) // nobody knows what is revoked: nothing of it counts
 		h := Holder{a, decodeRevoked(recs[2*i+1])}
 		if err == nil || errors.Is(err, domain.ErrNotFound) {
 			r.actors.put(id, h, err, asked)

@@ -38,6 +38,9 @@ func TestWhatIsOpenEndsWithinASecond(t *testing.T) {
 		{"the actor's record is spoiled", identity.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
 			return commit(t, b, new(board.Batch).Set(layout.Actor(12), board.Field{Name: "pubkey", Value: "x"}))
 		}},
+		{"a list lies where its revocations are", identity.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
+			return commit(t, b, new(board.Batch).PushLeft(layout.Revoked(12), "x"))
+		}},
 		{"the role is taken away", domain.ErrForbidden, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
 			_, _, err := here.Revoke(t.Context(), 7, 12, "")
 			return err

@@ -96,7 +96,7 @@ func (s *Store) read(ctx context.Context, in domain.Model, ids []domain.ObjectID
 	for i, id := range ids {
 		keys[i] = layout.Object(in.Name, id)
 	}
-	recs, err := s.board.Get(ctx, space(in), keys...)
+	recs, err := board.Readable(s.board.Get(ctx, space(in), keys...))
 	if err != nil {
 		return nil, 0, err
 	}

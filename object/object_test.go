@@ -441,3 +441,22 @@ func TestACounterThatIsBehind(t *testing.T) {
 		t.Errorf("got id %d, want 4", id)
 	}
 }
+
+func TestAKeyOfTheWrongKindHidesNoOtherObject(t *testing.T) {
+	b := memory(t)
+	s := openStore(t, b)
+	ids := []domain.ObjectID{create(t, s, `{"n":1}`), create(t, s, `{"n":2}`)}
+	strange := board.Batch{Space: layout.SpaceOf(3)}
+	key := layout.Object("person", ids[0])
+	if err := b.Commit(t.Context(), *strange.Delete(key).PushLeft(key, "x")); err != nil {
+		t.Fatal(err)
+	}
+	var got []domain.ObjectID
+	err := s.Scan(t.Context(), people(admin), domain.ObjectQuery{}, func(o domain.Object) (bool, error) {
+		got = append(got, o.ID)
+		return true, nil
+	})
+	if err != nil || len(got) != 1 || got[0] != ids[1] {
+		t.Errorf("got %v, %v, want the other one", got, err)
+	}
+}

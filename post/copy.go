@@ -29,14 +29,14 @@ func (e *Engine) copiesOf(ctx context.Context, s board.Space, m *domain.Message)
 	for i := range m.Job {
 		keys[i] = domain.JobKey{Caller: m.CallerID, ID: m.Job[i].ID}.String()
 	}
-	recs, err := e.board.GetFields(ctx, s, copyFields, keys...)
+	recs, bad, err := board.PerKey(e.board.GetFields(ctx, s, copyFields, keys...))
 	if err != nil {
 		return nil, err
 	}
 	list := make([]copied, len(keys))
 	for i, r := range recs {
 		list[i] = copied{key: keys[i], there: untouched(r)}
-		list[i].taken = r != nil && !list[i].there
+		list[i].taken = (r != nil || bad[i] != nil) && !list[i].there
 	}
 	return list, nil
 }
@@ -81,11 +81,11 @@ func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Messag
 				return err
 			}
 			id := domain.JobID(n)
-			recs, err := e.board.GetFields(ctx, s, []string{layout.JobStatus}, domain.JobKey{Caller: m.CallerID, ID: id}.String())
+			recs, bad, err := board.PerKey(e.board.GetFields(ctx, s, []string{layout.JobStatus}, domain.JobKey{Caller: m.CallerID, ID: id}.String()))
 			if err != nil {
 				return err
 			}
-			if recs[0] == nil && !chosen[id] {
+			if recs[0] == nil && bad == nil && !chosen[id] {
 				m.Job[i].ID = id
 			}
 		}

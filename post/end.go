@@ -168,7 +168,7 @@ func (e *Engine) endJobs(ctx context.Context, tenant domain.TenantID, n ended) e
 	for i := range n.m.Job {
 		keys[i] = domain.JobKey{Caller: n.key.Caller, ID: n.m.Job[i].ID}.String()
 	}
-	recs, err := e.board.GetFields(ctx, space(tenant), copyFields, keys...)
+	recs, err := board.Readable(e.board.GetFields(ctx, space(tenant), copyFields, keys...))
 	if err != nil {
 		return err
 	}

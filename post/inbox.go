@@ -39,7 +39,7 @@ func (e *Engine) Inbox(ctx context.Context, tenant domain.TenantID, actor domain
 	if err != nil {
 		return nil, err
 	}
-	recs, err := e.board.Get(ctx, space(tenant), keys...)
+	recs, err := board.Readable(e.board.Get(ctx, space(tenant), keys...))
 	if err != nil {
 		return nil, err
 	}

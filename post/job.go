@@ -203,11 +203,11 @@ func (s *Supervisor) choose(ctx context.Context, in board.Space, m *domain.Messa
 			made[i] = layout.Made{Theirs: m.Job[i].ID, Ours: domain.JobID(first + int64(i))}
 			keys[i] = domain.JobKey{Caller: m.CallerID, ID: made[i].Ours}.String()
 		}
-		recs, err := s.board.GetFields(ctx, in, []string{layout.JobStatus}, keys...)
+		recs, bad, err := board.PerKey(s.board.GetFields(ctx, in, []string{layout.JobStatus}, keys...))
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(recs, func(r board.Record) bool { return r != nil }) {
+		if len(bad) == 0 && !slices.ContainsFunc(recs, func(r board.Record) bool { return r != nil }) {
 			return made, nil
 		}
 	}

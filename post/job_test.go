@@ -253,3 +253,43 @@ func TestAnExecutorWritesToPeople(t *testing.T) {
 		}
 	})
 }
+
+// Lists where jobs, a peer and a message would be: jobs take other numbers, and
+// whoever lists peers and messages passes them over.
+func TestKeysOfTheWrongKindHoldUpNoMessage(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		a.push("job:"+strconv.FormatUint(uint64(a.op), 10)+":1", "x")
+		guest, err := b.registry.ActorByKey(t.Context(), a.opKey.Pubkey())
+		a.must(err)
+		there := board.Batch{Space: board.Space(annex)}
+		b.must(b.board.Commit(t.Context(), *there.PushLeft(domain.JobKey{Caller: guest.ID, ID: 1}.String(), "x")))
+		a.must(a.board.Commit(t.Context(), *new(board.Batch).PushLeft(layout.PeerPrefix+"strange", "x").PushLeft(layout.NodePrefix+"strange", "x")))
+		m := a.send(jobTo(b, "set x 1"))
+		if done := a.wait(m); done.Status != domain.MessageProcessed || m.Job[0].ID == 1 {
+			t.Errorf("got %s %s, job %d", done.Status, done.Error, m.Job[0].ID)
+		}
+		chosen := jobTo(b, "set x 1")
+		chosen.CallerID, chosen.Job[0].ID = a.op, 1
+		if _, err := a.post.Send(t.Context(), home, &chosen); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("a number that a list has: got %v, want a conflict", err)
+		}
+		a.push("message:1:99", "x")
+		a.push(layout.Inbox(a.op), "message:1:99")
+		if _, err := a.post.Inbox(t.Context(), home, a.op, 0, 10); err != nil {
+			t.Errorf("inbox: got %v", err)
+		}
+	})
+}
+
+// A list where the record here of a job elsewhere was does not keep its message from ending.
+func TestAMessageEndsWhoseJobsRecordIsOfTheWrongKind(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		m := a.send(jobTo(b, "sleep 1m\nset x 1"))
+		strange := board.Batch{Space: board.Space(home)}
+		key := domain.JobKey{Caller: a.op, ID: m.Job[0].ID}.String()
+		a.must(a.board.Commit(t.Context(), *strange.Delete(key).PushLeft(key, "x")))
+		if done := a.wait(m); done.Status != domain.MessageProcessed {
+			t.Errorf("got %s %s", done.Status, done.Error)
+		}
+	})
+}

@@ -108,7 +108,7 @@ func (s *sites) each(ctx context.Context, prefix string, take func(key string, r
 		if err != nil {
 			return err
 		}
-		recs, err := s.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(s.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return err
 		}

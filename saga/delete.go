@@ -245,7 +245,7 @@ func (d *deletion) clear(ctx context.Context, prefix string, drop func(b *board.
 		if err != nil {
 			return err
 		}
-		recs, err := d.e.board.Get(ctx, d.space, keys...)
+		recs, err := board.Readable(d.e.board.Get(ctx, d.space, keys...))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
@@ -147,6 +148,31 @@ func TestADeletionThatWasCutOffIsFinishedByAnother(t *testing.T) {
 		}
 		if got := r.left(everything...); len(got) != 0 {
 			t.Errorf("left: %q", got)
+		}
+	})
+}
+
+// Lists where an instance, a dead letter and a worker would be.
+func TestAKeyOfTheWrongKindKeepsNoSagaFromBeingServedAndDeleted(t *testing.T) {
+	bubble(t, func(r *rig) {
+		keys := layout.SagaKeys{Tenant: "acme"}
+		b := board.Batch{Space: layout.SpaceOf(shop)}
+		b.PushLeft(keys.Instance("order", "strange"), "x").PushLeft(keys.Dead(domain.DeadSaga, "strange"), "x").
+			Include(keys.OutboxIndex("order", 0), keys.Outbox(domain.WorkCommand, "strange")).PushLeft(keys.Outbox(domain.WorkCommand, "strange"), "x")
+		r.must(r.board.Commit(r.Context(), b))
+		r.must(r.board.Commit(r.Context(), *new(board.Batch).PushLeft("ramet:saga:worker:strange", "x")))
+		drain := r.work(saga.WorkerConfig{})
+		defer drain()
+		r.apply(shop, order())
+		time.Sleep(5 * time.Second)
+		r.publish(shop, placed("1", `{"order":"1","total":1,"wait":true}`))
+		time.Sleep(5 * time.Second)
+		if _, err := r.engine.Explain(r.Context(), shop, "order", "1"); err != nil {
+			t.Errorf("explain: got %v", err)
+		}
+		got, err := r.engine.Delete(r.Context(), shop, "order", true)
+		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 1}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	})
 }

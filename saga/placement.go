@@ -55,7 +55,7 @@ func (w *Worker) members(ctx context.Context) ([]member, error) {
 		if err != nil {
 			return nil, err
 		}
-		recs, err := w.e.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(w.e.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}

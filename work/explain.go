@@ -314,7 +314,7 @@ func (e *Engine) openDependencies(ctx context.Context, space board.Space, j *dom
 	for i, id := range j.Dependends {
 		keys[i] = domain.JobKey{Caller: j.CallerID, ID: id}.String()
 	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.JobFinishedMs}, keys...)
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.JobFinishedMs}, keys...))
 	if err != nil {
 		return nil, err
 	}

@@ -581,3 +581,36 @@ func TestNumbersOfOthersHoldNothingUp(t *testing.T) {
 		}
 	}
 }
+
+// A list where one job's dependency would be, and a record where a queue would be, are
+// those jobs' trouble: the audit names them, and goes on.
+func TestAStrangeKeyKeepsNoOtherJobFromItsAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
+		r.submit(job(1, "x"), job(2, "x", after(1)), job(3, "x"), job(4, "x", func(j *domain.Job) { j.Priority = 7 }), job(5, "x"))
+		r.commit(new(board.Batch).Delete("job:1:1").PushLeft("job:1:1", "stranger").Drop("queue:go", "job:1:3").
+			Delete("queue:go:p7").Set("queue:go:p7", f("a", "b")))
+		if err := b.Commit(t.Context(), *new(board.Batch).PushLeft(layout.Runner(9), "stranger")); err != nil { // nobody who takes jobs
+			t.Fatal(err)
+		}
+		for id, want := range map[domain.JobID]work.Standing{2: work.StandingStuck, 5: work.StandingQueued} {
+			if x, err := r.engine.Explain(t.Context(), tenant, key(id)); err != nil || x.Standing != want {
+				t.Errorf("explain %d: got %+v, %v, want %s", id, x, err, want)
+			}
+		}
+		time.Sleep(time.Minute)
+		a, err := r.engine.Audit(t.Context(), tenant)
+		if err != nil || len(a.Repaired) != 1 || a.Repaired[0].Key != "job:1:3" {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		named := map[string]bool{}
+		for _, f := range a.Stuck {
+			named[f.Key] = true
+		}
+		if !named["job:1:2"] || !named["job:1:4"] {
+			t.Errorf("got %+v, want those that are stuck named", a.Stuck)
+		}
+	})
+}

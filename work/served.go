@@ -43,7 +43,7 @@ func (e *Engine) served(ctx context.Context) (runners []domain.Runner, err error
 		if err != nil {
 			return nil, err
 		}
-		recs, err := e.board.Get(ctx, 0, keys...)
+		recs, err := board.Readable(e.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}
