@@ -22,6 +22,7 @@ type Post interface {
 	List(ctx context.Context, tenant domain.TenantID, f post.Filter, cursor string) ([]*domain.Message, string, error)
 	Await(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) error
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (post.Explanation, error)
+	Made(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) ([]layout.Made, error)
 	Inbox(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, from, n int) ([]*domain.Message, error)
 	Take(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, key domain.MessageKey) (*domain.Message, error)
 	AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error)
@@ -140,6 +141,52 @@ type MessageView struct {
 	// Results is how its jobs ended, once that is known. A flow counts as one
 	// job without an id.
 	Results []domain.Job `json:"results,omitzero"`
+	// Made says what was made here of a message that came from elsewhere.
+	Made []MadeView `json:"made,omitzero"`
+}
+
+// MadeView is a job, or a flow, that was made of a message from elsewhere.
+type MadeView struct {
+	// ID is the job's number where the message comes from, Origin its whole key
+	// there; none of a flow.
+	ID     domain.JobID `json:"id,omitzero"`
+	Origin string       `json:"origin,omitzero"`
+	// Key is where it is found here; "" where it was refused, with the reason.
+	Key   string `json:"key,omitzero"`
+	Error string `json:"error,omitzero"`
+}
+
+// madeView is what was made of m.
+func (c Caller) madeView(ctx context.Context, engine Post, m *domain.Message) ([]MadeView, error) {
+	if m.Origin == "" || m.MessageType != domain.MessageJob {
+		return nil, nil
+	}
+	there, err := domain.ParseMessageKey(m.Origin)
+	if err != nil {
+		return nil, nil // another program wrote it
+	}
+	made, err := engine.Made(ctx, m.ContextID, m.Key())
+	if err != nil {
+		return nil, err
+	}
+	var list []MadeView
+	for _, d := range made {
+		if d == (layout.Made{}) {
+			continue // a flow that is being made
+		}
+		v := MadeView{ID: d.Theirs, Error: d.Error}
+		if d.Theirs != 0 {
+			v.Origin = domain.JobKey{Caller: there.Caller, ID: d.Theirs}.String()
+		}
+		switch {
+		case d.Flow != 0:
+			v.Key = domain.FlowKey(d.Flow)
+		case d.Ours != 0:
+			v.Key = domain.JobKey{Caller: m.CallerID, ID: d.Ours}.String()
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 // messageView is the message as the caller may see it. sites are the names of
@@ -176,6 +223,9 @@ func (c Caller) wholeView(ctx context.Context, engine Post, t domain.Tenant, m *
 		return MessageView{}, err
 	}
 	seen := c.messageView(t, m, sites)
+	if seen.Made, err = c.madeView(ctx, engine, m); err != nil {
+		return MessageView{}, err
+	}
 	answer := m
 	if m.MessageType == domain.MessageJob {
 		key, err := domain.ParseMessageKey(m.Answer)

@@ -20,6 +20,20 @@ func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, key domain.Me
 	return m, err
 }
 
+// Made is what was made here of the jobs, or the flow, of a message that came from
+// elsewhere: under which numbers they are found. None while nothing was decided, and
+// of a message of this site.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) Made(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) ([]layout.Made, error) {
+	_, rec, err := e.load(ctx, space(tenant), key)
+	if err != nil {
+		return nil, err
+	}
+	made, _ := layout.MadeOf(rec)
+	return made, nil
+}
+
 // Filter says which messages to list. Zero fields do not filter.
 type Filter struct {
 	Status domain.MessageStatus

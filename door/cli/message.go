@@ -182,6 +182,9 @@ func messageTable(t *table, m *api.MessageView) {
 	for _, l := range m.Logs {
 		t.field("log of "+nameOf(&domain.Job{ID: l.Job}), l.Line)
 	}
+	for _, made := range m.Made {
+		t.field("its "+nameOf(&domain.Job{ID: made.ID}), cmp.Or(made.Key, "refused: "+made.Error))
+	}
 	for i := range m.Results {
 		j := &m.Results[i]
 		t.field(nameOf(j), ending(j))
