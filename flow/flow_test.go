@@ -302,9 +302,47 @@ func TestASteppedFlowIsRetriedWhereItErred(t *testing.T) {
 	})
 }
 
+// TestJobsSayWhyTheirFlowEndedThem looks at the jobs of steps that nobody runs.
+func TestJobsSayWhyTheirFlowEndedThem(t *testing.T) {
+	for want, end := range map[string]func(r *rig, id domain.FlowID){
+		"the flow was aborted because of bad": func(*rig, domain.FlowID) {},
+		"cancelled by actor 9":                func(r *rig, id domain.FlowID) { r.mustAct(id, flow.Order{Verb: flow.OrderCancel, By: 9}) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				waits := step("waits", "x", shards(2, 2)) // a flow of steps
+				waits.ScriptType = "nobody"
+				bad := step("bad", "sleep 1s\nfail x")
+				if want == "cancelled by actor 9" {
+					bad = step("bad", "gate never")
+				}
+				id := r.steps(waits, bad)
+				time.Sleep(500 * time.Millisecond)
+				end(r, id)
+				time.Sleep(time.Minute)
+				said := 0
+				for job := range domain.JobID(3) {
+					if j, err := r.work.Show(r.ctx, tenant, domain.JobKey{Caller: 1, ID: job + 1}); err != nil {
+						t.Error(err)
+					} else if j.ScriptType == "nobody" {
+						if said++; j.Error != want {
+							t.Errorf("job %d of flow %d says %q, want %q", j.ID, id, j.Error, want)
+						}
+					}
+				}
+				if said != 2 {
+					t.Errorf("looked at %d jobs, want both shards'", said)
+				}
+			})
+		})
+	}
+}
+
+// The step that fails for good does so after the one that erred is done: both begin
+// at one instant.
 func TestAnAbortedFlowIsRetriedWhole(t *testing.T) {
 	bubble(t, func(r *rig) {
-		id := r.steps(step("s", "failshard 3\nsleep 1s", shards(10, 2)), step("bad", "crashonce"), step("b", "", needs("s", "bad"), phase(1)))
+		id := r.steps(step("s", "sleep 1s\nfailshard 3", shards(10, 2)), step("bad", "crashonce"), step("b", "", needs("s", "bad"), phase(1)))
 		r.want(id, domain.FlowErrored, "bad errored", "b skipped_by_error")
 		r.mustAct(id, flow.Order{Verb: flow.OrderRetry})
 		v := r.want(id, domain.FlowFailed, "bad succeeded", "s failed", "b skipped_by_failure")

@@ -210,7 +210,7 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 		if err := t.goOn(ctx, s, b); err != nil {
 			return err
 		}
-		return t.endJobs(ctx, s, stop, abort)
+		return t.endJobs(ctx, s.caller, &next, stop, abort)
 	}
 	return t.letGo(ctx, s, b)
 }
@@ -225,19 +225,19 @@ func (t *tending) unasked(jobs []domain.JobID) (list []domain.JobID) {
 	return list
 }
 
-// endJobs ends jobs that the flow no longer wants: abort only those that nobody
-// runs.
-func (t *tending) endJobs(ctx context.Context, s *seen, stop, abort []domain.JobID) error {
+// endJobs ends jobs that the flow no longer wants, for the reason that now has:
+// abort only those that nobody runs.
+func (t *tending) endJobs(ctx context.Context, caller domain.ActorID, now *State, stop, abort []domain.JobID) error {
 	if t.asked == nil {
 		t.asked = map[domain.JobID]bool{}
 	}
 	var g errgroup.Group
 	g.SetLimit(keeperRounds)
-	by, _ := strconv.ParseUint(s.Cancelled, 10, 32)
+	by, _ := strconv.ParseUint(now.Cancelled, 10, 32)
 	for _, id := range stop {
 		t.asked[id] = true
 		g.Go(func() error {
-			_, err := t.work.Cancel(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: id}, domain.ActorID(by))
+			_, err := t.work.Cancel(ctx, t.tenant(), domain.JobKey{Caller: caller, ID: id}, domain.ActorID(by))
 			if errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrNotFound) {
 				err = nil // it has ended
 			}
@@ -247,7 +247,7 @@ func (t *tending) endJobs(ctx context.Context, s *seen, stop, abort []domain.Job
 	for _, id := range abort {
 		t.asked[id] = true
 		g.Go(func() error {
-			_, err := t.work.Abort(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: id}, abortText(s.Aborted))
+			_, err := t.work.Abort(ctx, t.tenant(), domain.JobKey{Caller: caller, ID: id}, abortText(now.Aborted))
 			return err
 		})
 	}
