@@ -106,13 +106,8 @@ func (e *Engine) forget(ctx context.Context, r archive.Record) error {
 //
 // Errors: [domain.ErrNotFound] where it has none.
 func (e *Engine) forgetArchived(ctx context.Context, p place) error {
-	if e.cfg.Records == nil {
-		return missing(p)
-	}
-	r, err := e.cfg.Records.Get(ctx, domain.TenantID(p.space), domain.FlowKey(p.id), 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		return missing(p)
-	} else if err != nil {
+	r, err := e.archived(ctx, p)
+	if err != nil {
 		return err
 	}
 	name, ok := r.Name()

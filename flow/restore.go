@@ -24,7 +24,7 @@ type Records interface {
 type kept struct {
 	View
 	Plan  json.RawMessage `json:"plan"`
-	State json.RawMessage `json:"state"`
+	State State           `json:"state"`
 }
 
 // UnmarshalJSON reads all of it.
@@ -32,7 +32,10 @@ func (k *kept) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &k.View); err != nil {
 		return err
 	}
-	var rest struct{ Plan, State json.RawMessage }
+	var rest struct {
+		Plan  json.RawMessage
+		State State
+	}
 	err := json.Unmarshal(text, &rest)
 	k.Plan, k.State = rest.Plan, rest.State
 	return err
@@ -44,13 +47,8 @@ func (k *kept) UnmarshalJSON(text []byte) error {
 //
 // Errors: [domain.ErrNotFound] where the archive does not have it either.
 func (e *Engine) restore(ctx context.Context, p place) error {
-	if e.cfg.Records == nil {
-		return missing(p)
-	}
-	r, err := e.cfg.Records.Get(ctx, domain.TenantID(p.space), domain.FlowKey(p.id), 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		return missing(p)
-	} else if err != nil {
+	r, err := e.archived(ctx, p)
+	if err != nil {
 		return err
 	}
 	var k kept
@@ -77,6 +75,20 @@ func (e *Engine) restore(ctx context.Context, p place) error {
 	return err
 }
 
+// archived is the record of a flow in the archive.
+//
+// Errors: [domain.ErrNotFound], in the words of a flow that is not there.
+func (e *Engine) archived(ctx context.Context, p place) (archive.Record, error) {
+	if e.cfg.Records == nil {
+		return archive.Record{}, missing(p)
+	}
+	r, err := e.cfg.Records.Get(ctx, domain.TenantID(p.space), domain.FlowKey(p.id), 0)
+	if errors.Is(err, domain.ErrNotFound) {
+		err = missing(p)
+	}
+	return r, err
+}
+
 // takeName adds to b that the flow has its name on the board again.
 //
 // Errors: [domain.ErrConflict] where another flow has it: it was freed once.
@@ -97,7 +109,7 @@ func (e *Engine) takeName(ctx context.Context, b *board.Batch, p place, k *kept)
 		}
 	}
 	if id, err := domain.ParseFlowKey(holder); holder != "" && (err != nil || id != p.id) {
-		return domain.Conflictf("flow %d cannot be started again: its name %s/%s is that of %s now", p.id, k.Blueprint, k.Trigger, holder)
+		return domain.Conflictf("flow %d cannot be started again: its name %s/%s is that of flow %d now", p.id, k.Blueprint, k.Trigger, id)
 	}
 	if recs[0] == nil {
 		b.Absent(name)
@@ -113,11 +125,8 @@ func (k *kept) batch(p place) board.Batch {
 	b := board.Batch{Space: p.space}
 	b.Absent(k.Key())
 	b.Set(k.Key(), layout.EncodeFlow(k.Flow)...)
-	state := pack(k.State)
-	if state == "" {
-		state = "{}"
-	}
-	b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: state},
+	k.State.Delete, k.State.Forget = false, false // one that was deleted begins again as any other
+	b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: stateText(k.State)},
 		board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(k.CallerID), 10)})
 	if k.Stepped {
 		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateStepped, Value: "true"})
