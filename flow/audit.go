@@ -84,16 +84,16 @@ func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
 	switch {
 	case err != nil:
 		return err
-	case x.lack != "":
-		a.lacks(key, x.lack)
+	case x.Lack != "":
+		a.lacks(key, x.Lack)
 	case x.Standing != StandingStuck || young:
-	case x.mend == nil:
+	case x.Mend == nil:
 		a.report.Stuck = append(a.report.Stuck, work.Finding{Key: key, Text: x.Text})
 	default:
 		b := board.Batch{Space: p.space}
 		r.guard(&b, p)
-		x.mend.add(&b)
-		return a.repair(ctx, b, p, x.Text+"; "+x.mend.did)
+		x.Mend.Add(&b)
+		return a.repair(ctx, b, p, x.Text+"; "+x.Mend.Did)
 	}
 	return nil
 }

@@ -47,56 +47,24 @@ type Explanation struct {
 	WaitsFor []string `json:"waits_for,omitzero"`
 	NextMs   int64    `json:"next_ms,omitzero"`
 
-	// lack is who would have to be there, held whether somebody has to decide, jobs what
-	// becomes of the jobs that it waits for, and mend what the audit does about a flow that
-	// is stuck; nil where it knows no rule.
-	lack string
-	held bool
-	jobs domain.Outlook
-	mend *mend
-}
-
-// mend is how the audit brings back a flow that nothing would move.
-type mend struct {
-	does, did string // for who asks before it, and after it
-	add       func(b *board.Batch)
+	work.Reason
+	jobs domain.Outlook // of those that it waits for
 }
 
 // outlook follows from the reason: there is no other place that tells who moves a flow.
 func (x *Explanation) outlook() domain.Outlook {
-	switch {
-	case x.Standing == StandingEnded:
+	if x.Standing == StandingEnded {
 		return ""
-	case x.Standing == StandingStuck && x.mend != nil:
-		return domain.OutlookMended
-	case x.Standing == StandingStuck:
-		return domain.OutlookStuck
-	case x.lack != "":
-		return domain.OutlookLacking
-	case x.held:
-		return domain.OutlookHeld
 	}
-	return cmp.Or(x.jobs, domain.OutlookMoves)
+	return x.Reason.Outlook(x.Standing == StandingStuck, cmp.Or(x.jobs, domain.OutlookMoves))
 }
 
-func (x *Explanation) stuck(text string, m *mend) {
-	x.Standing, x.Text, x.mend = StandingStuck, text, m
+func (x *Explanation) stuck(text string, m *work.Mend) {
+	x.Standing, x.Text, x.Mend = StandingStuck, text, m
 }
 
 // doubtedFrom is when audits begin to doubt a flow as it stands.
 func doubtedFrom(f *domain.Flow) time.Time { return f.UpdatedAt.Time().Add(auditAge) }
-
-// audited says what the audit will do about a flow that is stuck, and from when on.
-func (x *Explanation) audited(f *domain.Flow) string {
-	when, from := "the next audit", doubtedFrom(f)
-	if time.Now().Before(from) {
-		when = "an audit after " + from.UTC().Format(time.RFC3339)
-	}
-	if x.mend == nil {
-		return "; " + when + " reports it, and knows no rule for it"
-	}
-	return "; " + when + " " + x.mend.does
-}
 
 const (
 	// explainMost bounds what an explanation names.
@@ -133,7 +101,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 			return x, err
 		}
 		if !r.moved(now) {
-			x.Text += x.audited(&r.flow)
+			x.Text += x.Audited(doubtedFrom(&r.flow))
 			return x, nil
 		}
 		r = now
@@ -187,7 +155,7 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 		return nil
 	}
 	if deciding {
-		x.Standing, x.held = StandingDeciding, true
+		x.Standing, x.Held = StandingDeciding, true
 		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
 		return nil
 	}

@@ -77,7 +77,7 @@ func (x *Explanation) ended(f *domain.Flow) {
 // lacks adds that nobody is there who would move the flow next, if that is so.
 func (l *looker) lacks(ctx context.Context, role domain.Role, x Explanation) (Explanation, error) {
 	lack, err := l.absent(ctx, role)
-	if x.lack = lack; lack != "" {
+	if x.Lack = lack; lack != "" {
 		x.Text += "; " + lack
 	}
 	return x, err
@@ -102,7 +102,7 @@ func (l *looker) leased(ctx context.Context, p place, r records, x Explanation) 
 	case err != nil:
 		return x, err
 	case !held:
-		x.stuck("its record names a keeper, but there is no such lease", &mend{"queues it again", "queued again", func(b *board.Batch) {
+		x.stuck("its record names a keeper, but there is no such lease", &work.Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
 			b.Release(item).Unset(item, board.FieldOwner, board.FieldQueue).PushLeft(layout.Keeper, item)
 		}})
 		return x, nil
@@ -127,7 +127,7 @@ func (l *looker) writing(ctx context.Context, p place, r records, x Explanation)
 		return x, err
 	}
 	if x.Standing, x.Text = StandingWriting, "it is still being written; it begins with its last part"; !set {
-		x.stuck("it was not written to its end, and no alarm would sweep it", &mend{"sets it", "the alarm was set", func(b *board.Batch) {
+		x.stuck("it was not written to its end, and no alarm would sweep it", &work.Mend{Does: "sets it", Did: "the alarm was set", Add: func(b *board.Batch) {
 			b.Equal(x.Key, layout.FlowStatus, string(r.flow.Status)).SetAlarm(alarm, l.now.Add(writeWithin))
 		}})
 	}
@@ -142,7 +142,7 @@ func (l *looker) due(ctx context.Context, p place, x Explanation) (Explanation, 
 		return x, err
 	}
 	if !queued {
-		x.stuck("a keeper had to look at it, but it was in no queue", &mend{"queues it again", "queued again", func(b *board.Batch) {
+		x.stuck("a keeper had to look at it, but it was in no queue", &work.Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
 			b.Free(item).PushLeft(layout.Keeper, item)
 		}})
 		return x, nil
@@ -159,7 +159,7 @@ func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x Exp
 	}
 	if len(gone) > 0 {
 		text := fmt.Sprintf("%d of its jobs had ended, or were gone, and it did not know", len(gone))
-		x.stuck(text, &mend{"tells it", "it was told", func(b *board.Batch) {
+		x.stuck(text, &work.Mend{Does: "tells it", Did: "it was told", Add: func(b *board.Batch) {
 			for _, entry := range gone {
 				b.PushLeft(layout.FlowEnded(p.id), entry)
 			}
@@ -176,7 +176,7 @@ func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x Exp
 		x.NextMs = at.UnixMilli()
 	}
 	if !alarm && !s.busy() && !r.flow.Paused {
-		x.stuck("nothing would have moved it", &mend{"has a keeper look at it", "a keeper looks at it", func(b *board.Batch) {
+		x.stuck("nothing would have moved it", &work.Mend{Does: "has a keeper look at it", Did: "a keeper looks at it", Add: func(b *board.Batch) {
 			b.Free(layout.FlowState(p.id))
 			wake(b, p.id)
 		}})
@@ -194,9 +194,9 @@ func (l *looker) inOrder(r records, x Explanation, busy bool) Explanation {
 	}
 	switch {
 	case r.flow.Paused:
-		x.Standing, x.held, x.Text = StandingPaused, true, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", r.flow.ID)
+		x.Standing, x.Held, x.Text = StandingPaused, true, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", r.flow.ID)
 	case banned != nil:
-		x.Standing, x.held, x.Text = StandingBanned, true, banned.Error()
+		x.Standing, x.Held, x.Text = StandingBanned, true, banned.Error()
 	case busy:
 		x.Standing, x.Text = StandingWorking, "jobs of it have not ended"
 	default:
@@ -283,7 +283,7 @@ func (l *looker) countJobs(ctx context.Context, p place, r records, s *stored, x
 		return x, err // jobs end while they are counted: that is no mishap
 	}
 	text := fmt.Sprintf("it counted %s jobs that have not ended, but there are %d", plain, left)
-	x.stuck(text, &mend{"sets that right", "set right", func(b *board.Batch) {
+	x.stuck(text, &work.Mend{Does: "sets that right", Did: "set right", Add: func(b *board.Batch) {
 		// The guards hold the counter to what it was: no job ended meanwhile.
 		b.Free(layout.FlowState(p.id)).Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(left)})
 		if left == 0 {

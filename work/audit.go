@@ -259,8 +259,8 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	b := board.Batch{Space: a.space}
 	if !taken {
 		again := a.e.unqueued(j)
-		again.add(&b)
-		return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.did})
+		again.Add(&b)
+		return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.Did})
 	}
 	// A foreign runner has it, or had it: an alarm looks after it.
 	now := time.Now()
@@ -294,13 +294,13 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, rec board.Record) er
 	if err != nil || x.Standing != StandingStuck {
 		return err
 	}
-	if x.mend == nil {
+	if x.Mend == nil {
 		a.report.Stuck = append(a.report.Stuck, Finding{Key: x.Key, Text: x.Text})
 		return nil
 	}
 	b := board.Batch{Space: a.space}
-	x.mend.add(&b)
-	return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; " + x.mend.did})
+	x.Mend.Add(&b)
+	return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; " + x.Mend.Did})
 }
 
 // lack says who would have to be there to take a job; "" where somebody is.

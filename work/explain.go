@@ -56,53 +56,24 @@ type Explanation struct {
 	SlotsTaken   int `json:"slots_taken,omitzero"`
 	SlotContexts int `json:"slot_contexts,omitzero"`
 
-	// lack is who would have to be there, held whether a ban forbids it now, and mend what
-	// the audit does about a job that is stuck; nil where it knows no rule.
-	lack string
-	held bool
-	mend *mend
-}
-
-// mend is how the audit brings back a job that nothing would move.
-type mend struct {
-	does, did string // for who asks before it, and after it
-	add       func(b *board.Batch)
+	Reason
 }
 
 // outlook follows from the reason: there is no other place that tells who moves a job.
 func (x *Explanation) outlook() domain.Outlook {
-	switch {
-	case x.Standing == StandingEnded:
+	otherwise := domain.OutlookMoves
+	switch x.Standing {
+	case StandingEnded:
 		return ""
-	case x.Standing == StandingStuck && x.mend != nil:
-		return domain.OutlookMended
-	case x.Standing == StandingStuck:
-		return domain.OutlookStuck
-	case x.lack != "":
-		return domain.OutlookLacking
-	case x.held:
-		return domain.OutlookHeld
-	case x.Standing == StandingWaiting || x.Standing == StandingSent:
-		return domain.OutlookWaits
+	case StandingWaiting, StandingSent:
+		otherwise = domain.OutlookWaits
 	}
-	return domain.OutlookMoves
-}
-
-// audited says what the audit will do about a job that is stuck, and from when on.
-func (x *Explanation) audited(j *domain.Job) string {
-	when, from := "the next audit", doubtedFrom(j)
-	if time.Now().Before(from) {
-		when = "an audit after " + from.UTC().Format(time.RFC3339)
-	}
-	if x.mend == nil {
-		return "; " + when + " reports it, and knows no rule for it"
-	}
-	return "; " + when + " " + x.mend.does
+	return x.Reason.Outlook(x.Standing == StandingStuck, otherwise)
 }
 
 // queuedAgain is how most are mended; free guards and undoes what was read of them.
-func (e *Engine) queuedAgain(j *domain.Job, free func(b *board.Batch)) *mend {
-	return &mend{"queues it again", "queued again", func(b *board.Batch) {
+func (e *Engine) queuedAgain(j *domain.Job, free func(b *board.Batch)) *Mend {
+	return &Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
 		free(b)
 		e.requeue(b, j, time.Now())
 	}}
@@ -123,7 +94,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 		if err != nil || x.Standing != StandingStuck {
 			return x, err
 		}
-		x.Text += x.audited(j)
+		x.Text += x.Audited(doubtedFrom(j))
 		now, rec2, err := e.loadLine(ctx, space, key)
 		if err != nil && !errors.Is(err, domain.ErrInvalid) {
 			return Explanation{}, err
@@ -157,7 +128,7 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 		return x, err
 	}
 	takers, lack := s.takers(j)
-	if x.lack = lack; lack != "" {
+	if x.Lack = lack; lack != "" {
 		x.Text += "; " + lack
 	}
 	if x.Standing == StandingQueued {
@@ -211,7 +182,7 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 			return x, nil
 		}
 		x.Standing, x.Text = StandingStuck, "it should be tried again, but no alarm is set for it"
-		x.mend = &mend{"sets it", "the alarm was set", func(b *board.Batch) {
+		x.Mend = &Mend{Does: "sets it", Did: "the alarm was set", Add: func(b *board.Batch) {
 			asRead(b, j, layout.JobNextRetryMs, layout.JobAttempt)
 			b.Free(x.Key)
 			b.SetAlarm(layout.Alarm(layout.AlarmRetry, j.Key()), time.UnixMilli(j.NextRetryMs))
@@ -243,7 +214,7 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	x.Holder, x.SinceMs = j.LeaseOwner, j.StartedMs
 	if !ok {
 		x.Standing, x.Text = StandingStuck, "its record names a holder, but there is no such lease"
-		x.mend = e.queuedAgain(j, func(b *board.Batch) {
+		x.Mend = e.queuedAgain(j, func(b *board.Batch) {
 			b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
 			asRead(b, j, layout.JobAttempt)
 			b.Release(x.Key)
@@ -386,7 +357,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 			x.Standing, x.Text = StandingForeign, "it is in no queue, and runners that take no leases take from "+queue+": one of them may have it"
 		default:
 			x.Standing, x.Text = StandingStuck, textUnqueued
-			x.mend = e.unqueued(j)
+			x.Mend = e.unqueued(j)
 		}
 	default:
 		x.Standing, x.Ahead = StandingQueued, found
@@ -402,7 +373,7 @@ const textUnqueued = "it is ready, but in no queue"
 
 // unqueued brings back a job that should be in a queue and is not. Its guards hold it
 // to the state it was seen in, so one that moved meanwhile is left alone.
-func (e *Engine) unqueued(j *domain.Job) *mend {
+func (e *Engine) unqueued(j *domain.Job) *Mend {
 	return e.queuedAgain(j, func(b *board.Batch) { asSeen(b, j) })
 }
 

@@ -162,7 +162,7 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 	x.SinceMs = j.QueuedMs
 	if !set {
 		x.Standing, x.Text = StandingStuck, "it was laid aside for a ban, but no alarm would bring it back"
-		x.mend = e.queuedAgain(j, func(b *board.Batch) {
+		x.Mend = e.queuedAgain(j, func(b *board.Batch) {
 			b.Equal(x.Key, layout.JobParked, j.Parked)
 			asRead(b, j, layout.JobAttempt)
 			b.Unset(x.Key, layout.JobParked)
@@ -177,7 +177,7 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 		return x, nil
 	}
 	by, holds, err := ban.New(e.board).Holds(ctx, scope, domain.BanPick)
-	if x.held = holds; holds {
+	if x.Held = holds; holds {
 		x.Text = "it is laid aside: " + by.Refusal().Error()
 	}
 	return x, err
@@ -191,7 +191,7 @@ func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain
 	if errors.Is(err, domain.ErrNotFound) || err == nil && !yes {
 		return nil
 	}
-	if x.held = yes; yes {
+	if x.Held = yes; yes {
 		x.Standing = StandingBanned
 		x.Text += "; " + by.Refusal().Error()
 	}

@@ -168,7 +168,7 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 	if recs[0] == nil || m.Final() && recs[0].Get(layout.MessageEnding) == "" {
 		x.Standing, x.Text = StandingStuck, fmt.Sprintf("it was sent as %s to be run at %s; that message has ended, and the job has not", j.Message, j.At)
 		text := x.Text
-		x.mend = &mend{"ends it", "ended", func(b *board.Batch) {
+		x.Mend = &Mend{Does: "ends it", Did: "ended", Add: func(b *board.Batch) {
 			b.Free(x.Key)
 			b.Equal(x.Key, layout.JobStatus, string(j.Status))
 			b.Equal(x.Key, layout.JobMessage, j.Message)
