@@ -175,5 +175,5 @@ func (e *Engine) removeRecords(b *board.Batch, p place) {
 // ownRecords are the keys of a flow's own records.
 func ownRecords(id domain.FlowID) []string {
 	return []string{domain.FlowKey(id), layout.FlowState(id), layout.FlowWaits(id), layout.FlowEnded(id), layout.FlowOrders(id),
-		layout.FlowParams(id), layout.FlowPlan(id)}
+		layout.FlowParams(id), layout.FlowAdded(id), layout.FlowPlan(id)}
 }

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,8 +14,8 @@ import (
 	"github.com/ramet-run/ramet/flow"
 )
 
-// This file counts what plain flows cost the board: a flow costs its steps and
-// edges, whatever its size.
+// This file counts what flows cost the board: a plain flow costs its steps and
+// edges, and a shard its jobs, whatever its size.
 
 // counted is a board that counts what is asked of it.
 type counted struct {
@@ -155,21 +156,43 @@ func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
 	}
 }
 
+// Each index of a shard would read what all others have added.
+func TestAShardCostsItsJobsHoweverManyParamsTheyAdd(t *testing.T) {
+	cost := func(n int) cost {
+		after := step("after", "", needs("parts"))
+		return costOfFlow(t, n, flow.Request{Plan: blueprint(step("parts", "add p", shards(n, 50)), after)}, func(r *rig, v flow.View) {
+			last := r.words.seen[len(r.words.seen)-1]
+			if len(v.Added) != n || len(last.Params) != n || last.Params[fmt.Sprint("p_", n-1)] != "x" {
+				t.Errorf("the flow has %d params, and the step after the shard found %d; want %d", len(v.Added), len(last.Params), n)
+			}
+		})
+	}
+	small, large := cost(100), cost(2_000)
+	t.Logf("of each job of 100: %+v; of 2000: %+v", small, large)
+	if large.bytes > 3*small.bytes || large.batches > 3*small.batches { // it was 8 times; rounds take in more or less
+		t.Errorf("a job costs %+v in a shard of 100, %+v in one of 2000", small, large)
+	}
+}
+
 // costOf runs a flow of n jobs and says what each of them cost.
 func costOf(t *testing.T, n int, on func(i, n int) []domain.JobID) (each cost) {
+	jobs := make([]*domain.Job, n)
+	for i := range jobs {
+		jobs[i] = job(domain.JobID(i+1), "", on(i, n)...)
+	}
+	return costOfFlow(t, n, flow.Request{Jobs: jobs}, func(*rig, flow.View) {})
+}
+
+// costOfFlow runs a flow, has its end looked at, and says what each of n cost.
+func costOfFlow(t *testing.T, n int, q flow.Request, look func(*rig, flow.View)) (each cost) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{Board: memboard.Open()}
 		r := newRigOn(t, c, flow.Config{})
-		jobs := make([]*domain.Job, n)
-		for i := range jobs {
-			jobs[i] = job(domain.JobID(i+1), "", on(i, n)...)
-		}
 		time.Sleep(time.Second) // the first audit is over, and the next far
 		c.mu.Lock()
 		c.cost = cost{}
 		c.mu.Unlock()
-		id := r.submit(flow.Request{Jobs: jobs})
-		r.want(id, domain.FlowSucceeded)
+		look(r, r.want(r.submit(q), domain.FlowSucceeded))
 		c.mu.Lock()
 		each = c.per(n)
 		c.mu.Unlock()

@@ -18,6 +18,11 @@ type Plan struct {
 	bytes []int  // about: of what each of a step's jobs is written with
 }
 
+// sharded reports whether a step has indexes.
+func (p *Plan) sharded() bool {
+	return slices.ContainsFunc(p.Steps, func(s domain.Step) bool { return s.KindOr() == domain.StepShard })
+}
+
 // NewPlan prepares a valid blueprint.
 func NewPlan(b *domain.Blueprint) *Plan {
 	n := len(b.Steps)

@@ -26,6 +26,7 @@ import (
 //	fail TEXT       the script says that it failed
 //	crash           it ends as by a signal
 //	set KEY VALUE   a key of the result
+//	add NAME        a param of the flow, <NAME>_<index of the shard>
 //	gate NAME       it waits until the test opens the gate
 //	gates NAME      the same, with a gate NAME:<id> for each pack
 //	sleep 3s        virtual time
@@ -118,6 +119,8 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 		case "set":
 			name, value, _ := strings.Cut(rest, " ")
 			out.Result[name] = value
+		case "add":
+			out.Result[fmt.Sprint("params.", rest, "_", in.Shard.Index)] = "x"
 		case "need":
 			step, name, _ := strings.Cut(rest, " ")
 			out.Result["got"] = in.Needs[step].Result[name]

@@ -182,6 +182,16 @@ func (s State) clone() State {
 	return s
 }
 
+// ends reports whether a step has ended in next that had not.
+func (s *State) ends(next *State) bool {
+	for i := range next.Steps {
+		if next.Steps[i].Status.Done() && (len(s.Steps) == 0 || !s.Steps[i].Status.Done()) {
+			return true
+		}
+	}
+	return false
+}
+
 // answer keeps what became of an order.
 func (s *State) answer(id, text string) {
 	s.Answers = append(s.Answers, Answer{id, cut(text)})

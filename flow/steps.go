@@ -81,8 +81,14 @@ func (t *tending) facts(ctx context.Context, s *seen) (f Facts, err error) {
 func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (State, Decisions, error) {
 	f.Whens = map[int]WhenAnswer{}
 	begun := time.Now()
-	for {
+	for gathered := false; ; {
 		next, d := Advance(plan, s.State, *f)
+		if !gathered && plan.sharded() && s.ends(&next) {
+			if err := t.gather(ctx, s); err != nil {
+				return next, d, err
+			}
+			gathered = true
+		}
 		if len(d.Ask) == 0 {
 			return next, d, nil
 		}
@@ -97,6 +103,38 @@ func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (S
 			if f.Whens[i], err = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs); err != nil {
 				return next, d, err
 			}
+		}
+	}
+}
+
+// gatherMost is how many entries of [layout.FlowAdded] go into one commit.
+const gatherMost = 250
+
+// gather puts what indexes of shards have added where all jobs find it: a step
+// has ended, so others may begin that come after it.
+func (t *tending) gather(ctx context.Context, s *seen) error {
+	for {
+		entries, err := t.oldest(ctx, layout.FlowAdded(t.place.id), gatherMost)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		added := map[string]string{}
+		for _, entry := range entries {
+			if err := json.Unmarshal([]byte(entry), &added); err != nil {
+				t.log.Error("what a job added to its flow cannot be read; dropped", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+			}
+		}
+		maps.Copy(s.added, added)
+		b := t.batch()
+		var fields []board.Field
+		for name, value := range added {
+			fields = append(fields, board.Field{Name: name, Value: value})
+		}
+		if len(fields) > 0 {
+			b.Set(layout.FlowParams(t.place.id), fields...)
+		}
+		if err := t.board.Commit(ctx, *b.TrimRight(layout.FlowAdded(t.place.id), len(entries))); err != nil {
+			return err
 		}
 	}
 }

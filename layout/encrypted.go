@@ -66,6 +66,7 @@ var encryptedLists = []encryptedFields{
 	{prefix: logsPrefix},
 	{prefix: statePrefix, suffix: ":ended"},
 	{prefix: statePrefix, suffix: ":orders"},
+	{prefix: statePrefix, suffix: ":added"},
 	{prefix: "ramet:saga:history:"},
 }
 

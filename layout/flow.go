@@ -78,6 +78,10 @@ func FlowOrders(id domain.FlowID) string { return FlowState(id) + ":orders" }
 // steps.<step>.<setting>.
 func FlowParams(id domain.FlowID) string { return FlowState(id) + ":params" }
 
+// FlowAdded is the list of the params that the indexes of shards have added and
+// that are not in [FlowParams] yet; newest left, each JSON, a map.
+func FlowAdded(id domain.FlowID) string { return FlowState(id) + ":added" }
+
 // FlowPlan is the record with the blueprint that a flow runs by.
 func FlowPlan(id domain.FlowID) string { return FlowState(id) + ":plan" }
 

@@ -100,16 +100,25 @@ func report(b *board.Batch, j *domain.Job, n ending) {
 	}
 }
 
-// addParams keeps what a job gives to those after it.
+// addParams keeps what a job gives to those after it. The params of one index
+// of a shard wait for the keeper, which puts them to the others before it begins
+// what comes after: each of thousands of indexes would read what all others added.
 func addParams(b *board.Batch, j *domain.Job, result map[string]string) {
 	var fields []board.Field
+	later := map[string]string{}
 	for name, value := range result {
-		if strings.HasPrefix(name, "params.") || strings.HasPrefix(name, "steps.") {
+		switch param := strings.HasPrefix(name, "params."); {
+		case param && j.Shard != "":
+			later[name] = value
+		case param || strings.HasPrefix(name, "steps."):
 			fields = append(fields, board.Field{Name: name, Value: value})
 		}
 	}
 	if len(fields) > 0 {
 		b.Set(layout.FlowParams(j.FlowID), fields...)
+	}
+	if len(later) > 0 {
+		b.PushLeft(layout.FlowAdded(j.FlowID), layout.MapField("", later).Value)
 	}
 }
 
