@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/stream"
@@ -38,17 +40,27 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, mayLose bo
 	// Who says sync=always means it, whatever else may be lost.
 	cfg.MayLose = mayLose && !cfg.SyncDeclared
 	if cfg.URL == "" {
-		cfg.DataDir, cfg.SyncDeclared = dataDir, false
+		cfg.DataDir, cfg.SyncDeclared, cfg.AcceptLoss = dataDir, false, p.options.acceptLoss
 	}
 	l, err := natsstream.Open(ctx, cfg)
 	if err != nil {
 		return nil, err // not l: a nil *Log is no nil stream.Log
+	}
+	if lost := l.Lost(); len(lost) > 0 {
+		cause := domain.PlainText("files of the event streams were damaged: "+strings.Join(lost, "; "), maxCause)
+		if err := p.board.Commit(ctx, *new(board.Batch).NextEpoch(time.Now(), cause)); err != nil {
+			_ = l.Close() // the first error says more
+			return nil, err
+		}
 	}
 	if at := l.Listening(); at != "" {
 		log.Info("NATS server of the event streams listens", "address", at, "key", cfg.Node)
 	}
 	return l, nil
 }
+
+// maxCause is how much is told of what was lost.
+const maxCause = 400
 
 // ownStreamLink says whether a link key is that of a node of this board.
 func (p *parts) ownStreamLink(link string) bool {

@@ -29,6 +29,9 @@ type Config struct {
 
 	// DataDir is the node's folder; the streams lie in its folder streams.
 	DataDir string
+	// AcceptLoss opens streams whose files are damaged, without what is lost. What
+	// can be read is kept, and so are the files as they were.
+	AcceptLoss bool
 	// Listen is host:port where it takes the connections of other programs. Port
 	// 0: any. It needs TokenFile, and TLS unless the host is of the loopback.
 	// Default: nowhere.

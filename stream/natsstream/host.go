@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -33,6 +34,9 @@ type host struct {
 	warned chan struct{}     // holds one when the server has warned of something
 	ready  chan struct{}     // closed when log-ins may be answered
 	others map[string]string // accounts of producers, by their nkeys
+	lost   []string          // what was given up of the files
+
+	trimming sync.Mutex
 
 	refused natslink.Lately // log-ins
 }
@@ -47,6 +51,10 @@ func startHost(cfg Config) (_ *host, err error) {
 		return nil, err
 	}
 	if h.lock, err = natslink.LockFolder(h.opts.StoreDir); err != nil {
+		return nil, err
+	}
+	if h.lost, err = cfg.inspect(); err != nil {
+		h.lock.Release()
 		return nil, err
 	}
 	if h.server, err = natslink.Start(h.opts, &natslink.ServerLog{Log: cfg.Logger, Seldom: &natslink.Seldom{}, Warned: h.warned}); err != nil {

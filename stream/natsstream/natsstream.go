@@ -124,6 +124,14 @@ func (l *Log) Listening() string {
 // text.
 func (l *Log) Durability() board.Durability { return l.durable }
 
+// Lost says what was given up of files of the embedded server that were damaged.
+func (l *Log) Lost() []string {
+	if l.host == nil {
+		return nil
+	}
+	return l.host.lost
+}
+
 // Close ends the log, its readers and queues, and the embedded server.
 func (l *Log) Close() error {
 	l.closing.Do(func() {

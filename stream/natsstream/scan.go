@@ -204,6 +204,9 @@ func (l *Log) Trim(ctx context.Context, name stream.Name, subject string, seq ui
 		if upTo == 0 {
 			return nil
 		}
+		if err := l.host.trims(l.cfg, name, upTo); err != nil {
+			return err
+		}
 		opts := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSequence(upTo + 1)}
 		if subject != "" {
 			opts = append(opts, jetstream.WithPurgeSubject(subject))
