@@ -1,6 +1,7 @@
 package rhai
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -68,20 +69,29 @@ func Fn3[A, B, C, R any](e *Engine, name string, f func(A, B, C) (R, error)) {
 // RegisterFunc registers any Go function whose parameters are bool, integers,
 // floats, string, rune (a char or an int), []byte, slices, maps, structs,
 // registered types or Value, and which returns nothing, a value, an error, or
-// both. A pointer to a registered type leads to a copy: only methods change what
+// both. A first parameter of type [context.Context] gets the context of the run,
+// and is none of the script's. A pointer to a registered type leads to a copy: only methods change what
 // they are called on.
 //
-// Errors: for anything that is not such a function.
+// Errors: for anything that is not such a function, or takes what no script has: a channel, a function, a complex number.
 func (e *Engine) RegisterFunc(name string, f any) error {
 	fn := reflect.ValueOf(f)
 	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().IsVariadic() {
 		return fmt.Errorf("register %q: %T is not a function of fixed arity", name, f)
 	}
 	t := fn.Type()
-	takers := make([]taker[reflect.Value], t.NumIn())
-	params := make([]value.Param, t.NumIn())
+	first := 0 // parameter that a script gives
+	if t.NumIn() > 0 && t.In(0) == reflect.TypeFor[context.Context]() {
+		first = 1
+	}
+	takers := make([]taker[reflect.Value], t.NumIn()-first)
+	params := make([]value.Param, len(takers))
 	for i := range takers {
-		takers[i] = e.takerFor(t.In(i))
+		switch in := t.In(first + i); in.Kind() {
+		case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
+			return fmt.Errorf("register %q: no script has a value for its parameter of type %s", name, in)
+		}
+		takers[i] = e.takerFor(t.In(first + i))
 		params[i] = takers[i].param
 	}
 	failing := t.NumOut() > 0 && t.Out(t.NumOut()-1) == reflect.TypeFor[error]()
@@ -93,17 +103,20 @@ func (e *Engine) RegisterFunc(name string, f any) error {
 		return fmt.Errorf("register %q: more than one result besides an error", name)
 	}
 	e.registerHost(&value.Native{Name: name, Params: params, Call: func(c *value.Ctx, this *Value, args []Value) Value {
-		in := make([]reflect.Value, len(takers))
-		for i := range in {
+		in := make([]reflect.Value, t.NumIn())
+		if first > 0 {
+			in[0] = reflect.ValueOf(c.Host.(*run).cancel)
+		}
+		for i := range takers {
 			v := this
 			if i > 0 {
 				v = &args[i-1]
 			}
 			x, err := takers[i].take(*v)
 			if err != nil {
-				return c.Fail(&Error{Kind: value.ErrorMismatchDataType, Got: v.TypeName(), Want: t.In(i).String(), Cause: err})
+				return c.Fail(&Error{Kind: value.ErrorMismatchDataType, Got: v.TypeName(), Want: t.In(first + i).String(), Cause: err})
 			}
-			in[i] = x
+			in[first+i] = x
 		}
 		out := fn.Call(in)
 		if failing {

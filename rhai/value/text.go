@@ -29,6 +29,9 @@ const (
 // Display renders v as print and interpolation do.
 func (v Value) Display() string { return v.render(display) }
 
+// String is [Value.Display], for package fmt.
+func (v Value) String() string { return v.Display() }
+
 // Debug renders v as debug does and as it shows inside containers.
 func (v Value) Debug() string { return v.render(debug) }
 
