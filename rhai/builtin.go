@@ -8,17 +8,35 @@ import (
 // This file compiles the functions that belong to the language, because they
 // see the place they are called from.
 
+// languages reports that a call of name with n arguments is one of these, unless
+// the script has a function of that name.
+func languages(name string, n int) bool {
+	switch name {
+	case "print", "debug", "exit":
+		return n <= 1
+	case "type_of", "Fn", "is_shared", "is_def_var", "eval":
+		return n == 1
+	case "call":
+		return n >= 1
+	case "curry":
+		return n > 1
+	case "is_def_fn":
+		return n == 2 || n == 3
+	}
+	return false
+}
+
 // builtin compiles a call of such a function; nil when n is none.
 func (c *fnc) builtin(n *syntax.Call) node {
-	if c.unit.fns[fnKey{n.Name, len(n.Args)}] != nil {
+	if !languages(n.Name, len(n.Args)) || c.unit.fns[fnKey{n.Name, len(n.Args)}] != nil {
 		return nil
 	}
 	pos := n.Pos
 	arg := func(i int) Pos { return n.Args[i].Start() }
-	switch {
-	case n.Name == "print" && len(n.Args) <= 1, n.Name == "debug" && len(n.Args) <= 1:
+	switch n.Name {
+	case "print", "debug":
 		return c.printing(n)
-	case n.Name == "type_of" && len(n.Args) == 1:
+	case "type_of":
 		x := c.node(n.Args[0], borrow)
 		return func(fr *frame) Value {
 			v := x(fr)
@@ -27,13 +45,13 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			}
 			return value.Str(v.TypeName())
 		}
-	case n.Name == "exit" && len(n.Args) <= 1:
+	case "exit":
 		var x syntax.Node
 		if len(n.Args) == 1 {
 			x = n.Args[0]
 		}
 		return c.jump(x, ctlExit)
-	case n.Name == "Fn" && len(n.Args) == 1:
+	case "Fn":
 		x := c.node(n.Args[0], borrow)
 		return func(fr *frame) Value {
 			v := x(fr)
@@ -45,9 +63,9 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			}
 			return fr.fnOf(v.AsString(), arg(0))
 		}
-	case n.Name == "call" && len(n.Args) >= 1:
+	case "call":
 		return c.pointerCall(n)
-	case n.Name == "curry" && len(n.Args) > 1:
+	case "curry":
 		args := c.nodes(n.Args, own)
 		return func(fr *frame) Value {
 			vals, ok := fr.pointerArgs(args, arg(0))
@@ -56,7 +74,7 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			}
 			return fr.curry(vals[0], vals[1:], pos)
 		}
-	case n.Name == "is_shared" && len(n.Args) == 1:
+	case "is_shared":
 		if name, ok := n.Args[0].(*syntax.Name); ok && len(name.Path) == 0 {
 			r := c.look(name.Name, name.Pos)
 			return func(fr *frame) Value {
@@ -74,11 +92,11 @@ func (c *fnc) builtin(n *syntax.Call) node {
 			}
 			return value.False
 		}
-	case n.Name == "is_def_var" && len(n.Args) == 1:
+	case "is_def_var":
 		return c.isDefVar(n)
-	case n.Name == "is_def_fn" && (len(n.Args) == 2 || len(n.Args) == 3):
+	case "is_def_fn":
 		return c.isDefFn(n)
-	case n.Name == "eval" && len(n.Args) == 1:
+	case "eval":
 		return c.eval(n)
 	}
 	return nil

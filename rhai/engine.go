@@ -61,7 +61,8 @@ type Engine struct {
 	modules map[string]*Module // static: used as name::f without import
 	customs map[string]*customSyntax
 	global  []*Module
-	types   map[reflect.Type]*value.Type
+	types   value.Types
+	plain   map[reflect.Type]bool // types that registered functions convert as they are, or by types
 }
 
 // fnKey names functions of one arity.
@@ -100,8 +101,12 @@ func NewEngine() *Engine { return &Engine{natives: maps.Clone(standard)} }
 func NewBareEngine() *Engine { return &Engine{natives: map[fnKey]*overloads{}} }
 
 // Register adds a native function. One of the same name and exactly the same
-// parameters is replaced.
+// parameters is replaced. It panics for one that cannot be called: without a
+// name or Call, or with a parameter that takes nothing.
 func (e *Engine) Register(f *value.Native) {
+	if f.Name == "" || f.Call == nil || slices.Contains(f.Params, value.Param{}) {
+		panic(fmt.Sprintf("BUG: register %q: a native function needs a name, a Call, and kinds or a type for each parameter", f.Name))
+	}
 	k := fnKey{f.Name, len(f.Params)}
 	o := &overloads{}
 	if old := e.natives[k]; old != nil {

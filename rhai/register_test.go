@@ -1,7 +1,6 @@
 package rhai_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -117,38 +116,5 @@ func TestRegisteredFunctionsAndTypes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestRegisterFuncRefuses(t *testing.T) {
-	for name, f := range map[string]any{
-		"no function":  5,
-		"variadic":     func(...int) {},
-		"two results":  func() (int, int) { return 1, 2 },
-		"nil function": nil,
-	} {
-		if err := rhai.NewEngine().RegisterFunc("f", f); err == nil {
-			t.Errorf("%s: want an error", name)
-		}
-	}
-}
-
-func TestRegisterFuncTakesTheContext(t *testing.T) {
-	e := rhai.NewEngine()
-	type key struct{}
-	if err := e.RegisterFunc("who", func(ctx context.Context, greeting string) string { return greeting + ctx.Value(key{}).(string) }); err != nil {
-		t.Fatal(err)
-	}
-	v, err := e.Eval(context.WithValue(t.Context(), key{}, "Ada"), `who("hello ")`)
-	if got := fmt.Sprint(v); err != nil || got != "hello Ada" {
-		t.Errorf("got %s, %v", got, err)
-	}
-}
-
-func TestRegisterFuncRefusesWhatNoScriptCanGive(t *testing.T) {
-	for _, f := range []any{func(chan int) {}, func(func()) {}, func(int, complex128) {}} {
-		if err := rhai.NewEngine().RegisterFunc("f", f); err == nil {
-			t.Errorf("%T is taken", f)
-		}
 	}
 }

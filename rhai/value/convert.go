@@ -23,7 +23,9 @@ import (
 //	blob        []byte
 //	timestamp   time.Time   from time.Time
 //	Fn          string      its name
-//	others      string      as displayed; objects of the host: their data
+//	others      string      as displayed
+//	object      its data, copied by its type's Clone: a *T for a T that was registered;
+//	            from T and *T where it is known, see Types.FromGo
 
 // mostNested is how deep Go's data may nest: deeper ones are taken for cycles.
 const mostNested = 1000
@@ -37,21 +39,22 @@ var (
 	errMany   = errors.New("convert value: more than 10000000 values")
 )
 
-// FromGo makes a value of x, which is copied.
+// FromGo makes a value of x, which is copied. It knows no types of the host:
+// see [Types.FromGo].
 //
 // Errors: for channels, functions and complex numbers, map keys that are no
 // strings, and data that leads back to itself.
-func FromGo(x any) (Value, error) { return fromGo(reflect.ValueOf(x), 0) }
+func FromGo(x any) (Value, error) { return Types(nil).FromGo(x) }
 
 // From is [FromGo] for a known type.
-func From[T any](x T) (Value, error) { return fromGo(reflect.ValueOf(&x).Elem(), 0) }
+func From[T any](x T) (Value, error) { return Types(nil).fromGo(reflect.ValueOf(&x).Elem(), 0) }
 
 var (
 	valueType = reflect.TypeFor[Value]()
 	timeType  = reflect.TypeFor[time.Time]()
 )
 
-func fromGo(x reflect.Value, depth int) (Value, error) {
+func (ts Types) fromGo(x reflect.Value, depth int) (Value, error) {
 	if depth > mostNested {
 		return Value{}, errNested
 	}
@@ -66,6 +69,9 @@ func fromGo(x reflect.Value, depth int) (Value, error) {
 		return Unit, nil
 	case timeType:
 		return NewTime(x.Interface().(time.Time)), nil
+	}
+	if t := ts.Of(x.Type()); t != nil {
+		return t.holding(x), nil
 	}
 	switch x.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -84,7 +90,7 @@ func fromGo(x reflect.Value, depth int) (Value, error) {
 	}
 	switch x.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return fromGo(x.Elem(), depth+1)
+		return ts.fromGo(x.Elem(), depth+1)
 	case reflect.Bool:
 		return Bool(x.Bool()), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -102,21 +108,21 @@ func fromGo(x reflect.Value, depth int) (Value, error) {
 		if x.Type().Elem().Kind() == reflect.Uint8 {
 			return NewBlob(append([]byte(nil), x.Bytes()...)), nil
 		}
-		return listFromGo(x, depth)
+		return ts.listFromGo(x, depth)
 	case reflect.Array:
-		return listFromGo(x, depth)
+		return ts.listFromGo(x, depth)
 	case reflect.Map:
-		return mapFromGo(x, depth)
+		return ts.mapFromGo(x, depth)
 	case reflect.Struct:
-		return structFromGo(x, depth)
+		return ts.structFromGo(x, depth)
 	}
 	return Value{}, fmt.Errorf("convert value: a %s has no form in a script", x.Type())
 }
 
-func listFromGo(x reflect.Value, depth int) (Value, error) {
+func (ts Types) listFromGo(x reflect.Value, depth int) (Value, error) {
 	items := make([]Value, x.Len())
 	for i := range items {
-		v, err := fromGo(x.Index(i), depth+1)
+		v, err := ts.fromGo(x.Index(i), depth+1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -125,13 +131,13 @@ func listFromGo(x reflect.Value, depth int) (Value, error) {
 	return NewArray(items), nil
 }
 
-func mapFromGo(x reflect.Value, depth int) (Value, error) {
+func (ts Types) mapFromGo(x reflect.Value, depth int) (Value, error) {
 	if x.Type().Key().Kind() != reflect.String {
 		return Value{}, fmt.Errorf("convert value: the keys of a %s are no strings", x.Type())
 	}
 	m := newMap(x.Len())
 	for each := x.MapRange(); each.Next(); {
-		v, err := fromGo(each.Value(), depth+1)
+		v, err := ts.fromGo(each.Value(), depth+1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -140,7 +146,7 @@ func mapFromGo(x reflect.Value, depth int) (Value, error) {
 	return Value{&m.header, 0}, nil
 }
 
-func structFromGo(x reflect.Value, depth int) (Value, error) {
+func (ts Types) structFromGo(x reflect.Value, depth int) (Value, error) {
 	fields := fieldsOf(x.Type())
 	m := newMap(len(fields))
 	for _, f := range fields {
@@ -151,7 +157,7 @@ func structFromGo(x reflect.Value, depth int) (Value, error) {
 		if f.omit(at) {
 			continue
 		}
-		v, err := fromGo(at, depth+1)
+		v, err := ts.fromGo(at, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -160,8 +166,8 @@ func structFromGo(x reflect.Value, depth int) (Value, error) {
 	return Value{&m.header, 0}, nil
 }
 
-// ToGo makes Go data of v, nothing of which is shared with it. Beyond a depth
-// of 1000, and after ten million values, it is nil.
+// ToGo makes Go data of v, nothing of which is shared with it but host objects
+// whose type has no Clone. Beyond a depth of 1000, and after ten million values, it is nil.
 func ToGo(v Value) any { return toGo(v, 0, newBudget()) }
 
 // newBudget counts down the values that a conversion may still make.
@@ -211,7 +217,7 @@ func toGo(v Value, depth int, left *int) any {
 	case TimeKind:
 		return v.AsTime().T
 	case CustomKind:
-		return v.AsCustom().Data
+		return v.AsCustom().Copied()
 	}
 	return v.Display()
 }

@@ -13,9 +13,11 @@ import (
 // This file fills Go variables of known types with values.
 
 // To makes a T of v. Ints and floats become each other where nothing is lost;
-// () is the zero T, or nil; a struct takes from a map what it has fields for.
+// () is the zero T, or nil; a struct takes from a map what it has fields for. An
+// object of a registered type fits that type and a pointer to it: both get a copy.
 //
-// Errors: *ConvertError for what does not fit.
+// Errors: *[ConvertError] for what does not fit; others for data that leads back
+// to itself, and for more than ten million values.
 func To[T any](v Value) (T, error) {
 	var out T
 	err := Decode(v, &out)
@@ -74,15 +76,20 @@ func decode(v Value, out reflect.Value, depth int, left *int) error {
 		out.SetZero()
 		return nil
 	}
+	if whole := reflect.ValueOf(asHeld(v)); whole.IsValid() {
+		if v.Is(CustomKind) && whole.Kind() == reflect.Pointer && !whole.IsNil() && whole.Type().Elem() == out.Type() {
+			whole = whole.Elem()
+		}
+		if whole.Type().AssignableTo(out.Type()) {
+			out.Set(whole)
+			return nil
+		}
+	}
 	if out.Kind() == reflect.Pointer {
 		if out.IsNil() {
 			out.Set(reflect.New(out.Type().Elem()))
 		}
 		return decode(v, out.Elem(), depth+1, left)
-	}
-	if whole := reflect.ValueOf(asHeld(v)); whole.IsValid() && whole.Type().AssignableTo(out.Type()) {
-		out.Set(whole)
-		return nil
 	}
 	if v.Is(StringKind) && out.CanAddr() {
 		if text, ok := out.Addr().Interface().(encoding.TextUnmarshaler); ok {

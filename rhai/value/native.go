@@ -34,7 +34,7 @@ type Native struct {
 	Doc, Signature string
 }
 
-// Param is the type of a parameter: kinds, or one host type.
+// Param is the type of a parameter: kinds, or one host type. One that has neither takes nothing.
 type Param struct {
 	Kinds Kinds
 	Type  *Type // when not nil, only objects of this type

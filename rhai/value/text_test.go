@@ -1,6 +1,7 @@
 package value_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -125,5 +126,19 @@ func TestCharactersOfSeveralBytes(t *testing.T) {
 	}
 	if got := v.AsString(); got != string(want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Package fmt shows values as scripts do, alone and within data of Go's.
+func TestValuesPrint(t *testing.T) {
+	list := value.NewArray([]value.Value{value.Str("a"), value.Char('b'), value.Float(1)})
+	for _, tt := range []struct{ got, want string }{
+		{fmt.Sprint(value.Int(-3)), "-3"}, {fmt.Sprintf("%v|%s", value.Str("x"), value.True), "x|true"},
+		{fmt.Sprint(value.Unit, value.Value{}), " "}, {list.String(), `["a", b, 1.0]`}, {fmt.Sprint([]value.Value{list, value.Unit}), `[["a", b, 1.0] ]`},
+		{fmt.Sprintf("%10v|", value.Int(5)), "         5|"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
 	}
 }
