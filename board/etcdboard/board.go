@@ -40,6 +40,7 @@ type Board struct {
 	raced     bool      // the last transaction lost a race
 	letBy     time.Time // until then claims that wait let others go before
 	serial    uint64    // of the last transaction
+	place     int64     // the revision that wrote our place in the line; 0: it has none
 	last      int64     // the revision that wrote our id
 	unsettled string    // id of a transaction of which nobody knows what came; "": of none
 

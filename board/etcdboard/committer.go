@@ -32,6 +32,10 @@ const tries = 3
 func (b *Board) commitLoop() {
 	defer b.end()
 	for {
+		if b.place != 0 {
+			b.runAlone() // others wait for its turn to come and go
+			continue
+		}
 		t, rs, ok := b.gather(false)
 		if !ok {
 			b.leave()

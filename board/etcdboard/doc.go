@@ -34,11 +34,12 @@
 // whose was written first has the board to itself for one Txn, because every
 // plain Txn wants the line empty. That Txn compares nothing else, nests its
 // operations in two levels, which makes room for 3,840, and takes the place
-// away. So many nodes that want the same thing lose one race each, and then take
-// turns in which each does what all of its callers want. Claims that wait let
-// those in line go before, for some milliseconds: one item wakes every node, and
-// is one node's. Who is the first for longer than Config.Answer is shown out by
-// those behind it.
+// away; or, where others stand behind, puts it at the end of the line. So many
+// nodes that want the same thing lose one race each, and then take turns of one
+// Txn, in which each does what all of its callers want; who has nothing to do when
+// its turn comes leaves. Claims that wait let those in line go before, for some
+// milliseconds: one item wakes every node, and is one node's. Who is the first for
+// longer than Config.Answer is shown out by those behind it.
 //
 // # When an answer is lost
 //

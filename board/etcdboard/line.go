@@ -6,14 +6,17 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // This file has the line in which nodes stand that want the same thing, or more
 // than a plain transaction takes. A place is a key; whose was written first has
-// the board to itself for one transaction, in which it takes its key away. Plain
-// transactions want the line to be empty. Nobody counts on a node to leave: who
-// is first for longer than Config.Answer, by the clock of one who stands behind
-// it, is shown out; what it would still do fails, because its key is gone.
+// the board to itself for one transaction, in which it takes its key away, or
+// writes it anew when others stand behind it. Plain transactions want the line to
+// be empty. Nobody counts on a node to leave: who is first for longer than
+// Config.Answer, by the clock of one who stands behind it, is shown out; what it
+// would still do fails, because its key is gone.
 
 // lineName begins the keys of the places.
 const lineName = "line/"
@@ -56,17 +59,15 @@ func (b *Board) emptyLine() clientv3.Cmp {
 // runAlone makes a transaction when it is this node's turn: of what is wanted
 // by then, judged by what nobody can change meanwhile.
 func (b *Board) runAlone() {
-	what, place, err := b.transact(nil, []clientv3.Op{clientv3.OpPut(b.placeKey(), "")})
-	if what == won && !b.awaitTurn(place) {
-		b.leaveLine(place)
-		what = lost
+	what, place, err := b.standInLine()
+	if what == won {
+		what, err = b.awaitTurn(place)
 	}
+	t, rs, _ := b.gather(true)
 	if what != won {
-		t, rs, _ := b.gather(true)
 		b.conclude(t, rs, what, 0, err)
 		return
 	}
-	t, rs, _ := b.gather(true)
 	if len(rs) == 0 && len(t.kept.writes) == 0 {
 		b.leaveLine(place)
 		return
@@ -77,19 +78,42 @@ func (b *Board) runAlone() {
 		b.conclude(t, rs, refused, 0, err)
 		return
 	}
-	what, rev, err := b.transact(
-		[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(b.placeKey()), "=", place)},
-		append(ops, clientv3.OpDelete(b.placeKey())),
-	)
-	if what == refused {
+	next, stays := b.nextPlace()
+	what, rev, err := b.transact([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(b.placeKey()), "=", place)}, append(ops, next))
+	switch {
+	case what == won && stays:
+		b.place = rev
+	case what == refused:
 		b.leaveLine(place)
 	}
 	b.conclude(t, rs, what, rev, err)
 }
 
-// awaitTurn waits until this node is the first in line. It returns false when
-// it has lost its place, or it took too long.
-func (b *Board) awaitTurn(place int64) bool {
+// standInLine returns the place that the last turn has left to the board, or
+// that it takes now.
+func (b *Board) standInLine() (what outcome, place int64, err error) {
+	if place = b.place; place != 0 {
+		b.place = 0
+		return won, place, nil
+	}
+	return b.transact(nil, []clientv3.Op{clientv3.OpPut(b.placeKey(), "")})
+}
+
+// nextPlace is what becomes of the place of a node that has its turn. Where
+// others stand behind it, it goes to the end of the line at once, with the same
+// transaction: by its next turn there will be more to do, or else it leaves then.
+func (b *Board) nextPlace() (op clientv3.Op, stays bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if stays = len(b.mirror.line.places) > 1 && !b.closed; stays {
+		return clientv3.OpPut(b.placeKey(), ""), true
+	}
+	return clientv3.OpDelete(b.placeKey()), false
+}
+
+// awaitTurn waits until this node is the first in line. It has lost when its
+// place is gone; when it took too long, it gives its place up.
+func (b *Board) awaitTurn(place int64) (outcome, error) {
 	late, cancel := context.WithTimeout(context.Background(), 2*b.answer)
 	defer cancel()
 	for {
@@ -100,9 +124,9 @@ func (b *Board) awaitTurn(place int64) bool {
 		b.mu.Unlock()
 		switch {
 		case seen && mine != place:
-			return false
+			return lost, nil
 		case first == place:
-			return true
+			return won, nil
 		}
 		left := b.answer // of the one before
 		if first != 0 {
@@ -113,7 +137,8 @@ func (b *Board) awaitTurn(place int64) bool {
 			left = b.answer / 10
 		}
 		if b.sleep(late, left, moved) != nil {
-			return false
+			b.leaveLine(place)
+			return unknown, domain.Unavailablef("etcd at %s: this node has stood in line for %v", b.addr, 2*b.answer)
 		}
 	}
 }
@@ -137,7 +162,7 @@ func (b *Board) showOut(ctx context.Context, first int64) {
 
 // leaveLine gives up a place. Where that fails, the others show it out.
 func (b *Board) leaveLine(place int64) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
+	ctx, cancel := context.WithTimeout(context.Background(), b.answer/4)
 	defer cancel()
 	_ = b.takeAway(ctx, b.placeKey(), place)
 }

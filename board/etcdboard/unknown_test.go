@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,63 @@ func TestCloseEnds(t *testing.T) {
 	case <-closed:
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it is not closed after two minutes")
+	}
+}
+
+// TestWhoHasHadATurnStandsBehindTheOthers has two nodes stand in line, and looks
+// at what becomes of their places: while another stands behind it a node keeps
+// its own, with the same transaction, and one that has nothing to do leaves.
+func TestWhoHasHadATurnStandsBehindTheOthers(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("stand", server), client(t, server)
+	const line = "stand/line/"
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	places := c.Watch(ctx, line, clientv3.WithPrefix())
+	var events []*clientv3.Event
+	next := func() *clientv3.Event {
+		for len(events) == 0 {
+			resp, ok := <-places
+			if !ok || resp.Err() != nil {
+				t.Fatal("nothing more has become of the places: ", resp.Err())
+			}
+			events = resp.Events
+		}
+		ev := events[0]
+		events = events[1:]
+		return ev
+	}
+	one, two := open(t, url), open(t, url)
+	if _, err := c.Put(t.Context(), line+"first", ""); err != nil {
+		t.Fatal(err)
+	}
+	next()
+	number(t, one, "r") // both have seen who stands there
+	number(t, two, "r")
+	done := make(chan error, 2)
+	var keys []string
+	for _, b := range []board.Board{one, two} {
+		go func() { done <- b.Commit(t.Context(), *in(sp).Add("r", "n", 1)) }()
+		keys = append(keys, string(next().Kv.Key))
+	}
+	if _, err := c.Delete(t.Context(), line+"first"); err != nil {
+		t.Fatal(err)
+	}
+	next()
+	var got []string
+	for range 4 {
+		ev := next()
+		got = append(got, fmt.Sprint(slices.Index(keys, string(ev.Kv.Key)), ev.Type, ev.Kv.Version))
+	}
+	if want := []string{"0 PUT 2", "1 PUT 2", "0 DELETE 0", "1 DELETE 0"}; !slices.Equal(got, want) {
+		t.Errorf("places: got %q, want %q", got, want)
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := number(t, one, "r"); got != "2" {
+		t.Errorf("got n=%s, want 2", got)
 	}
 }
