@@ -40,7 +40,7 @@ const (
 )
 
 // Streams is the record in space 0 that says of each event stream when the one
-// was made that the sagas of this board read.
+// was made that the sagas of this board read, and how far it has come.
 const Streams = "ramet:streams"
 
 // Taken is the set in space 0 of the queues from which foreign runners take

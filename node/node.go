@@ -340,6 +340,9 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 		n.onDuty(rest, domain.RoleClockwork, func(ctx context.Context) { n.Work.Check(ctx, n.owner) })
 		return nil
 	})
+	if n.Sagas != nil {
+		g.Go(func() error { n.Sagas.KeepMarks(rest); return nil })
+	}
 	if n.Post != nil {
 		g.Go(func() error { n.onDuty(rest, domain.RoleSupervisor, n.supervise); return nil })
 	}

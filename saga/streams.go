@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	}
 	all := seen{Loss: accept, begin: map[stream.Name]uint64{}, last: map[stream.Name]uint64{}}
 	var b board.Batch
+	marks := marksOf(recs[0])
 	for _, n := range stream.Names {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
@@ -72,6 +74,14 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 			all.begin[n] = 0
 		}
 		all.last[n] = stats.Last
+		switch mark := marks[n]; {
+		case mark <= stats.Last:
+		case was == made:
+			all.note(all.Fewer, "%s has %d messages, and had %d", n, stats.Last, mark)
+			fallthrough
+		default:
+			b.Equal(layout.Streams, markField(n), recs[0].Get(markField(n))).Set(layout.Streams, markOf(n, stats.Last))
+		}
 		if was != made {
 			b.Equal(layout.Streams, string(n), was).Set(layout.Streams, board.Field{Name: string(n), Value: made})
 		}
@@ -92,6 +102,9 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	for _, text := range all.accepted {
 		e.text.Error("sagas go on with event streams that have lost what they had, as --accept-loss or --may-lose says", "stream", text)
 	}
+	if len(all.accepted) > 0 {
+		b.NextEpoch(time.Now(), domain.PlainText("event streams have less than they had: "+strings.Join(all.accepted, "; "), maxCause))
+	}
 	if len(b.Ops) == 0 {
 		return nil
 	}
@@ -99,6 +112,74 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 		return errRecognised
 	}
 	return err
+}
+
+// maxCause is how much is told of what was lost.
+const maxCause = 400
+
+// markEvery is how often it is written down how far the streams have come.
+const markEvery = 5 * time.Second
+
+// KeepMarks writes down on the board how far the streams have come, until ctx ends:
+// by that streams are known that have lost their end, or are a copy of before, also
+// where no saga had read so far.
+func (e *Engine) KeepMarks(ctx context.Context) {
+	var known map[stream.Name]uint64
+	for ctx.Err() == nil {
+		// What was stored for that long is on the disk.
+		if err := sleep(ctx, markEvery); err != nil {
+			break
+		}
+		e.mark(ctx, known)
+		known = e.lasts(ctx)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	e.mark(last, e.lasts(last))
+}
+
+// lasts are the last sequences of those streams that can be asked.
+func (e *Engine) lasts(ctx context.Context) map[stream.Name]uint64 {
+	all := map[stream.Name]uint64{}
+	for _, n := range stream.Names {
+		if stats, err := e.log.Stats(ctx, n); err == nil {
+			all[n] = stats.Last
+		}
+	}
+	return all
+}
+
+// mark writes down how far streams had come, where the board does not know it. What
+// another node writes at the same time says the same.
+func (e *Engine) mark(ctx context.Context, known map[stream.Name]uint64) {
+	recs, err := e.board.Get(ctx, 0, layout.Streams)
+	var b board.Batch
+	for n, last := range known {
+		if err == nil && last > marksOf(recs[0])[n] {
+			b.Equal(layout.Streams, markField(n), recs[0].Get(markField(n))).Set(layout.Streams, markOf(n, last))
+		}
+	}
+	if len(b.Ops) > 0 {
+		err = e.board.Commit(ctx, b)
+	}
+	if err != nil {
+		e.text.Debug("how far event streams have come is not written down", "err", err)
+	}
+}
+
+// markField is the field with how far a stream has come.
+func markField(n stream.Name) string { return string(n) + "/last" }
+
+func markOf(n stream.Name, last uint64) board.Field {
+	return board.Field{Name: markField(n), Value: strconv.FormatUint(last, 10)}
+}
+
+func marksOf(r board.Record) map[stream.Name]uint64 {
+	all := map[stream.Name]uint64{}
+	for _, n := range stream.Names {
+		all[n], _ = strconv.ParseUint(r.Get(markField(n)), 10, 64)
+	}
+	return all
 }
 
 // seen is what is known of the streams.

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
@@ -64,6 +66,42 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStreamsOfBeforeAreKnownByTheirEnd: that events are gone is told also where no
+// saga had read them.
+func TestStreamsOfBeforeAreKnownByTheirEnd(t *testing.T) {
+	bubble(t, func(r *rig) {
+		before := memstream.New()
+		r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
+		ctx, cancel := context.WithCancel(r.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.engine.KeepMarks(ctx) }()
+		for i := range 3 {
+			r.publish(shop, goes(fmt.Sprint("e", i), `{"id":1}`))
+		}
+		time.Sleep(time.Minute)
+		recs, err := r.board.Get(r.Context(), 0, layout.Streams)
+		if r.must(err); recs[0].Get("AGGREGATE_EVENTS/last") != "3" {
+			t.Errorf("got %v after a minute, want that there are 3 events", recs[0])
+		}
+		r.publish(shop, goes("e3", `{"id":1}`))
+		cancel()
+		<-done
+
+		r.log = before.Log()
+		r.engine = r.newEngine(r.board, r.log)
+		const want = "AGGREGATE_EVENTS has 0 messages, and had 4"
+		if err := r.engine.Recognise(r.Context(), saga.Loss{}); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), want) {
+			t.Fatalf("got %v, want a conflict that says %q", err, want)
+		}
+		r.must(r.engine.Recognise(r.Context(), saga.Loss{Fewer: true}))
+		r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
+		recs, err = r.board.Get(r.Context(), 0, board.EpochKey)
+		if r.must(err); !strings.Contains(board.EpochOf(recs[0]).Cause, want) {
+			t.Errorf("got epoch %+v, want one that says %q", board.EpochOf(recs[0]), want)
+		}
+	})
 }
 
 // TestStreamsThatAreAwayAreWaitedFor: a broker that dies just now ends no node.
