@@ -32,13 +32,14 @@ type binding struct {
 	native value.Native
 	own    reflect.Type // *T of a method of T, whose first parameter is the object itself
 	picked int          // parameters of the Go function so far, but for the object
-	err    error        // the first thing that makes it impossible
+	into   func(*value.Native)
+	err    error // the first thing that makes it impossible
 	// takes and gives are the types within its parameters and results.
 	takes, gives map[reflect.Type]bool
 }
 
 func (e *Engine) binding(name string) *binding {
-	s := &binding{e: e, native: value.Native{Name: name}, takes: map[reflect.Type]bool{}, gives: map[reflect.Type]bool{}}
+	s := &binding{e: e, native: value.Native{Name: name}, into: e.Register, takes: map[reflect.Type]bool{}, gives: map[reflect.Type]bool{}}
 	s.err = callable(name)
 	return s
 }
@@ -71,15 +72,16 @@ func (s *binding) refuse(format string, args ...any) {
 // Errors: what makes it impossible.
 func (s *binding) add(call value.Func) error {
 	if n := len(s.native.Params); s.own == nil && languages(s.native.Name, n) {
-		s.refuse("%s with %d arguments belongs to the language", s.native.Name, n)
+		s.refuse("%s(…) with %d parameters belongs to the language", s.native.Name, n)
 	}
 	if s.err != nil {
 		shown := s.native.Name[strings.LastIndexByte(s.native.Name, '$')+1:]
 		return fmt.Errorf("register %q: %w", shown, s.err)
 	}
 	native := s.native
-	native.Params, native.Call = slices.Clone(s.native.Params), call
-	s.e.registerHost(&native)
+	native.Params = slices.Clone(s.native.Params)
+	native.Call = s.guarded(call)
+	s.into(&native)
 	if s.e.plain == nil {
 		s.e.plain = map[reflect.Type]bool{}
 	}
@@ -96,19 +98,16 @@ func (s *binding) register(call value.Func) {
 	}
 }
 
-// registerHost registers a function of the host's, whose panic is an error of
-// the script.
-func (e *Engine) registerHost(f *value.Native) {
-	call := f.Call
-	f.Call = func(c *value.Ctx, this *Value, args []Value) (v Value) {
+// guarded makes a panic of the host's function an error of the script.
+func (s *binding) guarded(call value.Func) value.Func {
+	return func(c *value.Ctx, this *Value, args []Value) (v Value) {
 		defer func() {
 			if p := recover(); p != nil {
-				v = c.Throw("function %s panicked: %v", f.Name, p)
+				v = c.Throw("function %s panicked: %v", s.native.Name, p)
 			}
 		}()
 		return call(c, this, args)
 	}
-	e.Register(f)
 }
 
 // argument gives what a parameter gets in a call.
@@ -145,7 +144,7 @@ func (s *binding) ofRun(t reflect.Type) bool {
 
 func pick[A any](s *binding, t reflect.Type, x taker[A]) argument[A] {
 	if bad := s.e.types.Unfit(t, false, s.takes); bad != nil {
-		s.refuse("no script has a value for its parameter of type %s (%s)", t, bad)
+		s.refuse("no script has a value for its parameter of type %s", within(t, bad))
 	}
 	i := len(s.native.Params)
 	s.native.Params = append(s.native.Params, x.param)
@@ -162,10 +161,18 @@ func pick[A any](s *binding, t reflect.Type, x taker[A]) argument[A] {
 	return func(_ *value.Ctx, _ *Value, args []Value) (A, error) { return take(args[i-1]) }
 }
 
+// within shows a type, and what is wrong with it.
+func within(t, bad reflect.Type) string {
+	if t == bad {
+		return t.String()
+	}
+	return fmt.Sprintf("%s, because of %s", t, bad)
+}
+
 // result is the type of the result.
 func (s *binding) result(t reflect.Type) {
 	if bad := s.e.types.Unfit(t, true, s.gives); bad != nil {
-		s.refuse("no script can take its result of type %s (%s)", t, bad)
+		s.refuse("no script can take its result of type %s", within(t, bad))
 	}
 }
 

@@ -386,3 +386,48 @@ func (b *bag) at(i int) (int64, error) {
 	}
 	return b.items[i], nil
 }
+
+func TestScopeOf(t *testing.T) {
+	e := rhai.NewEngine()
+	rhai.Property(rhai.RegisterType[point](e, "Point"), "x", func(p *point) int64 { return p.X }, nil)
+	type vars struct {
+		N    int    `json:"n"`
+		P    *point `json:"p"`
+		Gone string `json:"gone,omitempty"`
+	}
+	for _, x := range []any{map[string]any{"n": 2, "p": point{3, 4}}, vars{N: 2, P: &point{3, 4}}, &vars{N: 2, P: &point{3, 4}}} {
+		scope, err := e.ScopeOf(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := e.EvalWith(t.Context(), `n += 1; [n, p.x, is_def_var("gone")]`, scope); v.String() != "[3, 3, false]" || scope.Get("n").AsInt() != 3 {
+			t.Errorf("%T: got %s, %v", x, v, err)
+		}
+	}
+	for _, x := range []any{nil, 5, []int{1}, map[int]int{}, map[string]any{"c": make(chan int)}, point{1, 2}} {
+		if _, err := e.ScopeOf(x); err == nil {
+			t.Errorf("%T is taken", x)
+		}
+	}
+}
+
+func TestFunctionsInModules(t *testing.T) {
+	e := rhai.NewEngine()
+	rhai.RegisterType[point](e, "Point")
+	m := rhai.NewModule()
+	if err := errors.Join(
+		m.RegisterFunc(e, "at", func(ctx context.Context, x ...int64) *point { return &point{X: x[0]} }),
+		m.RegisterFunc(e, "x", func(p point) int64 { return p.X }),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.RegisterFunc(e, "bad", func(chan int) {}); err == nil {
+		t.Error("a channel is taken")
+	}
+	e.RegisterModule("points", m)
+	for script, want := range map[string]string{"points::x(points::at(4, 5))": "4", "points::at()": "ErrorRuntime", "at(4)": "ErrorFunctionNotFound"} {
+		if got := answer(t.Context(), e, script); got != want {
+			t.Errorf("%s: got %s, want %s", script, got, want)
+		}
+	}
+}

@@ -47,6 +47,8 @@ func (s *SyntaxCall) Literal(i int) Value {
 }
 
 // Eval evaluates input i, an expression or a block. It may be called any number of times.
+//
+// Errors: one that tells nothing; who gets it gives it back, and the run ends with what happened.
 func (s *SyntaxCall) Eval(i int) (Value, error) {
 	v := s.inputs[i](s.fr)
 	if v.IsNone() {
@@ -64,6 +66,8 @@ func (s *SyntaxCall) Get(name string) Value {
 }
 
 // Set changes a variable that is visible there, or declares it.
+//
+// Errors: *[Error] of kind ErrorAssignmentToConstant.
 func (s *SyntaxCall) Set(name string, v Value) error {
 	p, readonly := s.find(name)
 	switch {

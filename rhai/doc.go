@@ -1,7 +1,49 @@
-// Package rhai runs scripts in the Rhai language.
+// Package rhai runs scripts in the Rhai language within a Go program. It needs
+// nothing but Go's own library.
 //
-//	engine := rhai.NewEngine()
-//	v, err := engine.Eval(ctx, "let x = 40; x + 2")
+//	e := rhai.NewEngine()
+//	v, err := e.Eval(ctx, "let x = 40; x + 2")
+//	fmt.Println(v) // 42
+//
+// # A short tour
+//
+// Variables come from Go's data, and results become Go's data again:
+//
+//	scope, err := e.ScopeOf(map[string]any{"order": order, "rate": 0.21})
+//	v, err := e.EvalWith(ctx, "order.price * (1.0 + rate)", scope)
+//	total, err := value.To[float64](v)
+//
+// A script that runs more than once is compiled once, and may then run in any
+// number of goroutines, each run with a scope of its own:
+//
+//	script, err := e.Compile(text)
+//	v, err := script.Run(ctx, scope)
+//	v, err := script.CallFn(ctx, nil, "on_event", rhai.CallOptions{}, event)
+//
+// Functions of Go are offered as they are; [Engine.RegisterFunc] says what their
+// parameters may be. What asks somebody else takes the context of the run first:
+//
+//	err := e.RegisterFunc("join", strings.Join)
+//	err := e.RegisterFunc("fetch", func(ctx context.Context, url string) (string, error) {...})
+//
+// [Fn0] to [Fn4] do the same without reflection, for what is called very often,
+// and [Engine.Register] without conversions. Types of Go have a name in scripts,
+// and what is registered for them; [TypeOf] says when they are copied:
+//
+//	carts := rhai.RegisterType[Cart](e, "Cart")
+//	err := carts.RegisterMethod("add", (*Cart).Add)
+//	err := carts.RegisterProperty("owner", func(c *Cart) string { return c.owner }, nil)
+//
+// A script from a stranger is bounded by fields of the [Engine], and by ctx:
+//
+//	e.MaxOperations, e.MaxMemory = 1_000_000, 16<<20
+//	ctx, stop := context.WithTimeout(ctx, time.Second)
+//
+// What goes wrong is an *[Error], with its kind and place; [Explain] shows it at
+// the line of the script. Engine.OnPrint takes what is printed; a [Resolver] gives
+// the modules that scripts import, of which there are none by default. Files,
+// network, other programs: a script reaches what the host has registered and
+// nothing else.
 //
 // # How it works
 //

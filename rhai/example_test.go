@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/rhai"
@@ -16,7 +17,7 @@ import (
 // Run a script once.
 func ExampleEngine_Eval() {
 	v, err := rhai.NewEngine().Eval(context.Background(), "let x = 40; x + 2")
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: 42 <nil>
 }
 
@@ -31,7 +32,7 @@ func ExampleEngine_Compile() {
 	}
 	for n := range 4 {
 		v, err := script.Run(ctx, rhai.NewScope().Set("n", value.Int(int64(n))))
-		fmt.Println(v.Display(), err)
+		fmt.Println(v, err)
 	}
 	// Output:
 	// 0 <nil>
@@ -44,7 +45,7 @@ func ExampleEngine_Compile() {
 func ExampleScope() {
 	scope := rhai.NewScope().Set("count", value.Int(1)).SetConst("STEP", value.Int(10))
 	_, err := rhai.NewEngine().EvalWith(context.Background(), "count += STEP; let seen = [count];", scope)
-	fmt.Println(scope.Get("count").AsInt(), scope.Get("seen").Display(), err)
+	fmt.Println(scope.Get("count").AsInt(), scope.Get("seen"), err)
 
 	_, err = rhai.NewEngine().EvalWith(context.Background(), "STEP = 5", scope)
 	fmt.Println(err)
@@ -80,6 +81,19 @@ func ExampleEngine_EvalWith_convert() {
 	// Output: 15.5 [tea cup] <nil>
 }
 
+// Variables come from a map or a struct of Go's.
+func ExampleEngine_ScopeOf() {
+	e := rhai.NewEngine()
+	scope, err := e.ScopeOf(map[string]any{"names": []string{"Ada", "Bob"}, "limit": 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	v, err := e.EvalWith(context.Background(), "names.len() > limit", scope)
+	fmt.Println(v, err)
+	// Output: true <nil>
+}
+
 // Functions of Go, called without reflection.
 func ExampleFn2() {
 	e := rhai.NewEngine()
@@ -91,7 +105,7 @@ func ExampleFn2() {
 	})
 	for _, text := range []string{"between(1, 9)", "2.between(4)", "between(9, 1)"} {
 		v, err := e.Eval(context.Background(), text)
-		fmt.Println(v.Display(), err)
+		fmt.Println(v, err)
 	}
 	// Output:
 	// 5 <nil>
@@ -112,8 +126,48 @@ func ExampleEngine_RegisterFunc() {
 		fmt.Println(err)
 	}
 	v, err := e.Eval(context.Background(), `repeat(["a", "b", "a"], 2)`)
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: #{"a": 4, "b": 2} <nil>
+}
+
+// A variadic function takes up to 16 arguments for its last parameter.
+func ExampleEngine_RegisterFunc_variadic() {
+	e := rhai.NewEngine()
+	if err := e.RegisterFunc("format", fmt.Sprintf); err != nil {
+		fmt.Println(err)
+	}
+	v, err := e.Eval(context.Background(), `format("%v of %v", 2, [1, 2])`)
+	fmt.Println(v, err)
+	// Output: 2 of [1 2] <nil>
+}
+
+// A function that waits for somebody has the context of the run, and ends with it.
+func ExampleEngine_RegisterFunc_context() {
+	e := rhai.NewEngine()
+	if err := e.RegisterFunc("answer", func(ctx context.Context, question string) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(time.Hour):
+			return "42", nil
+		}
+	}); err != nil {
+		fmt.Println(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Millisecond)
+	defer stop()
+	_, err := e.Eval(ctx, `answer("why?")`)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	// Output: true
+}
+
+// What no script could ever call is refused at once.
+func ExampleEngine_RegisterFunc_refused() {
+	fmt.Println(rhai.NewEngine().RegisterFunc("send", func(to chan int, n int) { to <- n }))
+	fmt.Println(rhai.NewEngine().RegisterFunc("print", func(text string) {}))
+	// Output:
+	// register "send": no script has a value for its parameter of type chan int
+	// register "print": print(…) with 1 parameters belongs to the language
 }
 
 // A function that sees values as they are, with no conversion at all.
@@ -132,7 +186,7 @@ func ExampleEngine_Register() {
 		},
 	})
 	v, err := e.Eval(context.Background(), "[1, 2, 1].count(1)")
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: 2 <nil>
 }
 
@@ -160,8 +214,61 @@ func ExampleRegisterType() {
 		let sum = 0;
 		for n in a + b { sum += n }
 		[type_of(a), a, b, sum]`)
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: ["Point", (1, 2), (10, 7), 20] <nil>
+}
+
+type cart struct{ items []string }
+
+func (c *cart) Add(items ...string) int {
+	c.items = append(c.items, items...)
+	return len(c.items)
+}
+
+// Methods and properties of any shape, by reflection.
+func ExampleTypeOf_RegisterMethod() {
+	e := rhai.NewEngine()
+	carts := rhai.RegisterType[cart](e, "Cart").CopyWith(func(c *cart) cart { return cart{append([]string(nil), c.items...)} })
+	if err := errors.Join(
+		e.RegisterFunc("cart", func() *cart { return &cart{} }),
+		carts.RegisterMethod("add", (*cart).Add),
+		carts.RegisterProperty("items", func(c *cart) []string { return c.items }, nil),
+	); err != nil {
+		fmt.Println(err)
+	}
+	v, err := e.Eval(context.Background(), `let c = cart(); [c.add("tea"), c.add("cup", "pot"), c.items]`)
+	fmt.Println(v, err)
+	// Output: [1, 3, ["tea", "cup", "pot"]] <nil>
+}
+
+// A type whose objects are never copied, for what stands for something outside.
+func ExampleTypeOf_Shared() {
+	type counter struct{ n int }
+	e := rhai.NewEngine()
+	counters := rhai.RegisterType[counter](e, "Counter").Shared()
+	mine := &counter{}
+	if err := errors.Join(
+		e.RegisterFunc("counter", func() *counter { return mine }),
+		counters.RegisterMethod("next", func(c *counter) int { c.n++; return c.n }),
+	); err != nil {
+		fmt.Println(err)
+	}
+	v, err := e.Eval(context.Background(), "let a = counter(); let b = a; [a.next(), b.next()]")
+	fmt.Println(v, err, mine.n)
+	// Output: [1, 2] <nil> 2
+}
+
+// A module made of functions of Go.
+func ExampleModule_RegisterFunc() {
+	e := rhai.NewEngine()
+	text := rhai.NewModule().Set("SEPARATOR", value.Str(", "))
+	if err := text.RegisterFunc(e, "join", strings.Join); err != nil {
+		fmt.Println(err)
+	}
+	e.RegisterModule("text", text)
+	v, err := e.Eval(context.Background(), `text::join(["a", "b"], text::SEPARATOR)`)
+	fmt.Println(v, err)
+	// Output: a, b <nil>
 }
 
 // A module of the host, used without import.
@@ -169,7 +276,7 @@ func ExampleEngine_RegisterModule() {
 	e := rhai.NewEngine()
 	e.RegisterModule("site", rhai.NewModule().Set("NAME", value.Str("north")))
 	v, err := e.Eval(context.Background(), "site::NAME")
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: north <nil>
 }
 
@@ -178,7 +285,7 @@ func ExampleMemoryResolver() {
 	e := rhai.NewEngine()
 	e.Resolver = rhai.MemoryResolver{"math": "export const TWO = 2; fn twice(x) { x * 2 }"}
 	v, err := e.Eval(context.Background(), `import "math" as m; m::twice(20) + m::TWO`)
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: 42 <nil>
 }
 
@@ -201,7 +308,7 @@ func ExampleFileResolver() {
 	e := rhai.NewEngine()
 	e.Resolver = &rhai.FileResolver{Root: root}
 	v, err := e.Eval(context.Background(), `import "greet" as g; g::hello("you")`)
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	_, err = e.Eval(context.Background(), `import "../../etc/passwd" as p;`)
 	fmt.Println(err)
 	// Output:
@@ -254,7 +361,7 @@ func ExampleEngine_CompileExpression() {
 	}
 	for _, age := range []int64{17, 18} {
 		v, err := cond.Run(ctx, rhai.NewScope().Set("age", value.Int(age)).Set("country", value.Str("BE")))
-		fmt.Println(v.Display(), err)
+		fmt.Println(v, err)
 	}
 	_, err = e.CompileExpression("let x = 1", nil)
 	fmt.Println(err)
@@ -278,7 +385,7 @@ func ExampleScript_CallFn() {
 	state, _ := value.FromGo(map[string]int{"seen": 2})
 	event, _ := value.FromGo(map[string]int{"amount": 40})
 	v, err := script.CallFn(context.Background(), nil, "on_event", rhai.CallOptions{}, state, event)
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: #{"seen": 42} <nil>
 }
 
@@ -296,7 +403,7 @@ func ExampleScript_Call() {
 		return
 	}
 	v, err := script.Call(ctx, add, value.Int(5))
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: 15 <nil>
 }
 
@@ -324,7 +431,7 @@ func ExampleEngine_deterministic() {
 	e.Deterministic = true
 	for _, text := range []string{"let t = timestamp();", "#{b: 1, a: 2}.keys()"} {
 		v, err := e.Eval(context.Background(), text)
-		fmt.Println(v.Display(), err)
+		fmt.Println(v, err)
 	}
 	// Output:
 	//  Function not found: timestamp (not available in deterministic mode) (line 1, position 9)
@@ -355,6 +462,6 @@ func ExampleEngine_RegisterSyntax() {
 		return c.Eval(1)
 	})
 	v, err := e.Eval(context.Background(), "unless 1 > 2 then { 42 }")
-	fmt.Println(v.Display(), err)
+	fmt.Println(v, err)
 	// Output: 42 <nil>
 }

@@ -56,6 +56,16 @@ func (m *Module) Register(f *value.Native) *Module {
 	return m
 }
 
+// RegisterFunc adds a function of Go, which knows the types that are registered
+// with e: see [Engine.RegisterFunc].
+//
+// Errors: as [Engine.RegisterFunc].
+func (m *Module) RegisterFunc(e *Engine, name string, f any) error {
+	b := e.binding(name)
+	b.into = func(f *value.Native) { m.Register(f) }
+	return b.reflected(f)
+}
+
 // Add adds a module inside m.
 func (m *Module) Add(name string, sub *Module) *Module {
 	m.modules[name] = sub
@@ -139,6 +149,8 @@ var ErrNoModule = fmt.Errorf("no such module: %w", fs.ErrNotExist)
 type MemoryResolver map[string]string
 
 // Resolve finds a script by its exact name.
+//
+// Errors: [ErrNoModule].
 func (r MemoryResolver) Resolve(path, _ string) (Source, error) {
 	text, ok := r[path]
 	if !ok {
@@ -159,6 +171,8 @@ type FileResolver struct {
 }
 
 // Resolve reads a file. The path is relative to the folder of the script that imports it.
+//
+// Errors: [ErrNoModule] for what is not there or outside; others for a file that is too large.
 func (r *FileResolver) Resolve(name, from string) (Source, error) {
 	name = strings.TrimSuffix(name, path.Ext(name)) + cmp.Or(r.Extension, ".rhai")
 	file := path.Join(path.Dir(from), name)

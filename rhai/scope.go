@@ -1,6 +1,10 @@
 package rhai
 
-import "github.com/ramet-run/ramet/rhai/value"
+import (
+	"fmt"
+
+	"github.com/ramet-run/ramet/rhai/value"
+)
 
 // Scope holds the variables that a host gives to a script, and those that the
 // script leaves: top-level variables of a run are added to it.
@@ -16,6 +20,26 @@ type variable struct {
 
 // NewScope makes an empty scope.
 func NewScope() *Scope { return &Scope{} }
+
+// ScopeOf makes a scope of a variable for each key of x, a map with string keys,
+// or for each field of x, a struct, by its json tag. Values are converted as
+// [Engine.FromGo] does.
+//
+// Errors: as [Engine.FromGo]; for other data than these.
+func (e *Engine) ScopeOf(x any) (*Scope, error) {
+	v, err := e.FromGo(x)
+	if err != nil {
+		return nil, err
+	}
+	if !v.Is(value.MapKind) {
+		return nil, fmt.Errorf("variables of %T: neither a map with string keys nor a struct", x)
+	}
+	s := NewScope()
+	for _, entry := range v.AsMap().Entries() {
+		s.Set(entry.Key, entry.Value)
+	}
+	return s, nil
+}
 
 // Set adds a variable, hiding an older one of the same name.
 func (s *Scope) Set(name string, v Value) *Scope { return s.push(name, v, false) }

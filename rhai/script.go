@@ -80,6 +80,8 @@ func (e *Engine) Eval(ctx context.Context, text string) (Value, error) {
 
 // EvalWith is Eval with variables of the host; those that the script declares
 // at its top level are added to scope.
+//
+// Errors: *[Error].
 func (e *Engine) EvalWith(ctx context.Context, text string, scope *Scope) (Value, error) {
 	s, err := e.CompileNamed("", text, scope)
 	if err != nil {
@@ -88,7 +90,9 @@ func (e *Engine) EvalWith(ctx context.Context, text string, scope *Scope) (Value
 	return s.Run(ctx, scope)
 }
 
-// EvalExpression evaluates a single expression.
+// EvalExpression evaluates a single expression: see [Engine.CompileExpression].
+//
+// Errors: *[Error].
 func (e *Engine) EvalExpression(ctx context.Context, text string, scope *Scope) (Value, error) {
 	s, err := e.CompileExpression(text, scope)
 	if err != nil {
@@ -209,6 +213,8 @@ type CallOptions struct {
 }
 
 // Call calls a function pointer that a run of the script has given.
+//
+// Errors: *[Error]; of kind ErrorMismatchDataType when fn is no function pointer.
 func (s *Script) Call(ctx context.Context, fn Value, args ...Value) (Value, error) {
 	r := s.unit.engine.newRun(ctx, s.unit, nil)
 	fr := r.frames[0]

@@ -47,6 +47,8 @@ var (
 func FromGo(x any) (Value, error) { return Types(nil).FromGo(x) }
 
 // From is [FromGo] for a known type.
+//
+// Errors: as [FromGo].
 func From[T any](x T) (Value, error) { return Types(nil).fromGo(reflect.ValueOf(&x).Elem(), 0) }
 
 var (

@@ -25,6 +25,8 @@ func To[T any](v Value) (T, error) {
 }
 
 // Decode is [To] for a variable that target points to.
+//
+// Errors: as [To]; for a target that is no pointer to a variable.
 func Decode(v Value, target any) error {
 	p := reflect.ValueOf(target)
 	if p.Kind() != reflect.Pointer || p.IsNil() {

@@ -39,6 +39,8 @@ func RenderJSON(v Value, pace Pace) (string, error) {
 }
 
 // MarshalJSON renders v as [AppendJSON] does.
+//
+// Errors: as [AppendJSON].
 func (v Value) MarshalJSON() ([]byte, error) { return AppendJSON(nil, v) }
 
 type jsonWriter struct {
