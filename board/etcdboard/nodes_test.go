@@ -261,7 +261,7 @@ func TestTheLeaderMayDie(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, a, in(sp).Set("before", field("a", "1")).PushLeft("queue:v", "job:1"))
-	leader(t, members).Kill()
+	etcdtest.Leader(t, members).Kill()
 	// Calls may fail while there is no leader. Then the work goes on.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -293,22 +293,6 @@ func TestTheLeaderMayDie(t *testing.T) {
 	if err != nil || recs[0] == nil || recs[1] == nil {
 		t.Fatalf("got %v %v, want both records", recs, err)
 	}
-}
-
-func leader(t *testing.T, members []*etcdtest.Member) *etcdtest.Member {
-	t.Helper()
-	c := client(t, members...)
-	for _, m := range members {
-		st, err := c.Status(t.Context(), m.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if st.Header.MemberId == st.Leader {
-			return m
-		}
-	}
-	t.Fatal("there is no leader")
-	return nil
 }
 
 // TestAServerThatIsStartedAgain loses the server for a while, and its history

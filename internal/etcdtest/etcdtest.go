@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -200,6 +201,60 @@ func (m *Member) Kill() {
 	_ = m.cmd.Process.Kill()
 	_ = m.cmd.Wait()
 	m.cmd = nil
+}
+
+// Pause stops the process without ending it: connections stay open and nothing
+// answers.
+func (m *Member) Pause() { m.signal(syscall.SIGSTOP) }
+
+// Continue takes Pause back.
+func (m *Member) Continue() { m.signal(syscall.SIGCONT) }
+
+func (m *Member) signal(sig syscall.Signal) {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(sig); err != nil {
+		m.t.Fatalf("signal %v to etcd at %s: %v", sig, m.client, err)
+	}
+}
+
+// Leader waits until one of the members says that it is the leader. They must not
+// ask for TLS.
+func Leader(t testing.TB, members []*Member) *Member {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), ready)
+	defer cancel()
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		for _, m := range members {
+			if m.leads(ctx) {
+				return m
+			}
+		}
+	}
+	t.Fatal("no member of etcd leads")
+	return nil
+}
+
+// leads reports whether the member says that it is the leader.
+func (m *Member) leads(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.client+"/v3/maintenance/status", strings.NewReader("{}"))
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var status struct {
+		Header struct {
+			Member string `json:"member_id"`
+		} `json:"header"`
+		Leader string `json:"leader"`
+	}
+	err = json.NewDecoder(resp.Body).Decode(&status)
+	return err == nil && status.Leader != "" && status.Leader == status.Header.Member
 }
 
 // Restart starts the process again on its data.

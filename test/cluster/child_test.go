@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
@@ -30,15 +32,16 @@ import (
 // The test binary starts itself again as a node that also submits jobs; these
 // variables tell the child what to do.
 const (
-	envBoard  = "RAMET_CHILD_BOARD"  // a data folder, or redis://…
-	envData   = "RAMET_CHILD_DATA"   // the node's data folder
-	envFirst  = "RAMET_CHILD_FIRST"  // the first job id of this life; absent: submit nothing
-	envName   = "RAMET_CHILD_NAME"   // the node's name; absent: victim
-	envLease  = "RAMET_CHILD_LEASE"  // absent: 5s
-	envGrace  = "RAMET_CHILD_GRACE"  // absent: the node's default
-	envAnswer = "RAMET_CHILD_ANSWER" // how long Redis is waited for; absent: the board's default
-	envFile   = "RAMET_CHILD_FILE"   // how large files may grow, in bytes; absent: without limit
-	envNATS   = "RAMET_CHILD_NATS"   // be a nats-server with the configuration in this file, nothing else
+	envBoard   = "RAMET_CHILD_BOARD"   // a data folder, or redis://…
+	envData    = "RAMET_CHILD_DATA"    // the node's data folder
+	envFirst   = "RAMET_CHILD_FIRST"   // the first job id of this life; absent: submit nothing
+	envName    = "RAMET_CHILD_NAME"    // the node's name; absent: victim
+	envLease   = "RAMET_CHILD_LEASE"   // absent: 5s
+	envGrace   = "RAMET_CHILD_GRACE"   // absent: the node's default
+	envAnswer  = "RAMET_CHILD_ANSWER"  // how long Redis is waited for; absent: the board's default
+	envFile    = "RAMET_CHILD_FILE"    // how large files may grow, in bytes; absent: without limit
+	envWitness = "RAMET_CHILD_WITNESS" // the file of a witness: submit jobs that tell it; absent: others
+	envNATS    = "RAMET_CHILD_NATS"    // be a nats-server with the configuration in this file, nothing else
 )
 
 func TestMain(m *testing.M) {
@@ -65,8 +68,11 @@ func length(name string) time.Duration {
 // openBoard opens what the child and, at the end, the test stand on. stop is
 // told why the board has stopped.
 func openBoard(ctx context.Context, where string, stop func(error)) (board.Board, error) {
-	if strings.HasPrefix(where, "redis://") {
+	switch scheme, _, _ := strings.Cut(where, "://"); scheme {
+	case "redis":
 		return redisboard.Open(ctx, where, redisboard.Config{Answer: length(envAnswer)})
+	case "etcd":
+		return etcdboard.Open(ctx, where, etcdboard.Config{Answer: length(envAnswer)})
 	}
 	return pebbleboard.Open(where, pebbleboard.Config{Fatal: stop})
 }
@@ -85,7 +91,7 @@ func child() error {
 	if err != nil {
 		return err
 	}
-	n, err := newNode(ctx, b, os.Getenv(envData))
+	n, err := newNode(ctx, b, os.Getenv(envData), os.Getenv(envWitness))
 	if err != nil {
 		return err
 	}
@@ -96,7 +102,11 @@ func child() error {
 	fmt.Println("ready")
 	var submits sync.WaitGroup
 	if first, err := strconv.Atoi(os.Getenv(envFirst)); err == nil {
-		submit(ctx, n, first, &submits)
+		if file := os.Getenv(envWitness); file != "" {
+			submitWitnessed(ctx, n, first, file, &submits)
+		} else {
+			submit(ctx, n, first, &submits)
+		}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(n.Run(told), b.Close()) }()
@@ -120,11 +130,20 @@ func limitFiles() error {
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
 }
 
-func newNode(ctx context.Context, b board.Board, data string) (*node.Node, error) {
+// newNode makes a node whose jobs may tell the witness in a file.
+func newNode(ctx context.Context, b board.Board, data, witness string) (*node.Node, error) {
+	runtimes := []script.Runtime{flaky{}, nap{}}
+	if witness != "" {
+		more, err := witnesses(witness)
+		if err != nil {
+			return nil, err
+		}
+		runtimes = append(runtimes, more...)
+	}
 	// Many losses are right here: this node dies again and again.
 	return node.New(ctx, b, node.Config{Name: cmp.Or(os.Getenv(envName), "victim"), DataDir: data,
 		Lease: cmp.Or(length(envLease), 5*time.Second), Grace: length(envGrace), MaxLosses: 1000,
-		Runtimes: []script.Runtime{flaky{}, nap{}}, Logger: slog.New(slog.NewTextHandler(warnings{}, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		Runtimes: runtimes, Logger: slog.New(slog.NewTextHandler(warnings{}, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 }
 
 // warnings is where a child's log goes: to its stdout, behind the word warn. The
@@ -159,16 +178,8 @@ func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGrou
 	say := func(receipts []work.Receipt) (refused bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, r := range receipts {
-			if r.Err != nil {
-				refused = true
-				fmt.Fprintln(out, "refused", r.Err)
-			} else {
-				fmt.Fprintln(out, "ack", r.Key)
-			}
-		}
-		_ = out.Flush()
-		return refused
+		defer out.Flush()
+		return sayReceipts(out, receipts)
 	}
 	sayFlow := func(r flow.Receipt) (refused bool) {
 		mu.Lock()
@@ -202,6 +213,41 @@ func submit(ctx context.Context, n *node.Node, first int, submits *sync.WaitGrou
 					receipts = []work.Receipt{{Err: err}}
 				}
 				refused = say(receipts)
+			}
+		})
+	}
+}
+
+// sayReceipts says which jobs were acknowledged, and why others were not.
+func sayReceipts(out io.Writer, receipts []work.Receipt) (refused bool) {
+	for _, r := range receipts {
+		if r.Err != nil {
+			refused = true
+			fmt.Fprintln(out, "refused", r.Err)
+		} else {
+			fmt.Fprintln(out, "ack", r.Key)
+		}
+	}
+	return refused
+}
+
+// submitWitnessed submits jobs that tell the witness in a file, no more than a
+// machine of two processors can run beside others.
+func submitWitnessed(ctx context.Context, n *node.Node, first int, file string, submits *sync.WaitGroup) {
+	for g := range 2 {
+		submits.Go(func() {
+			pace := time.NewTicker(60 * time.Millisecond)
+			defer pace.Stop()
+			for id := first + g*100_000; ctx.Err() == nil; <-pace.C {
+				jobs := witnessed(id, file)
+				id += len(jobs)
+				receipts, err := n.Work.Submit(context.Background(), 1, jobs)
+				if err != nil {
+					receipts = []work.Receipt{{Err: err}}
+				}
+				var said strings.Builder
+				sayReceipts(&said, receipts)
+				_, _ = os.Stdout.WriteString(said.String())
 			}
 		})
 	}

@@ -58,6 +58,7 @@ type killer struct {
 	data  string
 	rand  *rand.Rand
 	acked map[string]bool
+	told  string // the file of a witness; "" where there is none
 }
 
 func newKiller(t *testing.T, where string) *killer {
@@ -123,8 +124,8 @@ func (k *killer) start(env ...string) (*exec.Cmd, *bufio.Scanner) {
 // drain lets a last node work until nothing is unfinished.
 func (k *killer) drain() {
 	k.Helper()
-	if strings.HasPrefix(k.where, "redis://") {
-		node, _ := k.start()
+	if shared(k.where) {
+		node, _ := k.start(envWitness + "=" + k.told)
 		defer func() { _ = node.Process.Kill(); _ = node.Wait() }()
 		b := k.open()
 		defer b.Close()
@@ -134,7 +135,7 @@ func (k *killer) drain() {
 	// The embedded board belongs to one process, so this node lives in ours.
 	b := k.open()
 	defer b.Close()
-	n, err := newNode(k.Context(), b, k.data)
+	n, err := newNode(k.Context(), b, k.data, k.told)
 	if err != nil {
 		k.Fatal(err)
 	}
