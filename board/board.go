@@ -168,10 +168,10 @@ type Board interface {
 
 	// Claim leases up to ask.Max items, in turns between spaces, and waits up
 	// to ask.Wait for the first. It returns early with what there is; nothing
-	// within the time is no error. What it gives may not be durable yet: who
-	// acts on it outside of the board, where a crash takes nothing back, commits
-	// something first. With an error it gives nothing: what it may have leased
-	// is nobody's to begin, and comes again when its lease has run out.
+	// within the time is no error. What it gives may not be durable yet, unless
+	// ask.Firm says so: a crash may take it back, and what was given is given
+	// again, with the same token. With an error it gives nothing: what it may have
+	// leased is nobody's to begin, and comes again when its lease has run out.
 	//
 	// Source: seed 004, "Task Execution"; the visibility time-out of Amazon SQS.
 	Claim(ctx context.Context, ask Ask) ([]Claimed, error)
@@ -329,6 +329,10 @@ type Ask struct {
 	// Skip drops items whose record has this field at one of these values, or
 	// which are leased already.
 	Skip Match
+	// Firm has the claim be as durable as a commit before it is answered: a token
+	// that was given is never given again. Who acts outside of the board with what
+	// it gets asks so.
+	Firm bool
 }
 
 // Wants reports whether the ask is for items of a space.

@@ -90,7 +90,7 @@ func (w *claimer) leave() {
 func (c *committer) serveClaim(w *claimer) {
 	w.got, w.err = c.claim(&w.ask)
 	if len(w.got) > 0 || w.err != nil || w.ask.Wait <= 0 {
-		c.answerSoon(w.r)
+		c.answerClaim(w)
 		return
 	}
 	for _, q := range w.ask.Queues {
@@ -98,6 +98,15 @@ func (c *committer) serveClaim(w *claimer) {
 			g.waiters = append(g.waiters, w)
 			w.lines = append(w.lines, g)
 		}
+	}
+}
+
+// answerClaim answers one that has waited long enough.
+func (c *committer) answerClaim(w *claimer) {
+	if w.ask.Firm && len(w.got) > 0 {
+		c.late = append(c.late, w.r)
+	} else {
+		c.answerSoon(w.r)
 	}
 }
 

@@ -50,6 +50,40 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
+// TestAFirmClaimOutlivesAPowerCut, whether it waited or not: what was leased comes
+// back as lost, and its next token is another.
+func TestAFirmClaimOutlivesAPowerCut(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		t.Run(wait.String(), func(t *testing.T) {
+			d := &disks{}
+			b := d.open(t, vfs.NewCrashableMem())
+			defer b.Close()
+			ask := claimJobs("me", 1, wait)
+			ask.Firm = true
+			push := func() {
+				if err := b.Commit(t.Context(), *(&board.Batch{Space: jobSpace}).PushLeft("queue:v", "job:1")); err != nil {
+					t.Error(err)
+				}
+			}
+			if wait == 0 {
+				push()
+			} else {
+				go push()
+			}
+			got, err := b.Claim(t.Context(), ask)
+			if err != nil || len(got) != 1 || got[0].Token != 1 {
+				t.Fatalf("got %v %v, want job:1 with token 1", got, err)
+			}
+			again := d.open(t, d.cut(b, 0, nil))
+			defer again.Close()
+			lost, err := again.Expired(t.Context(), 5, 0)
+			if err != nil || len(lost) != 1 || lost[0].Token != 1 {
+				t.Errorf("after the power cut %v are lost (%v), want job:1 with token 1", lost, err)
+			}
+		})
+	}
+}
+
 // journal is what the board has acknowledged.
 type journal struct {
 	mu       sync.Mutex

@@ -15,10 +15,10 @@
 //	  v                   v  | fetched
 //	Pebble <----------- batch, fetcher
 //
-// Commits and watchers are answered by the syncer, in order, once their group
-// is on the disk. Claim, Extend, Occupy, Void and the questions about leases
-// are answered by the committer as soon as the group is in the store: they are
-// in the log before every later commit. Next does not wait for the committer:
+// Commits, firm claims and watchers are answered by the syncer, in order, once
+// their group is on the disk. Other claims, Extend, Occupy, Void and the questions
+// about leases are answered by the committer as soon as the group is in the store:
+// they are in the log before every later commit. Next does not wait for the committer:
 // the number is in memory, and is written with the next group, which is before
 // or with whatever uses it. Reads go to the store past the committer.
 //

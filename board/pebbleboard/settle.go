@@ -95,6 +95,6 @@ func (c *committer) serveGroup(g *group) {
 		}
 		w.leave() // a waiter may stand in this line twice: i is then too far at most
 		w.got, w.err = got, err
-		c.answerSoon(w.r)
+		c.answerClaim(w)
 	}
 }

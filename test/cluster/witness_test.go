@@ -33,8 +33,9 @@ const (
 	settled = "settled" // the test has read from the board that the job has ended
 )
 
-// teller is a runtime inside the process whose scripts tell the witness. A script
-// is a length of time, behind the word fail when the first attempt is to.
+// teller is a runtime whose scripts tell the witness without being processes, so
+// that there are many. They act outside of the node all the same, and it says so.
+// A script is a length of time, behind the word fail when the first attempt is to.
 type teller struct{ file *os.File }
 
 const telling domain.ScriptType = "teller"
@@ -43,7 +44,7 @@ func (teller) Type() domain.ScriptType     { return telling }
 func (teller) Check(context.Context) error { return nil }
 func (teller) Close() error                { return nil }
 func (teller) Info() script.Info {
-	return script.Info{Summary: "tells the witness", Slots: 64, InProcess: true}
+	return script.Info{Summary: "tells the witness", Slots: 64}
 }
 
 func (w teller) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
