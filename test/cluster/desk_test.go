@@ -94,14 +94,32 @@ func (d *desk) settle() {
 	d.verify()
 }
 
-// want holds a job's record against a sentence.
-func (d *desk) want(key string, attempt, losses int) {
+func (d *desk) record(key string) board.Record {
 	d.Helper()
 	recs, err := d.board.Get(d.Context(), 1, key)
 	if err != nil {
 		d.Fatal(err)
 	}
-	got := fmt.Sprintf("%s: attempt %s, losses %s", recs[0].Get(layout.JobStatus), recs[0].Get(layout.JobAttempt), zero(recs[0].Get(layout.JobLosses)))
+	return recs[0]
+}
+
+// wantLost holds against a job's record that it was lost once, and done by another.
+// How many attempts that took is by chance: of those that come back together all but
+// one are put back, for each is to be run alone.
+func (d *desk) wantLost(key string) {
+	d.Helper()
+	rec := d.record(key)
+	attempt, _ := strconv.Atoi(rec.Get(layout.JobAttempt))
+	if rec.Get(layout.JobStatus) != "finished" || attempt < 2 || rec.Get(layout.JobLosses) != "1" {
+		d.Errorf("%s: got %v, want it finished in its second attempt or later, with 1 loss", key, rec)
+	}
+}
+
+// want holds a job's record against a sentence.
+func (d *desk) want(key string, attempt, losses int) {
+	d.Helper()
+	rec := d.record(key)
+	got := fmt.Sprintf("%s: attempt %s, losses %s", rec.Get(layout.JobStatus), rec.Get(layout.JobAttempt), zero(rec.Get(layout.JobLosses)))
 	if want := fmt.Sprintf("finished: attempt %d, losses %d", attempt, losses); got != want {
 		d.Errorf("%s: got %s, want %s", key, got, want)
 	}

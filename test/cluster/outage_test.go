@@ -76,7 +76,7 @@ func TestStoppedNodeComesBack(t *testing.T) {
 	}
 	d.settle()
 	for _, key := range inHand {
-		d.want(key, 2, 1)
+		d.wantLost(key)
 	}
 	other.alive()
 }
