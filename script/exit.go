@@ -122,7 +122,7 @@ func codeMeaning(code int) string {
 }
 
 // Stop is why ctx ended, nil while it has not. A runtime asks when it is called,
-// and again right before it starts a process.
+// and again right before the script begins, when all else is ready.
 func Stop(ctx context.Context) error {
 	if look, found := ctx.Value(lookKey{}).(func()); found {
 		look()

@@ -273,6 +273,32 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestNothingBeginsThatIsToStop, though all is ready for it: its process is there
+// when the jail asks, where it is held back, and has not begun.
+func TestNothingBeginsThatIsToStop(t *testing.T) {
+	for name, jail := range variants(t) {
+		t.Run(name, func(t *testing.T) {
+			enough, dir, held := errors.New("enough"), t.TempDir(), false
+			mark := filepath.Join(dir, "mark")
+			others := childrenByStat()
+			spec := Spec{Level: jail.cfg.Level, Args: []string{"/bin/sh", "-c", "echo >" + mark}, Dir: dir, Stdout: jail.null, Stderr: jail.null}
+			spec.Stop = func() error {
+				held = slices.ContainsFunc(childrenByStat(), func(pid int) bool { return jail.nursery.owns(tagOf(pid)) && !slices.Contains(others, pid) })
+				return enough
+			}
+			if p, err := jail.Start(spec); !errors.Is(err, enough) {
+				t.Errorf("got %v %v, want what Stop says", p, err)
+			}
+			if !held {
+				t.Error("it was asked when there was no process yet, want right before that begins")
+			}
+			if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the script has left its mark: %v", err)
+			}
+		})
+	}
+}
+
 func TestManyGenerationsAreFound(t *testing.T) {
 	for name, jail := range variants(t) {
 		t.Run(name, func(t *testing.T) {

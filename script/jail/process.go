@@ -26,6 +26,10 @@ type Spec struct {
 	Stdout, Stderr *os.File
 	// Extra are further descriptors, from 3 on.
 	Extra []*os.File
+	// Stop is asked right before the process begins what it is for, when all else
+	// is ready: its error ends the start. To make ready takes time, in which a node
+	// may be stopped for longer than it holds a lease. Default: it begins.
+	Stop func() error
 	// Level is how much of the machine it sees. Default: the jail's own.
 	Level script.Level
 	// Programs are those by which it runs, as an operator chose them. A walled
@@ -39,6 +43,13 @@ type Spec struct {
 	// it keeps the rights that its children need for walls of their own. Its Level
 	// is open or walled. Default: open.
 	Parent bool
+}
+
+func (s *Spec) stop() error {
+	if s.Stop == nil {
+		return nil
+	}
+	return s.Stop()
 }
 
 // SearchPath lists the folders of a PATH that an operator gives all scripts of a

@@ -40,8 +40,8 @@ type Process struct {
 // Start starts a process. The caller may close its files as soon as it
 // returns.
 //
-// Errors: those of the system, and [domain.ErrUnavailable] for a process that
-// could not be held in.
+// Errors: those of the system and of spec.Stop, and [domain.ErrUnavailable] for a
+// process that could not be held in.
 func (j *Jail) Start(spec Spec) (*Process, error) {
 	p := &Process{jail: j, done: make(chan struct{}), hard: make(chan struct{})}
 	level := script.Open
@@ -95,10 +95,17 @@ func (p *Process) start(spec Spec, level script.Level) error {
 	if err := p.jail.enter(spec); err != nil {
 		return err
 	}
-	// On another thread: this one may no longer set the limit that marks.
+	// On another thread: this one may no longer set the limit that marks. The last
+	// question is asked behind it, for it takes its time.
 	limit := func() error {
 		done := make(chan error)
-		go func() { done <- p.limit(spec) }()
+		go func() {
+			err := p.limit(spec)
+			if err == nil {
+				err = spec.stop()
+			}
+			done <- err
+		}()
 		return <-done
 	}
 	hold := p.behindGate

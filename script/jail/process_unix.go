@@ -40,8 +40,8 @@ exec "$@"`
 // Start starts a process. The caller may close its files as soon as it
 // returns.
 //
-// Errors: those of the system, and [domain.ErrUnavailable] for a level that
-// cannot be had.
+// Errors: those of the system and of spec.Stop, and [domain.ErrUnavailable] for a
+// level that cannot be had.
 func (j *Jail) Start(spec Spec) (*Process, error) {
 	if _, err := j.Level(spec.Level, ""); err != nil {
 		return nil, err
@@ -58,6 +58,9 @@ func (j *Jail) Start(spec Spec) (*Process, error) {
 	}
 	for _, file := range spec.Extra {
 		attr.Files = append(attr.Files, file.Fd())
+	}
+	if err := spec.stop(); err != nil {
+		return nil, err
 	}
 	pid, err := syscall.ForkExec(args[0], args, attr)
 	if err != nil {

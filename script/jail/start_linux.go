@@ -52,6 +52,12 @@ func (p *Process) startWalled(spec Spec, level script.Level) error {
 	if p.group != nil && !enters { // from its first moment: to move there takes longer than to start
 		sys.UseCgroupFD, sys.CgroupFD = true, int(p.group.folder.Fd())
 	}
+	if err = spec.stop(); err != nil {
+		reportEnd.Close()
+		statusEnd.Close()
+		status.Close()
+		return err
+	}
 	p.Pid, err = syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(len(files)-1), []string{"ramet-wall"},
 		&syscall.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: sys})
 	reportEnd.Close()

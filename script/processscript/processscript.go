@@ -239,13 +239,13 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
 	spec.Stdout, spec.Stderr = output.Stdout, output.Stderr
-	if stopped := script.Stop(ctx); stopped != nil {
-		output.Close()
-		return script.NotStarted(stopped), nil
-	}
+	spec.Stop = func() error { return script.Stop(ctx) }
 	process, err := cell.Start(spec)
 	if err != nil {
 		output.Close()
+		if stopped := script.Stop(ctx); stopped != nil {
+			return script.NotStarted(stopped), nil
+		}
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 			err = domain.Unavailablef("%v", err)
 		}

@@ -215,15 +215,14 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 	}
 	defer report.Close()
 	spec.Stdout, spec.Stderr, spec.Extra = output.Stdout, output.Stderr, []*os.File{says}
-	if stopped := script.Stop(ctx); stopped != nil {
-		output.Close()
-		says.Close()
-		return script.NotStarted(stopped), nil
-	}
+	spec.Stop = func() error { return script.Stop(ctx) }
 	process, err := cell.Start(spec)
 	says.Close()
 	if err != nil {
 		output.Close()
+		if stopped := script.Stop(ctx); stopped != nil {
+			return script.NotStarted(stopped), nil
+		}
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, domain.Unavailablef("%v", err))
 	}
 	output.Started()
