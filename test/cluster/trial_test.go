@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -189,7 +190,12 @@ func (c *trial) run() {
 
 // trialRounds are fewer than others where nobody asks for many: a stopped node
 // takes longer than a lease.
-func trialRounds(t *testing.T) int { return sagaRounds(t) }
+func trialRounds(t *testing.T) int {
+	if os.Getenv("RAMET_KILL_ROUNDS") != "" {
+		return rounds(t)
+	}
+	return min(rounds(t), 5)
+}
 
 // misfortunes are n of what may happen, each as often as it says beside others, in
 // an order of chance. Few are of different kinds, as far as there are such.
