@@ -440,6 +440,9 @@ func (fr *frame) operate(p *Value, op value.Op, name string, v Value, pos Pos) V
 		return value.Unit
 	}
 	if op != value.NoOp && (r.engine.fastOperators() || !fr.overridden(name, *p, v)) {
+		if op == value.Add && r.measureAt > 0 && !p.Is(value.StringKind) && !fr.chargeCopy(p, pos) { // texts charge their own
+			return Value{}
+		}
 		r.ctx.Pos = pos
 		done, ok := lib.Assign(&r.ctx, op, p, v)
 		if !ok {

@@ -77,7 +77,11 @@ func assignText(c *value.Ctx, op value.Op, target *value.Value, b value.Value) (
 		return true, ok && appendText(c, target, text)
 	case value.Sub:
 		if b.Is(stringKind) || b.Is(charKind) {
-			replace(target, value.Str(without(target.AsString(), b)))
+			v := without(c, *target, b)
+			if v.IsNone() {
+				return true, false
+			}
+			replace(target, v)
 			return true, true
 		}
 	}

@@ -47,13 +47,25 @@ func concat(c *value.Ctx, a value.Value, text string, full value.Value) value.Va
 	}
 }
 
-// without is s - part, where every occurrence of a string or char is taken
-// out. As in the reference, the empty string less another is that other.
-func without(s string, part value.Value) string {
+// without is a - part, where every occurrence of a string or char is taken
+// out. As in the reference, the empty string less another is that other. None
+// means that c has failed.
+func without(c *value.Ctx, a, part value.Value) value.Value {
+	s, gone := a.AsString(), short(part)
 	if s == "" && part.Is(stringKind) {
-		return part.AsString()
+		return part.Keep().WithTag(0)
 	}
-	return strings.ReplaceAll(s, short(part), "")
+	if !worth(c, len(s)) {
+		return value.Value{}
+	}
+	n := strings.Count(s, gone)
+	if n == 0 || gone == "" {
+		return a.Keep().WithTag(0)
+	}
+	if !roomForText(c, 0, len(s)-n*len(gone)) {
+		return value.Value{}
+	}
+	return value.Str(strings.ReplaceAll(s, gone, ""))
 }
 
 func appendBytes(c *value.Ctx, b []byte, text string) value.Value {

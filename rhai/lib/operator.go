@@ -48,7 +48,7 @@ func Binary(c *value.Ctx, op value.Op, a, b value.Value) (value.Value, bool) {
 		case value.Add:
 			return concat(c, a, b.AsString(), b), true
 		case value.Sub:
-			return value.Str(without(a.AsString(), b)), true
+			return without(c, a, b), true
 		}
 		return compareText(op, a.AsString(), b.AsString())
 	case pairOf(stringKind, charKind):
@@ -58,7 +58,7 @@ func Binary(c *value.Ctx, op value.Op, a, b value.Value) (value.Value, bool) {
 		case value.Add:
 			return concat(c, a, ch, value.Value{}), true
 		case value.Sub:
-			return value.Str(without(a.AsString(), b)), true
+			return without(c, a, b), true
 		}
 		return compareText(op, a.AsString(), ch)
 	case pairOf(charKind, stringKind):

@@ -205,6 +205,51 @@ var hostile = []struct{ name, script string }{
 		`"g(n - 1, f)"); } } g(40, f);`},
 	{"recursion of evals", `fn f(n) { let a = []; a.pad(40000, n); if n == 0 { 0 } else { eval("f(n - 1)") + a.len } } f(30)`},
 	{"lists of functions", `fn a(x, y) { 1 } fn b(x) { 2 } let all = []; loop { all.push(get_fn_metadata_list()); }`},
+
+	// Beside those above: each has a way of its own to what it takes.
+	{"constants by eval", `let i = 0; loop { eval("const C" + i + " = [1, 2, 3, 4, 5, 6, 7, 8];"); i += 1; }`},
+	{"large constants by eval", `let s = "x"; s.pad(100000, "y"); let i = 0; loop { eval("const C" + i + " = \"" + s + "\";"); i += 1; }`},
+	{"functions by eval", `let i = 0; loop { try { eval("fn f" + i + "(x) { x + x + x }"); } catch { } i += 1; }`},
+	{"evals of evals", "let s = \"1\"; for i in 0..24 { s = \"eval(\" + s.to_debug() + \")\"; } eval(s)"},
+	{"curried evals", `let f = |a, b| a; let all = []; let i = 0; loop { let g = eval("|a, b| a + " + i); all.push(g.curry(f)); i += 1; }`},
+	{"currying large arguments", `let a = []; a.pad(100000, 1); let f = |a| 1; loop { let b = a; b[0] = f; f = f.curry(b); }`},
+	{"currying in a callback", `let f = |a| 1; let all = []; for i in 0..1000000 { all += [1].map(|x| f.curry(x, all)); }`},
+	{"currying by reduce", `let a = []; a.pad(1000000, 1); a.reduce(|f, x| f.curry(f), |a| 1)`},
+	{"closures with many variables", `let a=1; let b=2; let c=3; let d=4; let e=5; let f=6; let all = []; ` +
+		`loop { let g = 1; let h = 2; all.push(|| a + b + c + d + e + f + g + h); }`},
+	{"closures that hold one another", `let last = (); loop { let f = (); let h = last; f = || [f, h]; last = f; }`},
+	{"cycles of closures in maps", `let all = #{}; let i = 0; loop { let m = #{}; let f = || m; m["f" + i] = f; m.all = all; all = m; i += 1; }`},
+	{"sums before an array", `let a = []; loop { a = [a.len()] + a; }`},
+	{"sums of several arrays", `let a = [1]; loop { a = a + a + a; }`},
+	{"a sum that is kept each time", `let s = "x"; let all = []; loop { s = s + "0123456789012345678901234567890123456789"; all.push(s); }`},
+	{"a sum before that is kept each time", `let s = "x"; let all = []; loop { s = "0123456789012345678901234567890123456789" + s; all.push(s); }`},
+	{"taking from a text", `let s = "x"; s.pad(8000000, "y"); let all = []; loop { all.push(s - "x"); let t = s; t -= "x"; all.push(t); }`},
+	{"a character of many texts", `let all = []; let s = "é"; s.pad(1000000, "ü"); loop { let t = s; t += "z"; t[500000]; all.push(t); }`},
+	{"a range to items", `let a = []; for i in 0..3 { for (x, k) in 0..1000000000 { a += [x, k]; } }`},
+	{"changing many texts", `let a = []; a.pad(200000, "x"); for i in 0..200000 { a[i] += "0123456789012345678901234567890123456789" + i; }`},
+	{"changing maps in an array", `let a = []; a.pad(300000, #{}); for i in 0..300000 { a[i].x = i; }`},
+	{"arrays of copies of arrays of copies", `let a = [0]; for i in 0..9 { let b = []; for k in 0..8 { let c = a; c[0] = k; b.push(c); } a = b; } ` +
+		`fn touch(a) { for i in 0..a.len() { if type_of(a[i]) == "array" { a[i] = touch(a[i]); } else { a[i] = 7; } } a } touch(a)`},
+	{"wide maps of wide maps", `let k = #{}; for i in 0..500 { k["key " + i] = i; } let all = #{}; ` +
+		`for i in 0..100000 { let m = k; m.x = i; for j in 0..3 { m["key " + j] = m; } all["m" + i] = m; }`},
+	{"keys that are long and many", `let m = #{}; for i in 0..1000000 { m["a key of some length, that takes room beside its value, number " + i] = (); }`},
+	{"throwing in callbacks", `let a = [1]; for i in 0..60 { a = [a, a]; } let all = []; loop { ` +
+		`try { [1].map(|x| { throw a; }); } catch (e) { all.push(e); all.push("" + all.len()); } }`},
+	{"throwing what was caught", `fn f(n, x) { try { if n == 0 { throw x; } f(n - 1, [x, x]); } catch (e) { throw [e, e]; } } loop { ` +
+		`try { f(30, "x"); } catch (e) { "" + e; } }`},
+	{"throwing shared structure with maps and texts", `let a = "x"; a.pad(1000, "\n"); for i in 0..40 { a = #{a: [a, a], b: a}; } throw a;`},
+	{"to_json of wide structure", `let s = "x"; s.pad(1000000, "\""); let m = #{}; for i in 0..1000 { m["k" + i] = s; } m.to_json()`},
+	{"to_json again and again", `let m = #{}; for i in 0..1000 { m["k" + i] = [i, i]; } let all = []; loop { all.push(m.to_json()); }`},
+	{"printing cycles of closures", `let a = []; let f = || a; a.push(f); for i in 0..40 { a.push(a); } print(a); debug(a); throw a;`},
+	{"debugging what curries itself", `let f = |a| 1; for i in 0..50 { f = f.curry(f, f); } debug(f); debug([f, #{f: f}]); print("" + f);`},
+	{"a long name that is missed", `let s = "x"; s.pad(3000000, "y"); let all = []; loop { try { Fn(s).call(all); } catch (e) { all.push(e); } }`},
+	{"asking for functions", `let s = "x"; let all = []; loop { s += "yyyyyyyyyyyyyyyyyyyyyyyy"; all.push(is_def_fn(s, 3)); all.push(is_def_var(s)); }`},
+	{"a blob that is written to", `let b = blob(); loop { b.push(1); b += "0123456789"; b.append(b); }`},
+	{"padding a blob", `let b = blob(); b.pad(1000000000, 1); b`},
+	{"parts of a blob", `let b = blob(8000000, 1); let all = []; loop { all.push(b.extract(1)); let c = b; all.push(c.split(5)); all.push(c); }`},
+	{"frames of closures", `fn f(n, g) { let h = || [n, g]; if n == 0 { h } else { f(n - 1, h) } } let all = []; loop { all.push(f(50, 1)); }`},
+	{"switching on shared structure", `let a = [1]; for i in 0..60 { a = [a, a]; } switch a { 1 => 2, "x" => 3, _ => 4 }`},
+	{"looking for shared structure", `let a = [1]; for i in 0..60 { a = [a, a]; } let b = [a, a, a]; [b.index_of(a), b.contains(a), a in b]`},
 }
 
 // hostileTexts are scripts that are large themselves.
