@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/dialtls"
@@ -45,6 +46,9 @@ const (
 	requestName  = "max-request-bytes"
 )
 
+// window is how many bytes etcd may send that nobody has read yet.
+const window = 4 << 20
+
 // parse turns a URL into a client's options, and the prefix of the board's keys:
 //
 //	etcd://[user:password@]host[:2379][,host[:2379]…][/prefix]
@@ -66,6 +70,9 @@ func parse(text string) (opt clientv3.Config, prefix string, request int, err er
 		DialKeepAliveTimeout: 2 * time.Second,
 		// What is too large is for the server to say, in its words.
 		MaxCallSendMsgSize: 64 << 20,
+		// A window that grows as needed costs a ping for each message, and a node
+		// hears of every transaction.
+		DialOptions: []grpc.DialOption{grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)},
 	}
 	request = requestBytes
 	if query.Has(requestName) {
