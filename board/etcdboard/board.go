@@ -51,6 +51,7 @@ type Board struct {
 	queue    []*request
 	fed      map[*group]struct{} // groups that have something for those who wait
 	moved    signal              // the mirror is at another revision
+	turn     signal              // this board is the first in line, or stands in none
 	alarmSet signal              // an alarm is now the earliest
 	lapsed   signal              // a lease deadline is now the earliest
 }

@@ -21,7 +21,7 @@ func (b *Board) load(ctx context.Context) error {
 	seen := map[string]struct{}{}
 	var out news
 	var rev int64
-	end := clientv3.GetPrefixRangeEnd(b.prefix)
+	end := b.prefix + idsName
 	for from := b.prefix; ; {
 		resp, err := b.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(loadPage), clientv3.WithRev(rev))
 		if err != nil {
@@ -56,7 +56,7 @@ func (b *Board) load(ctx context.Context) error {
 // take takes up one key as etcd has it.
 func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) {
 	key := strings.TrimPrefix(string(kv.Key), b.prefix)
-	if key == headName || strings.HasPrefix(key, idsName) {
+	if key == headName {
 		return // written with everything, and read by nobody
 	}
 	if gone {
@@ -98,6 +98,9 @@ func (b *Board) tell(out *news, rev int64) {
 		b.lapsed.fire()
 	}
 	b.moved.fire()
+	if place := b.mirror.line.places[b.name]; place == 0 || place == b.mirror.line.first {
+		b.turn.fire()
+	}
 }
 
 // followLoop is the follower: it keeps the mirror at what etcd has.
@@ -124,7 +127,7 @@ func (b *Board) follow() error {
 	b.mu.Lock()
 	from := b.mirror.rev + 1
 	b.mu.Unlock()
-	for resp := range b.client.Watch(ctx, b.prefix, clientv3.WithPrefix(), clientv3.WithRev(from)) {
+	for resp := range b.client.Watch(ctx, b.prefix, clientv3.WithRange(b.prefix+idsName), clientv3.WithRev(from)) {
 		if resp.CompactRevision != 0 {
 			b.log.Info("etcd was compacted past what was seen, reading the board anew", "revision", resp.CompactRevision)
 			return b.load(ctx)

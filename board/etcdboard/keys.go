@@ -24,8 +24,8 @@ import (
 //	c/<space>/<key>                    a counter of Next
 //	h/<space>                          changed by every claim under a cap
 //	head                               changed by every transaction
-//	id/<board>                         the last transaction of one node
 //	line/<board>                       there while a node stands in line
+//	~id/<board>                        the last transaction of one node
 const (
 	roomHead    = 'k'
 	roomSegment = 'l'

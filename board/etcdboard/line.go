@@ -120,7 +120,7 @@ func (b *Board) awaitTurn(place int64) (outcome, error) {
 		b.mu.Lock()
 		seen, mine := b.mirror.rev >= place, b.mirror.line.places[b.name]
 		first, since := b.mirror.line.first, b.mirror.line.since
-		moved := b.moved.wait()
+		turn := b.turn.wait()
 		b.mu.Unlock()
 		switch {
 		case seen && mine != place:
@@ -136,7 +136,7 @@ func (b *Board) awaitTurn(place int64) (outcome, error) {
 			b.showOut(late, first)
 			left = b.answer / 10
 		}
-		if b.sleep(late, left, moved) != nil {
+		if b.sleep(late, left, turn) != nil {
 			b.leaveLine(place)
 			return unknown, domain.Unavailablef("etcd at %s: this node has stood in line for %v", b.addr, 2*b.answer)
 		}

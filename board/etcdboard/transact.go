@@ -31,8 +31,9 @@ const (
 	unknown                // it may have happened: etcd cannot be asked
 )
 
-// idsName begins the keys under which boards write their ids.
-const idsName = "id/"
+// idsName begins the keys under which boards write their ids. They come after all
+// others: nobody follows them.
+const idsName = "~id/"
 
 // keepIDs is after how long the id of a board that was not closed is cleared away.
 const keepIDs = 24 * time.Hour
