@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -116,6 +117,11 @@ func (b *Board) storeEvents() *pebble.EventListener {
 				return
 			}
 			b.fail(err)
+		},
+		// By default this is a Fatalf, in whose place the store cannot do without the
+		// goroutine: it panics.
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			b.fail(damaged(b.dir, fmt.Errorf("%s: %w", filepath.Base(i.Path), i.Details)))
 		},
 	}
 }

@@ -244,8 +244,9 @@ func checkLogs(disk vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
+	var t tables
 	if manifest != "" {
-		h, err := readLog(disk, path.Join(dir, manifest), 0, func(part, bool) {})
+		h, err := records(disk, path.Join(dir, manifest), 0, t.take)
 		if err != nil {
 			return err
 		}
@@ -254,9 +255,12 @@ func checkLogs(disk vfs.FS, dir string) error {
 		}
 	}
 	for i, l := range logs {
-		h, err := readLog(disk, path.Join(dir, l.name), l.number, func(part, bool) {})
+		gap, h, err := t.gap(disk, dir, l)
 		if err != nil {
 			return err
+		}
+		if gap != "" {
+			return &damage{logs: logs[i : i+1], gap: gap + "; a log before it, or the end of " + manifest + ", is lost"}
 		}
 		if h.damage {
 			return &damage{logs: logs[i:], hole: h}

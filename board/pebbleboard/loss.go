@@ -24,6 +24,7 @@ import (
 type damage struct {
 	logs []logFile // the damaged one and all later
 	hole hole
+	gap  string // or, what is missing before the one log
 
 	// What is known of what is lost.
 	aside    string // where it is kept
@@ -32,6 +33,12 @@ type damage struct {
 }
 
 func (d *damage) Error() string {
+	switch {
+	case d.gap != "":
+		return d.gap
+	case d.hole.at < 0:
+		return "writes before " + d.logs[0].name + " are missing"
+	}
 	return fmt.Sprintf("%s cannot be read from byte %d on", d.logs[0].name, d.hole.at)
 }
 
