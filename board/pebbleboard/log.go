@@ -54,11 +54,8 @@ func readPart(p []byte, log uint32) (c part, ok bool) {
 		return c, false
 	}
 	c.size = head + int(binary.LittleEndian.Uint16(p[4:]))
-	if c.size > len(p) || sum(p[6:c.size]) != binary.LittleEndian.Uint32(p) {
-		return c, false
-	}
 	c.plain = head == logHeads[0]
-	if !c.plain && binary.LittleEndian.Uint32(p[7:]) != log {
+	if c.size > len(p) || !c.plain && binary.LittleEndian.Uint32(p[7:]) != log || sum(p[6:c.size]) != binary.LittleEndian.Uint32(p) {
 		return c, false
 	}
 	if head == logHeads[2] {
@@ -132,14 +129,20 @@ func findHole(r io.Reader, log uint32, each func(c part, behind bool)) (h hole, 
 			case h.at < 0:
 				h.at, h.damage = at, oneBitOff(p, log)
 			}
-			// What follows is found by what this says of its length, or in the next block.
-			size := len(p)
-			if head := headOf(p); head > 0 {
-				size = min(size, head+int(binary.LittleEndian.Uint16(p[4:])))
-			}
-			p = p[size:]
+			p = p[nextPart(p, log):]
 		}
 	}
+}
+
+// nextPart finds where the next piece begins in what begins with one that cannot be
+// read. What that says of its length may be what is wrong.
+func nextPart(p []byte, log uint32) int {
+	for i := 1; i < len(p); i++ {
+		if _, ok := readPart(p[i:], log); ok {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // oneBitOff reports whether p would begin with a piece if one of its bits were

@@ -154,6 +154,28 @@ func TestAChangedByteIsNotMissed(t *testing.T) {
 	}
 }
 
+// TestAChangedByteBeforeTheLastWritesIsDamage, whatever it is changed to, and also
+// where it says how long a piece is: those behind it in the same block are found,
+// and say how far the log was on the disk.
+func TestAChangedByteBeforeTheLastWritesIsDamage(t *testing.T) {
+	const commits = 300
+	disk := written(t, commits)
+	name, text := logOf(t, disk, "", ".log")
+	rng := rand.New(rand.NewPCG(5, 6))
+	last := len(text) - 10*len(text)/commits
+	for at := max(0, last-2000); at < last; at++ {
+		changed := []byte(string(text))
+		changed[at] ^= byte(1 + rng.IntN(255))
+		if pebbleboard.CheckLogs(with(t, disk, name, changed), "board") != nil {
+			continue
+		}
+		if n, err := left(t, with(t, disk, name, changed), commits, false); err == nil && n != commits {
+			t.Errorf("with byte %d of %d changed from %02x to %02x, %d of %d commits are there and nobody says so",
+				at, len(text), text[at], changed[at], n, commits)
+		}
+	}
+}
+
 // TestAnEndThatWasCutShortIsNoDamage has logs as a power cut leaves them.
 func TestAnEndThatWasCutShortIsNoDamage(t *testing.T) {
 	const commits = 300
