@@ -1,6 +1,7 @@
 package pebbleboard_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -246,6 +247,62 @@ func TestDamagedFolder(t *testing.T) {
 	}
 	if told == 0 {
 		t.Error("no damaged file was noticed")
+	}
+}
+
+// TestDamagedTable changes one byte somewhere in one of the tables of a folder,
+// which are read when somebody asks, and in the background. Who reads what is
+// damaged is told which file is, and nothing falls apart.
+func TestDamagedTable(t *testing.T) {
+	whole := t.TempDir()
+	const lives, commits = 4, 60
+	for range lives { // each but the last leaves a table; with that of the last, which the next makes, they are merged
+		b := openDir(t, whole)
+		for i := range commits {
+			text := board.Field{Name: "script", Value: rand.Text() + strings.Repeat("x", 1000)}
+			if err := b.Commit(t.Context(), *(&board.Batch{Space: 1}).Set("job:"+strconv.Itoa(i), text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tables, err := filepath.Glob(filepath.Join(whole, "*.sst"))
+	if err != nil || len(tables) < 2 {
+		t.Fatalf("there are the tables %v (%v), want several", tables, err)
+	}
+	told := 0
+	for i := range 30 {
+		dir, name := t.TempDir(), filepath.Base(tables[i%len(tables)])
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[i*(len(text)-1)/30] ^= 0x5a
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := pebbleboard.Open(dir, pebbleboard.Config{})
+		if err == nil {
+			for n := 0; n < commits && err == nil; n++ {
+				_, err = b.Get(t.Context(), 1, "job:"+strconv.Itoa(n))
+			}
+			b.Close()
+		}
+		if err == nil {
+			continue
+		}
+		told++
+		if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %q, want one line of kind unavailable that names %s", err, name)
+		}
+	}
+	if told == 0 {
+		t.Error("no damage was noticed")
 	}
 }
 
