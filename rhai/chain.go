@@ -158,6 +158,7 @@ type walker struct {
 	readonly bool
 	skipped  bool // a null-safe step met (): the result is ()
 	backs    []back
+	called   Pos // of the last method that may have changed what it was called on
 }
 
 // back is a value that was fetched through a getter or an indexer, and goes
@@ -373,7 +374,11 @@ func (w *walker) giveBack(always bool) bool {
 		if b.step.kind == syntax.PropertyStep {
 			ok = w.setProperty(b.parent, b.step, *b.v, !always)
 		} else {
-			ok = w.setIndex(b.parent, b.step, *b.v, b.step.pos, !always)
+			pos := b.step.pos
+			if !always {
+				pos = w.called
+			}
+			ok = w.setIndex(b.parent, b.step, *b.v, pos, !always)
 		}
 		if !ok {
 			return false

@@ -17,9 +17,6 @@ var specialMethod = map[string]bool{"call": true, "curry": true, "is_shared": tr
 func (w *walker) call(i int, s *step) Value {
 	fr := w.fr
 	args := w.vals[s.at : s.at+len(s.args)]
-	if w.cell != nil && w.races(s, args) {
-		return Value{}
-	}
 	if w.cur.Is(value.MapKind) {
 		if f := w.cur.AsMap().Get(s.name); f.Is(value.FnKind) {
 			this := w.hold(i, s)
@@ -28,6 +25,9 @@ func (w *walker) call(i int, s *step) Value {
 			}
 			return w.let(fr.callFn(f, this, w.readonly, args, s.pos))
 		}
+	}
+	if w.cell != nil && w.races(s, args) {
+		return Value{}
 	}
 	if specialMethod[s.name] {
 		if v, ok := w.special(i, s, args); ok {
@@ -120,6 +120,7 @@ func takesCallback(f *value.Native) bool {
 // it: nil when there is none. let ends what hold began.
 func (w *walker) hold(i int, s *step) *Value {
 	this := w.place(i)
+	w.called = s.pos
 	if this != nil {
 		w.lock()
 	}

@@ -232,7 +232,8 @@ var hostile = []struct{ name, script string }{
 		`fn touch(a) { for i in 0..a.len() { if type_of(a[i]) == "array" { a[i] = touch(a[i]); } else { a[i] = 7; } } a } touch(a)`},
 	{"wide maps of wide maps", `let k = #{}; for i in 0..500 { k["key " + i] = i; } let all = #{}; ` +
 		`for i in 0..100000 { let m = k; m.x = i; for j in 0..3 { m["key " + j] = m; } all["m" + i] = m; }`},
-	{"keys that are long and many", `let m = #{}; for i in 0..1000000 { m["a key of some length, that takes room beside its value, number " + i] = (); }`},
+	{"keys that are long and many", `let m = #{}; for i in 0..1000000 { ` +
+		`m["a key of some length, that takes room beside its value, number " + i] = (); }`},
 	{"throwing in callbacks", `let a = [1]; for i in 0..60 { a = [a, a]; } let all = []; loop { ` +
 		`try { [1].map(|x| { throw a; }); } catch (e) { all.push(e); all.push("" + all.len()); } }`},
 	{"throwing what was caught", `fn f(n, x) { try { if n == 0 { throw x; } f(n - 1, [x, x]); } catch (e) { throw [e, e]; } } loop { ` +
