@@ -208,6 +208,9 @@ func (c *checkup) store(what, survives, durability string) {
 	c.warn(what, durability != "disk" && durability != "quorum", text, text)
 }
 
+// clocksDiffer is by how much a node's clock may go ahead of ours.
+const clocksDiffer = 10 * time.Second
+
 func (c *checkup) runners(list []domain.Runner, now time.Time) {
 	alive := 0
 	for _, r := range list {
@@ -215,6 +218,9 @@ func (c *checkup) runners(list []domain.Runner, now time.Time) {
 		if r.Node != "" && !r.Alive(now) {
 			c.add(name, stateWarning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
 			continue
+		}
+		if ahead := time.UnixMilli(r.SeenMs).Sub(now); ahead > clocksDiffer {
+			c.add(name, stateWarning, "its clock is %v ahead of the one here, and on etcd alarms go off so much earlier; run NTP on both", ahead.Round(time.Second))
 		}
 		off, isOff := r.OffDuty()
 		if isOff {

@@ -158,3 +158,20 @@ func TestDoctorTellsHowLinksStand(t *testing.T) {
 		}
 	}
 }
+
+// A node's clock is told from that at which it says it was there: alarms go by it.
+func TestDoctorNamesClocksThatAreAhead(t *testing.T) {
+	now := time.Now()
+	for ahead, want := range map[time.Duration]string{
+		-5 * time.Second: "",
+		5 * time.Second:  "",
+		3 * time.Minute:  "its clock is 3m0s ahead of the one here",
+	} {
+		var c checkup
+		c.runners([]domain.Runner{{Node: "nina", SeenMs: now.Add(ahead).UnixMilli()}}, now)
+		got := slices.IndexFunc(c.Findings, func(f finding) bool { return strings.Contains(f.Text, "clock") })
+		if got >= 0 != (want != "") || got >= 0 && (c.Findings[got].What != "runner nina" || !strings.Contains(c.Findings[got].Text, want)) {
+			t.Errorf("%v ahead: got %+v, want %q", ahead, c.Findings, want)
+		}
+	}
+}
