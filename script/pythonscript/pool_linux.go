@@ -130,11 +130,11 @@ func (p *pool) try(ctx context.Context, cell *jail.Jail, task script.Task, tag j
 	if err != nil {
 		return end, nil, false, err
 	}
-	if stopped = script.Stop(ctx); stopped != nil {
+	child, err := p.give(ctx, cell, parent, task, tag, body, output)
+	if err != nil && err == script.Stop(ctx) {
 		output.Close()
-		return ending{exit: script.Exit{Code: 128 + int(unix.SIGTERM), Signal: unix.SIGTERM}}, stopped, true, nil
+		return ending{exit: script.Exit{Code: 128 + int(unix.SIGTERM), Signal: unix.SIGTERM}}, err, true, nil
 	}
-	child, err := p.give(cell, parent, task, tag, body, output)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		output.Close()
 		return end, nil, false, err
@@ -147,10 +147,12 @@ func (p *pool) try(ctx context.Context, cell *jail.Jail, task script.Task, tag j
 	return end, stopped, begun, nil
 }
 
-// give sends the job to a parent.
+// give sends the job to a parent, unless it is to stop when all is ready.
 //
-// Errors: [net.ErrClosed] when that has died, others where it cannot be held in.
-func (p *pool) give(cell *jail.Jail, parent *parent, task script.Task, tag jail.Tag, body []byte, output *jail.Output) (*child, error) {
+// Errors: what [script.Stop] says, [net.ErrClosed] when the parent has died, others
+// where the job cannot be held in.
+func (p *pool) give(ctx context.Context, cell *jail.Jail, parent *parent, task script.Task, tag jail.Tag, body []byte,
+	output *jail.Output) (*child, error) {
 	var plan []byte
 	var err error
 	if p.walled {
@@ -173,6 +175,9 @@ func (p *pool) give(cell *jail.Jail, parent *parent, task script.Task, tag jail.
 		}
 		defer unix.Close(ruleset)
 		descriptors = append(descriptors, ruleset)
+	}
+	if err := script.Stop(ctx); err != nil {
+		return nil, err
 	}
 	return parent.submit(len(plan), descriptors)
 }

@@ -170,6 +170,10 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	if stopped := script.Stop(ctx); stopped != nil { // it may have waited for its turn
+		r.cache.give(source, p)
+		return script.NotStarted(stopped), nil
+	}
 	v, err := p.run(ctx, j, r.cfg.withOsiris(scope), r.memory(task))
 	r.cache.give(source, p)
 	if err != nil {

@@ -293,3 +293,20 @@ func TestInfo(t *testing.T) {
 		}
 	}
 }
+
+// A script may wait for its turn for longer than its lease lasts, and a node that
+// was stopped meanwhile does not hear of that by itself.
+func TestTheLeaseIsLookedAtWhenAllIsReady(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	looks := 0
+	ctx = script.WithLook(ctx, func() {
+		if looks++; looks == 2 {
+			cancel(script.ErrLost)
+		}
+	})
+	host := scripttest.NewHost()
+	out, err := rhaiscript.New(rhaiscript.Config{}).Run(ctx, script.Task{Script: `print("begun")`}, host)
+	if err != nil || out.Verdict != script.Stopped || len(host.Lines("stdout")) > 0 {
+		t.Errorf("got %+v (%v) and %q, want it stopped before it began", out, err, host.Lines("stdout"))
+	}
+}
