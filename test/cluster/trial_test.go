@@ -194,7 +194,7 @@ func trialRounds(t *testing.T) int {
 	if os.Getenv("RAMET_KILL_ROUNDS") != "" {
 		return rounds(t)
 	}
-	return min(rounds(t), 5)
+	return min(rounds(t), 3)
 }
 
 // misfortunes are n of what may happen, each as often as it says beside others, in
