@@ -28,7 +28,11 @@ type taker[A any] struct {
 func takerOf[A any](e *Engine) taker[A] {
 	t := taker[A]{e.paramFor(reflect.TypeFor[A]()), func(v Value) (a A, err error) {
 		if v.Is(value.CustomKind) {
-			switch own := v.AsCustom().Copied().(type) {
+			x := v.AsCustom()
+			if own, ok := x.Data.(*A); ok && x.Type.Assigned {
+				return *own, nil
+			}
+			switch own := x.Copied().(type) {
 			case *A:
 				return *own, nil
 			case A:

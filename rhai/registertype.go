@@ -19,6 +19,9 @@ import (
 // what a script holds, and no script one into what Go holds. The methods,
 // properties and indexers of the type alone get the script's own object, which they may
 // change. [TypeOf.Shared] makes an exception of a type.
+//
+// A panic of a method, property or indexer is an error of the script. One of
+// what copies, shows or iterates (CopyWith, ShowAs, IterateBy) is the host's.
 type TypeOf[T any] struct {
 	e *Engine
 	t *value.Type
@@ -40,7 +43,7 @@ func RegisterType[T any](e *Engine, name string) TypeOf[T] {
 	case e.plain[g]:
 		panic(fmt.Sprintf("BUG: register type %q: register it before the functions that take or give a %s", name, g))
 	}
-	t := &value.Type{Name: name, Clone: func(data any) any {
+	t := &value.Type{Name: name, Assigned: true, Clone: func(data any) any {
 		c := *data.(*T)
 		return &c
 	}}
@@ -66,7 +69,7 @@ func (t TypeOf[T]) Of(v Value) (*T, bool) {
 // CopyWith says how a T is copied when it holds what must not be shared.
 // Default: by assignment.
 func (t TypeOf[T]) CopyWith(f func(*T) T) TypeOf[T] {
-	t.t.Clone = func(data any) any {
+	t.t.Assigned, t.t.Clone = false, func(data any) any {
 		c := f(data.(*T))
 		return &c
 	}
@@ -78,7 +81,7 @@ func (t TypeOf[T]) CopyWith(f func(*T) T) TypeOf[T] {
 // for what stands for something outside, such as a connection; functions take
 // and give it as *T. A T that runs in several goroutines meet must be safe for that.
 func (t TypeOf[T]) Shared() TypeOf[T] {
-	t.t.Clone = nil
+	t.t.Assigned, t.t.Clone = false, nil
 	return t
 }
 

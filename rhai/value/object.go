@@ -91,6 +91,9 @@ type Type struct {
 	Name string
 	// Clone copies data of the type where a value is copied. Nil: copies share it.
 	Clone func(data any) any
+	// Assigned says that data is a *T and Clone does no more than to assign a T:
+	// who reads a T out of data, or has made one for it, need not call Clone too.
+	Assigned bool
 	// Iterate gives an iterator over data of the type. Nil: cannot be looped over.
 	// stop, which may be nil, is called when the loop is over.
 	Iterate func(data any) (next func() Value, stop func())

@@ -35,6 +35,9 @@ func (t *Type) holding(x reflect.Value) Value {
 	if x.Kind() != reflect.Pointer {
 		p = reflect.New(x.Type())
 		p.Elem().Set(x)
+		if t.Assigned {
+			return NewCustom(t, p.Interface())
+		}
 	} else if x.IsNil() {
 		return Unit
 	}
