@@ -63,6 +63,18 @@ type Archive interface {
 	// Errors: [domain.ErrNotFound].
 	Holder(ctx context.Context, name Name) (key string, err error)
 
+	// Mark gives a mark a value, durably, where its value is was, and returns the
+	// one that it has now. Marks say to which board an archive belongs, and how far
+	// it has come; one that was never given has the value "".
+	Mark(ctx context.Context, name, was, value string) (now string, err error)
+
+	// Marks returns all marks.
+	Marks(ctx context.Context) (map[string]string, error)
+
+	// Highest returns the highest id of each kind, context and caller that a record
+	// has. It looks at every record.
+	Highest(ctx context.Context) ([]Highest, error)
+
 	// Durability says what an answered Put survives, as far as it is known now:
 	// [board.DurableMemory] while the store has never been reached.
 	Durability() board.Durability
@@ -74,6 +86,15 @@ type Archive interface {
 
 	// Close lets calls in progress end and refuses later ones.
 	Close() error
+}
+
+// Highest is the highest id that the archive has of a kind: of a context's flows, or
+// of its jobs or messages with one caller.
+type Highest struct {
+	Context domain.TenantID
+	Kind    Kind
+	Caller  domain.ActorID // 0 of flows
+	ID      int64
 }
 
 // Name is a flow's business name.

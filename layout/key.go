@@ -39,6 +39,17 @@ const (
 	ArchiveWhere = "where"
 )
 
+// Identity is the record in space 0 that tells a board from others: IdentityID is
+// made with it, and its archive has it, too. IdentityStep counts up together with a
+// mark of the archive, by which an older copy of either is known. IdentityEpoch is the
+// last epoch in which its numbers were compared with those of the archive.
+const (
+	Identity      = "ramet:identity"
+	IdentityID    = "id"
+	IdentityStep  = "step"
+	IdentityEpoch = "epoch"
+)
+
 // Streams is the record in space 0 that says of each event stream when the one
 // was made that the sagas of this board read, and how far it has come.
 const Streams = "ramet:streams"

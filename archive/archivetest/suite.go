@@ -31,7 +31,7 @@ type test struct {
 
 // Run runs the whole suite.
 func Run(t *testing.T, f Factory) {
-	for _, tests := range [][]test{putTests, searchTests, textTests, pageTests, deleteTests, nameTests, closeTests} {
+	for _, tests := range [][]test{putTests, searchTests, textTests, pageTests, deleteTests, nameTests, markTests, closeTests} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -50,6 +50,8 @@ var steps = []string{
 	);
 	CREATE INDEX names_claimed ON names (claimed_ms);
 	`,
+	// 1 -> 2
+	`CREATE TABLE marks (name text COLLATE "C" PRIMARY KEY, value text COLLATE "C" NOT NULL);`,
 }
 
 // migrationLock is the advisory lock under which the schema is changed:

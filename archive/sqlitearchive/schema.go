@@ -46,6 +46,8 @@ var steps = []string{
 	) WITHOUT ROWID;
 	CREATE INDEX names_claimed ON names (claimed_ms);
 	`,
+	// 1 -> 2
+	`CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;`,
 }
 
 // migrate brings the file up to date.

@@ -2,16 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/postgresarchive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -117,26 +122,41 @@ func (p archivePlace) open(ctx context.Context, o options) (archive.Archive, err
 // openArchive opens the node's archive and tells the board of it. What the
 // board knows goes before a default: a command on a folder whose node archives
 // to a server must not begin another archive.
-func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archive, kind string, err error) {
+func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archive, kind string, pair *clockwork.Pairing, err error) {
 	place, err := parseArchive(o.archiveURL, o.boardURL, o.dataDir)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	if o.acceptLoss && place.kind != "sqlite" && boardKind(o.boardURL) != "embedded" && (o.streamURL == "" || o.streamURL == "off") {
-		return nil, "", domain.Invalidf("--accept-loss is for a damaged data folder; board and archive are elsewhere, and there are no streams")
+		return nil, "", nil, domain.Invalidf("--accept-loss is for a damaged data folder; board and archive are elsewhere, and there are no streams")
 	}
 	engine := work.New(b, work.Config{})
 	was, err := engine.Archive(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	moved := place.moved(was)
 	if was != place.name && was != "" && o.archiveURL == "" && !moved {
 		o.log.Warn("this node archives nothing: others of its board archive elsewhere; give it the same --archive", "archive", was)
-		return nil, "none", nil
+		return nil, "none", nil, nil
+	}
+	if was != place.name && was != "" && !moved && o.serve {
+		if err := soleNode(ctx, b, was, o); err != nil {
+			return nil, "", nil, err
+		}
 	}
 	if a, err = place.open(ctx, o); err != nil {
-		return nil, "", err
+		return nil, "", nil, err
+	}
+	if a != nil {
+		pair = &clockwork.Pairing{Board: b, Archive: a, Where: place.name, New: was != place.name && !moved, Stays: o.serve, AcceptLoss: o.acceptLoss, Logger: o.log}
+		if err = pair.Recognise(ctx); errors.Is(err, domain.ErrUnavailable) {
+			err = nil // it is asked again as long as the node lives
+		}
+		if err != nil {
+			a.Close()
+			return nil, "", nil, err
+		}
 	}
 	if was != place.name {
 		if was != "" && !moved {
@@ -146,8 +166,39 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 			if a != nil {
 				a.Close()
 			}
-			return nil, "", err
+			return nil, "", nil, err
 		}
 	}
-	return a, place.kind, nil
+	return a, place.kind, pair, nil
 }
+
+// soleNode refuses to change where a board is archived while other nodes live: each
+// would have another archive.
+func soleNode(ctx context.Context, b board.Board, was string, o options) error {
+	if boardKind(o.boardURL) == "embedded" {
+		return nil
+	}
+	for cursor := ""; ; {
+		keys, next, err := b.Keys(ctx, 0, layout.NodePrefix, cursor, 100)
+		if err != nil {
+			return err
+		}
+		recs, err := board.Readable(b.Get(ctx, 0, keys...))
+		if err != nil {
+			return err
+		}
+		for i, r := range recs {
+			seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
+			if age := time.Since(time.UnixMilli(seen)); age < nodeAlive {
+				return domain.Conflictf("node %s, which was there %v ago, and this board archive to %s: give this node the same --archive; to archive elsewhere, "+
+					"stop all nodes first, and wait %v for those that were killed", strings.TrimPrefix(keys[i], layout.NodePrefix), age.Round(time.Second), was, nodeAlive)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// nodeAlive is how long a node that says nothing is taken to live.
+const nodeAlive = 30 * time.Second

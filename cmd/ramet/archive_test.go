@@ -67,7 +67,7 @@ func TestTheBoardRemembersItsArchive(t *testing.T) {
 			}
 		}
 		o := options{dataDir: dir, archiveURL: c.url, log: slog.New(slog.NewTextHandler(&log, nil))}
-		a, kind, err := openArchive(t.Context(), b, o)
+		a, kind, _, err := openArchive(t.Context(), b, o)
 		if err != nil || kind != c.kind || (a == nil) != (c.kind == "none") {
 			t.Fatalf("%s: got %v of kind %q, %v, want %q", c.name, a, kind, err, c.kind)
 		}

@@ -229,8 +229,12 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if err = p.openBoard(ctx, o); err != nil {
 		return nil, err
 	}
-	if p.archive, p.archived, err = openArchive(ctx, p.board, o); err != nil {
+	var pair *clockwork.Pairing
+	if p.archive, p.archived, pair, err = openArchive(ctx, p.board, o); err != nil {
 		return nil, err
+	}
+	if pair != nil && o.serve {
+		p.services = append(p.services, pair.Run)
 	}
 	if p.archive != nil {
 		p.archive = encryptedarchive.New(p.archive, p.secrecy)

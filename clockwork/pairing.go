@@ -1,0 +1,360 @@
+package clockwork
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file tells whether a board and an archive belong together, and whether one of
+// them is a copy of before. They have the board's id, and a step that both take every
+// few seconds, the archive first. So the archive is at the board's step or one ahead:
+// one that is behind is older than the board, and a board that is further behind is
+// older than its archive.
+
+const (
+	markBoard = "board" // whose archive it is: the id of the board
+	markStep  = "step"
+
+	stepEvery = 10 * time.Second
+	// lookAgain is how long a step of another node takes at most that was seen half.
+	lookAgain = time.Second
+	// maxGiven is more than any board gives out of a counter between what its archive
+	// has and what it lost.
+	maxGiven = 1_000_000
+	// givenHere is the same for numbers of actors, nodes and runners, of which the
+	// archive has none.
+	givenHere = 1_000
+)
+
+// Pairing is a board and its archive.
+type Pairing struct {
+	Board   board.Board
+	Archive archive.Archive
+	// Where names the archive, for people. New says that the board was archived
+	// elsewhere before, or nowhere.
+	Where string
+	New   bool
+	// Stays is whether this node stays. One that is made for a command may read an
+	// archive that is not its board's.
+	Stays bool
+	// AcceptLoss goes on with an archive that is another board's or older.
+	AcceptLoss bool
+	// Logger is required.
+	Logger *slog.Logger
+
+	known bool // they belong together
+}
+
+// Recognise refuses an archive that is another board's, or has lost what it had. Where
+// the board has, a new epoch begins, and its numbers go on beyond those of the archive.
+//
+// Errors: [domain.ErrConflict]; [domain.ErrUnavailable] where nothing is known yet.
+func (p *Pairing) Recognise(ctx context.Context) error {
+	id, err := p.identity(ctx)
+	if err != nil {
+		return err
+	}
+	v, here, there, err := p.look(ctx, id)
+	if err == nil && v == boardOlder {
+		select { // others may have taken steps between the two looks
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		v, here, there, err = p.look(ctx, id)
+	}
+	switch {
+	case err != nil:
+		return err
+	case v == strange && !p.Stays:
+		return nil
+	case (v == strange || v == archiveOlder) && !p.AcceptLoss:
+		return p.refuse(v)
+	case v == strange:
+		if err := p.own(ctx, id); err != nil {
+			return err
+		}
+	}
+	err = p.repair(ctx, v)
+	if err == nil && here != there && p.Stays {
+		err = p.align(ctx, max(here, there))
+	}
+	p.known = err == nil
+	return err
+}
+
+// look compares the two. An archive that nobody owns becomes that of a node that stays.
+func (p *Pairing) look(ctx context.Context, id string) (v belonging, here, there int64, err error) {
+	recs, err := p.Board.Get(ctx, 0, layout.Identity) // before the archive, which goes first
+	if err != nil {
+		return v, 0, 0, err
+	}
+	marks, err := p.Archive.Marks(ctx)
+	owner := marks[markBoard]
+	if err == nil && owner == "" && p.Stays {
+		owner, err = p.Archive.Mark(ctx, markBoard, "", id)
+	}
+	here, there = stepOf(recs[0].Get(layout.IdentityStep)), stepOf(marks[markStep])
+	return verdict(owner == id, here, there, p.New), here, there, err
+}
+
+// own makes the archive that of this board.
+func (p *Pairing) own(ctx context.Context, id string) error {
+	marks, err := p.Archive.Marks(ctx)
+	if err == nil {
+		_, err = p.Archive.Mark(ctx, markBoard, marks[markBoard], id)
+	}
+	return err
+}
+
+// belonging is how a board and an archive belong together.
+type belonging string
+
+const (
+	together     belonging = "the board has begun an epoch"
+	strange      belonging = "the archive is that of another board, whose place this one has taken"
+	archiveOlder belonging = "the archive is older than the board: it has lost what it had since, or was made anew"
+	boardOlder   belonging = "the board is older than its archive: it is a copy of before, or has lost what it had since"
+)
+
+// verdict decides by the steps of both.
+func verdict(own bool, here, there int64, other bool) belonging {
+	switch {
+	case !own:
+		return strange
+	case there > here+1:
+		return boardOlder
+	case here > there && !other:
+		return archiveOlder
+	}
+	return together
+}
+
+func (p *Pairing) refuse(v belonging) error {
+	if v == strange {
+		return domain.Conflictf("archive %s is that of another board, and jobs and flows have the same numbers there: give this node the --archive "+
+			"of its board, or one of its own; or start with --accept-loss if this board has taken the place of that one: "+
+			"its numbers go on beyond those of the archive", p.Where)
+	}
+	return domain.Conflictf("archive %s has less than this board has archived: it is a copy of before, or was made anew, or is another node's; "+
+		"give this node the archive of its board, or start with --accept-loss if that is lost", p.Where)
+}
+
+// identity is the board's id, which is made at the first time.
+func (p *Pairing) identity(ctx context.Context) (string, error) {
+	for {
+		recs, err := p.Board.Get(ctx, 0, layout.Identity)
+		if err != nil {
+			return "", err
+		}
+		if id := recs[0].Get(layout.IdentityID); id != "" {
+			return id, nil
+		}
+		b := new(board.Batch).Equal(layout.Identity, layout.IdentityID, "").
+			Set(layout.Identity, board.Field{Name: layout.IdentityID, Value: rand.Text()})
+		if err := p.Board.Commit(ctx, *b); err != nil && !errors.Is(err, domain.ErrConflict) {
+			return "", err
+		}
+	}
+}
+
+// repair begins an epoch where something is lost. In one that is new, also if the
+// board's driver has begun it, numbers go on beyond those of the archive.
+func (p *Pairing) repair(ctx context.Context, v belonging) error {
+	recs, err := p.Board.Get(ctx, 0, board.EpochKey, layout.Identity)
+	if err != nil {
+		return err
+	}
+	epoch := board.EpochOf(recs[0]).Number
+	if v == together && (recs[1].Get(layout.IdentityEpoch) == strconv.FormatInt(epoch, 10) || epoch == 0) {
+		return nil
+	}
+	var beyond int64
+	if v == boardOlder || v == strange {
+		beyond = maxGiven
+	}
+	highest, err := p.Archive.Highest(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.skip(ctx, highest, beyond); err != nil {
+		return err
+	}
+	lost, err := p.missing(ctx, highest)
+	if err != nil {
+		return err
+	}
+	b := new(board.Batch)
+	if v != together {
+		epoch++
+		b.NextEpoch(time.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
+	}
+	if v != together || lost != "" {
+		p.Logger.Error("numbers of jobs and flows go on beyond those of the archive", "archive", p.Where, "because", string(v), "lost", lost)
+	}
+	b.Set(layout.Identity, board.Field{Name: layout.IdentityEpoch, Value: strconv.FormatInt(epoch, 10)})
+	return p.Board.Commit(ctx, *b)
+}
+
+// skip has no counter give out what the archive has. Beyond is how many more may have
+// been given out.
+func (p *Pairing) skip(ctx context.Context, highest []archive.Highest, beyond int64) error {
+	for _, h := range highest {
+		if err := p.skipTo(ctx, layout.SpaceOf(h.Context), layout.Seq(string(h.Kind), h.Caller), h.ID+beyond); err != nil {
+			return err
+		}
+	}
+	if beyond == 0 {
+		return nil
+	}
+	for _, noun := range []string{"actor", "node", "runner"} {
+		if _, err := p.Board.Next(ctx, 0, layout.Seq(noun, 0), givenHere); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pairing) skipTo(ctx context.Context, space board.Space, key string, last int64) error {
+	next, err := p.Board.Next(ctx, space, key, 1)
+	if err != nil || next >= last {
+		return err
+	}
+	_, err = p.Board.Next(ctx, space, key, int(last-next))
+	return err
+}
+
+// missing names what the archive has that ended last, and the board no longer has: up
+// to the first that the board knows.
+func (p *Pairing) missing(ctx context.Context, highest []archive.Highest) (text string, err error) {
+	const most, named = 500, 3
+	var seen []domain.TenantID
+	var keys []string
+	more := ""
+	for _, h := range highest {
+		if slices.Contains(seen, h.Context) {
+			continue
+		}
+		seen = append(seen, h.Context)
+		page, err := p.Archive.Search(ctx, archive.Query{Context: h.Context, Limit: most})
+		if err != nil {
+			return "", err
+		}
+		n := 0
+		for _, r := range page.Records {
+			recs, err := board.Readable(p.Board.Get(ctx, layout.SpaceOf(h.Context), r.Key))
+			if err != nil {
+				return "", err
+			}
+			if recs[0] != nil {
+				break
+			}
+			keys = append(keys, fmt.Sprintf("%s of context %d, ended %s", r.Key, r.Context, time.UnixMilli(r.EndMs).UTC().Format(time.RFC3339)))
+			n++
+		}
+		if n == most {
+			more = "or more "
+		}
+	}
+	if len(keys) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("the archive has %d %sthat ended last and the board no longer has: %s", len(keys), more,
+		strings.Join(keys[:min(named, len(keys))], ", ")), nil
+}
+
+// Run takes steps until ctx ends. Where the archive was away before, it looks first.
+//
+// Errors: [domain.ErrConflict] for an archive that is not the board's.
+func (p *Pairing) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		var err error
+		if !p.known {
+			err = p.Recognise(ctx)
+		}
+		if p.known {
+			err = p.step(ctx)
+		}
+		if errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+		select {
+		case <-time.After(stepEvery):
+		case <-ctx.Done():
+		}
+	}
+	if p.known { // so that each life has one more than a copy of before
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = p.step(last) // nothing depends on it
+	}
+	return nil
+}
+
+// step has both take one. What another node does meanwhile says the same.
+func (p *Pairing) step(ctx context.Context) error {
+	recs, err := p.Board.Get(ctx, 0, layout.Identity)
+	if err != nil {
+		return err
+	}
+	was := recs[0].Get(layout.IdentityStep)
+	here := stepOf(was)
+	text, err := p.Archive.Mark(ctx, markStep, was, strconv.FormatInt(here+1, 10))
+	if err != nil {
+		return err
+	}
+	switch there := stepOf(text); {
+	case there == 0: // a node that began at the same time has another archive
+		return p.refuse(archiveOlder)
+	case there < here: // it went back to what a replica had
+		return p.align(ctx, here)
+	default:
+		return p.set(ctx, was, there)
+	}
+}
+
+// align has both go on from a step.
+func (p *Pairing) align(ctx context.Context, step int64) error {
+	marks, err := p.Archive.Marks(ctx)
+	if err == nil {
+		_, err = p.Archive.Mark(ctx, markStep, marks[markStep], strconv.FormatInt(step, 10))
+	}
+	if err != nil {
+		return err
+	}
+	recs, err := p.Board.Get(ctx, 0, layout.Identity)
+	if err != nil {
+		return err
+	}
+	return p.set(ctx, recs[0].Get(layout.IdentityStep), step)
+}
+
+// set writes down the board's step.
+func (p *Pairing) set(ctx context.Context, was string, step int64) error {
+	if step <= stepOf(was) {
+		return nil
+	}
+	b := new(board.Batch).Equal(layout.Identity, layout.IdentityStep, was).
+		Set(layout.Identity, board.Field{Name: layout.IdentityStep, Value: strconv.FormatInt(step, 10)})
+	if err := p.Board.Commit(ctx, *b); !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+func stepOf(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}

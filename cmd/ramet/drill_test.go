@@ -1,0 +1,248 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file puts older copies of a board or its archive back, as somebody does who
+// restores a part of a data folder.
+
+// life is one of a node with a board and an archive in a folder.
+type life struct {
+	*testing.T
+	dir   string
+	board board.Board
+	store archive.Archive
+	pair  *clockwork.Pairing
+}
+
+// begin opens both as a node that stays does.
+func begin(t *testing.T, dir string, accept bool) (l life, err error) {
+	t.Helper()
+	o := options{dataDir: dir, serve: true, acceptLoss: accept, log: quiet()}
+	l = life{T: t, dir: dir}
+	if l.board, err = openBoard(t.Context(), o); err != nil {
+		return l, err
+	}
+	if l.store, _, l.pair, err = openArchive(t.Context(), l.board, o); err != nil {
+		return l, cmp.Or(l.board.Close(), err)
+	}
+	return l, nil
+}
+
+// work ends jobs with new numbers and archives them, and ends the life.
+func (l life) work(jobs int) (last int64) {
+	l.Helper()
+	must := func(err error) {
+		if err != nil {
+			l.Fatal(err)
+		}
+	}
+	for range jobs {
+		var err error
+		last, err = l.board.Next(l.Context(), 1, layout.Seq("job", 1), 1)
+		must(err)
+		j := &domain.Job{ID: domain.JobID(last), CallerID: 1, ContextID: 1, Script: "exit", ScriptType: "shell", Status: domain.JobFinished,
+			CreatedAt: 1, FinishedMs: 1000 + last}
+		must(l.board.Commit(l.Context(), *(&board.Batch{Space: 1}).Set("job:1:"+strconv.FormatInt(last, 10), board.Field{Name: "status", Value: "finished"})))
+		r, err := archive.OfJob(1, j, nil)
+		must(err)
+		must(l.store.Put(l.Context(), []archive.Record{r}))
+	}
+	ctx, cancel := context.WithCancel(l.Context())
+	cancel() // it ends as it begins: a step each
+	for range 2 {
+		must(l.pair.Run(ctx))
+	}
+	must(l.store.Close())
+	must(l.board.Close())
+	return last
+}
+
+// epoch is what a board says of its last loss.
+func (l life) epoch() board.Epoch {
+	l.Helper()
+	recs, err := l.board.Get(l.Context(), 0, board.EpochKey)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return board.EpochOf(recs[0])
+}
+
+func lived(t *testing.T, dir string, jobs int, accept bool) (last int64) {
+	t.Helper()
+	l, err := begin(t, dir, accept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.work(jobs)
+}
+
+// putBack copies a part of a folder over that of another.
+func putBack(t *testing.T, from, to string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		old, err := filepath.Glob(filepath.Join(to, part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range old {
+			if err := os.RemoveAll(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := t.TempDir()
+	if err := os.CopyFS(all, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		list, err := filepath.Glob(filepath.Join(all, part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range list {
+			if err := os.Rename(name, filepath.Join(to, filepath.Base(name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestAnOlderBoardBeginsAnEpoch(t *testing.T) {
+	dir, before := t.TempDir(), t.TempDir()
+	lived(t, dir, 3, false)
+	putBack(t, dir, before, "board")
+	last := lived(t, dir, 4, false)
+	putBack(t, before, dir, "board")
+
+	l, err := begin(t, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := l.epoch()
+	if e.Number != 1 || !strings.Contains(e.Cause, "the board is older than its archive") || !strings.Contains(e.Cause, "has 4 that ended last") ||
+		!strings.Contains(e.Cause, "job:1:7 of context 1") {
+		t.Errorf("got epoch %+v, want one that says what the archive has", e)
+	}
+	if next := l.work(1); next <= last+1000 {
+		t.Errorf("number %d is given out, and %d was; more of them may have been", next, last)
+	}
+	l, err = begin(t, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := l.epoch(); e.Number != 1 {
+		t.Errorf("got epoch %+v at the next start", e)
+	}
+	l.work(0)
+}
+
+func TestAnOlderArchiveIsRefused(t *testing.T) {
+	for _, made := range []bool{false, true} { // or one that was made anew
+		dir, before := t.TempDir(), t.TempDir()
+		lived(t, dir, 3, false)
+		if !made {
+			putBack(t, dir, before, "archive.db*")
+		}
+		lived(t, dir, 4, false)
+		putBack(t, before, dir, "archive.db*")
+		if _, err := begin(t, dir, false); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "has less than this board has archived") {
+			t.Fatalf("got %v, want a conflict", err)
+		}
+		l, err := begin(t, dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := l.epoch(); !strings.Contains(e.Cause, "the archive is older than the board") {
+			t.Errorf("got epoch %+v", e)
+		}
+		l.work(1)
+		lived(t, dir, 1, false)
+	}
+}
+
+func TestAnArchiveOfAnotherBoardIsRefused(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	last := lived(t, dir, 20, false)
+	lived(t, other, 1, false)
+	putBack(t, dir, other, "archive.db*")
+	if _, err := begin(t, other, false); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "is that of another board") {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	if next := lived(t, other, 1, true); next <= last {
+		t.Errorf("number %d is given out, which is in the archive", next)
+	}
+	lived(t, other, 1, false)
+}
+
+// TestNumbersGoOnBeyondTheArchive where the board's driver has begun an epoch.
+func TestNumbersGoOnBeyondTheArchive(t *testing.T) {
+	dir := t.TempDir()
+	l, err := begin(t, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &domain.Job{ID: 50_000, CallerID: 1, ContextID: 1, Script: "exit", ScriptType: "shell", Status: domain.JobFinished, CreatedAt: 1, FinishedMs: 1000}
+	r, err := archive.OfJob(1, j, nil)
+	if err == nil {
+		err = l.store.Put(t.Context(), []archive.Record{r})
+	}
+	if err == nil {
+		err = l.board.Commit(t.Context(), *new(board.Batch).NextEpoch(time.Now(), "a test"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.work(0)
+	if next := lived(t, dir, 1, false); next <= 50_000 {
+		t.Errorf("number %d is given out, which is below those in the archive", next)
+	}
+	if next := lived(t, dir, 1, false); next > 50_010 {
+		t.Errorf("number %d is given out at the next start: it went on again", next)
+	}
+}
+
+// TestTheArchiveIsNotChangedUnderOthers: each node would have one of its own.
+func TestTheArchiveIsNotChangedUnderOthers(t *testing.T) {
+	b, dir := memboard.Open(), t.TempDir()
+	o := options{dataDir: dir, boardURL: "redis://127.0.0.1:1", archiveURL: "sqlite:one.db", serve: true, log: quiet()}
+	a, _, _, err := openArchive(t.Context(), b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	seen := func(at time.Time) {
+		t.Helper()
+		f := board.Field{Name: layout.NodeSeen, Value: strconv.FormatInt(at.UnixMilli(), 10)}
+		if err := b.Commit(t.Context(), *new(board.Batch).Set(layout.Node("nina"), f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen(time.Now())
+	o.archiveURL = "sqlite:two.db"
+	if _, _, _, err := openArchive(t.Context(), b, o); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "node nina") {
+		t.Errorf("got %v, want a conflict that names the other node", err)
+	}
+	seen(time.UnixMilli(0))
+	c, _, _, err := openArchive(t.Context(), b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
