@@ -163,7 +163,7 @@ func TestAChangedByteBeforeTheLastWritesIsDamage(t *testing.T) {
 	name, text := logOf(t, disk, "", ".log")
 	rng := rand.New(rand.NewPCG(5, 6))
 	last := len(text) - 10*len(text)/commits
-	for at := max(0, last-2000); at < last; at++ {
+	for at := max(0, last-900); at < last; at++ {
 		changed := []byte(string(text))
 		changed[at] ^= byte(1 + rng.IntN(255))
 		if pebbleboard.CheckLogs(with(t, disk, name, changed), "board") != nil {
