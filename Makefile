@@ -9,6 +9,9 @@ TAGS := grpcnotrace
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
 STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
+# `make check` vets all packages, tests too; and nobody debugs a test's binary
+# that is built to be run once, so a hundred are linked without what that needs.
+QUICKLY := -vet=off -ldflags=-w
 
 .PHONY: help
 help: ## this list
@@ -25,7 +28,7 @@ demo: build ## run examples/hello on a throw-away node: a Python and a shell job
 .PHONY: test
 test: ## everything, with real servers: installs what is missing, ends in a count
 	scripts/install-test-servers
-	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- -timeout 20m ./...
+	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -timeout 20m ./...
 
 .PHONY: test-quick
 test-quick: ## what needs nothing installed; servers that are missing skip their tests
@@ -33,7 +36,7 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 
 .PHONY: race
 race: ## the tests under the race detector (needs gcc), but for those of the built binary
-	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- -race -short -timeout 20m \
+	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -race -short -timeout 20m \
 		$$(go list ./... | grep -v -e /test/scripts -e /test/readme)
 
 .PHONY: check

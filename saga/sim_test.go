@@ -48,6 +48,9 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	n := *simSeeds
+	if testing.Short() { // as under the race detector, where one costs ten times as much
+		n = min(n, 8)
+	}
 	if more, err := strconv.Atoi(os.Getenv("RAMET_SIM_SEEDS")); err == nil {
 		n = more
 	}
