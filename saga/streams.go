@@ -55,6 +55,19 @@ func (e *Engine) Recognise(ctx context.Context, accept Loss) error {
 // errRecognised says that another node has written down streams meanwhile.
 var errRecognised = domain.Conflictf("other nodes of the board say all the time which its event streams are")
 
+// KnownStreams are the streams that the board's sagas have read from: they are not
+// made anew without a word.
+func KnownStreams(ctx context.Context, b board.Board) (list []stream.Name, err error) {
+	recs, err := b.Get(ctx, 0, layout.Streams)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range recs[0] {
+		list = append(list, stream.Name(f.Name))
+	}
+	return list, nil
+}
+
 func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	recs, err := e.board.Get(ctx, 0, layout.Streams)
 	if err != nil {

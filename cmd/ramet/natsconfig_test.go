@@ -55,7 +55,7 @@ func TestNATSConfigIsWhatNodesNeed(t *testing.T) {
 			if p, err := two.Receive(t.Context()); err != nil || p.From != one.Self() {
 				t.Fatalf("got a parcel of %s, %v", p.From, err)
 			}
-			l, err := (&parts{keys: a}).openStream(t.Context(), at+c.links, t.TempDir(), false, log)
+			l, err := (&parts{keys: a}).openStream(t.Context(), at+c.links, t.TempDir(), nil, false, log)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -115,7 +115,13 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 		p.noStreams = "this node was started with --stream off"
 		return nil
 	}
-	p.streams, err = p.openStream(ctx, text, o.dataDir, o.mayLose, o.log)
+	var known []stream.Name
+	if !o.acceptLoss {
+		if known, err = saga.KnownStreams(ctx, p.board); err != nil {
+			return err
+		}
+	}
+	p.streams, err = p.openStream(ctx, text, o.dataDir, known, o.mayLose, o.log)
 	return err
 }
 

@@ -24,11 +24,12 @@ import (
 //	nats://host:4222?replicas=1&sync=always, tls://host:4222?…        one that has "sync_interval: always"
 //	off                                                               none: nil
 //
+// known are the streams that the board's sagas have read: none of these is made.
 // mayLose allows what is acknowledged to be lost in a power cut.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict],
 // [domain.ErrUnavailable].
-func (p *parts) openStream(ctx context.Context, text, dataDir string, mayLose bool, log *slog.Logger) (stream.Log, error) {
+func (p *parts) openStream(ctx context.Context, text, dataDir string, known []stream.Name, mayLose bool, log *slog.Logger) (stream.Log, error) {
 	if text == "off" {
 		return nil, nil
 	}
@@ -36,6 +37,7 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, mayLose bo
 	if err != nil {
 		return nil, err
 	}
+	cfg.Known = known
 	cfg.Logger, cfg.Node, cfg.Link, cfg.Nodes = log, p.keys.Node.Pubkey(), p.keys.Stream, p.ownStreamLink
 	// Who says sync=always means it, whatever else may be lost.
 	cfg.MayLose = mayLose && !cfg.SyncDeclared

@@ -68,7 +68,7 @@ func TestStreamTexts(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "off", t.TempDir(), false, quiet()); l != nil || err != nil {
+	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "off", t.TempDir(), nil, false, quiet()); l != nil || err != nil {
 		t.Errorf("off: got %v and %v, want none", l, err)
 	}
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestStreams(t *testing.T) {
 		{"nats:?sync=always", true, board.DurableDisk},
 	} {
 		dir := t.TempDir()
-		l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), tt.text, dir, tt.mayLose, quiet())
+		l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), tt.text, dir, nil, tt.mayLose, quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: no folder for the streams: %v", tt.text, err)
 		}
 	}
-	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), false, quiet()); l != nil ||
+	if l, err := (&parts{keys: testKeys(t)}).openStream(t.Context(), "nats://127.0.0.1:1?replicas=1", t.TempDir(), nil, false, quiet()); l != nil ||
 		!errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("an external server that may lose messages: got %v and %v, want none and invalid", l, err)
 	}

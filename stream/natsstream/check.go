@@ -1,6 +1,7 @@
 package natsstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -99,7 +100,7 @@ func (s *ship) takes(ctx context.Context) error {
 // Check reports whether messages can be stored in these streams, or all. A stream
 // that took what was published last is believed; one that did not is tried.
 func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
-	if err := l.unwritable(); err != nil {
+	if err := cmp.Or(l.unwritable(), l.remade()); err != nil {
 		return err
 	}
 	if len(streams) == 0 {
@@ -108,6 +109,7 @@ func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
 	var bad []string
 	for _, name := range streams {
 		_, err := l.Stats(ctx, name)
+		err = cmp.Or(err, l.remade())
 		if s := l.ships[name]; err == nil && s != nil {
 			err = s.takes(ctx)
 		}

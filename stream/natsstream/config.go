@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // Config is how to open the streams. DataDir is required, or URL.
@@ -73,6 +74,9 @@ type Config struct {
 	SyncDeclared bool
 	// NoCreate has missing streams be an error, for those who may not make them.
 	NoCreate bool
+	// Known are streams that were there before: a missing one is lost, and is not
+	// made anew.
+	Known []stream.Name
 }
 
 const (

@@ -31,6 +31,8 @@ type Log struct {
 	// behind.
 	replicated bool
 	ships      map[stream.Name]*ship
+	origins    map[stream.Name]*origin
+	others     atomic.Pointer[error] // see remade
 	latched    atomic.Pointer[error] // why the embedded server can write nothing
 
 	closing sync.Once
@@ -56,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, gone: make(chan struct{}), ships: map[stream.Name]*ship{}}
+	l := &Log{cfg: cfg, gone: make(chan struct{}), ships: map[stream.Name]*ship{}, origins: map[stream.Name]*origin{}}
 	l.run, l.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {

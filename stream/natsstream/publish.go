@@ -90,7 +90,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 	if l.closed() {
 		return errClosed
 	}
-	if err := cmp.Or(ctx.Err(), l.unwritable()); err != nil {
+	if err := cmp.Or(ctx.Err(), l.unwritable(), l.remade()); err != nil {
 		return err
 	}
 	loads := map[stream.Name]*cargo{}
@@ -383,7 +383,11 @@ func (s *ship) send(ctx context.Context, m *nats.Msg) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	return s.answer(answer)
+	a, err := s.answer(answer)
+	if err == nil {
+		err = s.behind(ctx, a)
+	}
+	return a, err
 }
 
 // batch publishes messages of which all are stored or none.

@@ -1,6 +1,7 @@
 package natsstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,7 +78,7 @@ func (l *Log) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error
 		if err != nil {
 			return err
 		}
-		if err := stream.ValidatePosition(c, s.CachedInfo().State.LastSeq); err != nil {
+		if err := cmp.Or(l.same(c.Stream, s.CachedInfo()), stream.ValidatePosition(c, s.CachedInfo().State.LastSeq)); err != nil {
 			return err
 		}
 		return r.open(ctx)

@@ -155,6 +155,7 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 			return err
 		}
 		info := s.CachedInfo()
+		_ = l.same(name, info) // Check and Publish tell
 		st = stream.Stats{
 			First: info.State.FirstSeq, Last: info.State.LastSeq, Messages: info.State.Msgs, Bytes: info.State.Bytes,
 			Replicas: info.Config.Replicas, Subjects: info.Config.Subjects, Created: info.Created,

@@ -62,7 +62,7 @@ func (l *Log) wanted(name stream.Name) jetstream.StreamConfig {
 func (l *Log) settle(ctx context.Context) error {
 	replicas := 3
 	for _, name := range stream.Names {
-		var found jetstream.StreamConfig
+		var found *jetstream.StreamInfo
 		var said error // by the server, the last time
 		err := l.keep(ctx, "stream "+string(name), func(ctx context.Context) error {
 			found, said = l.find(ctx, name)
@@ -75,28 +75,35 @@ func (l *Log) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		warnings, err := check(name, found, l.cfg)
+		warnings, err := check(name, found.Config, l.cfg)
 		if err != nil {
 			return err
 		}
 		for _, w := range warnings {
 			l.cfg.Logger.Warn("NATS stream may drop messages before they are handled", "stream", name, "setting", w)
 		}
-		replicas = min(replicas, found.Replicas)
-		l.replicated = l.replicated || found.Replicas > 1
+		replicas = min(replicas, found.Config.Replicas)
+		l.replicated = l.replicated || found.Config.Replicas > 1
+		o := &origin{created: found.Created}
+		o.last.Store(found.State.LastSeq)
+		l.origins[name] = o
 		if name != stream.Troubles {
-			l.launch(name, found)
+			l.launch(name, found.Config)
 		}
 	}
 	return l.claim(replicas)
 }
 
-// find returns how a stream is configured, and makes it if it is missing.
-func (l *Log) find(ctx context.Context, name stream.Name) (jetstream.StreamConfig, error) {
+// find returns what a stream is, and makes it if it is missing and may be.
+func (l *Log) find(ctx context.Context, name stream.Name) (*jetstream.StreamInfo, error) {
 	s, err := l.js.Stream(ctx, string(name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if l.cfg.NoCreate {
-			return jetstream.StreamConfig{}, domain.NotFoundf("stream %s is not there, and this node may not make it: its subjects are %s", name,
+		switch {
+		case slices.Contains(l.cfg.Known, name):
+			return nil, domain.Conflictf("stream %s is not there, and sagas have read it: give the node the event streams that it had; or, if they are lost, "+
+				"start it with --accept-loss: it makes new ones, and sagas go on with these", name)
+		case l.cfg.NoCreate:
+			return nil, domain.NotFoundf("stream %s is not there, and this node may not make it: its subjects are %s", name,
 				strings.Join(subjects(name), ", "))
 		}
 		s, err = l.js.CreateStream(ctx, l.wanted(name))
@@ -105,9 +112,9 @@ func (l *Log) find(ctx context.Context, name stream.Name) (jetstream.StreamConfi
 		}
 	}
 	if err != nil {
-		return jetstream.StreamConfig{}, err
+		return nil, err
 	}
-	return s.CachedInfo().Config, nil
+	return s.CachedInfo(), nil
 }
 
 // noRoom says whether an error is of a server that has not enough others for the

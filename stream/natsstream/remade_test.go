@@ -1,0 +1,123 @@
+package natsstream_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
+	"github.com/ramet-run/ramet/stream/natsstream"
+)
+
+// remake deletes the stream of events and makes it anew, with n events of others.
+func remake(t *testing.T, url string, n int) {
+	t.Helper()
+	_, js := client(t, url)
+	name := string(stream.AggregateEvents)
+	s, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), s.CachedInfo().Config); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if _, err := js.Publish(t.Context(), event(1).Subject, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantRemade(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "stream AGGREGATE_EVENTS") || !strings.Contains(err.Error(), "--accept-loss") {
+		t.Errorf("%s: got error %v, want unavailable with the stream's name and what to do", what, err)
+	}
+}
+
+func TestAStreamThatWasMadeAnewTakesNothing(t *testing.T) {
+	t.Parallel()
+	for name, try := range map[string]func(t *testing.T, l *natsstream.Log, url string) error{
+		"a publisher": func(t *testing.T, l *natsstream.Log, url string) error {
+			remake(t, url, 0)
+			return l.Publish(t.Context(), event(10))
+		},
+		"publishers at once": func(t *testing.T, l *natsstream.Log, url string) error {
+			remake(t, url, 0)
+			var list []stream.Message
+			for n := range 100 {
+				list = append(list, event(10+n))
+			}
+			return l.Publish(t.Context(), list...)
+		},
+		"a look": func(t *testing.T, l *natsstream.Log, url string) error {
+			remake(t, url, 9) // it has grown beyond what the other had
+			return l.Check(t.Context())
+		},
+		"a reader": func(t *testing.T, l *natsstream.Log, url string) error {
+			remake(t, url, 9)
+			_, err := l.Read(t.Context(), stream.Consumer{Durable: "d", Stream: stream.AggregateEvents, After: 4})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := run(t, server.Options{})
+			cfg := natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true}
+			first := open(t, cfg)
+			for n := range 5 {
+				publish(t, first, event(n))
+			}
+			l := open(t, cfg)
+			publish(t, l, event(0), event(5)) // one that it has, one that is new
+			wantRemade(t, "it", try(t, l, b.url))
+			wantRemade(t, "a publisher", l.Publish(t.Context(), event(1000)))
+			wantRemade(t, "whoever asks", l.Check(t.Context()))
+		})
+	}
+}
+
+// A server that may lose the end of a stream is no other.
+func TestAStreamThatMayLoseGoesOnWithLess(t *testing.T) {
+	t.Parallel()
+	b := run(t, server.Options{})
+	cfg := natsstream.Config{URL: b.url, Replicas: 1, MayLose: true}
+	publish(t, open(t, cfg), event(1), event(2), event(3))
+	l := open(t, cfg)
+	_, js := client(t, b.url)
+	s, err := js.Stream(t.Context(), string(stream.AggregateEvents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Purge(t.Context(), jetstream.WithPurgeKeep(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	publish(t, l, event(4))
+}
+
+func TestAKnownStreamThatIsMissingIsNotMade(t *testing.T) {
+	t.Parallel()
+	b := run(t, server.Options{})
+	cfg := natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true, Known: []stream.Name{stream.AggregateEvents}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := natsstream.Open(ctx, cfg)
+	if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "AGGREGATE_EVENTS") || !strings.Contains(err.Error(), "--accept-loss") {
+		t.Errorf("got error %v, want a conflict that says what to do", err)
+	}
+	_, js := client(t, b.url)
+	if _, err := js.Stream(t.Context(), string(stream.AggregateEvents)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("got %v: the stream was made", err)
+	}
+}
