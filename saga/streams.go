@@ -62,8 +62,10 @@ func KnownStreams(ctx context.Context, b board.Board) (list []stream.Name, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range recs[0] {
-		list = append(list, stream.Name(f.Name))
+	for _, name := range stream.Names {
+		if recs[0].Get(string(name)) != "" {
+			list = append(list, name)
+		}
 	}
 	return list, nil
 }
