@@ -487,9 +487,9 @@ func (s *sim) judgeInstances(streams map[stream.Name][]stream.Message) {
 			var tr machine.Transition
 			switch ev.Type {
 			case saga.ControlPause:
-				tr = m.Pause(is, ev.TimeMs)
+				tr = m.Pause(is, ev.At())
 			case saga.ControlResume:
-				tr = m.Resume(is, ev.TimeMs)
+				tr = m.Resume(is, ev.At())
 			default:
 				if tr, err = m.Advance(is, &ev); err != nil {
 					tr = m.Fail(is, &ev, err)
