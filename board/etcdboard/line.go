@@ -112,11 +112,10 @@ func (b *Board) nextPlace() (op clientv3.Op, stays bool) {
 }
 
 // awaitTurn waits until this node is the first in line. It has lost when its
-// place is gone; when it took too long, it gives its place up.
+// place is gone; when the line has not moved for too long, it gives its place up.
+// Each node that died in line takes Config.Answer to be shown out.
 func (b *Board) awaitTurn(place int64) (outcome, error) {
-	late, cancel := context.WithTimeout(context.Background(), 2*b.answer)
-	defer cancel()
-	for {
+	for moved := time.Now(); ; {
 		b.mu.Lock()
 		seen, mine := b.mirror.rev >= place, b.mirror.line.places[b.name]
 		first, since := b.mirror.line.first, b.mirror.line.since
@@ -131,14 +130,20 @@ func (b *Board) awaitTurn(place int64) (outcome, error) {
 		left := b.answer // of the one before
 		if first != 0 {
 			left -= time.Since(since)
+			if since.After(moved) {
+				moved = since
+			}
 		}
+		late, cancel := context.WithDeadline(context.Background(), moved.Add(2*b.answer))
 		if left <= 0 {
 			b.showOut(late, first)
 			left = b.answer / 10
 		}
-		if b.sleep(late, left, turn) != nil {
+		err := b.sleep(late, left, turn)
+		cancel()
+		if err != nil {
 			b.leaveLine(place)
-			return unknown, domain.Unavailablef("etcd at %s: this node has stood in line for %v", b.addr, 2*b.answer)
+			return unknown, domain.Unavailablef("etcd at %s: the line of nodes in which this one stands has not moved for %v", b.addr, 2*b.answer)
 		}
 	}
 }
