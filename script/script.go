@@ -77,6 +77,10 @@ type Info struct {
 	// InProcess is true for runtimes inside the node: they need no work
 	// folder and no files, Task.Dir and the file names are empty.
 	InProcess bool `json:"in_process,omitzero"`
+	// Outside is true for those of them whose scripts act outside of the board, so
+	// that a crash that takes back what they wrote there does not take that back.
+	// Scripts that are processes do in any case.
+	Outside bool `json:"-"`
 	// Level is what a script gets that asks for none; "" where scripts are no
 	// processes. Levels are all that can be had here, and Refused says why the
 	// others cannot.

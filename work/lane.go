@@ -59,9 +59,9 @@ func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 			},
 			Stamp: []string{layout.JobStartedMs, layout.JobUpdatedAt},
 			Skip:  board.Match{Field: layout.JobStatus, Values: []string{string(domain.JobFinished), string(domain.JobError)}},
-			// What a script inside the process does is on the board, and a crash that
-			// takes the claim back takes it along. Another process acts outside.
-			Firm: !info.InProcess,
+			// A crash that takes the claim back takes along what was done on the board
+			// since, and nothing else.
+			Firm: info.Outside || !info.InProcess,
 		},
 	}
 }

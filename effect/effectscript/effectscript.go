@@ -75,7 +75,7 @@ func (r *Runtime) Type() domain.ScriptType { return domain.ScriptEffect }
 
 // Info implements [script.Runtime].
 func (r *Runtime) Info() script.Info {
-	return script.Info{Summary: "calls of effects", Slots: script.InProcessSlots, InProcess: true}
+	return script.Info{Summary: "calls of effects", Slots: script.InProcessSlots, InProcess: true, Outside: true}
 }
 
 // Check implements [script.Runtime]. A node without effects serves the type too:
