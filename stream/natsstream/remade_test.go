@@ -3,6 +3,9 @@ package natsstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -85,25 +88,32 @@ func TestAStreamThatWasMadeAnewTakesNothing(t *testing.T) {
 	}
 }
 
-// A server that may lose the end of a stream is no other.
-func TestAStreamThatMayLoseGoesOnWithLess(t *testing.T) {
+// A server that may lose the end of a stream is no other; one that may not has lost
+// what it had acknowledged.
+func TestAStreamThatHasLostItsEnd(t *testing.T) {
 	t.Parallel()
-	b := run(t, server.Options{})
-	cfg := natsstream.Config{URL: b.url, Replicas: 1, MayLose: true}
-	publish(t, open(t, cfg), event(1), event(2), event(3))
-	l := open(t, cfg)
-	_, js := client(t, b.url)
-	s, err := js.Stream(t.Context(), string(stream.AggregateEvents))
-	if err != nil {
-		t.Fatal(err)
+	for _, mayLose := range []bool{true, false} {
+		t.Run(fmt.Sprint("it may lose: ", mayLose), func(t *testing.T) {
+			t.Parallel()
+			b := run(t, server.Options{})
+			cfg := natsstream.Config{URL: b.url, Replicas: 1, MayLose: mayLose, SyncDeclared: !mayLose}
+			publish(t, open(t, cfg), event(1), event(2), event(3))
+			l := open(t, cfg)
+			b.end()
+			if err := os.RemoveAll(filepath.Join(b.opts.StoreDir, "jetstream", "$G", "streams", string(stream.AggregateEvents), "msgs")); err != nil {
+				t.Fatal(err)
+			}
+			b.start(t)
+			if !mayLose {
+				wantRemade(t, "a publisher", l.Publish(t.Context(), event(4)))
+				return
+			}
+			publish(t, l, event(4))
+			if err := l.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	if err := s.Purge(t.Context(), jetstream.WithPurgeKeep(0)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	publish(t, l, event(4))
 }
 
 func TestAKnownStreamThatIsMissingIsNotMade(t *testing.T) {
