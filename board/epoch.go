@@ -3,6 +3,8 @@ package board
 import (
 	"strconv"
 	"time"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // EpochKey is the record in space 0 that says how often a store may have lost
@@ -37,7 +39,12 @@ func EpochOf(r Record) (e Epoch) {
 	return e
 }
 
-// NextEpoch adds to a batch of space 0 that a new epoch begins.
+// maxCause is how many bytes are kept of a cause.
+const maxCause = 400
+
+// NextEpoch adds to a batch of space 0 that a new epoch begins. Of a long cause the
+// beginning is kept.
 func (b *Batch) NextEpoch(now time.Time, cause string) *Batch {
+	cause = domain.PlainText(cause, maxCause)
 	return b.Add(EpochKey, epochNumber, 1).Set(EpochKey, Field{epochAt, strconv.FormatInt(now.UnixMilli(), 10)}, Field{epochCause, cause})
 }

@@ -118,7 +118,7 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 		e.text.Error("sagas go on with event streams that have lost what they had, as --accept-loss or --may-lose says", "stream", text)
 	}
 	if len(all.accepted) > 0 {
-		b.NextEpoch(time.Now(), domain.PlainText("event streams have less than they had: "+strings.Join(all.accepted, "; "), maxCause))
+		b.NextEpoch(time.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
 	}
 	if len(b.Ops) == 0 {
 		return nil
@@ -128,9 +128,6 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	}
 	return err
 }
-
-// maxCause is how much is told of what was lost.
-const maxCause = 400
 
 // markEvery is how often it is written down how far the streams have come.
 const markEvery = 5 * time.Second

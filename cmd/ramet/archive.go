@@ -189,9 +189,10 @@ func soleNode(ctx context.Context, b board.Board, was string, o options) error {
 		}
 		for i, r := range recs {
 			seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
-			if age := time.Since(time.UnixMilli(seen)); age < nodeAlive {
+			if age := time.Since(time.UnixMilli(seen)); age < domain.NodeSilence {
 				return domain.Conflictf("node %s, which was there %v ago, and this board archive to %s: give this node the same --archive; to archive elsewhere, "+
-					"stop all nodes first, and wait %v for those that were killed", strings.TrimPrefix(keys[i], layout.NodePrefix), age.Round(time.Second), was, nodeAlive)
+					"stop all nodes first, and wait %v for those that were killed",
+					strings.TrimPrefix(keys[i], layout.NodePrefix), age.Round(time.Second), was, domain.NodeSilence)
 			}
 		}
 		if cursor = next; cursor == "" {
@@ -199,6 +200,3 @@ func soleNode(ctx context.Context, b board.Board, was string, o options) error {
 		}
 	}
 }
-
-// nodeAlive is how long a node that says nothing is taken to live.
-const nodeAlive = 30 * time.Second

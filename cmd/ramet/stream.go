@@ -49,7 +49,7 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, known []st
 		return nil, err // not l: a nil *Log is no nil stream.Log
 	}
 	if lost := l.Lost(); len(lost) > 0 {
-		cause := domain.PlainText("files of the event streams were damaged: "+strings.Join(lost, "; "), maxCause)
+		cause := "files of the event streams were damaged: " + strings.Join(lost, "; ")
 		if err := p.board.Commit(ctx, *new(board.Batch).NextEpoch(time.Now(), cause)); err != nil {
 			_ = l.Close() // the first error says more
 			return nil, err
@@ -60,9 +60,6 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, known []st
 	}
 	return l, nil
 }
-
-// maxCause is how much is told of what was lost.
-const maxCause = 400
 
 // ownStreamLink says whether a link key is that of a node of this board.
 func (p *parts) ownStreamLink(link string) bool {

@@ -108,7 +108,7 @@ var may = map[string][]string{
 	"internal/testwait":       {},
 	"internal/testcable":      {},
 	"internal/redistest":      {"internal/leash", "internal/testport"},
-	"internal/etcdtest":       {"internal/leash", "internal/testport"},
+	"internal/etcdtest":       {"internal/leash", "internal/testport", "internal/testwait"},
 	"internal/postgrestest":   {"internal/leash", "internal/testport"},
 	"internal/mariadbtest":    {"internal/leash", "internal/testport"},
 	"internal/myceliumtest":   {"identity", "internal/leash", "internal/testport"}, // the address of a key

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testport"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // Member is one etcd process. Its methods are for one goroutine.
@@ -219,19 +221,16 @@ func (m *Member) signal(sig syscall.Signal) {
 
 // Leader waits until one of the members says that it is the leader. They must not
 // ask for TLS.
-func Leader(t testing.TB, members []*Member) *Member {
+func Leader(t testing.TB, members []*Member) (leader *Member) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), ready)
-	defer cancel()
-	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		for _, m := range members {
-			if m.leads(ctx) {
-				return m
-			}
+	testwait.Until(t, "a member of etcd leads", func() bool {
+		i := slices.IndexFunc(members, func(m *Member) bool { return m.leads(t.Context()) })
+		if i >= 0 {
+			leader = members[i]
 		}
-	}
-	t.Fatal("no member of etcd leads")
-	return nil
+		return i >= 0
+	})
+	return leader
 }
 
 // leads reports whether the member says that it is the leader.

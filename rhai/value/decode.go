@@ -98,7 +98,7 @@ func decode(v Value, out reflect.Value, depth int, left *int) error {
 			return text.UnmarshalText([]byte(v.AsString()))
 		}
 	}
-	switch kind := out.Kind(); kind {
+	switch out.Kind() {
 	case reflect.Interface:
 		x := reflect.ValueOf(toGo(v, depth, left))
 		if *left < 0 {
@@ -111,30 +111,6 @@ func decode(v Value, out reflect.Value, depth int, left *int) error {
 	case reflect.Bool:
 		if v.Is(BoolKind) {
 			out.SetBool(v.AsBool())
-			return nil
-		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		// A char fits where a rune may stand.
-		if v.Is(CharKind) && kind == reflect.Int32 {
-			out.SetInt(int64(v.AsChar()))
-			return nil
-		}
-		if n, ok := wholeNumber(v); ok && !out.OverflowInt(n) {
-			out.SetInt(n)
-			return nil
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		if n, ok := wholeNumber(v); ok && n >= 0 && !out.OverflowUint(uint64(n)) {
-			out.SetUint(uint64(n))
-			return nil
-		}
-	case reflect.Float32, reflect.Float64:
-		if v.Is(FloatKind) {
-			out.SetFloat(v.AsFloat())
-			return nil
-		}
-		if v.Is(IntKind) && int64(float64(v.AsInt())) == v.AsInt() {
-			out.SetFloat(float64(v.AsInt()))
 			return nil
 		}
 	case reflect.String:
@@ -151,8 +127,44 @@ func decode(v Value, out reflect.Value, depth int, left *int) error {
 		if v.Is(MapKind) {
 			return decodeStruct(v.AsMap(), out, depth, left)
 		}
+	default:
+		if decodeNumber(v, out) {
+			return nil
+		}
 	}
 	return no
+}
+
+// decodeNumber sets a number, where the value is one that fits.
+func decodeNumber(v Value, out reflect.Value) bool {
+	switch kind := out.Kind(); kind {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if v.Is(CharKind) && kind == reflect.Int32 { // where a rune may stand
+			out.SetInt(int64(v.AsChar()))
+			return true
+		}
+		n, ok := wholeNumber(v)
+		if ok = ok && !out.OverflowInt(n); ok {
+			out.SetInt(n)
+		}
+		return ok
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		n, ok := wholeNumber(v)
+		if ok = ok && n >= 0 && !out.OverflowUint(uint64(n)); ok {
+			out.SetUint(uint64(n))
+		}
+		return ok
+	case reflect.Float32, reflect.Float64:
+		switch {
+		case v.Is(FloatKind):
+			out.SetFloat(v.AsFloat())
+			return true
+		case v.Is(IntKind) && int64(float64(v.AsInt())) == v.AsInt():
+			out.SetFloat(float64(v.AsInt()))
+			return true
+		}
+	}
+	return false
 }
 
 // asHeld gives times and objects of the host as they are, else nil.
