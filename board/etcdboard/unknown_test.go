@@ -172,6 +172,27 @@ func TestWhoDiesInTheLineIsShownOut(t *testing.T) {
 	}
 }
 
+// Each of them takes Config.Answer, together longer than anybody waits for a line
+// that does not move.
+func TestWhoStandsBehindSeveralThatDied(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	b, err := etcdboard.Open(t.Context(), etcdtest.URL("patient", server), etcdboard.Config{Answer: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	c := client(t, server)
+	for _, dead := range []string{"a", "b", "c"} {
+		if _, err := c.Put(t.Context(), "patient/line/"+dead, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(t, b, in(sp).Add("r", "n", 1))
+	if got := number(t, b, "r"); got != "1" {
+		t.Errorf("got n=%s, want 1", got)
+	}
+}
+
 // TestOneThatIsRefusedFailsAlone has a commit that etcd does not take go
 // together with others, which it does.
 func TestOneThatIsRefusedFailsAlone(t *testing.T) {

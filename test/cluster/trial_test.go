@@ -37,9 +37,6 @@ func TestKillWitnessedOnRedis(t *testing.T) {
 }
 
 func TestKillWitnessedOnEtcd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers and two nodes that the race detector slows down do not answer within what a board waits, beside other tests")
-	}
 	t.Parallel()
 	members := etcdtest.Cluster(t, 3)
 	c := newTrial(t, etcdtest.URL("", members...), 2)
