@@ -207,8 +207,9 @@ func TestPanicsAndUnforeseenErrorsStayInside(t *testing.T) {
 		req.Header.Set("Authorization", "Bearer "+r.token(domain.Operator))
 		d.ServeHTTP(w, req)
 		id := w.Header().Get("X-Request-Id")
-		if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "EOF") ||
-			strings.Contains(w.Body.String(), "goroutine") || !strings.Contains(w.Body.String(), id) {
+		said := strings.ReplaceAll(w.Body.String(), id, "") // a random one may have EOF in it
+		if w.Code != 500 || strings.Contains(said, "secret") || strings.Contains(said, "EOF") ||
+			strings.Contains(said, "goroutine") || said == w.Body.String() {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}
 		if !strings.Contains(log.String(), id) || !strings.Contains(log.String(), want) {
