@@ -1,17 +1,25 @@
 # The targets people and CI use. `make help` lists them.
 .DEFAULT_GOAL := help
 export CGO_ENABLED ?= 0
+# All that is compiled is compiled alike: with and without would be twice.
+export GOFLAGS := $(GOFLAGS) -trimpath
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # gRPC's own trace pages use text/template by reflection, which keeps the linker
 # from leaving out what nobody calls: without them the binary is 15 MB smaller.
 TAGS := grpcnotrace
+# What `make build-small` leaves out; see docs/building.md.
+SMALL := no_etcd no_grpc no_nats no_postgres
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
 STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
 # `make check` vets all packages, tests too; and nobody debugs a test's binary
 # that is built to be run once, so a hundred are linked without what that needs.
-QUICKLY := -vet=off -ldflags=-w
+# Tests wait for servers, disks and other processes for much of their time: of
+# packages, twice as many as there are processors are built or tested at once.
+# Those that wait longest come first.
+PACKAGES := ./test/... ./...
+QUICKLY := -vet=off -ldflags=-w -p $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: help
 help: ## this list
@@ -19,7 +27,11 @@ help: ## this list
 
 .PHONY: build
 build: ## the binary, ./bin/ramet
-	go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
+	go build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
+
+.PHONY: build-small
+build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS and PostgreSQL: two thirds of the size
+	go build -tags '$(TAGS) $(SMALL)' -ldflags '$(LDFLAGS)' -o bin/ramet-small ./cmd/ramet
 
 .PHONY: demo
 demo: build ## run examples/hello on a throw-away node: a Python and a shell job
@@ -28,7 +40,19 @@ demo: build ## run examples/hello on a throw-away node: a Python and a shell job
 .PHONY: test
 test: ## everything, with real servers: installs what is missing, ends in a count
 	scripts/install-test-servers
-	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -timeout 20m ./...
+	$(MAKE) build
+	scripts/test-sdks
+	scripts/test-openapi
+	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -timeout 20m $(PACKAGES)
+
+.PHONY: sdk-python
+sdk-python: build ## the Python SDK: ruff, mypy, its tests against ./bin/ramet; installs what they need into sdk/python/.venv
+	cd sdk/python && python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && \
+		.venv/bin/ruff check . ../../examples/web-app/python && .venv/bin/ruff format --check . ../../examples/web-app/python && \
+		.venv/bin/mypy && RAMET_BINARY=../../bin/ramet .venv/bin/pytest
+.PHONY: sdk-typescript
+sdk-typescript: build ## the TypeScript SDK: its types, its tests against ./bin/ramet, its package and its example (needs Node.js 20); installs into sdk/typescript/node_modules
+	cd sdk/typescript && npm ci --no-audit --no-fund && npm test
 
 .PHONY: test-quick
 test-quick: ## what needs nothing installed; servers that are missing skip their tests
@@ -37,14 +61,16 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 .PHONY: race
 race: ## the tests under the race detector (needs gcc), but for those of the built binary
 	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -race -short -timeout 20m \
-		$$(go list ./... | grep -v -e /test/scripts -e /test/readme)
+		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme)
 
 .PHONY: check
-check: ## format, vet, staticcheck, and that other systems compile
+check: ## format, vet, staticcheck, and that other systems' compilers would take it
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
+	go vet -tags '$(SMALL)' ./cmd/ramet ./effect/sqleffect
+	go test -tags '$(SMALL)' -vet=off -ldflags=-w -run LeftOut ./cmd/ramet
 	$(STATICCHECK) ./...
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/ramet
+	go run ./tools/typecheck darwin/arm64 ./cmd/ramet
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./script/jail # the one package with code of its own for a processor
 
 .PHONY: fuzz

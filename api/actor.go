@@ -1,10 +1,25 @@
 package api
 
-import (
-	"context"
+import "github.com/ramet-run/ramet/domain"
 
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+// The operations on actors.
+var (
+	ActorCreate = op[CreatedActor](Operation{
+		Name: "actor.create", Method: "POST", Path: "/v1/actors", Right: domain.VerbAdministrate,
+		Summary: "Register an actor by its public key.",
+	}, CreateActorParams{Actor: domain.Actor{Pubkey: examplePubkey}})
+	ActorList = op[ActorPage](Operation{
+		Name: "actor.list", Method: "GET", Path: "/v1/actors", Right: domain.VerbInspect,
+		Summary: "List all actors.",
+	}, ListActorsParams{Limit: 100})
+	ActorShow = op[domain.Actor](Operation{
+		Name: "actor.show", Method: "GET", Path: "/v1/actors/{actor}", Right: domain.VerbInspect,
+		Summary: "Show an actor's public key: one's own; another's with a context in which the caller may send it messages.",
+	}, ActorParams{Actor: 12})
+	ActorUpdate = op[domain.Actor](Operation{
+		Name: "actor.update", Method: "POST", Path: "/v1/actors/{actor}/update", Right: domain.VerbAdministrate,
+		Summary: "Give an actor another key, or other addresses.",
+	}, UpdateActorParams{Actor: 12, ActorChange: domain.ActorChange{Pubkey: examplePubkey}})
 )
 
 // CreateActorParams are those of actor.create: the actor's fields. Id 0 is the
@@ -20,27 +35,10 @@ type CreatedActor struct {
 	Existing bool `json:"existing"`
 }
 
-// CreateActor registers an actor.
-func (c Caller) CreateActor(ctx context.Context, p CreateActorParams) (CreatedActor, error) {
-	if err := c.mayHere(ctx, identity.Administrate, "actor"); err != nil {
-		return CreatedActor{}, err
-	}
-	a, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateActor(ctx, p.Actor)
-	return CreatedActor{a, existing}, err
-}
-
 // UpdateActorParams are those of actor.update: what is to be changed.
 type UpdateActorParams struct {
 	Actor domain.ActorID `json:"-" path:"actor"`
 	domain.ActorChange
-}
-
-// UpdateActor gives an actor another key, or other addresses.
-func (c Caller) UpdateActor(ctx context.Context, p UpdateActorParams) (domain.Actor, error) {
-	if err := c.mayHere(ctx, identity.Administrate, domain.Actor{ID: p.Actor}.Key()); err != nil {
-		return domain.Actor{}, err
-	}
-	return c.api.parts.Directory.As(c.who.Actor).UpdateActor(ctx, p.Actor, p.ActorChange)
 }
 
 // ActorParams name an actor.
@@ -51,42 +49,20 @@ type ActorParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// ShowActor reads an actor: everybody himself, the operator all.
-func (c Caller) ShowActor(ctx context.Context, p ActorParams) (domain.Actor, error) {
-	object := domain.Actor{ID: p.Actor}.Key()
-	var err error
-	if p.Actor == c.who.Actor {
-		err = c.mayHere(ctx, identity.Know, object)
-	} else {
-		err = c.mayInspect(ctx, identity.Create, p.Context, object)
-	}
-	if err != nil {
-		return domain.Actor{}, err
-	}
-	return c.api.parts.Directory.Actor(ctx, p.Actor)
-}
-
 // ListActorsParams are those of actor.list.
 type ListActorsParams struct {
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
+	// Limit is about how many a page has, up to 10,000. 0: that.
+	Limit int `json:"-" query:"limit"`
 }
 
-// ListActors lists all actors.
-func (c Caller) ListActors(ctx context.Context, p ListActorsParams) (ActorList, error) {
-	if err := c.mayHere(ctx, identity.Inspect, "actors"); err != nil {
-		return ActorList{}, err
-	}
-	list := ActorList{Actors: []domain.Actor{}, Next: p.Cursor}
-	for len(list.Actors) < directoryMost {
-		actors, next, err := c.api.parts.Directory.Actors(ctx, list.Next)
-		if err != nil {
-			return ActorList{}, err
-		}
-		list.Actors = append(list.Actors, actors...)
-		if list.Next = next; next == "" {
-			break
-		}
-	}
-	return list, nil
+// ActorPage lists actors.
+type ActorPage struct {
+	Actors []domain.Actor `json:"actors"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }
+
+// examplePubkey is a key that nobody has.
+const examplePubkey = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"

@@ -1,51 +1,36 @@
 package api
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 
-	"github.com/ramet-run/ramet/archive"
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 )
 
-// Archive is what the operations need of the archive.
-type Archive interface {
-	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
-	Search(ctx context.Context, q archive.Query) (archive.Page, error)
-	Ping(ctx context.Context) error
-	Durability() board.Durability
-}
-
-// noArchive stands where the node has none.
-type noArchive struct{}
-
-var errNoArchive = domain.NotFoundf("this node has no archive; it was started with --archive none, or on a board that has none")
-
-func (noArchive) Get(context.Context, domain.TenantID, string, int64) (archive.Record, error) {
-	return archive.Record{}, errNoArchive
-}
-
-func (noArchive) Search(context.Context, archive.Query) (archive.Page, error) {
-	return archive.Page{}, errNoArchive
-}
-
-func (noArchive) Ping(context.Context) error { return nil }
-
-func (noArchive) Durability() board.Durability { return "" }
+// The operations on the archive.
+var (
+	ArchiveSearch = op[ArchivePage](Operation{
+		Name: "archive.search", Method: "GET", Path: "/v1/contexts/{context}/archive", Right: domain.VerbRead, Much: true,
+		Summary: "Search what has ended, newest first, by status, time, text and more.",
+	}, ArchiveParams{Context: 7, ArchiveFilter: ArchiveFilter{Kind: domain.ArchiveJob, Text: "timeout"}})
+	ArchiveExport = op[ArchivePage](Operation{
+		Name: "archive.export", Method: "GET", Path: "/v1/contexts/{context}/archive/export", Right: domain.VerbRead, Much: true,
+		Summary: "Search what has ended and read whole records, with logs, page by page.",
+	}, ArchiveParams{Context: 7, ArchiveFilter: ArchiveFilter{Kind: domain.ArchiveJob}})
+	ArchiveShow = op[ArchiveRecord](Operation{
+		Name: "archive.show", Method: "GET", Path: "/v1/contexts/{context}/archive/{key}", Right: domain.VerbRead, Much: true,
+		Summary: "Show what has ended, with its log.",
+	}, ArchiveShowParams{Context: 7, Key: "job:12:2001"})
+)
 
 // ArchiveFilter says what to search for; empty filters do not filter.
 type ArchiveFilter struct {
-	Kind      archive.Kind      `json:"-" query:"kind"`
-	Status    string            `json:"-" query:"status"`
-	Reason    string            `json:"-" query:"reason"`
-	Type      domain.ScriptType `json:"-" query:"type"`
-	Blueprint string            `json:"-" query:"blueprint"`
-	Trigger   string            `json:"-" query:"trigger"`
-	Caller    domain.ActorID    `json:"-" query:"caller"`
+	Kind      domain.ArchiveKind `json:"-" query:"kind"`
+	Status    string             `json:"-" query:"status"`
+	Reason    string             `json:"-" query:"reason"`
+	Type      domain.ScriptType  `json:"-" query:"type"`
+	Blueprint string             `json:"-" query:"blueprint"`
+	Trigger   string             `json:"-" query:"trigger"`
+	Caller    domain.ActorID     `json:"-" query:"caller"`
 	// FromMs and ToMs bound the end: from_ms <= end < to_ms.
 	FromMs int64 `json:"-" query:"from_ms"`
 	ToMs   int64 `json:"-" query:"to_ms"`
@@ -68,41 +53,6 @@ type ArchiveParams struct {
 	ArchiveFilter
 }
 
-func (p ArchiveParams) query(whole bool) archive.Query {
-	return archive.Query{Context: p.Context, Kind: p.Kind, Status: p.Status, Reason: p.Reason, ScriptType: p.Type, Blueprint: p.Blueprint,
-		Trigger: p.Trigger, Caller: p.Caller, FromMs: p.FromMs, ToMs: p.ToMs, Text: p.Text, Cursor: p.Cursor, Limit: p.Limit, Whole: whole}
-}
-
-// SearchArchive lists a page of what has ended, newest end first, without
-// bodies and logs.
-func (c Caller) SearchArchive(ctx context.Context, p ArchiveParams) (ArchiveList, error) {
-	return c.archived(ctx, p, false)
-}
-
-// ExportArchive lists a page of whole records. A page of large ones ends early.
-func (c Caller) ExportArchive(ctx context.Context, p ArchiveParams) (ArchiveList, error) {
-	return c.archived(ctx, p, true)
-}
-
-func (c Caller) archived(ctx context.Context, p ArchiveParams, whole bool) (ArchiveList, error) {
-	t, err := c.may(ctx, identity.Read, p.Context, "archive")
-	if err != nil {
-		return ArchiveList{}, err
-	}
-	page, err := c.api.parts.Archive.Search(ctx, p.query(whole))
-	if err != nil {
-		return ArchiveList{}, err
-	}
-	list := ArchiveList{Records: make([]ArchiveRecord, len(page.Records)), Next: page.Next}
-	for i := range page.Records {
-		if list.Records[i], err = c.archiveView(t, &page.Records[i]); err != nil {
-			return ArchiveList{}, err
-		}
-	}
-	list.Records, err = where(ctx, c, p.Context, p.Where, "record", list.Records)
-	return list, err
-}
-
 // ArchiveShowParams name a record.
 type ArchiveShowParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
@@ -111,108 +61,29 @@ type ArchiveShowParams struct {
 	EndMs int64 `json:"-" query:"end_ms"`
 }
 
-// ShowArchive reads one record with its body and log.
-func (c Caller) ShowArchive(ctx context.Context, p ArchiveShowParams) (ArchiveRecord, error) {
-	t, err := c.may(ctx, identity.Read, p.Context, "archive")
-	if err != nil {
-		return ArchiveRecord{}, err
-	}
-	r, err := c.api.parts.Archive.Get(ctx, p.Context, p.Key, p.EndMs)
-	if err != nil {
-		return ArchiveRecord{}, err
-	}
-	return c.archiveView(t, &r)
+// ArchivePage is a page of what has ended, newest end first.
+type ArchivePage struct {
+	Records []ArchiveRecord `json:"records"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }
 
-// archiveView is a record as the caller may see it.
-func (c Caller) archiveView(t domain.Tenant, r *archive.Record) (ArchiveRecord, error) {
-	out := ArchiveRecord{Kind: r.Kind, Key: r.Key, EndMs: r.EndMs, BeginMs: r.BeginMs, Status: r.Status, Reason: r.Reason,
-		ScriptType: r.ScriptType, Blueprint: r.Blueprint, Trigger: r.Trigger, Caller: r.Caller, Logs: r.Logs}
-	switch {
-	case r.Body == nil: // a head
-	case r.Kind == archive.KindJob:
-		j, err := r.Job()
-		if err != nil {
-			return out, err
-		}
-		out.Job = c.view(t, j)
-	case r.Kind == archive.KindMessage:
-		m, err := r.Message()
-		if err != nil {
-			return out, err
-		}
-		m.Logs = nil // they are the record's
-		out.Message = &c.messageView(t, m, nil).Message
-	case c.who.Permits(t, identity.ReadEnv, false, c.group):
-		out.Body = r.Body
-	default:
-		body, err := redactEnv(r.Body)
-		if err != nil {
-			return out, err
-		}
-		out.Body = body
-	}
-	return out, nil
-}
-
-// redactEnv hides the values of every env_vars in a JSON text, and of every env
-// of the blueprint in it, however deep.
-func redactEnv(body json.RawMessage) (json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, domain.Invalidf("the archived record cannot be read: %v", err)
-	}
-	hideEnv(v, false)
-	return json.Marshal(v)
-}
-
-func hideEnv(v any, isEnv bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			if isEnv {
-				v[name] = Redacted
-				continue
-			}
-			hideEnv(value, name == "env_vars" || name == "env")
-		}
-	case []any:
-		for _, item := range v {
-			hideEnv(item, false)
-		}
-	}
-}
-
-// inArchive is the newest record of what the board no longer has. Where the
-// archive does not have it either, the error is what the board said.
-func (c Caller) inArchive(ctx context.Context, tenant domain.TenantID, key string, missing error) (archive.Record, error) {
-	if !errors.Is(missing, domain.ErrNotFound) {
-		return archive.Record{}, missing
-	}
-	r, err := c.api.parts.Archive.Get(ctx, tenant, key, 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		err = missing
-	}
-	return r, err
-}
-
-// showArchived reads a job that the board no longer has.
-func (c Caller) showArchived(ctx context.Context, p JobParams, missing error) (*domain.Job, []domain.Log, error) {
-	r, err := c.inArchive(ctx, p.Context, p.Key().String(), missing)
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err := r.Job()
-	return j, r.Logs, err
-}
-
-// archivedMessage reads a message that the board no longer has.
-func (c Caller) archivedMessage(ctx context.Context, tenant domain.TenantID, key domain.MessageKey, missing error) (*domain.Message, error) {
-	r, err := c.inArchive(ctx, tenant, key.String(), missing)
-	if err != nil {
-		return nil, err
-	}
-	return r.Message()
+// ArchiveRecord is one end of one thing.
+type ArchiveRecord struct {
+	Kind       domain.ArchiveKind `json:"kind"` // job, flow, message
+	Key        string             `json:"key"`
+	EndMs      int64              `json:"end_ms"`
+	BeginMs    int64              `json:"begin_ms"`
+	Status     string             `json:"status"`
+	Reason     string             `json:"reason,omitzero"`
+	ScriptType domain.ScriptType  `json:"script_type,omitzero"`
+	Blueprint  string             `json:"blueprint,omitzero"`
+	Trigger    string             `json:"trigger,omitzero"`
+	Caller     domain.ActorID     `json:"caller"`
+	// The rest is left out of a list: the job or the message, or the body of
+	// another kind, and the log.
+	Job     *domain.Job     `json:"job,omitzero"`
+	Message *domain.Message `json:"message,omitzero"`
+	Body    json.RawMessage `json:"body,omitzero"`
+	Logs    []domain.Log    `json:"logs,omitzero"`
 }

@@ -1,39 +1,29 @@
 package api
 
-import (
-	"cmp"
-	"context"
-	"strconv"
+import "github.com/ramet-run/ramet/domain"
 
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+// The operations on audits and audit logs.
+var (
+	AuditRun = op[AuditReport](Operation{
+		Name: "audit.run", Method: "POST", Path: "/v1/contexts/{context}/audit", Right: domain.VerbAudit, ByHand: true,
+		Summary: "Look for unfinished jobs that nothing would ever move, and repair what there is a rule for.",
+	}, AuditParams{Context: 7, All: true})
+	AuditLog = op[AuditLines](Operation{
+		Name: "audit.log", Method: "GET", Path: "/v1/contexts/{context}/audit", Right: domain.VerbReview, Much: true,
+		Summary: "Read what was done by hand in a context, and what was denied, newest first.",
+	}, AuditLogParams{Context: 7, AuditLogFilter: AuditLogFilter{Outcome: domain.AuditDenied}})
+	AuditLogAll = op[AuditLines](Operation{
+		Name: "audit.log_all", Method: "GET", Path: "/v1/audit", Right: domain.VerbInspect, Much: true,
+		Summary: "Read the same of what concerns no context: actors, contexts, refused tokens.",
+	}, NodeAuditLogParams{AuditLogFilter: AuditLogFilter{Actor: 12}})
 )
 
 // AuditParams are those of audit.run.
 type AuditParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
-}
-
-// RunAudit audits a context.
-func (c Caller) RunAudit(ctx context.Context, p AuditParams) (AuditReport, error) {
-	if _, err := c.may(ctx, identity.Audit, p.Context, "context"); err != nil {
-		return AuditReport{}, err
-	}
-	jobs, err := c.api.parts.Jobs.Audit(ctx, p.Context)
-	if err != nil {
-		return AuditReport{}, err
-	}
-	flows, err := c.api.parts.Flows.Audit(ctx, p.Context, 0)
-	if err != nil {
-		return AuditReport{}, err
-	}
-	circles, err := c.api.parts.Circles.Audit(ctx, p.Context, 0)
-	found := jobs.With(flows).With(circles)
-	if err != nil || c.api.parts.Post == nil {
-		return AuditReport{p.Context, found}, err
-	}
-	messages, err := c.api.parts.Post.Audit(ctx, p.Context, 0)
-	return AuditReport{p.Context, found.With(messages)}, err
+	// All looks at all jobs, flows and sagas, however long that takes. Default: at the oldest,
+	// for about a second.
+	All bool `json:"-" query:"all"`
 }
 
 // AuditLogParams are those of audit.log.
@@ -60,55 +50,15 @@ type AuditLogFilter struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-const (
-	auditPage     = 100
-	auditPageMost = 1000
-)
-
-// AuditLog reads a context's audit log, newest first.
-func (c Caller) AuditLog(ctx context.Context, p AuditLogParams) (AuditLines, error) {
-	if _, err := c.mayAlways(ctx, identity.Review, p.Context, "audit log"); err != nil {
-		return AuditLines{}, err
-	}
-	return c.auditLog(ctx, p.Context, p.AuditLogFilter)
+// AuditReport is what an audit by hand found, by context.
+type AuditReport struct {
+	Context domain.TenantID `json:"context"`
+	domain.Audit
 }
 
-// NodeAuditLog reads the audit log of what concerns no context.
-func (c Caller) NodeAuditLog(ctx context.Context, p NodeAuditLogParams) (AuditLines, error) {
-	if _, err := c.mayAlways(ctx, identity.Inspect, 0, "audit log"); err != nil {
-		return AuditLines{}, err
-	}
-	return c.auditLog(ctx, 0, p.AuditLogFilter)
-}
-
-func (c Caller) auditLog(ctx context.Context, tenant domain.TenantID, f AuditLogFilter) (AuditLines, error) {
-	filter := identity.AuditFilter{Outcome: f.Outcome, Actor: f.Actor, Most: cmp.Or(f.Limit, auditPage)}
-	switch f.Outcome {
-	case "", domain.AuditDone, domain.AuditDenied, domain.AuditRefused:
-	default:
-		return AuditLines{}, domain.Invalidf("outcome %q: want done, denied or refused", string(f.Outcome))
-	}
-	if filter.Most < 1 || filter.Most > auditPageMost {
-		return AuditLines{}, domain.Invalidf("limit %d: want 1 to %d", f.Limit, auditPageMost)
-	}
-	if f.Cursor != "" {
-		ms, err := strconv.ParseInt(f.Cursor, 10, 64)
-		if err != nil || ms <= 0 {
-			return AuditLines{}, domain.Invalidf("cursor %q: want the next of the page before", f.Cursor)
-		}
-		filter.BeforeMs = ms
-	}
-	entries, more, err := c.api.parts.Audit.Entries(ctx, tenant, filter)
-	list := AuditLines{Entries: entries}
-	if more {
-		list.Next = strconv.FormatInt(entries[len(entries)-1].AtMs, 10)
-	}
-	return list, err
-}
-
-// noAudit keeps nothing.
-type noAudit struct{ identity.Discard }
-
-func (noAudit) Entries(context.Context, domain.TenantID, identity.AuditFilter) ([]domain.AuditEntry, bool, error) {
-	return nil, false, nil
+// AuditLines is a page of an audit log, newest first.
+type AuditLines struct {
+	Entries domain.List[domain.AuditEntry] `json:"entries"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }

@@ -1,12 +1,49 @@
 package api
 
 import (
-	"context"
-	"errors"
 	"strconv"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+)
+
+// The operations on contexts.
+var (
+	ContextCreate = op[CreatedContext](Operation{
+		Name: "context.create", Method: "POST", Path: "/v1/contexts", Right: domain.VerbAdministrate,
+		Summary: "Make a context.",
+	}, CreateContextParams{Tenant: domain.Tenant{Admins: []domain.ActorID{10}}})
+	ContextList = op[ContextPage](Operation{
+		Name: "context.list", Method: "GET", Path: "/v1/contexts", Right: domain.VerbKnow,
+		Summary: "List the contexts in which the caller has a role.",
+	}, ListContextsParams{Limit: 100})
+	ContextShow = op[ShownContext](Operation{
+		Name: "context.show", Method: "GET", Path: "/v1/contexts/{context}", Right: domain.VerbRead,
+		Summary: "Show a context with its lists.",
+	}, ContextParams{Context: 7})
+	ContextGrant = op[GrantedContext](Operation{
+		Name: "context.grant", Method: "POST", Path: "/v1/contexts/{context}/grant", Right: domain.VerbGrant,
+		Summary: "Give an actor a role in a context: admin, executor or reader.",
+	}, GrantParams{Context: 7, Actor: 20, Role: domain.Executor})
+	ContextRevoke = op[GrantedContext](Operation{
+		Name: "context.revoke", Method: "POST", Path: "/v1/contexts/{context}/revoke", Right: domain.VerbGrant,
+		Summary: "Take a role from an actor, or all it has; every node acts by it within a second.",
+	}, GrantParams{Context: 7, Actor: 20, Role: domain.Executor})
+	ContextUpdate = op[domain.Tenant](Operation{
+		Name: "context.update", Method: "POST", Path: "/v1/contexts/{context}/update", Right: domain.VerbGrant,
+		Summary: "Change a context's weight and caps, and whether its executors may submit.",
+	}, UpdateContextParams{Context: 7})
+	ContextEncrypt = op[domain.Encryption](Operation{
+		Name: "context.encrypt", Method: "POST", Path: "/v1/contexts/{context}/encrypt", Right: domain.VerbAdministrate, ByHand: true,
+		Summary: "Encrypt a context's scripts, variables, results, logs and checkpoints where they lie, with a key of its own.",
+	}, EncryptParams{Context: 7, Key: "tenant7"})
+	ContextRekey = op[domain.Encryption](Operation{
+		Name: "context.rekey", Method: "POST", Path: "/v1/contexts/{context}/rekey", Right: domain.VerbAdministrate, ByHand: true,
+		Summary: "Give an encrypted context a new key; what lies on the board is written anew with it.",
+	}, ContextParams{Context: 7})
+	ContextDecrypt = op[domain.Encryption](Operation{
+		Name: "context.decrypt", Method: "POST", Path: "/v1/contexts/{context}/decrypt", Right: domain.VerbAdministrate, ByHand: true,
+		Summary: "End the encryption of a context; what lies on the board is written anew in plain.",
+	}, ContextParams{Context: 7})
 )
 
 // CreateContextParams are those of context.create: the context's fields. Id 0
@@ -22,21 +59,12 @@ type CreatedContext struct {
 	Existing bool `json:"existing"`
 }
 
-// CreateContext makes a context.
-func (c Caller) CreateContext(ctx context.Context, p CreateContextParams) (CreatedContext, error) {
-	if err := c.mayHere(ctx, identity.Administrate, "context"); err != nil {
-		return CreatedContext{}, err
-	}
-	t, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateTenant(ctx, p.Tenant)
-	return CreatedContext{t, existing}, err
-}
-
 // GrantParams are those of context.grant and context.revoke.
 type GrantParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Actor   domain.ActorID  `json:"actor"`
 	// Role is admin, executor or reader; to revoke, "" is all of them.
-	Role identity.Role `json:"role,omitzero"`
+	Role domain.ContextRole `json:"role,omitzero"`
 }
 
 // GrantedContext is the answer: the context as it is now.
@@ -46,43 +74,10 @@ type GrantedContext struct {
 	Changed bool `json:"changed"`
 }
 
-// GrantContext gives an actor a role.
-func (c Caller) GrantContext(ctx context.Context, p GrantParams) (GrantedContext, error) {
-	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
-		return GrantedContext{}, err
-	}
-	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Grant(ctx, p.Context, p.Actor, p.Role)
-	return GrantedContext{t, changed}, err
-}
-
-// RevokeContext takes a role from an actor, or all it has.
-func (c Caller) RevokeContext(ctx context.Context, p GrantParams) (GrantedContext, error) {
-	if _, err := c.may(ctx, identity.Grant, p.Context, domain.Actor{ID: p.Actor}.Key()); err != nil {
-		return GrantedContext{}, err
-	}
-	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Revoke(ctx, p.Context, p.Actor, p.Role)
-	return GrantedContext{t, changed}, err
-}
-
 // UpdateContextParams are those of context.update: what is to be changed.
 type UpdateContextParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	domain.TenantChange
-}
-
-// UpdateContext changes a context's shares, whether its executors submit, and its
-// isolation. That an admin may change too: it only holds in further than the node.
-func (c Caller) UpdateContext(ctx context.Context, p UpdateContextParams) (domain.Tenant, error) {
-	if _, err := c.may(ctx, identity.Grant, p.Context, "context"); err != nil {
-		return domain.Tenant{}, err
-	}
-	return c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)
-}
-
-// ContextNamed is the context that the caller calls by its number or its alias:
-// for doors, before they know what is asked.
-func (c Caller) ContextNamed(ctx context.Context, name string) (domain.TenantID, error) {
-	return c.api.parts.Access.Named(ctx, c.who, name)
 }
 
 // ContextParams name a context.
@@ -90,89 +85,35 @@ type ContextParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// ShowContext reads a context. The operator may read the lists of any: it made
-// them.
-func (c Caller) ShowContext(ctx context.Context, p ContextParams) (ShownContext, error) {
-	if err := c.mayShow(ctx, p.Context); err != nil {
-		return ShownContext{}, err
-	}
-	t, err := c.api.parts.Directory.Tenant(ctx, p.Context)
-	if err != nil || c.api.parts.Encryption == nil {
-		return ShownContext{Tenant: t}, err
-	}
-	e, ever, err := c.api.parts.Encryption.Encryption(ctx, p.Context)
-	if err != nil || !ever {
-		return ShownContext{Tenant: t}, err
-	}
-	return ShownContext{t, &e}, nil
-}
-
-func (c Caller) mayShow(ctx context.Context, tenant domain.TenantID) error {
-	if c.who.Operates(identity.Inspect, c.group) {
-		return c.mayHere(ctx, identity.Inspect, domain.Tenant{ID: tenant}.Key())
-	}
-	_, err := c.may(ctx, identity.Read, tenant, "context")
-	return err
-}
-
 // ListContextsParams are those of context.list.
 type ListContextsParams struct {
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
+	// Limit is how many a page has at the most, up to 10,000. 0: that.
+	Limit int `json:"-" query:"limit"`
 }
 
-// directoryMost is how many contexts or actors a page has at the least, where
-// there are so many: most boards fit on one.
-const directoryMost = 10_000
-
-// ListContexts lists the contexts that the caller may know of: those it has a
-// role in; all for the operator.
-func (c Caller) ListContexts(ctx context.Context, p ListContextsParams) (ContextList, error) {
-	if err := c.mayHere(ctx, identity.Know, "contexts"); err != nil {
-		return ContextList{}, err
-	}
-	after := uint64(0)
-	if p.Cursor != "" {
-		n, err := strconv.ParseUint(p.Cursor, 10, 32)
-		if err != nil {
-			return ContextList{}, domain.Invalidf("cursor %q: want the next of the page before", p.Cursor)
-		}
-		after = n
-	}
-	list := ContextList{Contexts: []domain.Tenant{}}
-	for len(list.Contexts) < directoryMost {
-		ids, err := c.api.parts.Directory.Tenants(ctx, domain.TenantID(after))
-		if err != nil {
-			return ContextList{}, err
-		}
-		if len(ids) == 0 {
-			return list, nil
-		}
-		for _, id := range ids {
-			if err := c.addContext(ctx, &list, id); err != nil {
-				return ContextList{}, err
-			}
-		}
-		after = uint64(ids[len(ids)-1])
-	}
-	list.Next = strconv.FormatUint(after, 10)
-	return list, nil
+// ShownContext is the answer to context.show.
+type ShownContext struct {
+	domain.Tenant
+	// Encryption is how its payloads lie on disk; left out where they were always
+	// plain.
+	Encryption *domain.Encryption `json:"encryption,omitzero"`
 }
 
-func (c Caller) addContext(ctx context.Context, list *ContextList, id domain.TenantID) error {
-	if !c.who.Operates(identity.Inspect, c.group) {
-		if sees, err := c.api.parts.Access.Sees(ctx, c.who, id); err != nil || !sees {
-			return err
-		}
-	}
-	t, err := c.api.parts.Directory.Tenant(ctx, id)
-	switch {
-	case errors.Is(err, domain.ErrNotFound):
-		return nil // a creation that is under way
-	case errors.Is(err, domain.ErrInvalid): // a foreign record: what could be read is shown
-	case err != nil:
-		return err
-	}
-	list.Contexts = append(list.Contexts, t)
-	return nil
+// EncryptParams are those of context.encrypt.
+type EncryptParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	// Key is the name of a secret in the config files of the nodes: 32 random
+	// bytes in base64 or hex.
+	Key string `json:"key"`
+}
+
+func (p EncryptParams) AuditDetail() string { return "key " + strconv.Quote(p.Key) }
+
+// ContextPage lists the contexts that the caller may read.
+type ContextPage struct {
+	Contexts []domain.Tenant `json:"contexts"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }

@@ -1,39 +1,78 @@
 package api
 
 import (
-	"bytes"
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strconv"
-	"time"
+	"strings"
 
-	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/flow"
-	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/work"
 )
 
-// Flows is what the operations need of the flow engine.
-type Flows interface {
-	Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error)
-	Show(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (flow.View, error)
-	List(ctx context.Context, tenant domain.TenantID, f flow.Filter, cursor string) ([]domain.Flow, string, error)
-	Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(flow.View) error) (flow.View, error)
-	Await(ctx context.Context, tenant domain.TenantID, id domain.FlowID) error
-	Act(ctx context.Context, tenant domain.TenantID, id domain.FlowID, o flow.Order) (done bool, err error)
-	Pause(ctx context.Context, tenant domain.TenantID, id domain.FlowID, paused bool) error
-	Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (flow.Explanation, error)
-	Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error)
-}
+// The operations on flows.
+var (
+	FlowSubmit = op[FlowSubmitted](Operation{
+		Name: "flow.submit", Method: "POST", Path: "/v1/contexts/{context}/flows", Right: domain.VerbCreate, Large: true,
+		Summary: "Submit one flow (of a blueprint, or of jobs) or many ({\"flows\": [...]}).",
+	}, SubmitFlowParams{Context: 7, FlowInput: FlowInput{Blueprint: "nightly", Trigger: "2026-12-24", Params: map[string]string{"region": "eu"}}})
+	FlowList = op[FlowPage](Operation{
+		Name: "flow.list", Method: "GET", Path: "/v1/contexts/{context}/flows", Right: domain.VerbRead, Much: true,
+		Summary: "List flows page by page, without their jobs, environment, params and results.",
+	}, ListFlowsParams{Context: 7, Status: domain.FlowError, Blueprint: "nightly"})
+	FlowShow = op[domain.FlowView](Operation{
+		Name: "flow.show", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}", Right: domain.VerbRead, Much: true,
+		Summary: "Show a flow with its steps.",
+	}, ShowFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}})
+	FlowWait = op[domain.FlowView](Operation{
+		Name: "flow.wait", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}/wait", Right: domain.VerbRead,
+		Follows: []string{EventFlow, EventEnd}, Waits: true,
+		Summary: "Wait until a flow has ended, or follow it.",
+	}, WaitFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, TimeoutMs: 30_000})
+	FlowGraph = op[Drawing](Operation{
+		Name: "flow.graph", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}/graph", Right: domain.VerbRead, Much: true,
+		Summary: "Draw a flow's steps with their states, as Mermaid, DOT or SVG.",
+	}, GraphFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Format: "mermaid"})
+	FlowExplain = op[domain.FlowExplanation](Operation{
+		Name: "flow.explain", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}/explain", Right: domain.VerbRead,
+		Summary: "Say what a flow waits for, who holds it, and what will wake it.",
+	}, FlowParams{Context: 7, Flow: 31})
+	FlowCancel = op[FlowDone](Operation{
+		Name: "flow.cancel", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/cancel", Right: domain.VerbStop, ByHand: true,
+		Summary: "End what a flow has not begun, and tell what runs to stop.",
+	}, FlowParams{Context: 7, Flow: 31})
+	FlowRetry = op[FlowDone](Operation{
+		Name: "flow.retry", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/retry", Right: domain.VerbRetry, ByHand: true,
+		Summary: "Start again what ended in error, keeping checkpoints; what failed too, if asked.",
+	}, RetryFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Failed: true})
+	FlowSkip = op[FlowDone](Operation{
+		Name: "flow.skip", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/skip", Right: domain.VerbStart, ByHand: true,
+		Summary: "Skip a step that allows it, or accept one that ended badly.",
+	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "report"})
+	FlowApprove = op[FlowDone](Operation{
+		Name: "flow.approve", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/approve", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let a step succeed that waits for a decision.",
+	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "figures checked"})
+	FlowReject = op[FlowDone](Operation{
+		Name: "flow.reject", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/reject", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let a step fail that waits for a decision.",
+	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "wrong month"})
+	FlowUpdate = op[FlowDone](Operation{
+		Name: "flow.update", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/update", Right: domain.VerbCreate, ByHand: true,
+		Summary: "Change sizes, windows, ends and retries of a flow that lives.",
+	}, UpdateFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Steps: map[string]domain.StepChange{"load": {Window: 4}}})
+	FlowPause = op[FlowDone](Operation{
+		Name: "flow.pause", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/pause", Right: domain.VerbCancel, ByHand: true,
+		Summary: "Hold a flow up: nothing more of it is begun.",
+	}, FlowParams{Context: 7, Flow: 31})
+	FlowResume = op[FlowDone](Operation{
+		Name: "flow.resume", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/resume", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let a flow go on that was paused.",
+	}, FlowParams{Context: 7, Flow: 31})
+	FlowDelete = op[FlowDone](Operation{
+		Name: "flow.delete", Method: "DELETE", Path: "/v1/contexts/{context}/flows/{flow}", Right: domain.VerbDelete, ByHand: true,
+		Summary: "Remove a flow with its jobs; one that lives is cancelled first.",
+	}, DeleteFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}})
+)
 
 // FlowInput asks for one flow: of a stored blueprint by its name, of a
 // blueprint that comes with it (as fields, or as a text), or of jobs.
-//
-//	POST /v1/contexts/{context}/flows   FlowInput, or {"flows": [FlowInput…]} -> FlowSubmitted
 type FlowInput struct {
 	// Blueprint is the name of a stored one, Version which; 0 is the newest.
 	Blueprint string `json:"blueprint,omitzero"`
@@ -59,30 +98,7 @@ type FlowInput struct {
 	// Skip names steps to skip, which must allow it.
 	Skip []string `json:"skip,omitzero"`
 	// Steps change steps of the blueprint, by name.
-	Steps map[string]flow.StepChange `json:"steps,omitzero"`
-}
-
-// request is what is asked for, in the caller's name.
-func (in *FlowInput) request(caller domain.ActorID, tenant domain.TenantID) (flow.Request, error) {
-	r := flow.Request{Caller: caller, Blueprint: in.Blueprint, Version: in.Version, Plan: in.Plan, Trigger: in.Trigger, Params: in.Params,
-		Env: in.EnvVars, Priority: in.Priority, After: in.After, OnError: in.OnError, Skip: in.Skip, Steps: in.Steps}
-	if in.Text != "" {
-		if r.Plan != nil {
-			return r, domain.Invalidf("the flow has plan and text; give either")
-		}
-		var err error
-		if r.Plan, err = blueprint.Parse(in.File, []byte(in.Text)); err != nil {
-			return r, err
-		}
-	}
-	for i := range in.Jobs {
-		j, err := in.Jobs[i].job(caller, tenant)
-		if err != nil {
-			return r, err
-		}
-		r.Jobs = append(r.Jobs, j)
-	}
-	return r, nil
+	Steps map[string]domain.StepChange `json:"steps,omitzero"`
 }
 
 // FlowSubmitted answers for each flow in order.
@@ -103,37 +119,15 @@ type SubmittedFlow struct {
 	Error    *Problem `json:"error,omitzero"`
 }
 
-// Other operations on flows:
-//
-//	GET    /v1/contexts/{context}/flows?status=&reason=&blueprint=&trigger=&caller=&where=&cursor=   FlowList
-//	GET    /v1/{flow}            FlowView, where {flow} is contexts/{context}/flows/{flow}
-//	GET    /v1/{flow}/wait       FlowView, once it has ended or after timeout_ms; as a stream: events "flow", then "end"
-//	GET    /v1/{flow}/graph?format=     BlueprintGraph, with states
-//	GET    /v1/{flow}/explain    flow.Explanation
-//	POST   /v1/{flow}/cancel     FlowDone
-//	POST   /v1/{flow}/retry      {"failed": true} -> FlowDone
-//	POST   /v1/{flow}/skip       {"step": ""} -> FlowDone
-//	POST   /v1/{flow}/approve    {"step": "", "comment": ""} -> FlowDone
-//	POST   /v1/{flow}/reject     {"step": "", "comment": ""} -> FlowDone
-//	POST   /v1/{flow}/update     {"steps": {name: StepChange}} -> FlowDone
-//	POST   /v1/{flow}/pause, /resume    FlowDone
-//	DELETE /v1/{flow}            FlowDone
-
-// FlowView is a flow with its steps, StepChange what may be changed of a step,
-// FlowExplanation what a flow waits for.
-type (
-	FlowView        = flow.View
-	StepView        = flow.StepView
-	UnitView        = flow.UnitView
-	StepChange      = flow.StepChange
-	FlowExplanation = flow.Explanation
-)
-
-// FlowList is a page of flows.
-type FlowList struct {
+// FlowPage is a page of flows.
+type FlowPage struct {
 	Flows domain.List[domain.Flow] `json:"flows"`
 	// Next is the cursor of the next page; "" is the end.
 	Next string `json:"next,omitzero"`
+	// Looked is how many flows were looked at for this page.
+	Looked int `json:"looked"`
+	// Archived is true where the flow was found by its name, and only the archive has it.
+	Archived bool `json:"archived,omitzero"`
 }
 
 // FlowDone answers what a person asked of a flow. It is durably noted in any
@@ -150,105 +144,18 @@ type SubmitFlowParams struct {
 	FlowInput
 }
 
-// SubmitFlows submits in the caller's own name. Of a list each flow gets its
-// own answer; a single flow that is refused is an error.
-func (c Caller) SubmitFlows(ctx context.Context, p SubmitFlowParams) (FlowSubmitted, error) {
-	if _, err := c.may(ctx, identity.Create, p.Context, "flow"); err != nil {
-		return FlowSubmitted{}, err
-	}
-	single := p.Flows == nil
-	if single {
-		p.Flows = []FlowInput{p.FlowInput}
-	}
-	out := FlowSubmitted{Flows: make([]SubmittedFlow, len(p.Flows)), Durability: c.api.parts.Info().Durability}
-	var reqs []flow.Request
-	var of []int
-	for i := range p.Flows {
-		r, err := p.Flows[i].request(c.who.Actor, p.Context)
-		if err == nil {
-			err = c.mayMake(ctx, p.Context, r)
-		}
-		if err != nil && single {
-			return FlowSubmitted{}, err
-		} else if err != nil {
-			problem := c.api.ProblemOf(ctx, err)
-			out.Flows[i].Error = &problem
-			continue
-		}
-		r.Ticket = c.once.name(i)
-		reqs, of = append(reqs, r), append(of, i)
-	}
-	receipts, err := c.api.parts.Flows.Submit(ctx, p.Context, reqs)
-	if err != nil {
-		return FlowSubmitted{}, err
-	}
-	for n, r := range receipts {
-		if r.Err != nil && single {
-			return FlowSubmitted{}, r.Err
-		}
-		out.Flows[of[n]] = c.flowReceipt(ctx, r)
-	}
-	return out, nil
-}
-
-func (c Caller) flowReceipt(ctx context.Context, r flow.Receipt) SubmittedFlow {
-	if r.Err != nil {
-		problem := c.api.ProblemOf(ctx, r.Err)
-		return SubmittedFlow{Error: &problem}
-	}
-	return SubmittedFlow{ID: r.ID, Key: domain.FlowKey(r.ID), Existing: r.Existing, Archived: r.Archived}
-}
-
 // FlowParams name a flow.
 type FlowParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Flow    domain.FlowID   `json:"-" path:"flow"`
 }
 
-func (c Caller) mayFlow(ctx context.Context, verb identity.Verb, p FlowParams) (domain.Tenant, error) {
-	return c.may(ctx, verb, p.Context, domain.FlowKey(p.Flow))
-}
-
-// flowView is a flow as the caller may see it.
-func (c Caller) flowView(t domain.Tenant, v FlowView) FlowView {
-	if len(v.EnvVars) == 0 || c.who.Permits(t, identity.ReadEnv, false, c.group) {
-		return v
-	}
-	hidden := make(map[string]string, len(v.EnvVars))
-	for name := range v.EnvVars {
-		hidden[name] = Redacted
-	}
-	v.EnvVars = hidden
-	return v
-}
-
-// ShowFlow reads one flow with its steps: from the archive, once the board has
-// let it go.
-func (c Caller) ShowFlow(ctx context.Context, p FlowParams) (FlowView, error) {
-	t, err := c.mayFlow(ctx, identity.Read, p)
-	if err != nil {
-		return FlowView{}, err
-	}
-	v, err := c.api.parts.Flows.Show(ctx, p.Context, p.Flow)
-	if errors.Is(err, domain.ErrNotFound) {
-		v, err = c.archivedFlow(ctx, p, err)
-	}
-	if err != nil {
-		return FlowView{}, err
-	}
-	return c.flowView(t, v), nil
-}
-
-// archivedFlow reads a flow that the board no longer has. Where the archive
-// does not have it either, missing is what the board said.
-func (c Caller) archivedFlow(ctx context.Context, p FlowParams, missing error) (FlowView, error) {
-	r, err := c.api.parts.Archive.Get(ctx, p.Context, domain.FlowKey(p.Flow), 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		return FlowView{}, missing
-	} else if err != nil {
-		return FlowView{}, err
-	}
-	return flow.Archived(&r)
+// ShowFlowParams are those of flow.show.
+type ShowFlowParams struct {
+	FlowParams
+	// StepsFrom is the first step to show of a flow of more than 10,000, counted from 0:
+	// 1,000 of such a flow are shown at once.
+	StepsFrom int `json:"-" query:"steps_from"`
 }
 
 // ListFlowsParams are those of flow.list. Empty filters do not filter.
@@ -263,36 +170,9 @@ type ListFlowsParams struct {
 	Where string `json:"-" query:"where"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
-}
-
-// ListFlows lists a page, without jobs, environments, params and results. It
-// looks on where nothing matches, but not for ever.
-func (c Caller) ListFlows(ctx context.Context, p ListFlowsParams) (FlowList, error) {
-	if _, err := c.may(ctx, identity.Read, p.Context, "flows"); err != nil {
-		return FlowList{}, err
-	}
-	if p.Status != "" && !p.Status.Known() {
-		return FlowList{}, domain.Invalidf("status %q: want dispatched, started, error or finished", p.Status)
-	}
-	if p.Reason != "" && !p.Reason.Known() {
-		return FlowList{}, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
-	}
-	filter := flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller}
-	list := FlowList{Next: p.Cursor}
-	for range listRounds {
-		flows, next, err := c.api.parts.Flows.List(ctx, p.Context, filter, list.Next)
-		if err != nil {
-			return FlowList{}, err
-		}
-		if list.Flows, err = where(ctx, c, p.Context, p.Where, "flow", flows); err != nil {
-			return FlowList{}, err
-		}
-		list.Next = next
-		if next == "" || len(list.Flows) > 0 {
-			break
-		}
-	}
-	return list, nil
+	// Limit is how many a page has at the most. 0: as many as the board gives at once,
+	// about 500.
+	Limit int `json:"-" query:"limit"`
 }
 
 // WaitFlowParams are those of flow.wait.
@@ -303,63 +183,6 @@ type WaitFlowParams struct {
 	TimeoutMs int64 `json:"-" query:"timeout_ms"`
 }
 
-// WaitFlow waits for a flow's end for a while, and returns it as it stands then.
-func (c Caller) WaitFlow(ctx context.Context, p WaitFlowParams) (FlowView, error) {
-	if _, err := c.mayFlow(ctx, identity.Read, p.FlowParams); err != nil {
-		return FlowView{}, err
-	}
-	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
-	if most < 0 || most > waitMost {
-		return FlowView{}, domain.Invalidf("timeout_ms %d: want 0 to %d; ask for a stream to wait longer", p.TimeoutMs, waitMost.Milliseconds())
-	}
-	waiting, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	err := c.api.parts.Flows.Await(waiting, p.Context, p.Flow)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = nil
-	}
-	if err != nil && !errors.Is(err, domain.ErrNotFound) { // it may have ended long ago
-		return FlowView{}, err
-	}
-	if err := c.begin(ctx, p.Context); err != nil {
-		return FlowView{}, err
-	}
-	return c.ShowFlow(ctx, p.FlowParams) // asks again: the right may be gone
-}
-
-// WatchFlow is the stream of flow.wait: the flow whenever something has
-// changed, and once it has ended. params are *[WaitFlowParams].
-func (c Caller) WatchFlow(ctx context.Context, params any, emit func(Event) error) error {
-	p := params.(*WaitFlowParams).FlowParams
-	t, err := c.mayFlow(ctx, identity.Read, p)
-	if err != nil {
-		return err
-	}
-	var last []byte
-	v, err := c.api.parts.Flows.Wait(ctx, p.Context, p.Flow, func(v FlowView) error {
-		if v.Final() {
-			return nil
-		}
-		// What did not change is not sent again.
-		now, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(now, last) {
-			last = now
-			return emit(Event{Name: EventFlow, Data: c.flowView(t, v)})
-		}
-		return nil
-	})
-	if errors.Is(err, domain.ErrNotFound) {
-		v, err = c.archivedFlow(ctx, p, err)
-	}
-	if err != nil {
-		return err
-	}
-	return emit(Event{Name: EventEnd, Data: c.flowView(t, v)})
-}
-
 // GraphFlowParams are those of flow.graph.
 type GraphFlowParams struct {
 	FlowParams
@@ -367,58 +190,34 @@ type GraphFlowParams struct {
 	Format string `json:"-" query:"format"`
 }
 
-// GraphFlow draws a flow's steps with their states.
-func (c Caller) GraphFlow(ctx context.Context, p GraphFlowParams) (BlueprintGraph, error) {
-	v, err := c.ShowFlow(ctx, p.FlowParams)
-	if err != nil {
-		return BlueprintGraph{}, err
-	}
-	return DrawGraph(FlowGraph(&v), p.Format)
+// RetryFlowParams are those of flow.retry.
+type RetryFlowParams struct {
+	FlowParams
+	// Failed starts failed parts again too, not only those that ended in error.
+	Failed bool `json:"failed"`
 }
 
-// FlowGraph is the graph of a flow with the states of its steps.
-func FlowGraph(v *FlowView) *blueprint.Graph {
-	g := &blueprint.Graph{Title: cmp.Or(v.Blueprint, "flow") + " " + cmp.Or(v.Trigger, strconv.FormatUint(uint64(v.ID), 10)), Edges: []blueprint.Edge{}}
-	index := make(map[string]int, len(v.Steps))
-	for i := range v.Steps {
-		s := &v.Steps[i]
-		index[s.Name] = i
-		g.Nodes = append(g.Nodes, blueprint.Node{Name: s.Name, Kind: s.Kind, Phase: s.Phase, State: string(s.Status), Note: stepNote(s)})
-	}
-	for i := range v.Steps {
-		for _, need := range v.Steps[i].Needs {
-			if from, known := index[need]; known {
-				g.Edges = append(g.Edges, blueprint.Edge{From: from, To: i})
-			}
-		}
-	}
-	return g
+// StepParams name a step of a flow.
+type StepParams struct {
+	FlowParams
+	Step    string `json:"step"`
+	Comment string `json:"comment"`
 }
 
-// stepNote is how far a step of many jobs is.
-func stepNote(s *flow.StepView) string {
-	switch {
-	case s.Kind.One() || s.Kind == domain.StepApproval || s.SinceMs == 0:
-		return ""
-	case s.Endless:
-		return fmt.Sprintf("%s, %d done", s.Status, s.Done)
-	}
-	return fmt.Sprintf("%s, %d of %d", s.Status, s.Done, s.Total)
+func (p *StepParams) AuditDetail() string {
+	return strings.TrimSpace("step " + p.Step + " " + p.Comment)
 }
 
-// ExplainFlow says what a flow waits for.
-func (c Caller) ExplainFlow(ctx context.Context, p FlowParams) (flow.Explanation, error) {
-	if _, err := c.mayFlow(ctx, identity.Read, p); err != nil {
-		return flow.Explanation{}, err
-	}
-	x, err := c.api.parts.Flows.Explain(ctx, p.Context, p.Flow)
-	if !errors.Is(err, domain.ErrNotFound) {
-		return x, err
-	}
-	v, err := c.archivedFlow(ctx, p, err)
-	if err != nil {
-		return flow.Explanation{}, err
-	}
-	return flow.Explanation{Key: v.Key(), Status: v.Status, Standing: flow.StandingEnded, SinceMs: v.FinishedMs,
-		Text: fmt.Sprintf("it has ended: %s; only the archive still has it", v.Reason)}, nil
+// UpdateFlowParams are those of flow.update.
+type UpdateFlowParams struct {
+	FlowParams
+	// Steps are the changes by step: size, window, end, endless, retries.
+	Steps map[string]domain.StepChange `json:"steps"`
+}
+
+// DeleteFlowParams are those of flow.delete.
+type DeleteFlowParams struct {
+	FlowParams
+	// Forget frees the flow's name, so that another may have it.
+	Forget bool `json:"-" query:"forget"`
 }

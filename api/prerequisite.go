@@ -1,22 +1,22 @@
 package api
 
-import (
-	"context"
+import "github.com/ramet-run/ramet/domain"
 
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+// The operations on prerequisites.
+var (
+	PrerequisiteMeet = op[Prerequisite](Operation{
+		Name: "prerequisite.meet", Method: "POST", Path: "/v1/contexts/{context}/prerequisites/meet", Right: domain.VerbMeet, ByHand: true,
+		Summary: "Mark a prerequisite as met that no program can check.",
+	}, MeetParams{Context: 7, Prerequisite: Prerequisite{Name: "data-arrived"}})
 )
 
 // MeetParams are those of prerequisite.meet.
 type MeetParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
-	PrerequisiteMeet
+	Prerequisite
 }
 
-// MeetPrerequisite marks a prerequisite as met.
-func (c Caller) MeetPrerequisite(ctx context.Context, p MeetParams) (PrerequisiteMeet, error) {
-	if _, err := c.may(ctx, identity.Meet, p.Context, "prerequisite:"+p.Name); err != nil {
-		return PrerequisiteMeet{}, err
-	}
-	return p.PrerequisiteMeet, c.api.parts.Jobs.MarkMet(ctx, p.Context, p.Name)
+// Prerequisite marks a prerequisite as met.
+type Prerequisite struct {
+	Name string `json:"name"`
 }

@@ -1,35 +1,42 @@
 package api
 
-import (
-	"context"
+import "github.com/ramet-run/ramet/domain"
 
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+// The operations on routines.
+var (
+	RoutineList = op[RoutinePage](Operation{
+		Name: "routine.list", Method: "GET", Path: "/v1/contexts/{context}/routines", Right: domain.VerbRead, Much: true,
+		Summary: "List the routines of a context, and what the nodes do for all.",
+	}, ListRoutinesParams{Context: 7})
+	RoutineApply = op[*domain.Routine](Operation{
+		Name: "routine.apply", Method: "POST", Path: "/v1/contexts/{context}/routines", Right: domain.VerbCreate,
+		Summary: "Make a routine, a script that is run again and again, or change it.",
+	}, RoutineApplyParams{Context: 7, Routine: domain.Routine{Name: "sweep", Script: "rm -f /srv/tmp/*.old", ScriptType: domain.ScriptShell}})
+	RoutineShow = op[*domain.Routine](Operation{
+		Name: "routine.show", Method: "GET", Path: "/v1/contexts/{context}/routines/{routine}", Right: domain.VerbRead,
+		Summary: "Show a routine and where its instances stand.",
+	}, RoutineParams{Context: 7, Name: "sweep"})
+	RoutineDelete = op[*domain.Routine](Operation{
+		Name: "routine.delete", Method: "DELETE", Path: "/v1/contexts/{context}/routines/{routine}", Right: domain.VerbDelete, ByHand: true,
+		Summary: "Take a routine away; a round under way is let end.",
+	}, RoutineParams{Context: 7, Name: "sweep"})
+	RoutinePause = op[*domain.Routine](Operation{
+		Name: "routine.pause", Method: "POST", Path: "/v1/contexts/{context}/routines/{routine}/pause", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let no more rounds of a routine begin.",
+	}, RoutineParams{Context: 7, Name: "sweep"})
+	RoutineResume = op[*domain.Routine](Operation{
+		Name: "routine.resume", Method: "POST", Path: "/v1/contexts/{context}/routines/{routine}/resume", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let a paused routine go on.",
+	}, RoutineParams{Context: 7, Name: "sweep"})
+	RoutineRun = op[*domain.Routine](Operation{
+		Name: "routine.run", Method: "POST", Path: "/v1/contexts/{context}/routines/{routine}/run", Right: domain.VerbStart, ByHand: true,
+		Summary: "Let the next round of a routine begin now.",
+	}, RoutineParams{Context: 7, Name: "sweep"})
 )
 
-// Routines is what the operations need of those who keep routines.
-type Routines interface {
-	Apply(ctx context.Context, tenant domain.TenantID, def domain.Routine, by domain.ActorID) (*domain.Routine, error)
-	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	List(ctx context.Context, tenant domain.TenantID) ([]*domain.Routine, error)
-	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	Pause(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	Run(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	System(ctx context.Context) ([]domain.SystemRoutine, error)
-}
-
-// RoutineList lists a context's routines, without scripts, params, env and
+// RoutinePage lists a context's routines, without scripts, params, env and
 // checkpoints, and to the operator what the nodes do for the whole board.
-//
-//	GET    /v1/contexts/{context}/routines                    RoutineList
-//	POST   /v1/contexts/{context}/routines                    domain.Routine -> domain.Routine
-//	GET    /v1/contexts/{context}/routines/{routine}          domain.Routine
-//	DELETE /v1/contexts/{context}/routines/{routine}          domain.Routine, as it was
-//	POST   /v1/contexts/{context}/routines/{routine}/pause    domain.Routine
-//	POST   /v1/contexts/{context}/routines/{routine}/resume   domain.Routine
-//	POST   /v1/contexts/{context}/routines/{routine}/run      domain.Routine
-type RoutineList struct {
+type RoutinePage struct {
 	Routines domain.List[*domain.Routine]      `json:"routines"`
 	System   domain.List[domain.SystemRoutine] `json:"system"`
 }
@@ -39,92 +46,14 @@ type ListRoutinesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// ListRoutines lists routines.
-func (c Caller) ListRoutines(ctx context.Context, p ListRoutinesParams) (list RoutineList, err error) {
-	if _, err := c.may(ctx, identity.Read, p.Context, "routines"); err != nil {
-		return list, err
-	}
-	if list.Routines, err = c.api.parts.Routines.List(ctx, p.Context); err != nil {
-		return list, err
-	}
-	if c.who.Operates(identity.Inspect, c.group) {
-		list.System, err = c.api.parts.Routines.System(ctx)
-	}
-	return list, err
-}
-
-// hideEnv takes the values of environment variables from a routine that the
-// caller may not read.
-func (c Caller) hideEnv(t domain.Tenant, r *domain.Routine) {
-	if c.who.Permits(t, identity.ReadEnv, false, c.group) {
-		return
-	}
-	redact(r.Env)
-}
-
 // RoutineApplyParams are those of routine.apply.
 type RoutineApplyParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	domain.Routine
 }
 
-// ApplyRoutine makes a routine in the caller's name, or changes it.
-func (c Caller) ApplyRoutine(ctx context.Context, p RoutineApplyParams) (*domain.Routine, error) {
-	if _, err := c.may(ctx, identity.Create, p.Context, "routine:"+p.Name); err != nil {
-		return nil, err
-	}
-	return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
-}
-
 // RoutineParams name a routine.
 type RoutineParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"routine"`
-}
-
-// ShowRoutine shows a routine and where its instances stand.
-func (c Caller) ShowRoutine(ctx context.Context, p RoutineParams) (*domain.Routine, error) {
-	t, err := c.may(ctx, identity.Read, p.Context, "routine:"+p.Name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.api.parts.Routines.Show(ctx, p.Context, p.Name)
-	if err == nil {
-		c.hideEnv(t, r)
-	}
-	return r, err
-}
-
-// onRoutine does something to a routine that the verb allows.
-func (c Caller) onRoutine(ctx context.Context, verb identity.Verb, p RoutineParams,
-	do func(context.Context, domain.TenantID, string) (*domain.Routine, error)) (*domain.Routine, error) {
-	t, err := c.may(ctx, verb, p.Context, "routine:"+p.Name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := do(ctx, p.Context, p.Name)
-	if err == nil {
-		c.hideEnv(t, r)
-	}
-	return r, err
-}
-
-// DeleteRoutine takes a routine away; a round under way is let end.
-func (c Caller) DeleteRoutine(ctx context.Context, p RoutineParams) (*domain.Routine, error) {
-	return c.onRoutine(ctx, identity.Delete, p, c.api.parts.Routines.Delete)
-}
-
-// PauseRoutine lets no more rounds begin.
-func (c Caller) PauseRoutine(ctx context.Context, p RoutineParams) (*domain.Routine, error) {
-	return c.onRoutine(ctx, identity.Start, p, c.api.parts.Routines.Pause)
-}
-
-// ResumeRoutine lets a paused routine go on.
-func (c Caller) ResumeRoutine(ctx context.Context, p RoutineParams) (*domain.Routine, error) {
-	return c.onRoutine(ctx, identity.Start, p, c.api.parts.Routines.Resume)
-}
-
-// RunRoutine lets the next rounds begin now.
-func (c Caller) RunRoutine(ctx context.Context, p RoutineParams) (*domain.Routine, error) {
-	return c.onRoutine(ctx, identity.Start, p, c.api.parts.Routines.Run)
 }

@@ -1,14 +1,17 @@
 package api
 
-import (
-	"cmp"
-	"context"
-	"slices"
+import "github.com/ramet-run/ramet/domain"
 
-	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/layout"
+// The operations on runners.
+var (
+	RunnerList = op[RunnerPage](Operation{
+		Name: "runner.list", Method: "GET", Path: "/v1/runners", Right: domain.VerbInspect,
+		Summary: "List runners: what they serve, what not and why, and what isolates their scripts; with a context, to those who may read there, what they serve.",
+	}, ListRunnersParams{})
+	RunnerShow = op[domain.Runner](Operation{
+		Name: "runner.show", Method: "GET", Path: "/v1/runners/{runner}", Right: domain.VerbInspect,
+		Summary: "Show one runner.",
+	}, RunnerParams{Runner: 3})
 )
 
 // ListRunnersParams are those of runner.list.
@@ -19,53 +22,6 @@ type ListRunnersParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// runnerPage is how many runners are read at once; runnersMost bounds the list.
-const (
-	runnerPage  = 500
-	runnersMost = 10_000
-)
-
-// ListRunners lists the runners of the nodes, then those of one context.
-func (c Caller) ListRunners(ctx context.Context, p ListRunnersParams) (RunnerList, error) {
-	if err := c.mayRunners(ctx, p.Context, "runners"); err != nil {
-		return RunnerList{}, err
-	}
-	list := RunnerList{Runners: []domain.Runner{}}
-	if err := c.addRunners(ctx, &list, 0, p.Context); err != nil || p.Context == 0 {
-		return list, err
-	}
-	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context)
-}
-
-// mayRunners asks for the right to see runners: that of the operator, and where a
-// context is named the one to read there, for the operator too.
-func (c Caller) mayRunners(ctx context.Context, tenant domain.TenantID, object string) error {
-	if err := c.mayInspect(ctx, identity.Read, tenant, object); err != nil || tenant == 0 || !c.who.Operates(identity.Inspect, c.group) {
-		return err
-	}
-	_, err := c.may(ctx, identity.Read, tenant, object)
-	return err
-}
-
-// forTenant is what those may know of a node's runner who have a role in a
-// context: what it serves, so that they see what would run their jobs. Which
-// machine it is, what holds its scripts in and who holds its slots is the operator's,
-// and what it offers to other contexts theirs.
-func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
-	out := domain.Runner{ID: r.ID, Local: r.Local, Topic: r.Topic, Labels: r.Labels, SeenMs: r.SeenMs}
-	if l, locked := r.LockedOut(t); locked {
-		out.Locked = []domain.Locked{{Context: t, Key: l.Key}} // as `context show` names it; why it lacks it is the operator's
-	}
-	if off, yes := r.OffDuty(); yes {
-		out.Off = []domain.Off{{Role: off.Role}} // by which rule is the operator's
-	}
-	for _, s := range r.Serves {
-		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext},
-			Offers: s.OfferedTo(t)})
-	}
-	return out
-}
-
 // RunnerParams name a runner.
 type RunnerParams struct {
 	Runner domain.RunnerID `json:"-" path:"runner"`
@@ -74,52 +30,7 @@ type RunnerParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// ShowRunner shows one runner: of a node, or of a context's own.
-func (c Caller) ShowRunner(ctx context.Context, p RunnerParams) (domain.Runner, error) {
-	key := layout.Runner(p.Runner)
-	if err := c.mayRunners(ctx, p.Context, key); err != nil {
-		return domain.Runner{}, err
-	}
-	recs, err := c.api.parts.Records.Get(ctx, layout.SpaceOf(p.Context), key)
-	if err != nil {
-		return domain.Runner{}, err
-	}
-	if recs[0] == nil {
-		return domain.Runner{}, domain.NotFoundf("runner %d does not exist; `ramet runner list` shows those there are", p.Runner)
-	}
-	return layout.DecodeRunner(key, recs[0])
-}
-
-// addRunners adds those of one space, by id, as they may be seen from a context.
-func (c Caller) addRunners(ctx context.Context, list *RunnerList, space board.Space, from domain.TenantID) error {
-	cursor := ""
-	seen := map[string]bool{} // a key may come twice in a listing
-	begin := len(list.Runners)
-	for len(list.Runners) < runnersMost {
-		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, runnerPage)
-		if err != nil {
-			return err
-		}
-		recs, err := board.Readable(c.api.parts.Records.Get(ctx, space, keys...))
-		if err != nil {
-			return err
-		}
-		for i, rec := range recs {
-			if rec == nil || seen[keys[i]] {
-				continue
-			}
-			seen[keys[i]] = true
-			// A foreign record that cannot be read wholly is listed all the same.
-			r, _ := layout.DecodeRunner(keys[i], rec)
-			if space == 0 && !c.who.Operates(identity.Inspect, c.group) {
-				r = forTenant(r, from)
-			}
-			list.Runners = append(list.Runners, r)
-		}
-		if cursor = next; next == "" {
-			break
-		}
-	}
-	slices.SortFunc(list.Runners[begin:], func(a, b domain.Runner) int { return cmp.Compare(a.ID, b.ID) })
-	return nil
+// RunnerPage lists runners, of the nodes and of one context's own.
+type RunnerPage struct {
+	Runners []domain.Runner `json:"runners"`
 }

@@ -10,7 +10,7 @@ import (
 
 // Limits of the contract. A driver refuses what is larger with [domain.ErrInvalid].
 const (
-	MaxBatch  = 256      // records of one Put
+	MaxBatch  = 1024     // records of one Put
 	MaxRecord = 64 << 20 // bytes of a record's body and log lines together
 	MaxHead   = 255      // bytes of a key, status, reason, script type, blueprint or trigger
 	MaxPage   = 500      // records of one page
@@ -92,7 +92,7 @@ type Archive interface {
 // of its jobs or messages with one caller.
 type Highest struct {
 	Context domain.TenantID
-	Kind    Kind
+	Kind    domain.ArchiveKind
 	Caller  domain.ActorID // 0 of flows
 	ID      int64
 }

@@ -28,8 +28,9 @@ func OfMessage(tenant domain.TenantID, m *domain.Message) (Record, error) {
 		reason = cmp.Or(string(m.Stage), refusedMessage)
 	}
 	return Record{
-		Context: tenant, Kind: KindMessage, Key: m.Key().String(), EndMs: m.EndedMs, BeginMs: cmp.Or(int64(m.CreatedAt)*1000, m.EndedMs),
+		Context: tenant, Kind: domain.ArchiveMessage, Key: m.Key().String(), EndMs: m.EndedMs, BeginMs: cmp.Or(int64(m.CreatedAt)*1000, m.EndedMs),
 		Status: fit(string(m.Status)), Reason: fit(reason), Caller: m.CallerID, Body: body, Logs: cutLogs(m.Logs),
+		Texts: []string{m.Error, m.Message},
 	}, nil
 }
 
@@ -37,7 +38,7 @@ func OfMessage(tenant domain.TenantID, m *domain.Message) (Record, error) {
 //
 // Errors: [domain.ErrInvalid] for a record of another kind, or a head only.
 func (r *Record) Message() (*domain.Message, error) {
-	if r.Kind != KindMessage || r.Body == nil {
+	if r.Kind != domain.ArchiveMessage || r.Body == nil {
 		return nil, domain.Invalidf("record %q of kind %s holds no message", r.Key, r.Kind)
 	}
 	m := &domain.Message{}

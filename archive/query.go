@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 // Query says what to search for in one context. Zero fields do not filter.
 type Query struct {
 	Context    domain.TenantID // required
-	Kind       Kind
+	Kind       domain.ArchiveKind
 	Status     string
 	Reason     string
 	ScriptType domain.ScriptType
@@ -83,6 +85,35 @@ func (q Query) Plan() (Plan, error) {
 		p.After, err = parseCursor(q.Cursor)
 	}
 	return p, err
+}
+
+// MayFit reports whether a text as it is stored, JSON, can hold words that begin with
+// all of the query's. It is quick, and may say yes where there are none.
+func (p *Plan) MayFit(stored ...[]byte) bool {
+	texts := make([][]byte, len(stored))
+	for i, s := range stored {
+		if bytes.Contains(s, []byte(`\u`)) {
+			return true // a letter may be written so
+		}
+		texts[i] = bytes.ToLower(s)
+	}
+	for _, w := range p.Words {
+		if !slices.ContainsFunc(texts, func(t []byte) bool { return bytes.Contains(t, []byte(w)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Fits reports whether a whole record has words that begin with all of the query's.
+func (p *Plan) Fits(r *Record) bool {
+	has := r.Words()
+	for _, w := range p.Words {
+		if !slices.ContainsFunc(has, func(h string) bool { return strings.HasPrefix(h, w) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Cursor is a place in the order of records.

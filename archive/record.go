@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,43 +11,34 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// Kind is what a record is of.
-type Kind string
-
-// The kinds.
-const (
-	KindJob     Kind = "job"
-	KindFlow    Kind = "flow"
-	KindMessage Kind = "message"
-)
-
-// Known reports whether k is one of the kinds.
-func (k Kind) Known() bool { return k == KindJob || k == KindFlow || k == KindMessage }
-
 // Record is one end of one thing.
 type Record struct {
 	// The head.
-	Context    domain.TenantID   `json:"context"`
-	Kind       Kind              `json:"kind"`
-	Key        string            `json:"key"`      // on the board: "job:12:2001"
-	EndMs      int64             `json:"end_ms"`   // Unix ms
-	BeginMs    int64             `json:"begin_ms"` // Unix ms; when it was asked for
-	Status     string            `json:"status"`
-	Reason     string            `json:"reason,omitzero"`
-	ScriptType domain.ScriptType `json:"script_type,omitzero"`
-	Blueprint  string            `json:"blueprint,omitzero"`
-	Trigger    string            `json:"trigger,omitzero"`
-	Caller     domain.ActorID    `json:"caller"`
+	Context    domain.TenantID    `json:"context"`
+	Kind       domain.ArchiveKind `json:"kind"`
+	Key        string             `json:"key"`      // on the board: "job:12:2001"
+	EndMs      int64              `json:"end_ms"`   // Unix ms
+	BeginMs    int64              `json:"begin_ms"` // Unix ms; when it was asked for
+	Status     string             `json:"status"`
+	Reason     string             `json:"reason,omitzero"`
+	ScriptType domain.ScriptType  `json:"script_type,omitzero"`
+	Blueprint  string             `json:"blueprint,omitzero"`
+	Trigger    string             `json:"trigger,omitzero"`
+	Caller     domain.ActorID     `json:"caller"`
 
 	// Body is the thing itself, all its fields; nil in a list of heads.
 	Body json.RawMessage `json:"body,omitzero"`
 	// Logs are its log lines, in order; nil in a list of heads.
 	Logs []domain.Log `json:"logs,omitzero"`
+
+	// Texts are those of the body that the record is found by; nil where they must be
+	// read out of the body. Put takes them from who made the record, nothing returns them.
+	Texts []string `json:"-"`
 }
 
 // Name is the record's business name; ok is false where it has none.
 func (r *Record) Name() (n Name, ok bool) {
-	if r.Kind != KindFlow || r.Blueprint == "" || r.Trigger == "" {
+	if r.Kind != domain.ArchiveFlow || r.Blueprint == "" || r.Trigger == "" {
 		return Name{}, false
 	}
 	return Name{Context: r.Context, Blueprint: r.Blueprint, Trigger: r.Trigger}, true
@@ -128,23 +120,33 @@ const maxJobLogs = 32 << 20
 // wrote on the board, it can be put: what does not fit into the head is cut
 // there and whole in the body.
 func OfJob(tenant domain.TenantID, j *domain.Job, logs []domain.Log) (Record, error) {
-	body, err := json.Marshal(j)
+	body, err := j.MarshalJSON() // json.Marshal would read and copy what this returns
 	if err != nil {
 		return Record{}, domain.Invalidf("job %q cannot be written as JSON: %v", j.Key(), err)
 	}
 	return Record{
-		Context: tenant, Kind: KindJob, Key: j.Key().String(), EndMs: j.FinishedMs,
+		Context: tenant, Kind: domain.ArchiveJob, Key: j.Key().String(), EndMs: j.FinishedMs,
 		BeginMs: cmp.Or(int64(j.CreatedAt)*1000, j.QueuedMs, j.FinishedMs),
 		Status:  fit(string(j.Status)), Reason: fit(string(j.Reason)), ScriptType: domain.ScriptType(fit(string(j.ScriptType))),
-		Caller: j.CallerID, Body: body, Logs: cutLogs(logs),
+		Caller: j.CallerID, Body: body, Logs: cutLogs(logs), Texts: textsOfJob(j),
 	}, nil
+}
+
+// textsOfJob are the texts of a job that it is found by.
+func textsOfJob(j *domain.Job) []string {
+	texts := make([]string, 0, 2+2*len(j.Result))
+	texts = append(texts, j.Error)
+	for _, name := range slices.Sorted(maps.Keys(j.Result)) {
+		texts = append(texts, name, j.Result[name])
+	}
+	return append(texts, j.Script)
 }
 
 // Job is the job that the record is of.
 //
 // Errors: [domain.ErrInvalid] for a record of another kind, or a head only.
 func (r *Record) Job() (*domain.Job, error) {
-	if r.Kind != KindJob || r.Body == nil {
+	if r.Kind != domain.ArchiveJob || r.Body == nil {
 		return nil, domain.Invalidf("record %q of kind %s holds no job", r.Key, r.Kind)
 	}
 	j := &domain.Job{}

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,7 +25,7 @@ const (
 // each once. They are made here, not in the stores, so that every driver finds
 // the same. Texts are taken in order until a share is used up.
 func Words(texts ...string) []string {
-	b := wordBook{seen: map[string]bool{}}
+	var b wordBook
 	for _, t := range texts {
 		b.add(t)
 	}
@@ -37,23 +36,13 @@ func Words(texts ...string) []string {
 // a message its error, text and log. Values of environment variables are not
 // among them, nor is what a message's jobs are: they are records of their own.
 func (r *Record) Words() []string {
-	b := wordBook{seen: map[string]bool{}}
-	// Only texts, not the names of fields; an unreadable body is not searchable.
-	var body struct {
-		Error  string            `json:"error"`
-		Result map[string]string `json:"result"`
-		Script string            `json:"script"`
-		Text   string            `json:"message"` // of a message; of a job it is a key
+	var b wordBook
+	texts := r.Texts
+	if texts == nil {
+		texts = textsOf(r.Kind, r.Body)
 	}
-	_ = json.Unmarshal(r.Body, &body)
-	b.add(body.Error)
-	for _, name := range slices.Sorted(maps.Keys(body.Result)) {
-		b.add(name)
-		b.add(body.Result[name])
-	}
-	b.add(body.Script)
-	if r.Kind == KindMessage {
-		b.add(body.Text)
+	for _, t := range texts {
+		b.add(t)
 	}
 	for _, l := range r.Logs {
 		b.add(l.Line)
@@ -61,11 +50,53 @@ func (r *Record) Words() []string {
 	return b.words
 }
 
+// textsOf reads the texts of a body: only texts, not the names of fields. One that
+// cannot be read has none.
+func textsOf(kind domain.ArchiveKind, text []byte) []string {
+	var body struct {
+		Error  string            `json:"error"`
+		Result map[string]string `json:"result"`
+		Script string            `json:"script"`
+		Text   string            `json:"message"` // of a message; of a job it is a key
+	}
+	_ = json.Unmarshal(text, &body)
+	texts := textsOfJob(&domain.Job{Error: body.Error, Result: body.Result, Script: body.Script})
+	if kind == domain.ArchiveMessage {
+		texts = append(texts, body.Text)
+	}
+	return texts
+}
+
 // wordBook collects words.
 type wordBook struct {
-	seen  map[string]bool
 	words []string
+	seen  map[string]bool // the same, once there are many
 	bytes int
+}
+
+// manyWords is from how many on a map is the quicker way to know them again.
+const manyWords = 32
+
+// has reports whether a word was seen.
+func (b *wordBook) has(word string) bool {
+	if b.seen != nil {
+		return b.seen[word]
+	}
+	return slices.Contains(b.words, word)
+}
+
+// take takes a word that was not seen.
+func (b *wordBook) take(word string) {
+	b.words = append(b.words, word)
+	b.bytes += len(word) + 1
+	if b.seen == nil && len(b.words) == manyWords {
+		b.seen = make(map[string]bool, 2*manyWords)
+		for _, w := range b.words {
+			b.seen[w] = true
+		}
+	} else if b.seen != nil {
+		b.seen[word] = true
+	}
 }
 
 func (b *wordBook) add(text string) {
@@ -74,12 +105,9 @@ func (b *wordBook) add(text string) {
 			return
 		}
 		word = cutWord(strings.ToLower(word))
-		if word == "" || b.seen[word] {
-			continue
+		if word != "" && !b.has(word) {
+			b.take(word)
 		}
-		b.seen[word] = true
-		b.words = append(b.words, word)
-		b.bytes += len(word) + 1
 	}
 }
 

@@ -44,24 +44,24 @@ func circleRate(r *rig) figures {
 	e := circle.New(r.board, circle.Config{})
 	if r.redis == nil {
 		stop := r.serveCircle(e)
-		r.circleRound(f, "", func() (client, func()) { return r.engineClient(e), func() {} })
+		r.circleRound(f, "", func() (circleClient, func()) { return r.engineClient(e), func() {} })
 		stop()
 		return f
 	}
 	hand := r.serveByHand("byhand")
-	r.circleRound(f, "hand_", func() (client, func()) { return r.redisClient("byhand") })
+	r.circleRound(f, "hand_", func() (circleClient, func()) { return r.redisClient("byhand") })
 	hand()
 	stop := r.serveCircle(e)
-	r.circleRound(f, "", func() (client, func()) { return r.redisClient("ours") })
+	r.circleRound(f, "", func() (circleClient, func()) { return r.redisClient("ours") })
 	stop()
 	return f
 }
 
-// client runs one script and returns what came back.
-type client func(n int) string
+// circleClient runs one script and returns what came back.
+type circleClient func(n int) string
 
 // circleRound measures the rate of many clients and the latency of one.
-func (r *rig) circleRound(f figures, prefix string, open func() (client, func())) {
+func (r *rig) circleRound(f figures, prefix string, open func() (circleClient, func())) {
 	run, done := open()
 	defer done()
 	var next atomic.Int64
@@ -100,7 +100,7 @@ func (r *rig) circleRound(f figures, prefix string, open func() (client, func())
 }
 
 // engineClient submits and waits through the engine, as the doors do.
-func (r *rig) engineClient(e *circle.Engine) client {
+func (r *rig) engineClient(e *circle.Engine) circleClient {
 	return func(n int) string {
 		t := &domain.Task{ID: strconv.Itoa(n), Circle: "ours", Script: circleScript, CallerID: 1}
 		_, err := e.Submit(context.Background(), 1, t)
@@ -112,7 +112,7 @@ func (r *rig) engineClient(e *circle.Engine) client {
 }
 
 // redisClient does what the seed's client does.
-func (r *rig) redisClient(circle string) (client, func()) {
+func (r *rig) redisClient(circle string) (circleClient, func()) {
 	c := r.dialCircle()
 	return func(n int) string {
 		id := circle + strconv.Itoa(n)

@@ -3,6 +3,7 @@
 //
 //	go run ./bench                          everything
 //	go run ./bench -what drain -board pebble -n 100000
+//	go run ./bench -what growth -board pebble    how costs grow
 //	go run ./bench -list                    the measures
 //	go run ./bench -check                   compare ratios with the recorded ones
 //	go run ./bench -record                  record the ratios anew
@@ -29,19 +30,21 @@ import (
 )
 
 var (
-	what     = flag.String("what", "", "measures, separated by commas; default all")
-	boards   = flag.String("board", "pebble,redis-everysec,redis-always", "boards: mem, pebble, redis-everysec, redis-always")
-	jobs     = flag.Int("n", 100_000, "jobs of a measure")
-	dir      = flag.String("dir", "", "folder to work under; default the system's")
-	list     = flag.Bool("list", false, "list the measures")
-	one      = flag.Bool("one", false, "internal: measure in this process")
-	cpuPath  = flag.String("cpuprofile", "", "write a CPU profile of the measure (with one -what and one -board)")
-	contexts = flag.Int("contexts", 1, "contexts that the jobs are spread over")
-	encrypt  = flag.String("encrypt", "off", "none: a bare board; off: as a node has it; on: with encrypted contexts")
-	compare  = flag.Bool("check", false, "measure the ratios and compare them with "+recordedPath)
-	others   = flag.String("beside", "", "file of commands of other programs, to measure in turn with ours; see docs/performance.md")
-	rounds   = flag.Int("rounds", 3, "how often, with -beside")
-	anew     = flag.Bool("record", false, "measure the ratios and write them to "+recordedPath)
+	what       = flag.String("what", "", "measures, separated by commas; default all")
+	boards     = flag.String("board", "pebble,redis-everysec,redis-always", "boards: mem, pebble, redis-everysec, redis-always")
+	jobs       = flag.Int("n", 100_000, "jobs of a measure")
+	dir        = flag.String("dir", "", "folder to work under; default the system's")
+	list       = flag.Bool("list", false, "list the measures")
+	one        = flag.Bool("one", false, "internal: measure in this process")
+	cpuPath    = flag.String("cpuprofile", "", "write a CPU profile of the measure (with one -what and one -board)")
+	contexts   = flag.Int("contexts", 1, "contexts that the jobs are spread over")
+	archiveURL = flag.String("archive", "sqlite", "where growth-archive archives: sqlite, or the URL of an empty PostgreSQL database on this machine")
+	ramet      = flag.String("ramet", "bin/ramet", "programs that start measures, separated by commas; `make build` makes the first")
+	encrypt    = flag.String("encrypt", "off", "none: a bare board; off: as a node has it; on: with encrypted contexts")
+	compare    = flag.Bool("check", false, "measure the ratios and compare them with "+recordedPath)
+	others     = flag.String("beside", "", "file of commands of other programs, to measure in turn with ours; see docs/performance.md")
+	rounds     = flag.Int("rounds", 3, "how often, with -beside")
+	anew       = flag.Bool("record", false, "measure the ratios and write them to "+recordedPath)
 )
 
 // figures are what one measure found.
@@ -54,6 +57,15 @@ type measure struct {
 	// boards lists the boards it makes sense on; nil is all.
 	boards []string
 	run    func(r *rig) figures
+}
+
+// growth names all measures of how a cost grows.
+const growth = "growth"
+
+// asked reports whether the measure is one of those to be made.
+func (m *measure) asked() bool {
+	names := strings.Split(*what, ",")
+	return slices.Contains(names, m.name) || slices.Contains(names, growth) && strings.HasPrefix(m.name, growth+"-")
 }
 
 var measures = []measure{
@@ -82,7 +94,24 @@ var measures = []measure{
 	{"circles", "scripts of a circle a second from submit to reply, 64 clients; latency of one; on Redis beside a worker that does the " +
 		"protocol by hand", nil, circleRate},
 	{"resp", "the Redis door beside Redis, by redis-benchmark: requests a second and processor time", []string{"mem"}, respRate},
+	{"worker", "no-op jobs a second of a worker over HTTP on the loopback, beside a node of -ramet", []string{"mem"}, workerRate},
+	{"start", "from the start of -ramet to the first 200 of /ready, and what that, and a call of the command line, costs", []string{"mem"}, startTimes},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
+	{"growth-waiting", "processor time of a node while 1,000, 10,000 and 100,000 jobs wait for a file", nil, waitingCPU("file:in.csv")},
+	{"growth-names", "the same while they wait for a name", nil, waitingCPU("the lab is open")},
+	{"growth-chain", "cost of a step in flows of 100, 1,000 and 10,000 that a keeper moves on: a chain", nil, grownFlows(needsBefore, oneMayFail)},
+	{"growth-when", "the same for a chain in which each step has a condition", nil, grownFlows(needsBefore, allWhen)},
+	{"growth-lattice", "the same for layers of ten, in which each step needs three", nil, grownFlows(needsLayer, oneMayFail)},
+	{"growth-fans", "the same for fans of fifty, one after the other", nil, grownFlows(needsFan, oneMayFail)},
+	{"growth-hot", "until others have their event that is behind 1,000, 10,000 and 50,000 of one instance of a saga, and until all have", []string{"pebble"}, hotInstance},
+	{"growth-failure", "cost of a job that ends because the one that 100, 1,000 and 10,000 need did not end well", nil, failureCost},
+	{"growth-fan", "the same for one fan of all steps", nil, grownFlows(needsFirst, oneMayFail)},
+	{"growth-contexts", "start and idle processor time of a node with 1, 10,000 and 100,000 contexts in which nothing happens", []string{"pebble"}, tenantCost},
+	{"growth-audit", "one audit of a context with 10,000, 100,000 and 1,000,000 jobs queued", nil, auditCost},
+	{"growth-fair", "jobs that end while a flow of three steps waits beside five fan-outs of its context", nil, fairness},
+	{"growth-fair-slots", "slot time and waits of a context with short jobs beside one with long ones, on two slots", nil, slotShares},
+	{"growth-lists", "processor time of the first hundred of each list, with 1,000, 10,000 and 100,000 flows and jobs on the board", nil, listCost},
+	{"growth-archive", "cost of a record from the board to the archive, at backlogs of 10,000, 100,000 and 1,000,000, and of searches after", nil, archiveCost},
 }
 
 func main() {
@@ -106,7 +135,7 @@ func main() {
 	}
 	failed := false
 	for _, m := range measures {
-		if *what != "" && !slices.Contains(strings.Split(*what, ","), m.name) {
+		if *what != "" && !m.asked() {
 			continue
 		}
 		for _, b := range strings.Split(*boards, ",") {
@@ -156,7 +185,7 @@ func measureApart(t trial, out io.Writer) error {
 		return err
 	}
 	cmd := exec.Command(self, "-one", "-what", t.measure, "-board", t.board, "-n", fmt.Sprint(t.jobs), "-dir", *dir,
-		"-contexts", fmt.Sprint(*contexts), "-encrypt", *encrypt, "-cpuprofile", *cpuPath)
+		"-contexts", fmt.Sprint(*contexts), "-encrypt", *encrypt, "-cpuprofile", *cpuPath, "-archive", *archiveURL, "-ramet", *ramet)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	return leash.Run(cmd, syscall.SIGKILL)
 }

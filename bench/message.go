@@ -203,7 +203,7 @@ func messagesNATS(r *rig) figures {
 	leaf.Refresh()
 	guest, err := b.registry.ActorByKey(context.Background(), a.op.Pubkey())
 	check(err)
-	_, _, err = b.registry.Grant(context.Background(), 2, guest.ID, identity.Admin)
+	_, _, err = b.registry.Grant(context.Background(), 2, guest.ID, domain.Admin)
 	check(err)
 	a.start("a/1")
 	b.start("b/1")

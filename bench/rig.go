@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -27,8 +28,6 @@ import (
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
-
-	"log/slog"
 )
 
 // rig is a board with an engine, as a node has them.
@@ -73,7 +72,7 @@ func openRig(kind, under string) (*rig, error) {
 	}
 	access := identity.NewAccess(identity.NewRegistry(r.board), nil)
 	r.engine = work.New(r.board, work.Config{DataDir: dir, Permit: func(ctx context.Context, t domain.TenantID, a domain.ActorID, object string) error {
-		return access.Check(ctx, identity.Ask{Actor: a, Verb: identity.Create, Tenant: t, Object: object})
+		return access.Check(ctx, identity.Ask{Actor: a, Verb: domain.VerbCreate, Tenant: t, Object: object})
 	}})
 	return r, nil
 }
@@ -124,7 +123,8 @@ func (r *rig) openRedis(fsync string) (board.Board, error) {
 // run starts the runner and the routines, as a node does.
 func (r *rig) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{r.noop}, Observer: r})
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{r.noop}, Observer: r,
+		Several: func() bool { return *contexts > 1 }})
 	var wg sync.WaitGroup
 	wg.Go(func() { check(runner.Run(ctx)) })
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

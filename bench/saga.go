@@ -65,7 +65,7 @@ func openTheatre(r *rig, def *domain.SagaDefinition) *theatre {
 	check(err)
 	secrets, err := effect.NewSecrets(nil, log)
 	check(err)
-	set, err := effect.OpenSet([]effect.Definition{{Name: "step", Kind: "nothing"}}, map[effect.Kind]effect.Open{
+	set, err := effect.OpenSet([]effect.Definition{{Name: "step", Kind: "nothing"}}, map[domain.EffectKind]effect.Open{
 		"nothing": func(effect.Definition, effect.Host) (effect.Provider, error) { return nothing{}, nil },
 	}, effect.Host{Secrets: secrets})
 	check(err)
@@ -100,7 +100,7 @@ func (t *theatre) close() {
 // event is what begins the instance of a number.
 func event(i int) stream.Message {
 	n := strconv.Itoa(i)
-	return stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.Order." + n, ID: "e" + n,
+	return stream.Message{Stream: domain.AggregateEvents, Subject: "aggregate.Order." + n, ID: "e" + n,
 		Data: []byte(`{"event_id":"e` + n + `","event_type":"Placed","payload":{"order":` + n + `,"total":5,"lines":["one thing","another thing"]}}`)}
 }
 
@@ -164,7 +164,7 @@ func (t *theatre) publish(from, to int) {
 }
 
 // last waits until a stream has so many messages.
-func (t *theatre) last(n stream.Name, want uint64) {
+func (t *theatre) last(n domain.StreamName, want uint64) {
 	for {
 		s, err := t.log.Stats(context.Background(), n)
 		check(err)
@@ -187,10 +187,10 @@ func sagaRate(r *rig) figures {
 	defer t.close()
 	t.work(false)
 	t.publish(0, 1000) // warm
-	t.last(stream.WorkflowCommands, 1000)
+	t.last(domain.WorkflowCommands, 1000)
 	cpu, begun := selfCPU(), time.Now()
 	t.publish(1000, 1000+n)
-	t.last(stream.WorkflowCommands, uint64(1000+n))
+	t.last(domain.WorkflowCommands, uint64(1000+n))
 	rate := perSecond(n, time.Since(begun))
 	out["transitions_per_s"], out["cpu_us_per_transition"] = rate, round((selfCPU()-cpu)*1e6/float64(n))
 	out["ratio"] = round(rate / rawWhole)
@@ -198,7 +198,7 @@ func sagaRate(r *rig) figures {
 	t.publish(1000+n, 1000+2*n)
 	begun = time.Now()
 	t.work(false)
-	t.last(stream.WorkflowCommands, uint64(1000+2*n))
+	t.last(domain.WorkflowCommands, uint64(1000+2*n))
 	out["from_backlog_per_s"] = perSecond(n, time.Since(begun))
 	return out
 }
@@ -271,9 +271,9 @@ func sagaLatency(r *rig) figures {
 	ctx := context.Background()
 	t := openTheatre(r, oneEffect())
 	defer t.close()
-	commands, err := t.log.Read(ctx, stream.Consumer{Durable: "bench-commands", Stream: stream.WorkflowCommands})
+	commands, err := t.log.Read(ctx, stream.Consumer{Durable: "bench-commands", Stream: domain.WorkflowCommands})
 	check(err)
-	results, err := t.log.Read(ctx, stream.Consumer{Durable: "bench-results", Stream: stream.WorkflowEvents})
+	results, err := t.log.Read(ctx, stream.Consumer{Durable: "bench-results", Stream: domain.WorkflowEvents})
 	check(err)
 	t.work(true)
 	time.Sleep(time.Second)
@@ -304,10 +304,10 @@ func sagaThree(r *rig) figures {
 	t.work(true)
 	n := min(*jobs, 5_000)
 	t.publish(0, 200) // warm
-	t.last(stream.WorkflowEvents, 3*200)
+	t.last(domain.WorkflowEvents, 3*200)
 	cpu, begun := selfCPU(), time.Now()
 	t.publish(200, 200+n)
-	t.last(stream.WorkflowEvents, uint64(3*(200+n)))
+	t.last(domain.WorkflowEvents, uint64(3*(200+n)))
 	t.ended(200 + n)
 	took := time.Since(begun)
 	return figures{"instances": n, "instances_per_s": perSecond(n, took), "cpu_us_per_instance": round((selfCPU() - cpu) * 1e6 / float64(n))}
@@ -353,7 +353,7 @@ func sagaTimers(r *rig) figures {
 	out := figures{"instances": n, "begun_per_s": perSecond(n, time.Since(begun)), "published_s": round(made.Sub(begun).Seconds()), "memory_mb": peakMB()}
 	due := begun.Add(after * time.Second)
 	time.Sleep(time.Until(due))
-	t.last(stream.WorkflowCommands, uint64(n))
+	t.last(domain.WorkflowCommands, uint64(n))
 	out["timers_rung_s_after_the_first_was_due"] = round(time.Since(due).Seconds())
 	return out
 }

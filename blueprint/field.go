@@ -31,7 +31,7 @@ var aBlueprint = (&document.Object{
 		{Name: "after", Kind: document.AnInstant, Doc: "The instant before which nothing of a flow begins."},
 		{Name: "duration", Kind: document.ASpan, Doc: "How long a flow is expected to take; one that takes longer is shown as slow."},
 		{Name: "retention", Kind: document.ASpan, Doc: "How long a flow stays on the board after its end. Left out, it is as the node has it."},
-		{Name: "steps", Kind: document.SomeObjects, Of: aStep, Required: true, Most: domain.MaxSteps,
+		{Name: "steps", Kind: document.SomeObjects, Of: aStep, Required: true, Most: domain.MaxFlowSteps,
 			Doc: "What is to be done, in any order: needs and phases say what comes first."},
 		{Name: "output", Kind: document.AMap, Doc: "What a flow's result has: a name, and \"<step>.<key>\" of that step's result."},
 	},

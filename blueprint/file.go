@@ -12,10 +12,20 @@ import (
 // Errors: *[Error] with all that is wrong; those of [domain.FileErrorf] for
 // the file itself.
 func ParseFile(path string) (*domain.Blueprint, error) {
-	f, err := document.Open(path, "blueprint", domain.MaxBlueprintBytes)
+	return parseFile(path, domain.MaxBlueprintBytes)
+}
+
+// ParsePlanFile is ParseFile for one that is not stored but comes with a flow: that may be
+// larger.
+func ParsePlanFile(path string) (*domain.Blueprint, error) {
+	return parseFile(path, domain.MaxPlanBytes)
+}
+
+func parseFile(path string, most int) (*domain.Blueprint, error) {
+	f, err := document.Open(path, "blueprint", int64(most))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return parse(path, f.Text, f.Script)
+	return parse(path, f.Text, f.Script, most)
 }

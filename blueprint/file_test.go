@@ -36,6 +36,7 @@ func TestFilesThatAreNotReadIntoABlueprint(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "secret.sh", "echo secret")
 	write(t, folder, "in/plain", "what is this")
+	write(t, folder, "in/perl", "#!/usr/bin/perl\nprint 1;\n")
 	write(t, folder, "in/long.sh", strings.Repeat("x", domain.MaxScriptBytes+1))
 	write(t, folder, "in/binary.sh", "\xff\xfe")
 	if err := os.Symlink("../secret.sh", filepath.Join(folder, "in", "link.sh")); err != nil {
@@ -45,9 +46,10 @@ func TestFilesThatAreNotReadIntoABlueprint(t *testing.T) {
 		"../secret.sh":                         `"../secret.sh" is not in the blueprint's folder; want a relative path without ".."`,
 		filepath.Join(folder, "in", "long.sh"): `is not in the blueprint's folder; want a relative path without ".."`,
 		"link.sh":                              "path escapes from parent",
-		"missing.sh":                           "no such file or directory",
+		"missing.sh":                           `"missing.sh": no such file or directory in the blueprint's folder`,
 		".":                                    `"." is no ordinary file`,
-		"plain":                                `neither the extension of "plain" nor a #! line says what script it is; want script_type, for example shell`,
+		"plain":                                `plain: neither its extension nor a #! line says what script this is; want script_type, for example shell`,
+		"perl":                                 `perl: its #! line names "perl", which is of no script type that is known; want script_type, for example shell`,
 		"long.sh":                              `"long.sh" is longer than a script may be, 1048576 bytes`,
 		"binary.sh":                            `"binary.sh" is not UTF-8`,
 		"\"\"":                                 `"" is not in the blueprint's folder`,

@@ -21,7 +21,7 @@ import (
 
 // diamond has two ways from a to d, which are the graph's first phase, and a
 // clean-up.
-func diamond() *blueprint.Graph {
+func diamond() *domain.Graph {
 	g := blueprint.NewGraph(&domain.Blueprint{Name: "diamond", Steps: []domain.Step{
 		{Name: "d", Needs: []string{"b", "c", "a"}}, {Name: "b", Needs: []string{"a"}, Shard: &domain.Shard{Count: 3}},
 		{Name: "c", Needs: []string{"a"}, Kind: domain.StepApproval}, {Name: "a"}, {Name: "z", Phase: 5},
@@ -79,15 +79,15 @@ func TestAGraphInTheLanguagesOfOthers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
-	if err := diamond().Draw(io.Discard, "png"); !errors.Is(err, domain.ErrInvalid) {
+	if err := blueprint.Draw(diamond(), io.Discard, "png"); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("another format: got %v", err)
 	}
 }
 
-func draw(t *testing.T, g *blueprint.Graph, format string) string {
+func draw(t *testing.T, g *domain.Graph, format string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := g.Draw(&out, format); err != nil {
+	if err := blueprint.Draw(g, &out, format); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -160,7 +160,7 @@ func TestADrawingShowsStatesAndPhases(t *testing.T) {
 
 // check holds what a drawing must be: all on the page, no node over another,
 // each behind those it needs and behind smaller phases.
-func check(t *testing.T, g *blueprint.Graph, d drawn) {
+func check(t *testing.T, g *domain.Graph, d drawn) {
 	t.Helper()
 	for i := range d.Nodes {
 		a := d.box(i)
@@ -231,7 +231,7 @@ func TestEdgesThatNeedNotCrossDoNot(t *testing.T) {
 
 func TestTextsOfStrangersAreSafeInDrawings(t *testing.T) {
 	nasty := "</title><script>alert(1)</script>\"; ]--> & 'x' \x00\x1b[31m\n\\ #quot; \xff"
-	g := &blueprint.Graph{Title: nasty, Nodes: []blueprint.Node{{Name: nasty, Kind: domain.StepKind(nasty), Note: nasty, State: nasty}}}
+	g := &domain.Graph{Title: nasty, Nodes: []domain.GraphNode{{Name: nasty, Kind: domain.StepKind(nasty), Note: nasty, State: nasty}}}
 	svg := draw(t, g, "svg")
 	d := readSVG(t, svg)
 	if strings.Contains(svg, "<script") || len(d.Nodes) != 1 || d.Nodes[0].Class != "node " {
@@ -250,7 +250,7 @@ func TestTextsOfStrangersAreSafeInDrawings(t *testing.T) {
 }
 
 func TestDrawingsOfNothingAndOfTheMost(t *testing.T) {
-	readSVG(t, draw(t, &blueprint.Graph{Title: "empty"}, "svg"))
+	readSVG(t, draw(t, &domain.Graph{Title: "empty"}, "svg"))
 	shapes := map[string]func(i int) []string{
 		"a line":             func(i int) []string { return []string{name(i - 1)} },
 		"side by side":       func(int) []string { return nil },
@@ -288,7 +288,7 @@ func TestDrawingsOfNothingAndOfTheMost(t *testing.T) {
 			g := blueprint.NewGraph(b)
 			for _, format := range []string{"svg", "mermaid", "dot"} {
 				var n counter
-				if err := g.Draw(&n, format); err != nil || n > 64<<20 || n < 100_000 {
+				if err := blueprint.Draw(g, &n, format); err != nil || n > 64<<20 || n < 100_000 {
 					t.Errorf("%s: got %d bytes, %v", format, n, err)
 				}
 			}

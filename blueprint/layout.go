@@ -3,6 +3,8 @@ package blueprint
 import (
 	"cmp"
 	"slices"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // This file finds where the nodes of a drawing stand: in columns, from what
@@ -37,8 +39,8 @@ type chart struct {
 
 // arrange lays a graph out. nodeHeight and bendHeight are those of spots with
 // what is kept free between.
-func (g *Graph) arrange(nodeHeight, bendHeight float64) *chart {
-	column := g.columns()
+func arrange(g *domain.Graph, nodeHeight, bendHeight float64) *chart {
+	column := columns(g)
 	c := &chart{routes: make([][]int, len(g.Edges))}
 	for i, col := range column {
 		c.add(spot{node: i, column: col, height: nodeHeight})
@@ -69,14 +71,14 @@ func (g *Graph) arrange(nodeHeight, bendHeight float64) *chart {
 
 // columns is the column of each node: the longest way to it, and behind all
 // of smaller phases.
-func (g *Graph) columns() []int {
+func columns(g *domain.Graph) []int {
 	column, waits := make([]int, len(g.Nodes)), make([]int, len(g.Nodes))
 	needers := make([][]int, len(g.Nodes))
 	for _, e := range g.Edges {
 		needers[e.From] = append(needers[e.From], e.To)
 		waits[e.To]++
 	}
-	numbers, nodes := g.phases()
+	numbers, nodes := phases(g)
 	first := 0
 	for _, phase := range numbers {
 		next := first

@@ -13,15 +13,23 @@ import (
 // may be "". Scripts must stand in the text.
 //
 // Errors: *[Error] with all that is wrong.
-func Parse(name string, text []byte) (*domain.Blueprint, error) { return parse(name, text, nil) }
+func Parse(name string, text []byte) (*domain.Blueprint, error) {
+	return parse(name, text, nil, domain.MaxBlueprintBytes)
+}
 
-// parse reads scripts by readScript; nil refuses to.
-func parse(name string, text []byte, readScript func(file string) (string, error)) (*domain.Blueprint, error) {
+// ParsePlan is Parse for one that is not stored but comes with a flow: that may be larger.
+func ParsePlan(name string, text []byte) (*domain.Blueprint, error) {
+	return parse(name, text, nil, domain.MaxPlanBytes)
+}
+
+// parse reads scripts by readScript; nil refuses to. It has at most that many bytes, as a
+// text and as JSON.
+func parse(name string, text []byte, readScript func(file string) (string, error), most int) (*domain.Blueprint, error) {
 	r, values := document.Read(text, aBlueprint, document.Options{
 		What: "a blueprint, with `name:` and `steps:`", Hint: "put large data into files or params",
-		MaxBytes: domain.MaxBlueprintBytes, ReadFile: readScript, Owner: owner,
+		MaxBytes: most, ReadFile: readScript, Owner: owner,
 	})
-	b := blueprint(r, values)
+	b := blueprint(r, values, most)
 	if faults := r.Faults(); len(faults) > 0 {
 		return nil, document.NewError(name, faults)
 	}
@@ -38,7 +46,7 @@ func owner(path string) string {
 
 // blueprint makes one of what was read; the reader's faults say whether it is
 // right.
-func blueprint(r *document.Reader, values map[string]any) *domain.Blueprint {
+func blueprint(r *document.Reader, values map[string]any, most int) *domain.Blueprint {
 	text, err := json.Marshal(values)
 	if err != nil {
 		panic("BUG: what was read cannot be written: " + err.Error())
@@ -51,12 +59,16 @@ func blueprint(r *document.Reader, values map[string]any) *domain.Blueprint {
 		return b
 	}
 	nameless := slices.ContainsFunc(b.Steps, func(s domain.Step) bool { return s.Name == "" })
-	for _, f := range check(b) {
+	var faults []domain.Fault
+	for _, f := range check(b, most) {
 		// What follows from another fault is not said.
-		follows := r.Broken(f.Path) || nameless && (strings.Contains(f.Path, ".needs[") || strings.HasPrefix(f.Path, "output."))
+		follows := r.Broken(f.Path) && !r.Given(f.Path) || nameless && (strings.Contains(f.Path, ".needs[") || strings.HasPrefix(f.Path, "output."))
 		if !follows {
-			r.Add(f)
+			faults = append(faults, f)
 		}
+	}
+	for _, f := range faults {
+		r.Add(f)
 	}
 	return b
 }
@@ -80,7 +92,7 @@ func inline(r *document.Reader, at document.Place, step map[string]any) {
 	if step["script_type"] == nil {
 		t := domain.GuessScriptType(file, *text)
 		if t == "" {
-			r.Fault(at, "file", "neither the extension of %q nor a #! line says what script it is; want script_type, for example shell", file)
+			r.Fault(at, "file", "%s; want script_type, for example shell", domain.Typeless(file, *text))
 			return
 		}
 		step["script_type"] = t

@@ -223,6 +223,22 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"f:8:11: steps[0].when: it is no Rhai expression: Syntax error: Unexpected '*'"}},
 		{"a condition that is a statement", steps("- {name: a, " + ok + ", when: \"let x = 1\"}"), []string{
 			"f:3:51: steps[0].when: it is no Rhai expression: Syntax error: Unexpected 'let'"}},
+		{"a condition over steps, fields and functions that there are not", steps("- {name: load, " + ok + "}\n- name: b\n  script: x\n  script_type: shell\n" +
+			"  needs: load\n  when: needs.laod.state == \"x\" && nosuch(1) || needs.load.stat.strats_with(params.p) || needs.c.state\n- {name: c, " + ok + "}"), []string{
+			`f:8:15: steps[1].when: needs.laod: there is no step "laod"; did you mean "load"?`,
+			`f:8:36: steps[1].when: there is no function "nosuch"`,
+			`f:8:55: steps[1].when: needs.load.stat: of a step there are state and result; did you mean "state"?`,
+			`f:8:65: steps[1].when: there is no function "strats_with"; did you mean "starts_with"?`,
+			`f:8:96: steps[1].when: needs.c: the step does not need "c", and finds nothing of it; add it to its needs`}},
+		{"a condition over what is there", steps("- {name: load, " + ok + ", retrys: 1}\n- {name: b, phase: 1, " + ok + ", when: 'needs.load.result.n.parse_int() > 3 && needs.len() > 0'}"),
+			[]string{`f:3:47: steps[0].retrys: unknown field "retrys"; did you mean "retry"?`}},
+		{"a condition that is a text", steps("- {name: a, " + ok + ", when: '\"text\"'}"), []string{
+			"f:3:51: steps[0].when: it is a text, want what is true or false"}},
+		{"all that is wrong is told at once", steps("- {name: a, " + ok + ", retrys: 1, phase: -1, retry: {on: never}, needs: b}\n- {name: b, " + ok + ", needs: [a, q]}"), []string{
+			`f:3:44: steps[0].retrys: unknown field "retrys"; did you mean "retry"?`, "f:3:62: steps[0].phase: -1: want 0 to 1000",
+			`f:3:78: steps[0].retry.on[0]: "never": want errored or failed`,
+			`f:3:93: steps[0].needs[0]: "b" is of phase 0, which comes after this step's phase -1`,
+			"f:3:93: steps[0].needs: steps need each other in a circle: a -> b -> a", `f:4:55: steps[1].needs[1]: there is no step "q"`}},
 		{"a file in a text without a folder", steps("- {name: a, file: x.sh}"), []string{
 			"f:3:19: steps[0].file: a file is read only by the command line, next to the blueprint's own file; give its text as script"}},
 		{"what follows from another fault is not said", steps("- {nam: a, " + ok + "}\n- {name: b, " + ok + ", needs: [a]}"), []string{
@@ -317,7 +333,7 @@ func TestABlueprintOfTheMostStepsIsRead(t *testing.T) {
 	}
 	b.WriteString("- {name: last, script: x, script_type: v}\n")
 	_, err = blueprint.Parse("", []byte(b.String()))
-	if err == nil || err.Error() != "3:1: steps: 10001 steps, the limit is 10000" {
+	if err == nil || err.Error() != "3:1: steps: 10001 steps, the limit of a stored blueprint is 10000; a flow of up to 100000 can be submitted with its blueprint" {
 		t.Errorf("got %.200v", err)
 	}
 }

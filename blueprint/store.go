@@ -21,35 +21,26 @@ func NewStore(b document.Board) *Store {
 	return &Store{document.NewStore(b, "blueprint", layout.BlueprintKeys)}
 }
 
-// Entry is what there is to say of a version, without its content.
-type Entry = document.Entry
-
-// Stored is a version.
-type Stored struct {
-	Entry
-	Blueprint domain.Blueprint `json:"blueprint"`
-}
-
 // Apply stores a blueprint as the newest of its name. Where the newest has the
 // same content, nothing is done and that one is returned. Version 0 asks for
 // the next.
 //
 // Errors: *[Error]; [domain.ErrConflict] for a version that is not greater
 // than the newest.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, b *domain.Blueprint) (_ Stored, existing bool, err error) {
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, b *domain.Blueprint) (_ domain.StoredBlueprint, existing bool, err error) {
 	if err := Validate(b); err != nil {
-		return Stored{}, false, err
+		return domain.StoredBlueprint{}, false, err
 	}
 	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: b.Name, Version: b.Version, Hash: Hash(b), Text: string(Canonical(b)),
 		Summary: b.Summary})
 	if err != nil {
-		return Stored{}, false, err
+		return domain.StoredBlueprint{}, false, err
 	}
 	return stored(e, b), existing, nil
 }
 
-func stored(e Entry, b *domain.Blueprint) Stored {
-	s := Stored{Entry: e, Blueprint: *b}
+func stored(e domain.DocumentEntry, b *domain.Blueprint) domain.StoredBlueprint {
+	s := domain.StoredBlueprint{DocumentEntry: e, Blueprint: *b}
 	s.Blueprint.Version = e.Version
 	return s
 }
@@ -57,14 +48,14 @@ func stored(e Entry, b *domain.Blueprint) Stored {
 // Get reads a version of a blueprint; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] for what is no name.
-func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (Stored, error) {
+func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.StoredBlueprint, error) {
 	e, text, err := s.Store.Get(ctx, tenant, name, version)
 	if err != nil {
-		return Stored{}, err
+		return domain.StoredBlueprint{}, err
 	}
 	b, err := decode([]byte(text))
 	if err != nil {
-		return Stored{}, fmt.Errorf("read version %d of blueprint %s: %w", e.Version, name, err)
+		return domain.StoredBlueprint{}, fmt.Errorf("read version %d of blueprint %s: %w", e.Version, name, err)
 	}
 	return stored(e, b), nil
 }

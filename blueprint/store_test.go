@@ -63,7 +63,7 @@ func plan(name, script string) *domain.Blueprint {
 	return &domain.Blueprint{Name: name, Summary: "of " + script, Steps: []domain.Step{{Name: "s", Script: script, ScriptType: "shell"}}}
 }
 
-func apply(t *testing.T, s *blueprint.Store, b *domain.Blueprint) blueprint.Stored {
+func apply(t *testing.T, s *blueprint.Store, b *domain.Blueprint) domain.StoredBlueprint {
 	t.Helper()
 	got, existing, err := s.Apply(t.Context(), house, actor, b)
 	if err != nil || existing {
@@ -130,7 +130,7 @@ func TestVersionsOfABlueprint(t *testing.T) {
 	})
 }
 
-func numbersOf(list []blueprint.Entry) (versions []int) {
+func numbersOf(list []domain.DocumentEntry) (versions []int) {
 	for _, e := range list {
 		versions = append(versions, e.Version)
 	}

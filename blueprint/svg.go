@@ -62,12 +62,12 @@ const svgStyle = `.ramet-graph{background:#fff;font:13px system-ui,sans-serif}
 
 // SVG writes the graph as a drawing that stands by itself, from left to right,
 // for light and dark pages. Phases are bands.
-func (g *Graph) SVG(w io.Writer) error {
+func SVG(g *domain.Graph, w io.Writer) error {
 	top := margin
-	if numbers, _ := g.phases(); len(numbers) > 1 {
+	if numbers, _ := phases(g); len(numbers) > 1 {
 		top += phaseHead
 	}
-	d := &drawing{g: g, chart: g.arrange(nodeHeight+nodeGap, bendHeight), out: bufio.NewWriter(w), top: top - nodeGap/2}
+	d := &drawing{g: g, chart: arrange(g, nodeHeight+nodeGap, bendHeight), out: bufio.NewWriter(w), top: top - nodeGap/2}
 	d.measure()
 	d.begin()
 	d.bands()
@@ -82,7 +82,7 @@ func (g *Graph) SVG(w io.Writer) error {
 }
 
 type drawing struct {
-	g     *Graph
+	g     *domain.Graph
 	chart *chart
 	out   *bufio.Writer
 	top   float64
@@ -112,7 +112,7 @@ func (d *drawing) measure() {
 }
 
 func (d *drawing) nodeWidth(i int) float64 {
-	name, note := d.g.Nodes[i].label()
+	name, note := label(&d.g.Nodes[i])
 	letters := max(len([]rune(short(name))), len([]rune(short(note))))
 	return max(nodeLeast, letter*float64(letters)+28)
 }
@@ -134,7 +134,7 @@ func (d *drawing) begin() {
 
 // bands shows the phases.
 func (d *drawing) bands() {
-	numbers, nodes := d.g.phases()
+	numbers, nodes := phases(d.g)
 	if len(numbers) < 2 {
 		return
 	}
@@ -181,8 +181,8 @@ func (d *drawing) node(i int) {
 	n, s := &d.g.Nodes[i], &d.chart.spots[i]
 	width := d.nodeWidth(i)
 	x, y := d.left[s.column]+d.middle(s)-width/2, d.top+s.y-nodeHeight/2
-	name, note := n.label()
-	fmt.Fprintf(d.out, "<g class=\"node %s\"><title>%s</title>", n.tone(), escape(strings.TrimSpace(name+" "+note)))
+	name, note := label(n)
+	fmt.Fprintf(d.out, "<g class=\"node %s\"><title>%s</title>", toneOf(n), escape(strings.TrimSpace(name+" "+note)))
 	radius := 6.0
 	switch n.Kind {
 	case domain.StepShard, domain.StepPack: // many jobs: a pile

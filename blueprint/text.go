@@ -14,14 +14,14 @@ import (
 // Mermaid writes the graph as a Mermaid flowchart.
 //
 // Source: https://mermaid.js.org/syntax/flowchart.html
-func (g *Graph) Mermaid(w io.Writer) error {
+func Mermaid(g *domain.Graph, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "flowchart LR")
-	g.clusters(func(phase int) {
+	clusters(g, func(phase int) {
 		fmt.Fprintf(out, "  subgraph p%d [\"phase %d\"]\n", phase, phase)
 	}, func(i int) {
 		n := &g.Nodes[i]
-		name, note := n.label()
+		name, note := label(n)
 		text := mermaidText(name)
 		if note != "" {
 			text += "<br/>" + mermaidText(note)
@@ -34,7 +34,7 @@ func (g *Graph) Mermaid(w io.Writer) error {
 	}
 	used := map[tone]bool{}
 	for i := range g.Nodes {
-		if t := g.Nodes[i].tone(); t != "" {
+		if t := toneOf(&g.Nodes[i]); t != "" {
 			used[t] = true
 			fmt.Fprintf(out, "  class n%d %s\n", i, t)
 		}
@@ -75,20 +75,20 @@ func mermaidText(s string) string {
 // DOT writes the graph for Graphviz.
 //
 // Source: https://graphviz.org/doc/info/lang.html
-func (g *Graph) DOT(w io.Writer) error {
+func DOT(g *domain.Graph, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "digraph %s {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\"];\n", dotText(g.Title))
-	g.clusters(func(phase int) {
+	clusters(g, func(phase int) {
 		fmt.Fprintf(out, "  subgraph cluster_%d {\n  label=\"phase %d\";\n", phase, phase)
 	}, func(i int) {
 		n := &g.Nodes[i]
-		name, note := n.label()
+		name, note := label(n)
 		if note != "" {
 			name += "\n" + note
 		}
 		fmt.Fprintf(out, "  n%d [label=%s%s", i, dotText(name), dotShape(n.Kind))
 		for _, p := range paints {
-			if p.tone == n.tone() {
+			if p.tone == toneOf(n) {
 				fmt.Fprintf(out, ", fillcolor=%q, color=%q, fontcolor=%q", p.fill, p.line, p.text)
 			}
 		}
@@ -124,8 +124,8 @@ func dotText(s string) string {
 
 // clusters goes through the nodes by phase; begin and end are not called where
 // there is one phase only.
-func (g *Graph) clusters(begin func(phase int), node func(i int), end func()) {
-	numbers, nodes := g.phases()
+func clusters(g *domain.Graph, begin func(phase int), node func(i int), end func()) {
+	numbers, nodes := phases(g)
 	for _, phase := range numbers {
 		if len(numbers) > 1 {
 			begin(phase)

@@ -17,6 +17,9 @@ const (
 	MaxClaim  = 1024    // items of one Claim
 	MaxMark   = 100     // fields that a Claim sets, values that it skips, and spaces that it names
 	MaxExcept = 1000    // spaces that a Claim passes over
+	MaxCharge = 1000    // spaces that a Claim charges
+	MaxItems  = 1 << 30 // that one of them is charged
+	MaxAging  = 1000 * time.Hour
 	MinLease  = time.Second
 	MaxLease  = time.Hour
 )
@@ -243,8 +246,18 @@ type Board interface {
 	// Ready returns the spaces that have something in the queue group.
 	Ready(ctx context.Context, group string) ([]Space, error)
 
+	// Changed returns the spaces in which something was committed since an earlier
+	// call gave the mark since: who looks after many contexts need not look at each
+	// of them. With "" it begins: all may have changed. A batch of whichever process
+	// that was answered before the call is in it; what foreign programs and nodes of
+	// before this method write may be missing, so everything must be looked at now
+	// and then all the same. Space 0 is never in it. A space may come again, or
+	// although nothing changed.
+	Changed(ctx context.Context, since string) (Changes, error)
+
 	// Next reserves n consecutive numbers of the counter key and returns the
-	// first. The first number ever is 1.
+	// first. The first number ever is 1. For n = 0 it reserves none: it tells which
+	// comes next, at the time of asking.
 	Next(ctx context.Context, space Space, key string, n int) (int64, error)
 
 	// Watch reports the keys with prefix that change in space, after each
@@ -290,6 +303,18 @@ type Stat struct {
 	Expires time.Time
 }
 
+// Changes are what Changed found.
+type Changes struct {
+	// Spaces are those in which something was committed, in no order.
+	Spaces []Space
+	// All says that any space may have changed: the board cannot tell since when it
+	// was asked. It forgets when it is opened anew, and when it loses sight of its
+	// store.
+	All bool
+	// Next is the mark from which to ask on.
+	Next string
+}
+
 // Durability is what an acknowledged write survives.
 type Durability string
 
@@ -312,6 +337,12 @@ type Ask struct {
 	// Except are spaces not to claim from, also where Spaces names them. Their
 	// turns, too, stay as they are.
 	Except []Space
+	// Aging has what waits long in a later list of a queue go before what is newer in
+	// those before it. Zero: lists are served in their order.
+	Aging Aging
+	// Charges move the turns of spaces on, in the groups of Queues, before anything
+	// is claimed; once, however long the claim waits. They may be lost with the claim.
+	Charges []Charge
 	// Max is the most items wanted, 1..MaxClaim.
 	Max int
 	// Owner is written on the lease.
@@ -333,6 +364,40 @@ type Ask struct {
 	// that was given is never given again. Who acts outside of the board with what
 	// it gets asks so.
 	Firm bool
+}
+
+// Aging orders the items of a queue's lists by their age: the next item of each list
+// counts as queued Step later for each list before its own, and who comes first by that
+// is taken first; in a list nobody overtakes anybody.
+type Aging struct {
+	// Step is how much longer an item must have waited than one of the list before.
+	Step time.Duration
+	// Fields say when a record was queued, the first that it has: Unix milliseconds for
+	// names that end in "_ms", else seconds. One that has none has only come now.
+	Fields []string
+}
+
+// Queued is when a record was queued, in Unix milliseconds.
+func (a *Aging) Queued(nowMs int64, field func(name string) string) int64 {
+	for _, name := range a.Fields {
+		n, err := strconv.ParseInt(field(name), 10, 64)
+		if err != nil || n <= 0 {
+			continue
+		}
+		if !strings.HasSuffix(name, "_ms") {
+			n = min(n, nowMs/1000) * 1000
+		}
+		return min(n, nowMs)
+	}
+	return nowMs
+}
+
+// Charge is what a space has used beyond its items: its turns move on as if it had
+// been given so many items more. A space that never had anything in a group has no
+// turns there to move.
+type Charge struct {
+	Space Space
+	Items int
 }
 
 // Wants reports whether the ask is for items of a space.

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,12 @@ func (a Ask) Check() error {
 		return domain.Invalidf("claim from %d spaces, the limit is %d; none stands for all", len(a.Spaces), MaxMark)
 	case len(a.Except) > MaxExcept:
 		return domain.Invalidf("claim from all but %d spaces, the limit is %d", len(a.Except), MaxExcept)
+	case a.Aging.Step < 0 || a.Aging.Step > MaxAging || len(a.Aging.Fields) > MaxMark:
+		return domain.Invalidf("claim in which items age by %v and %d fields, the limits are %v and %d", a.Aging.Step, len(a.Aging.Fields), MaxAging, MaxMark)
+	case len(a.Charges) > MaxCharge:
+		return domain.Invalidf("claim that charges %d spaces, the limit is %d", len(a.Charges), MaxCharge)
+	case slices.ContainsFunc(a.Charges, func(c Charge) bool { return c.Items < 1 || c.Items > MaxItems }):
+		return domain.Invalidf("claim that charges a space for more or fewer items than 1 to %d", MaxItems)
 	case a.Owner == "":
 		return domain.Invalidf("claim without an owner")
 	case len(a.Queues) == 0:
@@ -124,6 +131,11 @@ func (a Ask) Check() error {
 	}
 	for _, q := range a.Queues {
 		if err := q.check(); err != nil {
+			return err
+		}
+	}
+	for _, name := range a.Aging.Fields {
+		if err := checkKey("field", name); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,14 @@
 // space has a pass; the one with the lowest goes first and moves on by the
 // number of items taken divided by its weight. A space that was away comes
 // back at the pass of the one served last, so nobody can save up turns.
+// In a space the lists of a queue are served in their order or, where a claim has
+// items age, by how long they have waited: see [Aging].
+//
+// What an item costs beyond its turn only the claimer knows: it says so with a later
+// claim ([Ask.Charges]), and the space's pass moves on by that too. Of a group in
+// which nobody has anything ready, or only one space has, those who come are served
+// from there on: who used what nobody else wanted owes nothing for it.
+//
 // Weights and caps are the fields of the record [LimitsKey] in the space
 // itself:
 //

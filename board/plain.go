@@ -32,6 +32,13 @@ func (b *Batch) Bytes() (n int) {
 	return n
 }
 
+// Fits reports whether one commit can have the batch, as far as that can be judged
+// without the state: under limits of bytes only half is taken for granted, since
+// records that are changed may count whole.
+func (b *Batch) Fits(l Limits) bool {
+	return len(b.Guards)+len(b.Ops) <= MaxOps && (l.Commit == 0 || b.Bytes() <= l.Commit/2)
+}
+
 // Bytes is how much a record is: its names and values.
 func (r Record) Bytes() (n int) {
 	for _, f := range r {

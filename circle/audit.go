@@ -36,6 +36,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 	if err != nil || len(circles) == 0 {
 		return a.report, err
 	}
+	a.report.Unfinished = true // tasks of foreign programs have no mark
 	if err := a.lists(ctx, circles); err != nil {
 		return a.report, err
 	}

@@ -11,56 +11,24 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// Standing is the one reason for which an unfinished task is alive.
-type Standing string
-
-// The standings.
-const (
-	StandingEnded   Standing = "ended"
-	StandingQueued  Standing = "queued"  // a worker will take it
-	StandingLeased  Standing = "leased"  // a worker has it
-	StandingForeign Standing = "foreign" // a worker without a lease has it
-	StandingStuck   Standing = "stuck"   // nothing that is known here would move it
-)
-
-// Explanation answers for a task: what it waits for, since when, and who holds
-// it.
-type Explanation struct {
-	Key      string            `json:"key"`
-	Status   domain.TaskStatus `json:"status"`
-	Standing Standing          `json:"standing"`
-	// Text is the answer in one sentence.
-	Text string `json:"text"`
-	// SinceMs is since when it stands like this, to the second.
-	SinceMs int64 `json:"since_ms,omitzero"`
-	// Holder is who works on it.
-	Holder string `json:"holder,omitzero"`
-	// NextMs is when it will be looked at again at the latest.
-	NextMs int64 `json:"next_ms,omitzero"`
-	// Circle is where it waits, Ahead how many stand before it there; -1 where
-	// they are too many to count.
-	Circle string `json:"circle,omitzero"`
-	Ahead  int    `json:"ahead,omitzero"`
-}
-
 // Explain answers for one task.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id string) (Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id string) (domain.TaskExplanation, error) {
 	space := layout.SpaceOf(tenant)
 	t, rec, err := e.load(ctx, space, id)
 	if err != nil {
-		return Explanation{}, err
+		return domain.TaskExplanation{}, err
 	}
-	x := Explanation{Key: layout.Task(id), Status: t.Status, SinceMs: int64(t.UpdatedAt) * 1000, Circle: t.Circle}
+	x := domain.TaskExplanation{Key: layout.Task(id), Status: t.Status, SinceMs: int64(t.UpdatedAt) * 1000, Circle: t.Circle}
 	if t.Final() {
-		x.Standing, x.Text = StandingEnded, "it has ended: "+string(t.Status)
+		x.Standing, x.Text = domain.StandingEnded, "it has ended: "+string(t.Status)
 		return x, nil
 	}
 	if l, held, err := e.board.LeaseOf(ctx, space, x.Key); err != nil {
 		return x, err
 	} else if held {
-		x.Standing, x.Holder, x.NextMs = StandingLeased, l.Owner, l.Until.UnixMilli()
+		x.Standing, x.Holder, x.NextMs = domain.StandingLeased, l.Owner, l.Until.UnixMilli()
 		x.Text = fmt.Sprintf("%s runs it (attempt %d); its lease is renewed until it ends", l.Owner, l.Token)
 		if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
 			x.NextMs = 0
@@ -72,7 +40,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id string)
 	return e.explainQueued(ctx, space, t, rec, x)
 }
 
-func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain.Task, rec board.Record, x Explanation) (Explanation, error) {
+func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain.Task, rec board.Record, x domain.TaskExplanation) (domain.TaskExplanation, error) {
 	circles := []string{t.Circle}
 	if t.Circle == "" { // a foreign client pushed it
 		var err error
@@ -95,7 +63,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 		if !found {
 			continue
 		}
-		x.Standing, x.Circle, x.Ahead = StandingQueued, circle, ahead
+		x.Standing, x.Circle, x.Ahead = domain.StandingQueued, circle, ahead
 		x.Text = fmt.Sprintf("%d stand before it in the circle %s", ahead, circle)
 		if ahead < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in the circle %s", aheadLook, circle)
@@ -111,11 +79,11 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 	}
 	switch {
 	case t.Status == domain.TaskProcessing:
-		x.Standing, x.Text = StandingForeign, "it is in no circle and nobody leases it: a worker that takes no leases may have it"
+		x.Standing, x.Text = domain.StandingForeign, "it is in no circle and nobody leases it: a worker that takes no leases may have it"
 	case faults[t.Circle] != "":
-		x.Standing, x.Text = StandingStuck, "it is pending, but in no circle: "+faults[t.Circle]
+		x.Standing, x.Text = domain.StandingStuck, "it is pending, but in no circle: "+faults[t.Circle]
 	default:
-		x.Standing, x.Text = StandingStuck, "it is pending, but in no circle"
+		x.Standing, x.Text = domain.StandingStuck, "it is pending, but in no circle"
 		if listOf(rec) != "" {
 			x.Text += "; the next audit puts it back"
 		}

@@ -118,7 +118,7 @@ func TestExplainTellsALeaseThatRanOut(t *testing.T) {
 		r.deadClaim()
 		time.Sleep(31 * time.Second)
 		x, err := r.engine.Explain(r.Context(), home, "t1")
-		if err != nil || x.Standing != circle.StandingLeased || x.NextMs != 0 ||
+		if err != nil || x.Standing != domain.StandingLeased || x.NextMs != 0 ||
 			!strings.HasPrefix(x.Text, "dead/x took it (attempt 1) and is gone, paused or cut off: its lease ran out at 2") {
 			r.Errorf("got %+v, %v", x, err)
 		}

@@ -2,6 +2,8 @@ package circle
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -18,18 +20,19 @@ func (w *Worker) heartbeat(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			w.beat(ctx, time.Now())
+			w.beat(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// beat does one round.
-func (w *Worker) beat(ctx context.Context, now time.Time) {
+// beat does one round: it renews, and then stops what could not be renewed in time. The
+// lease of what was stopped for that is left to run out, so that another may have it.
+func (w *Worker) beat(ctx context.Context) {
 	var due []*run
 	for _, x := range w.inHand() {
-		if x.look(now); x.leaseUntil().Sub(now) <= w.cfg.Lease*2/3 {
+		if time.Until(x.leaseUntil()) <= w.cfg.Lease*2/3 && !errors.Is(context.Cause(x.ctx), script.ErrLost) {
 			due = append(due, x)
 		}
 	}
@@ -37,6 +40,9 @@ func (w *Worker) beat(ctx context.Context, now time.Time) {
 		part := due[:min(len(due), board.MaxOps)]
 		due = due[len(part):]
 		w.extend(ctx, part)
+		for _, x := range part {
+			x.look(time.Now())
+		}
 	}
 }
 
@@ -46,8 +52,10 @@ func (w *Worker) extend(ctx context.Context, runs []*run) {
 		held[i] = board.Held{Space: x.claimed.Space, Item: x.claimed.Item, Token: x.claimed.Token}
 	}
 	asked := time.Now()
-	// Bounded, so that a board that hangs does not hide that leases run out.
-	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/6)
+	// Bounded, so that a board that hangs does not hide that leases run out: time is left
+	// to stop what has least.
+	left := slices.MinFunc(runs, func(a, b *run) int { return a.leaseUntil().Compare(b.leaseUntil()) }).leaseUntil().Sub(asked)
+	ctx, cancel := context.WithTimeout(ctx, min(w.cfg.Lease/6, max(left/2, w.cfg.Lease/20)))
 	defer cancel()
 	answers, err := w.e.board.Extend(ctx, w.cfg.Owner, w.cfg.Lease, held)
 	if err != nil {

@@ -12,15 +12,6 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// Circle is one circle of a context.
-type Circle struct {
-	Name string `json:"name"`
-	// Queued is how many tasks wait in it.
-	Queued int `json:"queued"`
-	// Fault says what lies where its tasks would wait, if that is no list.
-	Fault string `json:"fault,omitzero"`
-}
-
 const (
 	listPage = 1000
 	// listMost bounds how many circles of one context are listed.
@@ -29,7 +20,7 @@ const (
 
 // List finds the circles of a context: those that Ramet has to do with, and
 // those in which foreign programs have put tasks.
-func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]Circle, error) {
+func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]domain.Circle, error) {
 	space := layout.SpaceOf(tenant)
 	names, err := e.names(ctx, space)
 	if err != nil {
@@ -39,9 +30,9 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]Circle, er
 	if err != nil {
 		return nil, err
 	}
-	list, sound, lists := make([]Circle, len(names)), make([]int, 0, len(names)), make([]string, 0, len(names))
+	list, sound, lists := make([]domain.Circle, len(names)), make([]int, 0, len(names)), make([]string, 0, len(names))
 	for i, name := range names {
-		if list[i] = (Circle{Name: name, Fault: faults[name]}); list[i].Fault == "" {
+		if list[i] = (domain.Circle{Name: name, Fault: faults[name]}); list[i].Fault == "" {
 			sound, lists = append(sound, i), append(lists, layout.Circle(name))
 		}
 	}

@@ -290,16 +290,16 @@ func TestAKeyThatIsNoListPoisonsNobody(t *testing.T) {
 	for i := range list {
 		list[i].Fault = strings.TrimPrefix(strings.Split(list[i].Fault, ":")[0], "where the tasks of the circle ")
 	}
-	if diff := cmp.Diff([]circle.Circle{{Name: "bad", Fault: "bad would wait is no list, but a thing of another kind"},
+	if diff := cmp.Diff([]domain.Circle{{Name: "bad", Fault: "bad would wait is no list, but a thing of another kind"},
 		{Name: club, Queued: 1}, {Name: "others", Queued: 1},
 		{Name: "worse", Fault: "worse would wait is no list, but a hash"}}, list); diff != "" {
 		t.Errorf("circles (-want +got):\n%s", diff)
 	}
-	if x, err := r.engine.Explain(t.Context(), home, "waits"); err != nil || x.Standing != circle.StandingQueued || x.Circle != "others" {
+	if x, err := r.engine.Explain(t.Context(), home, "waits"); err != nil || x.Standing != domain.StandingQueued || x.Circle != "others" {
 		t.Errorf("waits: got %+v, %v", x, err)
 	}
 	if x, err := r.engine.Explain(t.Context(), home, "b1"); err != nil ||
-		x.Standing != circle.StandingStuck || !strings.Contains(x.Text, "where the tasks of the circle bad") {
+		x.Standing != domain.StandingStuck || !strings.Contains(x.Text, "where the tasks of the circle bad") {
 		t.Errorf("b1: got %+v, %v", x, err)
 	}
 	if _, err := r.engine.Delete(t.Context(), home, "b1"); err != nil {

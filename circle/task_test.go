@@ -133,7 +133,7 @@ func TestDelete(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	bubble(t, func(r *rig) {
-		explain := func(id string) circle.Explanation {
+		explain := func(id string) domain.TaskExplanation {
 			r.Helper()
 			x, err := r.engine.Explain(r.Context(), home, id)
 			if err != nil {
@@ -142,7 +142,7 @@ func TestExplain(t *testing.T) {
 			x.SinceMs, x.NextMs = 0, 0
 			return x
 		}
-		want := func(what, id string, x circle.Explanation) {
+		want := func(what, id string, x domain.TaskExplanation) {
 			r.Helper()
 			x.Key = "rhai_task_details:" + id
 			if diff := cmp.Diff(x, explain(id)); diff != "" {
@@ -154,9 +154,9 @@ func TestExplain(t *testing.T) {
 		r.write("t3", "script", "3", "status", "pending")
 		r.push("t3")
 		nobody := "; no node that is alive serves it: see `ramet serve --circle`"
-		want("first", "t1", circle.Explanation{Status: "pending", Standing: circle.StandingQueued, Circle: club,
+		want("first", "t1", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club,
 			Text: "0 stand before it in the circle friends" + nobody})
-		want("of a foreign client", "t3", circle.Explanation{Status: "pending", Standing: circle.StandingQueued, Circle: club, Ahead: 2,
+		want("of a foreign client", "t3", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club, Ahead: 2,
 			Text: "2 stand before it in the circle friends" + nobody})
 		node := board.Batch{}
 		node.Set("ramet:node:n1", layout.EncodeNode(domain.Node{Circles: []domain.ServedCircle{{Name: club, Context: home}}})...)
@@ -164,18 +164,18 @@ func TestExplain(t *testing.T) {
 		if err := r.board.Commit(r.Context(), node); err != nil {
 			r.Fatal(err)
 		}
-		want("served", "t2", circle.Explanation{Status: "pending", Standing: circle.StandingQueued, Circle: club, Ahead: 1,
+		want("served", "t2", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club, Ahead: 1,
 			Text: "1 stand before it in the circle friends"})
 		r.worker()
 		synctest.Wait()
-		want("ended", "t1", circle.Explanation{Status: "completed", Standing: circle.StandingEnded, Circle: club, Text: "it has ended: completed"})
-		want("running", "t2", circle.Explanation{Status: "processing", Standing: circle.StandingLeased, Circle: club, Holder: "n1/a",
+		want("ended", "t1", domain.TaskExplanation{Status: "completed", Standing: domain.StandingEnded, Circle: club, Text: "it has ended: completed"})
+		want("running", "t2", domain.TaskExplanation{Status: "processing", Standing: domain.StandingLeased, Circle: club, Holder: "n1/a",
 			Text: "n1/a runs it (attempt 1); its lease is renewed until it ends"})
 		r.write("t4", "script", "4", "status", "processing")
-		want("taken by others", "t4", circle.Explanation{Status: "processing", Standing: circle.StandingForeign,
+		want("taken by others", "t4", domain.TaskExplanation{Status: "processing", Standing: domain.StandingForeign,
 			Text: "it is in no circle and nobody leases it: a worker that takes no leases may have it"})
 		r.write("t5", "script", "4", "status", "pending")
-		want("nowhere", "t5", circle.Explanation{Status: "pending", Standing: circle.StandingStuck, Text: "it is pending, but in no circle"})
+		want("nowhere", "t5", domain.TaskExplanation{Status: "pending", Standing: domain.StandingStuck, Text: "it is pending, but in no circle"})
 		if _, err := r.engine.Explain(r.Context(), home, "none"); !errors.Is(err, domain.ErrNotFound) {
 			r.Errorf("none: got %v", err)
 		}

@@ -464,7 +464,7 @@ func TestServedCirclesAreListed(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if diff := cmp.Diff([]circle.Circle{{Name: "foreign", Queued: 2}, {Name: club}}, got); diff != "" {
+		if diff := cmp.Diff([]domain.Circle{{Name: "foreign", Queued: 2}, {Name: club}}, got); diff != "" {
 			r.Errorf("circles (-want +got):\n%s", diff)
 		}
 	})

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -14,9 +12,8 @@ import (
 // Errors: [domain.ErrInvalid], [domain.ErrConflict] when the id or the key is
 // taken.
 func (c *Client) CreateActor(ctx context.Context, actor domain.Actor) (domain.Actor, error) {
-	var out domain.Actor
-	err := c.call(ctx, http.MethodPost, "/v1/actors", nil, actor, &out)
-	return out, err
+	out, err := Call(ctx, c, api.ActorCreate, api.CreateActorParams{Actor: actor})
+	return out.Actor, err
 }
 
 // UpdateActor gives an actor another key, or other addresses. What the old key
@@ -25,9 +22,7 @@ func (c *Client) CreateActor(ctx context.Context, actor domain.Actor) (domain.Ac
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict] when
 // another actor has the key.
 func (c *Client) UpdateActor(ctx context.Context, actor domain.ActorID, change domain.ActorChange) (domain.Actor, error) {
-	var out domain.Actor
-	err := c.call(ctx, http.MethodPost, "/v1/actors/"+id(actor)+"/update", nil, change, &out)
-	return out, err
+	return Call(ctx, c, api.ActorUpdate, api.UpdateActorParams{Actor: actor, ActorChange: change})
 }
 
 // Actor is one actor: oneself, and for the operator any. Others name a context in
@@ -35,27 +30,20 @@ func (c *Client) UpdateActor(ctx context.Context, actor domain.ActorID, change d
 //
 // Errors: [domain.ErrNotFound], [domain.ErrForbidden].
 func (c *Client) Actor(ctx context.Context, actor domain.ActorID, in domain.TenantID) (domain.Actor, error) {
-	var out domain.Actor
-	err := c.call(ctx, http.MethodGet, "/v1/actors/"+id(actor), inContext(in), nil, &out)
-	return out, err
+	return Call(ctx, c, api.ActorShow, api.ActorParams{Actor: actor, Context: in})
 }
 
-// inContext is a query for what is told also to who has a right in a context; 0
-// is none.
-func inContext(in domain.TenantID) url.Values {
-	q := url.Values{}
-	if in != 0 {
-		q.Set("context", id(in))
-	}
-	return q
+// ActorPage is a page of about limit actors, up to 10,000; 0 is that. cursor is "" at
+// first, then the Next of the page before.
+func (c *Client) ActorPage(ctx context.Context, cursor string, limit int) (api.ActorPage, error) {
+	return Call(ctx, c, api.ActorList, api.ListActorsParams{Cursor: cursor, Limit: limit})
 }
 
 // Actors lists all actors.
-func (c *Client) Actors(ctx context.Context) (api.ActorList, error) {
-	all := api.ActorList{Actors: []domain.Actor{}}
-	err := c.pages(ctx, "/v1/actors", func(get func(page any) error) (next string, err error) {
-		var page api.ActorList
-		err = get(&page)
+func (c *Client) Actors(ctx context.Context) (api.ActorPage, error) {
+	all := api.ActorPage{Actors: []domain.Actor{}}
+	err := c.pages(func(cursor string) (next string, err error) {
+		page, err := c.ActorPage(ctx, cursor, 0)
 		all.Actors = append(all.Actors, page.Actors...)
 		return page.Next, err
 	})

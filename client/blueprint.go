@@ -3,12 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -18,45 +14,42 @@ import (
 // Errors: [domain.ErrInvalid], of which an [Error] has the faults;
 // [domain.ErrConflict] for a version that is not greater than the newest.
 func (c *Client) ApplyBlueprint(ctx context.Context, tenant domain.TenantID, b *domain.Blueprint) (api.BlueprintApplied, error) {
-	var out api.BlueprintApplied
-	err := c.call(ctx, http.MethodPost, blueprintPath(tenant, ""), nil, b, &out)
-	return out, err
+	return Call(ctx, c, api.BlueprintApply, api.ApplyBlueprintParams{Context: tenant, Blueprint: *b})
 }
 
 // ApplyBlueprintText is ApplyBlueprint of YAML or JSON: the faults have lines.
 // file is the text's name in them.
 func (c *Client) ApplyBlueprintText(ctx context.Context, tenant domain.TenantID, file, text string) (api.BlueprintApplied, error) {
-	var out api.BlueprintApplied
-	err := c.call(ctx, http.MethodPost, blueprintPath(tenant, ""), nil, map[string]string{"file": file, "text": text}, &out)
-	return out, err
+	return Call(ctx, c, api.BlueprintApply, api.ApplyBlueprintParams{Context: tenant, File: file, Text: text})
 }
 
 // Blueprint is a version of one; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) Blueprint(ctx context.Context, tenant domain.TenantID, name string, version int) (blueprint.Stored, error) {
-	var out blueprint.Stored
-	err := c.call(ctx, http.MethodGet, blueprintPath(tenant, name), versionQuery(map[string]int{"version": version}), nil, &out)
-	return out, err
+func (c *Client) Blueprint(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.StoredBlueprint, error) {
+	return Call(ctx, c, api.BlueprintShow, api.BlueprintParams{Context: tenant, Name: name, Version: version})
 }
 
 // Blueprints lists all of a context, by name.
-func (c *Client) Blueprints(ctx context.Context, tenant domain.TenantID) (api.BlueprintList, error) {
-	return c.blueprints(ctx, blueprintPath(tenant, ""))
+func (c *Client) Blueprints(ctx context.Context, tenant domain.TenantID) (api.BlueprintPage, error) {
+	return c.blueprints(func(cursor string) (api.BlueprintPage, error) {
+		return Call(ctx, c, api.BlueprintList, api.ListBlueprintsParams{Context: tenant, Cursor: cursor})
+	})
 }
 
 // BlueprintVersions lists all versions of one, newest first.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) BlueprintVersions(ctx context.Context, tenant domain.TenantID, name string) (api.BlueprintList, error) {
-	return c.blueprints(ctx, blueprintPath(tenant, name)+"/versions")
+func (c *Client) BlueprintVersions(ctx context.Context, tenant domain.TenantID, name string) (api.BlueprintPage, error) {
+	return c.blueprints(func(cursor string) (api.BlueprintPage, error) {
+		return Call(ctx, c, api.BlueprintVersions, api.BlueprintVersionsParams{Context: tenant, Name: name, Cursor: cursor})
+	})
 }
 
-func (c *Client) blueprints(ctx context.Context, path string) (api.BlueprintList, error) {
-	all := api.BlueprintList{Blueprints: []blueprint.Entry{}}
-	err := c.pages(ctx, path, func(get func(page any) error) (next string, err error) {
-		var page api.BlueprintList
-		err = get(&page)
+func (c *Client) blueprints(ask func(cursor string) (api.BlueprintPage, error)) (api.BlueprintPage, error) {
+	all := api.BlueprintPage{Blueprints: []domain.DocumentEntry{}}
+	err := c.pages(func(cursor string) (next string, err error) {
+		page, err := ask(cursor)
 		all.Blueprints = append(all.Blueprints, page.Blueprints...)
 		return page.Next, err
 	})
@@ -67,56 +60,26 @@ func (c *Client) blueprints(ctx context.Context, path string) (api.BlueprintList
 // before to.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] where there is none before.
-func (c *Client) DiffBlueprint(ctx context.Context, tenant domain.TenantID, name string, from, to int) (api.BlueprintDiff, error) {
-	var out api.BlueprintDiff
-	err := c.call(ctx, http.MethodGet, blueprintPath(tenant, name)+"/diff", versionQuery(map[string]int{"from": from, "to": to}), nil, &out)
-	return out, err
+func (c *Client) DiffBlueprint(ctx context.Context, tenant domain.TenantID, name string, from, to int) (api.BlueprintChanges, error) {
+	return Call(ctx, c, api.BlueprintDiff, api.DiffBlueprintParams{Context: tenant, Name: name, From: from, To: to})
 }
 
 // BlueprintGraph draws a version as mermaid, dot or svg; "" gives the graph.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) BlueprintGraph(ctx context.Context, tenant domain.TenantID, name string, version int, format string) (api.BlueprintGraph, error) {
-	q := versionQuery(map[string]int{"version": version})
-	if format != "" {
-		q.Set("format", format)
-	}
-	var out api.BlueprintGraph
-	err := c.call(ctx, http.MethodGet, blueprintPath(tenant, name)+"/graph", q, nil, &out)
-	return out, err
+func (c *Client) BlueprintGraph(ctx context.Context, tenant domain.TenantID, name string, version int, format string) (api.Drawing, error) {
+	return Call(ctx, c, api.BlueprintGraph, api.GraphBlueprintParams{
+		BlueprintParams: api.BlueprintParams{Context: tenant, Name: name, Version: version}, Format: format})
 }
 
 // DeleteBlueprint removes one with all versions.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) DeleteBlueprint(ctx context.Context, tenant domain.TenantID, name string) (api.BlueprintDeleted, error) {
-	var out api.BlueprintDeleted
-	err := c.call(ctx, http.MethodDelete, blueprintPath(tenant, name), nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.BlueprintDelete, api.NameBlueprintParams{Context: tenant, Name: name})
 }
 
 // BlueprintSchema is the JSON Schema of a blueprint's file, as the node has it.
 func (c *Client) BlueprintSchema(ctx context.Context) (json.RawMessage, error) {
-	var out json.RawMessage
-	err := c.call(ctx, http.MethodGet, "/v1/schemas/blueprint", nil, nil, &out)
-	return out, err
-}
-
-func blueprintPath(tenant domain.TenantID, name string) string {
-	path := contextPath(tenant) + "/blueprints"
-	if name != "" {
-		path += "/" + url.PathEscape(name)
-	}
-	return path
-}
-
-// versionQuery is a query of versions by parameter; 0 is left out.
-func versionQuery(versions map[string]int) url.Values {
-	q := url.Values{}
-	for name, v := range versions {
-		if v != 0 {
-			q.Set(name, strconv.Itoa(v))
-		}
-	}
-	return q
+	return Call(ctx, c, api.BlueprintSchema, api.BlueprintSchemaParams{})
 }

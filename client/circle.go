@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -24,10 +22,8 @@ func (c *Client) Circle(tenant domain.TenantID, name string) *Circle {
 }
 
 // Circles lists the circles of a context.
-func (c *Client) Circles(ctx context.Context, tenant domain.TenantID) (api.CircleList, error) {
-	var out api.CircleList
-	err := c.call(ctx, http.MethodGet, contextPath(tenant)+"/circles", nil, nil, &out)
-	return out, err
+func (c *Client) Circles(ctx context.Context, tenant domain.TenantID) (api.CirclePage, error) {
+	return Call(ctx, c, api.CircleList, api.ListCirclesParams{Context: tenant})
 }
 
 // TaskError is the end of a script that did not complete.
@@ -69,17 +65,14 @@ func (c *Circle) Run(ctx context.Context, script string) (output string, err err
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden]; [domain.ErrConflict] when
 // another task has the id.
 func (c *Circle) Submit(ctx context.Context, in api.TaskInput) (api.TaskSubmitted, error) {
-	var out api.TaskSubmitted
-	path := contextPath(c.tenant) + "/circles/" + url.PathEscape(c.name) + "/tasks"
-	err := c.client.call(ctx, http.MethodPost, path, nil, in, &out)
-	return out, err
+	return Call(ctx, c.client, api.CircleSubmit, api.SubmitTaskParams{Context: c.tenant, Circle: c.name, TaskInput: in})
 }
 
 // Task is one task as it stands.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Circle) Task(ctx context.Context, id string) (*domain.Task, error) {
-	return c.task(ctx, http.MethodGet, id)
+	return Call(ctx, c.client, api.CircleShow, c.task(id))
 }
 
 // Wait returns the task once it has ended, however long that takes. It goes on
@@ -87,33 +80,23 @@ func (c *Circle) Task(ctx context.Context, id string) (*domain.Task, error) {
 //
 // Errors: [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Circle) Wait(ctx context.Context, id string) (*domain.Task, error) {
-	return await(ctx, c.client, c.path(id), (*domain.Task).Final)
+	return await(ctx, func() (*domain.Task, error) { return c.Task(ctx, id) }, func() (*domain.Task, error) {
+		return Call(ctx, c.client, api.CircleWait, api.WaitTaskParams{TaskParams: c.task(id)})
+	}, (*domain.Task).Final)
 }
 
 // Delete takes a task away, whatever it is doing, and returns it as it was.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Circle) Delete(ctx context.Context, id string) (*domain.Task, error) {
-	return c.task(ctx, http.MethodDelete, id)
+	return Call(ctx, c.client, api.CircleDelete, c.task(id))
 }
 
 // Explain says why a task is where it is.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Circle) Explain(ctx context.Context, id string) (api.TaskExplanation, error) {
-	var out api.TaskExplanation
-	err := c.client.call(ctx, http.MethodGet, c.path(id)+"/explain", nil, nil, &out)
-	return out, err
+func (c *Circle) Explain(ctx context.Context, id string) (domain.TaskExplanation, error) {
+	return Call(ctx, c.client, api.CircleExplain, c.task(id))
 }
 
-func (c *Circle) task(ctx context.Context, method, id string) (*domain.Task, error) {
-	var t domain.Task
-	if err := c.client.call(ctx, method, c.path(id), nil, nil, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
-}
-
-func (c *Circle) path(id string) string {
-	return contextPath(c.tenant) + "/tasks/" + url.PathEscape(id)
-}
+func (c *Circle) task(id string) api.TaskParams { return api.TaskParams{Context: c.tenant, ID: id} }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -37,6 +38,10 @@ type Config struct {
 	// Token gives the token sent with a request; it is called for each, so it
 	// should remember. Default: no token, but the cookie on the socket.
 	Token func(ctx context.Context) (string, error)
+	// Retry is for how long what may be asked twice is asked again while no node answers,
+	// or has no time: what only reads, and what has a key (see [Once]). Default: it is
+	// not.
+	Retry time.Duration
 	// HTTP makes the requests. Default: a client of its own without a
 	// timeout; with Socket it cannot be set.
 	HTTP *http.Client
@@ -48,13 +53,14 @@ type Client struct {
 	where  string // for people
 	prover prover
 	http   *http.Client
+	retry  time.Duration
 }
 
 // New prepares a client; it connects to nothing yet.
 //
 // Errors: [domain.ErrInvalid].
 func New(cfg Config) (*Client, error) {
-	c := &Client{prover: proverOf(cfg), http: cfg.HTTP}
+	c := &Client{prover: proverOf(cfg), http: cfg.HTTP, retry: cfg.Retry}
 	switch {
 	case (cfg.URL == "") == (cfg.Socket == ""):
 		return nil, domain.Invalidf("client: want either a URL or a socket")
@@ -74,9 +80,15 @@ func New(cfg Config) (*Client, error) {
 	if c.http == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+		t.DisableCompression = onThisMachine(u.Hostname()) // to compress costs more than it saves
 		c.http = &http.Client{Transport: t, CheckRedirect: stay}
 	}
 	return c, nil
+}
+
+func onThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // socketHTTP reaches one unix socket, whatever the host.
@@ -86,6 +98,7 @@ func socketHTTP(path string) *http.Client {
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", path) },
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true,
 	}}
 }
 
@@ -95,13 +108,32 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // Close lets go of idle connections. The client can still be used.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+// Call does any operation of package api: the methods of [Client] are these, with what
+// reads better.
+//
+// Errors: those that the operation says, as an *[Error]; [domain.ErrUnavailable] where the
+// node does not answer.
+func Call[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (R, error) {
+	var result R
+	path, query, body := op.Request(params)
+	key := keyOf(ctx, op.Creates())
+	err := c.again(ctx, op.Method == http.MethodGet || key != "", func() error {
+		return c.call(ctx, op.Method, path, query, header(key), body, &result)
+	})
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return result, nil
+}
+
 // call is one request with a JSON answer. in and out may be nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, in, out any) error {
 	body, err := encode(in)
 	if err != nil {
 		return err
 	}
-	resp, err := c.send(ctx, method, path, query, body, nil)
+	resp, err := c.send(ctx, method, path, query, body, header)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 // open makes a client of a node that answers with h, one request after the
@@ -58,9 +58,9 @@ func TestRequests(t *testing.T) {
 		{"POST /v1/contexts/3/jobs/2/7/retry", func(c *client.Client) error { _, err := c.Retry(ctx, 3, key); return err }},
 		{"GET /v1/contexts/3/jobs/2/7/explain", func(c *client.Client) error { _, err := c.Explain(ctx, 3, key); return err }},
 		{"GET /v1/contexts/3/jobs/2/7/logs?from=5&limit=9", func(c *client.Client) error { _, err := c.Logs(ctx, 3, key, 5, 9); return err }},
-		{"GET /v1/contexts/3/jobs", func(c *client.Client) error { _, err := c.Jobs(ctx, 3, client.JobFilter{}, ""); return err }},
+		{"GET /v1/contexts/3/jobs", func(c *client.Client) error { _, err := c.Jobs(ctx, api.ListJobsParams{Context: 3}); return err }},
 		{"GET /v1/contexts/3/jobs?caller=4&cursor=a%2Fb&limit=8&status=error&type=v", func(c *client.Client) error {
-			_, err := c.Jobs(ctx, 3, client.JobFilter{Status: domain.JobError, Type: domain.ScriptV, Caller: 4, Limit: 8}, "a/b")
+			_, err := c.Jobs(ctx, api.ListJobsParams{Context: 3, Status: domain.JobError, Type: domain.ScriptV, Caller: 4, Limit: 8, Cursor: "a/b"})
 			return err
 		}},
 		{`POST /v1/contexts/3/prerequisites/meet {"name":"a<b"}`, func(c *client.Client) error { return c.MeetPrerequisite(ctx, 3, "a<b") }},
@@ -109,7 +109,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestSubmitSendsDependsAndReadsEachAnswer(t *testing.T) {
-	var got api.JobSubmit
+	var got api.JobInputs
 	c := open(t, func(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
 			t.Error(err)
@@ -186,7 +186,7 @@ func TestProblemsBecomeKinds(t *testing.T) {
 
 func TestNoNodeIsUnavailable(t *testing.T) {
 	dir := t.TempDir()
-	if err := identity.NewCookie().Save(dir); err != nil {
+	if err := cookie.New().Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(client.Config{Socket: filepath.Join(dir, "none.sock")})
@@ -213,12 +213,12 @@ func TestACookieIsReadAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var now identity.Cookie
+	var now cookie.Cookie
 	var seen []string
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown := r.Header.Get("Authorization")
 		seen = append(seen, shown)
-		if shown != identity.CookieScheme+" "+now.Text() {
+		if shown != cookie.Scheme+" "+now.Text() {
 			answer(w, 401, api.Problem{Code: "unauthenticated"})
 			return
 		}
@@ -234,7 +234,7 @@ func TestACookieIsReadAnew(t *testing.T) {
 		t.Errorf("no cookie file: got %v, sent %q", err, seen)
 	}
 	for range 2 { // a start of the node, and another
-		now = identity.NewCookie()
+		now = cookie.New()
 		if err := now.Save(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestACookieIsReadAnew(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("got %d requests, want 3: one of them with a stale cookie", len(seen))
 	}
-	now, seen = identity.NewCookie(), nil // and it is not in the file
+	now, seen = cookie.New(), nil // and it is not in the file
 	if _, err := c.Info(t.Context()); !errors.Is(err, domain.ErrForbidden) || len(seen) != 1 {
 		t.Errorf("a stale file: got %v after %d requests, want one", err, len(seen))
 	}
@@ -359,5 +359,17 @@ func TestFollowLogsEnds(t *testing.T) {
 		}); err == nil || errors.Is(err, domain.ErrUnavailable) {
 			t.Errorf("%q: got %v", bad, err)
 		}
+	}
+}
+
+// TestNothingIsCompressedWithinAMachine: net/http would ask for it by itself.
+func TestNothingIsCompressedWithinAMachine(t *testing.T) {
+	var asked []string
+	c := open(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Header.Values("Accept-Encoding")
+		answer(w, http.StatusOK, api.ContextPage{})
+	})
+	if _, err := c.Contexts(t.Context()); err != nil || len(asked) > 0 {
+		t.Errorf("got Accept-Encoding %q, %v", asked, err)
 	}
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -11,26 +9,16 @@ import (
 
 // DeadLetters is a page of dead letters, without what they were; cursor is ""
 // or the Next of the page before. Of the choice its filters count.
-func (c *Client) DeadLetters(ctx context.Context, tenant domain.TenantID, f api.DeadLetterChoice, cursor string) (api.DeadLetterList, error) {
-	q := texts(map[string]string{"kind": string(f.Kind), "saga": f.Saga, "effect": f.Effect, "cause": f.Cause, "cursor": cursor})
-	if f.BeforeMs != 0 {
-		q.Set("before_ms", strconv.FormatInt(f.BeforeMs, 10))
-	}
-	var out api.DeadLetterList
-	err := c.call(ctx, http.MethodGet, contextPath(tenant)+"/deadletters", q, nil, &out)
-	return out, err
+func (c *Client) DeadLetters(ctx context.Context, tenant domain.TenantID, f api.DeadLetterChoice, cursor string) (api.DeadLetterPage, error) {
+	return Call(ctx, c, api.DeadLetterList, api.ListDeadLettersParams{Context: tenant, Kind: f.Kind, Saga: f.Saga, Effect: f.Effect, Cause: f.Cause,
+		BeforeMs: f.BeforeMs, Cursor: cursor})
 }
 
 // DeadLetter is one dead letter with what it was.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) DeadLetter(ctx context.Context, tenant domain.TenantID, kind domain.DeadKind, id string) (*domain.DeadLetter, error) {
-	d := new(domain.DeadLetter)
-	path := contextPath(tenant) + "/deadletters/" + segment(string(kind)) + "/" + segment(id)
-	if err := c.call(ctx, http.MethodGet, path, nil, nil, d); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return Call(ctx, c, api.DeadLetterShow, api.DeadLetterParams{Context: tenant, Kind: kind, ID: id})
 }
 
 // ReplayDeadLetters gives dead letters another chance: one, or all that a
@@ -38,19 +26,20 @@ func (c *Client) DeadLetter(ctx context.Context, tenant domain.TenantID, kind do
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] for a choice of none.
 func (c *Client) ReplayDeadLetters(ctx context.Context, tenant domain.TenantID, choice api.DeadLetterChoice) (api.DeadLettersDone, error) {
-	return c.onDeadLetters(ctx, tenant, "replay", choice)
+	return c.onDeadLetters(ctx, tenant, api.DeadLetterReplay, choice)
 }
 
 // DropDeadLetters forgets dead letters; an instance that one held goes on
 // without it.
 func (c *Client) DropDeadLetters(ctx context.Context, tenant domain.TenantID, choice api.DeadLetterChoice) (api.DeadLettersDone, error) {
-	return c.onDeadLetters(ctx, tenant, "drop", choice)
+	return c.onDeadLetters(ctx, tenant, api.DeadLetterDrop, choice)
 }
 
-func (c *Client) onDeadLetters(ctx context.Context, tenant domain.TenantID, verb string, choice api.DeadLetterChoice) (all api.DeadLettersDone, err error) {
+func (c *Client) onDeadLetters(ctx context.Context, tenant domain.TenantID, op api.Op[api.ChooseLettersParams, api.DeadLettersDone],
+	choice api.DeadLetterChoice) (all api.DeadLettersDone, err error) {
 	for {
-		var page api.DeadLettersDone
-		if err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/deadletters/"+verb, nil, choice, &page); err != nil {
+		page, err := Call(ctx, c, op, api.ChooseLettersParams{Context: tenant, DeadLetterChoice: choice})
+		if err != nil {
 			return all, err
 		}
 		all.Count, all.Done = all.Count+page.Count, all.Done+page.Done

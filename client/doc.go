@@ -6,6 +6,9 @@
 //	...
 //	done, err := c.Submit(ctx, 1, []api.JobInput{{Job: domain.Job{Script: "echo hello", ScriptType: "shell"}}})
 //
+// The methods of [Client] are for what is asked often, and for what takes more than one
+// request. [Call] does any operation of package api.
+//
 // A client is safe for use by many goroutines and starts none. It repeats
 // nothing by itself, but for [Client.FollowLogs], [Client.Wait] and
 // [Circle.Wait], which take up again where a broken connection left them.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -15,8 +14,8 @@ import (
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden]; [domain.ErrUnavailable]:
 // it may be stored, and can be published again under the same id.
 func (c *Client) PublishEvent(ctx context.Context, tenant domain.TenantID, ev api.EventInput) (id string, err error) {
-	var out api.EventsPublished
-	if err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/events", nil, ev, &out); err != nil {
+	out, err := Call(ctx, c, api.EventPublish, api.PublishParams{Context: tenant, EventInput: ev})
+	if err != nil {
 		return "", err
 	}
 	if len(out.IDs) != 1 {
@@ -30,8 +29,7 @@ func (c *Client) PublishEvent(ctx context.Context, tenant domain.TenantID, ev ap
 //
 // Errors: those of PublishEvent.
 func (c *Client) PublishEvents(ctx context.Context, tenant domain.TenantID, events []api.EventInput) (api.EventsPublished, error) {
-	var out api.EventsPublished
-	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/events", nil, map[string]any{"events": events}, &out)
+	out, err := Call(ctx, c, api.EventPublish, api.PublishParams{Context: tenant, Events: events})
 	if err == nil && len(out.IDs) != len(events) {
 		err = fmt.Errorf("publish %d events: %s answered for %d", len(events), c.where, len(out.IDs))
 	}

@@ -61,3 +61,20 @@ func Example() {
 	// finished
 	// true job:1:2: not found
 }
+
+// Any operation of package api can be called; the example of each says what it takes.
+func ExampleCall() {
+	node := exampleNode()
+	defer node.Close()
+	c, err := client.New(client.Config{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := client.Call(context.Background(), c, api.JobSubmit, api.SubmitParams{
+		Context: 1, JobInput: api.JobInput{Job: domain.Job{Script: "echo hello", ScriptType: domain.ScriptShell}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(done.Jobs[0].Key, done.Durability)
+	// Output: job:1:1 disk
+}

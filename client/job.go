@@ -5,63 +5,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
 
-// JobFilter narrows a list of jobs; zero fields do not.
-type JobFilter struct {
-	Status domain.JobStatus
-	Type   domain.ScriptType
-	Caller domain.ActorID
-	// Where is a Rhai expression over `job`.
-	Where string
-	// Limit is how many a page has at the most. Default: the node's.
-	Limit int
-}
-
 // Submit hands in jobs of one context. It is durable when it returns. A job
 // that was refused does not fail the call: its place in the answer says why.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden], [domain.ErrUnavailable].
 func (c *Client) Submit(ctx context.Context, tenant domain.TenantID, jobs []api.JobInput) (api.JobSubmitted, error) {
-	var out api.JobSubmitted
-	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/jobs", nil, api.JobSubmit{Jobs: jobs}, &out)
+	out, err := Call(ctx, c, api.JobSubmit, api.SubmitParams{Context: tenant, JobInputs: api.JobInputs{Jobs: jobs}})
 	if err == nil && len(out.Jobs) != len(jobs) {
 		err = fmt.Errorf("submit %d jobs: %s answered for %d", len(jobs), c.where, len(out.Jobs))
 	}
 	return out, err
 }
 
+// SubmitJob hands in one job. It is durable when it returns.
+//
+// Errors: those of Submit; a job that was refused is an error.
+func (c *Client) SubmitJob(ctx context.Context, tenant domain.TenantID, job domain.Job) (domain.JobKey, error) {
+	out, err := c.Submit(ctx, tenant, []api.JobInput{{Job: job}})
+	if err != nil {
+		return domain.JobKey{}, err
+	}
+	if p := out.Jobs[0].Error; p != nil {
+		return domain.JobKey{}, &Error{Problem: *p}
+	}
+	return domain.ParseJobKey(out.Jobs[0].Key)
+}
+
 // Job is one job as it stands.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) Job(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	return c.job(ctx, http.MethodGet, jobPath(tenant, key))
+	return Call(ctx, c, api.JobShow, jobParams(tenant, key))
 }
 
-// Jobs is one page of jobs; cursor is "" or the Next of the page before.
-func (c *Client) Jobs(ctx context.Context, tenant domain.TenantID, filter JobFilter, cursor string) (api.JobList, error) {
-	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" && value != "0" {
-			q.Set(name, value)
-		}
-	}
-	set("status", string(filter.Status))
-	set("type", string(filter.Type))
-	set("caller", id(filter.Caller))
-	set("where", filter.Where)
-	set("limit", strconv.Itoa(filter.Limit))
-	set("cursor", cursor)
-	var out api.JobList
-	err := c.call(ctx, http.MethodGet, contextPath(tenant)+"/jobs", q, nil, &out)
-	return out, err
+// Jobs is one page of jobs; the Next of a page is the cursor of the one after.
+func (c *Client) Jobs(ctx context.Context, p api.ListJobsParams) (api.JobPage, error) {
+	return Call(ctx, c, api.JobList, p)
 }
 
 // Wait returns the job once it has ended, however long that takes. It goes on
@@ -69,7 +54,9 @@ func (c *Client) Jobs(ctx context.Context, tenant domain.TenantID, filter JobFil
 //
 // Errors: [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Client) Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	return await(ctx, c, jobPath(tenant, key), (*domain.Job).Final)
+	return await(ctx, func() (*domain.Job, error) { return c.Job(ctx, tenant, key) }, func() (*domain.Job, error) {
+		return Call(ctx, c, api.JobWait, api.WaitParams{JobParams: jobParams(tenant, key)})
+	}, (*domain.Job).Final)
 }
 
 // Cancel asks for a job to end: at once where it waits; a running one is told
@@ -77,49 +64,32 @@ func (c *Client) Wait(ctx context.Context, tenant domain.TenantID, key domain.Jo
 //
 // Errors: [domain.ErrNotFound], [domain.ErrConflict] when it has ended.
 func (c *Client) Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	return c.job(ctx, http.MethodPost, jobPath(tenant, key)+"/cancel")
+	return Call(ctx, c, api.JobCancel, jobParams(tenant, key))
 }
 
 // Retry brings a job that ended in error back to its queue.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrConflict].
 func (c *Client) Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error) {
-	return c.job(ctx, http.MethodPost, jobPath(tenant, key)+"/retry")
+	return Call(ctx, c, api.JobRetry, jobParams(tenant, key))
 }
 
 // Explain says why a job is where it is.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (api.Explanation, error) {
-	var out api.Explanation
-	err := c.call(ctx, http.MethodGet, jobPath(tenant, key)+"/explain", nil, nil, &out)
-	return out, err
+func (c *Client) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (domain.JobExplanation, error) {
+	return Call(ctx, c, api.JobExplain, jobParams(tenant, key))
 }
 
-func (c *Client) job(ctx context.Context, method, path string) (*domain.Job, error) {
-	var j domain.Job
-	if err := c.call(ctx, method, path, nil, nil, &j); err != nil {
-		return nil, err
-	}
-	return &j, nil
+// jobParams name a job.
+func jobParams(tenant domain.TenantID, key domain.JobKey) api.JobParams {
+	return api.JobParams{Context: tenant, Caller: key.Caller, ID: key.ID}
 }
 
-func contextPath(tenant domain.TenantID) string { return "/v1/contexts/" + id(tenant) }
-
-func jobPath(tenant domain.TenantID, key domain.JobKey) string {
-	return contextPath(tenant) + "/jobs/" + id(key.Caller) + "/" + id(key.ID)
-}
-
-func id[T ~uint32](n T) string { return strconv.FormatUint(uint64(n), 10) }
-
-// await asks for what lies at path until that is final, by the path's wait.
-func await[T any](ctx context.Context, c *Client, path string, final func(*T) bool) (*T, error) {
-	ask := func(path string) (*T, error) {
-		t := new(T)
-		return t, c.call(ctx, http.MethodGet, path, nil, nil, t)
-	}
-	// Asked first, so that a break later is known to be one.
-	t, err := ask(path)
+// await asks for something until it is final: with ask at first, so that a break later is
+// known to be one, and then with wait, which the node answers when it is, or after a while.
+func await[T any](ctx context.Context, ask, wait func() (*T, error), final func(*T) bool) (*T, error) {
+	t, err := ask()
 	p := pauses{met: err == nil}
 	for {
 		switch {
@@ -132,7 +102,7 @@ func await[T any](ctx context.Context, c *Client, path string, final func(*T) bo
 		if err != nil && !p.next(ctx) {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
-		t, err = ask(path + "/wait")
+		t, err = wait()
 		if err == nil || time.Since(began) > resumePauseMost {
 			p.tries = 0
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/ramet-run/ramet/api"
@@ -15,14 +13,8 @@ import (
 // Logs is a part of a job's log from line from on; limit 0 is the node's.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, limit int) (api.JobLogs, error) {
-	q := url.Values{"from": {strconv.Itoa(from)}}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	var out api.JobLogs
-	err := c.call(ctx, http.MethodGet, jobPath(tenant, key)+"/logs", q, nil, &out)
-	return out, err
+func (c *Client) Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, limit int) (api.LogPage, error) {
+	return Call(ctx, c, api.JobLogs, api.LogParams{JobParams: jobParams(tenant, key), From: from, Limit: limit})
 }
 
 // FollowLogs calls line for each line of a job's log, from line number from
@@ -33,7 +25,8 @@ func (c *Client) Logs(ctx context.Context, tenant domain.TenantID, key domain.Jo
 // Errors: what line returns, [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Client) FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, line func(domain.Log) error) (*domain.Job, error) {
 	f := logFollower{next: from, line: line}
-	f.stream = stream{client: c, path: jobPath(tenant, key) + "/logs", query: url.Values{"from": {strconv.Itoa(from)}}, of: "job", take: f.event}
+	f.stream = stream{client: c, of: "job", take: f.event}
+	f.stream.path, f.stream.query, _ = api.JobLogs.Request(api.LogParams{JobParams: jobParams(tenant, key), From: from})
 	if err := f.stream.follow(ctx); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 // prover gives what a request is sent with to prove who asks.
@@ -58,9 +58,9 @@ func (j *cookieJar) read() error {
 	if j.kept != "" {
 		return nil
 	}
-	c, err := identity.LoadCookie(j.file)
+	c, err := cookie.Load(j.file)
 	if err == nil {
-		j.kept = identity.CookieScheme + " " + c.Text()
+		j.kept = cookie.Scheme + " " + c.Text()
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func proverOf(cfg Config) prover {
 	}
 	file := cfg.Cookie
 	if file == "" {
-		file = filepath.Join(filepath.Dir(cfg.Socket), identity.CookieFile)
+		file = filepath.Join(filepath.Dir(cfg.Socket), cookie.File)
 	}
 	return &cookieJar{file: file}
 }

@@ -4,64 +4,54 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/saga"
-	"github.com/ramet-run/ramet/saga/definition"
 )
 
 // ApplySaga stores a saga as the newest version of its name, and has it served;
 // where the newest has the same content, nothing is done. from says where a new
-// saga begins to read its streams; "" is [saga.FromNow].
+// saga begins to read its streams; "" is [domain.SagaFromNow].
 //
 // Errors: [domain.ErrInvalid], of which an [Error] has the faults;
 // [domain.ErrConflict] for a version that is not greater than the newest.
-func (c *Client) ApplySaga(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition, from saga.From) (api.SagaApplied, error) {
-	var out api.SagaApplied
-	err := c.call(ctx, http.MethodPost, sagaPath(tenant, ""), nil, api.ApplySagaParams{From: from, SagaDefinition: *def}, &out)
-	return out, err
+func (c *Client) ApplySaga(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition, from domain.SagaFrom) (api.SagaApplied, error) {
+	return Call(ctx, c, api.SagaApply, api.ApplySagaParams{Context: tenant, From: from, SagaDefinition: *def})
 }
 
 // ApplySagaText is ApplySaga of YAML or JSON: the faults have lines. file is the
 // text's name in them.
-func (c *Client) ApplySagaText(ctx context.Context, tenant domain.TenantID, file, text string, from saga.From) (api.SagaApplied, error) {
-	var out api.SagaApplied
-	err := c.call(ctx, http.MethodPost, sagaPath(tenant, ""), nil, map[string]string{"file": file, "text": text, "from": string(from)}, &out)
-	return out, err
+func (c *Client) ApplySagaText(ctx context.Context, tenant domain.TenantID, file, text string, from domain.SagaFrom) (api.SagaApplied, error) {
+	return Call(ctx, c, api.SagaApply, api.ApplySagaParams{Context: tenant, File: file, Text: text, From: from})
 }
 
 // Saga is a version of one; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) Saga(ctx context.Context, tenant domain.TenantID, name string, version int) (definition.Stored, error) {
-	var out definition.Stored
-	err := c.call(ctx, http.MethodGet, sagaPath(tenant, name), versionQuery(map[string]int{"version": version}), nil, &out)
-	return out, err
+func (c *Client) Saga(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.StoredSaga, error) {
+	return Call(ctx, c, api.SagaShow, api.SagaParams{Context: tenant, Name: name, Version: version})
 }
 
 // Sagas lists all of a context, by name.
-func (c *Client) Sagas(ctx context.Context, tenant domain.TenantID) (api.SagaList, error) {
-	return c.sagas(ctx, sagaPath(tenant, ""))
+func (c *Client) Sagas(ctx context.Context, tenant domain.TenantID) (api.SagaPage, error) {
+	return c.sagas(func(cursor string) (api.SagaPage, error) {
+		return Call(ctx, c, api.SagaList, api.ListSagasParams{Context: tenant, Cursor: cursor})
+	})
 }
 
 // SagaVersions lists all versions of one, newest first.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) SagaVersions(ctx context.Context, tenant domain.TenantID, name string) (api.SagaList, error) {
-	return c.sagas(ctx, sagaPath(tenant, name)+"/versions")
+func (c *Client) SagaVersions(ctx context.Context, tenant domain.TenantID, name string) (api.SagaPage, error) {
+	return c.sagas(func(cursor string) (api.SagaPage, error) {
+		return Call(ctx, c, api.SagaVersions, api.SagaVersionsParams{Context: tenant, Name: name, Cursor: cursor})
+	})
 }
 
-func (c *Client) sagas(ctx context.Context, path string) (api.SagaList, error) {
-	all := api.SagaList{Sagas: []document.Entry{}}
-	err := c.pages(ctx, path, func(get func(page any) error) (next string, err error) {
-		var page api.SagaList
-		err = get(&page)
+func (c *Client) sagas(ask func(cursor string) (api.SagaPage, error)) (api.SagaPage, error) {
+	all := api.SagaPage{Sagas: []domain.DocumentEntry{}}
+	err := c.pages(func(cursor string) (next string, err error) {
+		page, err := ask(cursor)
 		all.Sagas = append(all.Sagas, page.Sagas...)
 		return page.Next, err
 	})
@@ -71,80 +61,48 @@ func (c *Client) sagas(ctx context.Context, path string) (api.SagaList, error) {
 // DiffSaga compares two versions; to 0 is the newest, from 0 the one before to.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] where there is none before.
-func (c *Client) DiffSaga(ctx context.Context, tenant domain.TenantID, name string, from, to int) (api.SagaDiff, error) {
-	var out api.SagaDiff
-	err := c.call(ctx, http.MethodGet, sagaPath(tenant, name)+"/diff", versionQuery(map[string]int{"from": from, "to": to}), nil, &out)
-	return out, err
+func (c *Client) DiffSaga(ctx context.Context, tenant domain.TenantID, name string, from, to int) (api.SagaChanges, error) {
+	return Call(ctx, c, api.SagaDiff, api.DiffSagaParams{Context: tenant, Name: name, From: from, To: to})
 }
 
 // DeleteSaga removes one with all versions and instances. Unless force is set
 // it is refused while instances have not ended.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrConflict].
-func (c *Client) DeleteSaga(ctx context.Context, tenant domain.TenantID, name string, force bool) (saga.Deleted, error) {
-	q := url.Values{}
-	if force {
-		q.Set("force", "true")
-	}
-	var out saga.Deleted
-	err := c.call(ctx, http.MethodDelete, sagaPath(tenant, name), q, nil, &out)
-	return out, err
+func (c *Client) DeleteSaga(ctx context.Context, tenant domain.TenantID, name string, force bool) (domain.SagaDeleted, error) {
+	return Call(ctx, c, api.SagaDelete, api.DeleteSagaParams{Context: tenant, Name: name, Force: force})
 }
 
 // SagaSchema is the JSON Schema of a saga's file, as the node has it.
 func (c *Client) SagaSchema(ctx context.Context) (json.RawMessage, error) {
-	var out json.RawMessage
-	err := c.call(ctx, http.MethodGet, "/v1/schemas/saga", nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.SagaSchema, api.SagaSchemaParams{})
 }
 
 // SagaLag says how far a saga has come in its streams.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) SagaLag(ctx context.Context, tenant domain.TenantID, name string) (api.SagaLags, error) {
-	var out api.SagaLags
-	err := c.call(ctx, http.MethodGet, sagaPath(tenant, name)+"/lag", nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.SagaLag, api.NameSagaParams{Context: tenant, Name: name})
 }
 
-// InstanceFilter says which instances of a saga to list.
-type InstanceFilter struct {
-	// Where is a Rhai condition over an instance; "" is all.
-	Where string
-	// Limit is about how many a page has. Default: the node's.
-	Limit int
-}
-
-// Instances is a page of a saga's instances; cursor is "" or the Next of the
-// page before. A page may be empty while more is to come.
-func (c *Client) Instances(ctx context.Context, tenant domain.TenantID, name string, f InstanceFilter, cursor string) (api.InstanceList, error) {
-	q := texts(map[string]string{"where": f.Where, "cursor": cursor})
-	if f.Limit != 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	var out api.InstanceList
-	err := c.call(ctx, http.MethodGet, sagaPath(tenant, name)+"/instances", q, nil, &out)
-	return out, err
+// Instances is a page of a saga's instances; the Next of a page is the cursor of the one
+// after. A page may be empty while more is to come.
+func (c *Client) Instances(ctx context.Context, p api.ListInstancesParams) (api.InstancePage, error) {
+	return Call(ctx, c, api.SagaInstances, p)
 }
 
 // Instance is one instance of a saga, by its correlation id.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) Instance(ctx context.Context, tenant domain.TenantID, name, correlation string) (*domain.SagaInstance, error) {
-	in := new(domain.SagaInstance)
-	if err := c.call(ctx, http.MethodGet, instancePath(tenant, name, correlation), nil, nil, in); err != nil {
-		return nil, err
-	}
-	return in, nil
+	return Call(ctx, c, api.SagaInstance, api.InstanceParams{Context: tenant, Name: name, Correlation: correlation})
 }
 
 // ExplainInstance says what an instance waits for.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) ExplainInstance(ctx context.Context, tenant domain.TenantID, name, correlation string) (saga.Explanation, error) {
-	var out saga.Explanation
-	err := c.call(ctx, http.MethodGet, instancePath(tenant, name, correlation)+"/explain", nil, nil, &out)
-	return out, err
+func (c *Client) ExplainInstance(ctx context.Context, tenant domain.TenantID, name, correlation string) (domain.SagaExplanation, error) {
+	return Call(ctx, c, api.SagaExplain, api.InstanceParams{Context: tenant, Name: name, Correlation: correlation})
 }
 
 // History is what an instance went through, oldest first: the newest limit
@@ -152,8 +110,7 @@ func (c *Client) ExplainInstance(ctx context.Context, tenant domain.TenantID, na
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) History(ctx context.Context, tenant domain.TenantID, name, correlation string, limit int) ([]domain.SagaEntry, error) {
-	var out api.SagaHistory
-	err := c.call(ctx, http.MethodGet, instancePath(tenant, name, correlation)+"/history", versionQuery(map[string]int{"limit": limit}), nil, &out)
+	out, err := Call(ctx, c, api.SagaHistory, api.HistoryParams{InstanceParams: api.InstanceParams{Context: tenant, Name: name, Correlation: correlation}, Limit: limit})
 	return out.Lines, err
 }
 
@@ -165,11 +122,13 @@ func (c *Client) History(ctx context.Context, tenant domain.TenantID, name, corr
 func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name, correlation string,
 	each func(domain.SagaEntry) error) (*domain.SagaInstance, error) {
 	var last *domain.SagaInstance
-	s := stream{client: c, path: instancePath(tenant, name, correlation) + "/history", of: "instance"}
+	s := stream{client: c, of: "instance"}
+	s.path, s.query, _ = api.SagaHistory.Request(api.HistoryParams{
+		InstanceParams: api.InstanceParams{Context: tenant, Name: name, Correlation: correlation}})
 	s.take = func(e event) error {
 		switch e.name {
 		case api.EventHistory:
-			var h api.SagaHistory
+			var h api.HistoryPage
 			if err := json.Unmarshal(e.data, &h); err != nil {
 				return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
 			}
@@ -198,78 +157,35 @@ func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name
 // Errors: [domain.ErrNotFound], [domain.ErrConflict] for an instance that has
 // ended.
 func (c *Client) PauseSaga(ctx context.Context, tenant domain.TenantID, name, correlation string) (api.SagaDone, error) {
-	return c.onSaga(ctx, tenant, name, "pause", map[string]string{"correlation_id": correlation})
+	return Call(ctx, c, api.SagaPause, api.SteerSagaParams{Context: tenant, Name: name, Correlation: correlation})
 }
 
 // ResumeSaga lets an instance, or a saga, go on that was paused.
 func (c *Client) ResumeSaga(ctx context.Context, tenant domain.TenantID, name, correlation string) (api.SagaDone, error) {
-	return c.onSaga(ctx, tenant, name, "resume", map[string]string{"correlation_id": correlation})
+	return Call(ctx, c, api.SagaResume, api.SteerSagaParams{Context: tenant, Name: name, Correlation: correlation})
 }
 
 // RewindSaga has a saga read a stream again from behind a sequence on: what it
 // asks for may be done once more.
 func (c *Client) RewindSaga(ctx context.Context, tenant domain.TenantID, p api.RewindSagaParams) (api.SagaDone, error) {
-	return c.onSaga(ctx, tenant, p.Name, "rewind", p)
-}
-
-func (c *Client) onSaga(ctx context.Context, tenant domain.TenantID, name, verb string, in any) (api.SagaDone, error) {
-	var out api.SagaDone
-	err := c.call(ctx, http.MethodPost, sagaPath(tenant, name)+"/"+verb, nil, in, &out)
-	return out, err
+	p.Context = tenant
+	return Call(ctx, c, api.SagaRewind, p)
 }
 
 // ReplaySaga computes instances again from the events that the streams have,
 // and says in what they differ from what they are.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrLimit] for too many events.
-func (c *Client) ReplaySaga(ctx context.Context, tenant domain.TenantID, p api.ReplaySagaParams) (*saga.Rebuilt, error) {
-	out := new(saga.Rebuilt)
-	if err := c.call(ctx, http.MethodPost, sagaPath(tenant, p.Name)+"/replay", nil, p, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+func (c *Client) ReplaySaga(ctx context.Context, tenant domain.TenantID, p api.ReplaySagaParams) (*domain.SagaRebuilt, error) {
+	p.Context = tenant
+	return Call(ctx, c, api.SagaReplay, p)
 }
 
 // MigrateSaga brings instances to another version of their saga, or says what
 // would come of it. A page may not be all: cursor is the Next of the one before.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Client) MigrateSaga(ctx context.Context, tenant domain.TenantID, p api.MigrateSagaParams) (*saga.Migrated, error) {
-	out := new(saga.Migrated)
-	if err := c.call(ctx, http.MethodPost, sagaPath(tenant, p.Name)+"/migrate", nil, p, out); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func sagaPath(tenant domain.TenantID, name string) string {
-	path := contextPath(tenant) + "/sagas"
-	if name != "" {
-		path += "/" + segment(name)
-	}
-	return path
-}
-
-func instancePath(tenant domain.TenantID, name, correlation string) string {
-	return sagaPath(tenant, name) + "/instances/" + segment(correlation)
-}
-
-// segment is a text as one part of a path. Dots alone would be taken for the
-// folder, or the one above.
-func segment(text string) string {
-	if text == "." || text == ".." {
-		return strings.ReplaceAll(text, ".", "%2E")
-	}
-	return url.PathEscape(text)
-}
-
-// texts is a query of what is not empty.
-func texts(values map[string]string) url.Values {
-	q := url.Values{}
-	for name, v := range values {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	return q
+func (c *Client) MigrateSaga(ctx context.Context, tenant domain.TenantID, p api.MigrateSagaParams) (*domain.SagaMigrated, error) {
+	p.Context = tenant
+	return Call(ctx, c, api.SagaMigrate, p)
 }

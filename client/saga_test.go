@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -88,13 +87,13 @@ func TestRequestsOfSagas(t *testing.T) {
 		want string
 	}{
 		{"pages of instances", func() error {
-			_, err := c.Instances(ctx, 7, "order", client.InstanceFilter{Where: "a == 1", Limit: 5}, "x")
+			_, err := c.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "order", Where: "a == 1", Limit: 5, Cursor: "x"})
 			return err
 		}, "GET /v1/contexts/7/sagas/order/instances?cursor=x&limit=5&where=a+%3D%3D+1"},
 		{"one by an odd name", func() error { _, err := c.Instance(ctx, 7, "order", "a/b"); return err }, "GET /v1/contexts/7/sagas/order/instances/a%2Fb"},
 		{"a delete", func() error { _, err := c.DeleteSaga(ctx, 7, "order", true); return err }, "DELETE /v1/contexts/7/sagas/order?force=true"},
-		{"a pause of all", func() error { _, err := c.PauseSaga(ctx, 7, "order", ""); return err }, `POST /v1/contexts/7/sagas/order/pause {"correlation_id":""}`},
-		{"a test without a payload", func() error { _, err := c.TestEffect(ctx, 7, "pay"); return err }, `POST /v1/contexts/7/effects/pay/test {"call":false}`},
+		{"a pause of all", func() error { _, err := c.PauseSaga(ctx, 7, "order", ""); return err }, `POST /v1/contexts/7/sagas/order/pause {}`},
+		{"a test without a payload", func() error { _, err := c.TestEffect(ctx, 7, "pay"); return err }, `POST /v1/contexts/7/effects/pay/test {}`},
 		{"a call", func() error {
 			_, err := c.CallEffect(ctx, 7, "pay", json.RawMessage(`{"a":1}`))
 			return err

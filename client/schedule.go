@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -15,26 +12,21 @@ import (
 //
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden].
 func (c *Client) ApplySchedule(ctx context.Context, tenant domain.TenantID, s domain.Schedule) (api.Schedule, error) {
-	var out api.Schedule
-	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/schedules", nil, s, &out)
-	return out, err
+	return Call(ctx, c, api.ScheduleApply, api.ScheduleApplyParams{Context: tenant, Schedule: api.Schedule{Schedule: s}})
 }
 
 // Schedule is one schedule with its next n times; 0 is 10.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) Schedule(ctx context.Context, tenant domain.TenantID, name string, n int) (api.Schedule, error) {
-	var out api.Schedule
-	err := c.call(ctx, http.MethodGet, schedulePath(tenant, name), times(n), nil, &out)
-	return out, err
+	return Call(ctx, c, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: tenant, Name: name}, N: n})
 }
 
 // Schedules lists all of a context, without params, environment and variables.
-func (c *Client) Schedules(ctx context.Context, tenant domain.TenantID) (api.ScheduleList, error) {
-	all := api.ScheduleList{Schedules: []api.Schedule{}}
-	err := c.pages(ctx, contextPath(tenant)+"/schedules", func(get func(page any) error) (next string, err error) {
-		var page api.ScheduleList
-		err = get(&page)
+func (c *Client) Schedules(ctx context.Context, tenant domain.TenantID) (api.SchedulePage, error) {
+	all := api.SchedulePage{Schedules: []api.Schedule{}}
+	err := c.pages(func(cursor string) (next string, err error) {
+		page, err := Call(ctx, c, api.ScheduleList, api.ScheduleListParams{Context: tenant, Cursor: cursor})
 		all.Schedules = append(all.Schedules, page.Schedules...)
 		return page.Next, err
 	})
@@ -46,36 +38,28 @@ func (c *Client) Schedules(ctx context.Context, tenant domain.TenantID) (api.Sch
 //
 // Errors: [domain.ErrInvalid].
 func (c *Client) PreviewSchedule(ctx context.Context, tenant domain.TenantID, s domain.Schedule, n int) (api.ScheduleTimes, error) {
-	var out api.ScheduleTimes
-	err := c.call(ctx, http.MethodPost, contextPath(tenant)+"/schedules/preview", times(n), s, &out)
-	return out, err
+	return Call(ctx, c, api.SchedulePreview, api.SchedulePreviewParams{Context: tenant, Schedule: api.Schedule{Schedule: s}, N: n})
 }
 
 // DeleteSchedule removes a schedule and returns it as it was; its flows stay.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) DeleteSchedule(ctx context.Context, tenant domain.TenantID, name string) (api.Schedule, error) {
-	var out api.Schedule
-	err := c.call(ctx, http.MethodDelete, schedulePath(tenant, name), nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.ScheduleDelete, api.ScheduleParams{Context: tenant, Name: name})
 }
 
 // PauseSchedule keeps a schedule from making flows.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) PauseSchedule(ctx context.Context, tenant domain.TenantID, name string) (api.Schedule, error) {
-	var out api.Schedule
-	err := c.call(ctx, http.MethodPost, schedulePath(tenant, name)+"/pause", nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.SchedulePause, api.ScheduleParams{Context: tenant, Name: name})
 }
 
 // ResumeSchedule lets a paused schedule go on with its next time.
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) ResumeSchedule(ctx context.Context, tenant domain.TenantID, name string) (api.Schedule, error) {
-	var out api.Schedule
-	err := c.call(ctx, http.MethodPost, schedulePath(tenant, name)+"/resume", nil, nil, &out)
-	return out, err
+	return Call(ctx, c, api.ScheduleResume, api.ScheduleParams{Context: tenant, Name: name})
 }
 
 // TriggerSchedule makes a flow of a schedule now.
@@ -83,18 +67,5 @@ func (c *Client) ResumeSchedule(ctx context.Context, tenant domain.TenantID, nam
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] while the last flow has
 // not ended and the schedule does not allow two.
 func (c *Client) TriggerSchedule(ctx context.Context, tenant domain.TenantID, name string) (api.ScheduleTriggered, error) {
-	var out api.ScheduleTriggered
-	err := c.call(ctx, http.MethodPost, schedulePath(tenant, name)+"/trigger", nil, nil, &out)
-	return out, err
-}
-
-func schedulePath(tenant domain.TenantID, name string) string {
-	return contextPath(tenant) + "/schedules/" + url.PathEscape(name)
-}
-
-func times(n int) url.Values {
-	if n == 0 {
-		return nil
-	}
-	return url.Values{"n": {strconv.Itoa(n)}}
+	return Call(ctx, c, api.ScheduleTrigger, api.ScheduleParams{Context: tenant, Name: name})
 }

@@ -15,10 +15,12 @@ import (
 const (
 	// archiveRest is how many times as long as it worked the archiver rests:
 	// with much to copy it takes half of one processor, so that it does not
-	// slow down the work it is about; with nothing to copy it looks at
-	// thousands of contexts only now and then.
+	// slow down the work it is about.
 	archiveRest     = 1
 	archiveIdleRest = 20
+	// archiveBehind is how many waiting ends are so many that it does not rest: nothing
+	// expires before it is archived, so that the board would only grow.
+	archiveBehind = 20_000
 	// archiveEvery is the least pause between two looks at a board where
 	// nothing waits, archiveSeldom the longest.
 	archiveEvery  = time.Second
@@ -28,9 +30,11 @@ const (
 	// archiveWithin bounds one call of the archive: one that is silent is down.
 	archiveWithin = time.Minute
 	// archiveDownMost bounds the pause between two tries while it is down: each
-	// looks at all contexts. Whether it can be reached is asked each archiveEvery.
+	// looks at all contexts in which something waits. Whether it can be reached is asked each archiveEvery.
 	archiveDownMost = 30 * time.Second
 	archivePingWait = 5 * time.Second
+	// archiveTell is how often all nodes of the board are told what waits.
+	archiveTell = 5 * time.Second
 	// forgetEvery is how often the archive is cleared of what is old, forgetBatch
 	// how much of it at once.
 	forgetEvery = time.Hour
@@ -63,6 +67,9 @@ type ArchiverConfig struct {
 	Archive archive.Archive
 	// Flows gives the records of flows. Default: they are left out.
 	Flows FlowRecords
+	// Choice is what of a context goes there; the rest leaves the board without. A flow
+	// that has a name goes there always. Default: all.
+	Choice func(ctx context.Context, tenant domain.TenantID) (domain.Archives, error)
 	// Keep is how long records stay in it. Required.
 	Keep time.Duration
 	// Logger takes what a person should know. Required.
@@ -76,12 +83,15 @@ type ArchiverConfig struct {
 // the two copies again, and the archive takes each end once. While the archive
 // is down everything stays on the board, and is caught up on after.
 func Archives(b board.Board, e *work.Engine, cfg ArchiverConfig) Routine {
-	a := &archiver{board: b, engine: e, ArchiverConfig: cfg}
+	a := &archiver{visits: newVisits(b), engine: e, ArchiverConfig: cfg}
+	if a.Choice == nil {
+		a.Choice = func(context.Context, domain.TenantID) (domain.Archives, error) { return domain.ArchivesAll, nil }
+	}
 	return Routine{Name: "archiver", Round: a.round}
 }
 
 type archiver struct {
-	board  board.Board
+	visits *visits
 	engine *work.Engine
 	ArchiverConfig
 
@@ -89,18 +99,24 @@ type archiver struct {
 	down     time.Time // since when the archive fails; zero while it does not
 	tries    int       // since then
 	forgotAt time.Time // when what is old was last removed
+
+	told   time.Time // when the board was last told what waits, or need not have been
+	quiet  bool      // it was told that nothing does
+	copied int       // since then
 }
 
 // round copies until ctx ends or the board cannot be asked.
 func (a *archiver) round(ctx context.Context) error {
 	defer a.Observer.ArchiveBacklog(-1, 0)
+	a.told, a.quiet, a.copied = time.Now(), false, 0 // what the one before has told may be old
 	for ctx.Err() == nil {
 		began := time.Now()
 		p := pass{archiver: a}
-		if err := EachTenant(ctx, a.board, func(t domain.TenantID) error { return p.tenant(ctx, t) }); err != nil {
+		if err := a.visits.round(ctx, archiveEvery, p.tenant); err != nil {
 			return err
 		}
 		a.tell(p, time.Now())
+		a.tellBoard(ctx, p, time.Now())
 		if !p.more && p.failed == nil {
 			a.forget(ctx, began)
 		}
@@ -138,6 +154,8 @@ func (a *archiver) rest(p pass, took time.Duration) time.Duration {
 	switch {
 	case p.failed != nil:
 		return min(archiveEvery<<min(a.tries, 10), archiveDownMost)
+	case p.waiting >= archiveBehind:
+		return 0
 	case p.more:
 		return took * archiveRest
 	}
@@ -165,6 +183,24 @@ func (a *archiver) tell(p pass, now time.Time) {
 	}
 }
 
+// tellBoard tells all nodes what waits, now and then, and once that nothing does.
+func (a *archiver) tellBoard(ctx context.Context, p pass, now time.Time) {
+	a.copied += p.copied
+	since := now.Sub(a.told)
+	if since < archiveTell {
+		return
+	}
+	if p.waiting == 0 && a.quiet {
+		a.told, a.copied = now, 0
+		return
+	}
+	l := domain.ArchiveBacklog{Waiting: p.waiting, OldestMs: p.oldestMs, PerSecond: int(float64(a.copied) / since.Seconds()), ToldMs: now.UnixMilli()}
+	if err := a.engine.TellBacklog(ctx, l); err != nil {
+		return // a board that takes nothing is told of elsewhere
+	}
+	a.told, a.quiet, a.copied = now, p.waiting == 0, 0
+}
+
 // forget removes what is older than records are kept.
 func (a *archiver) forget(ctx context.Context, now time.Time) {
 	if now.Sub(a.forgotAt) < forgetEvery {
@@ -190,7 +226,7 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 	a.forgotAt = now
 }
 
-// pass is one look at all contexts.
+// pass is one look at the contexts where something waits or may have ended.
 type pass struct {
 	*archiver
 	copied   int
@@ -202,20 +238,21 @@ type pass struct {
 
 // tenant copies one context's share. What the archive fails on is no error: it
 // stays where it is.
-func (p *pass) tenant(ctx context.Context, t domain.TenantID) error {
+func (p *pass) tenant(ctx context.Context, t domain.TenantID) (found bool, err error) {
 	for range archivePages {
 		left, err := p.engine.Backlog(ctx, t)
 		if err != nil || left.Waiting == 0 {
-			return err
+			return found, err
 		}
+		found = true
 		if p.failed == nil {
 			if err := p.copy(ctx, left); err != nil {
-				return err
+				return true, err
 			}
 		}
 		if p.failed != nil {
 			p.leave(left)
-			return nil
+			return true, nil
 		}
 	}
 	left, err := p.engine.Backlog(ctx, t)
@@ -223,7 +260,7 @@ func (p *pass) tenant(ctx context.Context, t domain.TenantID) error {
 		p.more = true
 		p.leave(left)
 	}
-	return err
+	return true, err
 }
 
 // leave counts what stays on the board.
@@ -240,9 +277,13 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 	if err != nil {
 		return err
 	}
+	choice, err := p.Choice(ctx, left.Tenant)
+	if errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil {
+		return err // of a context whose record is gone or cannot be read all is kept
+	}
 	records := make([]archive.Record, 0, len(ended))
 	for _, e := range ended {
-		r, ok, err := p.record(ctx, left.Tenant, e)
+		r, ok, err := p.record(ctx, left.Tenant, e, choice)
 		if errors.Is(err, domain.ErrInvalid) {
 			p.refused(e.Key(), left.Tenant, err)
 			continue
@@ -253,8 +294,10 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 			records = append(records, r)
 		}
 	}
-	if p.failed = p.put(ctx, records); p.failed != nil {
-		return ctx.Err()
+	if len(records) > 0 {
+		if p.failed = p.put(ctx, records); p.failed != nil {
+			return ctx.Err()
+		}
 	}
 	p.copied += covered
 	// Where the list has moved meanwhile, by pruning, they are copied once more:
@@ -266,9 +309,11 @@ func (p *pass) copy(ctx context.Context, left work.Backlog) error {
 	return unlessChanged(err)
 }
 
-// record is what the archive gets of what ended.
-func (p *pass) record(ctx context.Context, t domain.TenantID, e work.Ended) (r archive.Record, ok bool, err error) {
+// record is what the archive gets of what ended; ok is false where that is nothing.
+func (p *pass) record(ctx context.Context, t domain.TenantID, e work.Ended, choice domain.Archives) (r archive.Record, ok bool, err error) {
 	switch {
+	case e.Job != nil && !choice.Take(e.Job.Status == domain.JobFinished), e.Message != nil && !choice.Take(e.Message.Status == domain.MessageProcessed):
+		return r, false, nil
 	case e.Job != nil:
 		r, err = archive.OfJob(t, e.Job, e.Logs)
 		return r, true, err
@@ -278,7 +323,11 @@ func (p *pass) record(ctx context.Context, t domain.TenantID, e work.Ended) (r a
 	case p.Flows == nil:
 		return r, false, nil
 	}
-	return p.Flows.Record(ctx, t, e.Flow)
+	r, ok, err = p.Flows.Record(ctx, t, e.Flow)
+	if _, named := r.Name(); !named && !choice.Take(r.Status == string(domain.FlowFinished)) {
+		ok = false
+	}
+	return r, ok, err
 }
 
 // put hands records to the archive, each by itself where it refuses one: that

@@ -564,6 +564,44 @@ func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
 	})
 }
 
+// TestAContextChoosesWhatIsArchived looks at jobs that were cancelled, which is no good
+// end, and messages that were processed, which is one, in a context without a choice and one with.
+func TestAContextChoosesWhatIsArchived(t *testing.T) {
+	for choice, want := range map[domain.Archives]map[string]int{
+		"": {"job:1:1": 1, "message:1:1": 1}, domain.ArchivesAll: {"job:1:1": 1, "message:1:1": 1}, domain.ArchivesErrors: {"job:1:1": 1}, domain.ArchivesNone: {},
+	} {
+		t.Run(string(choice), func(t *testing.T) {
+			inYard(t, func(y *yard) {
+				for _, tenant := range []domain.TenantID{1, 2} {
+					y.end(tenant, 1)
+					y.letter(tenant, 1, "walnut")
+				}
+				archiver := clockwork.Archives(y.board, y.engine, clockwork.ArchiverConfig{Archive: y.shelf, Keep: time.Hour,
+					Choice: func(_ context.Context, tenant domain.TenantID) (domain.Archives, error) {
+						if tenant == 2 {
+							return "", domain.Invalidf("what is there is no context")
+						}
+						return choice, nil
+					},
+					Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
+				defer run(y.T, y.board, "n/a", archiver)()
+				time.Sleep(5 * time.Minute)
+				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
+					y.Errorf("(-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(map[string]int{"job:1:1": 1, "message:1:1": 1}, y.shelf.keys(2)); diff != "" {
+					y.Errorf("of the other context (-want +got):\n%s", diff)
+				}
+				for _, tenant := range []domain.TenantID{1, 2} {
+					if left, err := y.engine.Backlog(y.Context(), tenant); err != nil || left.Waiting != 0 {
+						y.Errorf("got %d that wait in context %d, %v, want none: they may leave the board", left.Waiting, tenant, err)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestTheArchiveIsClearedOfWhatIsOld(t *testing.T) {
 	inYard(t, func(y *yard) {
 		y.shelf.old = 2500
@@ -588,6 +626,64 @@ func TestANodeThatStopsNoLongerSaysWhatWaits(t *testing.T) {
 		stop()
 		if n, _ := y.gauge.backlog(); n >= 0 {
 			y.Errorf("got a backlog of %d after the end, want that it is not known", n)
+		}
+	})
+}
+
+func TestAnEndIsArchivedAmongManyContexts(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memboard.Board) {
+		b := &costly{Board: m, cost: time.Millisecond}
+		many(t, m, 2_000)
+		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), shelf: newShelf(), gauge: &gauge{}, log: &bytes.Buffer{}}
+		defer run(t, b, "n/a", y.archiver(b))()
+		time.Sleep(5 * time.Minute)
+		if got := b.readsIn(10 * time.Minute); got > 1_500 {
+			t.Errorf("%d looks in ten quiet minutes, want about 600", got)
+		}
+		for id := range domain.JobID(3) {
+			y.end(1_999, id+1)
+		}
+		time.Sleep(11 * time.Second) // the longest pause between two looks
+		if got := len(y.shelf.keys(1_999)); got != 3 {
+			t.Errorf("%d of 3 ends are archived", got)
+		}
+	})
+}
+
+// told is what the board says of the archive's backlog.
+func (y *yard) told() *domain.ArchiveBacklog {
+	y.Helper()
+	recs, err := y.board.Get(y.Context(), 0, layout.Archive)
+	if err != nil || recs[0].Get(layout.ArchiveWhere) != "shelf" {
+		y.Fatal(err, recs)
+	}
+	return layout.DecodeArchiveBacklog(recs[0])
+}
+
+func TestAllNodesAreToldWhatWaitsForTheArchive(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.shelf.set(true)
+		began := time.Now().UnixMilli()
+		y.end(1, 1)
+		y.end(2, 1)
+		time.Sleep(time.Minute)
+		y.end(1, 2)
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(10 * time.Minute)
+		l := y.told()
+		if l == nil || l.Waiting != 3 || l.OldestMs != began || l.PerSecond != 0 || time.Now().UnixMilli()-l.ToldMs > time.Minute.Milliseconds() {
+			y.Fatalf("while the archive is down, got %+v", l)
+		}
+		y.shelf.set(false)
+		time.Sleep(10 * time.Minute)
+		last := y.told()
+		if last.Waiting != 0 || last.OldestMs != 0 {
+			y.Errorf("once it is back, got %+v", last)
+		}
+		y.end(1, 3)
+		time.Sleep(time.Hour)
+		if again := y.told(); again.ToldMs != last.ToldMs {
+			y.Errorf("a node that keeps up wrote %+v after %+v", again, last)
 		}
 	})
 }

@@ -1,18 +1,15 @@
 package clockwork
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ramet-run/ramet/board"
 )
 
 const (
-	// sweepRest is how soon a sweep looks again when all that is due is in
-	// hand or rests.
+	// sweepRest is how soon a sweep looks again when all that is due is taken or
+	// rests; for each sweepWaiting that it read it is longer by as much.
 	sweepRest = 50 * time.Millisecond
 	// restMin and restMax bound the rest after a failure; it doubles.
 	restMin = time.Second
@@ -21,75 +18,105 @@ const (
 	bookMin = 1024
 )
 
-// book keeps account of what a sweep has in hand, and of what must rest
-// before it is handled again: what failed, and what is due still although it
-// was handled, because the handler thought that somebody else was first. So
-// neither keeps the sweep or the processor from other work.
-type book struct {
-	handlers errgroup.Group
-	ended    chan struct{} // has an entry after something has ended
+// book keeps account of what a sweep has taken, and of what must rest before it
+// is handled again: what failed, and what is due still although it was handled,
+// because the handler thought that somebody else was first. So neither keeps the
+// sweep or the processor from other work.
+//
+// What is taken waits for a handler, whose next is always of the context that has
+// fewest in hand.
+type book[T any] struct {
+	handlers sync.WaitGroup
 
 	mu      sync.Mutex
 	entries map[point]entry
+	waiting map[board.Space][]T // oldest first, none empty
+	wait    int                 // how many wait
 	held    map[board.Space]int // how many are in hand
-	clearAt int                 // entries at which what is over is cleared
+	busy    int                 // handlers
+	closed  bool
+	clearAt int // entries at which what is over is cleared
 }
 
 // entry is one thing that came due.
 type entry struct {
-	inHand   bool
+	taken    bool
 	until    time.Time // rests until then
 	failures int
 }
 
-func newBook() *book {
-	b := &book{entries: map[point]entry{}, held: map[board.Space]int{}, ended: make(chan struct{}, 1), clearAt: bookMin}
-	b.handlers.SetLimit(sweepHandlers)
-	return b
+func newBook[T any]() *book[T] {
+	return &book[T]{entries: map[point]entry{}, waiting: map[board.Space][]T{}, held: map[board.Space]int{}, clearAt: bookMin}
 }
 
-// wait waits for all handlers. They never fail.
-func (b *book) wait() { _ = b.handlers.Wait() }
-
-// oneEnds waits until something has ended that was in hand, for some time at most.
-func (b *book) oneEnds(ctx context.Context, most time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	select {
-	case <-b.ended:
-	case <-ctx.Done():
-	}
+// close forgets what waits, and waits for all handlers.
+func (b *book[T]) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.handlers.Wait()
 }
 
-// beginning is what becomes of something that is due.
-type beginning int
+// taking is what becomes of something that is due.
+type taking int
 
 const (
-	isBegun beginning = iota
-	isBusy            // it is in hand, or rests
-	isOver            // its context has as many in hand as it may
+	isTaken taking = iota
+	isKnown        // it was taken before, or rests
+	isLeft         // too much waits
 )
 
-// begin takes p in hand, unless it is, or rests, or others go first.
-func (b *book) begin(p point, now time.Time) beginning {
+// take has p wait for a handler. One more is begun where there is room for it.
+func (b *book[T]) take(p point, it T, now time.Time, handler func(next func() (T, bool))) taking {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
 	switch {
-	case e.inHand || now.Before(e.until):
-		return isBusy
-	case b.held[p.space] >= sweepShare:
-		return isOver
+	case e.taken || now.Before(e.until):
+		return isKnown
+	case b.wait >= sweepWaiting && len(b.waiting[p.space]) >= sweepHandlers: // others have room still
+		return isLeft
 	}
 	b.clear(now)
-	e.inHand = true
+	e.taken = true
 	b.entries[p] = e
-	b.held[p.space]++
-	return isBegun
+	b.waiting[p.space] = append(b.waiting[p.space], it)
+	b.wait++
+	if b.busy < sweepHandlers {
+		b.busy++
+		b.handlers.Go(func() { handler(b.next) })
+	}
+	return isTaken
+}
+
+// next is what a handler has to do now. Where there is nothing, the handler ends:
+// of what waits, contexts have as much in hand as they may.
+func (b *book[T]) next() (it T, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var space board.Space
+	fewest := sweepShare
+	for s := range b.waiting {
+		if n := b.held[s]; n < fewest {
+			space, fewest = s, n
+		}
+	}
+	if fewest == sweepShare || b.closed {
+		b.busy--
+		return it, false
+	}
+	line := b.waiting[space]
+	it = line[0]
+	if b.waiting[space] = line[1:]; len(line) == 1 {
+		delete(b.waiting, space)
+	}
+	b.wait--
+	b.held[space]++
+	return it, true
 }
 
 // end lets go of p and returns how long it rests now.
-func (b *book) end(p point, err error, now time.Time) time.Duration {
+func (b *book[T]) end(p point, err error, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
@@ -98,13 +125,9 @@ func (b *book) end(p point, err error, now time.Time) time.Duration {
 		rest = min(restMin<<min(e.failures, 10), restMax)
 		e.failures++
 	}
-	e.inHand, e.until = false, now.Add(rest)
+	e.taken, e.until = false, now.Add(rest)
 	if b.held[p.space]--; b.held[p.space] == 0 {
 		delete(b.held, p.space)
-	}
-	select {
-	case b.ended <- struct{}{}:
-	default:
 	}
 	b.entries[p] = e
 	return rest
@@ -112,12 +135,12 @@ func (b *book) end(p point, err error, now time.Time) time.Duration {
 
 // clear forgets what has rested, now and then: so an entry costs about one
 // look. What is due still after that begins as if it had never failed.
-func (b *book) clear(now time.Time) {
+func (b *book[T]) clear(now time.Time) {
 	if len(b.entries) < b.clearAt {
 		return
 	}
 	for p, e := range b.entries {
-		if !e.inHand && now.After(e.until) {
+		if !e.taken && now.After(e.until) {
 			delete(b.entries, p)
 		}
 	}

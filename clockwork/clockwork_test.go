@@ -349,6 +349,46 @@ func TestAContextThatIsAlwaysBehindHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// reads counts what looks read.
+type reads struct {
+	board.Board
+	rows atomic.Int64
+}
+
+func (r *reads) Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error) {
+	due, err := r.Board.Due(ctx, limit, wait)
+	r.rows.Add(int64(len(due)))
+	return due, err
+}
+
+func TestALookReadsNoMoreThanItTakes(t *testing.T) {
+	for _, contexts := range []int{1, 50} {
+		bubble(t, func(t *testing.T, b *memboard.Board) {
+			const alarms = 6000 // more than may wait
+			for i := range alarms {
+				batch := board.Batch{Space: board.Space(1 + i%contexts)}
+				if err := b.Commit(t.Context(), *batch.SetAlarm(fmt.Sprint("a", i), time.Now())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &reads{Board: b}
+			var handled atomic.Int64
+			defer run(t, b, "n/a", clockwork.Alarms(r, discard(), func(ctx context.Context, al board.Alarm) (bool, error) {
+				time.Sleep(time.Duration(1+handled.Add(1)%10) * time.Millisecond) // they do not end together
+				batch := board.Batch{Space: al.Space}
+				return true, b.Commit(ctx, *batch.AlarmAt(al.Name, al.At).ClearAlarm(al.Name))
+			}, nil))()
+			time.Sleep(10 * time.Second)
+			if n := handled.Load(); n != alarms {
+				t.Errorf("%d contexts: %d alarms were handled, want each of %d once", contexts, n, alarms)
+			}
+			if rows := r.rows.Load(); rows > 10*alarms {
+				t.Errorf("%d contexts: %d alarms were read for %d", contexts, rows, alarms)
+			}
+		})
+	}
+}
+
 func TestLeasesOfUnknownItemsAreReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		push := board.Batch{Space: 1}
@@ -456,7 +496,7 @@ func TestWhatIsStuckIsLoggedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var logged, told atomic.Int64
-		defer run(t, b, "n/a", clockwork.Audits(b, e, nil, slog.New(lines{n: &logged}), func(_ domain.TenantID, a work.Audit) {
+		defer run(t, b, "n/a", clockwork.Audits(b, e, nil, slog.New(lines{n: &logged}), func(_ domain.TenantID, a domain.Audit) {
 			told.Add(int64(len(a.Stuck)))
 		}))()
 		time.Sleep(5 * time.Minute)

@@ -19,9 +19,12 @@ const (
 	// sweepShare is how many of them one context has at most: what it has due may
 	// never end, as the times of schedules that are made up, and comes first.
 	sweepShare = sweepHandlers - sweepHandlers/8
-	// sweepPast is how many that are over it a page is larger by, at most, to find
-	// what others have due behind them.
-	sweepPast = 4096
+	// sweepWaiting is how many wait for a handler, about: when one ends, nothing is
+	// read again.
+	sweepWaiting = 4096
+	// freshPart is which part of a look is new where the next one follows at once:
+	// so a look reads as many for each that it takes, or there is a pause.
+	freshPart = 4
 	// sweepWait bounds one wait for something to come due.
 	sweepWait = 30 * time.Second
 	// unknownLater is when an alarm that nobody knows is looked at again.
@@ -110,41 +113,39 @@ type sweeper[T any] struct {
 
 // round sweeps until ctx ends or the board cannot be asked.
 func (s sweeper[T]) round(ctx context.Context) error {
-	book := newBook()
-	defer book.wait()
-	skipped, over := 0, 0
+	book := newBook[T]()
+	defer book.close()
+	handler := func(next func() (T, bool)) {
+		for it, ok := next(); ok; it, ok = next() {
+			s.one(ctx, book, it)
+		}
+	}
+	passed, taken := 0, 0 // in the last look
 	for ctx.Err() == nil {
-		// What is in hand or rests is still due and comes first: the page is
-		// larger by that, so that it hides nothing.
-		due, err := s.due(ctx, sweepPage+skipped+min(over, sweepPast), sweepWait)
+		// What is taken or rests is still due and comes first: the page is larger
+		// by that, so that it hides nothing. Twice what was new, so that a backlog
+		// is not read again for each page of it.
+		due, err := s.due(ctx, sweepPage+passed+2*taken, sweepWait)
 		if err != nil {
 			return err
 		}
-		begun := 0
-		skipped, over = 0, 0
+		passed, taken = 0, 0
 		for _, it := range due {
-			switch book.begin(s.name(it), time.Now()) {
-			case isBusy:
-				skipped++
-			case isOver:
-				over++
-			case isBegun:
-				begun++
-				book.handlers.Go(func() error { s.one(ctx, book, it); return nil })
+			switch book.take(s.name(it), it, time.Now(), handler) {
+			case isTaken:
+				taken++
+			case isKnown:
+				passed++
 			}
 		}
-		switch {
-		case begun > 0 || len(due) == 0:
-		case over > 0:
-			book.oneEnds(ctx, sweepRest)
-		default:
-			pause(ctx, sweepRest)
+		if freshPart*taken < len(due) {
+			pause(ctx, sweepRest*time.Duration(1+len(due)/sweepWaiting))
 		}
 	}
 	return nil
 }
 
-func (s sweeper[T]) one(ctx context.Context, book *book, it T) {
+func (s sweeper[T]) one(ctx context.Context, book *book[T], it T) {
 	p := s.name(it)
 	err := s.handle(ctx, it)
 	rest := book.end(p, err, time.Now())

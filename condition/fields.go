@@ -59,10 +59,7 @@ func CompileOver(text, name string, like reflect.Type) (*Condition, error) {
 // checkFields follows a path as far as it goes through things of known fields.
 func checkFields(path string, t reflect.Type, steps []syntax.Step) error {
 	for _, s := range steps {
-		name, ok := s.Name, s.Kind == syntax.PropertyStep
-		if l, literal := s.Index.(*syntax.Literal); s.Kind == syntax.IndexStep && literal && l.Kind == syntax.StringLit {
-			name, ok = l.Str, true
-		}
+		name, ok := s.Field()
 		known := fieldsOf(t)
 		if !ok || known == nil {
 			return nil

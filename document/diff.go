@@ -7,22 +7,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-)
 
-// Change is one difference between two documents: a value that is not there
-// is nil.
-type Change struct {
-	// Path names fields; an object of a list by its name: "steps[build].timeout".
-	Path string `json:"path"`
-	From any    `json:"from,omitzero"`
-	To   any    `json:"to,omitzero"`
-}
+	"github.com/ramet-run/ramet/domain"
+)
 
 // Diff says what makes one document of another, both as JSON, in the order of
 // their fields' names. keys are the lists of objects that have names, by their
 // paths, and the field that the name is: such are the same when their names are.
-func Diff(from, to []byte, keys map[string]string) []Change {
+func Diff(from, to []byte, keys map[string]string) []domain.DocumentChange {
 	return (&differ{keys: keys}).objects("", plain(from), plain(to)).changes
 }
 
@@ -39,11 +31,11 @@ func plain(text []byte) map[string]any {
 // differ collects changes.
 type differ struct {
 	keys    map[string]string
-	changes []Change
+	changes []domain.DocumentChange
 }
 
 func (d *differ) add(path string, from, to any) {
-	d.changes = append(d.changes, Change{path, from, to})
+	d.changes = append(d.changes, domain.DocumentChange{Path: path, From: from, To: to})
 }
 
 func (d *differ) objects(path string, a, b map[string]any) *differ {
@@ -110,55 +102,4 @@ func byName(list any, key string) (map[string]map[string]any, []string) {
 		m[name], names = item, append(names, name)
 	}
 	return m, names
-}
-
-// Text says a change for people, in one or more lines: "- " before what was,
-// "+ " before what is. Of texts with lines, those in the middle that differ
-// are shown.
-func (c Change) Text() string {
-	from, isText := c.From.(string)
-	to, areTexts := c.To.(string)
-	if isText && areTexts && strings.Contains(from+to, "\n") {
-		return c.Path + ":" + lines(from, to)
-	}
-	switch {
-	case c.From == nil:
-		return "+ " + c.Path + ": " + compact(c.To)
-	case c.To == nil:
-		return "- " + c.Path + ": " + compact(c.From)
-	}
-	return c.Path + ": " + compact(c.From) + " -> " + compact(c.To)
-}
-
-// lines shows the lines between those that are the same at both ends.
-func lines(from, to string) string {
-	a, b := strings.Split(from, "\n"), strings.Split(to, "\n")
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, " at line %d", head+1)
-	for _, line := range a[head : len(a)-tail] {
-		out.WriteString("\n  - " + line)
-	}
-	for _, line := range b[head : len(b)-tail] {
-		out.WriteString("\n  + " + line)
-	}
-	return out.String()
-}
-
-// compact is a value as JSON, without HTML's escapes.
-func compact(v any) string {
-	var out strings.Builder
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("BUG: a change cannot be written: " + err.Error())
-	}
-	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -50,6 +52,9 @@ func (f *File) Script(path string) (string, error) {
 	}
 	// Asked first: opening a pipe would wait for its other end.
 	about, err := f.folder.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", domain.NotFoundf("%q: no such file or directory in the %s's folder", path, f.noun)
+	}
 	if err != nil {
 		return "", domain.FileErrorf(err, "%v", err)
 	}

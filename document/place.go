@@ -47,6 +47,18 @@ func (r *Reader) indent(line int) int {
 	return len(rest) - len(bytes.TrimLeft(rest, " "))
 }
 
+// leads reports whether there is something at the end of a path.
+func (r *Reader) leads(path string) bool {
+	for n := r.root; path != ""; {
+		next, rest := r.step(n, path)
+		if next == nil {
+			return path == "[0]" && n.Kind == yaml.ScalarNode // one stands for a list of one
+		}
+		n, path = next, rest
+	}
+	return true
+}
+
 // find goes along a path as far as there is something.
 func (r *Reader) find(n *yaml.Node, path string) *yaml.Node {
 	for path != "" {

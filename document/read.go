@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -63,6 +64,20 @@ func (r *Reader) Whole() bool { return r.allowance >= 0 }
 
 // Broken reports whether the part that a path is about has a fault already.
 func (r *Reader) Broken(path string) bool { return r.broken[r.owner(path)] }
+
+// Given reports whether the text has something at a path, of which nothing is wrong yet.
+func (r *Reader) Given(path string) bool {
+	if r.root == nil || !r.leads(path) {
+		return false
+	}
+	return !slices.ContainsFunc(r.faults, func(f domain.Fault) bool { return under(f.Path, path) || under(path, f.Path) })
+}
+
+// under reports whether a path leads to another one or to something in it.
+func under(path, in string) bool {
+	rest, ok := strings.CutPrefix(path, in)
+	return ok && in != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
 
 func (r *Reader) owner(path string) string {
 	if r.options.Owner == nil {

@@ -45,16 +45,6 @@ type Store struct {
 // document.
 func NewStore(b Board, noun string, keys layout.VersionKeys) *Store { return &Store{b, noun, keys} }
 
-// Entry is what there is to say of a version, without its content.
-type Entry struct {
-	Name      string         `json:"name"`
-	Version   int            `json:"version"`
-	Hash      string         `json:"hash"`
-	Summary   string         `json:"summary,omitzero"`
-	UpdatedMs int64          `json:"updated_ms"`
-	By        domain.ActorID `json:"by"`
-}
-
 // Draft is a document that is to be stored.
 type Draft struct {
 	Name string
@@ -71,19 +61,19 @@ type Draft struct {
 //
 // Errors: [domain.ErrConflict] for a version that is not greater than the
 // newest; [domain.ErrInvalid] for what is no name.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, t Draft) (_ Entry, existing bool, err error) {
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, t Draft) (_ domain.DocumentEntry, existing bool, err error) {
 	rec := layout.StoredVersion{Hash: t.Hash, Text: t.Text, Summary: t.Summary, By: actor}
 	for range applyTries {
 		newest, err := s.newest(ctx, tenant, t.Name)
 		switch {
 		case err != nil && !errors.Is(err, domain.ErrNotFound):
-			return Entry{}, false, err
+			return domain.DocumentEntry{}, false, err
 		case newest.Hash == rec.Hash:
 			return newest, true, nil
 		case newest.Version >= domain.MaxVersion:
-			return Entry{}, false, domain.Limitf("%s %q has version %d, the last there can be", s.noun, t.Name, newest.Version)
+			return domain.DocumentEntry{}, false, domain.Limitf("%s %q has version %d, the last there can be", s.noun, t.Name, newest.Version)
 		case t.Version != 0 && t.Version <= newest.Version:
-			return Entry{}, false, domain.Conflictf("%s %q is at version %d already, with other content; want version %d or more, or none for the next",
+			return domain.DocumentEntry{}, false, domain.Conflictf("%s %q is at version %d already, with other content; want version %d or more, or none for the next",
 				s.noun, t.Name, newest.Version, newest.Version+1)
 		}
 		if rec.Version = t.Version; rec.Version == 0 {
@@ -95,10 +85,10 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.
 			return entry(t.Name, rec), false, nil
 		}
 		if !errors.Is(err, domain.ErrConflict) {
-			return Entry{}, false, err
+			return domain.DocumentEntry{}, false, err
 		}
 	}
-	return Entry{}, false, domain.Conflictf("%s %q: others apply it all the time; try again", s.noun, t.Name)
+	return domain.DocumentEntry{}, false, domain.Conflictf("%s %q: others apply it all the time; try again", s.noun, t.Name)
 }
 
 // applied is the commit of a new version behind the newest one.
@@ -122,23 +112,23 @@ func versionText(version int) string {
 	return strconv.Itoa(version)
 }
 
-func entry(name string, r layout.StoredVersion) Entry {
-	return Entry{Name: name, Version: r.Version, Hash: r.Hash, Summary: r.Summary, UpdatedMs: r.UpdatedMs, By: r.By}
+func entry(name string, r layout.StoredVersion) domain.DocumentEntry {
+	return domain.DocumentEntry{Name: name, Version: r.Version, Hash: r.Hash, Summary: r.Summary, UpdatedMs: r.UpdatedMs, By: r.By}
 }
 
 // newest reads which version is the newest; the zero Entry with
 // [domain.ErrNotFound] where there is none.
-func (s *Store) newest(ctx context.Context, tenant domain.TenantID, name string) (Entry, error) {
+func (s *Store) newest(ctx context.Context, tenant domain.TenantID, name string) (domain.DocumentEntry, error) {
 	if err := domain.ValidateName(s.noun, name); err != nil {
-		return Entry{}, err
+		return domain.DocumentEntry{}, err
 	}
 	key := s.keys.Newest(name)
 	recs, err := s.board.Get(ctx, layout.SpaceOf(tenant), key)
 	if err != nil {
-		return Entry{}, err
+		return domain.DocumentEntry{}, err
 	}
 	if recs[0] == nil {
-		return Entry{}, domain.NotFoundf("%s %q does not exist in context %d", s.noun, name, tenant)
+		return domain.DocumentEntry{}, domain.NotFoundf("%s %q does not exist in context %d", s.noun, name, tenant)
 	}
 	r, err := layout.DecodeVersion(key, recs[0])
 	return entry(name, r), err
@@ -147,10 +137,10 @@ func (s *Store) newest(ctx context.Context, tenant domain.TenantID, name string)
 // Get reads a version of a document with its text; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] for what is no name.
-func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (_ Entry, text string, err error) {
+func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (_ domain.DocumentEntry, text string, err error) {
 	newest, err := s.newest(ctx, tenant, name)
 	if err != nil {
-		return Entry{}, "", err
+		return domain.DocumentEntry{}, "", err
 	}
 	if version == 0 {
 		version = newest.Version
@@ -158,10 +148,10 @@ func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, ve
 	key := s.keys.At(name, version)
 	recs, err := s.board.Get(ctx, layout.SpaceOf(tenant), key)
 	if err != nil {
-		return Entry{}, "", err
+		return domain.DocumentEntry{}, "", err
 	}
 	if recs[0] == nil {
-		return Entry{}, "", domain.NotFoundf("%s %q has no version %d; the newest is %d", s.noun, name, version, newest.Version)
+		return domain.DocumentEntry{}, "", domain.NotFoundf("%s %q has no version %d; the newest is %d", s.noun, name, version, newest.Version)
 	}
 	rec, err := layout.DecodeVersion(key, recs[0])
 	return entry(name, rec), rec.Text, err
@@ -169,7 +159,7 @@ func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, ve
 
 // List gives the newest versions of up to limit documents whose names come
 // after the given one. next is the name to go on after; "" is the end.
-func (s *Store) List(ctx context.Context, tenant domain.TenantID, after string, limit int) (list []Entry, next string, err error) {
+func (s *Store) List(ctx context.Context, tenant domain.TenantID, after string, limit int) (list []domain.DocumentEntry, next string, err error) {
 	limit = within(limit)
 	names, err := s.board.Members(ctx, layout.SpaceOf(tenant), s.keys.Names, after, limit+1)
 	if err != nil {
@@ -192,7 +182,7 @@ func (s *Store) List(ctx context.Context, tenant domain.TenantID, after string, 
 // end.
 //
 // Errors: [domain.ErrNotFound].
-func (s *Store) Versions(ctx context.Context, tenant domain.TenantID, name string, below, limit int) (list []Entry, next int, err error) {
+func (s *Store) Versions(ctx context.Context, tenant domain.TenantID, name string, below, limit int) (list []domain.DocumentEntry, next int, err error) {
 	if _, err := s.newest(ctx, tenant, name); err != nil {
 		return nil, 0, err
 	}
@@ -248,8 +238,8 @@ func (s *Store) versions(ctx context.Context, tenant domain.TenantID, name strin
 
 // entries reads records without their texts. One that was deleted meanwhile is
 // left out.
-func (s *Store) entries(ctx context.Context, tenant domain.TenantID, keys []string, name func(i int) string) ([]Entry, error) {
-	list := make([]Entry, 0, len(keys))
+func (s *Store) entries(ctx context.Context, tenant domain.TenantID, keys []string, name func(i int) string) ([]domain.DocumentEntry, error) {
+	list := make([]domain.DocumentEntry, 0, len(keys))
 	if len(keys) == 0 {
 		return list, nil
 	}

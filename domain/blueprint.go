@@ -4,15 +4,20 @@ import "cmp"
 
 // Limits of a blueprint.
 const (
-	MaxBlueprintBytes = 1 << 20 // its text; it is one field of a record
-	MaxSteps          = 10_000
-	MaxShards         = 1_000_000 // of one step
-	MaxWindow         = 1_000
-	MaxStepWeight     = 1_000_000
-	MaxPhase          = 1_000
-	MaxWhenBytes      = 8 << 10
-	MaxSummaryBytes   = 4 << 10 // it is in lists
-	MaxVersion        = 1<<31 - 1
+	MaxBlueprintBytes = 1 << 20 // the text of a stored one; it is one field of a record
+	// MaxPlanBytes bounds one that comes with a flow, as JSON: it lies in parts.
+	MaxPlanBytes = 32 << 20
+	// MaxSteps bounds the steps of one that is stored, or drawn, MaxFlowSteps those of a
+	// flow, or its jobs.
+	MaxSteps        = 10_000
+	MaxFlowSteps    = 100_000
+	MaxShards       = 1_000_000 // of one step
+	MaxWindow       = 1_000
+	MaxStepWeight   = 1_000_000
+	MaxPhase        = 1_000
+	MaxWhenBytes    = 8 << 10
+	MaxSummaryBytes = 4 << 10 // it is in lists
+	MaxVersion      = 1<<31 - 1
 
 	// DefaultWindow is how many unfinished jobs of a step there are at once.
 	DefaultWindow = 50

@@ -47,6 +47,13 @@ func TestFaultsOfABlueprint(t *testing.T) {
 				`env.RAMET_X: "RAMET_X": names that begin with RAMET_ are set by the runner`, "steps[0].script: it has a NUL byte",
 				`steps[0].affinity.-: label "-": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
 				"steps[0].affinity.long: 65 bytes, the limit is 64", `output.b: there is no step "q"`, `output.z: "a": want "<step>.<key>"`}},
+		{"params that are one variable", domain.Blueprint{Name: "n", Params: map[string]string{"day": "1"}, Steps: []domain.Step{
+			{Name: "a", Script: "x", ScriptType: "shell", Params: map[string]string{"a-b": "", "a_b": ""}},
+			{Name: "b", Script: "x", ScriptType: "shell", Params: map[string]string{"DAY": "2"}},
+			{Name: "c", Script: "x", ScriptType: "shell", Params: map[string]string{"day": "2"}},
+			{Name: "d", Kind: domain.StepEffect, Effect: &domain.EffectCall{Target: "t", Params: map[string]string{"x": "", "X": ""}}}}},
+			[]string{"steps[0].params: params a-b and a_b are one variable for a script, RAMET_PARAM_A_B: give one of them another name",
+				"steps[1].params: params day and DAY are one variable for a script, RAMET_PARAM_DAY: give one of them another name"}},
 		{"kinds and what they have", domain.Blueprint{Name: "n", Steps: []domain.Step{
 			{Name: "a", Kind: "loop"}, {Name: "b", Kind: domain.StepShard, Script: "x", ScriptType: "v"},
 			{Name: "c", Kind: domain.StepPack, Script: "x", ScriptType: "v"},

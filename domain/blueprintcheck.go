@@ -96,12 +96,13 @@ func (c *checker) head() {
 		c.fault("on_error", "%q: want abort or continue", b.OnError)
 	}
 	c.params("params", b.Params)
+	c.err("params", paramsApart(b.Params))
 	c.env("env", b.Env)
 	switch n := len(b.Steps); {
 	case n == 0:
 		c.fault("steps", "there are none: want at least one")
-	case n > MaxSteps:
-		c.fault("steps", "%d steps, the limit is %d", n, MaxSteps)
+	case n > MaxFlowSteps:
+		c.fault("steps", "%d steps, the limit is %d", n, MaxFlowSteps)
 	}
 }
 
@@ -125,8 +126,17 @@ func (c *checker) params(path string, params map[string]string) {
 		c.err(path+"."+name, validateParam(name, params[name]))
 	}
 	if len(c.faults) == before {
-		c.err(path, ValidateParams(params))
+		c.err(path, validateParams(params))
 	}
+}
+
+// apart refuses params of a step that are one variable, among each other or with those of
+// the blueprint.
+func (c *checker) apart(path string, params map[string]string) {
+	if len(params) == 0 || paramsApart(c.b.Params) != nil {
+		return // that is told once
+	}
+	c.err(path, paramsApart(c.b.Params, params))
 }
 
 func (c *checker) env(path string, env map[string]string) {
@@ -171,6 +181,7 @@ func (c *checker) step(i int) {
 	c.summary(at("summary"), s.Summary)
 	c.priority(at("priority"), s.Priority)
 	c.params(at("params"), s.Params)
+	c.apart(at("params"), s.Params)
 	c.env(at("env"), s.Env)
 	if s.Retries < 0 || s.Retries > MaxRetries {
 		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, MaxRetries)
@@ -370,11 +381,12 @@ func (c *checker) meant(name string) string {
 	return ""
 }
 
-// circle finds steps that need each other.
+// maxCircle bounds how many steps of a circle are named.
+const maxCircle = 20
+
+// circle finds steps that need each other. A need of no step, or of the step itself, is
+// told already.
 func (c *checker) circle() {
-	if len(c.faults) > 0 {
-		return
-	}
 	const unseen, open, done = 0, 1, 2
 	state := make([]int, len(c.b.Steps))
 	type frame struct{ step, next int }
@@ -392,17 +404,23 @@ func (c *checker) circle() {
 				stack = stack[:len(stack)-1]
 				continue
 			}
-			on := c.steps[needs[top.next]]
+			on, known := c.steps[needs[top.next]]
 			top.next++
+			if !known || on == top.step {
+				continue
+			}
 			switch state[on] {
 			case open:
-				names := ""
-				for _, f := range stack {
-					if f.step == on || names != "" {
-						names += c.b.Steps[f.step].Name + " -> "
+				from := slices.IndexFunc(stack, func(f frame) bool { return f.step == on })
+				names, more := "", ""
+				for n, f := range stack[from:] {
+					if n == maxCircle {
+						more = fmt.Sprintf("%d more -> ", len(stack)-from-n)
+						break
 					}
+					names += c.b.Steps[f.step].Name + " -> "
 				}
-				c.fault(fmt.Sprintf("steps[%d].needs", on), "steps need each other in a circle: %s%s", names, c.b.Steps[on].Name)
+				c.fault(fmt.Sprintf("steps[%d].needs", on), "steps need each other in a circle: %s%s%s", names, more, c.b.Steps[on].Name)
 				return
 			case unseen:
 				state[on] = open

@@ -127,3 +127,12 @@ func ValidateTaskID(id string) error {
 	}
 	return nil
 }
+
+// Circle is one circle of a context.
+type Circle struct {
+	Name string `json:"name"`
+	// Queued is how many tasks wait in it.
+	Queued int `json:"queued"`
+	// Fault says what lies where its tasks would wait, if that is no list.
+	Fault string `json:"fault,omitzero"`
+}

@@ -60,6 +60,15 @@ func Limitf(format string, args ...any) error {
 	return &kindError{ErrLimit, fmt.Sprintf(format, args...)}
 }
 
+// ErrUnauthenticated says that a caller could not prove who it is. It is a
+// [ErrForbidden].
+var ErrUnauthenticated = Forbiddenf("not authenticated")
+
+// Unauthenticatedf returns an error of kind [ErrUnauthenticated] that reads exactly as given.
+func Unauthenticatedf(format string, args ...any) error {
+	return &kindError{ErrUnauthenticated, fmt.Sprintf(format, args...)}
+}
+
 // Forbiddenf returns an error of kind [ErrForbidden] that reads exactly as given.
 func Forbiddenf(format string, args ...any) error {
 	return &kindError{ErrForbidden, fmt.Sprintf(format, args...)}

@@ -124,6 +124,17 @@ func ValidateCorrelation(id string) error {
 	return nil
 }
 
+// ValidateAggregateType checks the type of an aggregate, which is a part of subjects.
+//
+// Errors: [ErrInvalid].
+func ValidateAggregateType(of string) error {
+	bad := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '.' || r == '*' || r == '>' }
+	if of == "" || len(of) > MaxAggregateToken || strings.ContainsFunc(of, bad) {
+		return Invalidf("aggregate type %q: want 1 to %d bytes of ASCII, without spaces, '.', '*' and '>'", PlainText(of, MaxAggregateToken), MaxAggregateToken)
+	}
+	return nil
+}
+
 // ValidateEventType checks the type of an event.
 //
 // Errors: [ErrInvalid].

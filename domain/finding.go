@@ -16,6 +16,11 @@ type Audit struct {
 	// Lacking lists what is in order, and waits for somebody who is not there: a finding
 	// for each reason.
 	Lacking List[Finding] `json:"lacking"`
+	// Partial is whether the time was not enough for all: of what is unfinished the
+	// oldest was looked at.
+	Partial bool `json:"partial,omitzero"`
+	// Unfinished is whether there is something that the next audit has to look at, too.
+	Unfinished bool `json:"-"`
 }
 
 // Outlook is what becomes of an unfinished thing if nobody does anything about it.
@@ -34,7 +39,8 @@ const (
 
 // With adds what another audit found.
 func (a Audit) With(b Audit) Audit {
-	return Audit{a.Looked + b.Looked, append(a.Repaired, b.Repaired...), append(a.Stuck, b.Stuck...), append(a.Lacking, b.Lacking...)}
+	return Audit{a.Looked + b.Looked, append(a.Repaired, b.Repaired...), append(a.Stuck, b.Stuck...), append(a.Lacking, b.Lacking...),
+		a.Partial || b.Partial, a.Unfinished || b.Unfinished}
 }
 
 // Lacks counts what waits for somebody who is not there.

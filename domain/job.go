@@ -35,6 +35,16 @@ var jobMoves = map[JobStatus][]JobStatus{
 // CanBecome reports whether a job may pass from s to next.
 func (s JobStatus) CanBecome(next JobStatus) bool { return slices.Contains(jobMoves[s], next) }
 
+// EndStatus is the status with which the engine had the job end: an error has a reason,
+// and nothing else has. The record may say another, for a foreign runner can write
+// its status after the end.
+func (j *Job) EndStatus() JobStatus {
+	if j.Reason != "" {
+		return JobError
+	}
+	return JobFinished
+}
+
 // Final reports whether the job has ended.
 func (s JobStatus) Final() bool { return s == JobError || s == JobFinished }
 
@@ -303,6 +313,9 @@ func (j *Job) validateWaits() error {
 		}
 		if slices.Contains(j.Prerequisites[:i], p) {
 			return Invalidf("prerequisite %q is named twice", p)
+		}
+		if key, err := ParseJobKey(p); err == nil && key == j.Key() {
+			return Invalidf("prerequisite %q: job %d waits for itself", p, j.ID)
 		}
 	}
 	if len(j.Dependends) > MaxDependends {

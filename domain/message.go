@@ -204,7 +204,15 @@ func (m *Message) Letter() Message {
 
 // TimeoutOf is how long a stage may take.
 func (m *Message) TimeoutOf(s Stage) time.Duration {
-	n := map[Stage]uint32{StageDelivery: m.Timeout, StageAck: m.TimeoutAck, StageResult: m.TimeoutResult}[s]
+	var n uint32
+	switch s {
+	case StageDelivery:
+		n = m.Timeout
+	case StageAck:
+		n = m.TimeoutAck
+	case StageResult:
+		n = m.TimeoutResult
+	}
 	return time.Duration(cmp.Or(n, DefaultMessageTimeout)) * time.Second
 }
 
@@ -258,17 +266,34 @@ func (m *Message) validateContent() error {
 			}
 			seen[m.Job[i].ID] = true
 		}
-	case MessageChat, MessageMail:
-		if m.DstActor == 0 && m.DstPubkey == "" {
-			return Invalidf("a message of type %s wants an addressee: dst_actor or dst_pubkey", m.MessageType)
-		}
-		if len(m.Job) > 0 || m.Flow != "" {
-			return Invalidf("a message of type %s carries no jobs", m.MessageType)
-		}
 	case MessageResult:
-		if _, err := ParseMessageKey(m.ReplyTo); err != nil {
-			return Invalidf("a message of type result answers another: reply_to: %v", err)
+		if m.Answers() {
+			if _, err := ParseMessageKey(m.ReplyTo); err != nil {
+				return Invalidf("a message of type result answers another: reply_to: %v", err)
+			}
+			return nil
 		}
+		return m.validateLetter()
+	case MessageChat, MessageMail:
+		return m.validateLetter()
+	}
+	return nil
+}
+
+// Answers reports whether the message is the result of another, as the node writes it
+// that had that done. Any other result is a letter, in which whoever works on a job
+// tells of it.
+//
+// Source: seed 000, "Message flow", step 7.
+func (m *Message) Answers() bool { return m.MessageType == MessageResult && m.ReplyTo != "" }
+
+// validateLetter checks that the letter is for somebody, and nothing but a letter.
+func (m *Message) validateLetter() error {
+	if m.DstActor == 0 && m.DstPubkey == "" {
+		return Invalidf("a message of type %s wants an addressee: dst_actor or dst_pubkey", m.MessageType)
+	}
+	if len(m.Job) > 0 || m.Flow != "" {
+		return Invalidf("a message of type %s carries no jobs", m.MessageType)
 	}
 	return nil
 }

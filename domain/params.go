@@ -16,6 +16,14 @@ const (
 //
 // Errors: [ErrInvalid].
 func ValidateParams(params map[string]string) error {
+	if err := validateParams(params); err != nil {
+		return err
+	}
+	return paramsApart(params)
+}
+
+// validateParams is that for texts which no script finds in variables, as those of an effect.
+func validateParams(params map[string]string) error {
 	if len(params) > MaxParams {
 		return Invalidf("%d params, the limit is %d", len(params), MaxParams)
 	}
@@ -26,6 +34,22 @@ func ValidateParams(params map[string]string) error {
 		}
 		if total += len(name) + len(params[name]); total > MaxParamBytes {
 			return Invalidf("params have more than %d bytes together", MaxParamBytes)
+		}
+	}
+	return nil
+}
+
+// paramsApart refuses two params that are one environment variable: a script would find
+// the one or the other.
+func paramsApart(sets ...map[string]string) error {
+	of := map[string]string{} // which param a variable is
+	for _, params := range sets {
+		for _, name := range slices.Sorted(maps.Keys(params)) {
+			variable := ParamVariable(name)
+			if other, taken := of[variable]; taken && other != name {
+				return Invalidf("params %s and %s are one variable for a script, %s: give one of them another name", other, name, variable)
+			}
+			of[variable] = name
 		}
 	}
 	return nil

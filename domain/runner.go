@@ -23,6 +23,11 @@ type Runner struct {
 
 	// Node names the process it is part of; empty for foreign runners.
 	Node string `json:"node,omitzero"`
+	// Worker is the name of a worker, which is part of no node; Host and Version are
+	// what it says of itself. See [WorkerAsk].
+	Worker  string `json:"worker,omitzero"`
+	Host    string `json:"host,omitzero"`
+	Version string `json:"version,omitzero"`
 	// Serves says for each script type whether and how it is served.
 	Serves []Service `json:"serves,omitzero"`
 	// Labels are those of its node: what jobs ask for by affinity.

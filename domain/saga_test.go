@@ -69,14 +69,17 @@ func TestFaultsOfASaga(t *testing.T) {
 		{"triggers", func(d *domain.SagaDefinition) {
 			d.Triggers = []domain.SagaTrigger{{}, {Source: "mail", Of: "x", Types: []string{"T"}}, {Source: domain.SourceFact, Of: "a b", Types: []string{"T", "T"}},
 				{Source: domain.SourceResult, Of: "pay", Types: []string{"Done"}}, {Source: domain.SourceWorkflow, Of: "x", Types: []string{"ramet:drop"}},
-				{Source: domain.SourceResult}}
+				{Source: domain.SourceResult}, {Of: "a b", Types: []string{"T"}}, {Of: "Order.>", Types: []string{"T"}}, {Of: "Größe", Types: []string{"T"}}}
 		}, []string{
 			`triggers[0].of: "": want the type of an aggregate, or "*" for any`, "triggers[0].types: there are none: want the types of events that are taken",
 			`triggers[1].source: "mail": want aggregate, workflow_event, effect_result or workflow`,
 			`triggers[2].of: saga "a b": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`, `triggers[2].types[1]: "T" is named twice`,
 			`triggers[3].types[0]: "Done": want Succeeded, Failed or TimedOut`, "triggers[4].of: events of source workflow are of nobody; leave it out",
 			`triggers[4].types[0]: event type "ramet:drop": those that begin with "ramet:" are Ramet's own`,
-			`triggers[5].of: effect "": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`}},
+			`triggers[5].of: effect "": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+			`triggers[6].of: aggregate type "a b": want 1 to 128 bytes of ASCII, without spaces, '.', '*' and '>'`,
+			`triggers[7].of: aggregate type "Order.>": want 1 to 128 bytes of ASCII, without spaces, '.', '*' and '>'`,
+			`triggers[8].of: aggregate type "Größe": want 1 to 128 bytes of ASCII, without spaces, '.', '*' and '>'`}},
 		{"states", func(d *domain.SagaDefinition) {
 			d.States = append(d.States, domain.SagaState{Name: "n w"}, domain.SagaState{Name: "new"},
 				domain.SagaState{Name: "a", Outcome: domain.OutcomeFailed, On: map[string]domain.Reaction{"*": "hndle", "a b": domain.Fail}},

@@ -244,8 +244,10 @@ func (c *sagaChecker) trigger(path string, t *SagaTrigger) {
 	valid := ValidateEventType
 	switch t.Source {
 	case "", SourceAggregate:
-		if t.Of != AnyEvent && (t.Of == "" || PlainText(t.Of, MaxAggregateToken) != t.Of) {
-			c.fault(path+".of", "%q: want the type of an aggregate, or \"*\" for any", PlainText(t.Of, MaxAggregateToken))
+		if t.Of == "" {
+			c.fault(path+".of", "%q: want the type of an aggregate, or \"*\" for any", t.Of)
+		} else if t.Of != AnyEvent {
+			c.err(path+".of", ValidateAggregateType(t.Of))
 		}
 	case SourceFact:
 		if t.Of != AnyEvent {

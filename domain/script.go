@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -78,6 +79,19 @@ func GuessScriptType(file, text string) ScriptType {
 	if t := extensions[path.Ext(file)]; t != "" {
 		return t
 	}
+	return interpreters[strings.TrimRight(interpreter(text), "0123456789.")] // python3, python3.12
+}
+
+// Typeless says why [GuessScriptType] cannot tell the type of a file's script.
+func Typeless(file, text string) string {
+	if program := interpreter(text); program != "" {
+		return fmt.Sprintf("%s: its #! line names %.64q, which is of no script type that is known", file, program)
+	}
+	return file + ": neither its extension nor a #! line says what script this is"
+}
+
+// interpreter is the program that a script's #! line names; "" without one.
+func interpreter(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	line, ok := strings.CutPrefix(line, "#!")
 	if !ok {
@@ -91,6 +105,5 @@ func GuessScriptType(file, text string) ScriptType {
 	if len(words) == 0 {
 		return ""
 	}
-	// python3, python3.12
-	return interpreters[strings.TrimRight(path.Base(words[0]), "0123456789.")]
+	return path.Base(words[0])
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -54,6 +55,9 @@ type Tenant struct {
 	// Isolation is how far its scripts are held in at the least: walled or sealed.
 	// Where a node holds them in further, that counts. Default: as the nodes do.
 	Isolation Isolation `json:"isolation,omitzero"`
+	// Archives is what of its ended work is archived before it leaves the board: all,
+	// errors or none. Default: all.
+	Archives Archives `json:"archives,omitzero"`
 }
 
 // Once is the context with each member once in a list.
@@ -113,7 +117,7 @@ func ParseTenantID(text string) (TenantID, error) {
 }
 
 func (t Tenant) validateSettings() error {
-	if err := t.Isolation.ValidateOfContext(); err != nil {
+	if err := errors.Join(t.Isolation.ValidateOfContext(), t.Archives.Validate()); err != nil {
 		return err
 	}
 	if t.Weight < 0 || t.Weight > MaxWeight {
@@ -143,6 +147,7 @@ type TenantChange struct {
 	MaxRunningByType map[ScriptType]int `json:"max_running_by_type,omitzero"`
 	// Isolation, where it is "", leaves it to the nodes.
 	Isolation *Isolation `json:"isolation,omitzero"`
+	Archives  *Archives  `json:"archives,omitzero"`
 }
 
 // With returns the context with a change made to it.
@@ -153,6 +158,7 @@ func (t Tenant) With(c TenantChange) (Tenant, error) {
 	set(&t.Weight, c.Weight)
 	set(&t.MaxRunning, c.MaxRunning)
 	set(&t.Isolation, c.Isolation)
+	set(&t.Archives, c.Archives)
 	byType := map[ScriptType]int{}
 	maps.Copy(byType, t.MaxRunningByType)
 	maps.Copy(byType, c.MaxRunningByType)

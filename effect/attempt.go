@@ -18,7 +18,7 @@ const maxError = 2 << 10
 
 // attempt is how one ended.
 type attempt struct {
-	outcome Outcome
+	outcome domain.EffectOutcome
 	answer  json.RawMessage
 	err     string
 	after   time.Duration // the least time until the next, as the target wants it
@@ -26,24 +26,12 @@ type attempt struct {
 	stack   string // of a provider that panicked
 }
 
-// Outcome is how an attempt ended.
-type Outcome string
-
-// The outcomes.
-const (
-	Done      Outcome = "done"
-	Denied    Outcome = "refused"
-	Failed    Outcome = "failed"
-	TimedOut  Outcome = "timed_out"
-	Abandoned Outcome = "abandoned" // the node ended it
-)
-
 // verdict is what it says of the target.
 func (a attempt) verdict() verdict {
 	switch a.outcome {
-	case Done, Denied:
+	case domain.EffectDone, domain.EffectDenied:
 		return works
-	case Abandoned:
+	case domain.EffectAbandoned:
 		return unknown
 	}
 	return fails
@@ -59,7 +47,7 @@ func (e *opened) try(ctx context.Context, call Call, secrets *Secrets) (a attemp
 	tctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	answer, stack, err := e.do(tctx, call)
-	a = attempt{outcome: Done, took: time.Since(began), stack: stack}
+	a = attempt{outcome: domain.EffectDone, took: time.Since(began), stack: stack}
 	var refused *Refused
 	var later *RetryAfter
 	switch {
@@ -67,14 +55,14 @@ func (e *opened) try(ctx context.Context, call Call, secrets *Secrets) (a attemp
 		a.answer = clean(answer, secrets)
 		return a
 	case errors.As(err, &refused):
-		a.outcome, a.answer = Denied, clean(refused.Answer, secrets)
+		a.outcome, a.answer = domain.EffectDenied, clean(refused.Answer, secrets)
 	case ctx.Err() != nil:
-		a.outcome = Abandoned
+		a.outcome = domain.EffectAbandoned
 	case tctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
-		a.outcome = TimedOut
+		a.outcome = domain.EffectTimedOut
 		err = fmt.Errorf("no answer within %s: %w", e.Timeout, err)
 	default:
-		a.outcome = Failed
+		a.outcome = domain.EffectFailed
 	}
 	if errors.As(err, &later) {
 		a.after = later.After

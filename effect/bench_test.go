@@ -88,7 +88,7 @@ func BenchmarkEffects(b *testing.B) {
 				}
 			}
 			set, err := effect.OpenSet([]effect.Definition{{Name: "pay", Kind: "idle"}},
-				map[effect.Kind]effect.Open{"idle": func(effect.Definition, effect.Host) (effect.Provider, error) { return idle{}, nil }}, effect.Host{})
+				map[domain.EffectKind]effect.Open{"idle": func(effect.Definition, effect.Host) (effect.Provider, error) { return idle{}, nil }}, effect.Host{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -88,13 +88,13 @@ func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, e
 func (a attempt) error(ctx context.Context) error {
 	var err error
 	switch a.outcome {
-	case Done:
+	case domain.EffectDone:
 		return nil
-	case Denied:
+	case domain.EffectDenied:
 		return &Refused{Cause: a.err, Answer: a.answer}
-	case Abandoned:
+	case domain.EffectAbandoned:
 		return ctx.Err()
-	case TimedOut:
+	case domain.EffectTimedOut:
 		err = timedOut(a.err)
 	default:
 		err = errors.New(a.err)
@@ -134,10 +134,10 @@ func (w *Worker) Reserved() map[string][]domain.TenantID {
 }
 
 // Kinds are the effects of this node, by name.
-func (w *Worker) Kinds() map[string]Kind {
+func (w *Worker) Kinds() map[string]domain.EffectKind {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	kinds := make(map[string]Kind, len(w.set.effects))
+	kinds := make(map[string]domain.EffectKind, len(w.set.effects))
 	for name, e := range w.set.effects {
 		kinds[name] = e.Kind
 	}

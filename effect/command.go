@@ -120,7 +120,7 @@ func encodeResult(r domain.EffectResult) string {
 // whenever it is published; it has the context in it, since whose command ids
 // they are is the context's affair.
 func resultMessage(c domain.EffectCommand, text string) stream.Message {
-	m := stream.Message{Stream: stream.WorkflowEvents, Subject: subject(c.TenantID, "effect_result", c.EffectName, c.CommandID),
+	m := stream.Message{Stream: domain.WorkflowEvents, Subject: subject(c.TenantID, "effect_result", c.EffectName, c.CommandID),
 		ID: "result:" + c.TenantID + ":" + c.CommandID, Data: []byte(text)}
 	if trace := c.Metadata[domain.MetaTrace]; trace != "" && domain.PlainText(trace, 128) == trace && strings.TrimSpace(trace) == trace {
 		m.Header = map[string]string{domain.MetaTrace: trace}

@@ -53,7 +53,7 @@ func (w *Worker) bury(ctx context.Context, d domain.DeadLetter, tenant string) e
 	}
 	space, key := layout.SpaceOf(id), layout.SagaKeys{Tenant: tenant}.Dead(domain.DeadEffect, d.ID)
 	if len(key) > board.MaxKey {
-		d.ID = deadID(domain.EffectCommand{}, stream.Message{Stream: stream.Name(d.Stream), Seq: d.Seq})
+		d.ID = deadID(domain.EffectCommand{}, stream.Message{Stream: domain.StreamName(d.Stream), Seq: d.Seq})
 		space, key = 0, layout.SagaKeys{}.Dead(domain.DeadEffect, d.ID)
 	}
 	recs, err := w.board.Get(ctx, space, key)
@@ -102,7 +102,7 @@ func (w *Worker) buryTroubles(ctx context.Context) {
 }
 
 func (w *Worker) readTroubles(ctx context.Context) error {
-	q, err := w.log.Work(ctx, stream.Shared{Durable: troublesDurable, Stream: stream.Troubles, MaxDeliver: mostDeliveries})
+	q, err := w.log.Work(ctx, stream.Shared{Durable: troublesDurable, Stream: domain.WorkflowTroubles, MaxDeliver: mostDeliveries})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (w *Worker) readTroubles(ctx context.Context) error {
 func (w *Worker) buryTrouble(ctx context.Context, m stream.Message) error {
 	var tr stream.Trouble
 	effect, ours := "", false
-	if json.Unmarshal(m.Data, &tr) == nil && tr.Stream == stream.WorkflowCommands {
+	if json.Unmarshal(m.Data, &tr) == nil && tr.Stream == domain.WorkflowCommands {
 		effect, ours = strings.CutPrefix(tr.Consumer, Durable(""))
 	}
 	if !ours {

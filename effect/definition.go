@@ -46,8 +46,8 @@ const (
 // have. What a kind has beside it is that driver's.
 type Definition struct {
 	// Name is 1 to 64 letters, digits, '_' and '-'; a letter or '_' first.
-	Name string `yaml:"name"`
-	Kind Kind   `yaml:"kind"`
+	Name string            `yaml:"name"`
+	Kind domain.EffectKind `yaml:"kind"`
 	// Summary is for people.
 	Summary string `yaml:"summary"`
 	// Target names what breaker and cap are kept for. Default: what the kind
@@ -82,7 +82,7 @@ type Definition struct {
 //
 // Errors: [domain.ErrInvalid] naming the field and what would be right.
 func (d Definition) Filled() (Definition, error) {
-	if d.Kind.ours() {
+	if ours(d.Kind) {
 		d.Timeout = cmp.Or(d.Timeout, ownTimeout)
 		d.MaxInFlight = cmp.Or(d.MaxInFlight, ownMaxInFlight)
 	}
@@ -98,14 +98,14 @@ func (d Definition) Filled() (Definition, error) {
 }
 
 // ours reports whether a kind waits for our own work, which may take its time.
-func (k Kind) ours() bool { return k == KindJob || k == KindFlow }
+func ours(k domain.EffectKind) bool { return k == domain.EffectJob || k == domain.EffectFlow }
 
 func (d Definition) validate() error {
 	if err := domain.ValidateName("effect", d.Name); err != nil {
 		return err
 	}
 	longest := MaxTimeout
-	if d.Kind.ours() {
+	if ours(d.Kind) {
 		longest = maxOwnTimeout
 	}
 	for _, f := range []struct {

@@ -38,7 +38,7 @@ func openFake(text string, secrets map[string]effect.SecretSource, got *fakeOpti
 	if err != nil {
 		return err
 	}
-	set, err := effect.OpenSet(list, map[effect.Kind]effect.Open{"fake": func(d effect.Definition, _ effect.Host) (effect.Provider, error) {
+	set, err := effect.OpenSet(list, map[domain.EffectKind]effect.Open{"fake": func(d effect.Definition, _ effect.Host) (effect.Provider, error) {
 		return newFake(), d.Decode(got)
 	}}, effect.Host{Secrets: store})
 	if err != nil {
@@ -222,7 +222,7 @@ func TestNoSecretComesBack(t *testing.T) {
 			return nil
 		}
 		set, err := effect.OpenSet([]effect.Definition{{Name: "pay", Kind: "fake", Attempts: 1}},
-			map[effect.Kind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return r.fake, nil }}, effect.Host{Secrets: secrets})
+			map[domain.EffectKind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return r.fake, nil }}, effect.Host{Secrets: secrets})
 		if err != nil {
 			t.Fatal(err)
 		}

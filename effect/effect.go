@@ -9,19 +9,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// Kind is how an effect reaches the outside.
-type Kind string
-
-// The kinds.
-const (
-	KindHTTP Kind = "http"
-	KindGRPC Kind = "grpc"
-	KindSMTP Kind = "smtp"
-	KindSQL  Kind = "sql"
-	KindJob  Kind = "job"
-	KindFlow Kind = "flow"
-)
-
 // Call is one attempt of an effect.
 type Call struct {
 	// Tenant is the context that asks; TenantName its number or alias as

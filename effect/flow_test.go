@@ -114,7 +114,7 @@ func TestABreakerSparesATarget(t *testing.T) {
 		if n := calls(); n != 3 {
 			t.Errorf("got %d calls, want the 3 that opened the breaker", n)
 		}
-		if s := w.List(r.Context())[0]; s.Breaker != effect.BreakerOpen || s.OpenMs <= 0 || s.Error != "no luck" || !strings.Contains(s.Paused, "breaker") {
+		if s := w.List(r.Context())[0]; s.Breaker != domain.BreakerOpen || s.OpenMs <= 0 || s.Error != "no luck" || !strings.Contains(s.Paused, "breaker") {
 			t.Errorf("got %+v", s)
 		}
 		after(10 * time.Minute)
@@ -314,13 +314,13 @@ func TestABreakerOutlivesAReload(t *testing.T) {
 		if err := w.Use(r.set(func(d *effect.Definition) { d.Breaker, d.BreakerPause, d.Timeout = 1, time.Hour, time.Minute })); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.List(r.Context())[0].Breaker; got != effect.BreakerOpen {
+		if got := w.List(r.Context())[0].Breaker; got != domain.BreakerOpen {
 			t.Errorf("got %s, want it open still", got)
 		}
 		if err := w.Use(r.set(func(d *effect.Definition) { d.Breaker, d.BreakerPause = 2, time.Hour })); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.List(r.Context())[0].Breaker; got != effect.BreakerClosed {
+		if got := w.List(r.Context())[0].Breaker; got != domain.BreakerClosed {
 			t.Errorf("got %s for other limits, want a new one", got)
 		}
 	})
@@ -331,11 +331,11 @@ func TestTrials(t *testing.T) {
 		w, _ := r.start(r.set(func(d *effect.Definition) { d.Contexts = []domain.TenantID{7} }))
 		ctx := r.Context()
 		got, err := w.Test(ctx, "pay")
-		if err != nil || got.Outcome != effect.Done || r.fake.asked("") != 0 {
+		if err != nil || got.Outcome != domain.EffectDone || r.fake.asked("") != 0 {
 			t.Errorf("check: got %+v, %v, and %d calls", got, err, r.fake.asked(""))
 		}
 		got, err = w.TestCall(ctx, "pay", 7, "7", json.RawMessage(`{"amount":1}`))
-		if err != nil || got.Outcome != effect.Done || string(got.Answer) != `{"ok":true}` || r.fake.asked(got.CommandID) != 1 || len(r.results()) != 0 {
+		if err != nil || got.Outcome != domain.EffectDone || string(got.Answer) != `{"ok":true}` || r.fake.asked(got.CommandID) != 1 || len(r.results()) != 0 {
 			t.Errorf("call: got %+v, %v", got, err)
 		}
 		if _, err := w.TestCall(ctx, "pay", 8, "8", nil); !errors.Is(err, domain.ErrForbidden) {
@@ -349,7 +349,7 @@ func TestTrials(t *testing.T) {
 		}
 		r.fake.meets(func(context.Context, effect.Call) error { return effect.Refusedf("card expired") })
 		got, err = w.TestCall(ctx, "pay", 7, "7", nil)
-		if err != nil || got.Outcome != effect.Denied || got.Error != "card expired" {
+		if err != nil || got.Outcome != domain.EffectDenied || got.Error != "card expired" {
 			t.Errorf("refused: got %+v, %v", got, err)
 		}
 	})
@@ -455,7 +455,7 @@ func TestWhatAnObserverIsTold(t *testing.T) {
 		r.ask("c1")
 		after(time.Minute)
 		r.ask("c1") // which is done
-		r.publish(stream.Message{Stream: stream.WorkflowCommands, Subject: "tenant.7.effect.pay.c2", Data: []byte("{")})
+		r.publish(stream.Message{Stream: domain.WorkflowCommands, Subject: "tenant.7.effect.pay.c2", Data: []byte("{")})
 		after(time.Minute)
 		want := map[string]int{"begun pay fake://target": 2, "tried pay failed 1s": 1, "tried pay done 1s": 1, "ended pay Succeeded 2 20s": 1, "dead pay": 1,
 			"breaker fake://target open": 1, "breaker fake://target half-open": 1, "breaker fake://target closed": 1}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -76,7 +77,7 @@ func (l *lane) run(ctx, calls context.Context) {
 // serve opens the queue and takes commands until ctx ends, or the broker
 // cannot be asked.
 func (l *lane) serve(ctx, calls context.Context) error {
-	q, err := l.w.log.Work(ctx, stream.Shared{Durable: Durable(l.e.Name), Stream: stream.WorkflowCommands, Subjects: Subjects(l.e.Name),
+	q, err := l.w.log.Work(ctx, stream.Shared{Durable: Durable(l.e.Name), Stream: domain.WorkflowCommands, Subjects: Subjects(l.e.Name),
 		MaxInFlight: mostShared, AckWait: l.w.cfg.AckWait, MaxDeliver: mostDeliveries})
 	if err != nil {
 		return err

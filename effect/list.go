@@ -15,39 +15,8 @@ import (
 // This file answers people: what effects there are, how they do, and whether
 // one works.
 
-// Status is how an effect does on this node.
-type Status struct {
-	Name     string            `json:"name"`
-	Kind     Kind              `json:"kind"`
-	Summary  string            `json:"summary,omitzero"`
-	Target   string            `json:"target"`
-	Contexts []domain.TenantID `json:"contexts,omitzero"` // none: all
-	Breaker  BreakerState      `json:"breaker"`
-	// OpenMs is how long the breaker lets nobody through yet.
-	OpenMs int64 `json:"open_ms,omitzero"`
-	// InFlight are the calls to the target that this node makes now, of all its
-	// effects, and MaxInFlight how many there may be.
-	InFlight    int `json:"in_flight"`
-	MaxInFlight int `json:"max_in_flight"`
-	// Hand is how many commands this node has taken, Taken how many all nodes
-	// have, and Pending how many nobody has yet.
-	Hand    int    `json:"hand"`
-	Taken   uint64 `json:"taken"`
-	Pending uint64 `json:"pending"`
-	// Paused says why no commands are taken, where none are.
-	Paused string `json:"paused,omitzero"`
-	// Error is that of the last attempt that failed.
-	Error   string `json:"error,omitzero"`
-	ErrorMs int64  `json:"error_ms,omitzero"`
-	// Trouble says why the stream cannot be asked, where it cannot.
-	Trouble string `json:"trouble,omitzero"`
-
-	TimeoutMs int64 `json:"timeout_ms"`
-	Attempts  int   `json:"attempts"`
-}
-
 // List says how all effects do, by name.
-func (w *Worker) List(ctx context.Context) []Status {
+func (w *Worker) List(ctx context.Context) []domain.EffectStatus {
 	w.mu.RLock()
 	set, targets := w.set, w.targets
 	lanes := make([]*lane, 0, len(set.effects))
@@ -59,18 +28,18 @@ func (w *Worker) List(ctx context.Context) []Status {
 		}
 	}
 	w.mu.RUnlock()
-	list := make([]Status, len(lanes))
+	list := make([]domain.EffectStatus, len(lanes))
 	for i, l := range lanes {
 		list[i] = l.status(ctx)
 	}
-	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b domain.EffectStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-func (l *lane) status(ctx context.Context) Status {
+func (l *lane) status(ctx context.Context) domain.EffectStatus {
 	e, t := l.e, l.target
-	s := Status{Name: e.Name, Kind: e.Kind, Summary: e.Summary, Target: e.Target, Contexts: e.Contexts,
-		Breaker: BreakerState(t.breaker.State().String()), OpenMs: t.open().Milliseconds(),
+	s := domain.EffectStatus{Name: e.Name, Kind: e.Kind, Summary: e.Summary, Target: e.Target, Contexts: e.Contexts,
+		Breaker: domain.BreakerState(t.breaker.State().String()), OpenMs: t.open().Milliseconds(),
 		InFlight: int(t.inFlight.Load()), MaxInFlight: t.most, TimeoutMs: e.Timeout.Milliseconds(), Attempts: e.Attempts}
 	s.Paused, _, _ = l.held()
 	l.mu.Lock()
@@ -91,23 +60,10 @@ func (l *lane) status(ctx context.Context) Status {
 	return s
 }
 
-// Trial is what Test found.
-type Trial struct {
-	Effect string `json:"effect"`
-	Kind   Kind   `json:"kind"`
-	Target string `json:"target"`
-	// CommandID is that of a call that was made.
-	CommandID string          `json:"command_id,omitzero"`
-	Outcome   Outcome         `json:"outcome"`
-	Answer    json.RawMessage `json:"answer,omitzero"`
-	Error     string          `json:"error,omitzero"`
-	TookMs    float64         `json:"took_ms"`
-}
-
 // Test looks whether an effect's target can be reached.
 //
 // Errors: [domain.ErrNotFound]. That it cannot is in what comes back.
-func (w *Worker) Test(ctx context.Context, name string) (Trial, error) {
+func (w *Worker) Test(ctx context.Context, name string) (domain.EffectTrial, error) {
 	return w.trial(name, func(e *opened, secrets *Secrets) attempt {
 		checker := *e
 		checker.provider = checking{e.provider}
@@ -126,13 +82,13 @@ func (p checking) Do(ctx context.Context, _ Call) (json.RawMessage, error) { ret
 // Errors: [domain.ErrNotFound]; [domain.ErrForbidden] for a context that may
 // not use it; [domain.ErrInvalid] for a payload that is none. How the call ended
 // is in what comes back.
-func (w *Worker) TestCall(ctx context.Context, name string, tenant domain.TenantID, tenantName string, payload json.RawMessage) (Trial, error) {
+func (w *Worker) TestCall(ctx context.Context, name string, tenant domain.TenantID, tenantName string, payload json.RawMessage) (domain.EffectTrial, error) {
 	if len(payload) > domain.MaxWorkBytes || len(payload) > 0 && !json.Valid(payload) {
-		return Trial{}, domain.Invalidf("payload of %d bytes: want JSON of up to %d bytes", len(payload), domain.MaxWorkBytes)
+		return domain.EffectTrial{}, domain.Invalidf("payload of %d bytes: want JSON of up to %d bytes", len(payload), domain.MaxWorkBytes)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return Trial{}, err
+		return domain.EffectTrial{}, err
 	}
 	var refused error
 	trial, err := w.trial(name, func(e *opened, secrets *Secrets) (a attempt) {
@@ -143,14 +99,14 @@ func (w *Worker) TestCall(ctx context.Context, name string, tenant domain.Tenant
 		return e.try(ctx, Call{Tenant: tenant, TenantName: tenantName, CommandID: id.String(), Effect: name, Payload: payload, Attempt: 1}, secrets)
 	})
 	if refused != nil {
-		return Trial{}, refused
+		return domain.EffectTrial{}, refused
 	}
 	trial.CommandID = id.String()
 	return trial, err
 }
 
 // trial tries something with an effect of the set that is in use.
-func (w *Worker) trial(name string, try func(*opened, *Secrets) attempt) (Trial, error) {
+func (w *Worker) trial(name string, try func(*opened, *Secrets) attempt) (domain.EffectTrial, error) {
 	set, _, _ := w.inUse()
 	defer w.letGo(set)
 	e := set.effects[domain.PlainText(name, domain.MaxNameBytes)]
@@ -159,10 +115,10 @@ func (w *Worker) trial(name string, try func(*opened, *Secrets) attempt) (Trial,
 		if near := domain.Nearest(name, set.Names()); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		return Trial{}, domain.NotFoundf("effect %q: there is no such one on this node%s", domain.PlainText(name, domain.MaxNameBytes), hint)
+		return domain.EffectTrial{}, domain.NotFoundf("effect %q: there is no such one on this node%s", domain.PlainText(name, domain.MaxNameBytes), hint)
 	}
 	a := try(e, set.secrets)
-	return Trial{Effect: e.Name, Kind: e.Kind, Target: e.Target, Outcome: a.outcome, Answer: a.answer, Error: a.err,
+	return domain.EffectTrial{Effect: e.Name, Kind: e.Kind, Target: e.Target, Outcome: a.outcome, Answer: a.answer, Error: a.err,
 		TookMs: float64(a.took) / float64(time.Millisecond)}, nil
 }
 

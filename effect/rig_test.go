@@ -229,7 +229,7 @@ func (r *rig) set(change ...func(*effect.Definition)) *effect.Set {
 
 func (r *rig) open(p effect.Provider, list ...effect.Definition) *effect.Set {
 	r.Helper()
-	kinds := map[effect.Kind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return p, nil }}
+	kinds := map[domain.EffectKind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return p, nil }}
 	s, err := effect.OpenSet(list, kinds, effect.Host{})
 	if err != nil {
 		r.Fatal(err)
@@ -269,7 +269,7 @@ func message(c domain.EffectCommand) stream.Message {
 	if c.TenantID != "" {
 		subject = "tenant." + c.TenantID + "." + subject
 	}
-	return stream.Message{Stream: stream.WorkflowCommands, Subject: subject, Data: data}
+	return stream.Message{Stream: domain.WorkflowCommands, Subject: subject, Data: data}
 }
 
 func (r *rig) publish(messages ...stream.Message) {
@@ -289,7 +289,7 @@ func (r *rig) ask(ids ...string) {
 // results are those published so far.
 func (r *rig) results() (list []domain.EffectResult) {
 	r.Helper()
-	found, err := r.log.Scan(r.Context(), stream.WorkflowEvents, nil, 1, 1000)
+	found, err := r.log.Scan(r.Context(), domain.WorkflowEvents, nil, 1, 1000)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func (r *rig) dead(space board.Space, tenant string) (list []domain.DeadLetter) 
 // drained says that the stream has nothing left for workers.
 func (r *rig) drained() {
 	r.Helper()
-	q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: stream.WorkflowCommands, Subjects: effect.Subjects("pay")})
+	q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: domain.WorkflowCommands, Subjects: effect.Subjects("pay")})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type opened struct {
 // closes it: a worker that it is given to.
 //
 // Errors: [domain.ErrInvalid] naming the effect and its field.
-func OpenSet(definitions []Definition, kinds map[Kind]Open, host Host) (*Set, error) {
+func OpenSet(definitions []Definition, kinds map[domain.EffectKind]Open, host Host) (*Set, error) {
 	if len(definitions) > MaxEffects {
 		return nil, domain.Invalidf("there are %d effects, the limit is %d", len(definitions), MaxEffects)
 	}
@@ -61,7 +61,7 @@ func OpenSet(definitions []Definition, kinds map[Kind]Open, host Host) (*Set, er
 	return s, nil
 }
 
-func open(d Definition, kinds map[Kind]Open, host Host) (*opened, error) {
+func open(d Definition, kinds map[domain.EffectKind]Open, host Host) (*opened, error) {
 	d, err := d.Filled()
 	if err != nil {
 		return nil, err

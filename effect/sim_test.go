@@ -165,7 +165,7 @@ func (s *sim) step() {
 			s.asked[id] = true
 		}
 	}
-	if s.rand.IntN(10) == 0 && s.log.Publish(s.Context(), stream.Message{Stream: stream.WorkflowCommands,
+	if s.rand.IntN(10) == 0 && s.log.Publish(s.Context(), stream.Message{Stream: domain.WorkflowCommands,
 		Subject: fmt.Sprintf("tenant.7.effect.pay.trash%d", s.trash), Data: []byte("{")}) == nil {
 		s.trash++
 	}
@@ -201,7 +201,7 @@ func (s *sim) heal() {
 // judge checks what is promised.
 func (s *sim) judge() {
 	told := map[string]string{}
-	found, err := s.log.Scan(s.Context(), stream.WorkflowEvents, nil, 1, 1000)
+	found, err := s.log.Scan(s.Context(), domain.WorkflowEvents, nil, 1, 1000)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // target is what effects call: they share its breaker and its cap. It holds for
@@ -35,29 +37,18 @@ func (l targetLimits) strictest(o targetLimits) targetLimits {
 	return targetLimits{name: l.name, most: min(l.most, o.most), breaks: min(l.breaks, o.breaks), pause: max(l.pause, o.pause)}
 }
 
-// BreakerState is what a target's breaker does.
-type BreakerState string
-
-// The states: a closed breaker lets all calls through, an open one none, one on
-// trial one.
-const (
-	BreakerClosed BreakerState = "closed"
-	BreakerOpen   BreakerState = "open"
-	BreakerTrial  BreakerState = "half-open"
-)
-
-func newTarget(l targetLimits, turned func(target string, to BreakerState)) *target {
+func newTarget(l targetLimits, turned func(target string, to domain.BreakerState)) *target {
 	t := &target{targetLimits: l, slots: semaphore.NewWeighted(int64(l.most))}
 	t.breaker = circuitbreaker.NewBuilder[any]().
 		WithFailureThreshold(uint(l.breaks)).WithSuccessThreshold(1).WithDelay(l.pause).
-		OnStateChanged(func(e circuitbreaker.StateChangedEvent) { turned(l.name, BreakerState(e.NewState.String())) }).
+		OnStateChanged(func(e circuitbreaker.StateChangedEvent) { turned(l.name, domain.BreakerState(e.NewState.String())) }).
 		Build()
 	return t
 }
 
 // targetsOf makes the targets of a set's effects, and takes over those of
 // before whose limits are the same: their breakers know something.
-func targetsOf(s *Set, before map[string]*target, turned func(string, BreakerState)) map[string]*target {
+func targetsOf(s *Set, before map[string]*target, turned func(string, domain.BreakerState)) map[string]*target {
 	limits := map[string]targetLimits{}
 	for _, e := range s.effects {
 		l := limitsOf(e.Definition)

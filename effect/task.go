@@ -114,27 +114,27 @@ func (t *task) call() Call {
 // judge decides what comes after an attempt.
 func (t *task) judge(calls context.Context, a attempt) {
 	w, e := t.lane.w, t.lane.e
-	if a.outcome != Done {
+	if a.outcome != domain.EffectDone {
 		t.lane.failed(a.err)
 	}
 	if a.stack != "" {
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", t.command.CommandID, "err", a.err, "stack", a.stack)
 	}
 	switch a.outcome {
-	case Done:
+	case domain.EffectDone:
 		t.decide(domain.ResultSucceeded, a)
 		return
-	case Denied:
+	case domain.EffectDenied:
 		t.decide(domain.ResultFailed, a)
 		return
-	case Abandoned:
+	case domain.EffectAbandoned:
 		t.again(0)
 		return
 	}
 	m := t.mark
 	if m.Attempts >= e.Attempts || t.givenUp() {
 		typ := domain.ResultFailed
-		if a.outcome == TimedOut {
+		if a.outcome == domain.EffectTimedOut {
 			typ = domain.ResultTimedOut
 		}
 		t.decide(typ, a)

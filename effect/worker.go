@@ -105,8 +105,8 @@ func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
 }
 
 // turned tells of a breaker.
-func (w *Worker) turned(target string, to BreakerState) {
-	if to == BreakerOpen {
+func (w *Worker) turned(target string, to domain.BreakerState) {
+	if to == domain.BreakerOpen {
 		w.text.Warn("target does not answer: it is left alone for a while", "target", target)
 	} else {
 		w.text.Info("target is asked again", "target", target, "breaker", to)

@@ -203,7 +203,7 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				r.start(r.set())
-				r.publish(stream.Message{Stream: stream.WorkflowCommands, Subject: tc.subject, Data: []byte(tc.data)})
+				r.publish(stream.Message{Stream: domain.WorkflowCommands, Subject: tc.subject, Data: []byte(tc.data)})
 				r.ask("good") // others go on
 				after(time.Minute)
 				space, tenant := map[string]uint32{"7": 7, "8": 8, "": 1, "none": 0}[tc.tenant], tc.tenant
@@ -259,7 +259,7 @@ func TestAMarkOfTheWrongKindSpoilsItsCommandOnly(t *testing.T) {
 func TestWhatTheBrokerGivesUpOnBecomesADeadLetter(t *testing.T) {
 	bubble(t, func(r *rig) {
 		// A worker that takes commands and does nothing with them.
-		q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: stream.WorkflowCommands,
+		q, err := r.log.Work(r.Context(), stream.Shared{Durable: effect.Durable("pay"), Stream: domain.WorkflowCommands,
 			Subjects: effect.Subjects("pay"), MaxDeliver: 2, AckWait: time.Second})
 		if err != nil {
 			t.Fatal(err)

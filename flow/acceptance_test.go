@@ -38,7 +38,7 @@ func TestOneBlueprintThroughEveryState(t *testing.T) {
 		p.Output = map[string]string{"rows": "load.rows", "answer": "yes.got", "signed": "sign.comment", "bad": "afterbad.got", "done": "report.done"}
 		id := r.submit(flow.Request{Plan: p, Trigger: "acceptance"})
 		// fact lets something happen, and says where every step must stand then.
-		fact := func(what string, happen func(), statuses ...string) flow.View {
+		fact := func(what string, happen func(), statuses ...string) domain.FlowView {
 			t.Helper()
 			happen()
 			time.Sleep(50 * time.Millisecond)
@@ -64,7 +64,7 @@ func TestOneBlueprintThroughEveryState(t *testing.T) {
 		if s := v.Steps[1]; s.Ranges != "[10,19]" || *s.Watermark != -1 || s.Progress != 0.25 {
 			t.Errorf("parts: %+v", s)
 		}
-		v = fact("an update", order(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"parts": {Window: 5, Size: 4}}}), "parts running")
+		v = fact("an update", order(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"parts": {Window: 5, Size: 4}}}), "parts running")
 		if s := v.Steps[1]; s.Open != 5 {
 			t.Errorf("parts: %+v", s)
 		}

@@ -30,15 +30,18 @@ type play struct {
 	banned bool
 	jobs   domain.JobID
 	units  map[domain.JobID]string // what each job does: "step" or "step:unit"
+	of     map[domain.JobID]int    // the step of each
 	made   []string                // by the last step
 	ended  map[domain.JobID]bool
 	orders int
+	parts  *parts // the same flow in parts; nil: it is not played so
 }
 
 func newPlay(t *testing.T, b *domain.Blueprint) *play {
 	t.Helper()
 	p := &play{T: t, plan: flow.NewPlan(b), now: time.UnixMilli(1_000_000), added: map[string]string{}, whens: map[string]flow.WhenAnswer{},
-		units: map[domain.JobID]string{}, ended: map[domain.JobID]bool{}}
+		units: map[domain.JobID]string{}, of: map[domain.JobID]int{}, ended: map[domain.JobID]bool{}}
+	p.parts = newParts(p.plan)
 	return p
 }
 
@@ -47,6 +50,9 @@ func (p *play) step(f flow.Facts) {
 	p.Helper()
 	p.now = p.now.Add(time.Second)
 	f.Now, f.Added, f.Banned = p.now, p.added, p.banned
+	if len(p.ended)%3 > 0 { // else all steps are looked through for the jobs
+		f.Of = p.of
+	}
 	p.made = nil
 	for {
 		f.Whens = map[int]flow.WhenAnswer{}
@@ -75,6 +81,7 @@ func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 		if after := fmt.Sprintf("%+v", p.state); after != before {
 			p.Fatalf("Advance changed the state that it was given:\n%s\n%s", before, after)
 		}
+		p.compare(f, next, d)
 		if len(d.Ask) == 0 {
 			return next, d
 		}
@@ -96,9 +103,16 @@ func (p *play) take(next flow.State, d flow.Decisions) {
 		s, st := &p.plan.Steps[at.Step], &next.Steps[at.Step]
 		u := &st.Open[at.Open]
 		u.Job = p.jobs
+		if p.parts != nil {
+			p.parts.changed[at.Step].Open[at.Open].Job = p.jobs
+		}
+		p.of[p.jobs] = at.Step
 		name := s.Name
 		if s.KindOr() == domain.StepSingle {
 			st.Job = u.Job
+			if p.parts != nil {
+				p.parts.changed[at.Step].Job = p.jobs
+			}
 		} else {
 			name = fmt.Sprintf("%s:%d", name, u.ID)
 		}
@@ -109,6 +123,9 @@ func (p *play) take(next flow.State, d flow.Decisions) {
 		delete(p.ended, j)
 	}
 	p.state, p.last = next, d
+	if p.parts != nil {
+		p.parts.write()
+	}
 }
 
 // fixpoint checks that no facts change nothing.
@@ -597,7 +614,7 @@ func TestAdvanceOrders(t *testing.T) {
 			p.wantEnd(domain.FlowSucceeded, "")
 		}},
 		{"changes that wait for a step outlive a retry", blueprint(step("bad", ""), step("s", "", shards(9, 2), needs("bad"))), func(p *play) {
-			p.must(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"s": {Window: 3}}})
+			p.must(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"s": {Window: 3}}})
 			p.end("bad e")
 			p.want("s skipped_by_error")
 			p.must(retry)
@@ -702,24 +719,24 @@ func TestAdvanceOrders(t *testing.T) {
 }
 
 func TestAdvanceUpdates(t *testing.T) {
-	update := func(name string, c flow.StepChange) flow.Order {
-		return flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{name: c}}
+	update := func(name string, c domain.StepChange) flow.Order {
+		return flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{name: c}}
 	}
 	no, yes, five := false, true, 5
 	runParts(t, []part{
 		{"a wider window makes more at once", blueprint(step("s", "", shards(9, 2))), func(p *play) {
-			p.must(update("s", flow.StepChange{Window: 4}))
+			p.must(update("s", domain.StepChange{Window: 4}))
 			p.wantMade("s:2", "s:3")
 		}},
 		{"a narrower window ends nothing", blueprint(step("s", "", shards(9, 4))), func(p *play) {
-			p.must(update("s", flow.StepChange{Window: 2}))
+			p.must(update("s", domain.StepChange{Window: 2}))
 			p.end("s:0 s", "s:1 s")
 			p.wantMade()
 			p.end("s:2 s")
 			p.wantMade("s:4")
 		}},
 		{"a size is that of packs made from now on", blueprint(step("s", "", packs(10, 0, 99), func(s *domain.Step) { s.Pack.Window = 1 })), func(p *play) {
-			p.must(update("s", flow.StepChange{Size: 30}))
+			p.must(update("s", domain.StepChange{Size: 30}))
 			p.end("s:0 s")
 			if u := p.at("s").Open[0]; u.Start != 10 || u.End != 39 {
 				p.Errorf("got %+v", u)
@@ -727,14 +744,14 @@ func TestAdvanceUpdates(t *testing.T) {
 		}},
 		{"an end can be moved on, and a step that made all goes on", blueprint(step("s", "", packs(10, 0, 9))), func(p *play) {
 			p.want("s running")
-			p.must(update("s", flow.StepChange{End: num(24)}))
+			p.must(update("s", domain.StepChange{End: num(24)}))
 			p.want("s running")
 			p.wantMade("s:1", "s:2")
 		}},
 		{"an end before what was made is that of what was made", blueprint(step("s", "", packs(10, 0, 99), func(s *domain.Step) { s.Pack.Window = 2 })),
 			func(p *play) {
 				p.end("s:0 s")
-				p.must(update("s", flow.StepChange{End: num(3)}))
+				p.must(update("s", domain.StepChange{End: num(3)}))
 				p.want("s running")
 				if sp := p.at("s").Split; sp.End != 29 {
 					p.Errorf("end: got %d, want 29", sp.End)
@@ -744,15 +761,15 @@ func TestAdvanceUpdates(t *testing.T) {
 			}},
 		{"an endless step is ended", blueprint(step("s", "", endless(10, 2))), func(p *play) {
 			p.end("s:0 s", "s:1 s")
-			p.must(update("s", flow.StepChange{Endless: &no}))
+			p.must(update("s", domain.StepChange{Endless: &no}))
 			p.want("s running")
 			p.end("s:2 s", "s:3 s")
 			p.want("s succeeded")
 		}},
 		{"a step that has not begun keeps its changes, the later over the earlier",
 			blueprint(step("a", ""), step("s", "", packs(10, 0, 99), needs("a"))), func(p *play) {
-				p.must(update("s", flow.StepChange{Window: 7, Size: 5, Retries: &five}))
-				p.must(update("s", flow.StepChange{Window: 1, End: num(8)}))
+				p.must(update("s", domain.StepChange{Window: 7, Size: 5, Retries: &five}))
+				p.must(update("s", domain.StepChange{Window: 1, End: num(8)}))
 				p.end("a s")
 				st := p.at("s")
 				if diff := cmp.Diff(&flow.Split{Pack: true, Size: 5, End: 8, Window: 1}, st.Split); diff != "" || *st.Retries != 5 {
@@ -762,32 +779,32 @@ func TestAdvanceUpdates(t *testing.T) {
 		{"an end that was missing can be given before the step begins", blueprint(step("a", ""), step("s", "", func(s *domain.Step) {
 			s.Pack = &domain.Pack{Size: 10}
 		}, needs("a"))), func(p *play) {
-			p.must(update("s", flow.StepChange{End: num(14)}))
+			p.must(update("s", domain.StepChange{End: num(14)}))
 			p.end("a s")
 			p.want("s running")
 			p.wantMade("s:0", "s:1")
 		}},
 		{"what cannot be changed is refused, and nothing is",
 			blueprint(step("a", ""), step("s", "", shards(9, 1)), step("k", "", packs(1, 0, 9), needs("a"))), func(p *play) {
-				p.refused(update("z", flow.StepChange{Window: 1}), `no step "z"`)
-				p.refused(update("s", flow.StepChange{}), "changes nothing")
+				p.refused(update("z", domain.StepChange{Window: 1}), `no step "z"`)
+				p.refused(update("s", domain.StepChange{}), "changes nothing")
 				p.refused(flow.Order{Verb: flow.OrderUpdate}, "changes nothing")
-				p.refused(update("s", flow.StepChange{Window: -1}), "window -1: want 1 to")
-				p.refused(update("s", flow.StepChange{Window: domain.MaxWindow + 1}), "window")
-				p.refused(update("s", flow.StepChange{Retries: new(int), Size: 3}), "those of packs")
-				p.refused(update("s", flow.StepChange{Count: 12, Params: map[string]string{"a": "b"}}), "count, params cannot be changed")
-				p.refused(update("a", flow.StepChange{Window: 2}), "only shards and packs")
-				p.refused(update("k", flow.StepChange{Size: -2}), "size -2")
-				p.refused(update("k", flow.StepChange{End: num(-2)}), "end -2")
-				p.refused(update("k", flow.StepChange{Endless: &yes}), "not taken away")
+				p.refused(update("s", domain.StepChange{Window: -1}), "window -1: want 1 to")
+				p.refused(update("s", domain.StepChange{Window: domain.MaxWindow + 1}), "window")
+				p.refused(update("s", domain.StepChange{Retries: new(int), Size: 3}), "those of packs")
+				p.refused(update("s", domain.StepChange{Count: 12, Params: map[string]string{"a": "b"}}), "count, params cannot be changed")
+				p.refused(update("a", domain.StepChange{Window: 2}), "only shards and packs")
+				p.refused(update("k", domain.StepChange{Size: -2}), "size -2")
+				p.refused(update("k", domain.StepChange{End: num(-2)}), "end -2")
+				p.refused(update("k", domain.StepChange{Endless: &yes}), "not taken away")
 				retries := 256
-				p.refused(update("k", flow.StepChange{Retries: &retries}), "retries 256")
-				p.refused(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"s": {Window: 5}, "k": {Size: -1}}}, "size -1")
+				p.refused(update("k", domain.StepChange{Retries: &retries}), "retries 256")
+				p.refused(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"s": {Window: 5}, "k": {Size: -1}}}, "size -1")
 				if w := p.at("s").Split.Window; w != 1 {
 					p.Errorf("window: got %d after refused updates", w)
 				}
 				p.end("a s")
-				p.refused(update("a", flow.StepChange{Retries: &five}), "has ended")
+				p.refused(update("a", domain.StepChange{Retries: &five}), "has ended")
 			}},
 	})
 }
@@ -813,7 +830,7 @@ func TestAdvanceRanges(t *testing.T) {
 		}},
 		{"units with large scripts are made a few at a time", blueprint(step("a", strings.Repeat("x", 1_000_000), shards(40, 40))), func(p *play) {
 			next, d := flow.Advance(p.plan, flow.State{}, flow.Facts{Now: p.now})
-			if n := len(d.Make); n < 2 || n > 9 || !d.More || next.Steps[0].Status != flow.Open {
+			if n := len(d.Make); n < 2 || n > 9 || !d.More || next.Steps[0].Status != domain.StepOpen {
 				p.Errorf("%d are made in one commit, more: %v", n, d.More)
 			}
 			if len(p.made) != 40 {
@@ -1093,7 +1110,7 @@ func TestAdvanceTakesSettingsOfJobs(t *testing.T) {
 		p := newPlay(t, blueprint(step("a", ""), step("s", "", needs("a")), step("u", "", needs("a"))))
 		p.step(flow.Facts{})
 		two := 2
-		p.must(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"u": {Retries: &two}}})
+		p.must(flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"u": {Retries: &two}}})
 		p.added["steps.s.retries"], p.added["steps.u.retries"] = "7", "7"
 		p.end("a s")
 		if s, u := *p.at("s").Retries, *p.at("u").Retries; s != 7 || u != 2 {

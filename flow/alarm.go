@@ -68,7 +68,7 @@ func (e *Engine) sweepWrite(ctx context.Context, a board.Alarm, id domain.FlowID
 	}
 	last := board.Batch{Space: a.Space}
 	last.ClearAlarm(a.Name)
-	e.removeRecords(&last, p)
+	e.removeRecords(&last, p, s.records, s.parts)
 	return e.board.Commit(ctx, last)
 }
 
@@ -132,6 +132,12 @@ func ownJob(r board.Record, id domain.FlowID) bool {
 // looked at: the state does not name units that ended well, which of an endless
 // step are without number.
 func (t *tending) removeUnits(ctx context.Context, s *seen) error {
+	return t.eachOwn(ctx, s, func(own []domain.JobKey) error { return t.removeJobs(ctx, t.place, own) })
+}
+
+// eachOwn calls do with the jobs of the flow, page by page, as their records say whose
+// they are.
+func (t *tending) eachOwn(ctx context.Context, s *seen, do func(own []domain.JobKey) error) error {
 	prefix := layout.JobPrefix + strconv.FormatUint(uint64(s.caller), 10) + ":"
 	for cursor := ""; ; {
 		if err := t.renew(ctx); err != nil {
@@ -145,7 +151,7 @@ func (t *tending) removeUnits(ctx context.Context, s *seen) error {
 		if err != nil {
 			return err
 		}
-		if err := t.removeJobs(ctx, t.place, own); err != nil {
+		if err := do(own); err != nil {
 			return err
 		}
 		if cursor = next; cursor == "" {
@@ -154,19 +160,32 @@ func (t *tending) removeUnits(ctx context.Context, s *seen) error {
 	}
 }
 
-// split reports whether a step of the flow has had units whose jobs its record
-// does not name.
-func (s *State) split() bool {
-	return slices.ContainsFunc(s.Steps, func(st StepState) bool { return st.Split != nil && st.Job == 0 })
-}
-
 // removePage is how many jobs are removed in one batch.
 const removePage = 100
 
-// removeRecords adds to b that a flow's own records go.
-func (e *Engine) removeRecords(b *board.Batch, p place) {
+// stepRecords is how many records the steps of a flow have, and its blueprint.
+func (e *Engine) stepRecords(ctx context.Context, p place) (steps, parts int, err error) {
+	recs, err := e.board.GetFields(ctx, p.space, []string{layout.FlowStateRecords, layout.FlowStatePlan}, layout.FlowState(p.id))
+	if err != nil {
+		return 0, 0, err
+	}
+	steps, _ = strconv.Atoi(recs[0].Get(layout.FlowStateRecords))
+	parts, _ = strconv.Atoi(recs[0].Get(layout.FlowStatePlan))
+	return steps, parts, nil
+}
+
+// removeRecords adds to b that a flow's own records go, and those of its steps and of its
+// blueprint. Who writes there may have written any number.
+func (e *Engine) removeRecords(b *board.Batch, p place, steps, parts int) {
+	steps, parts = max(0, min(steps, maxStepRecords)), max(0, min(parts, maxPlanParts))
+	for n := range parts {
+		b.Delete(layout.FlowPlanPart(p.id, n))
+	}
 	for _, key := range ownRecords(p.id) {
 		b.Delete(key)
+	}
+	for n := range steps {
+		b.Delete(layout.FlowSteps(p.id, n))
 	}
 	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, p.id))
 	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlowPrune, p.id))

@@ -17,7 +17,17 @@ const auditAge = 10 * time.Second
 // Audit looks whether every unfinished flow of a context has a reason to be
 // alive, and brings those that have none back to a keeper. It rests after each
 // flow, rest times as long as that took.
-func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error) {
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
+	return e.audit(ctx, tenant, rest, 0)
+}
+
+// AuditWithin is Audit that looks at no more than there is time for, oldest first. Zero:
+// all.
+func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.audit(ctx, tenant, 0, within)
+}
+
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
 	a := auditor{looker: looker{Engine: e, space: layout.SpaceOf(tenant), now: time.Now()}, lacking: map[string]int{}}
 	var after board.LiveItem
 	for {
@@ -29,6 +39,10 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 			id, err := domain.ParseFlowKey(it.Item)
 			if err != nil || it.Item != domain.FlowKey(id) {
 				continue
+			}
+			if within > 0 && time.Since(a.now) > within {
+				a.report.Partial = true
+				return a.report, nil
 			}
 			if there, err := a.kept(ctx); err != nil {
 				return a.report, err
@@ -49,7 +63,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (w
 
 type auditor struct {
 	looker
-	report  work.Audit
+	report  domain.Audit
 	lacking map[string]int // places of findings in the report, by what is lacking
 }
 
@@ -86,9 +100,9 @@ func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
 		return err
 	case x.Lack != "":
 		a.lacks(key, x.Lack)
-	case x.Standing != StandingStuck || young:
+	case x.Standing != domain.StandingStuck || young:
 	case x.Mend == nil:
-		a.report.Stuck = append(a.report.Stuck, work.Finding{Key: key, Text: x.Text})
+		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: x.Text})
 	default:
 		b := board.Batch{Space: p.space}
 		r.guard(&b, p)
@@ -116,7 +130,7 @@ func (a *auditor) lacks(key, lack string) {
 		return
 	}
 	a.lacking[lack] = len(a.report.Lacking)
-	a.report.Lacking = append(a.report.Lacking, work.Finding{Key: key, Text: lack})
+	a.report.Lacking = append(a.report.Lacking, domain.Finding{Key: key, Text: lack})
 }
 
 // repair commits b and reports what was found, if it is worth a word; a
@@ -127,7 +141,7 @@ func (a *auditor) repair(ctx context.Context, b board.Batch, p place, why string
 		return nil
 	}
 	if err == nil && why != "" {
-		a.report.Repaired = append(a.report.Repaired, work.Finding{Key: domain.FlowKey(p.id), Text: why})
+		a.report.Repaired = append(a.report.Repaired, domain.Finding{Key: domain.FlowKey(p.id), Text: why})
 	}
 	return err
 }

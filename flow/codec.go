@@ -4,6 +4,7 @@ import (
 	"compress/flate"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -16,10 +17,15 @@ import (
 // This file is how the keeper's state lies on the board.
 
 // stateFields are the fields of a new flow's state.
-func stateFields(d *draft) []board.Field {
-	fields := []board.Field{
-		{Name: layout.FlowStateData, Value: stateText(d.state)},
-		{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(d.flow.CallerID), 10)},
+func (e *Engine) stateFields(d *draft) []board.Field {
+	fields := []board.Field{{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(d.flow.CallerID), 10)}}
+	if len(d.state.Steps) > e.spread.whole {
+		fields = append(fields, e.spreadFields(d.plan, d.state)...)
+	} else {
+		fields = append(fields, board.Field{Name: layout.FlowStateData, Value: stateText(d.state)})
+	}
+	if len(d.parts) > 0 {
+		fields = append(fields, board.Field{Name: layout.FlowStatePlan, Value: strconv.Itoa(len(d.parts))})
 	}
 	if d.flow.Stepped {
 		return append(fields, board.Field{Name: layout.FlowStateStepped, Value: "true"})
@@ -28,12 +34,14 @@ func stateFields(d *draft) []board.Field {
 		board.Field{Name: layout.FlowStateCount, Value: strconv.Itoa(len(d.flow.Jobs))})
 }
 
-func stateText(s State) string {
-	text, err := json.Marshal(s)
+func stateText(s State) string { return pack(jsonText(s)) }
+
+func jsonText(v any) []byte {
+	text, err := json.Marshal(v)
 	if err != nil {
 		panic("BUG: a flow's state cannot be written as JSON: " + err.Error())
 	}
-	return pack(text)
+	return text
 }
 
 // pack is the text of a state's JSON.
@@ -79,6 +87,11 @@ type stored struct {
 	first domain.JobID
 	count int
 	ids   []domain.JobID // of a foreign program's flow, whose jobs have any
+	// changed are steps that are not as their records say, by their numbers; records is
+	// how many of these there are.
+	changed map[int]json.RawMessage
+	records int
+	parts   int // records that its blueprint lies in
 }
 
 // decodeState reads the record of a flow's state.
@@ -91,6 +104,7 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 	}
 	s.stepped = r.Get(layout.FlowStateStepped) == "true"
 	s.caller = domain.ActorID(number(layout.FlowStateCaller))
+	s.records, s.parts = int(number(layout.FlowStateRecords)), int(number(layout.FlowStatePlan))
 	s.first, s.count = domain.JobID(number(layout.FlowStateFirst)), int(number(layout.FlowStateCount))
 	if list := r.Get(layout.FlowStateJobs); list != "" {
 		if err := json.Unmarshal([]byte(list), &s.ids); err != nil {
@@ -102,14 +116,26 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 	if text == "{}" || text == "" {
 		return s, nil
 	}
-	data, err := unpack(text)
-	if err == nil {
-		err = json.Unmarshal(data, &s.State)
+	err = decodePacked(text, &s.State)
+	if changed := r.Get(layout.FlowStateChanged); changed != "" && err == nil {
+		err = decodePacked(changed, &s.changed)
+	}
+	if err == nil && s.Sums != nil && (s.Sums.Size < 1 || s.Sums.Steps < 1 || s.Sums.Steps > domain.MaxFlowSteps) {
+		err = fmt.Errorf("it has %d steps, %d in a record", s.Sums.Steps, s.Sums.Size)
 	}
 	if err != nil {
 		return s, domain.Invalidf("the state of flow %d cannot be read: %v", id, err)
 	}
 	return s, nil
+}
+
+// decodePacked reads what pack has written.
+func decodePacked(text string, into any) error {
+	data, err := unpack(text)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	return err
 }
 
 // job is the key of the n-th job of a plain flow.

@@ -162,7 +162,7 @@ func TestAShardCostsItsJobsHoweverManyParamsTheyAdd(t *testing.T) {
 	countsOnly(t)
 	cost := func(n int) cost {
 		after := step("after", "", needs("parts"))
-		return costOfFlow(t, n, flow.Request{Plan: blueprint(step("parts", "add p", shards(n, 50)), after)}, func(r *rig, v flow.View) {
+		return costOfFlow(t, n, flow.Request{Plan: blueprint(step("parts", "add p", shards(n, 50)), after)}, func(r *rig, v domain.FlowView) {
 			last := r.words.seen[len(r.words.seen)-1]
 			if len(v.Added) != n || len(last.Params) != n || last.Params[fmt.Sprint("p_", n-1)] != "x" {
 				t.Errorf("the flow has %d params, and the step after the shard found %d; want %d", len(v.Added), len(last.Params), n)
@@ -190,11 +190,11 @@ func costOf(t *testing.T, n int, on func(i, n int) []domain.JobID) (each cost) {
 	for i := range jobs {
 		jobs[i] = job(domain.JobID(i+1), "", on(i, n)...)
 	}
-	return costOfFlow(t, n, flow.Request{Jobs: jobs}, func(*rig, flow.View) {})
+	return costOfFlow(t, n, flow.Request{Jobs: jobs}, func(*rig, domain.FlowView) {})
 }
 
 // costOfFlow runs a flow, has its end looked at, and says what each of n cost.
-func costOfFlow(t *testing.T, n int, q flow.Request, look func(*rig, flow.View)) (each cost) {
+func costOfFlow(t *testing.T, n int, q flow.Request, look func(*rig, domain.FlowView)) (each cost) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{Board: memboard.Open()}
 		r := newRigOn(t, c, flow.Config{})
@@ -209,4 +209,30 @@ func costOfFlow(t *testing.T, n int, q flow.Request, look func(*rig, flow.View))
 		r.stop()
 	})
 	return each
+}
+
+// What a flow is to its jobs, and which of them wait for each other, is known where it
+// was made. Nobody reads it from the board for each job.
+func TestAFlowIsNotReadForEachOfItsJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{Board: memboard.Open()}
+		r := newRigOn(t, c, flow.Config{})
+		time.Sleep(time.Second) // the first audit is over, and the next far
+		c.mu.Lock()
+		c.cost = cost{}
+		c.mu.Unlock()
+		const n = 50
+		for range n {
+			r.submit(flow.Request{Jobs: []*domain.Job{job(1, ""), job(2, "", 1), job(3, "", 2)}})
+		}
+		synctest.Wait()
+		c.mu.Lock()
+		each := c.per(n)
+		c.mu.Unlock()
+		t.Logf("of each flow: %+v", each)
+		if each.reads > 7 { // claims of three jobs and of the flow's end, and what its end reads
+			t.Errorf("a flow of three jobs was read %.1f times, want 7 at most", each.reads)
+		}
+		r.stop()
+	})
 }

@@ -23,6 +23,7 @@ type draft struct {
 	flow  domain.Flow
 	plan  *Plan          // nil where there are only jobs
 	text  string         // the plan's, as it is kept
+	parts []string       // of the text, where it is too long for one field
 	jobs  []*domain.Job  // of a plain flow, each after those it depends on
 	names []domain.JobID // what the caller called them, in the order of jobs
 	state State
@@ -58,7 +59,7 @@ func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (
 		return nil, err
 	}
 	if len(r.Jobs) > 0 {
-		if err := e.draftJobs(d, r); err != nil {
+		if err := e.draftJobs(ctx, d, r); err != nil {
 			return nil, err
 		}
 		return d, errors.Join(e.banned(d), e.placed(ctx, d), e.announce(ctx, d))
@@ -111,12 +112,12 @@ func (e *Engine) banned(d *draft) error {
 }
 
 // draftJobs checks a plain flow.
-func (e *Engine) draftJobs(d *draft, r Request) error {
+func (e *Engine) draftJobs(ctx context.Context, d *draft, r Request) error {
 	if len(r.Skip) > 0 || len(r.Steps) > 0 {
 		return domain.Invalidf("a flow of jobs has no steps to skip or to change")
 	}
-	if len(r.Jobs) > domain.MaxSteps {
-		return domain.Invalidf("%d jobs in one flow, the limit is %d; use a step with shards or packs for more", len(r.Jobs), domain.MaxSteps)
+	if len(r.Jobs) > domain.MaxFlowSteps {
+		return domain.Invalidf("%d jobs in one flow, the limit is %d; use a step with shards or packs for more", len(r.Jobs), domain.MaxFlowSteps)
 	}
 	d.flow.OnError = cmp.Or(r.OnError, domain.OnErrorAbort)
 	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.AfterMs = r.Env, r.Params, r.Priority, int64(r.After)
@@ -133,7 +134,7 @@ func (e *Engine) draftJobs(d *draft, r Request) error {
 		byName[j.ID] = true
 	}
 	for _, j := range r.Jobs {
-		if err := e.work.CheckFlowJob(j); err != nil {
+		if err := e.work.CheckFlowJob(ctx, d.flow.ContextID, j); err != nil {
 			return err
 		}
 		for _, on := range j.Dependends {
@@ -170,7 +171,7 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 		return err
 	}
 	b := p.plan.Blueprint
-	d.plan, d.text = p.plan, p.text
+	d.plan, d.text, d.parts = p.plan, p.text, p.parts
 	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, p.hash
 	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.OnError = b.Env, b.Params, b.Priority, b.OnError
 	d.flow.AfterMs, d.flow.Duration, d.flow.Retention = int64(b.After), uint32(b.Duration), uint32(b.Retention)
@@ -181,7 +182,7 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 	d.flow.Stepped = true
 	d.state.Steps = make([]StepState, len(b.Steps))
 	for i := range b.Steps {
-		d.state.Steps[i] = StepState{Status: Dormant, Skip: slices.Contains(r.Skip, b.Steps[i].Name)}
+		d.state.Steps[i] = StepState{Status: domain.StepDormant, Skip: slices.Contains(r.Skip, b.Steps[i].Name)}
 	}
 	return nil
 }
@@ -191,14 +192,16 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 type prepared struct {
 	plan *Plan
 	text string // as each flow keeps it
-	hash string // of that
+	// parts is the text as it is kept where it is too long for one field.
+	parts []string
+	hash  string // of the text
 }
 
 // prepare finds the blueprint of a request, changes and checks it. One that is
 // stored, and of which nothing is changed, is prepared once.
 func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request) (*prepared, error) {
 	if r.Plan != nil {
-		return e.prepareAs(*r.Plan, r)
+		return e.prepareAs(ctx, tenant, *r.Plan, r)
 	}
 	if e.cfg.Blueprints == nil {
 		return nil, domain.NotFoundf("there is no blueprint %q", r.Blueprint)
@@ -208,7 +211,7 @@ func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request)
 		return nil, err
 	}
 	if r.changes() {
-		return e.prepareAs(b, r)
+		return e.prepareAs(ctx, tenant, b, r)
 	}
 	key := fmt.Sprintf("%d/%s/%d/%s", tenant, b.Name, b.Version, hash)
 	e.mu.Lock()
@@ -217,7 +220,7 @@ func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request)
 	if p != nil {
 		return p, nil
 	}
-	if p, err = e.prepareAs(b, r); err != nil {
+	if p, err = e.prepareAs(ctx, tenant, b, r); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
@@ -235,7 +238,7 @@ func (r *Request) changes() bool {
 }
 
 // prepareAs changes a blueprint as a request says, and checks it.
-func (e *Engine) prepareAs(b domain.Blueprint, r Request) (*prepared, error) {
+func (e *Engine) prepareAs(ctx context.Context, tenant domain.TenantID, b domain.Blueprint, r Request) (*prepared, error) {
 	b.Steps = slices.Clone(b.Steps)
 	if err := change(&b, r); err != nil {
 		return nil, err
@@ -243,22 +246,22 @@ func (e *Engine) prepareAs(b domain.Blueprint, r Request) (*prepared, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	if err := e.checkSteps(&b); err != nil {
+	if err := e.checkSteps(ctx, tenant, &b); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(&b)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > domain.MaxBlueprintBytes {
-		return nil, domain.Invalidf("blueprint %q has %d bytes with what the request adds, the limit is %d", b.Name, len(text), domain.MaxBlueprintBytes)
+	if len(text) > domain.MaxPlanBytes {
+		return nil, domain.Invalidf("blueprint %q has %d bytes with what the request adds, the limit is %d", b.Name, len(text), domain.MaxPlanBytes)
 	}
 	sum := sha256.Sum256(text)
-	return &prepared{NewPlan(&b), string(text), hex.EncodeToString(sum[:16])}, nil
+	return &prepared{NewPlan(&b), string(text), planParts(text), hex.EncodeToString(sum[:16])}, nil
 }
 
 // checkSteps looks at what a blueprint cannot know: who runs what.
-func (e *Engine) checkSteps(b *domain.Blueprint) error {
+func (e *Engine) checkSteps(ctx context.Context, tenant domain.TenantID, b *domain.Blueprint) error {
 	for i := range b.Steps {
 		s := &b.Steps[i]
 		switch s.KindOr() {
@@ -278,8 +281,8 @@ func (e *Engine) checkSteps(b *domain.Blueprint) error {
 		}
 		j := stepJob(b, s, 1)
 		j.ID = 1
-		if err := e.work.CheckFlowJob(j); err != nil {
-			return domain.Invalidf("step %s: %v", s.Name, err)
+		if err := e.work.CheckFlowJob(ctx, tenant, j); err != nil {
+			return fmt.Errorf("step %s: %w", s.Name, err)
 		}
 	}
 	return nil
@@ -313,7 +316,7 @@ func change(b *domain.Blueprint, r Request) error {
 		if !known {
 			return domain.Invalidf("steps: blueprint %q has no step %q%s", b.Name, name, nearStep(name, index))
 		}
-		if err := c.changeStep(&b.Steps[i]); err != nil {
+		if err := changeStep(c, &b.Steps[i]); err != nil {
 			return err
 		}
 	}
@@ -329,7 +332,7 @@ func nearStep(name string, index map[string]int) string {
 }
 
 // changeStep applies the change to a step, which must not share its parts.
-func (c StepChange) changeStep(s *domain.Step) error {
+func changeStep(c domain.StepChange, s *domain.Step) error {
 	s.Params = over(s.Params, c.Params)
 	s.After = max(s.After, c.After)
 	s.Timeout = cmp.Or(c.Timeout, s.Timeout)

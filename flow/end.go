@@ -14,28 +14,53 @@ import (
 
 // record adds to b what the flow's own record says now. reopened is true where
 // it had ended, and goes on.
-func (t *tending) record(b *board.Batch, plan *Plan, s *seen, next *State, d *Decisions) (reopened bool) {
+func (t *tending) record(b *board.Batch, plan *Plan, s *seen, v *verdict) (reopened bool) {
 	key := domain.FlowKey(t.place.id)
 	fields := []board.Field{{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)}}
 	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
-	begun := slices.ContainsFunc(next.Steps, func(st StepState) bool { return st.Status != Dormant })
-	if begun && s.flow.Status == domain.FlowDispatched {
+	if s.flow.Status == domain.FlowDispatched && v.begun() {
 		s.flow.Status, s.flow.StartedMs = domain.FlowStarted, s.now.UnixMilli()
 		set(layout.FlowStatus, string(domain.FlowStarted))
 		set(layout.FlowStartedMs, strconv.FormatInt(s.flow.StartedMs, 10))
 	}
-	if reopened = d.Reopened && s.flow.Final(); reopened {
+	if reopened = v.Reopened && s.flow.Final(); reopened {
 		t.reopen(b, plan, s)
 	}
-	if len(d.Make) > 0 {
-		fields = append(fields, layout.IDsField(layout.FlowJobs, s.flow.Jobs))
+	if whole := s.Sums == nil; whole && len(v.Make) > 0 || v.End != "" {
+		fields = append(fields, layout.IDsField(layout.FlowJobs, v.jobs(plan)))
 	}
-	if next.Cancelled != "" {
-		set(layout.FlowCancel, next.Cancelled)
+	if v.next.Cancelled != "" {
+		set(layout.FlowCancel, v.next.Cancelled)
 	}
-	set(layout.FlowProgress, progressText(progress(plan, next)))
+	set(layout.FlowProgress, progressText(v.next.Sums.Done/plan.weight))
 	b.Set(key, fields...)
 	return reopened
+}
+
+// begun reports whether a step is not as all begin.
+func (v *verdict) begun() bool {
+	for _, st := range v.changed {
+		if st.Status != domain.StepDormant {
+			return true
+		}
+	}
+	return false
+}
+
+// jobs are those of single steps, in the order in which they were made, where all steps
+// are known. Those of a large flow stand on its record when it has ended: one that is
+// rewritten with each of thousands of jobs would be most of what the flow costs.
+func (v *verdict) jobs(plan *Plan) []domain.JobID { return jobsOf(len(plan.Steps), v.at) }
+
+// jobsOf are the jobs of single steps.
+func jobsOf(steps int, at func(i int) *StepState) (ids []domain.JobID) {
+	for i := range steps {
+		if st := at(i); st != nil && st.Job != 0 {
+			ids = append(ids, st.Job)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // reopen adds to b that a flow which had ended goes on.
@@ -75,12 +100,12 @@ func rivalled(rival string) error {
 }
 
 // end adds to b that the flow has ended.
-func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, next *State, d Decisions) error {
-	result, err := t.result(ctx, plan, s, next)
+func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, v *verdict) error {
+	result, err := t.result(ctx, plan, s, v)
 	if err != nil {
 		return err
 	}
-	t.endRecord(b, s, d.End, d.Why, result)
+	t.endRecord(b, s, v.End, v.Why, result)
 	if plan.UniqueAlive {
 		return t.leaveAlive(ctx, b, s)
 	}
@@ -109,7 +134,7 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 	}
 	b.Set(key, fields...)
 	b.Settle(key)
-	b.PushLeft(layout.Finished, key)
+	layout.Ended(b, key, s.now, layout.FailedFlows, status == domain.FlowError)
 	if m := s.flow.Message; m != "" {
 		b.Countdown(m, layout.MessageOpen, layout.PostResult, m)
 	}

@@ -89,9 +89,12 @@ type Engine struct {
 
 	mu    sync.Mutex
 	plans map[string]*Plan // by the hash of their text; any may be forgotten
+	steps int              // of all these
 	// prepared are stored blueprints by context, name, version and hash.
 	prepared map[string]*prepared
 	turns    turns.Turns
+
+	spread spreading
 
 	eval func(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer
 }
@@ -111,13 +114,18 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 		cfg.Observer = nobody{}
 	}
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen}
+	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen,
+		spread: spreading{whole: wholeSteps, record: recordSteps, commit: commitSteps}}
 	w.PruneFlowsBy(e.prune)
 	return e
 }
 
-// maxPlans bounds the plans in memory.
-const maxPlans = 1000
+// maxPlans bounds the plans in memory, maxPlanSteps the steps of those that flows run by:
+// each is about a kilobyte.
+const (
+	maxPlans     = 1000
+	maxPlanSteps = 3 * domain.MaxFlowSteps
+)
 
 // plan returns the plan of a flow of steps, whose text has that hash.
 func (e *Engine) plan(ctx context.Context, p place, hash string) (*Plan, error) {
@@ -127,11 +135,10 @@ func (e *Engine) plan(ctx context.Context, p place, hash string) (*Plan, error) 
 	if known != nil {
 		return known, nil
 	}
-	recs, err := e.board.Get(ctx, p.space, layout.FlowPlan(p.id))
+	text, err := e.planText(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	text := recs[0].Get(layout.FlowPlanText)
 	if text == "" {
 		return nil, domain.NotFoundf("flow %d has no blueprint on the board of context %d", p.id, p.space)
 	}
@@ -147,10 +154,15 @@ func (e *Engine) plan(ctx context.Context, p place, hash string) (*Plan, error) 
 func (e *Engine) keepPlan(hash string, plan *Plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.plans) >= maxPlans {
+	if e.plans[hash] != nil {
+		return
+	}
+	if len(e.plans) >= maxPlans || e.steps+len(plan.Steps) > maxPlanSteps {
 		clear(e.plans)
+		e.steps = 0
 	}
 	e.plans[hash] = plan
+	e.steps += len(plan.Steps)
 }
 
 // load reads a flow.
@@ -184,6 +196,9 @@ func wake(b *board.Batch, id domain.FlowID) {
 
 // pause waits, or less when ctx ends.
 func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

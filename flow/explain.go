@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -14,53 +16,23 @@ import (
 	"github.com/ramet-run/ramet/work"
 )
 
-// Standing is why an unfinished flow is alive.
-type Standing string
-
-// The standings.
-const (
-	StandingEnded    Standing = "ended"
-	StandingWriting  Standing = "writing"  // it is still being written
-	StandingKept     Standing = "kept"     // a keeper decides what follows
-	StandingQueued   Standing = "queued"   // for a keeper
-	StandingWorking  Standing = "working"  // jobs of it have not ended
-	StandingDeciding Standing = "deciding" // a person has to approve or reject
-	StandingDelayed  Standing = "delayed"  // an alarm will wake it
-	StandingPaused   Standing = "paused"
-	StandingBanned   Standing = "banned"
-	StandingStuck    Standing = "stuck" // nothing would ever move it
-)
-
-// Explanation answers for a flow: what it waits for, since when, who holds it,
-// what will wake it and when.
-type Explanation struct {
-	Key      string            `json:"key"`
-	Status   domain.FlowStatus `json:"status"`
-	Standing Standing          `json:"standing"`
-	// Outlook is what becomes of it if nobody does anything; none once it has ended.
-	Outlook domain.Outlook `json:"outlook,omitzero"`
-	// Text is the answer in one sentence.
-	Text    string `json:"text"`
-	SinceMs int64  `json:"since_ms,omitzero"`
-	Holder  string `json:"holder,omitzero"`
-	// WaitsFor names jobs, and steps that wait for a decision.
-	WaitsFor []string `json:"waits_for,omitzero"`
-	NextMs   int64    `json:"next_ms,omitzero"`
-
+// explained is an explanation, and what else follows from why the flow is as it is.
+type explained struct {
+	domain.FlowExplanation
 	work.Reason
 	jobs domain.Outlook // of those that it waits for
 }
 
 // outlook follows from the reason: there is no other place that tells who moves a flow.
-func (x *Explanation) outlook() domain.Outlook {
-	if x.Standing == StandingEnded {
+func (x *explained) outlook() domain.Outlook {
+	if x.Standing == domain.StandingEnded {
 		return ""
 	}
-	return x.Reason.Outlook(x.Standing == StandingStuck, cmp.Or(x.jobs, domain.OutlookMoves))
+	return x.Reason.Outlook(x.Standing == domain.StandingStuck, cmp.Or(x.jobs, domain.OutlookMoves))
 }
 
-func (x *Explanation) stuck(text string, m *work.Mend) {
-	x.Standing, x.Text, x.Mend = StandingStuck, text, m
+func (x *explained) stuck(text string, m *work.Mend) {
+	x.Standing, x.Text, x.Mend = domain.StandingStuck, text, m
 }
 
 // doubtedFrom is when audits begin to doubt a flow as it stands.
@@ -80,11 +52,11 @@ const (
 // Explain answers for one flow.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (domain.FlowExplanation, error) {
 	p := place{layout.SpaceOf(tenant), id}
 	r, err := e.records(ctx, p)
 	if err != nil {
-		return Explanation{}, err
+		return domain.FlowExplanation{}, err
 	}
 	for range explainTries {
 		l := looker{Engine: e, space: p.space, now: time.Now()}
@@ -92,21 +64,24 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 		if err == nil {
 			err = e.explainJobs(ctx, tenant, id, &x)
 		}
-		x.Outlook = x.outlook()
-		if err != nil || x.Standing != StandingStuck {
-			return x, err
+		if err == nil {
+			err = e.explainUnheard(ctx, tenant, p, &x)
+		}
+		x.FlowExplanation.Outlook = x.outlook()
+		if err != nil || x.Standing != domain.StandingStuck {
+			return x.FlowExplanation, err
 		}
 		now, err := e.records(ctx, p)
 		if err != nil {
-			return x, err
+			return x.FlowExplanation, err
 		}
 		if !r.moved(now) {
 			x.Text += x.Audited(doubtedFrom(&r.flow))
-			return x, nil
+			return x.FlowExplanation, nil
 		}
 		r = now
 	}
-	return Explanation{Key: domain.FlowKey(id), Status: r.flow.Status, Standing: StandingQueued, Outlook: domain.OutlookMoves,
+	return domain.FlowExplanation{Key: domain.FlowKey(id), Status: r.flow.Status, Standing: domain.StandingQueued, Outlook: domain.OutlookMoves,
 		Text: "it moves too quickly to tell"}, nil
 }
 
@@ -142,8 +117,8 @@ func (r records) moved(now records) bool {
 
 // explainJobs adds what a flow that is in order waits for: its jobs, or a person. Why a
 // job does not go on is why the flow does not.
-func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id domain.FlowID, x *Explanation) error {
-	if x.Standing != StandingWorking && x.Standing != StandingPaused && x.Standing != StandingBanned {
+func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id domain.FlowID, x *explained) error {
+	if x.Standing != domain.StandingWorking && x.Standing != domain.StandingPaused && x.Standing != domain.StandingBanned {
 		return nil
 	}
 	v, err := e.Show(ctx, tenant, id)
@@ -151,11 +126,11 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 		return err
 	}
 	deciding := x.waitsFor(&v)
-	if x.Standing != StandingWorking {
+	if x.Standing != domain.StandingWorking {
 		return nil
 	}
 	if deciding {
-		x.Standing, x.Held = StandingDeciding, true
+		x.Standing, x.Held = domain.StandingDeciding, true
 		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
 		return nil
 	}
@@ -165,12 +140,68 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 	return e.worstJob(ctx, tenant, x)
 }
 
+// explainUnheard says which settings of steps jobs have written that change nothing.
+func (e *Engine) explainUnheard(ctx context.Context, tenant domain.TenantID, p place, x *explained) error {
+	recs, err := e.board.Get(ctx, p.space, layout.FlowParams(p.id))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range recs[0] {
+		if strings.HasPrefix(f.Name, domain.SettingPrefix) {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	v, err := e.Show(ctx, tenant, p.id)
+	if err != nil {
+		return err
+	}
+	kinds := make(map[string]domain.StepKind, len(v.Steps))
+	for i := range v.Steps {
+		kinds[v.Steps[i].Name] = v.Steps[i].Kind
+	}
+	slices.Sort(names)
+	said := 0
+	for _, name := range names {
+		if text := unheard(name, kinds, v.Stepped); text != "" && said < explainMost {
+			x.Text += "; " + text
+			said++
+		}
+	}
+	return nil
+}
+
+// unheard says why a setting that a job has written changes nothing; "" where it does.
+func unheard(name string, kinds map[string]domain.StepKind, stepped bool) string {
+	step, setting, err := domain.ParseStepSetting(name)
+	kind, known := kinds[step]
+	switch {
+	case err != nil:
+		return err.Error()
+	case !stepped:
+		return name + work.Unheard
+	case !known && len(kinds) == 0: // its blueprint cannot be read
+	case !known:
+		text := fmt.Sprintf("%s changes nothing: there is no step %q", name, step)
+		if near := domain.Nearest(step, slices.Sorted(maps.Keys(kinds))); near != "" {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
+		return text
+	case !slices.Contains(domain.StepSettings[setting], kind):
+		return fmt.Sprintf("%s changes nothing: step %s is of kind %s", name, step, kind)
+	}
+	return ""
+}
+
 // waitsFor names the jobs that are open, and the steps that wait for a decision.
-func (x *Explanation) waitsFor(v *View) (deciding bool) {
+func (x *explained) waitsFor(v *domain.FlowView) (deciding bool) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		switch {
-		case st.Kind == domain.StepApproval && st.Status == Running:
+		case st.Kind == domain.StepApproval && st.Status == domain.StepRunning:
 			deciding = true
 			x.add("step " + st.Name)
 		case st.Status.Begun() && len(st.Units) > 0:
@@ -193,7 +224,7 @@ func (x *Explanation) waitsFor(v *View) (deciding bool) {
 	return deciding
 }
 
-func (x *Explanation) add(what string) {
+func (x *explained) add(what string) {
 	if len(x.WaitsFor) < explainMost {
 		x.WaitsFor = append(x.WaitsFor, what)
 	}
@@ -205,7 +236,7 @@ var hindrances = []domain.Outlook{domain.OutlookWaits, domain.OutlookMoves, doma
 
 // worstJob says why the job does not run that hinders the flow most: the first of those
 // that hinder it alike. Of one that runs nothing is said.
-func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *Explanation) error {
+func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *explained) error {
 	said := false
 	for _, name := range x.WaitsFor[:min(len(x.WaitsFor), explainJobsMost)] {
 		key, err := domain.ParseJobKey(name)
@@ -213,13 +244,13 @@ func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *Explan
 			continue // a step
 		}
 		j, err := e.work.Explain(ctx, tenant, key)
-		if errors.Is(err, domain.ErrNotFound) || err == nil && j.Standing == work.StandingEnded {
+		if errors.Is(err, domain.ErrNotFound) || err == nil && j.Standing == domain.StandingEnded {
 			continue
 		} else if err != nil {
 			return err
 		}
 		worse := slices.Index(hindrances, j.Outlook) > slices.Index(hindrances, x.jobs)
-		if running := j.Outlook == domain.OutlookMoves && j.Standing == work.StandingLeased; !running && (worse || !said) {
+		if running := j.Outlook == domain.OutlookMoves && j.Standing == domain.StandingLeased; !running && (worse || !said) {
 			x.Text, said = fmt.Sprintf("%s has not ended: %s", name, j.Text), true
 		}
 		if worse {

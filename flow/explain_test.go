@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
@@ -28,7 +29,7 @@ func TestExplainTellsAKeepersLeaseThatRanOut(t *testing.T) {
 		}
 		for _, want := range []string{"dead/x decides what follows", "dead/x was to decide what follows and is gone, paused or cut off: its lease ran out at 2"} {
 			x, err := r.flows.Explain(t.Context(), tenant, id)
-			if err != nil || x.Standing != flow.StandingKept || !strings.HasPrefix(x.Text, want) {
+			if err != nil || x.Standing != domain.StandingKept || !strings.HasPrefix(x.Text, want) {
 				t.Errorf("got %+v, %v, want %q", x, err, want)
 			}
 			time.Sleep(31 * time.Second)

@@ -1,8 +1,32 @@
 package flow
 
-import "context"
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
 
 // For tests from outside.
+
+// NewSums are those of a new flow.
+func NewSums(p *Plan) *Sums {
+	head, _ := spread(p, State{})
+	return head.Sums
+}
+
+// Spread is a state with sums instead of its steps, and the steps.
+func Spread(p *Plan, s State) (head State, steps []StepState) { return spread(p, s) }
+
+// Spread has the steps of flows of more than whole steps lie for themselves, so many in a
+// record at least, and so many written in one commit at most.
+func (e *Engine) Spread(whole, record, commit int) { e.spread = spreading{whole, record, commit} }
+
+// StateOf is what is remembered of a flow, with all its steps.
+func (e *Engine) StateOf(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (State, error) {
+	s, _, err := e.readState(ctx, place{layout.SpaceOf(tenant), id})
+	return s.State, err
+}
 
 // EvalBy has conditions take as long as f, and then hold.
 func (e *Engine) EvalBy(f func(text string)) {
@@ -11,3 +35,6 @@ func (e *Engine) EvalBy(f func(text string)) {
 		return WhenAnswer{Holds: true}
 	}
 }
+
+// Narrowed is what becomes of a window while many wait.
+var Narrowed = narrowed

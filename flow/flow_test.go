@@ -210,7 +210,7 @@ func TestCleanUpRunsAfterAnAbort(t *testing.T) {
 	bubble(t, func(r *rig) {
 		id := r.steps(step("bad", "crash"), step("slow", "sleep 10s", shards(100, 2)), step("clean", "", phase(5)))
 		v := r.want(id, domain.FlowErrored, "bad errored", "clean succeeded")
-		if s := v.Steps[1]; s.Status != flow.Errored || s.Done > 4 {
+		if s := v.Steps[1]; s.Status != domain.StepErrored || s.Done > 4 {
 			t.Errorf("slow: %s, %d done", s.Status, s.Done)
 		}
 	})
@@ -379,16 +379,16 @@ func TestAnEndlessStreamStaysSmallAndIsEndedByAnUpdate(t *testing.T) {
 		id := r.steps(s)
 		time.Sleep(10*time.Minute + 500*time.Millisecond) // between two ends
 		v := r.show(id)
-		if s := v.Steps[0]; s.Status != flow.Open || s.Open != 3 || s.Done < 10_000 || s.Ranges != fmt.Sprintf("[0,%d]", *s.Watermark) {
+		if s := v.Steps[0]; s.Status != domain.StepOpen || s.Open != 3 || s.Done < 10_000 || s.Ranges != fmt.Sprintf("[0,%d]", *s.Watermark) {
 			t.Errorf("got %+v", s)
 		}
 		size, no := int64(1000), false
-		r.mustAct(id, flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"stream": {Size: size, Window: 5}}})
+		r.mustAct(id, flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"stream": {Size: size, Window: 5}}})
 		time.Sleep(10 * time.Second)
 		if s := r.show(id).Steps[0]; s.Open != 5 || s.Units[4].End-s.Units[4].Start != 999 {
 			t.Errorf("got %+v", s)
 		}
-		r.mustAct(id, flow.Order{Verb: flow.OrderUpdate, Steps: map[string]flow.StepChange{"stream": {Endless: &no}}})
+		r.mustAct(id, flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"stream": {Endless: &no}}})
 		r.want(id, domain.FlowSucceeded, "stream succeeded")
 	})
 }

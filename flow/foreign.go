@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -101,13 +102,19 @@ func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err erro
 	b := board.Batch{Space: p.space}
 	b.Absent(layout.FlowState(p.id)).Equal(key, layout.FlowStatus, string(f.Status))
 	if why != nil {
+		// Its jobs first: a node that dies here is followed by one that finds the same.
+		for _, id := range f.Jobs[:min(len(f.Jobs), domain.MaxSteps)] {
+			if err := e.work.Refuse(ctx, domain.TenantID(p.space), domain.JobKey{Caller: f.CallerID, ID: id}, fmt.Errorf("its flow %d: %w", p.id, why)); err != nil {
+				return false, err
+			}
+		}
 		// What is known of it has no jobs: it can be deleted, and that is all.
 		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: "{}"},
 			board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(f.CallerID), 10)})
 		b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: "0"}, board.Field{Name: layout.WaitsArmed, Value: "1"})
 		b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowError)}, board.Field{Name: layout.FlowReason, Value: string(domain.FlowErrored)},
 			board.Field{Name: layout.FlowError, Value: why.Error()}, board.Field{Name: layout.FlowFinishedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})
-		b.PushLeft(layout.Finished, key)
+		layout.Ended(&b, key, now, layout.FailedFlows, true)
 	} else {
 		b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)},
 			board.Field{Name: layout.FlowStartedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -118,13 +119,19 @@ func TestAFlowOfAForeignProgramWithACircleEnds(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.seedJob("1", "x", "[2]")
 		r.seedJob("2", "x", "[1]")
-		r.seedFlow("4", "[1,2]")
+		r.seedJob("3", "x", "[]")
+		r.seedFlow("4", "[1,2,3]")
 		if _, err := r.flows.FindForeign(r.ctx, tenant); err != nil {
 			t.Fatal(err)
 		}
-		recs, err := r.board.Get(r.ctx, 1, "flow:4")
-		if err != nil || recs[0].Get("status") != "error" || recs[0].Get("error") == "" {
-			t.Errorf("got %v, %v", recs[0], err)
+		recs, err := r.board.Get(r.ctx, 1, "flow:4", "job:12:1", "job:12:2", "job:12:3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range recs { // its jobs end with it
+			if rec.Get("status") != "error" || !strings.Contains(rec.Get("error"), "circle: job:12:") {
+				t.Errorf("got %v", rec)
+			}
 		}
 	})
 }

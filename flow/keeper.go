@@ -174,6 +174,9 @@ func (t *tending) giveUp(ctx context.Context, cause error) {
 	b := t.batch()
 	b.Equal(f.Key(), layout.FlowStatus, string(f.Status))
 	t.endRecord(&b, s, domain.FlowStuck, cut("its keeper could not go on: "+cause.Error()), f.Result)
+	if st, there, err := t.readState(ctx, t.place); f.Stepped && there && err == nil {
+		b.Set(f.Key(), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
+	}
 	b.Set(layout.FlowWaits(t.place.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
 	b.Release(t.claimed.Item)
 	if err := t.board.Commit(ctx, b); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 )
 
 // Filter says which flows to list. Zero fields do not filter.
@@ -16,47 +17,106 @@ type Filter struct {
 	Blueprint string
 	Trigger   string
 	Caller    domain.ActorID
+	// Look is how many records a page looks at. Default: [listing.Look].
+	Look int
 }
 
-func (f Filter) matches(fl *domain.Flow) bool {
+// Matches reports whether a flow is one that f wants.
+func (f Filter) Matches(fl *domain.Flow) bool {
 	return (f.Status == "" || f.Status == fl.Status) && (f.Reason == "" || f.Reason == fl.Reason) && (f.Blueprint == "" || f.Blueprint == fl.Blueprint) &&
 		(f.Trigger == "" || f.Trigger == fl.Trigger) && (f.Caller == 0 || f.Caller == fl.CallerID)
 }
 
-// listPage is how many records are looked at for one page of a list.
-const listPage = 500
+// unsuccessful reports whether f wants none but flows that ended in error.
+func (f Filter) unsuccessful() bool {
+	return f.Status == domain.FlowError || f.Reason != "" && f.Reason != domain.FlowSucceeded
+}
 
-// List pages through a context's flows, in the board's own order, without
-// their jobs, environments, params and results. Pass "" as cursor first, then
-// what came back, until that is "". A page may be empty while more is to come.
-func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]domain.Flow, string, error) {
+// listPage is how many records are looked at for one page of a list.
+const listPage = listing.Look
+
+// List pages through a context's flows, without their jobs, environments, params and
+// results: those that have not ended in the order in which they began, those that ended
+// in error the newest end first, others the newest first. The one that has a business
+// name is found by it. Pass "" as cursor first, then what came back as Next, until that
+// is "". A page may be empty while more is to come.
+func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]domain.Flow, listing.At, error) {
 	space := layout.SpaceOf(tenant)
-	keys, next, err := e.board.Keys(ctx, space, layout.FlowPrefix, cursor, listPage)
+	p, err := e.listPage(ctx, space, f, cursor)
 	if err != nil {
-		return nil, "", err
-	}
-	recs, err := board.Listed(ctx, e.board, space, layout.FlowLine, keys)
-	if err != nil {
-		return nil, "", err
+		return nil, p.At, err
 	}
 	var flows []domain.Flow
 	var at []int // flows whose progress is counted by their jobs
 	var waits []string
-	for i, r := range recs {
-		id, err := domain.ParseFlowKey(keys[i])
+	for i, r := range p.Records {
+		id, err := domain.ParseFlowKey(p.Keys[i])
 		if r == nil || err != nil {
 			continue
 		}
-		fl, _ := layout.DecodeFlow(keys[i], r)
+		fl, _ := layout.DecodeFlow(p.Keys[i], r)
 		fl.ID = id
-		if f.matches(&fl) {
+		if f.Matches(&fl) {
 			if !fl.Stepped && !fl.Final() {
 				at, waits = append(at, len(flows)), append(waits, layout.FlowWaits(id), layout.FlowState(id))
 			}
 			flows = append(flows, fl)
 		}
 	}
-	return flows, next, e.countProgress(ctx, space, flows, at, waits)
+	return flows, p.At, e.countProgress(ctx, space, flows, at, waits)
+}
+
+// listPage is a page of the records among which the flows are that f wants.
+func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, cursor string) (p listing.Page, err error) {
+	way, err := listing.WayOf(cursor)
+	if err != nil {
+		return p, err
+	}
+	recs := listing.Records{Board: e.board, Space: space, Prefix: layout.FlowPrefix, Fields: layout.FlowLine, Look: f.Look}
+	switch {
+	case way != listing.WayNone:
+	case f.Blueprint != "" && f.Trigger != "":
+		return e.named(ctx, recs, f)
+	case f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
+		way = listing.WayLive
+	case f.unsuccessful():
+		whole, err := e.work.FailedWhole(ctx, space)
+		if err != nil {
+			return p, err
+		}
+		if whole {
+			way = listing.WayLogged
+		}
+	}
+	switch way {
+	case listing.WayLogged:
+		return recs.Logged(ctx, layout.FailedFlows, layout.FlowFinishedMs, layout.ParseFailed, cursor)
+	case listing.WayLive:
+		return recs.Live(ctx, cursor)
+	}
+	return recs.Newest(ctx, []listing.Numbers{{Counter: layout.Seq("flow", 0)}}, "", cursor)
+}
+
+// named is the page with the flow that has a business name.
+func (e *Engine) named(ctx context.Context, recs listing.Records, f Filter) (p listing.Page, err error) {
+	name := layout.FlowName(f.Blueprint, f.Trigger)
+	if len(name) > board.MaxKey {
+		return p, nil // none has it
+	}
+	found, err := board.Readable(e.board.GetFields(ctx, recs.Space, []string{layout.FlowNameID}, name))
+	if err != nil || found[0] == nil {
+		return p, err
+	}
+	id, err := domain.ParseFlowKey(found[0].Get(layout.FlowNameID))
+	if err != nil {
+		return p, nil // another program wrote it
+	}
+	p.Keys = []string{domain.FlowKey(id)}
+	p.Records, err = board.Listed(ctx, e.board, recs.Space, recs.Fields, p.Keys)
+	if err == nil && p.Records[0] != nil { // it keeps its name for a while after it has gone to the archive
+		p.Looked = 1
+	}
+	return p, err
 }
 
 // countProgress fills in the progress of plain flows: what has ended of all.

@@ -41,7 +41,14 @@ type Order struct {
 	// Failed lets a retry start failed parts again too, not only those in error.
 	Failed bool `json:"failed,omitempty"`
 	// Steps are the changes of an update.
-	Steps map[string]StepChange `json:"steps,omitempty"`
+	Steps map[string]domain.StepChange `json:"steps,omitempty"`
+}
+
+// orders does what people ask.
+func (a *advancer) orders() {
+	for _, o := range a.f.Orders {
+		a.order(o)
+	}
 }
 
 // order does one order, or says why not.
@@ -82,16 +89,18 @@ func (a *advancer) obey(o Order) error {
 	if !known {
 		return domain.NotFoundf("the flow has no step %q", o.Step)
 	}
-	if o.Verb == OrderSkip {
-		return a.skip(i)
+	st, known := a.at(i)
+	if !known {
+		return nil
 	}
-	return a.decide(i, o)
+	if o.Verb == OrderSkip {
+		return a.skip(i, st)
+	}
+	return a.decide(i, st, o)
 }
 
 // ended reports whether all steps have.
-func (a *advancer) ended() bool {
-	return !slices.ContainsFunc(a.s.Steps, func(s StepState) bool { return !s.Status.Done() })
-}
+func (a *advancer) ended() bool { return a.s.Sums.Undone == 0 }
 
 func (a *advancer) cancel(o Order) error {
 	if a.ended() {
@@ -99,6 +108,7 @@ func (a *advancer) cancel(o Order) error {
 	}
 	if a.s.Cancelled == "" {
 		a.s.Cancelled = fmt.Sprint(uint32(o.By))
+		a.stops++
 	}
 	return nil
 }
@@ -112,41 +122,42 @@ func (a *advancer) cancelling() error {
 }
 
 // skip skips a step that has not begun, or accepts one that ended badly.
-func (a *advancer) skip(i int) error {
-	s, st := &a.p.Steps[i], &a.s.Steps[i]
+func (a *advancer) skip(i int, st *StepState) error {
+	s := &a.p.Steps[i]
 	switch {
 	case !s.MaySkip:
 		return domain.Conflictf("step %s does not allow to be skipped: its blueprint does not set may_skip", s.Name)
-	case st.Status == Dormant:
-		st.Skip = true
+	case st.Status == domain.StepDormant:
+		a.change(i).Skip = true
 	case st.Status.Begun():
 		return domain.Conflictf("step %s is %s; only one that has not begun, or ended badly, can be skipped", s.Name, st.Status)
-	case st.Status.class() == well:
+	case classOf(st.Status) == well:
 		return domain.Conflictf("step %s is %s already", s.Name, st.Status)
 	default:
 		if err := cmp.Or(a.cancelling(), rivalled(a.f.Rival)); err != nil {
 			return err
 		}
-		a.end(i, Skipped, "skipped by hand after it ended badly")
+		a.end(i, domain.StepSkipped, "skipped by hand after it ended badly")
 		a.resume()
 	}
 	return nil
 }
 
 // decide approves or rejects.
-func (a *advancer) decide(i int, o Order) error {
-	s, st := &a.p.Steps[i], &a.s.Steps[i]
+func (a *advancer) decide(i int, st *StepState, o Order) error {
+	s := &a.p.Steps[i]
 	switch {
 	case s.KindOr() != domain.StepApproval:
 		return domain.Conflictf("step %s is of kind %s; only approvals can be approved or rejected", s.Name, s.KindOr())
-	case st.Status == Dormant:
+	case st.Status == domain.StepDormant:
 		return domain.Conflictf("step %s does not wait for a decision yet", s.Name)
-	case st.Status != Running:
+	case st.Status != domain.StepRunning:
 		return domain.Conflictf("step %s has been decided: it is %s", s.Name, st.Status)
 	}
+	st = a.change(i)
 	st.Result = map[string]string{"by": fmt.Sprint(uint32(o.By)), "comment": o.Text}
 	if o.Verb == OrderApprove {
-		a.end(i, Succeeded, "approved by actor "+st.Result["by"])
+		a.end(i, domain.StepSucceeded, "approved by actor "+st.Result["by"])
 		return nil
 	}
 	text := "rejected by actor " + st.Result["by"]
@@ -154,10 +165,10 @@ func (a *advancer) decide(i int, o Order) error {
 		text += ": " + o.Text
 	}
 	if s.MayFail {
-		a.end(i, FailedAccepted, text)
+		a.end(i, domain.StepFailedAccepted, text)
 		return nil
 	}
-	a.end(i, Failed, text)
+	a.end(i, domain.StepFailed, text)
 	a.mayAbort(i, &Unit{Outcome: string(work.OutcomeFailed)})
 	return nil
 }
@@ -168,12 +179,10 @@ func (a *advancer) retry(o Order) error {
 		return err
 	}
 	again, failures := 0, 0
-	for i := range a.s.Steps {
-		st := &a.s.Steps[i]
-		n, f := a.retryStep(i, o.Failed)
-		again, failures = again+n, failures+f
-		if n > 0 {
-			st.EndMs = 0
+	for i := range a.p.Steps {
+		if st, known := a.at(i); known {
+			n, f := a.retryStep(i, st, o.Failed)
+			again, failures = again+n, failures+f
 		}
 	}
 	switch {
@@ -188,12 +197,12 @@ func (a *advancer) retry(o Order) error {
 
 // retryStep starts the bad units of a step again. It returns how many, and how
 // many it left because they failed.
-func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
-	st := &a.s.Steps[i]
-	if st.Status.class() == well {
+func (a *advancer) retryStep(i int, st *StepState, failedToo bool) (again, failures int) {
+	class := classOf(st.Status)
+	if class == well || class == undecided && len(st.Bad) == 0 {
 		return 0, 0 // what ended badly in it was accepted, or skipped by hand
 	}
-	var kept []Unit
+	var kept, lost []Unit
 	for _, u := range st.Bad {
 		if !a.isFault(&u) && !failedToo {
 			kept = append(kept, u)
@@ -201,20 +210,21 @@ func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
 			continue
 		}
 		again++
-		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
+		lost = append(lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
 	}
-	st.Bad = kept
-	class := st.Status.class()
+	anew := class == fault || class == failure && failedToo
 	switch {
-	case again > 0 || (class == fault || class == failure && failedToo) && st.Split != nil && st.left():
-		st.Status, st.Text = Running, ""
+	case again > 0 || anew && st.Split != nil && st.left():
+		st = a.change(i)
+		st.Bad, st.Lost = kept, append(st.Lost, lost...)
+		st.Status, st.Text, st.EndMs = domain.StepRunning, "", 0
 		if st.left() {
-			st.Status = Open
+			st.Status = domain.StepOpen
 		}
 		return max(again, 1), failures
-	case (class == fault || class == failure && failedToo) && len(st.Bad) == 0:
+	case anew && len(kept) == 0:
 		// It never had jobs: skipped with others, rejected, or by its condition.
-		st.reset()
+		a.change(i).reset()
 		return 1, 0
 	case class == failure:
 		failures = max(failures, 1)
@@ -226,18 +236,18 @@ func (a *advancer) retryStep(i int, failedToo bool) (again, failures int) {
 // skipped because of others are looked at again.
 func (a *advancer) resume() {
 	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled = "", 0, false, ""
-	for i := range a.s.Steps {
-		st := &a.s.Steps[i]
-		if st.Status == SkippedByError || st.Status == SkippedByFailure {
-			st.reset()
+	for i := range a.p.Steps {
+		if st, known := a.at(i); known && (st.Status == domain.StepSkippedByError || st.Status == domain.StepSkippedByFailure) {
+			a.change(i).reset()
 		}
 	}
 	a.d.Reopened = true
+	a.recount()
 }
 
 // reset lets a step begin anew, with what people have asked of it.
 func (s *StepState) reset() {
-	*s = StepState{Status: Dormant, Skip: s.Skip, Change: s.Change, Retries: s.Retries}
+	*s = StepState{Status: domain.StepDormant, Skip: s.Skip, Change: s.Change, Retries: s.Retries}
 }
 
 // update changes steps that have not ended.
@@ -247,23 +257,30 @@ func (a *advancer) update(o Order) error {
 	if len(o.Steps) == 0 {
 		return domain.Invalidf("the update changes nothing")
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Steps)) {
+	names := slices.Sorted(maps.Keys(o.Steps))
+	for _, name := range names {
 		if err := a.mayUpdate(name, o.Steps[name]); err != nil {
 			return err
 		}
 	}
-	for name, c := range o.Steps {
-		a.updateStep(a.p.index[name], c)
+	for _, name := range names {
+		if i := a.p.index[name]; a.known([]int{i}) {
+			a.updateStep(i, o.Steps[name])
+		}
 	}
 	return nil
 }
 
-func (a *advancer) mayUpdate(name string, c StepChange) error {
+func (a *advancer) mayUpdate(name string, c domain.StepChange) error {
 	i, known := a.p.index[name]
 	if !known {
 		return domain.NotFoundf("the flow has no step %q", name)
 	}
-	s, st := &a.p.Steps[i], &a.s.Steps[i]
+	s := &a.p.Steps[i]
+	st, known := a.at(i)
+	if !known {
+		return nil
+	}
 	var cannot []string
 	for field, given := range map[string]bool{"params": len(c.Params) > 0, "after": c.After != 0, "timeout": c.Timeout != 0, "may_fail": c.MayFail != nil,
 		"count": c.Count != 0, "start": c.Start != nil} {
@@ -299,27 +316,31 @@ func (a *advancer) mayUpdate(name string, c StepChange) error {
 
 // updateStep changes what is made from now on. A step that has not begun keeps
 // the changes until then.
-func (a *advancer) updateStep(i int, c StepChange) {
-	st := &a.s.Steps[i]
+func (a *advancer) updateStep(i int, c domain.StepChange) {
+	st, was := a.lift(i)
+	defer func() {
+		a.settle(i, was)
+		a.marks.add(a.p.place[i])
+	}()
 	if c.Retries != nil {
 		st.Retries = c.Retries
 	}
 	if st.Split == nil {
 		merged := c
 		if old := st.Change; old != nil {
-			merged = old.over(c)
+			merged = changeOver(*old, c)
 		}
 		st.Change = &merged
 		return
 	}
 	st.Split.apply(c, st.At)
-	if st.left() && st.Status == Running {
-		st.Status = Open
+	if st.left() && st.Status == domain.StepRunning {
+		st.Status = domain.StepOpen
 	}
 }
 
 // apply changes a split of which everything before at has been made.
-func (s *Split) apply(c StepChange, at int64) {
+func (s *Split) apply(c domain.StepChange, at int64) {
 	if c.Window != 0 {
 		s.Window = c.Window
 	}
@@ -334,8 +355,8 @@ func (s *Split) apply(c StepChange, at int64) {
 	}
 }
 
-// over is a change with a later one over it.
-func (c StepChange) over(later StepChange) StepChange {
+// changeOver is a change with a later one over it.
+func changeOver(c domain.StepChange, later domain.StepChange) domain.StepChange {
 	if later.Window != 0 {
 		c.Window = later.Window
 	}

@@ -163,7 +163,7 @@ func (r *outlookRig) jobsOf(id domain.FlowID) (keys []domain.JobKey) {
 	return keys
 }
 
-func (r *outlookRig) explain(id domain.FlowID) flow.Explanation {
+func (r *outlookRig) explain(id domain.FlowID) domain.FlowExplanation {
 	r.Helper()
 	x, err := r.flows.Explain(r.ctx, tenant, id)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestExplainAndAuditAgree(t *testing.T) {
 				time.Sleep(time.Duration(11+r.rand.IntN(30)) * time.Second)
 			}
 			r.nodes()
-			before := map[string]flow.Explanation{}
+			before := map[string]domain.FlowExplanation{}
 			for _, id := range ids {
 				x := r.explain(id)
 				before[x.Key] = x
@@ -211,14 +211,14 @@ func TestExplainAndAuditAgree(t *testing.T) {
 			}
 			r.agree(seed, before)
 			for _, id := range ids { // it did what explain had said
-				if x := r.explain(id); r.old && x.Standing == flow.StandingStuck && x.Outlook == domain.OutlookMended {
+				if x := r.explain(id); r.old && x.Standing == domain.StandingStuck && x.Outlook == domain.OutlookMended {
 					t.Errorf("seed %d: after the audit: %+v", seed, x)
 				}
 			}
 		})
 	}
 	for _, want := range []string{"writing moves", "kept moves", "kept lacking", "queued moves", "queued lacking", "working moves", "working lacking",
-		"working mended", "working held", "deciding held", "delayed moves", "paused held", "banned held", "stuck mended", "stuck stuck"} {
+		"working mended", "working held", "deciding held", "delayed moves", "delayed lacking", "paused held", "banned held", "stuck mended", "stuck stuck"} {
 		if seen[want] == 0 {
 			t.Errorf("no flow was %s, but %v", want, seen)
 		}
@@ -226,7 +226,7 @@ func TestExplainAndAuditAgree(t *testing.T) {
 }
 
 // agree compares what the audits find with what was explained.
-func (r *outlookRig) agree(seed uint64, before map[string]flow.Explanation) {
+func (r *outlookRig) agree(seed uint64, before map[string]domain.FlowExplanation) {
 	r.Helper()
 	jobs, err := r.work.Audit(r.ctx, tenant)
 	if err != nil {
@@ -235,10 +235,10 @@ func (r *outlookRig) agree(seed uint64, before map[string]flow.Explanation) {
 	a := r.audit()
 	lacking := 0
 	for key, x := range before {
-		in := func(list []work.Finding) bool {
-			return slices.ContainsFunc(list, func(f work.Finding) bool { return f.Key == key })
+		in := func(list []domain.Finding) bool {
+			return slices.ContainsFunc(list, func(f domain.Finding) bool { return f.Key == key })
 		}
-		own := x.Standing == flow.StandingStuck
+		own := x.Standing == domain.StandingStuck
 		if got, want := in(a.Repaired), r.old && own && x.Outlook == domain.OutlookMended; got != want {
 			r.Errorf("seed %d: repaired %v: %+v", seed, got, x)
 		}
@@ -249,14 +249,14 @@ func (r *outlookRig) agree(seed uint64, before map[string]flow.Explanation) {
 			r.Errorf("seed %d: lacking: %+v", seed, x)
 		}
 		// What is wrong with one of its jobs is found there, in the words of the flow.
-		told := func(list []work.Finding) bool {
-			return slices.ContainsFunc(list, func(f work.Finding) bool {
+		told := func(list []domain.Finding) bool {
+			return slices.ContainsFunc(list, func(f domain.Finding) bool {
 				text, _, _ := strings.Cut(f.Text, "; ")
 				return strings.Contains(x.Text, text)
 			})
 		}
 		switch {
-		case x.Outlook == domain.OutlookLacking && x.Standing != flow.StandingWorking:
+		case x.Outlook == domain.OutlookLacking && x.Standing != domain.StandingWorking:
 			lacking++
 		case x.Outlook == domain.OutlookLacking && !told(jobs.Lacking), r.old && !own && x.Outlook == domain.OutlookMended && !told(jobs.Repaired),
 			r.old && !own && x.Outlook == domain.OutlookStuck && !told(jobs.Stuck):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,8 +32,13 @@ func (t *tending) plainRound(ctx context.Context, s *seen) error {
 	if s.Adopting {
 		return t.adopt(ctx, s)
 	}
+	wait := time.Duration(0) // until the next of its first jobs may go to their queue
 	if s.Begun < s.Held {
-		return t.beginPage(ctx, s)
+		began, pause, err := t.beginPage(ctx, s)
+		if began || err != nil {
+			return err
+		}
+		wait = pause
 	}
 	if len(s.Redo) > 0 || s.RedoMs > 0 {
 		return t.redoPlain(ctx, s)
@@ -65,6 +71,9 @@ func (t *tending) plainRound(ctx context.Context, s *seen) error {
 	if s.plain == "0" {
 		return t.endPlain(ctx, s, b, next)
 	}
+	if wait > 0 {
+		b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.place.id), s.now.Add(wait))
+	}
 	return t.letGo(ctx, s, b)
 }
 
@@ -82,7 +91,7 @@ func (t *tending) sweep(ctx context.Context, s *seen, b board.Batch, next State)
 	}
 	swept := t.batch()
 	s.State = next
-	next.Swept = true
+	next.Swept, next.Begun = true, next.Held // none of them is left
 	t.putState(&swept, s, next)
 	return t.board.Commit(ctx, swept)
 }
@@ -94,29 +103,46 @@ func (t *tending) putState(b *board.Batch, s *seen, next State) {
 	}
 }
 
-// beginPage lets jobs go that waited for their flow to be written.
-func (t *tending) beginPage(ctx context.Context, s *seen) error {
+// beginPage lets jobs go that waited for their flow to be written, unless their queue
+// is full: then nothing is done, and wait is for how long that should be.
+func (t *tending) beginPage(ctx context.Context, s *seen) (began bool, wait time.Duration, err error) {
 	keys := make([]string, 0, plainPage)
 	for n := s.Begun; n < min(s.Held, s.Begun+plainPage); n++ {
 		keys = append(keys, s.job(n).String())
 	}
 	recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, layout.JobLine, keys...))
 	if err != nil {
-		return err
+		return false, 0, err
+	}
+	var page work.Page
+	var waits []board.Record
+	for n, r := range recs {
+		key := s.job(s.Begun + n)
+		if j, _ := layout.DecodeJob(key, r); r != nil && !j.Final() {
+			page.Add(key.String(), layout.Queue(j))
+			waits = append(waits, r)
+		}
+	}
+	name := domain.FlowKey(t.place.id)
+	if len(waits) > 0 {
+		if wait, err := t.work.Crowded(ctx, t.place.space, name, page.Queues()); wait > 0 || err != nil {
+			return false, wait, err
+		}
 	}
 	b := t.batch()
 	next := s.State.clone()
 	next.Begun += len(keys)
 	t.putState(&b, s, next)
-	for n, r := range recs {
-		if r == nil {
-			continue
-		}
-		key := s.job(s.Begun + n)
-		j, _ := layout.DecodeJob(key, r)
-		work.Begin(&b, key, layout.Queue(j), s.now)
+	page.Begin(&b, waits, s.now)
+	if err := t.board.Commit(ctx, b); err != nil {
+		return true, 0, err
 	}
-	return t.board.Commit(ctx, b)
+	if next.Begun == next.Held {
+		t.work.Came(t.place.space, name, "")
+	} else if len(waits) > 0 {
+		t.work.Came(t.place.space, name, page.Last())
+	}
+	return true, 0, nil
 }
 
 // plainEnds looks at what ended badly.
@@ -234,7 +260,11 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 // endPlain ends a flow whose jobs have all ended.
 func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next State) error {
 	plan, err := t.planOf(ctx, s)
-	if err != nil {
+	if planless := errors.Is(err, domain.ErrNotFound); planless {
+		// Its jobs have ended, and that is what it was for.
+		t.log.Warn("flow ends without the text of its blueprint, which is gone: its result has the names of its jobs", "flow", uint32(t.place.id),
+			"context", uint32(t.place.space))
+	} else if err != nil {
 		return err
 	}
 	y := tally{result: newResults(plan)}
@@ -262,7 +292,7 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 	}
 	reason, why := y.reason(&next)
 	t.endRecord(&b, s, reason, why, y.result.map_())
-	if plan != nil && plan.UniqueAlive {
+	if plan != nil && plan.UniqueAlive || plan == nil && s.flow.Blueprint != "" {
 		if err := t.leaveAlive(ctx, &b, s); err != nil {
 			return err
 		}

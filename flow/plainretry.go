@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ramet-run/ramet/board"
@@ -19,7 +20,9 @@ func (t *tending) plainRetry(ctx context.Context, s *seen, next *State, o Order)
 		return "the flow has succeeded: there is nothing to start again", nil
 	}
 	plan, err := t.planOf(ctx, s)
-	if err != nil {
+	if errors.Is(err, domain.ErrNotFound) {
+		return errPlanless.Error(), nil
+	} else if err != nil {
 		return "", err
 	}
 	rival, err := t.rival(ctx, plan, s)

@@ -2,7 +2,9 @@ package flow
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -12,47 +14,70 @@ type Plan struct {
 	*domain.Blueprint
 	index map[string]int
 	needs [][]int
-	// order has every step after those it needs and after all of smaller phases.
-	order []int
-	leaf  []bool // nobody needs it
-	bytes []int  // about: of what each of a step's jobs is written with
-}
-
-// sharded reports whether a step has indexes.
-func (p *Plan) sharded() bool {
-	return slices.ContainsFunc(p.Steps, func(s domain.Step) bool { return s.KindOr() == domain.StepShard })
+	// followers are the steps that need each step.
+	followers [][]int
+	// order has every step after those it needs and after all of smaller phases, place
+	// is where each step stands in it. Flows on boards remember places: the order of a
+	// blueprint is the same for ever.
+	order, place []int
+	// phases are the steps of each phase, the smallest first, phase is which of these
+	// each step is of.
+	phases  [][]int
+	phase   []int
+	weight  float64  // of all steps together
+	sharded bool     // a step has indexes
+	leaf    []bool   // nobody needs it
+	bytes   []int    // about: of what each of a step's jobs is written with
+	queues  []string // that it could fill
 }
 
 // NewPlan prepares a valid blueprint.
 func NewPlan(b *domain.Blueprint) *Plan {
 	n := len(b.Steps)
-	p := &Plan{Blueprint: b, index: make(map[string]int, n), needs: make([][]int, n), leaf: make([]bool, n), bytes: make([]int, n)}
+	p := &Plan{Blueprint: b, index: make(map[string]int, n), needs: make([][]int, n), followers: make([][]int, n), phase: make([]int, n),
+		leaf: make([]bool, n), bytes: make([]int, n)}
 	for i := range b.Steps {
-		p.index[b.Steps[i].Name] = i
+		s := &b.Steps[i]
+		p.index[s.Name] = i
 		p.leaf[i] = true
-		p.bytes[i] = len(b.Steps[i].Script) + mapBytes(b.Params) + mapBytes(b.Steps[i].Params) + mapBytes(b.Steps[i].Env)
+		p.bytes[i] = len(s.Script) + mapBytes(b.Params) + mapBytes(s.Params) + mapBytes(s.Env)
+		p.weight += float64(s.WeightOr())
+		p.sharded = p.sharded || s.KindOr() == domain.StepShard
 	}
-	phases := map[int]int{} // bytes of what is told of a phase's steps
+	p.sortPhases()
+	told := make([]int, len(p.phases)) // bytes of what is told of each phase's steps
 	for i := range b.Steps {
-		phases[b.Steps[i].Phase] += len(b.Steps[i].Name) + needBytes
+		told[p.phase[i]] += len(b.Steps[i].Name) + needBytes
 	}
 	for i := range b.Steps {
-		before := -1
-		for phase := range phases {
-			if phase < b.Steps[i].Phase {
-				before = max(before, phase)
-			}
+		if p.phase[i] > 0 {
+			p.bytes[i] += told[p.phase[i]-1]
 		}
-		p.bytes[i] += phases[before]
 		for _, need := range b.Steps[i].Needs {
 			on := p.index[need]
 			p.needs[i] = append(p.needs[i], on)
+			p.followers[on] = append(p.followers[on], i)
 			p.bytes[i] += len(need) + needBytes
 			p.leaf[on] = false
 		}
 	}
 	p.sort()
+	p.queues = p.crowds()
 	return p
+}
+
+// sortPhases finds the steps of each phase.
+func (p *Plan) sortPhases() {
+	of := map[int][]int{}
+	for i := range p.Steps {
+		of[p.Steps[i].Phase] = append(of[p.Steps[i].Phase], i)
+	}
+	for n, phase := range slices.Sorted(maps.Keys(of)) {
+		p.phases = append(p.phases, of[phase])
+		for _, i := range of[phase] {
+			p.phase[i] = n
+		}
+	}
 }
 
 // needBytes is what a job is told of a step that it needs, besides its name.
@@ -68,7 +93,6 @@ func mapBytes(m map[string]string) (n int) {
 // sort finds the order: by phase, and within one by depth.
 func (p *Plan) sort() {
 	depth := make([]int, len(p.Steps))
-	followers := make([][]int, len(p.Steps))
 	open := make([]int, len(p.Steps))
 	var ready []int
 	for i, needs := range p.needs {
@@ -76,15 +100,12 @@ func (p *Plan) sort() {
 		if len(needs) == 0 {
 			ready = append(ready, i)
 		}
-		for _, on := range needs {
-			followers[on] = append(followers[on], i)
-		}
 	}
 	for len(ready) > 0 {
 		i := ready[0]
 		ready = ready[1:]
 		p.order = append(p.order, i)
-		for _, f := range followers[i] {
+		for _, f := range p.followers[i] {
 			depth[f] = max(depth[f], depth[i]+1)
 			if open[f]--; open[f] == 0 {
 				ready = append(ready, f)
@@ -94,18 +115,24 @@ func (p *Plan) sort() {
 	slices.SortStableFunc(p.order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(p.Steps[a].Phase, p.Steps[b].Phase), cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
 	})
+	p.place = make([]int, len(p.Steps))
+	for place, i := range p.order {
+		p.place[i] = place
+	}
 }
 
 // plain reports whether the flow's jobs can all be made at once, with the
 // board counting down their followers: single steps that start when all they
-// need has succeeded, and nothing else.
+// need has succeeded, and nothing else. A script that speaks of steps may change
+// one that has not begun, which only a keeper does.
 func (p *Plan) plain() bool {
 	if p.MaxParallel > 0 {
 		return false
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if !s.KindOr().One() || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 {
+		if !s.KindOr().One() || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 ||
+			strings.Contains(s.Script, domain.SettingPrefix) {
 			return false
 		}
 	}

@@ -2,26 +2,17 @@ package flow
 
 import (
 	"strconv"
-)
 
-// progress is how much of the flow is done, from 0 to 1.
-func progress(plan *Plan, s *State) float64 {
-	done, all := 0.0, 0.0
-	for i := range plan.Steps {
-		w := float64(plan.Steps[i].WeightOr())
-		all += w
-		done += w * s.Steps[i].progress()
-	}
-	return done / all
-}
+	"github.com/ramet-run/ramet/domain"
+)
 
 // progress is how much of the step is done, from 0 to 1. An endless one never
 // gets anywhere.
 func (s *StepState) progress() float64 {
 	switch s.Status {
-	case Succeeded, Skipped, FailedAccepted:
+	case domain.StepSucceeded, domain.StepSkipped, domain.StepFailedAccepted:
 		return 1
-	case Dormant, SkippedByError, SkippedByFailure:
+	case domain.StepDormant, domain.StepSkippedByError, domain.StepSkippedByFailure:
 		return 0
 	}
 	if s.Split == nil || s.Split.Endless {

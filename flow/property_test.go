@@ -50,16 +50,19 @@ type chance struct{ *rand.Rand }
 func (c chance) yes(percent int) bool { return c.IntN(100) < percent }
 
 // anyPlan is a blueprint of up to nine steps of all kinds.
-func (c chance) anyPlan() *domain.Blueprint {
+func (c chance) anyPlan() *domain.Blueprint { return c.anyPlanOf(1+c.IntN(9), 25) }
+
+// anyPlanOf is one of n steps; dense is the chance of an edge, and of a phase, in percent.
+func (c chance) anyPlanOf(n, dense int) *domain.Blueprint {
 	b := blueprint()
 	phase := 0
-	for i := range 1 + c.IntN(9) {
-		if c.yes(25) {
+	for i := range n {
+		if c.yes(dense) {
 			phase += 1 + c.IntN(3)
 		}
 		s := step("s"+strconv.Itoa(i), "", func(s *domain.Step) { s.Phase, s.MayFail, s.MaySkip = phase, c.yes(20), c.yes(40) })
 		for k := range i {
-			if c.yes(25) {
+			if c.yes(dense) {
 				s.Needs = append(s.Needs, "s"+strconv.Itoa(k))
 			}
 		}
@@ -198,8 +201,8 @@ func (r *randomPlay) check(before *flow.State, f *flow.Facts) {
 	}
 }
 
-func well(s flow.Status) bool {
-	return s == flow.Succeeded || s == flow.Skipped || s == flow.FailedAccepted
+func well(s domain.StepStatus) bool {
+	return s == domain.StepSucceeded || s == domain.StepSkipped || s == domain.StepFailedAccepted
 }
 
 // checkUnits checks that what is done, open, bad, lost and left of a step is
@@ -242,13 +245,13 @@ func (r *randomPlay) checkEnd(open int) {
 	done, named := true, open > 0 || r.banned || !r.last.WakeAt.IsZero()
 	for i, st := range r.state.Steps {
 		done = done && st.Status.Done()
-		named = named || st.Status == flow.Running && r.plan.Steps[i].Kind == domain.StepApproval
+		named = named || st.Status == domain.StepRunning && r.plan.Steps[i].Kind == domain.StepApproval
 		switch st.Status {
-		case flow.Failed, flow.SkippedByFailure:
+		case domain.StepFailed, domain.StepSkippedByFailure:
 			if worst == domain.FlowSucceeded {
 				worst = domain.FlowFailed
 			}
-		case flow.Errored, flow.SkippedByError:
+		case domain.StepErrored, domain.StepSkippedByError:
 			worst = domain.FlowErrored
 		}
 	}
@@ -277,8 +280,8 @@ func (r *randomPlay) drain() {
 		for i, st := range r.state.Steps {
 			o := flow.Order{Verb: flow.OrderApprove, By: 9, Step: r.plan.Steps[i].Name}
 			if r.plan.Steps[i].Pack != nil && r.plan.Steps[i].Pack.Endless && !st.Status.Done() {
-				o.Verb, o.Steps = flow.OrderUpdate, map[string]flow.StepChange{o.Step: {Endless: &no}}
-			} else if r.plan.Steps[i].Kind != domain.StepApproval || st.Status != flow.Running {
+				o.Verb, o.Steps = flow.OrderUpdate, map[string]domain.StepChange{o.Step: {Endless: &no}}
+			} else if r.plan.Steps[i].Kind != domain.StepApproval || st.Status != domain.StepRunning {
 				continue
 			}
 			r.orders++

@@ -26,33 +26,38 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return r, false, err
 	}
-	recs, _, err := board.PerKey(e.board.Get(ctx, layout.SpaceOf(tenant), layout.FlowPlan(id), layout.FlowState(id)))
-	if err != nil {
+	text, err := e.planText(ctx, place{layout.SpaceOf(tenant), id})
+	if err != nil && !errors.Is(err, domain.ErrInvalid) && !errors.As(err, &bad) {
 		return r, false, err
 	}
+	s, there, err := e.readState(ctx, place{layout.SpaceOf(tenant), id})
+	if err != nil && !errors.Is(err, domain.ErrInvalid) {
+		return r, false, err
+	}
+	whole := there && err == nil
 	body, err := json.Marshal(v)
 	if err != nil {
 		return r, false, domain.Invalidf("flow %d cannot be written as JSON: %v", id, err)
 	}
-	if text := recs[0].Get(layout.FlowPlanText); json.Valid([]byte(text)) {
-		body = joinObjects(body, []byte(`{"plan":`+text+`}`))
+	if json.Valid([]byte(text)) {
+		body = domain.JoinObjects(body, []byte(`{"plan":`+text+`}`))
 	}
 	// By it the flow can be brought back and started again.
-	if text, err := unpack(recs[1].Get(layout.FlowStateData)); err == nil && json.Valid(text) {
-		body = joinObjects(body, []byte(`{"state":`+string(text)+`}`))
+	if whole {
+		body = domain.JoinObjects(body, []byte(`{"state":`+string(jsonText(s.State))+`}`))
 	}
-	return archive.Record{Context: tenant, Kind: archive.KindFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
+	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
 		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
 }
 
 // Archived is the flow that a record of the archive is of.
 //
 // Errors: [domain.ErrInvalid] for a record of another kind, or a head only.
-func Archived(r *archive.Record) (View, error) {
-	if r.Kind != archive.KindFlow || r.Body == nil {
-		return View{}, domain.Invalidf("record %q of kind %s holds no flow", r.Key, r.Kind)
+func Archived(r *archive.Record) (domain.FlowView, error) {
+	if r.Kind != domain.ArchiveFlow || r.Body == nil {
+		return domain.FlowView{}, domain.Invalidf("record %q of kind %s holds no flow", r.Key, r.Kind)
 	}
-	var v View
+	var v domain.FlowView
 	if err := json.Unmarshal(r.Body, &v); err != nil {
 		return v, domain.Invalidf("record %q: the flow cannot be read: %v", r.Key, err)
 	}
@@ -91,7 +96,11 @@ func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) er
 	if err := e.removeJobs(ctx, p, keys, ended); err != nil {
 		return err
 	}
-	e.removeRecords(b, p)
+	records, parts, err := e.stepRecords(ctx, p)
+	if err != nil {
+		return err
+	}
+	e.removeRecords(b, p, records, parts)
 	if name := layout.FlowName(f.Blueprint, f.Trigger); f.Trigger != "" && f.Blueprint != "" {
 		if e.cfg.Names != nil {
 			b.Expire(name, nameFor)

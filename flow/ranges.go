@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,59 @@ func (r Ranges) Add(start, end int64) Ranges {
 		j++
 	}
 	return slices.Replace(r, i, j, Range{start, end})
+}
+
+// Without takes one number out.
+func (r Ranges) Without(n int64) Ranges {
+	i, found := r.find(n)
+	if !found {
+		return r
+	}
+	a := r[i]
+	switch {
+	case a.Start == a.End:
+		return slices.Delete(r, i, i+1)
+	case a.Start == n:
+		r[i].Start++
+	case a.End == n:
+		r[i].End--
+	default:
+		r = slices.Insert(r, i, Range{a.Start, n - 1})
+		r[i+1].Start = n + 1
+	}
+	return r
+}
+
+// has reports whether a number is there.
+func (r Ranges) has(n int64) bool {
+	_, found := r.find(n)
+	return found
+}
+
+// find is the range that a number is in.
+func (r Ranges) find(n int64) (i int, found bool) {
+	return slices.BinarySearchFunc(r, n, func(a Range, n int64) int {
+		switch {
+		case a.End < n:
+			return -1
+		case a.Start > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// all are the numbers, smallest first.
+func (r Ranges) all() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for _, a := range r {
+			for n := a.Start; n <= a.End; n++ {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Count is how many numbers there are.

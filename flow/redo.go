@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -18,7 +17,7 @@ import (
 // redo starts jobs again that ended badly, as a retry has decided. A keeper
 // that died in the middle is followed by one that does the rest: a job that
 // has ended since is not started once more.
-func (t *tending) redo(ctx context.Context, s *seen) error {
+func (t *tending) redo(ctx context.Context, plan *Plan, s *seen) error {
 	gone := make([]bool, len(s.Redo))
 	var g errgroup.Group
 	g.SetLimit(keeperRounds)
@@ -31,15 +30,26 @@ func (t *tending) redo(ctx context.Context, s *seen) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	b := t.batch()
-	next := s.State.clone()
+	var lost []domain.JobID
 	for i, id := range s.Redo {
 		if gone[i] {
-			next.forget(id)
+			lost = append(lost, id)
 		}
 	}
+	if len(lost) > 0 {
+		if err := t.know(ctx, s, plan.order); err != nil {
+			return err
+		}
+	}
+	head := s.State
+	head.Steps = nil
+	next, changed := forget(plan, head, s.known, lost)
+	if s.known.bad != nil {
+		return s.known.bad
+	}
 	next.Redo, next.RedoMs = nil, 0
-	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
+	b := t.batch()
+	t.putSteps(&b, s, next, changed)
 	return t.board.Commit(ctx, b)
 }
 
@@ -83,19 +93,27 @@ func (t *tending) again(ctx context.Context, key domain.JobKey, before int64) (g
 	return false, err
 }
 
-// forget takes back the unit of a job that is gone, so that another is made.
-func (s *State) forget(id domain.JobID) {
-	for i := range s.Steps {
-		st := &s.Steps[i]
-		k := slices.IndexFunc(st.Open, func(u Unit) bool { return u.Job == id })
-		if k < 0 {
+// forget takes back the units of jobs that are gone, so that others are made. All steps
+// must be known where there are any.
+func forget(plan *Plan, head State, steps Steps, gone []domain.JobID) (next State, changed map[int]*StepState) {
+	a := newAdvancer(plan, head, steps, Facts{})
+	if len(gone) == 0 {
+		return a.s, nil
+	}
+	of := a.openJobs()
+	for _, id := range gone {
+		i, open := of[id]
+		if !open {
 			continue
 		}
+		st, was := a.lift(i)
+		k := slices.IndexFunc(st.Open, func(u Unit) bool { return u.Job == id })
 		u := st.Open[k]
 		u.Job = 0
 		st.Open = slices.Delete(st.Open, k, k+1)
 		st.Lost = append(st.Lost, u)
-		st.Status = Open
-		return
+		st.Status = domain.StepOpen
+		a.settle(i, was)
 	}
+	return a.s, a.changed
 }

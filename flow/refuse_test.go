@@ -38,9 +38,9 @@ func all(t *testing.T, b board.Board) (keys []string) {
 func TestWhatIsWrongIsRefused(t *testing.T) {
 	plan := func(steps ...domain.Step) flow.Request { return flow.Request{Plan: blueprint(steps...)} }
 	jobs := func(list ...*domain.Job) flow.Request { return flow.Request{Jobs: list} }
-	changed := func(name string, c flow.StepChange) flow.Request {
+	changed := func(name string, c domain.StepChange) flow.Request {
 		q := plan(step("a", ""), step("s", "", shards(3, 1)))
-		q.Steps = map[string]flow.StepChange{name: c}
+		q.Steps = map[string]domain.StepChange{name: c}
 		return q
 	}
 	many := make([]*domain.Job, 1_000_001)
@@ -48,7 +48,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		many[i] = job(domain.JobID(i+1), "")
 	}
 	large := blueprint()
-	for i := range 11 {
+	for i := range 34 {
 		large.Steps = append(large.Steps, step(fmt.Sprint("s", i), strings.Repeat("x", 1_000_000)))
 	}
 	tooMany := map[string]string{}
@@ -86,15 +86,15 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		{"too many params", flow.Request{Plan: blueprint(step("a", "")), Params: tooMany}, "513 params"},
 		{"params that are too large", flow.Request{Plan: blueprint(step("a", "")),
 			Params: map[string]string{"p": strings.Repeat("x", domain.MaxParamBytes+1)}}, "bytes"},
-		{"a blueprint of ten megabytes", flow.Request{Plan: large}, "bytes"},
+		{"a blueprint of 34 megabytes", flow.Request{Plan: large}, "bytes"},
 		{"an unknown policy", flow.Request{Plan: blueprint(step("a", "")), OnError: "panic"}, "abort or continue"},
 		{"a skip of no step", flow.Request{Plan: blueprint(step("a", "")), Skip: []string{"z"}}, `no step "z"`},
 		{"a skip that is not allowed", flow.Request{Plan: blueprint(step("a", "")), Skip: []string{"a"}}, "may_skip"},
-		{"a change of no step", changed("z", flow.StepChange{Window: 2}), `no step "z"`},
-		{"a split of a step that is not", changed("a", flow.StepChange{Size: 2}), "not split"},
-		{"a change to what is wrong", changed("s", flow.StepChange{Count: -4}), "count -4"},
-		{"a negative window", changed("s", flow.StepChange{Window: -1}), "window -1"},
-		{"retries that do not fit", changed("a", flow.StepChange{Retries: new(-1)}), "retries"},
+		{"a change of no step", changed("z", domain.StepChange{Window: 2}), `no step "z"`},
+		{"a split of a step that is not", changed("a", domain.StepChange{Size: 2}), "not split"},
+		{"a change to what is wrong", changed("s", domain.StepChange{Count: -4}), "count -4"},
+		{"a negative window", changed("s", domain.StepChange{Window: -1}), "window -1"},
+		{"retries that do not fit", changed("a", domain.StepChange{Retries: new(-1)}), "retries"},
 
 		{"jobs that depend on each other", jobs(job(1, "", 3), job(2, "", 1), job(3, "", 2)), "circle"},
 		{"a job that depends on itself", jobs(job(1, "", 1)), "itself"},

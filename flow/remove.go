@@ -30,16 +30,23 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 	} else if err != nil {
 		return err
 	}
-	keys := s.jobs()
+	keys, split := s.jobs(), false
 	if s.stepped {
-		for _, id := range s.flow.Jobs {
-			keys = append(keys, domain.JobKey{Caller: s.caller, ID: id})
+		whole, _, err := t.readState(ctx, t.place)
+		if err != nil {
+			return err
+		}
+		for i := range whole.Steps {
+			st := &whole.Steps[i]
+			if split = split || st.Split != nil && st.Job == 0; st.Job != 0 {
+				keys = append(keys, domain.JobKey{Caller: s.caller, ID: st.Job})
+			}
 		}
 	}
 	if err := t.removeJobs(ctx, t.place, keys); err != nil {
 		return err
 	}
-	if s.split() {
+	if split { // it has had units whose jobs its state does not name
 		if err := t.removeUnits(ctx, s); err != nil {
 			return err
 		}
@@ -52,7 +59,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 		return err
 	}
 	b.Release(t.claimed.Item)
-	t.removeRecords(&b, t.place)
+	t.removeRecords(&b, t.place, s.records, s.parts)
 	if err := t.board.Commit(ctx, b); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type Request struct {
 	// Skip names steps to skip; they must allow it.
 	Skip []string
 	// Steps change steps of the blueprint, by name.
-	Steps map[string]StepChange
+	Steps map[string]domain.StepChange
 	// Schedule is the schedule that asks.
 	Schedule string
 	// Message is the key of the message that asks; its count of what is open is
@@ -48,22 +48,6 @@ type Request struct {
 	// Also, if given, adds guards and operations to the commit that makes the
 	// flow. It may be called more than once.
 	Also func(b *board.Batch, id domain.FlowID)
-}
-
-// StepChange is what a request changes of a step; zero fields change nothing.
-type StepChange struct {
-	Params  map[string]string `json:"params,omitzero"`
-	After   domain.Instant    `json:"after,omitzero"`
-	Retries *int              `json:"retries,omitzero"`
-	Timeout domain.Span       `json:"timeout,omitzero"`
-	MayFail *bool             `json:"may_fail,omitzero"`
-	Window  int               `json:"window,omitzero"`
-	// Count, Size, Start, End, Endless change how the step is split.
-	Count   int    `json:"count,omitzero"`
-	Size    int64  `json:"size,omitzero"`
-	Start   *int64 `json:"start,omitzero"`
-	End     *int64 `json:"end,omitzero"`
-	Endless *bool  `json:"endless,omitzero"`
 }
 
 // Receipt is the answer for one requested flow.

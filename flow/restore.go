@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
@@ -22,14 +24,14 @@ type Records interface {
 
 // kept is what of an archived flow makes it one of the board again.
 type kept struct {
-	View
+	domain.FlowView
 	Plan  json.RawMessage `json:"plan"`
 	State State           `json:"state"`
 }
 
 // UnmarshalJSON reads all of it.
 func (k *kept) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, &k.View); err != nil {
+	if err := json.Unmarshal(text, &k.FlowView); err != nil {
 		return err
 	}
 	var rest struct {
@@ -62,6 +64,11 @@ func (e *Engine) restore(ctx context.Context, p place) error {
 		return err
 	}
 	b := k.batch(p)
+	if err := e.restoreParts(ctx, p, &k, &b); errors.Is(err, domain.ErrConflict) {
+		return nil // somebody else was first
+	} else if err != nil {
+		return err
+	}
 	if err := e.takeName(ctx, &b, p, &k); err != nil {
 		return err
 	}
@@ -126,17 +133,13 @@ func (k *kept) batch(p place) board.Batch {
 	b.Absent(k.Key())
 	b.Set(k.Key(), layout.EncodeFlow(k.Flow)...)
 	k.State.Delete, k.State.Forget = false, false // one that was deleted begins again as any other
-	b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateData, Value: stateText(k.State)},
-		board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(k.CallerID), 10)})
+	b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(k.CallerID), 10)})
 	if k.Stepped {
 		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateStepped, Value: "true"})
 	} else {
 		b.Set(layout.FlowState(p.id), layout.IDsField(layout.FlowStateJobs, k.Jobs))
 	}
 	b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: "0"}, board.Field{Name: layout.WaitsArmed, Value: "1"})
-	if len(k.Plan) > 0 {
-		b.Set(layout.FlowPlan(p.id), board.Field{Name: layout.FlowPlanText, Value: string(k.Plan)})
-	}
 	if len(k.Added) > 0 {
 		var fields []board.Field
 		for name, value := range k.Added {
@@ -145,8 +148,65 @@ func (k *kept) batch(p place) board.Batch {
 		b.Set(layout.FlowParams(p.id), fields...)
 	}
 	// As after its end: it leaves the board again where nothing comes of it.
-	b.PushLeft(layout.Finished, k.Key())
+	layout.Ended(&b, k.Key(), time.UnixMilli(k.FinishedMs), layout.FailedFlows, k.Status == domain.FlowError)
 	return b
+}
+
+// partsFor is how long what a flow has beside its own records waits for these: who was
+// to write them may have died.
+const partsFor = time.Hour
+
+// restoreParts puts back the flow's blueprint and its state, and adds to b what of them
+// belongs to its own records. What is too large for one commit is written before that,
+// and stays when b is committed.
+//
+// Errors: [domain.ErrConflict] where the board has the flow already.
+func (e *Engine) restoreParts(ctx context.Context, p place, k *kept, b *board.Batch) error {
+	put := func(key string, fields ...board.Field) error {
+		b.Expire(key, 0)
+		part := board.Batch{Space: p.space}
+		part.Absent(k.Key()).Set(key, fields...).Expire(key, partsFor)
+		return e.board.Commit(ctx, part)
+	}
+	state := layout.FlowState(p.id)
+	parts := planParts(k.Plan)
+	for n, text := range parts {
+		if err := put(layout.FlowPlanPart(p.id, n), board.Field{Name: layout.FlowPlanText, Value: text}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(parts) > 0:
+		b.Set(state, board.Field{Name: layout.FlowStatePlan, Value: strconv.Itoa(len(parts))})
+	case len(k.Plan) > 0:
+		b.Set(layout.FlowPlan(p.id), board.Field{Name: layout.FlowPlanText, Value: string(k.Plan)})
+	}
+	if len(k.State.Steps) <= e.spread.whole {
+		b.Set(state, board.Field{Name: layout.FlowStateData, Value: stateText(k.State)})
+		return nil
+	}
+	blueprint, err := decodePlan(string(k.Plan))
+	if err != nil {
+		return err
+	}
+	plan := NewPlan(blueprint)
+	if len(plan.Steps) != len(k.State.Steps) {
+		return domain.Invalidf("the record of flow %d in the archive cannot be read: it has %d steps, and its blueprint %d",
+			p.id, len(k.State.Steps), len(plan.Steps))
+	}
+	head, steps := e.spreadState(plan, k.State)
+	fields := map[int][]board.Field{} // by record
+	for _, i := range slices.Sorted(maps.Keys(steps)) {
+		n := i / head.Sums.Size
+		fields[n] = append(fields[n], board.Field{Name: strconv.Itoa(i), Value: stepText(steps[i])})
+	}
+	for _, n := range slices.Sorted(maps.Keys(fields)) {
+		if err := put(layout.FlowSteps(p.id, n), fields[n]...); err != nil {
+			return err
+		}
+	}
+	b.Set(state, headFields(head)...)
+	return nil
 }
 
 // restoreJobs puts back the jobs that the flow kept.
@@ -168,6 +228,9 @@ func (e *Engine) restoreJobs(ctx context.Context, p place, k *kept) error {
 			b := board.Batch{Space: p.space}
 			b.Absent(key.String())
 			b.Set(key.String(), append(layout.EncodeJob(j), board.Field{Name: layout.JobAttempt, Value: strconv.FormatInt(j.Attempt, 10)})...)
+			if j.Status == domain.JobError {
+				layout.Failed(&b, layout.FailedJobs, key.String(), j.FinishedMs)
+			}
 			batches = append(batches, b)
 		}
 		if len(batches) == 0 {

@@ -3,6 +3,8 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -155,6 +157,49 @@ func TestAFlowIsStartedAgainFromTheArchive(t *testing.T) {
 	}
 }
 
+// TestALargeFlowIsStartedAgainFromTheArchive whose blueprint is longer than a field may
+// be, and one of many steps; also where a node dies that brings it back.
+func TestALargeFlowIsStartedAgainFromTheArchive(t *testing.T) {
+	many := []domain.Step{step("a", "crashonce")}
+	for i := range 600 {
+		many = append(many, step(fmt.Sprint("b", i), "", phase(1), maySkip))
+	}
+	long := largePlan(mayFail)
+	long.Steps[3].Script = "crashonce\n" + long.Steps[3].Script
+	long.Steps[3].MayFail = false
+	for name, plan := range map[string]*domain.Blueprint{"long": long, "of many steps": blueprint(many...)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, b := newShelf(), memboard.Open()
+				r := newRigOn(t, b, flow.Config{Names: s, Records: s})
+				defer r.stop()
+				id := r.submit(flow.Request{Plan: plan, OnError: domain.OnErrorContinue})
+				r.soon(id, domain.FlowErrored)
+				time.Sleep(time.Minute)
+				s.putAway(r)
+				retry := flow.Order{Verb: flow.OrderRetry, By: 1}
+				dying := flow.New(&failing{b, 2}, r.work, flow.Config{Names: s, Records: s})
+				if _, err := dying.Act(r.ctx, tenant, id, retry); err == nil || err.Error() != "the writer is dead" {
+					t.Fatalf("got %v of the node that dies in between: this tests nothing", err)
+				}
+				if keys, _, _ := b.Keys(r.ctx, 1, "ramet:flow:", "", 100); len(keys) == 0 {
+					t.Fatal("nothing was written: this tests nothing")
+				}
+				time.Sleep(2 * time.Hour)
+				if keys, _, _ := b.Keys(r.ctx, 1, "ramet:flow:", "", 100); len(keys) > 0 {
+					t.Errorf("left on the board: %v", keys)
+				}
+				r.mustAct(id, retry)
+				r.soon(id, domain.FlowSucceeded)
+				time.Sleep(2 * time.Hour) // and nothing of it expires
+				if _, err := flow.New(b, r.work, flow.Config{}).Plan(r.ctx, tenant, id); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func ref[T any](v T) *T { return &v }
 
 // TestADeletedFlowLeavesATrace deletes flows that live and such that have ended.
@@ -181,6 +226,10 @@ func TestADeletedFlowLeavesATrace(t *testing.T) {
 							t.Errorf("it is done (%v, %v) while the archive is away", done, err)
 						}
 						r.want(id, domain.FlowCancelled)
+						x, err := r.flows.Explain(r.ctx, tenant, id)
+						if want := "; it is to be deleted, and waits for the archive to have it first"; err != nil || !strings.HasSuffix(x.Text, want) {
+							t.Errorf("got %+v, %v, want %q at the end of its text", x, err, want)
+						}
 						s.set(false)
 						time.Sleep(5 * time.Second)
 					} else {

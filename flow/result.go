@@ -92,11 +92,11 @@ func (r *results) map_() map[string]string {
 }
 
 // result is that of a flow of steps: what its single steps and approvals gave.
-func (t *tending) result(ctx context.Context, plan *Plan, s *seen, next *State) (map[string]string, error) {
+func (t *tending) result(ctx context.Context, plan *Plan, s *seen, v *verdict) (map[string]string, error) {
 	r := newResults(plan)
 	for i := range plan.Steps {
-		st := &next.Steps[i]
-		if st.Status.class() != well {
+		st := v.at(i)
+		if classOf(st.Status) != well {
 			continue
 		}
 		name := plan.Steps[i].Name

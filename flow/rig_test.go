@@ -265,7 +265,7 @@ func packs(size, start, end int64) func(*domain.Step) {
 }
 
 // wait returns the ended flow.
-func (r *rig) wait(id domain.FlowID) flow.View {
+func (r *rig) wait(id domain.FlowID) domain.FlowView {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, 48*time.Hour) // virtual time
 	defer cancel()
@@ -277,7 +277,7 @@ func (r *rig) wait(id domain.FlowID) flow.View {
 	return v
 }
 
-func (r *rig) show(id domain.FlowID) flow.View {
+func (r *rig) show(id domain.FlowID) domain.FlowView {
 	r.Helper()
 	v, err := r.flows.Show(r.ctx, tenant, id)
 	if err != nil {
@@ -287,7 +287,7 @@ func (r *rig) show(id domain.FlowID) flow.View {
 }
 
 // want checks how a flow ended, and the statuses of its steps.
-func (r *rig) want(id domain.FlowID, reason domain.FlowReason, statuses ...string) flow.View {
+func (r *rig) want(id domain.FlowID, reason domain.FlowReason, statuses ...string) domain.FlowView {
 	r.Helper()
 	v := r.wait(id)
 	if v.Reason != reason {
@@ -298,9 +298,9 @@ func (r *rig) want(id domain.FlowID, reason domain.FlowReason, statuses ...strin
 }
 
 // wantSteps checks "name status" of steps.
-func (r *rig) wantSteps(v flow.View, statuses ...string) {
+func (r *rig) wantSteps(v domain.FlowView, statuses ...string) {
 	r.Helper()
-	got := map[string]flow.StepView{}
+	got := map[string]domain.StepView{}
 	for _, s := range v.Steps {
 		got[s.Name] = s
 	}

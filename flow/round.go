@@ -24,6 +24,7 @@ const (
 // seen is what one round has read.
 type seen struct {
 	stored
+	known   *known // of a flow of steps
 	flow    domain.Flow
 	armed   string // as the record has it
 	plain   string
@@ -71,22 +72,28 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 	s.armed, s.plain = waits[0].Get(layout.WaitsArmed), waits[0].Get(layout.WaitsPlain)
 	armed, _ := strconv.ParseInt(s.armed, 10, 64)
 	s.signals = 1 - armed
-	recs, err := t.board.Get(ctx, space, t.claimed.Item, domain.FlowKey(id), layout.FlowParams(id))
+	recs, err := t.board.Get(ctx, space, t.claimed.Item, layout.FlowParams(id))
 	if err != nil {
 		return s, err
 	}
-	if recs[1] == nil || recs[0].Get(layout.FlowStateData) == "" {
+	// Not its jobs: there may be thousands.
+	flows, err := t.board.GetFields(ctx, space, flowFields, domain.FlowKey(id))
+	if err != nil {
+		return s, err
+	}
+	if flows[0] == nil || recs[0].Get(layout.FlowStateData) == "" {
 		return s, missing(t.place)
 	}
 	if s.stored, err = decodeState(id, recs[0]); err != nil {
 		return s, err
 	}
-	if s.flow, err = layout.DecodeFlow(domain.FlowKey(id), recs[1]); err != nil {
+	s.known = newKnown(&s.stored)
+	if s.flow, err = layout.DecodeFlow(domain.FlowKey(id), flows[0]); err != nil {
 		return s, err
 	}
 	s.flow.ID, s.flow.ContextID = id, t.tenant()
-	s.added = make(map[string]string, len(recs[2]))
-	for _, f := range recs[2] {
+	s.added = make(map[string]string, len(recs[1]))
+	for _, f := range recs[1] {
 		s.added[f.Name] = f.Value
 	}
 	if s.ended, err = t.oldest(ctx, layout.FlowEnded(id), endedMost); err != nil {
@@ -99,6 +106,9 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 	s.now = time.Now()
 	return s, nil
 }
+
+// flowFields are the fields of a flow that a round reads.
+var flowFields = slices.Concat(layout.FlowLine, []string{layout.FlowEnvVars})
 
 // oldest reads up to n items from the right end of a list.
 func (t *tending) oldest(ctx context.Context, list string, n int) ([]string, error) {

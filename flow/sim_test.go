@@ -2,7 +2,6 @@ package flow_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -139,6 +138,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	}
 	s.faults = faultboard.New(s.board, faultboard.Config{Seed: seed, Refuse: 0.05, Lose: 0.05, Delay: 20 * time.Millisecond})
 	s.hand = flow.New(s.faults, work.New(s.faults, work.Config{}), flow.Config{})
+	s.spread(s.hand)
 	s.calm = flow.New(s.board, work.New(s.board, work.Config{}), flow.Config{})
 	for i := range simNodes {
 		s.nodes = append(s.nodes, s.start(i))
@@ -157,6 +157,7 @@ func (s *sim) start(i int) *simNode {
 	}
 	w := work.New(n.faults, work.Config{MaxLosses: 1000})
 	f := flow.New(n.faults, w, flow.Config{})
+	s.spread(f)
 	r := work.NewRunner(w, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simWords{s.words, s}}})
 	ctx, kill := context.WithCancel(context.Background())
@@ -186,9 +187,16 @@ func (s *sim) start(i int) *simNode {
 	return n
 }
 
+// spread has a node keep the steps of flows in its own way: others understand it.
+func (s *sim) spread(f *flow.Engine) {
+	if s.yes(70) {
+		f.Spread(s.IntN(4), 1+s.IntN(3), s.IntN(6))
+	}
+}
+
 // audited is told of every audit: no fault is a reason to repair anything,
 // since all changes are whole commits.
-func (s *sim) audited(_ domain.TenantID, a work.Audit) {
+func (s *sim) audited(_ domain.TenantID, a domain.Audit) {
 	if len(a.Repaired)+len(a.Stuck) > 0 {
 		s.t.Errorf("%v: the audit found %+v", time.Now().UTC(), a)
 	}
@@ -358,14 +366,14 @@ func (c chance) randomOrder() flow.Order {
 	o.Verb = []flow.Verb{flow.OrderRetry, flow.OrderRetry, flow.OrderRetry, flow.OrderSkip, flow.OrderSkip, flow.OrderApprove, flow.OrderApprove,
 		flow.OrderReject, flow.OrderUpdate, flow.OrderUpdate, flow.OrderCancel}[c.IntN(11)]
 	if o.Verb == flow.OrderUpdate {
-		change := flow.StepChange{Window: c.IntN(6), Retries: &retries}
+		change := domain.StepChange{Window: c.IntN(6), Retries: &retries}
 		if c.yes(30) {
 			change.Endless = &no
 		}
 		if c.yes(30) {
 			change.Size, change.End = c.Int64N(12), num(c.Int64N(70)-1)
 		}
-		o.Steps = map[string]flow.StepChange{name: change}
+		o.Steps = map[string]domain.StepChange{name: change}
 	}
 	return o
 }
@@ -406,7 +414,7 @@ func (s *sim) heal() {
 // ended waits until every flow has ended, and decides what waits for people.
 func (s *sim) ended() {
 	ctx, no := context.Background(), false
-	var open []flow.View
+	var open []domain.FlowView
 	for range 300 {
 		open = nil
 		for _, id := range s.flows() {
@@ -421,9 +429,9 @@ func (s *sim) ended() {
 			for _, st := range v.Steps {
 				o := flow.Order{By: 9, Step: st.Name}
 				switch {
-				case st.Endless && st.Status == flow.Open:
-					o.Verb, o.Steps = flow.OrderUpdate, map[string]flow.StepChange{st.Name: {Endless: &no}}
-				case st.Kind == domain.StepApproval && st.Status == flow.Running:
+				case st.Endless && st.Status == domain.StepOpen:
+					o.Verb, o.Steps = flow.OrderUpdate, map[string]domain.StepChange{st.Name: {Endless: &no}}
+				case st.Kind == domain.StepApproval && st.Status == domain.StepRunning:
 					o.Verb = flow.OrderApprove
 				default:
 					continue
@@ -451,11 +459,8 @@ func (s *sim) asked(id domain.FlowID) bool {
 }
 
 // state is what a flow's keeper remembers.
-func (s *sim) state(id domain.FlowID) (state flow.State) {
-	recs, err := s.board.Get(context.Background(), 1, layout.FlowState(id))
-	if err == nil && recs[0] != nil {
-		err = json.Unmarshal([]byte(recs[0].Get(layout.FlowStateData)), &state)
-	}
+func (s *sim) state(id domain.FlowID) flow.State {
+	state, err := s.calm.StateOf(context.Background(), tenant, id)
 	if err != nil {
 		s.t.Errorf("the state of flow %d: %v", id, err)
 	}
@@ -478,7 +483,7 @@ func (s *sim) judge() {
 	}
 }
 
-func (s *sim) judgeFlow(v flow.View) {
+func (s *sim) judgeFlow(v domain.FlowView) {
 	badly := 0
 	for _, st := range v.Steps {
 		if !st.Status.Done() || st.Open > 0 {
@@ -497,7 +502,7 @@ func (s *sim) judgeFlow(v flow.View) {
 			continue
 		}
 		j, _ := layout.DecodeJob(k, recs[0])
-		if (j.Status == domain.JobFinished) != (st.Status == flow.Succeeded) {
+		if (j.Status == domain.JobFinished) != (st.Status == domain.StepSucceeded) {
 			s.t.Errorf("flow %d, step %s is %s, its job %s is %s", v.ID, st.Name, st.Status, st.Job, j.Status)
 		}
 	}
@@ -539,7 +544,7 @@ func left(t *testing.T, b board.Board) (keys []string) {
 			t.Fatal(err)
 		}
 		for _, key := range page {
-			if !strings.HasPrefix(key, "ramet:seq:") && key != layout.Finished {
+			if !strings.HasPrefix(key, "ramet:seq:") && key != layout.Finished && !strings.HasPrefix(key, layout.FailedWhole) {
 				keys = append(keys, key)
 			}
 		}
@@ -612,7 +617,7 @@ func (s *sim) begunStep(j *domain.Job) {
 			continue
 		}
 		for _, need := range plan.Steps[i].Needs {
-			if was := j.Needs[need].State; !well(flow.Status(was)) {
+			if was := j.Needs[need].State; !well(domain.StepStatus(was)) {
 				s.t.Errorf("%s of step %s was made, but needs %s, which was %q", j.Key(), j.Step, need, was)
 			}
 			for k := range plan.Steps {

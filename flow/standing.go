@@ -2,6 +2,8 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,24 +30,32 @@ type looker struct {
 }
 
 // standing finds the reason. What the flow waits for is not named yet: jobs of it
-// ([StandingWorking]) may be a person, too.
-func (l *looker) standing(ctx context.Context, p place, r records) (Explanation, error) {
-	x := Explanation{Key: domain.FlowKey(p.id), Status: r.flow.Status, SinceMs: r.flow.StartedMs}
+// ([domain.StandingWorking]) may be a person, too.
+func (l *looker) standing(ctx context.Context, p place, r records) (explained, error) {
+	x := explained{FlowExplanation: domain.FlowExplanation{Key: domain.FlowKey(p.id), Status: r.flow.Status, SinceMs: r.flow.StartedMs}}
 	s, err := decodeState(p.id, r.state)
 	switch {
 	case r.flow.Final():
 		x.ended(&r.flow)
-		return x, nil
+		return l.leaving(ctx, p, &s, x)
 	case r.bad != nil:
 		x.stuck("another kind of thing lies where a record was: "+r.bad.Error(), nil)
 		return x, nil
 	case err != nil || r.state == nil:
 		x.stuck("what its keeper knew of it is gone, or cannot be read", nil)
 		return x, nil
+	}
+	if why, err := l.planless(ctx, p, r, &s); err != nil || why != "" {
+		x.stuck("the text of its blueprint "+why+": no keeper can decide what follows", nil)
+		return x, err
+	}
+	switch {
 	case r.state.Get(board.FieldOwner) != "":
 		return l.leased(ctx, p, r, x)
 	case s.Writing:
 		return l.writing(ctx, p, r, x)
+	case r.waits.Get(layout.WaitsArmed) == "1" && s.Begun < s.Held && r.waits.Get(layout.WaitsPlain) != "0":
+		return l.crowded(ctx, p, r, x)
 	case r.waits.Get(layout.WaitsArmed) != "1" || s.Begun < s.Held || len(s.Redo) > 0 || !s.stepped && r.waits.Get(layout.WaitsPlain) == "0":
 		return l.due(ctx, p, x)
 	case !s.stepped:
@@ -53,6 +63,11 @@ func (l *looker) standing(ctx context.Context, p place, r records) (Explanation,
 			return x, err
 		}
 		return l.inOrder(r, x, true), nil
+	}
+	if s.Sums != nil {
+		if err := l.gatherSteps(ctx, p, &s); err != nil {
+			return x, err
+		}
 	}
 	return l.steps(ctx, p, r, &s, x)
 }
@@ -65,8 +80,8 @@ func (r records) guard(b *board.Batch, p place) {
 	b.Equal(item, board.FieldOwner, r.state.Get(board.FieldOwner))
 }
 
-func (x *Explanation) ended(f *domain.Flow) {
-	x.Standing, x.SinceMs, x.Text = StandingEnded, f.FinishedMs, fmt.Sprintf("it has ended: %s", f.Reason)
+func (x *explained) ended(f *domain.Flow) {
+	x.Standing, x.SinceMs, x.Text = domain.StandingEnded, f.FinishedMs, fmt.Sprintf("it has ended: %s", f.Reason)
 	if f.Error != "" && f.Reason != domain.FlowCancelled {
 		x.Text += ": " + f.Error
 	} else if f.Error != "" {
@@ -74,8 +89,46 @@ func (x *Explanation) ended(f *domain.Flow) {
 	}
 }
 
+// leaving adds that a flow which has ended is to be deleted, if that is so: a keeper does
+// it at once, unless the archive is away.
+func (l *looker) leaving(ctx context.Context, p place, s *stored, x explained) (explained, error) {
+	deleted := s.Delete
+	if !deleted {
+		orders, err := l.board.List(ctx, p.space, layout.FlowOrders(p.id), -ordersMost, ordersMost)
+		if err != nil {
+			return x, err
+		}
+		deleted = slices.ContainsFunc(orders, func(text string) bool {
+			var o Order
+			return json.Unmarshal([]byte(text), &o) == nil && o.Verb == OrderDelete
+		})
+	}
+	if !deleted {
+		return x, nil
+	}
+	if x.Text += "; it is to be deleted"; l.cfg.Records != nil {
+		x.Text += ", and waits for the archive to have it first"
+	}
+	return x, nil
+}
+
+// planless says why a flow of steps has no text to go by any more; "" where it has.
+func (l *looker) planless(ctx context.Context, p place, r records, s *stored) (why string, err error) {
+	if !s.stepped || s.Writing {
+		return "", nil
+	}
+	_, err = l.plan(ctx, p, r.flow.Hash)
+	switch {
+	case errors.Is(err, domain.ErrNotFound):
+		return "is gone from the board", nil
+	case errors.Is(err, domain.ErrInvalid): // somebody else wrote there
+		return "cannot be read (" + err.Error() + ")", nil
+	}
+	return "", err
+}
+
 // lacks adds that nobody is there who would move the flow next, if that is so.
-func (l *looker) lacks(ctx context.Context, role domain.Role, x Explanation) (Explanation, error) {
+func (l *looker) lacks(ctx context.Context, role domain.Role, x explained) (explained, error) {
 	lack, err := l.absent(ctx, role)
 	if x.Lack = lack; lack != "" {
 		x.Text += "; " + lack
@@ -95,7 +148,7 @@ func (l *looker) absent(ctx context.Context, role domain.Role) (string, error) {
 	return lack, err
 }
 
-func (l *looker) leased(ctx context.Context, p place, r records, x Explanation) (Explanation, error) {
+func (l *looker) leased(ctx context.Context, p place, r records, x explained) (explained, error) {
 	item := layout.FlowState(p.id)
 	lease, held, err := l.board.LeaseOf(ctx, p.space, item)
 	switch {
@@ -107,7 +160,7 @@ func (l *looker) leased(ctx context.Context, p place, r records, x Explanation) 
 		}})
 		return x, nil
 	}
-	x.Standing, x.Holder, x.NextMs = StandingKept, lease.Owner, lease.Until.UnixMilli()
+	x.Standing, x.Holder, x.NextMs = domain.StandingKept, lease.Owner, lease.Until.UnixMilli()
 	x.Text = lease.Owner + " decides what follows"
 	if lease.Until.Before(l.now) { // nothing but a node's next look moves it
 		x.NextMs = 0
@@ -120,13 +173,13 @@ func (l *looker) leased(ctx context.Context, p place, r records, x Explanation) 
 
 // writing explains a flow whose last part is not there; an alarm sweeps what is not
 // written to its end.
-func (l *looker) writing(ctx context.Context, p place, r records, x Explanation) (Explanation, error) {
+func (l *looker) writing(ctx context.Context, p place, r records, x explained) (explained, error) {
 	alarm := layout.FlowAlarm(layout.AlarmFlowWrite, p.id)
 	_, set, err := l.board.AlarmOf(ctx, p.space, alarm)
 	if err != nil {
 		return x, err
 	}
-	if x.Standing, x.Text = StandingWriting, "it is still being written; it begins with its last part"; !set {
+	if x.Standing, x.Text = domain.StandingWriting, "it is still being written; it begins with its last part"; !set {
 		x.stuck("it was not written to its end, and no alarm would sweep it", &work.Mend{Does: "sets it", Did: "the alarm was set", Add: func(b *board.Batch) {
 			b.Equal(x.Key, layout.FlowStatus, string(r.flow.Status)).SetAlarm(alarm, l.now.Add(writeWithin))
 		}})
@@ -135,7 +188,7 @@ func (l *looker) writing(ctx context.Context, p place, r records, x Explanation)
 }
 
 // due explains a flow that a keeper has to look at.
-func (l *looker) due(ctx context.Context, p place, x Explanation) (Explanation, error) {
+func (l *looker) due(ctx context.Context, p place, x explained) (explained, error) {
 	item := layout.FlowState(p.id)
 	queued, err := l.inQueue(ctx, item)
 	if err != nil {
@@ -147,12 +200,26 @@ func (l *looker) due(ctx context.Context, p place, x Explanation) (Explanation, 
 		}})
 		return x, nil
 	}
-	x.Standing, x.Text = StandingQueued, "something has happened to it, and a keeper will see to it"
+	x.Standing, x.Text = domain.StandingQueued, "something has happened to it, and a keeper will see to it"
 	return l.lacks(ctx, domain.RoleKeeper, x)
 }
 
+// crowded explains a flow whose first jobs are let go as their queue has room: an alarm
+// has a keeper look again.
+func (l *looker) crowded(ctx context.Context, p place, r records, x explained) (explained, error) {
+	at, set, err := l.board.AlarmOf(ctx, p.space, layout.FlowAlarm(layout.AlarmFlow, p.id))
+	if err != nil || !set {
+		return l.due(ctx, p, x)
+	}
+	x = l.inOrder(r, x, true)
+	if x.Standing == domain.StandingWorking {
+		x.NextMs, x.Text = at.UnixMilli(), "jobs of it have not ended, and more wait until their queue is shorter"
+	}
+	return x, nil
+}
+
 // steps explains a flow of steps that no keeper has to look at.
-func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x Explanation) (Explanation, error) {
+func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x explained) (explained, error) {
 	gone, err := l.unheard(ctx, p, s)
 	if err != nil {
 		return x, err
@@ -182,25 +249,28 @@ func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x Exp
 		}})
 		return x, nil
 	}
-	return l.inOrder(r, x, s.busy()), nil
+	if x = l.inOrder(r, x, s.busy()); x.Standing == domain.StandingDelayed {
+		return l.lacks(ctx, domain.RoleClockwork, x)
+	}
+	return x, nil
 }
 
 // inOrder says for what a flow stands that somebody will move; busy says that it is for
 // something of its own.
-func (l *looker) inOrder(r records, x Explanation, busy bool) Explanation {
+func (l *looker) inOrder(r records, x explained, busy bool) explained {
 	var banned error
 	if l.cfg.Bans != nil {
 		banned = l.cfg.Bans.Create(domain.TenantID(l.space), r.flow.Blueprint, r.flow.ID)
 	}
 	switch {
 	case r.flow.Paused:
-		x.Standing, x.Held, x.Text = StandingPaused, true, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", r.flow.ID)
+		x.Standing, x.Held, x.Text = domain.StandingPaused, true, fmt.Sprintf("it is paused; `ramet flow resume %d` lets it go on", r.flow.ID)
 	case banned != nil:
-		x.Standing, x.Held, x.Text = StandingBanned, true, banned.Error()
+		x.Standing, x.Held, x.Text = domain.StandingBanned, true, banned.Error()
 	case busy:
-		x.Standing, x.Text = StandingWorking, "jobs of it have not ended"
+		x.Standing, x.Text = domain.StandingWorking, "jobs of it have not ended"
 	default:
-		x.Standing, x.Text = StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+		x.Standing, x.Text = domain.StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
 	}
 	return x
 }
@@ -208,7 +278,7 @@ func (l *looker) inOrder(r records, x Explanation, busy bool) Explanation {
 // busy reports whether jobs are open, or a person has to decide.
 func (s *State) busy() bool {
 	for i := range s.Steps {
-		if st := &s.Steps[i]; len(st.Open) > 0 || st.Status == Running {
+		if st := &s.Steps[i]; len(st.Open) > 0 || st.Status == domain.StepRunning {
 			return true
 		}
 	}
@@ -258,7 +328,7 @@ func (l *looker) unheardOf(ctx context.Context, p place, caller domain.ActorID, 
 
 // countJobs compares the counter of a plain flow with its jobs. It leaves Standing empty
 // where they agree.
-func (l *looker) countJobs(ctx context.Context, p place, r records, s *stored, x Explanation) (Explanation, error) {
+func (l *looker) countJobs(ctx context.Context, p place, r records, s *stored, x explained) (explained, error) {
 	left, plain := 0, r.waits.Get(layout.WaitsPlain)
 	for from := 0; from < s.count; from += plainPage {
 		keys := make([]string, 0, plainPage)

@@ -9,32 +9,6 @@ import (
 	"github.com/ramet-run/ramet/work"
 )
 
-// Status is where a step stands.
-//
-// Source: seed 004, "step states".
-type Status string
-
-// The statuses of a step. The first three are not ends.
-const (
-	Dormant          Status = "dormant"
-	Open             Status = "open"    // some of its jobs are made
-	Running          Status = "running" // all are
-	Succeeded        Status = "succeeded"
-	Failed           Status = "failed"  // a script said so
-	Errored          Status = "errored" // something unexpected
-	Skipped          Status = "skipped" // asked for, or by `when`
-	SkippedByFailure Status = "skipped_by_failure"
-	SkippedByError   Status = "skipped_by_error"
-	FailedAccepted   Status = "failed_accepted" // may_fail
-)
-
-// Done reports whether the step has ended.
-func (s Status) Done() bool { return s != Dormant && s != Open && s != Running && s != "" }
-
-// Begun reports whether the step has jobs that have not all ended, or waits
-// for a person.
-func (s Status) Begun() bool { return s == Open || s == Running }
-
 // class is what an end means to those that need the step.
 type class int
 
@@ -45,13 +19,13 @@ const (
 	fault // wins over failure
 )
 
-func (s Status) class() class {
+func classOf(s domain.StepStatus) class {
 	switch s {
-	case Succeeded, Skipped, FailedAccepted:
+	case domain.StepSucceeded, domain.StepSkipped, domain.StepFailedAccepted:
 		return well
-	case Failed, SkippedByFailure:
+	case domain.StepFailed, domain.StepSkippedByFailure:
 		return failure
-	case Errored, SkippedByError:
+	case domain.StepErrored, domain.StepSkippedByError:
 		return fault
 	}
 	return undecided
@@ -59,8 +33,11 @@ func (s Status) class() class {
 
 // State is all that the keeper remembers of a flow between two rounds.
 type State struct {
-	// Steps are those of the plan, in its order; none for a plain flow.
+	// Steps are those of the plan, in its order; none for a plain flow, nor where Sums
+	// stand for them.
 	Steps []StepState `json:"steps,omitempty"`
+	// Sums are those of the steps of a large flow, each of which lies for itself.
+	Sums *Sums `json:"sums,omitempty"`
 	// Aborted is the step, or job, whose end made the flow abort.
 	Aborted string `json:"aborted,omitempty"`
 	// AbortPhase is the largest phase that the abort ends, AbortFault whether it
@@ -92,7 +69,11 @@ type State struct {
 
 // StepState is what is remembered of one step.
 type StepState struct {
-	Status Status `json:"status"`
+	Status domain.StepStatus `json:"status"`
+	// Met is how many of the steps that it needs have ended, Worst how the worst of them
+	// did. They are kept up until it begins.
+	Met   int   `json:"met,omitempty"`
+	Worst class `json:"worst,omitempty"`
 	// Text says why it ended as it did, or what it waits for.
 	Text string `json:"text,omitempty"`
 	// Next is the index or pack to make next, At where that pack starts.
@@ -113,7 +94,7 @@ type StepState struct {
 	// Skip is set where somebody asked to skip the step.
 	Skip bool `json:"skip,omitempty"`
 	// Change waits for the step to open.
-	Change *StepChange `json:"change,omitempty"`
+	Change *domain.StepChange `json:"change,omitempty"`
 	// Retries goes over the plan's.
 	Retries *int `json:"retries,omitempty"`
 	// Result is that of a step without jobs: who approved.
@@ -170,26 +151,22 @@ func cut(text string) string {
 func (s State) clone() State {
 	s.Steps = slices.Clone(s.Steps)
 	for i := range s.Steps {
-		st := &s.Steps[i]
-		st.Open, st.Bad, st.Lost, st.Done = slices.Clone(st.Open), slices.Clone(st.Bad), slices.Clone(st.Lost), slices.Clone(st.Done)
-		st.Result = maps.Clone(st.Result)
-		if st.Split != nil {
-			split := *st.Split
-			st.Split = &split
-		}
+		s.Steps[i] = *s.Steps[i].clone()
 	}
 	s.Answers, s.Redo = slices.Clone(s.Answers), slices.Clone(s.Redo)
 	return s
 }
 
-// ends reports whether a step has ended in next that had not.
-func (s *State) ends(next *State) bool {
-	for i := range next.Steps {
-		if next.Steps[i].Status.Done() && (len(s.Steps) == 0 || !s.Steps[i].Status.Done()) {
-			return true
-		}
+// clone copies the state of a step so deeply that the copy can be changed.
+func (s *StepState) clone() *StepState {
+	c := *s
+	c.Open, c.Bad, c.Lost, c.Done = slices.Clone(s.Open), slices.Clone(s.Bad), slices.Clone(s.Lost), slices.Clone(s.Done)
+	c.Result = maps.Clone(s.Result)
+	if s.Split != nil {
+		split := *s.Split
+		c.Split = &split
 	}
-	return false
+	return &c
 }
 
 // answer keeps what became of an order.

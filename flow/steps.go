@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,32 +24,45 @@ import (
 // stepRound lets a flow of steps go on.
 func (t *tending) stepRound(ctx context.Context, s *seen) error {
 	plan, err := t.plan(ctx, t.place, s.flow.Hash)
-	if err != nil {
+	if err == nil {
+		err = s.fits(plan)
+	}
+	if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+		return t.planlessRound(ctx, s, err)
+	} else if err != nil {
 		return err
 	}
-	if len(s.Redo) > 0 {
-		return t.redo(ctx, s)
-	}
-	if s.flow.Final() && len(s.orders) == 0 {
+	switch {
+	case len(s.changed) > 0:
+		return t.unfold(ctx, s)
+	case s.flow.Final() && len(s.orders) == 0 && len(s.Redo) == 0:
 		if s.Delete {
 			return t.remove(ctx, s, s.Forget)
 		}
 		b := t.batch()
 		t.taken(&b, s)
 		return t.letGo(ctx, s, b)
+	case s.Sums == nil && len(plan.Steps) > t.spread.whole:
+		return t.spreadOut(ctx, plan, s)
+	case len(s.Redo) > 0:
+		return t.redo(ctx, plan, s)
 	}
 	facts, err := t.facts(ctx, s)
 	if err != nil {
 		return err
 	}
+	facts.Queued = t.queued(ctx, plan)
 	if facts.Rival, err = t.rival(ctx, plan, s); err != nil {
 		return err
 	}
-	next, d, err := t.advance(ctx, plan, s, &facts)
+	if err := t.stepsOf(ctx, plan, s, &facts); err != nil {
+		return err
+	}
+	v, err := t.advance(ctx, plan, s, &facts)
 	if err != nil {
 		return err
 	}
-	if err := t.apply(ctx, plan, s, next, d); err != nil || !facts.Later {
+	if err := t.apply(ctx, plan, s, v); err != nil || !facts.Later {
 		return err
 	}
 	t.back(ctx)
@@ -76,32 +90,100 @@ func (t *tending) facts(ctx context.Context, s *seen) (f Facts, err error) {
 	return f, nil
 }
 
+// stepsOf finds the steps of the jobs that have ended, by their records, so that not all
+// steps must be looked through. Where a job is gone they must.
+func (t *tending) stepsOf(ctx context.Context, plan *Plan, s *seen, f *Facts) error {
+	if s.Sums == nil || len(f.Ended) == 0 {
+		return nil
+	}
+	keys := make([]string, len(f.Ended))
+	for n, e := range f.Ended {
+		keys[n] = domain.JobKey{Caller: s.caller, ID: e.Job}.String()
+	}
+	recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, []string{layout.JobStep}, keys...))
+	if err != nil {
+		return err
+	}
+	of := make(map[domain.JobID]int, len(recs))
+	var steps []int
+	for n, r := range recs {
+		i, known := plan.index[r.Get(layout.JobStep)]
+		if !known {
+			return nil
+		}
+		of[f.Ended[n].Job] = i
+		if steps = append(steps, i); len(recs) < endedMost/10 { // else what follows may be too much
+			steps = append(steps, plan.followers[i]...)
+		}
+	}
+	f.Of = of
+	return t.know(ctx, s, steps)
+}
+
+// verdict is what was decided in a round.
+type verdict struct {
+	Decisions
+	next    State // without its steps
+	changed map[int]*StepState
+	known   *known
+}
+
+// at is a step as it is now; it must be known.
+func (v *verdict) at(i int) *StepState {
+	if st := v.changed[i]; st != nil {
+		return st
+	}
+	return v.known.At(i)
+}
+
+// ends reports whether a step has ended that had not.
+func (v *verdict) ends() bool {
+	for i, st := range v.changed {
+		if st.Status.Done() && !v.known.At(i).Status.Done() {
+			return true
+		}
+	}
+	return false
+}
+
 // advance decides, and finds out what must be known for it: as much as there is
 // time for. f.Later is set where that is not all.
-func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (State, Decisions, error) {
+func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (*verdict, error) {
 	f.Whens = map[int]WhenAnswer{}
 	begun := time.Now()
+	head := s.State
+	head.Steps = nil
 	for gathered := false; ; {
-		next, d := Advance(plan, s.State, *f)
-		if !gathered && plan.sharded() && s.ends(&next) {
+		v := &verdict{known: s.known}
+		v.next, v.changed, v.Decisions = AdvancePart(plan, head, s.known, *f)
+		if s.known.bad != nil {
+			return nil, s.known.bad
+		}
+		if len(v.Load) > 0 {
+			if err := t.know(ctx, s, v.Load); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !gathered && plan.sharded && v.ends() {
 			if err := t.gather(ctx, s); err != nil {
-				return next, d, err
+				return nil, err
 			}
 			gathered = true
 		}
-		if len(d.Ask) == 0 {
-			return next, d, nil
+		if len(v.Ask) == 0 {
+			return v, nil
 		}
-		for _, i := range d.Ask {
+		for _, i := range v.Ask {
 			if f.Later = len(f.Whens) > 0 && time.Since(begun) >= whenTime; f.Later {
 				break
 			}
-			needs, err := t.needed(ctx, plan, &next, s.caller, i)
+			needs, err := t.needed(ctx, plan, s, v, i)
 			if err != nil {
-				return next, d, err
+				return nil, err
 			}
 			if f.Whens[i], err = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs); err != nil {
-				return next, d, err
+				return nil, err
 			}
 		}
 	}
@@ -154,15 +236,19 @@ func (t *tending) params(plan *Plan, i int, added map[string]string) map[string]
 }
 
 // needed reads what a step needs.
-func (t *tending) needed(ctx context.Context, plan *Plan, s *State, caller domain.ActorID, i int) (map[string]needed, error) {
+func (t *tending) needed(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]needed, error) {
+	told, err := t.needsOf(ctx, plan, s, v, i)
+	if err != nil {
+		return nil, err
+	}
 	needs := map[string]needed{}
-	for name, n := range needsOf(plan, s, i) {
-		one := needed{state: Status(n.State)}
-		switch on := &s.Steps[plan.index[name]]; {
-		case on.Result != nil:
-			one.result = on.Result
+	for name, n := range told {
+		one := needed{state: domain.StepStatus(n.State)}
+		switch {
+		case n.Result != nil:
+			one.result = n.Result
 		case n.Job != 0:
-			key := domain.JobKey{Caller: caller, ID: n.Job}
+			key := domain.JobKey{Caller: s.caller, ID: n.Job}
 			j, err := t.work.Show(ctx, t.tenant(), key)
 			if err != nil && !errors.Is(err, domain.ErrNotFound) {
 				return nil, err
@@ -178,50 +264,43 @@ func (t *tending) needed(ctx context.Context, plan *Plan, s *State, caller domai
 
 // needsOf are the states of the steps that a step needs, and of those of the
 // phase before it.
-func needsOf(plan *Plan, s *State, i int) map[string]domain.Need {
-	needs := map[string]domain.Need{}
-	add := func(on int) {
-		needs[plan.Steps[on].Name] = domain.Need{State: string(s.Steps[on].Status), Job: s.Steps[on].Job, Result: s.Steps[on].Result}
+func (t *tending) needsOf(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]domain.Need, error) {
+	told := v.next.Sums.Told
+	if err := t.know(ctx, s, plan.needs[i]); err != nil {
+		return nil, err
 	}
-	for _, on := range plan.needs[i] {
-		add(on)
+	if err := t.know(ctx, s, told); err != nil {
+		return nil, err
 	}
-	before := -1
-	for k := range plan.Steps {
-		if p := plan.Steps[k].Phase; p < plan.Steps[i].Phase && p > before {
-			before = p
+	needs := make(map[string]domain.Need, len(plan.needs[i]))
+	for _, on := range slices.Concat(plan.needs[i], told) {
+		st := v.at(on)
+		needs[plan.Steps[on].Name] = domain.Need{State: string(st.Status), Job: st.Job, Result: st.Result}
+		if len(needs) >= maxNeeds {
+			break
 		}
 	}
-	// Those that did not end well first: where there are many, they are what a
-	// clean-up wants to know.
-	for _, ended := range []bool{false, true} {
-		for k := range plan.Steps {
-			if plan.Steps[k].Phase == before && (s.Steps[k].Status.class() == well) == ended && len(needs) < maxNeeds {
-				add(k)
-			}
-		}
-	}
-	return needs
+	return needs, s.known.bad
 }
 
 // maxNeeds bounds what a job is told of the phase before its step.
 const maxNeeds = domain.MaxDependends + 100
 
 // apply commits what was decided, and does what is not part of the commit.
-func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d Decisions) error {
-	b := t.batch()
+func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) error {
+	b, d := t.batch(), &v.Decisions
 	t.taken(&b, s)
-	err := t.makeJobs(ctx, &b, plan, s, &next, d.Make)
+	err := t.makeJobs(ctx, &b, plan, s, v)
 	if err != nil {
 		return err
 	}
 	if len(d.Again) > 0 {
-		next.Redo = d.Again
-		if next.RedoMs, err = t.lastEnd(ctx, s, d.Again); err != nil {
+		v.next.Redo = d.Again
+		if v.next.RedoMs, err = t.lastEnd(ctx, s, d.Again); err != nil {
 			return err
 		}
 	}
-	b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: stateText(next)})
+	t.putSteps(&b, s, v.next, v.changed)
 	alarm := layout.FlowAlarm(layout.AlarmFlow, t.place.id)
 	if soon := s.now.Add(bannedLook); s.banned && (d.WakeAt.IsZero() || soon.Before(d.WakeAt)) {
 		d.WakeAt = soon // whoever ends the ban does not know whom it held up
@@ -231,11 +310,11 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 	} else {
 		b.SetAlarm(alarm, d.WakeAt)
 	}
-	reopened := t.record(&b, plan, s, &next, &d)
+	reopened := t.record(&b, plan, s, v)
 	if d.End != "" {
 		// An order that was refused is no second end.
 		if ended := s.flow.Final() && !reopened; !ended {
-			if err := t.end(ctx, &b, plan, s, &next, d); err != nil {
+			if err := t.end(ctx, &b, plan, s, v); err != nil {
 				return err
 			}
 		}
@@ -248,7 +327,7 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, next State, d 
 		if err := t.goOn(ctx, s, b); err != nil {
 			return err
 		}
-		return t.endJobs(ctx, s.caller, &next, stop, abort)
+		return t.endJobs(ctx, s.caller, &v.next, stop, abort)
 	}
 	return t.letGo(ctx, s, b)
 }
@@ -295,7 +374,8 @@ func (t *tending) endJobs(ctx context.Context, caller domain.ActorID, now *State
 func abortText(cause string) string { return "the flow was aborted because of " + cause }
 
 // makeJobs adds to b the jobs of units, and gives the units their ids.
-func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *seen, next *State, places []Place) error {
+func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *seen, v *verdict) error {
+	places := v.Make
 	if len(places) == 0 {
 		return nil
 	}
@@ -307,18 +387,19 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 	queues := map[string][]string{}
 	var names []string
 	for n, at := range places {
-		step, st := &plan.Steps[at.Step], &next.Steps[at.Step]
+		step, st := &plan.Steps[at.Step], v.changed[at.Step]
 		u := &st.Open[at.Open]
 		u.Job = first + domain.JobID(n)
 		if needs[at.Step] == nil {
-			needs[at.Step] = needsOf(plan, next, at.Step)
+			if needs[at.Step], err = t.needsOf(ctx, plan, s, v, at.Step); err != nil {
+				return err
+			}
 		}
 		j := unitJob(plan, step, st, u, s)
 		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.place.id, needs[at.Step]
 		j.FlowEnv = len(s.flow.EnvVars) > 0
 		if step.KindOr().One() {
 			st.Job = j.ID
-			s.flow.Jobs = append(s.flow.Jobs, j.ID)
 		}
 		q := work.AddFlowJob(b, j, work.Place{}, s.now)
 		if queues[q] == nil {
@@ -327,7 +408,12 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 		queues[q] = append(queues[q], j.Key().String())
 	}
 	for _, q := range names {
-		b.PushLeft(q, queues[q]...)
+		if plan.soon(places) {
+			slices.Reverse(queues[q]) // the last is taken first
+			b.PushRight(q, queues[q]...)
+		} else {
+			b.PushLeft(q, queues[q]...)
+		}
 	}
 	return nil
 }

@@ -207,8 +207,10 @@ func (s *submission) write(ctx context.Context) {
 			err = s.e.board.Commit(ctx, s.batch(s.drafts[of[n]]))
 		}
 		s.receipts[of[n]].Err = err
-		if d := s.drafts[of[n]]; err == nil && d.plan != nil && !s.receipts[of[n]].Existing {
-			s.e.keepPlan(d.flow.Hash, d.plan)
+		if d := s.drafts[of[n]]; err == nil && !s.receipts[of[n]].Existing {
+			if s.e.work.KeepFlow(&d.flow, d.followers()); d.plan != nil {
+				s.e.keepPlan(d.flow.Hash, d.plan)
+			}
 		}
 	}
 }
@@ -216,6 +218,9 @@ func (s *submission) write(ctx context.Context) {
 // heavy reports whether the jobs do not fit into one batch for what else they need.
 func (d *draft) heavy() bool {
 	ops, bytes := 0, 0
+	if len(d.parts) > 0 {
+		return true
+	}
 	for _, j := range d.jobs {
 		ops += 5 + len(j.Prerequisites)
 		bytes += len(j.Script) + mapBytes(j.Params) + mapBytes(j.EnvVars)
@@ -275,7 +280,7 @@ func (s *submission) existing(ctx context.Context, i int, key string) (free bool
 
 // batch is the commit that makes a flow whole.
 func (s *submission) batch(d *draft) board.Batch {
-	b := board.Batch{Space: s.space}
+	b := board.Batch{Space: s.space, Guards: make([]board.Guard, 0, 4+len(d.jobs)), Ops: make([]board.Op, 0, 8+3*len(d.jobs))}
 	s.claim(&b, d)
 	d.begin(s.now)
 	s.head(&b, d)
@@ -324,14 +329,14 @@ func (s *submission) head(b *board.Batch, d *draft) {
 	b.Absent(d.flow.Key())
 	b.Set(d.flow.Key(), layout.EncodeFlow(d.flow)...)
 	b.Live(d.flow.Key(), s.now)
-	b.Set(layout.FlowState(id), stateFields(d)...)
+	b.Set(layout.FlowState(id), s.e.stateFields(d)...)
 	armed := "1"
-	if d.flow.Stepped {
+	if d.flow.Stepped && !d.state.Writing {
 		armed = "0"
 		b.PushLeft(layout.Keeper, layout.FlowState(id))
 	}
 	b.Set(layout.FlowWaits(id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(len(d.jobs))}, board.Field{Name: layout.WaitsArmed, Value: armed})
-	if d.plan != nil {
+	if d.plan != nil && len(d.parts) == 0 {
 		b.Set(layout.FlowPlan(id), board.Field{Name: layout.FlowPlanText, Value: d.text})
 	}
 }
@@ -388,6 +393,9 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 	var err error
 	for range submitTries {
 		if err = s.writeParts(ctx, d); err == nil {
+			if s.e.work.KeepFlow(&d.flow, d.followers()); d.plan != nil {
+				s.e.keepPlan(d.flow.Hash, d.plan)
+			}
 			return nil
 		}
 		s.giveUp(ctx, d)
@@ -402,7 +410,9 @@ func (s *submission) writeLarge(ctx context.Context, i int) error {
 		if err := s.renumber(ctx, i); err != nil {
 			return err
 		}
-		d.number(d.flow.Jobs[0])
+		if len(d.jobs) > 0 {
+			d.number(d.flow.Jobs[0])
+		}
 	}
 	return err
 }
@@ -424,7 +434,7 @@ func (s *submission) renumber(ctx context.Context, i int) error {
 func (s *submission) writeParts(ctx context.Context, d *draft) error {
 	d.begin(s.now)
 	d.flow.Status = domain.FlowDispatched
-	d.state = State{Writing: true, Held: len(d.roots())}
+	d.state.Writing, d.state.Held = true, len(d.roots())
 	head := board.Batch{Space: s.space}
 	s.head(&head, d)
 	alarm := layout.FlowAlarm(layout.AlarmFlowWrite, d.flow.ID)
@@ -432,12 +442,18 @@ func (s *submission) writeParts(ctx context.Context, d *draft) error {
 	if err := s.e.board.Commit(ctx, head); err != nil {
 		return err
 	}
+	written := func(b *board.Batch) {
+		b.Equal(d.flow.Key(), layout.FlowStatus, string(domain.FlowDispatched)) // it was not swept
+		b.SetAlarm(alarm, time.Now().Add(writeWithin))
+	}
+	if err := s.writePlan(ctx, d, written); err != nil {
+		return err
+	}
 	for from := 0; from < len(d.jobs); {
 		to := d.part(from)
 		b := board.Batch{Space: s.space}
-		b.Equal(d.flow.Key(), layout.FlowStatus, string(domain.FlowDispatched)) // it was not swept
 		s.jobs(&b, d, from, to, true)
-		b.SetAlarm(alarm, time.Now().Add(writeWithin))
+		written(&b)
 		if err := s.e.board.Commit(ctx, b); err != nil {
 			return err
 		}
@@ -453,9 +469,11 @@ func (s *submission) last(d *draft, alarm string) board.Batch {
 	s.claim(&b, d)
 	b.ClearAlarm(alarm)
 	d.state.Writing = false
-	b.Set(d.flow.Key(), board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)},
-		board.Field{Name: layout.FlowStartedMs, Value: strconv.FormatInt(s.now.UnixMilli(), 10)})
-	b.Set(layout.FlowState(d.flow.ID), stateFields(d)...)
+	if !d.flow.Stepped { // a keeper says when one of steps has started
+		b.Set(d.flow.Key(), board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)},
+			board.Field{Name: layout.FlowStartedMs, Value: strconv.FormatInt(s.now.UnixMilli(), 10)})
+	}
+	b.Set(layout.FlowState(d.flow.ID), s.e.stateFields(d)...)
 	wake(&b, d.flow.ID)
 	return b
 }

@@ -13,14 +13,14 @@ import (
 // how it stands whenever that may have changed.
 //
 // Errors: [domain.ErrNotFound]; the context's; what each returns.
-func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(View) error) (View, error) {
+func (e *Engine) Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(domain.FlowView) error) (domain.FlowView, error) {
 	if each == nil {
 		if err := e.Await(ctx, tenant, id); err != nil {
-			return View{}, err
+			return domain.FlowView{}, err
 		}
 		return e.Show(ctx, tenant, id)
 	}
-	var v View
+	var v domain.FlowView
 	often := time.NewTicker(watchPoll)
 	defer often.Stop()
 	err := e.until(ctx, tenant, id, often.C, func() (ended bool, err error) {

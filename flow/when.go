@@ -6,12 +6,13 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/condition"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
 // needed is what a condition finds of a step before it.
 type needed struct {
-	state  Status
+	state  domain.StepStatus
 	result map[string]string
 }
 

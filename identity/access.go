@@ -14,148 +14,78 @@ import (
 
 // This file is the only place that decides who may do what.
 
-// Role is what an actor is in a context, the strongest it has there.
-type Role string
-
-// The roles, weakest first. Each may do all that those before it may.
-const (
-	Stranger Role = "stranger"
-	Reader   Role = "reader"
-	Executor Role = "executor"
-	Admin    Role = "admin"
-)
-
-// Verb is what somebody wants to do.
-type Verb string
-
-// The verbs. Those of a node concern no context.
-const (
-	Create Verb = "create"
-	Delete Verb = "delete"
-	Start  Verb = "start"
-	Cancel Verb = "cancel"
-	Stop   Verb = "stop" // a job or a flow: cancel it, which the operator may in every context
-	Retry  Verb = "retry"
-	Grant  Verb = "grant" // change the context's lists
-	Audit  Verb = "audit" // look for what is stuck, and repair it
-	Ban    Verb = "ban"   // hold work up, and let it go on
-
-	Read    Verb = "read"
-	ReadEnv Verb = "read_env" // the values of environment variables
-	Review  Verb = "review"   // the audit log
-	// Take is taking a message out of one's own inbox.
-	Take Verb = "take"
-
-	Claim     Verb = "claim"
-	Extend    Verb = "extend"
-	Finish    Verb = "finish"
-	AppendLog Verb = "append_log"
-	Pop       Verb = "pop"  // from a queue
-	Meet      Verb = "meet" // mark a prerequisite as met
-
-	// Write is making, changing and deleting the context's objects, which its
-	// jobs do for their callers.
-	Write Verb = "write"
-
-	// Know is reading what concerns everybody who is registered, actors of other
-	// sites too: one's own record and tokens, the schemas of files, a node's name.
-	Know Verb = "know"
-	// Own is changing what is one's own and of no context: one's tokens.
-	Own Verb = "own"
-	// Inspect is reading what tells of the nodes and of everybody: metrics, nodes,
-	// runners, peers, actors and their keys, bans and audit log of the board.
-	// Administrate is changing that: making actors and contexts, for example. Both
-	// are the operator's, whoever else is admin somewhere.
-	Inspect      Verb = "inspect"
-	Administrate Verb = "administrate"
-)
-
-// Words of the audit log for what takes one of these verbs.
-const (
-	Revoke Verb = "revoke" // takes Grant
-	Update Verb = "update"
-)
-
-// Reads reports whether a verb changes nothing.
-func (v Verb) Reads() bool {
-	return v == Read || v == ReadEnv || v == Review || v == Know || v == Inspect
-}
-
-// OnNode reports whether a verb concerns no context.
-func (v Verb) OnNode() bool { return v == Know || v == Own || v == Inspect || v == Administrate }
-
 // rights is the table: the weakest role that may use a verb in a context, and
 // whether executors may where the context sets executors_may_submit. Granting,
 // auditing and banning stay with admins even there: an executor who may grant
 // is an admin.
 //
 // Source: the table of part 4 of the design.
-var rights = map[Verb]struct {
-	from          Role
+var rights = map[domain.Verb]struct {
+	from          domain.ContextRole
 	submittersToo bool
 }{
-	Create: {from: Admin, submittersToo: true},
-	Delete: {from: Admin, submittersToo: true},
-	Start:  {from: Admin, submittersToo: true},
-	Cancel: {from: Admin, submittersToo: true},
-	Stop:   {from: Admin, submittersToo: true}, // and the operator: Permit
-	Retry:  {from: Admin, submittersToo: true},
-	Grant:  {from: Admin},
-	Audit:  {from: Admin},
-	Ban:    {from: Admin},
+	domain.VerbCreate: {from: domain.Admin, submittersToo: true},
+	domain.VerbDelete: {from: domain.Admin, submittersToo: true},
+	domain.VerbStart:  {from: domain.Admin, submittersToo: true},
+	domain.VerbCancel: {from: domain.Admin, submittersToo: true},
+	domain.VerbStop:   {from: domain.Admin, submittersToo: true}, // and the operator: Permit
+	domain.VerbRetry:  {from: domain.Admin, submittersToo: true},
+	domain.VerbGrant:  {from: domain.Admin},
+	domain.VerbAudit:  {from: domain.Admin},
+	domain.VerbBan:    {from: domain.Admin},
 
-	Read:    {from: Reader},
-	Take:    {from: Reader},
-	ReadEnv: {from: Admin}, // and an executor of a job it holds: Permit
-	Review:  {from: Admin},
+	domain.VerbRead:    {from: domain.Reader},
+	domain.VerbTake:    {from: domain.Reader},
+	domain.VerbReadEnv: {from: domain.Admin}, // and an executor of a job it holds: Permit
+	domain.VerbReview:  {from: domain.Admin},
 
-	Claim:     {from: Executor},
-	Extend:    {from: Executor},
-	Finish:    {from: Executor},
-	AppendLog: {from: Executor},
-	Pop:       {from: Executor},
-	Meet:      {from: Executor},
-	Write:     {from: Executor},
+	domain.VerbClaim:     {from: domain.Executor},
+	domain.VerbExtend:    {from: domain.Executor},
+	domain.VerbFinish:    {from: domain.Executor},
+	domain.VerbAppendLog: {from: domain.Executor},
+	domain.VerbPop:       {from: domain.Executor},
+	domain.VerbMeet:      {from: domain.Executor},
+	domain.VerbWrite:     {from: domain.Executor},
 }
 
-var strength = []Role{Stranger, Reader, Executor, Admin}
+var strength = []domain.ContextRole{domain.Stranger, domain.Reader, domain.Executor, domain.Admin}
 
 // atLeast reports whether r may do what other may.
-func (r Role) atLeast(other Role) bool {
+func atLeast(r domain.ContextRole, other domain.ContextRole) bool {
 	return slices.Index(strength, r) >= slices.Index(strength, other)
 }
 
 // RoleIn is the strongest role that an actor has in a context.
-func RoleIn(t domain.Tenant, a domain.ActorID) Role {
+func RoleIn(t domain.Tenant, a domain.ActorID) domain.ContextRole {
 	switch {
 	case a == 0:
-		return Stranger
+		return domain.Stranger
 	case slices.Contains(t.Admins, a):
-		return Admin
+		return domain.Admin
 	case slices.Contains(t.Executors, a):
-		return Executor
+		return domain.Executor
 	case slices.Contains(t.Readers, a):
-		return Reader
+		return domain.Reader
 	}
-	return Stranger
+	return domain.Stranger
 }
 
 // Permit decides a verb in a context. holds says that the actor has the lease
 // of the job in question.
-func Permit(t domain.Tenant, a domain.ActorID, verb Verb, holds bool) bool {
+func Permit(t domain.Tenant, a domain.ActorID, verb domain.Verb, holds bool) bool {
 	right, known := rights[verb]
 	if !known {
 		return false
 	}
 	role := RoleIn(t, a)
 	switch {
-	case verb == Stop && a == domain.Operator: // whoever holds a node's slots, it is the operator who answers for the node
+	case verb == domain.VerbStop && a == domain.Operator: // whoever holds a node's slots, it is the operator who answers for the node
 		return true
-	case role.atLeast(right.from):
+	case atLeast(role, right.from):
 		return true
-	case role == Executor && verb == ReadEnv:
+	case role == domain.Executor && verb == domain.VerbReadEnv:
 		return holds
-	case role == Executor:
+	case role == domain.Executor:
 		return right.submittersToo && t.ExecutorsMaySubmit
 	}
 	return false
@@ -163,11 +93,11 @@ func Permit(t domain.Tenant, a domain.ActorID, verb Verb, holds bool) bool {
 
 // permitNode decides a verb that concerns no context. Whoever comes here is a
 // registered actor, or the operator by the local socket.
-func permitNode(a domain.ActorID, verb Verb) bool {
+func permitNode(a domain.ActorID, verb domain.Verb) bool {
 	switch verb {
-	case Know, Own:
+	case domain.VerbKnow, domain.VerbOwn:
 		return a != 0
-	case Inspect, Administrate:
+	case domain.VerbInspect, domain.VerbAdministrate:
 		return a == domain.Operator
 	}
 	return false
@@ -184,7 +114,7 @@ func within(s *domain.Scope, ask Ask) bool {
 	switch {
 	case !s.Narrow():
 		return true
-	case ask.Verb == Grant, ask.Verb == Administrate, ask.Verb == Own:
+	case ask.Verb == domain.VerbGrant, ask.Verb == domain.VerbAdministrate, ask.Verb == domain.VerbOwn:
 		return false
 	case s.ReadOnly && !ask.Verb.Reads():
 		return false
@@ -193,20 +123,20 @@ func within(s *domain.Scope, ask Ask) bool {
 	case len(s.Contexts) == 0:
 		return true
 	case ask.Tenant == 0:
-		return ask.Verb == Know
+		return ask.Verb == domain.VerbKnow
 	}
 	return slices.Contains(s.Contexts, ask.Tenant)
 }
 
 // Permits is [Permit] within what was proven, for what depends on a right but is
 // no operation of its own: which values of a record are shown.
-func (p Proof) Permits(t domain.Tenant, verb Verb, holds bool, group string) bool {
+func (p Proof) Permits(t domain.Tenant, verb domain.Verb, holds bool, group string) bool {
 	return within(p.Scope, Ask{Verb: verb, Tenant: t.ID, Group: group}) && Permit(t, p.Actor, verb, holds)
 }
 
 // Operates reports whether somebody is the operator as far as a verb goes, which
-// is [Inspect] or [Administrate], without a no being a denial.
-func (p Proof) Operates(verb Verb, group string) bool {
+// is [domain.VerbInspect] or [domain.VerbAdministrate], without a no being a denial.
+func (p Proof) Operates(verb domain.Verb, group string) bool {
 	return within(p.Scope, Ask{Verb: verb, Group: group}) && permitNode(p.Actor, verb)
 }
 
@@ -218,7 +148,9 @@ func (p Proof) Reaches(id domain.TenantID) bool {
 
 // leaseOwner is what stands on the lease of a job that an actor claimed itself
 // through a door. A node's own leases begin with its name, which has no ':'.
-func leaseOwner(a domain.ActorID) string { return "actor:" + strconv.FormatUint(uint64(a), 10) }
+func leaseOwner(a domain.ActorID) string {
+	return domain.OutsideOwner + strconv.FormatUint(uint64(a), 10)
+}
 
 // Holds reports whether an actor has the lease that names this owner.
 func Holds(a domain.ActorID, owner string) bool {
@@ -228,7 +160,7 @@ func Holds(a domain.ActorID, owner string) bool {
 // Ask is a question to [Access].
 type Ask struct {
 	Actor domain.ActorID
-	Verb  Verb
+	Verb  domain.Verb
 	// Tenant is the context; 0 for the verbs of a node.
 	Tenant domain.TenantID
 	// Object is what it is about ("job:1:7"), for the audit log.
@@ -300,7 +232,7 @@ func (a *Access) Sees(ctx context.Context, who Proof, tenant domain.TenantID) (b
 	if missing(err) {
 		return false, nil
 	}
-	return Permit(t, who.Actor, Read, false), err
+	return Permit(t, who.Actor, domain.VerbRead, false), err
 }
 
 // Named is the context that somebody calls by its number or its alias. Whether
@@ -315,7 +247,7 @@ func (a *Access) Named(ctx context.Context, who Proof, name string) (domain.Tena
 	}
 	actor := who.Actor
 	id, err := a.registry.TenantByName(ctx, name)
-	if who.Operates(Inspect, AnyGroup) || err != nil && !missing(err) {
+	if who.Operates(domain.VerbInspect, AnyGroup) || err != nil && !missing(err) {
 		return id, err
 	}
 	if err == nil {
@@ -324,7 +256,7 @@ func (a *Access) Named(ctx context.Context, who Proof, name string) (domain.Tena
 		}
 	}
 	a.denials.Add(1)
-	a.audit.Record(domain.AuditEntry{Actor: actor, Verb: string(Read), Object: "context:" + name, Context: id, Outcome: domain.AuditDenied})
+	a.audit.Record(domain.AuditEntry{Actor: actor, Verb: string(domain.VerbRead), Object: "context:" + name, Context: id, Outcome: domain.AuditDenied})
 	return 0, domain.Forbiddenf("actor %d may do nothing in context %q, or there is no such context", actor, name)
 }
 
@@ -354,4 +286,4 @@ func (a *Access) deny(ask Ask) error {
 }
 
 // phrase is a verb for people.
-func phrase(v Verb) string { return strings.ReplaceAll(string(v), "_", " ") }
+func phrase(v domain.Verb) string { return strings.ReplaceAll(string(v), "_", " ") }

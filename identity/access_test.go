@@ -27,9 +27,9 @@ var house = domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Executors: []d
 
 // TestTableOfRights is the table once more, by hand: every verb and role.
 func TestTableOfRights(t *testing.T) {
-	manage := []identity.Verb{identity.Create, identity.Delete, identity.Start, identity.Cancel, identity.Retry}
-	run := []identity.Verb{identity.Claim, identity.Extend, identity.Finish, identity.AppendLog, identity.Pop, identity.Meet, identity.Write}
-	strict := []identity.Verb{identity.Grant, identity.Audit}
+	manage := []domain.Verb{domain.VerbCreate, domain.VerbDelete, domain.VerbStart, domain.VerbCancel, domain.VerbRetry}
+	run := []domain.Verb{domain.VerbClaim, domain.VerbExtend, domain.VerbFinish, domain.VerbAppendLog, domain.VerbPop, domain.VerbMeet, domain.VerbWrite}
+	strict := []domain.Verb{domain.VerbGrant, domain.VerbAudit}
 	open := house
 	open.ExecutorsMaySubmit = true
 	type row struct {
@@ -56,7 +56,7 @@ func TestTableOfRights(t *testing.T) {
 		{name: "nobody may nothing", tenant: house, actor: 0},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			check := func(want bool, verbs ...identity.Verb) {
+			check := func(want bool, verbs ...domain.Verb) {
 				t.Helper()
 				for _, v := range verbs {
 					if got := identity.Permit(r.tenant, r.actor, v, r.holds); got != want {
@@ -65,19 +65,19 @@ func TestTableOfRights(t *testing.T) {
 				}
 			}
 			check(r.manage, manage...)
-			check(r.manage || r.actor == domain.Operator, identity.Stop)
+			check(r.manage || r.actor == domain.Operator, domain.VerbStop)
 			check(r.strict, strict...)
-			check(r.read, identity.Read)
-			check(r.readEnv, identity.ReadEnv)
+			check(r.read, domain.VerbRead)
+			check(r.readEnv, domain.VerbReadEnv)
 			check(r.run, run...)
-			check(false, identity.Know, identity.Administrate, "", "unheard_of")
+			check(false, domain.VerbKnow, domain.VerbAdministrate, "", "unheard_of")
 		})
 	}
 }
 
 func TestStrongestRoleCounts(t *testing.T) {
 	both := domain.Tenant{ID: 1, Admins: []domain.ActorID{5}, Readers: []domain.ActorID{5}}
-	if got := identity.RoleIn(both, 5); got != identity.Admin {
+	if got := identity.RoleIn(both, 5); got != domain.Admin {
 		t.Errorf("got %s", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestDenialsAreCountedLoggedAndRevealNothing(t *testing.T) {
 	access := identity.NewAccess(registry, identity.NewAuditLog(registry, slog.New(slog.NewTextHandler(&log, nil))))
 	texts := map[string]bool{}
 	for _, id := range []domain.TenantID{7, 8, 9} { // forbidden, missing, damaged
-		err := access.Check(t.Context(), identity.Ask{Actor: stranger, Verb: identity.Cancel, Tenant: id, Object: "job:1:2"})
+		err := access.Check(t.Context(), identity.Ask{Actor: stranger, Verb: domain.VerbCancel, Tenant: id, Object: "job:1:2"})
 		if !errors.Is(err, domain.ErrForbidden) {
 			t.Fatalf("context %d: got %v", id, err)
 		}
@@ -131,7 +131,7 @@ func TestDenialsAreCountedLoggedAndRevealNothing(t *testing.T) {
 	if got, want := log.String(), "msg=denied actor=40 verb=cancel object=job:1:2 context=7"; !strings.Contains(got, want) {
 		t.Errorf("audit log: got %s, want %s", got, want)
 	}
-	if err := access.Check(t.Context(), identity.Ask{Actor: admin, Verb: identity.Cancel, Tenant: 7}); err != nil {
+	if err := access.Check(t.Context(), identity.Ask{Actor: admin, Verb: domain.VerbCancel, Tenant: 7}); err != nil {
 		t.Error(err)
 	}
 	if sees, err := access.Sees(t.Context(), identity.Proof{Actor: stranger}, 7); sees || err != nil || access.Denials() != 3 {
@@ -145,13 +145,13 @@ func TestNodeVerbs(t *testing.T) {
 	access := identity.NewAccess(identity.NewRegistry(newBoard(t)), nil)
 	for _, c := range []struct {
 		actor domain.ActorID
-		verb  identity.Verb
+		verb  domain.Verb
 		may   bool
 	}{
-		{domain.Operator, identity.Administrate, true}, {domain.Operator, identity.Know, true},
-		{stranger, identity.Administrate, false}, {stranger, identity.Know, true},
-		{domain.Operator, identity.Inspect, true}, {stranger, identity.Inspect, false}, {stranger, identity.Own, true}, {0, identity.Own, false},
-		{0, identity.Know, false}, {domain.Operator, identity.Create, false}, {domain.Operator, identity.Read, false},
+		{domain.Operator, domain.VerbAdministrate, true}, {domain.Operator, domain.VerbKnow, true},
+		{stranger, domain.VerbAdministrate, false}, {stranger, domain.VerbKnow, true},
+		{domain.Operator, domain.VerbInspect, true}, {stranger, domain.VerbInspect, false}, {stranger, domain.VerbOwn, true}, {0, domain.VerbOwn, false},
+		{0, domain.VerbKnow, false}, {domain.Operator, domain.VerbCreate, false}, {domain.Operator, domain.VerbRead, false},
 	} {
 		err := access.Check(t.Context(), identity.Ask{Actor: c.actor, Verb: c.verb})
 		if (err == nil) != c.may {
@@ -166,7 +166,7 @@ func TestARightThatIsTakenAwayEndsWithinASecond(t *testing.T) {
 		defer b.Close()
 		put(t, b, house)
 		access := identity.NewAccess(identity.NewRegistry(b), nil)
-		ask := identity.Ask{Actor: reader, Verb: identity.Read, Tenant: 7}
+		ask := identity.Ask{Actor: reader, Verb: domain.VerbRead, Tenant: 7}
 		if err := access.Check(t.Context(), ask); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func (r *Registry) createActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 	a = a.Touched(time.Now())
 	var b board.Batch
 	b.Absent(a.Key()).Set(a.Key(), layout.EncodeActor(a)...)
-	r.note(&b, 0, Create, a.Key(), "key "+a.Pubkey)
+	r.note(&b, 0, domain.VerbCreate, a.Key(), "key "+a.Pubkey)
 	err = r.claimKey(ctx, &b, a)
 	if err == nil {
 		err = r.board.Commit(ctx, b)
@@ -140,10 +140,10 @@ func (r *Registry) tryUpdateActor(ctx context.Context, id domain.ActorID, change
 		if err := r.claimKey(ctx, &b, a); err != nil {
 			return domain.Actor{}, err
 		}
-		r.note(&b, 0, Update, key, "key "+was.Pubkey+" to "+a.Pubkey)
+		r.note(&b, 0, domain.VerbUpdate, key, "key "+was.Pubkey+" to "+a.Pubkey)
 	}
 	if moved {
-		r.note(&b, 0, Update, key, fmt.Sprintf("address %v to %v", was.Address, a.Address))
+		r.note(&b, 0, domain.VerbUpdate, key, fmt.Sprintf("address %v to %v", was.Address, a.Address))
 	}
 	if err := r.board.Commit(ctx, b); err != nil {
 		return domain.Actor{}, err
@@ -204,10 +204,10 @@ func (r *Registry) holder(ctx context.Context, id domain.ActorID) (Holder, error
 	return Holder{a, decodeRevoked(recs[1])}, err
 }
 
-// Actors pages through the actors, in the board's own order. Pass "" as cursor
-// first, then what came back, until that is "".
-func (r *Registry) Actors(ctx context.Context, cursor string) (_ []domain.Actor, next string, err error) {
-	keys, next, err := r.board.Keys(ctx, 0, layout.ActorPrefix, cursor, listPage)
+// Actors pages through the actors, in the board's own order, about limit at once and
+// up to 500. Pass "" as cursor first, then what came back, until that is "".
+func (r *Registry) Actors(ctx context.Context, cursor string, limit int) (_ []domain.Actor, next string, err error) {
+	keys, next, err := r.board.Keys(ctx, 0, layout.ActorPrefix, cursor, min(max(limit, 1), listPage))
 	if err != nil {
 		return nil, "", err
 	}

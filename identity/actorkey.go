@@ -150,7 +150,7 @@ func (r *Registry) indexActors(ctx context.Context) error {
 	}
 	cursor, seen := "", 0
 	for seen < scanMost {
-		actors, next, err := r.Actors(ctx, cursor)
+		actors, next, err := r.Actors(ctx, cursor, listPage)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func auditBubble(t *testing.T, test func(r *auditRig)) {
 func (r *auditRig) ask(actor domain.ActorID, tenant domain.TenantID, object string) {
 	r.Helper()
 	if err := r.access.Check(r.Context(),
-		identity.Ask{Actor: actor, Verb: identity.Cancel, Tenant: tenant, Object: object}); !errors.Is(err, domain.ErrForbidden) {
+		identity.Ask{Actor: actor, Verb: domain.VerbCancel, Tenant: tenant, Object: object}); !errors.Is(err, domain.ErrForbidden) {
 		r.Fatalf("got %v, want a denial", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestDenialsComeToTheLogOfTheirContext(t *testing.T) {
 		at := time.Now().UnixMilli()
 		r.ask(stranger, 7, "job:1:2")
 		r.ask(stranger, 9, "job:1:2") // there is no such context
-		if err := r.access.Check(r.Context(), identity.Ask{Actor: stranger, Verb: identity.Administrate, Object: "actors"}); err == nil {
+		if err := r.access.Check(r.Context(), identity.Ask{Actor: stranger, Verb: domain.VerbAdministrate, Object: "actors"}); err == nil {
 			r.Fatal("a stranger may administrate")
 		}
 		if got := r.entries(7, identity.AuditFilter{}); len(got) != 0 {
@@ -291,9 +291,9 @@ func TestWhoChangesRightsIsInTheLogOfTheSameCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := by.Grant(t.Context(), 7, 2, identity.Executor)
+	_, _, err := by.Grant(t.Context(), 7, 2, domain.Executor)
 	do(err)
-	_, _, err = by.Grant(t.Context(), 7, 2, identity.Executor) // nothing new
+	_, _, err = by.Grant(t.Context(), 7, 2, domain.Executor) // nothing new
 	do(err)
 	_, _, err = by.Revoke(t.Context(), 7, 2, "")
 	do(err)

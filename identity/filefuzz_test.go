@@ -8,29 +8,6 @@ import (
 	"github.com/ramet-run/ramet/identity"
 )
 
-// A cookie file may be any text that a process is led to: what is read of it is a
-// cookie, and nothing else is ever sent to a socket.
-func FuzzLoadCookie(f *testing.F) {
-	cookie := identity.NewCookie().Text()
-	for _, seed := range []string{cookie + "\n", cookie, cookie + "\n\n", cookie[1:] + "\n", " " + cookie + "\n", "", "\x00\n"} {
-		f.Add([]byte(seed))
-	}
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(dir, "cookie")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := identity.LoadCookie(path)
-		if err != nil {
-			return
-		}
-		if got.Text()+"\n" != string(text) || len(got.Text()) != len(cookie) {
-			t.Errorf("read %q as the cookie %q", text, got.Text())
-		}
-	})
-}
-
 // Link keys come from people and their backups, as other keys do.
 func FuzzLoadLinkKey(f *testing.F) {
 	dir := f.TempDir()

@@ -23,7 +23,7 @@ const changeTries = 20
 //
 // Errors: [domain.ErrInvalid] for an unknown role, and an actor who is not
 // registered; [domain.ErrNotFound] for the context.
-func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role Role) (_ domain.Tenant, changed bool, err error) {
+func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
 	if err := r.checkMembers(ctx, domain.Tenant{Admins: []domain.ActorID{actor}}); err != nil {
 		return domain.Tenant{}, false, err
 	}
@@ -33,7 +33,7 @@ func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor doma
 			return act{}, err
 		}
 		*list = append(*list, actor)
-		return act{Grant, domain.Actor{ID: actor}.Key(), string(role)}, nil
+		return act{domain.VerbGrant, domain.Actor{ID: actor}.Key(), string(role)}, nil
 	})
 }
 
@@ -43,10 +43,10 @@ func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor doma
 //
 // Errors: [domain.ErrInvalid] for an unknown role; [domain.ErrNotFound] for the
 // context; [domain.ErrConflict] for the last admin of a context.
-func (r *Registry) Revoke(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role Role) (_ domain.Tenant, changed bool, err error) {
-	roles := []Role{role}
+func (r *Registry) Revoke(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
+	roles := []domain.ContextRole{role}
 	if role == "" {
-		roles = []Role{Admin, Executor, Reader}
+		roles = []domain.ContextRole{domain.Admin, domain.Executor, domain.Reader}
 	}
 	return r.changeTenant(ctx, tenant, func(t *domain.Tenant) (act, error) {
 		var taken []string
@@ -66,28 +66,28 @@ func (r *Registry) Revoke(ctx context.Context, tenant domain.TenantID, actor dom
 		if len(t.Admins) == 0 {
 			return act{}, domain.Conflictf("actor %d is the last admin of context %d: nobody could manage it; grant another actor --role admin first", actor, t.ID)
 		}
-		return act{Revoke, domain.Actor{ID: actor}.Key(), strings.Join(taken, " ")}, nil
+		return act{domain.VerbRevoke, domain.Actor{ID: actor}.Key(), strings.Join(taken, " ")}, nil
 	})
 }
 
 // listOf is the list of those who have a role.
 //
 // Errors: [domain.ErrInvalid].
-func listOf(t *domain.Tenant, role Role) (*[]domain.ActorID, error) {
+func listOf(t *domain.Tenant, role domain.ContextRole) (*[]domain.ActorID, error) {
 	switch role {
-	case Admin:
+	case domain.Admin:
 		return (*[]domain.ActorID)(&t.Admins), nil
-	case Executor:
+	case domain.Executor:
 		return (*[]domain.ActorID)(&t.Executors), nil
-	case Reader:
+	case domain.Reader:
 		return (*[]domain.ActorID)(&t.Readers), nil
 	}
 	return nil, domain.Invalidf("role %q: want admin, executor or reader", string(role))
 }
 
 // UpdateTenant changes how much of the nodes a context gets, whether its executors
-// may submit, and how far its scripts are held in. What the board weighs and caps follows in the same
-// commit.
+// may submit, how far its scripts are held in, and what of it is archived. What the board
+// weighs and caps follows in the same commit.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrNotFound].
 func (r *Registry) UpdateTenant(ctx context.Context, tenant domain.TenantID, change domain.TenantChange) (domain.Tenant, error) {
@@ -97,7 +97,7 @@ func (r *Registry) UpdateTenant(ctx context.Context, tenant domain.TenantID, cha
 		if *t, err = t.With(change); err != nil || sameTenant(was, *t) {
 			return act{}, err
 		}
-		return act{Update, t.Key(), settingsText(*t)}, nil
+		return act{domain.VerbUpdate, t.Key(), settingsText(*t)}, nil
 	})
 	return t, err
 }
@@ -108,13 +108,13 @@ func settingsText(t domain.Tenant) string {
 	for _, typ := range slices.Sorted(maps.Keys(t.MaxRunningByType)) {
 		text += fmt.Sprintf(", %s %d", typ, t.MaxRunningByType[typ])
 	}
-	return text + isolationText(t)
+	return text + choicesText(t)
 }
 
 // act is what the audit log says of a change; the zero act is that there was
 // nothing to change.
 type act struct {
-	verb           Verb
+	verb           domain.Verb
 	object, detail string
 }
 

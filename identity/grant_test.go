@@ -37,33 +37,33 @@ func TestGrantAndRevoke(t *testing.T) {
 		name    string
 		revoke  bool
 		actor   domain.ActorID
-		role    identity.Role
+		role    domain.ContextRole
 		want    error // nil: it comes to something
 		text    string
 		changed bool
 		lists   [3]domain.List[domain.ActorID] // admins, executors, readers
 	}{
-		{name: "a reader", actor: 3, role: identity.Reader, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2, 3}}},
-		{name: "an executor", actor: 3, role: identity.Executor, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, {2, 3}, {2}}},
-		{name: "an admin", actor: 3, role: identity.Admin, changed: true, lists: [3]domain.List[domain.ActorID]{{1, 3}, {2}, {2}}},
-		{name: "a role that is there already", actor: 2, role: identity.Executor, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2}}},
-		{name: "an actor who is not registered", actor: 99, role: identity.Reader, want: domain.ErrInvalid, text: "actor 99 does not exist"},
-		{name: "nobody", actor: 0, role: identity.Reader, want: domain.ErrInvalid, text: "actor 0 does not exist"},
+		{name: "a reader", actor: 3, role: domain.Reader, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2, 3}}},
+		{name: "an executor", actor: 3, role: domain.Executor, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, {2, 3}, {2}}},
+		{name: "an admin", actor: 3, role: domain.Admin, changed: true, lists: [3]domain.List[domain.ActorID]{{1, 3}, {2}, {2}}},
+		{name: "a role that is there already", actor: 2, role: domain.Executor, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2}}},
+		{name: "an actor who is not registered", actor: 99, role: domain.Reader, want: domain.ErrInvalid, text: "actor 99 does not exist"},
+		{name: "nobody", actor: 0, role: domain.Reader, want: domain.ErrInvalid, text: "actor 0 does not exist"},
 		{name: "an unknown role", actor: 3, role: "owner", want: domain.ErrInvalid, text: `role "owner": want admin, executor or reader`},
 		{name: "no role", actor: 3, role: "", want: domain.ErrInvalid, text: "want admin, executor or reader"},
-		{name: "stranger is no role to give", actor: 3, role: identity.Stranger, want: domain.ErrInvalid, text: "want admin"},
-		{name: "revoke one of two roles", revoke: true, actor: 2, role: identity.Executor, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, nil, {2}}},
+		{name: "stranger is no role to give", actor: 3, role: domain.Stranger, want: domain.ErrInvalid, text: "want admin"},
+		{name: "revoke one of two roles", revoke: true, actor: 2, role: domain.Executor, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, nil, {2}}},
 		{name: "revoke all", revoke: true, actor: 2, changed: true, lists: [3]domain.List[domain.ActorID]{{1}, nil, nil}},
 		{name: "revoke what is not there", revoke: true, actor: 3, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2}}},
 		{name: "revoke of somebody whose record is gone", revoke: true, actor: 99, lists: [3]domain.List[domain.ActorID]{{1}, {2}, {2}}},
 		{name: "revoke an unknown role", revoke: true, actor: 2, role: "owner", want: domain.ErrInvalid, text: "want admin"},
 		{name: "revoke the last admin", revoke: true, actor: 1, want: domain.ErrConflict, text: "actor 1 is the last admin of context 7"},
-		{name: "revoke the last admin by role", revoke: true, actor: 1, role: identity.Admin, want: domain.ErrConflict, text: "last admin"},
+		{name: "revoke the last admin by role", revoke: true, actor: 1, role: domain.Admin, want: domain.ErrConflict, text: "last admin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBoard(t)
 			r := newHouse(t, b)
-			for _, role := range []identity.Role{identity.Executor, identity.Reader} {
+			for _, role := range []domain.ContextRole{domain.Executor, domain.Reader} {
 				if _, _, err := r.Grant(t.Context(), 7, 2, role); err != nil {
 					t.Fatal(err)
 				}
@@ -95,7 +95,7 @@ func TestGrantAndRevoke(t *testing.T) {
 func TestGrantsInAContextThatIsNotThere(t *testing.T) {
 	r := newHouse(t, newBoard(t))
 	for _, id := range []domain.TenantID{0, 9} {
-		if _, _, err := r.Grant(t.Context(), id, 2, identity.Reader); !errors.Is(err, domain.ErrNotFound) {
+		if _, _, err := r.Grant(t.Context(), id, 2, domain.Reader); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("context %d: got %v", id, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestGrantsAtOnceAreAllKept(t *testing.T) {
 	for id := range domain.ActorID(many) {
 		r := identity.NewRegistry(b)
 		wg.Go(func() {
-			if _, _, err := r.Grant(t.Context(), 7, 100+id, identity.Reader); err != nil {
+			if _, _, err := r.Grant(t.Context(), 7, 100+id, domain.Reader); err != nil {
 				t.Error(err)
 			}
 		})
@@ -130,7 +130,7 @@ func TestTwoAdminsCannotRevokeEachOtherAtOnce(t *testing.T) {
 	for range 20 {
 		b := newBoard(t)
 		r := newHouse(t, b)
-		if _, _, err := r.Grant(t.Context(), 7, 2, identity.Admin); err != nil {
+		if _, _, err := r.Grant(t.Context(), 7, 2, domain.Admin); err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
@@ -150,11 +150,11 @@ func TestARevokedRightEndsOnEveryNodeWithinASecond(t *testing.T) {
 		b := memboard.Open()
 		defer b.Close()
 		here := newHouse(t, b)
-		if _, _, err := here.Grant(t.Context(), 7, 2, identity.Executor); err != nil {
+		if _, _, err := here.Grant(t.Context(), 7, 2, domain.Executor); err != nil {
 			t.Fatal(err)
 		}
 		near, far := identity.NewAccess(here, nil), identity.NewAccess(identity.NewRegistry(b), nil)
-		ask := identity.Ask{Actor: 2, Verb: identity.Claim, Tenant: 7}
+		ask := identity.Ask{Actor: 2, Verb: domain.VerbClaim, Tenant: 7}
 		for _, access := range []*identity.Access{near, far} {
 			if err := access.Check(t.Context(), ask); err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func TestForeignFieldsOfAContextStay(t *testing.T) {
 	if err := b.Commit(t.Context(), *batch.Set("context:7", board.Field{Name: "colour", Value: "red"})); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Grant(t.Context(), 7, 2, identity.Reader); err != nil {
+	if _, _, err := r.Grant(t.Context(), 7, 2, domain.Reader); err != nil {
 		t.Fatal(err)
 	}
 	if recs, err := b.Get(t.Context(), 7, "context:7"); err != nil || recs[0].Get("colour") != "red" || recs[0].Get("readers") != "[2]" {
@@ -385,7 +385,7 @@ func TestAChangeIsMadeAnewWhenOthersComeBetween(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, changed, err := identity.NewRegistry(racing).Grant(t.Context(), 7, 2, identity.Executor)
+			got, changed, err := identity.NewRegistry(racing).Grant(t.Context(), 7, 2, domain.Executor)
 			if err != nil || !changed || len(got.Executors) != 1 {
 				t.Fatalf("got %+v, %v, %v", got, changed, err)
 			}

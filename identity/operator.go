@@ -34,7 +34,7 @@ func (r *Registry) EnsureOperator(ctx context.Context, dataDir string) (Operator
 	if err := r.ensureActor(ctx, &op); err != nil {
 		return op, err
 	}
-	ids, err := r.Tenants(ctx, 0)
+	ids, err := r.Tenants(ctx, 0, listPage)
 	if err != nil || len(ids) > 0 {
 		return op, err
 	}

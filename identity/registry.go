@@ -58,7 +58,7 @@ func (r *Registry) SetNode(name string) { r.node = name }
 func (r *Registry) As(actor domain.ActorID) *Registry { return &Registry{r.directory, actor} }
 
 // note adds to a batch the line of the audit log that says what it does.
-func (r *Registry) note(b *board.Batch, tenant domain.TenantID, verb Verb, object, detail string) {
+func (r *Registry) note(b *board.Batch, tenant domain.TenantID, verb domain.Verb, object, detail string) {
 	if r.by == 0 {
 		return
 	}

@@ -63,7 +63,7 @@ func TestActors(t *testing.T) {
 	if _, _, err := r.CreateActor(ctx, domain.Actor{Pubkey: "abc"}); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("bad key: got %v", err)
 	}
-	list, next, err := r.Actors(ctx, "")
+	list, next, err := r.Actors(ctx, "", 500)
 	if err != nil || len(list) != 5 || next != "" {
 		t.Errorf("got %d actors, next %q, %v", len(list), next, err)
 	}
@@ -115,7 +115,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("%+v: got %v", bad, err)
 		}
 	}
-	ids, err := r.Tenants(ctx, 0)
+	ids, err := r.Tenants(ctx, 0, 500)
 	if diff := cmp.Diff([]domain.TenantID{1, 2}, ids); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -133,7 +133,7 @@ func TestACreationCutOffInTheMiddleIsFinished(t *testing.T) {
 	if _, existing, err := r.CreateTenant(t.Context(), tenant); err != nil || !existing {
 		t.Fatalf("got %v, %v", existing, err)
 	}
-	if ids, err := r.Tenants(t.Context(), 0); err != nil || len(ids) != 1 {
+	if ids, err := r.Tenants(t.Context(), 0, 500); err != nil || len(ids) != 1 {
 		t.Errorf("got %v, %v", ids, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestOperator(t *testing.T) {
 		t.Errorf("second start: got %+v, %v", again, err)
 	}
 	tenant, err := identity.NewRegistry(b).Tenant(t.Context(), 1)
-	if err != nil || identity.RoleIn(tenant, domain.Operator) != identity.Admin {
+	if err != nil || identity.RoleIn(tenant, domain.Operator) != domain.Admin {
 		t.Errorf("first context: got %+v, %v", tenant, err)
 	}
 	// Another node of the same board has no key, and makes no file.
@@ -272,7 +272,7 @@ func TestTokensOfAReplacedKeyEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(identity.CacheFor) // virtual
-		if _, err := v.Verify(t.Context(), token); !errors.Is(err, identity.ErrUnauthenticated) {
+		if _, err := v.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -289,7 +289,7 @@ func TestAKeyOfTheWrongKindHidesNobodyElse(t *testing.T) {
 	if err := b.Commit(t.Context(), *strange); err != nil {
 		t.Fatal(err)
 	}
-	if actors, _, err := r.Actors(t.Context(), ""); err != nil || len(actors) != 2 {
+	if actors, _, err := r.Actors(t.Context(), "", 500); err != nil || len(actors) != 2 {
 		t.Errorf("actors: got %+v, %v", actors, err)
 	}
 	if links, err := r.Links(t.Context()); err != nil || len(links) != 0 {

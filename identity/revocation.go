@@ -106,7 +106,7 @@ func (r *Registry) revoke(ctx context.Context, actor domain.ActorID, what string
 		return err
 	}
 	b.Expire(key, outlives)
-	r.note(&b, 0, Revoke, layout.Actor(actor), what)
+	r.note(&b, 0, domain.VerbRevoke, layout.Actor(actor), what)
 	if err := r.board.Commit(ctx, b); err != nil {
 		return err
 	}

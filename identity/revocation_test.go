@@ -72,7 +72,7 @@ func TestARevokedTokenEndsEverywhereWithinASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(identity.CacheFor) // virtual
-		if _, err := there.Verify(t.Context(), bad); !errors.Is(err, identity.ErrUnauthenticated) {
+		if _, err := there.Verify(t.Context(), bad); !errors.Is(err, domain.ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 		verified(t, there, good)
@@ -103,7 +103,7 @@ func TestAllTokensOfAnActorAreRevoked(t *testing.T) {
 		}
 		time.Sleep(identity.CacheFor)
 		for name, token := range map[string]string{"an old one": old, "one of a clock that is ahead": ahead, "one of right now": mint(t, key)} {
-			if _, err := there.Verify(t.Context(), token); !errors.Is(err, identity.ErrUnauthenticated) {
+			if _, err := there.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnauthenticated) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestRevokedTokensAreBounded(t *testing.T) {
 			t.Errorf("got %d fields, %v", len(recs[0]), err)
 		}
 		time.Sleep(identity.CacheFor)
-		if _, err := there.Verify(t.Context(), token); !errors.Is(err, identity.ErrUnauthenticated) {
+		if _, err := there.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 		// Single ones that have run out make room.
@@ -194,7 +194,7 @@ func TestATokenWithoutAnIDHasOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(identity.CacheFor)
-		if _, err := there.Verify(t.Context(), bare); !errors.Is(err, identity.ErrUnauthenticated) {
+		if _, err := there.Verify(t.Context(), bare); !errors.Is(err, domain.ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 		verified(t, there, odd)
@@ -209,7 +209,7 @@ func TestASpoiledRecordRevokesRatherThanNot(t *testing.T) {
 		if err := b.Commit(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := there.Verify(t.Context(), mint(t, key)); !errors.Is(err, identity.ErrUnauthenticated) {
+		if _, err := there.Verify(t.Context(), mint(t, key)); !errors.Is(err, domain.ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -18,14 +18,14 @@ func TestANarrowedTokenMayLess(t *testing.T) {
 		put(t, b, domain.Tenant{ID: id, Admins: []domain.ActorID{domain.Operator}})
 	}
 	access := identity.NewAccess(identity.NewRegistry(b), nil)
-	in := func(tenant domain.TenantID, verb identity.Verb, group string) identity.Ask {
+	in := func(tenant domain.TenantID, verb domain.Verb, group string) identity.Ask {
 		return identity.Ask{Actor: domain.Operator, Tenant: tenant, Verb: verb, Group: group}
 	}
-	read, create, cancel, take := in(7, identity.Read, "job"), in(7, identity.Create, "job"), in(7, identity.Cancel, "flow"), in(7, identity.Take, "inbox")
-	env, elsewhere, grant := in(7, identity.ReadEnv, "job"), in(8, identity.Read, "job"), in(7, identity.Grant, "context")
-	know, own, metrics := in(0, identity.Know, "blueprint"), in(0, identity.Own, "token"), in(0, identity.Inspect, "metrics")
-	nodes, ban, any := in(0, identity.Inspect, "node"), in(0, identity.Administrate, "ban"), in(7, identity.Read, identity.AnyGroup)
-	nameless := in(7, identity.Read, "")
+	read, create, cancel, take := in(7, domain.VerbRead, "job"), in(7, domain.VerbCreate, "job"), in(7, domain.VerbCancel, "flow"), in(7, domain.VerbTake, "inbox")
+	env, elsewhere, grant := in(7, domain.VerbReadEnv, "job"), in(8, domain.VerbRead, "job"), in(7, domain.VerbGrant, "context")
+	know, own, metrics := in(0, domain.VerbKnow, "blueprint"), in(0, domain.VerbOwn, "token"), in(0, domain.VerbInspect, "metrics")
+	nodes, ban, any := in(0, domain.VerbInspect, "node"), in(0, domain.VerbAdministrate, "ban"), in(7, domain.VerbRead, identity.AnyGroup)
+	nameless := in(7, domain.VerbRead, "")
 	all := []identity.Ask{read, create, cancel, take, env, elsewhere, grant, know, own, metrics, nodes, ban, any, nameless}
 	for _, c := range []struct {
 		name  string

@@ -81,7 +81,7 @@ func (s *Session) Hang(on Ask) {
 
 // Err says why a session ended before it was closed; nil while it goes on.
 //
-// Errors: [ErrUnauthenticated]; [domain.ErrForbidden] for a right that was lost.
+// Errors: [domain.ErrUnauthenticated]; [domain.ErrForbidden] for a right that was lost.
 func (s *Session) Err() error {
 	if s == nil {
 		return nil

@@ -22,23 +22,23 @@ func TestWhatIsOpenEndsWithinASecond(t *testing.T) {
 		want error
 		do   func(t *testing.T, b *memboard.Board, here *identity.Registry, p identity.Proof) error
 	}{
-		{"the token is revoked", identity.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, p identity.Proof) error {
+		{"the token is revoked", domain.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, p identity.Proof) error {
 			return here.RevokeToken(t.Context(), 12, p.Token)
 		}},
-		{"all tokens are", identity.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
+		{"all tokens are", domain.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
 			return here.RevokeTokens(t.Context(), 12)
 		}},
-		{"the actor has another key", identity.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
+		{"the actor has another key", domain.ErrUnauthenticated, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
 			_, err := here.UpdateActor(t.Context(), 12, domain.ActorChange{Pubkey: pubkey(t)})
 			return err
 		}},
-		{"the actor is gone", identity.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
+		{"the actor is gone", domain.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
 			return commit(t, b, new(board.Batch).Delete(layout.Actor(12)))
 		}},
-		{"the actor's record is spoiled", identity.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
+		{"the actor's record is spoiled", domain.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
 			return commit(t, b, new(board.Batch).Set(layout.Actor(12), board.Field{Name: "pubkey", Value: "x"}))
 		}},
-		{"a list lies where its revocations are", identity.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
+		{"a list lies where its revocations are", domain.ErrUnauthenticated, func(t *testing.T, b *memboard.Board, _ *identity.Registry, _ identity.Proof) error {
 			return commit(t, b, new(board.Batch).PushLeft(layout.Revoked(12), "x"))
 		}},
 		{"the role is taken away", domain.ErrForbidden, func(t *testing.T, _ *memboard.Board, here *identity.Registry, _ identity.Proof) error {
@@ -56,7 +56,7 @@ func TestWhatIsOpenEndsWithinASecond(t *testing.T) {
 				p := verified(t, there, mint(t, key))
 				ctx, s := there.Open(t.Context(), p)
 				defer s.Close()
-				s.Hang(identity.Ask{Actor: 12, Verb: identity.Read, Tenant: 7})
+				s.Hang(identity.Ask{Actor: 12, Verb: domain.VerbRead, Tenant: 7})
 				time.Sleep(10*time.Second + 123*time.Millisecond) // it is looked at, and goes on
 				if ctx.Err() != nil || s.Err() != nil {
 					t.Fatalf("it ended by itself: %v", s.Err())
@@ -88,7 +88,7 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 		ctx, s := there.Open(t.Context(), verified(t, there, mint(t, key)))
 		defer s.Close()
 		<-ctx.Done()
-		if d := time.Since(begun); d < time.Hour || d > time.Hour+identity.Leeway+2*time.Second || !errors.Is(s.Err(), identity.ErrUnauthenticated) {
+		if d := time.Since(begun); d < time.Hour || d > time.Hour+identity.Leeway+2*time.Second || !errors.Is(s.Err(), domain.ErrUnauthenticated) {
 			t.Errorf("after %v: got %v", d, s.Err())
 		}
 	})

@@ -1,40 +1,47 @@
 package identity
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 
-	"github.com/gowebpki/jcs"
-
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/canonical"
 )
 
-// SignMessage signs a message with its sender's key, over all that does not
-// change on its way. It fills in who signed and how.
+// SignMessage signs a message as [Signatures.Sign] does, and remembers nothing.
+func SignMessage(k Key, m *domain.Message) error { return (*Signatures)(nil).Sign(k, m) }
+
+// VerifyMessage checks a message as [Signatures.Verify] does, and remembers nothing.
+func VerifyMessage(m *domain.Message) error { return (*Signatures)(nil).Verify(m) }
+
+// Sign signs a message with its sender's key, over all that does not change on
+// its way. It fills in who signed and how.
 //
 // Errors: [domain.ErrInvalid] for a message that has no canonical form.
 //
 // Source: DESIGN part 9; RFC 8032, RFC 8785.
-func SignMessage(k Key, m *domain.Message) error {
+func (s *Signatures) Sign(k Key, m *domain.Message) error {
 	m.Pubkey, m.Alg = k.Pubkey(), domain.AlgEd25519
-	body, err := canonical(m)
+	body, err := bodyOf(m)
 	if err != nil {
 		return err
 	}
 	sig, err := sign(k.private, aMessage, body)
+	if err != nil {
+		return err
+	}
 	m.Signature = hex.EncodeToString(sig)
-	return err
+	s.note(nameOf(m, body))
+	return nil
 }
 
-// VerifyMessage checks that a message was signed by the key it names, and not
-// altered since.
+// Verify checks that a message was signed by the key it names, and not altered
+// since.
 //
 // Errors: [domain.ErrForbidden].
-func VerifyMessage(m *domain.Message) error {
+func (s *Signatures) Verify(m *domain.Message) error {
 	switch m.Alg {
 	case domain.AlgEd25519:
 	case domain.AlgOld:
@@ -51,28 +58,34 @@ func VerifyMessage(m *domain.Message) error {
 	if err != nil || len(m.Pubkey) != 2*ed25519.PublicKeySize || len(sig) != ed25519.SignatureSize {
 		return domain.Forbiddenf("message without a signature")
 	}
-	body, err := canonical(m)
-	if err != nil || !signed(m.Pubkey, aMessage, body, sig) {
+	body, err := bodyOf(m)
+	if err != nil {
 		return domain.Forbiddenf("the message's signature is not that of %s", m.Pubkey)
 	}
+	name := nameOf(m, body)
+	if s.knows(name) {
+		return nil
+	}
+	if !signed(m.Pubkey, aMessage, body, sig) {
+		return domain.Forbiddenf("the message's signature is not that of %s", m.Pubkey)
+	}
+	s.note(name)
 	return nil
 }
 
-// canonical is what is signed of a message.
-func canonical(m *domain.Message) ([]byte, error) {
+// bodyOf is what is signed of a message.
+func bodyOf(m *domain.Message) ([]byte, error) {
 	l := m.Letter()
 	l.Signature = ""
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
-		return nil, domain.Invalidf("message cannot be written as JSON: %v", err)
-	}
-	body, err := jcs.Transform(text.Bytes())
-	if err != nil {
-		return nil, domain.Invalidf("message has no canonical form: %v", err)
-	}
-	return body, nil
+	return canonical.Of(&l)
+}
+
+// Letter is a message as it travels: what was signed, and the signature.
+//
+// Errors: [domain.ErrInvalid] for a message that has no canonical form.
+func Letter(m *domain.Message) ([]byte, error) {
+	l := m.Letter()
+	return canonical.Of(&l)
 }
 
 // Digest names a signed message wherever it goes: equal for equal letters only.

@@ -99,7 +99,7 @@ func TestEverySignerSignsItsKindAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := canonical(m)
+	body, err := bodyOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}

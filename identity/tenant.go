@@ -90,7 +90,7 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	if limits := layout.EncodeLimits(t); len(limits) > 0 {
 		b.Set(layout.Limits, limits...)
 	}
-	r.note(&b, t.ID, Create, t.Key(), rolesText(t))
+	r.note(&b, t.ID, domain.VerbCreate, t.Key(), rolesText(t))
 	switch err := r.board.Commit(ctx, b); {
 	case errors.Is(err, domain.ErrConflict):
 		old, err := r.Tenant(ctx, t.ID)
@@ -108,7 +108,7 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	r.byAlias.forget(t.Alias)
 	var b0 board.Batch
 	if !existing {
-		r.note(&b0, t.ID, Create, t.Key(), rolesText(t)) // for the operator, who may have no role there
+		r.note(&b0, t.ID, domain.VerbCreate, t.Key(), rolesText(t)) // for the operator, who may have no role there
 	}
 	return t, existing, r.include(ctx, t.ID, b0)
 }
@@ -125,21 +125,25 @@ func rolesText(t domain.Tenant) string {
 	if t.Alias != "" {
 		text = "alias " + t.Alias + ", " + text
 	}
-	return text + isolationText(t)
+	return text + choicesText(t)
 }
 
-// isolationText is what the audit log says of a context's isolation.
-func isolationText(t domain.Tenant) string {
-	if t.Isolation == "" {
-		return ""
+// choicesText is what the audit log says of a context's isolation, and of what of it
+// is archived.
+func choicesText(t domain.Tenant) (text string) {
+	if t.Isolation != "" {
+		text = ", isolation " + string(t.Isolation)
 	}
-	return ", isolation " + string(t.Isolation)
+	if t.Archives != "" {
+		text += ", archives " + string(t.Archives)
+	}
+	return text
 }
 
 func sameTenant(a, b domain.Tenant) bool {
 	return slices.Equal(a.Admins, b.Admins) && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Executors, b.Executors) &&
 		a.Alias == b.Alias && a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
-		maps.Equal(a.MaxRunningByType, b.MaxRunningByType) && a.Isolation == b.Isolation
+		maps.Equal(a.MaxRunningByType, b.MaxRunningByType) && a.Isolation == b.Isolation && a.Archives == b.Archives
 }
 
 // Tenant reads one context.
@@ -168,15 +172,15 @@ func decodeTenant(id domain.TenantID, rec board.Record) (domain.Tenant, error) {
 	return t, err
 }
 
-// Tenants returns the ids of up to a page of contexts that come after the
-// given one in the board's order, which is that of their decimal texts. Pass 0
+// Tenants returns the ids of up to limit contexts, and up to 500, that come after
+// the given one in the board's order, which is that of their decimal texts. Pass 0
 // first; an empty page is the end.
-func (r *Registry) Tenants(ctx context.Context, after domain.TenantID) ([]domain.TenantID, error) {
+func (r *Registry) Tenants(ctx context.Context, after domain.TenantID, limit int) ([]domain.TenantID, error) {
 	from := ""
 	if after != 0 {
 		from = strconv.FormatUint(uint64(after), 10)
 	}
-	page, err := r.board.Members(ctx, 0, layout.Contexts, from, listPage)
+	page, err := r.board.Members(ctx, 0, layout.Contexts, from, min(max(limit, 1), listPage))
 	if err != nil {
 		return nil, err
 	}

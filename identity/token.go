@@ -29,30 +29,20 @@ const (
 	maxToken = 2 << 10
 )
 
-// ErrUnauthenticated says that a caller could not prove who it is. It is a
-// [domain.ErrForbidden].
-var ErrUnauthenticated = domain.Forbiddenf("not authenticated")
-
-// tokenError is an ErrUnauthenticated that says what to do.
-type tokenError struct{ text string }
-
-func (e *tokenError) Error() string { return e.text }
-func (e *tokenError) Unwrap() error { return ErrUnauthenticated }
-
 // The refusals of a token. An unknown actor and a wrong signature read the
 // same, so that nobody can find out which actors exist.
 var (
-	errNoToken      = &tokenError{"no token: send `Authorization: Bearer <token>`; `ramet token` makes one"}
-	errTokenForm    = &tokenError{"token: not a JWT signed with EdDSA; `ramet token` makes one"}
-	errTokenBad     = &tokenError{"token: its signature is not that of the actor it names"}
-	errTokenExpired = &tokenError{"token has expired; make a new one with `ramet token`"}
-	errTokenEarly   = &tokenError{"token was issued in the future; compare the clocks of the two machines"}
-	errTokenLife    = &tokenError{"token: want iss, aud, iat and exp, the last two at most 24 hours apart"}
-	errTokenIssuer  = &tokenError{"token: iss must be the number of an actor"}
-	errTokenRevoked = &tokenError{"token was revoked; make a new one with `ramet token` (after all of an actor were, those of the next minute are refused too)"}
-	errTokenScope   = &tokenError{"token is narrowed by its claim ramet in a way that this node does not know: want contexts, read_only, groups and name"}
-	errTokenCrit    = &tokenError{"token: its header must have alg EdDSA, typ JWT or none, and no crit: this node knows no extensions"}
-	errTokenTwice   = &tokenError{"token: a name is there twice, or in another case than it is known by"}
+	errNoToken      = domain.Unauthenticatedf("no token: send `Authorization: Bearer <token>`; `ramet token` makes one")
+	errTokenForm    = domain.Unauthenticatedf("token: not a JWT signed with EdDSA; `ramet token` makes one")
+	errTokenBad     = domain.Unauthenticatedf("token: its signature is not that of the actor it names")
+	errTokenExpired = domain.Unauthenticatedf("token has expired; make a new one with `ramet token`")
+	errTokenEarly   = domain.Unauthenticatedf("token was issued in the future; compare the clocks of the two machines")
+	errTokenLife    = domain.Unauthenticatedf("token: want iss, aud, iat and exp, the last two at most 24 hours apart")
+	errTokenIssuer  = domain.Unauthenticatedf("token: iss must be the number of an actor")
+	errTokenRevoked = domain.Unauthenticatedf("token was revoked; make a new one with `ramet token` (after all of an actor were, those of the next minute are refused too)")
+	errTokenScope   = domain.Unauthenticatedf("token is narrowed by its claim ramet in a way that this node does not know: want contexts, read_only, groups and name")
+	errTokenCrit    = domain.Unauthenticatedf("token: its header must have alg EdDSA, typ JWT or none, and no crit: this node knows no extensions")
+	errTokenTwice   = domain.Unauthenticatedf("token: a name is there twice, or in another case than it is known by")
 )
 
 // Claims are what a token says, besides who signed it and for whom, if it says
@@ -154,7 +144,7 @@ type Verifier struct {
 
 // Verify returns what a token proves.
 //
-// Errors: [ErrUnauthenticated]; [domain.ErrUnavailable] when the board cannot
+// Errors: [domain.ErrUnauthenticated]; [domain.ErrUnavailable] when the board cannot
 // be asked.
 func (v Verifier) Verify(ctx context.Context, token string) (Proof, error) {
 	if token == "" {
@@ -205,7 +195,7 @@ func (v Verifier) Verify(ctx context.Context, token string) (Proof, error) {
 // Stands reports whether what was proven still is: the token has not run out,
 // its actor has the key that signed it, and it was not revoked.
 //
-// Errors: [ErrUnauthenticated].
+// Errors: [domain.ErrUnauthenticated].
 func (p Proof) Stands(h Holder) error {
 	switch {
 	case p.Token == "":
@@ -269,7 +259,7 @@ func (v Verifier) refusal(err error) error {
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		return errTokenLife
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
-		return &tokenError{"token is for another node: its aud must be " + strconv.Quote(v.Node)}
+		return domain.Unauthenticatedf("token is for another node: its aud must be %q", v.Node)
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return errTokenExpired
 	case errors.Is(err, jwt.ErrTokenUsedBeforeIssued), errors.Is(err, jwt.ErrTokenNotValidYet):

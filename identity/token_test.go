@@ -189,7 +189,7 @@ func TestTokens(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, identity.ErrUnauthenticated) || !errors.Is(err, domain.ErrForbidden) || got != (identity.Proof{}) {
+			if !errors.Is(err, domain.ErrUnauthenticated) || !errors.Is(err, domain.ErrForbidden) || got != (identity.Proof{}) {
 				t.Fatalf("got %+v, %v, want a refusal", got, err)
 			}
 			if !strings.Contains(err.Error(), c.want) {

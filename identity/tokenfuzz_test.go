@@ -68,7 +68,7 @@ func FuzzToken(f *testing.F) {
 				t.Errorf("%q is taken as %+v, and nobody signed it", token, p)
 			case err != nil && slices.Contains(good, token):
 				t.Errorf("%q: %v", token, err)
-			case err != nil && !errors.Is(err, identity.ErrUnauthenticated):
+			case err != nil && !errors.Is(err, domain.ErrUnauthenticated):
 				t.Errorf("%q: got %v, want one that says who is not authenticated", token, err)
 			}
 		})
@@ -103,7 +103,7 @@ func FuzzClaims(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			p, err := v.Verify(t.Context(), signedText(key, header, claims))
 			if err != nil {
-				if !errors.Is(err, identity.ErrUnauthenticated) {
+				if !errors.Is(err, domain.ErrUnauthenticated) {
 					t.Errorf("%s %s: got %v, want one that says who is not authenticated", header, claims, err)
 				}
 				return

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/canonical"
 )
 
 // encoder collects fields. Methods ending in Opt leave zero values out: those
@@ -100,6 +102,14 @@ func encodeList[T any](list []T) string {
 	return mustJSON(list)
 }
 
+// partsOf writes a list of what a message has.
+func partsOf[T any](list []T) string {
+	if text, ok := canonical.Declared(list); ok {
+		return string(text)
+	}
+	return mustJSON(list)
+}
+
 func mustJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -136,6 +146,7 @@ func (d *decoder) int(f board.Field) int64 {
 	n, err := strconv.ParseInt(f.Value, 10, 64)
 	if err != nil {
 		d.fail(f, "a decimal number")
+		return 0 // strconv has the largest there is for what is too large
 	}
 	return n
 }
@@ -148,6 +159,7 @@ func (d *decoder) uint(f board.Field, bits int) uint64 {
 	n, err := strconv.ParseUint(f.Value, 10, bits)
 	if err != nil {
 		d.fail(f, "a decimal number of "+strconv.Itoa(bits)+" bits")
+		return 0
 	}
 	return n
 }
@@ -172,6 +184,39 @@ func (d *decoder) strMap(f board.Field) map[string]string {
 	var m map[string]string
 	d.json(f, &m, "a JSON object of strings")
 	return m
+}
+
+// ids reads a list of numbers. As they are written here they need no reader of JSON,
+// which costs more than all else of a small record; an empty list leaves v as it is.
+func (d *decoder) ids(f board.Field, v *[]domain.JobID) {
+	if list, ok := decodeIDs(f.Value); !ok {
+		d.json(f, v, "a JSON list of job ids")
+	} else if len(list) > 0 {
+		*v = list
+	}
+}
+
+// decodeIDs reads what encodeIDs has written; ok is false for any other text.
+func decodeIDs(text string) (ids []domain.JobID, ok bool) {
+	rest, ok1 := strings.CutPrefix(text, "[")
+	rest, ok2 := strings.CutSuffix(rest, "]")
+	if !ok1 || !ok2 {
+		return nil, false
+	}
+	if rest == "" {
+		return nil, true
+	}
+	ids = make([]domain.JobID, 0, 1+strings.Count(rest, ","))
+	for more := true; more; {
+		var one string
+		one, rest, more = strings.Cut(rest, ",")
+		n, err := strconv.ParseUint(one, 10, 32)
+		if err != nil || len(one) > 1 && one[0] == '0' {
+			return nil, false
+		}
+		ids = append(ids, domain.JobID(n))
+	}
+	return ids, true
 }
 
 // json reads f into v; an empty field is the zero value.

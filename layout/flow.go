@@ -38,6 +38,9 @@ func ParseFlowState(item string) (id domain.FlowID, ok bool) {
 const (
 	FlowStateData    = "state"   // JSON; a large one is deflated, after a "z"
 	FlowStateStepped = "stepped" // true, or not there
+	FlowStateRecords = "records" // how many step records a large flow has; see FlowSteps
+	FlowStateChanged = "changed" // what goes over these: JSON of a step for each number; as FlowStateData
+	FlowStatePlan    = "plan"    // in how many records its blueprint lies; none where that is one of its own: see FlowPlan
 	FlowStateCaller  = "caller"
 	FlowStateFirst   = "first" // the first of a plain flow's jobs; their ids follow each other
 	FlowStateCount   = "count" // how many they are
@@ -82,11 +85,23 @@ func FlowParams(id domain.FlowID) string { return FlowState(id) + ":params" }
 // that are not in [FlowParams] yet; newest left, each JSON, a map.
 func FlowAdded(id domain.FlowID) string { return FlowState(id) + ":added" }
 
+// FlowSteps is one of the records of a large flow's steps, which are counted from 0. Each
+// field is a step, by its number in the blueprint from 0 on: JSON.
+func FlowSteps(id domain.FlowID, record int) string {
+	return FlowState(id) + ":" + strconv.Itoa(record) + ":steps"
+}
+
 // FlowPlan is the record with the blueprint that a flow runs by.
 func FlowPlan(id domain.FlowID) string { return FlowState(id) + ":plan" }
 
-// FlowPlanText is its field: JSON.
+// FlowPlanText is its field: JSON. What is longer than a field may be is deflated and cut
+// into as many records as [FlowStatePlan] says, which are counted from 0.
 const FlowPlanText = "text"
+
+// FlowPlanPart is one of these records; its field is [FlowPlanText].
+func FlowPlanPart(id domain.FlowID, n int) string {
+	return FlowState(id) + ":" + strconv.Itoa(n) + ":plan"
+}
 
 // FlowName is the record of a business name, with the field FlowNameID.
 func FlowName(blueprint, trigger string) string {
@@ -210,7 +225,7 @@ func DecodeFlow(key string, r board.Record) (domain.Flow, error) {
 		case "context_id":
 			fl.ContextID = domain.TenantID(d.u32(f))
 		case FlowJobs:
-			d.json(f, &fl.Jobs, "a JSON list of job ids")
+			d.ids(f, (*[]domain.JobID)(&fl.Jobs))
 		case FlowEnvVars:
 			fl.EnvVars = d.strMap(f)
 		case FlowResult:

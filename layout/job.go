@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -15,14 +16,14 @@ const (
 	jobContext       = "context_id"
 	JobScript        = "script"
 	JobScriptType    = "script_type"
-	jobTimeout       = "timeout"
+	JobTimeout       = "timeout"
 	jobRetries       = "retries"
 	jobEnvVars       = "env_vars"
 	JobResult        = "result"
 	jobPrerequisites = "prerequisites"
 	jobDependends    = "dependends"
 	jobDependsToo    = "depends" // accepted as input
-	jobCreatedAt     = "created_at"
+	JobCreatedAt     = "created_at"
 	JobUpdatedAt     = "updated_at"
 	JobStatus        = "status"
 
@@ -72,7 +73,7 @@ const (
 // JobLine are the fields of a job but those that may be large: the script, its
 // environment, its result. It is what a page of many jobs is read by.
 var JobLine = []string{
-	jobContext, JobScriptType, jobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, jobCreatedAt, JobUpdatedAt, JobStatus,
+	jobContext, JobScriptType, JobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, JobCreatedAt, JobUpdatedAt, JobStatus,
 	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
 	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
 	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
@@ -92,13 +93,13 @@ func EncodeJob(j *domain.Job) []board.Field {
 	e.num(jobContext, int64(j.ContextID))
 	e.str(JobScript, j.Script)
 	e.str(JobScriptType, string(j.ScriptType))
-	e.num(jobTimeout, int64(j.Timeout))
+	e.num(JobTimeout, int64(j.Timeout))
 	e.num(jobRetries, int64(j.Retries))
 	e.str(jobEnvVars, encodeMap(j.EnvVars))
 	e.str(JobResult, encodeMap(j.Result))
 	e.str(jobPrerequisites, encodeList(j.Prerequisites))
 	e.str(jobDependends, encodeIDs(j.Dependends))
-	e.num(jobCreatedAt, int64(j.CreatedAt))
+	e.num(JobCreatedAt, int64(j.CreatedAt))
 	e.num(JobUpdatedAt, int64(j.UpdatedAt))
 	e.str(JobStatus, string(j.Status))
 
@@ -173,7 +174,7 @@ func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
 		j.Script = f.Value
 	case JobScriptType:
 		j.ScriptType = domain.ScriptType(f.Value)
-	case jobTimeout:
+	case JobTimeout:
 		j.Timeout = d.u32(f)
 	case jobRetries:
 		j.Retries = uint8(d.uint(f, 8))
@@ -184,8 +185,8 @@ func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
 	case jobPrerequisites:
 		d.json(f, &j.Prerequisites, "a JSON list of strings")
 	case jobDependends, jobDependsToo:
-		d.json(f, &j.Dependends, "a JSON list of job ids")
-	case jobCreatedAt:
+		d.ids(f, (*[]domain.JobID)(&j.Dependends))
+	case JobCreatedAt:
 		j.CreatedAt = domain.UnixTime(d.u32(f))
 	case JobUpdatedAt:
 		j.UpdatedAt = domain.UnixTime(d.u32(f))
@@ -348,8 +349,21 @@ func FlowOf(id domain.FlowID) []board.Field {
 
 // Result is the result in a job's record; none where it cannot be read.
 func Result(r board.Record) map[string]string {
-	d := decoder{key: keyText("")}
-	return d.strMap(board.Field{Name: JobResult, Value: r.Get(JobResult)})
+	result, _ := ReadResult(keyText(""), r)
+	return result
+}
+
+// ReadResult is the result in the record of the job with that key, whatever else of
+// the record can be read.
+//
+// Errors: [domain.ErrInvalid].
+func ReadResult(key fmt.Stringer, r board.Record) (map[string]string, error) {
+	d := decoder{key: key}
+	if text := r.Get(board.FieldUnreadable); text != "" {
+		d.unreadable(board.Field{Name: board.FieldUnreadable, Value: text})
+	}
+	result := d.strMap(board.Field{Name: JobResult, Value: r.Get(JobResult)})
+	return result, d.err
 }
 
 // ResultField is a job's result as a field of its record.
@@ -377,7 +391,7 @@ func AdoptedFields(j *domain.Job, status domain.JobStatus) []board.Field {
 	e.num(jobID, int64(j.ID))
 	e.num(jobCaller, int64(j.CallerID))
 	e.num(jobContext, int64(j.ContextID))
-	e.num(jobCreatedAt, int64(j.CreatedAt))
+	e.num(JobCreatedAt, int64(j.CreatedAt))
 	e.str(JobStatus, string(status))
 	e.numOpt(JobWaits, int64(j.Waits))
 	e.numOpt(JobQueuedMs, j.QueuedMs)

@@ -33,10 +33,15 @@ const (
 
 // Archive is the record in space 0 that says, in ArchiveWhere, where finished
 // work of this board is archived. While it is there, nothing expires that the
-// archive does not have.
+// archive does not have. Its other fields are a [domain.ArchiveBacklog].
 const (
 	Archive      = "ramet:archive"
 	ArchiveWhere = "where"
+
+	archiveWaiting   = "waiting"
+	archiveOldestMs  = "oldest_ms"
+	archivePerSecond = "per_second"
+	archiveToldMs    = "told_ms"
 )
 
 // Identity is the record in space 0 that tells a board from others: IdentityID is
@@ -163,8 +168,9 @@ const (
 
 // TicketJob is that record's field, and MaxTicket bounds the name in bytes.
 const (
-	TicketJob = "job"
-	MaxTicket = 200
+	TicketJob     = "job"
+	TicketMessage = "message" // the message that a request sent under that name
+	MaxTicket     = 200
 )
 
 // Seq is the counter of a noun's ids, by caller where ids are a caller's own.

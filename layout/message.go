@@ -8,6 +8,7 @@ import (
 // Field names of a message's record that others guard and set.
 const (
 	MessageStatus    = "status"
+	MessageCreatedAt = "created_at"
 	MessageUpdatedAt = "updated_at"
 	MessageLogs      = "logs"
 	MessageError     = "error"
@@ -35,9 +36,9 @@ func EncodeMessage(m *domain.Message) []board.Field {
 	e.num("timeout", int64(m.Timeout))
 	e.num("timeout_ack", int64(m.TimeoutAck))
 	e.num("timeout_result", int64(m.TimeoutResult))
-	e.str("job", encodeList(m.Job))
-	e.str(MessageLogs, encodeList(m.Logs))
-	e.num("created_at", int64(m.CreatedAt))
+	e.str("job", partsOf(m.Job))
+	e.str(MessageLogs, partsOf(m.Logs))
+	e.num(MessageCreatedAt, int64(m.CreatedAt))
 	e.num(MessageUpdatedAt, int64(m.UpdatedAt))
 	e.str(MessageStatus, string(m.Status))
 
@@ -101,7 +102,7 @@ func decodeMessageField(d *decoder, m *domain.Message, f board.Field) {
 		d.json(f, &m.Job, "a JSON list of jobs")
 	case MessageLogs:
 		d.json(f, &m.Logs, "a JSON list of logs")
-	case "created_at":
+	case MessageCreatedAt:
 		m.CreatedAt = domain.UnixTime(d.u32(f))
 	case MessageUpdatedAt:
 		m.UpdatedAt = domain.UnixTime(d.u32(f))
@@ -168,11 +169,11 @@ func decodeOurMessageField(d *decoder, m *domain.Message, f board.Field) {
 // MessageLine are the fields of a message but those that may be large: what a
 // page of many is read by.
 var MessageLine = []string{"context_id", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result",
-	"created_at", MessageUpdatedAt, MessageStatus, "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to",
+	MessageCreatedAt, MessageUpdatedAt, MessageStatus, "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to",
 	"src_context", "pubkey", "expires_at", MessageError, MessageStage, MessageNode, MessageOrigin, MessageAnswer, MessagePushes,
 	MessageSentMs, MessageAckedMs, MessageEndedMs, MessageEnding}
 
 // MessageLogsField holds what a message's jobs have said.
 func MessageLogsField(logs []domain.Log) board.Field {
-	return board.Field{Name: MessageLogs, Value: encodeList(logs)}
+	return board.Field{Name: MessageLogs, Value: partsOf(logs)}
 }

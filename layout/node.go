@@ -9,8 +9,10 @@ import (
 
 // Fields of a node's record by which its name is taken and kept.
 const (
-	NodeID   = "id"      // which data folder the name belongs to
-	NodeSeen = "seen_ms" // when it last said that it is alive; 0 when it stopped
+	NodeID = "id" // which data folder the name belongs to
+	// NodeVersion is that of its program.
+	NodeVersion = "version"
+	NodeSeen    = "seen_ms" // when it last said that it is alive; 0 when it stopped
 )
 
 // Health is the record in space 0 that nodes write to find out whether they can,
@@ -25,7 +27,7 @@ const (
 // written over again and again.
 func EncodeNode(n domain.Node) []board.Field {
 	var e encoder
-	e.str("version", n.Version)
+	e.str(NodeVersion, n.Version)
 	e.str("host", n.Host)
 	e.num("runner_id", int64(n.RunnerID))
 	e.str("durability", n.Durability)
@@ -45,7 +47,7 @@ func DecodeNode(key string, r board.Record) (domain.Node, error) {
 	d := decoder{key: keyText(key)}
 	for _, f := range r {
 		switch f.Name {
-		case "version":
+		case NodeVersion:
 			n.Version = f.Value
 		case "host":
 			n.Host = f.Value

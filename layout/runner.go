@@ -1,6 +1,9 @@
 package layout
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -11,6 +14,7 @@ const (
 	RunnerOff    = "off"
 	RunnerLabels = "labels"
 	RunnerLocked = "locked"
+	RunnerWorker = "worker" // the worker that it is
 )
 
 // EncodeRunner writes a runner's record.
@@ -36,7 +40,10 @@ func EncodeRunner(r domain.Runner) []board.Field {
 	if len(r.Locked) > 0 {
 		e.str(RunnerLocked, encodeList(r.Locked))
 	}
-	e.numOpt("seen_ms", r.SeenMs)
+	e.strOpt(RunnerWorker, r.Worker)
+	e.strOpt("host", r.Host)
+	e.strOpt("version", r.Version)
+	e.numOpt(runnerSeen, r.SeenMs)
 	return e
 }
 
@@ -72,9 +79,22 @@ func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
 			d.json(f, &r.Off, "a JSON list")
 		case RunnerLocked:
 			d.json(f, &r.Locked, "a JSON list")
-		case "seen_ms":
+		case RunnerWorker:
+			r.Worker = f.Value
+		case "host":
+			r.Host = f.Value
+		case "version":
+			r.Version = f.Value
+		case runnerSeen:
 			r.SeenMs = d.int(f)
 		}
 	}
 	return r, d.err
+}
+
+const runnerSeen = "seen_ms"
+
+// SeenField says that a runner is alive.
+func SeenField(now time.Time) board.Field {
+	return board.Field{Name: runnerSeen, Value: strconv.FormatInt(now.UnixMilli(), 10)}
 }

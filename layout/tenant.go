@@ -28,6 +28,7 @@ func EncodeTenant(t domain.Tenant) []board.Field {
 		e.str("max_running_by_type", mustJSON(t.MaxRunningByType))
 	}
 	e.strOpt("isolation", string(t.Isolation))
+	e.strOpt("archives", string(t.Archives))
 	return e
 }
 
@@ -46,7 +47,7 @@ func EncodeLimits(t domain.Tenant) []board.Field {
 // tenantOptional are the fields of a context's record that are there at times
 // only, and tenantFields all that a change looks at.
 var (
-	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type", "isolation"}
+	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type", "isolation", "archives"}
 	tenantFields   = append([]string{"admins", "readers", "executors"}, tenantOptional...)
 )
 
@@ -120,6 +121,10 @@ func DecodeTenant(key string, r board.Record) (domain.Tenant, error) {
 			// What is not known might mean more than this node would hold in.
 			if t.Isolation = domain.Isolation(f.Value); t.Isolation.ValidateOfContext() != nil {
 				d.fail(f, "walled or sealed")
+			}
+		case "archives":
+			if a := domain.Archives(f.Value); a.Validate() == nil {
+				t.Archives = a // else all: what is archived without need can be removed
 			}
 		}
 	}

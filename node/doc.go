@@ -17,7 +17,8 @@
 //
 // # Goroutines
 //
-// Run starts one for the runner, one for the routines, one that renews the
+// Run starts one for the runner, one for each runtime that does not work, which looks
+// again and is its runner when it does, one for the routines, one that renews the
 // runner's record, and one a service, in one group; all have ended when it
 // returns.
 package node

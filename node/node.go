@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,11 +51,16 @@ type Config struct {
 	// Runtimes are what its runner serves; those whose check fails are shown
 	// but not served. None: the node has no runner.
 	Runtimes []script.Runtime
+	// Inspected is what was found of Runtimes. Default: New inspects them.
+	Inspected *Inspection
 	// Slots overrides how many scripts of a type run at once.
 	Slots map[domain.ScriptType]int
 	// SlotsPerContext overrides how many of them one context may hold. Default:
 	// all but one where there are several contexts.
 	SlotsPerContext map[domain.ScriptType]int
+	// PriorityAging is how much longer a job must have waited to go before one of the
+	// next higher priority. Default: a minute; less than 0: priorities do not age.
+	PriorityAging time.Duration
 	// Limits bound every script. Default: the runtimes'.
 	Limits script.Limits
 	// Lease is the length of a job's lease, and after what silence the commands
@@ -89,8 +95,12 @@ type Config struct {
 	// Archive takes what has ended, before it may leave the board; it stays the
 	// caller's to close. Default: this node archives nothing.
 	Archive archive.Archive
+	// Archives is what of a context goes there. Default: all.
+	Archives func(ctx context.Context, tenant domain.TenantID) (domain.Archives, error)
 	// ArchiveRetention is how long records stay in it. Default: 90 days.
 	ArchiveRetention time.Duration
+	// ArchiveBacklog bounds what waits for it; see work.Config.
+	ArchiveBacklog int
 	// Encryption has the keys of encrypted contexts; board and archive are wrapped
 	// already. Default: there are none.
 	Encryption *encryption.Keys
@@ -147,12 +157,15 @@ type Node struct {
 	self     self
 	owner    string
 	began    time.Time
-	runner   *work.Runner   // nil where it serves nothing
 	worker   *circle.Worker // nil where it serves no circles
 	sagas    *saga.Worker   // nil where it serves none
-	services []domain.Service
 	draining atomic.Bool
-	several  atomic.Bool // there are several contexts
+	several  atomic.Bool   // there are several contexts
+	repaired chan struct{} // told when a runtime works that did not; capacity 1
+
+	serving  sync.Mutex     // guards what follows
+	runners  []*work.Runner // one of all that was served at the start, and see serveRepaired
+	services []domain.Service
 }
 
 var (
@@ -178,9 +191,14 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8]}
+	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8],
+		repaired: make(chan struct{}, 1)}
 	n.Metrics.ShowLateness(n.lateness)
-	served := n.look(ctx)
+	if cfg.Inspected == nil {
+		cfg.Inspected = Inspect(ctx, cfg.Runtimes, cfg.Slots, cfg.Logger)
+	}
+	n.services = slices.Clone(cfg.Inspected.services)
+	served := cfg.Inspected.served
 	n.Bans = ban.NewBook(b, cfg.Logger)
 	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
 	if err := errors.Join(n.Bans.Load(ctx), n.Duties.Load(ctx)); err != nil {
@@ -189,7 +207,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	n.Work = work.New(b, work.Config{
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
 		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
-		Isolation: cfg.Isolation, Limits: cfg.Limits,
+		Isolation: cfg.Isolation, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog,
 	})
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
@@ -210,14 +228,20 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if len(served) > 0 {
-		n.runner = work.NewRunner(n.Work, work.RunnerConfig{
-			ID: who.RunnerID, Owner: n.owner, Runtimes: served, Slots: cfg.Slots, PerContext: cfg.SlotsPerContext, Several: n.several.Load, Lease: cfg.Lease,
-			Grace: cfg.Grace, Limits: cfg.Limits, Observer: n.Metrics,
-			Labels: cfg.Labels,
-			May:    func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
-		})
+		n.runners = append(n.runners, n.newRunner(served...))
 	}
 	return n, nil
+}
+
+// newRunner makes a runner of runtimes that work.
+func (n *Node) newRunner(runtimes ...script.Runtime) *work.Runner {
+	return work.NewRunner(n.Work, work.RunnerConfig{
+		ID: n.self.RunnerID, Owner: n.owner, Runtimes: runtimes, Slots: n.cfg.Slots, PerContext: n.cfg.SlotsPerContext, Several: n.several.Load,
+		Aging: n.cfg.PriorityAging, Lease: n.cfg.Lease,
+		Grace: n.cfg.Grace, Limits: n.cfg.Limits, Observer: n.Metrics,
+		Labels: n.cfg.Labels,
+		May:    func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
+	})
 }
 
 // lateness is how late the board's alarm is that is due longest.
@@ -228,33 +252,13 @@ func (n *Node) lateness() (time.Duration, error) {
 	return late, err
 }
 
-// look asks every runtime what it is and whether it works here.
-func (n *Node) look(ctx context.Context) (served []script.Runtime) {
-	for _, rt := range n.cfg.Runtimes {
-		s := domain.Service{ScriptType: rt.Type()}
-		if err := rt.Check(ctx); err != nil {
-			s.Why = err.Error()
-			n.cfg.Logger.Warn("script type not served", "script_type", string(s.ScriptType), "err", err)
-		} else {
-			info := rt.Info()
-			s.Served, s.Summary = true, info.Summary
-			s.Level, s.Levels, s.Refused = info.Level, info.Levels, info.Refused
-			s.Slots = cmp.Or(n.cfg.Slots[rt.Type()], info.Slots)
-			for _, m := range info.Isolation {
-				s.Isolation, s.NotInForce = sortMeasure(m, s.Isolation, s.NotInForce)
-			}
-			served = append(served, rt)
-		}
-		n.services = append(n.services, s)
-	}
-	return served
-}
-
 // offered are the services with the labels that their runtimes have now.
 func (n *Node) offered() []domain.Service {
-	services := slices.Clone(n.services)
-	if n.runner != nil {
-		for typ, use := range n.runner.Uses() {
+	n.serving.Lock()
+	services, runners := slices.Clone(n.services), n.runners
+	n.serving.Unlock()
+	for _, r := range runners {
+		for typ, use := range r.Uses() {
 			i := slices.IndexFunc(services, func(s domain.Service) bool { return s.ScriptType == typ })
 			services[i].SlotUse = use
 		}
@@ -265,17 +269,6 @@ func (n *Node) offered() []domain.Service {
 		}
 	}
 	return services
-}
-
-func sortMeasure(m script.Measure, in, out []string) (inForce, notInForce []string) {
-	if m.InForce {
-		return append(in, m.Name), out
-	}
-	text := m.Name
-	if m.Detail != "" {
-		text += ": " + m.Detail
-	}
-	return in, append(out, text)
 }
 
 // known accepts the script types of the seeds and of this node's runtimes:
@@ -356,8 +349,16 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 		drained.Go(func() error { return n.serveCircles(working) })
 		drained.Go(func() error { return n.serveSagas(working) })
 		drained.Go(func() error { return n.serveEffects(working) })
-		if n.runner != nil {
-			drained.Go(func() error { return n.runner.Run(working) })
+		n.serving.Lock()
+		runners, services := n.runners, slices.Clone(n.services)
+		n.serving.Unlock()
+		for _, r := range runners {
+			drained.Go(func() error { return r.Run(working) })
+		}
+		for i, s := range services {
+			if !s.Served {
+				drained.Go(func() error { return n.serveRepaired(working, i) })
+			}
 		}
 		<-working.Done()
 		n.draining.Store(true)
@@ -409,18 +410,16 @@ func (n *Node) routines() []clockwork.Routine {
 		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm,
 			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
-		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a work.Audit) {
+		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a domain.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
 		}),
 		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
 	}
 	if n.cfg.Foreign {
-		list = append(list, clockwork.Routine{Name: "foreign flows", Every: foreignEvery, Round: func(ctx context.Context) error {
-			return clockwork.EachTenant(ctx, n.board, func(t domain.TenantID) error {
-				_, err := n.Flows.FindForeign(ctx, t)
-				return err
-			})
-		}})
+		list = append(list, clockwork.Visits("foreign flows", foreignEvery, n.board, func(ctx context.Context, t domain.TenantID) error {
+			_, err := n.Flows.FindForeign(ctx, t)
+			return err
+		}))
 	}
 	if n.cfg.Taken != nil {
 		list = append(list, clockwork.Routine{Name: "foreign runners", Round: func(ctx context.Context) error {
@@ -442,6 +441,7 @@ func (n *Node) routines() []clockwork.Routine {
 	if n.cfg.Archive != nil {
 		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
 			Archive: n.cfg.Archive, Flows: n.Flows, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
+			Choice: n.cfg.Archives,
 		}))
 	}
 	return list
@@ -481,6 +481,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-n.Duties.Changed():
+		case <-n.repaired:
 		case <-locks:
 		case <-ctx.Done():
 			n.sayGoodbye(context.WithoutCancel(ctx))
@@ -543,7 +544,7 @@ func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	about := domain.Node{Version: n.cfg.Version, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
 		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
 	fields := append(layout.EncodeNode(about), n.postFields()...)
-	if err := n.self.sign(ctx, n.board, n.self.ID, now.UnixMilli(), fields...); err != nil {
+	if err := n.self.stay(ctx, n.board, now, fields...); err != nil {
 		return err
 	}
 	if err := n.self.ownsRunner(ctx, n.board, now); err != nil {

@@ -211,6 +211,34 @@ func TestTwoNodesDoNotShareAName(t *testing.T) {
 	})
 }
 
+// A board may lose what it was told: a Redis without a file that is started again, or one
+// that throws keys away. Then nobody else has the node's name, and it says anew that it is there.
+func TestANodeWhoseRecordIsLostSaysAnewThatItIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		n := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir()})
+		synctest.Wait() // it has said so
+		keys := []string{layout.Node("n1"), layout.Runner(n.RunnerID())}
+		for round := range 2 {
+			var loss board.Batch
+			if err := b.Commit(t.Context(), *loss.Delete(keys[0]).Delete(keys[1])); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			recs, err := b.Get(t.Context(), 0, keys...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			about, _ := layout.DecodeNode(keys[0], recs[0])
+			if age := time.Since(time.UnixMilli(about.SeenMs)); recs[0] == nil || recs[1] == nil || age >= domain.NodeSilence {
+				t.Errorf("round %d: got %v, last seen %v ago", round, recs, age)
+			}
+		}
+		if err := n.stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestTwoNodesDoNotShareARunnerID(t *testing.T) {
 	bubble(t, func(t *testing.T, b board.Board) {
 		n1 := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir(), RunnerID: 5})

@@ -138,7 +138,10 @@ func (n *Node) Consumers() []string {
 // Roles are those that this node plays.
 func (n *Node) Roles() []domain.Role {
 	list := []domain.Role{domain.RoleKeeper, domain.RoleClockwork, domain.RoleGateway}
-	for role, plays := range map[domain.Role]bool{domain.RoleRunner: n.runner != nil || n.worker != nil, domain.RoleSupervisor: n.Post != nil,
+	n.serving.Lock()
+	runs := len(n.runners) > 0
+	n.serving.Unlock()
+	for role, plays := range map[domain.Role]bool{domain.RoleRunner: runs || n.worker != nil, domain.RoleSupervisor: n.Post != nil,
 		domain.RoleSaga: n.sagas != nil, domain.RoleEffect: n.takesEffects()} {
 		if plays {
 			list = append(list, role)

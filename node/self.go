@@ -194,6 +194,22 @@ func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error 
 	return s.sign(ctx, b, holder, now.UnixMilli())
 }
 
+// stay says that the node is still there. Where the board has lost that it was, as one may
+// that was started again, nobody has the name, and the node has it anew.
+//
+// Errors: [domain.ErrConflict] where another node has it.
+func (s self) stay(ctx context.Context, b board.Board, now time.Time, more ...board.Field) error {
+	err := s.sign(ctx, b, s.ID, now.UnixMilli(), more...)
+	if !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	recs, lost := b.Get(ctx, 0, layout.Node(s.Name))
+	if lost != nil || recs[0].Get(layout.NodeID) != "" {
+		return err
+	}
+	return s.sign(ctx, b, "", now.UnixMilli(), more...)
+}
+
 // sign writes the node's record, with what more there is to say, if it still is
 // holder's.
 func (s self) sign(ctx context.Context, b board.Board, holder string, seenMs int64, more ...board.Field) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -23,7 +22,7 @@ const (
 // until it wants no more. Objects that others write or delete meanwhile may be
 // seen or not.
 func (s *Store) Scan(ctx context.Context, in domain.Model, q domain.ObjectQuery, visit func(domain.Object) (more bool, err error)) error {
-	if err := s.may(ctx, in, identity.Read); err != nil {
+	if err := s.may(ctx, in, domain.VerbRead); err != nil {
 		return err
 	}
 	p, err := s.plan(ctx, in, q)
@@ -64,7 +63,7 @@ func (s *Store) Scan(ctx context.Context, in domain.Model, q domain.ObjectQuery,
 // Count counts the objects that match. It reads objects only where the indexes
 // do not tell.
 func (s *Store) Count(ctx context.Context, in domain.Model, q domain.ObjectQuery) (int64, error) {
-	if err := s.may(ctx, in, identity.Read); err != nil {
+	if err := s.may(ctx, in, domain.VerbRead); err != nil {
 		return 0, err
 	}
 	if len(q.Where) == 0 && q.After == 0 {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -18,7 +17,7 @@ func (s *Store) Index(ctx context.Context, in domain.Model, field string) error 
 	if err := domain.ValidateIndex(field); err != nil {
 		return err
 	}
-	if err := s.may(ctx, in, identity.Write); err != nil {
+	if err := s.may(ctx, in, domain.VerbWrite); err != nil {
 		return err
 	}
 	done, err := s.declare(ctx, in, field, layout.IndexBuilding)

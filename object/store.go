@@ -37,7 +37,7 @@ func New(b board.Board, access *identity.Access) *Store { return &Store{board: b
 //
 // Errors: also [domain.ErrLimit] when the model has had all ids.
 func (s *Store) Create(ctx context.Context, in domain.Model, data string) (domain.Object, error) {
-	if err := s.may(ctx, in, identity.Write); err != nil {
+	if err := s.may(ctx, in, domain.VerbWrite); err != nil {
 		return domain.Object{}, err
 	}
 	now := domain.At(time.Now())
@@ -76,7 +76,7 @@ func (s *Store) Create(ctx context.Context, in domain.Model, data string) (domai
 //
 // Errors: also [domain.ErrNotFound].
 func (s *Store) Get(ctx context.Context, in domain.Model, id domain.ObjectID) (domain.Object, error) {
-	if err := s.may(ctx, in, identity.Read); err != nil {
+	if err := s.may(ctx, in, domain.VerbRead); err != nil {
 		return domain.Object{}, err
 	}
 	_, o, err := s.load(ctx, in, id)
@@ -90,7 +90,7 @@ func (s *Store) Get(ctx context.Context, in domain.Model, id domain.ObjectID) (d
 // Errors: also [domain.ErrNotFound]; [domain.ErrConflict] when others were
 // faster too often.
 func (s *Store) Change(ctx context.Context, in domain.Model, id domain.ObjectID, change func(domain.Object) (data string, err error)) (domain.Object, error) {
-	if err := s.may(ctx, in, identity.Write); err != nil {
+	if err := s.may(ctx, in, domain.VerbWrite); err != nil {
 		return domain.Object{}, err
 	}
 	var o domain.Object
@@ -128,7 +128,7 @@ func (s *Store) Change(ctx context.Context, in domain.Model, id domain.ObjectID,
 //
 // Errors: also [domain.ErrConflict] as Change.
 func (s *Store) Delete(ctx context.Context, in domain.Model, id domain.ObjectID) (bool, error) {
-	if err := s.may(ctx, in, identity.Write); err != nil {
+	if err := s.may(ctx, in, domain.VerbWrite); err != nil {
 		return false, err
 	}
 	err := s.try(ctx, in, func() error {
@@ -157,7 +157,7 @@ func (s *Store) Delete(ctx context.Context, in domain.Model, id domain.ObjectID)
 }
 
 // may asks for the caller's right, after the model's name.
-func (s *Store) may(ctx context.Context, in domain.Model, verb identity.Verb) error {
+func (s *Store) may(ctx context.Context, in domain.Model, verb domain.Verb) error {
 	if err := in.Validate(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -22,7 +23,7 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 	case layout.AlarmPush:
 		err = e.queueFor(ctx, a, key, layout.PostPush, key.String())
 	case layout.AlarmNotes:
-		err = e.queueFor(ctx, a, key, layout.PostLogs, layout.Notes(key))
+		err = e.noteLater(ctx, a, key)
 	case layout.AlarmLate:
 		err = e.late(ctx, a, key)
 	default:
@@ -34,7 +35,7 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 // queueFor lets a supervisor look at a message again: which node handles alarms
 // says nothing of which has the bus.
 func (e *Engine) queueFor(ctx context.Context, a board.Alarm, key domain.MessageKey, queue, item string) error {
-	m, rec, err := e.load(ctx, a.Space, key)
+	m, rec, err := e.loadLine(ctx, a.Space, key)
 	if err != nil && !errors.Is(err, domain.ErrNotFound) {
 		return err
 	}
@@ -45,6 +46,56 @@ func (e *Engine) queueFor(ctx context.Context, a board.Alarm, key domain.Message
 		b.PushLeft(queue, item)
 	}
 	return e.board.Commit(ctx, b)
+}
+
+// noteLater lets a supervisor send what the jobs of a received message have said. As
+// long as they say nothing, which is so while they wait for their turn, the alarm
+// moves, and that is all.
+func (e *Engine) noteLater(ctx context.Context, a board.Alarm, key domain.MessageKey) error {
+	quiet, err := e.quiet(ctx, a.Space, key)
+	if err != nil {
+		return err
+	} else if !quiet {
+		return e.queueFor(ctx, a, key, layout.PostLogs, layout.Notes(key))
+	}
+	b := board.Batch{Space: a.Space}
+	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(quietNote))
+	return e.board.Commit(ctx, b)
+}
+
+// quiet reports whether a received message waits for its jobs, and they have said
+// nothing that is not sent yet.
+func (e *Engine) quiet(ctx context.Context, in board.Space, key domain.MessageKey) (bool, error) {
+	recs, err := board.Readable(e.board.Get(ctx, in, layout.Notes(key)))
+	if err != nil {
+		return false, err
+	}
+	of, err := board.Listed(ctx, e.board, in, []string{layout.MessageStatus, layout.MessageMade}, []string{key.String()})
+	if err != nil || of[0] == nil || domain.MessageStatus(of[0].Get(layout.MessageStatus)).Final() {
+		return false, err
+	}
+	made, _ := layout.MadeOf(of[0])
+	var lists []string
+	var sent []int
+	for _, d := range made {
+		if d.Ours != 0 && d.Error == "" {
+			n, _ := strconv.Atoi(recs[0].Get(notedField(d.Ours)))
+			lists, sent = append(lists, layout.Logs(domain.JobKey{Caller: key.Caller, ID: d.Ours})), append(sent, n)
+		}
+	}
+	if len(lists) == 0 {
+		return true, nil
+	}
+	lengths, err := e.board.Len(ctx, in, lists...)
+	if err != nil {
+		return false, err
+	}
+	for i, n := range lengths {
+		if n > sent[i] {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // late ends a message whose time has run out, and names the stage.

@@ -17,20 +17,22 @@ import (
 //
 // Source: seed 000, "Message flow", step 7.
 func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
-	batches := make([]board.Batch, len(claimed))
-	ready := make([]bool, len(claimed))
+	rests := make([]rest, len(claimed))
+	drafts, err := s.draftAnswers(ctx, claimed)
+	if err != nil { // each is tried by itself
+		drafts = make([]draft, len(claimed))
+	}
 	together(len(claimed), abreast, func(i int) {
 		c := &claimed[i]
-		var err error
-		batches[i], err = s.answerOne(ctx, c)
+		b, err := s.answerOne(ctx, c, drafts[i])
 		switch {
 		case err == nil:
-			ready[i] = true
+			rests[i] = rest{batch: b, ready: true}
 		case errors.Is(err, errNothing):
 			// If its last job ends just now, what that queues is passed over: the
 			// message is leased.
-			release(&batches[i], c)
-			if err := s.board.Commit(ctx, batches[i]); errors.Is(err, domain.ErrConflict) {
+			release(&b, c)
+			if err := s.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
 				s.answerLater(ctx, c)
 			}
 		default:
@@ -39,7 +41,7 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 			s.answerLater(ctx, c)
 		}
 	})
-	s.commitReady(ctx, claimed, batches, ready, func(c *board.Claimed, err error) {
+	s.commitRests(ctx, claimed, rests, func(c *board.Claimed, err error) {
 		s.log.Debug("answer not written; it is tried again", "message", c.Item, "err", err)
 		s.answerLater(ctx, c)
 	})
@@ -54,20 +56,72 @@ func (s *Supervisor) answerLater(ctx context.Context, c *board.Claimed) {
 // It is of no kind: a conflict would say that somebody else has the item.
 var errNothing = errors.New("nothing to do")
 
+// draft is what is found out for many answers at once: a number that is free, 0
+// where none is known, and whether there is no mark of the log of the jobs.
+type draft struct {
+	id     domain.MessageID
+	unread bool
+}
+
+// draftAnswers finds it out, with one look for each context.
+func (s *Supervisor) draftAnswers(ctx context.Context, claimed []board.Claimed) ([]draft, error) {
+	self, err := s.self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	drafts := make([]draft, len(claimed))
+	next, many := map[board.Space]int64{}, map[board.Space]int{}
+	for i := range claimed {
+		many[claimed[i].Space]++
+	}
+	for in, n := range many {
+		if next[in], err = s.board.Next(ctx, in, layout.Seq("message", self.ID), n); err != nil {
+			return nil, err
+		}
+	}
+	marks, numbers := make([]place, len(claimed)), make([]place, len(claimed))
+	for i := range claimed {
+		in := claimed[i].Space
+		drafts[i].id = domain.MessageID(next[in])
+		marks[i] = place{in, layout.NotesPrefix + claimed[i].Item}
+		numbers[i] = place{in, domain.MessageKey{Caller: self.ID, ID: drafts[i].id}.String()}
+		if next[in]++; next[in] > 1<<32 {
+			return nil, domain.Limitf("actor %d has used up its message ids", self.ID)
+		}
+	}
+	recs, err := s.fieldsOf(ctx, []string{layout.NotesDone, layout.MessageStatus}, append(marks, numbers...))
+	if err != nil {
+		return nil, err
+	}
+	for i := range drafts {
+		drafts[i].unread = recs[i] == nil
+		if recs[len(drafts)+i] != nil { // somebody chose it by hand
+			drafts[i].id = 0
+		}
+	}
+	return drafts, nil
+}
+
+// self is this node as an actor.
+func (s *Supervisor) self(ctx context.Context) (domain.Actor, error) {
+	return s.cfg.Registry.EnsureNode(ctx, s.Node(), domain.NodeAddress(s.Node()))
+}
+
 // answerOne is the commit that answers a message: the result goes to msg_out,
 // the message is processed. With errNothing, it has the guards under which that
 // is so.
-func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Batch, error) {
+func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed, d draft) (board.Batch, error) {
 	b := s.heldBatch(c)
 	key, err := domain.ParseMessageKey(c.Item)
 	if err != nil {
 		return b, errNothing
 	}
-	m, rec, err := s.load(ctx, c.Space, key)
-	if errors.Is(err, domain.ErrNotFound) || err == nil && (m.Final() || m.MessageType != domain.MessageJob) {
+	// As it was claimed: the guards say whether that still holds.
+	rec := c.Record
+	m, _ := layout.DecodeMessage(key, rec)
+	m.ContextID = domain.TenantID(c.Space)
+	if m.Final() || m.MessageType != domain.MessageJob {
 		return b, errNothing
-	} else if err != nil {
-		return b, err
 	}
 	b.Equal(c.Item, layout.MessageOpen, rec.Get(layout.MessageOpen))
 	made, decided := layout.MadeOf(rec)
@@ -76,7 +130,7 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 	}
 	now := time.Now()
 	if m.Origin != "" { // else a program of this board put it into msg_in: it looks itself
-		r, err := s.resultOf(ctx, m, made, now)
+		r, err := s.resultOf(ctx, m, made, d.id, now)
 		if err != nil {
 			return b, err
 		}
@@ -85,7 +139,11 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 	}
 	notes := layout.Notes(key)
 	b.ClearAlarm(layout.MessageAlarm(layout.AlarmNotes, key))
-	b.Set(notes, board.Field{Name: layout.NotesDone, Value: "1"}).Expire(notes, s.cfg.Retention)
+	if d.unread { // nobody has looked for log lines yet
+		b.Absent(notes)
+	} else {
+		b.Set(notes, board.Field{Name: layout.NotesDone, Value: "1"}).Expire(notes, s.cfg.Retention)
+	}
 	status, text := domain.MessageProcessed, ""
 	if len(made) > 0 && all(made, func(d layout.Made) bool { return d.Error != "" }) {
 		status, text = domain.MessageError, made[0].Error // nothing was made of it
@@ -95,9 +153,10 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed) (board.Bat
 	return b, nil
 }
 
-// resultOf is the message that answers m, signed by this node.
-func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []layout.Made, now time.Time) (*domain.Message, error) {
-	self, err := s.cfg.Registry.EnsureNode(ctx, s.Node(), domain.NodeAddress(s.Node()))
+// resultOf is the message that answers m, signed by this node; id is its number, or
+// 0 where one has to be found.
+func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []layout.Made, id domain.MessageID, now time.Time) (*domain.Message, error) {
+	self, err := s.self(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +172,13 @@ func (s *Supervisor) resultOf(ctx context.Context, m *domain.Message, made []lay
 	if err != nil {
 		return nil, err
 	}
-	if r.ID, err = s.freeNumber(ctx, space(m.ContextID), self.ID); err != nil {
-		return nil, err
+	if r.ID = id; id == 0 {
+		if r.ID, err = s.freeNumber(ctx, space(m.ContextID), self.ID); err != nil {
+			return nil, err
+		}
 	}
 	for {
-		if err := identity.SignMessage(s.cfg.Keys.Node, r); err != nil {
+		if err := s.signatures.Sign(s.cfg.Keys.Node, r); err != nil {
 			return nil, err
 		}
 		if fits(r) == nil {

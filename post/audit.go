@@ -25,7 +25,7 @@ const (
 // move, and puts them back where they are moved from: all that is done with a
 // message can be done again. It rests after each page, rest times as long as
 // that took.
-func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (work.Audit, error) {
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
 	a := auditor{e: e, space: space(tenant), before: time.Now().Add(-auditAfter), queues: map[string][]string{}}
 	var after board.LiveItem
 	for {
@@ -54,7 +54,7 @@ type auditor struct {
 	space  board.Space
 	before time.Time
 	queues map[string][]string // what is in them, as far as it was looked through
-	report work.Audit
+	report domain.Audit
 }
 
 func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
@@ -100,7 +100,7 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 	}
 	err = a.e.board.Commit(ctx, b)
 	if err == nil {
-		a.report.Repaired = append(a.report.Repaired, work.Finding{Key: item, Text: "nothing would have moved it; queued again"})
+		a.report.Repaired = append(a.report.Repaired, domain.Finding{Key: item, Text: "nothing would have moved it; queued again"})
 	}
 	return unlessConflict(err)
 }
@@ -169,12 +169,12 @@ func (a *auditor) in(queue string, key domain.MessageKey) bool {
 // Explain answers for one message: what it waits for, and what will wake it.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.MessageKey) (domain.MessageExplanation, error) {
 	m, rec, err := e.load(ctx, space(tenant), key)
 	if err != nil {
-		return Explanation{}, err
+		return domain.MessageExplanation{}, err
 	}
-	x := Explanation{Key: key.String(), Status: m.Status, Holder: rec.Get(board.FieldOwner)}
+	x := domain.MessageExplanation{Key: key.String(), Status: m.Status, Holder: rec.Get(board.FieldOwner)}
 	d, err := e.sites.look(ctx)
 	if err != nil {
 		return x, err
@@ -188,7 +188,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 			*next = at.UnixMilli()
 		}
 	}
-	x.Text = x.sentence(m, rec, d)
+	x.Text = sentence(&x, m, rec, d)
 	if m.Origin == "" && m.Signature == "" && m.Pushes > 0 && !m.Final() && x.Holder == "" {
 		x.Text = e.unsigned(ctx, m.CallerID)
 	}
@@ -203,20 +203,7 @@ func (e *Engine) unsigned(ctx context.Context, caller domain.ActorID) string {
 	return "nobody has signed it; this node can, when it is tried again"
 }
 
-// Explanation says where a message stands.
-type Explanation struct {
-	Key    string               `json:"key"`
-	Status domain.MessageStatus `json:"status"`
-	// Text is the answer in one sentence.
-	Text string `json:"text"`
-	// Holder is the supervisor that has it in its hands.
-	Holder string `json:"holder,omitzero"`
-	// PushMs is when it is pushed again, LateMs when its stage runs out.
-	PushMs int64 `json:"push_ms,omitzero"`
-	LateMs int64 `json:"late_ms,omitzero"`
-}
-
-func (x *Explanation) sentence(m *domain.Message, rec board.Record, d directory) string {
+func sentence(x *domain.MessageExplanation, m *domain.Message, rec board.Record, d directory) string {
 	site := d.siteOf(m.DstNode)
 	if m.DstNode == "" {
 		site = "this site"

@@ -52,11 +52,14 @@ func untouched(r board.Record) bool {
 		r.Get(layout.JobMessage) == ""
 }
 
-// freeCopies is copiesOf for a message of which no job may be taken.
+// freeCopies is copiesOf for a message of which no job may be taken. known is what
+// that has just said of it; nil is nothing.
 //
 // Errors: [domain.ErrConflict].
-func (e *Engine) freeCopies(ctx context.Context, s board.Space, m *domain.Message) ([]copied, error) {
-	list, err := e.copiesOf(ctx, s, m)
+func (e *Engine) freeCopies(ctx context.Context, s board.Space, m *domain.Message, known []copied) (list []copied, err error) {
+	if list = known; list == nil {
+		list, err = e.copiesOf(ctx, s, m)
+	}
 	for _, c := range list {
 		if c.taken {
 			return nil, domain.Conflictf("job %q exists already; choose another id, or none", c.key)
@@ -65,32 +68,43 @@ func (e *Engine) freeCopies(ctx context.Context, s board.Space, m *domain.Messag
 	return list, err
 }
 
-// numberJobs gives free ids to jobs that have none.
-func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Message) error {
+// numberJobs gives free ids to jobs that have none. It returns what copiesOf says of
+// all jobs then; nil where none asked for an id.
+func (e *Engine) numberJobs(ctx context.Context, s board.Space, m *domain.Message) ([]copied, error) {
 	chosen := map[domain.JobID]bool{}
-	for _, j := range m.Job {
-		chosen[j.ID] = true
-	}
+	var wanted []int
 	for i := range m.Job {
-		for try := 0; m.Job[i].ID == 0; try++ {
-			if try == numberTries {
-				return domain.Limitf("no free job id was found; name one")
-			}
-			n, err := e.board.Next(ctx, s, layout.Seq("job", m.CallerID), 1)
-			if err != nil {
-				return err
-			}
-			id := domain.JobID(n)
-			recs, bad, err := board.PerKey(e.board.GetFields(ctx, s, []string{layout.JobStatus}, domain.JobKey{Caller: m.CallerID, ID: id}.String()))
-			if err != nil {
-				return err
-			}
-			if recs[0] == nil && bad == nil && !chosen[id] {
-				m.Job[i].ID = id
-			}
+		if chosen[m.Job[i].ID] = true; m.Job[i].ID == 0 {
+			wanted = append(wanted, i)
 		}
 	}
-	return nil
+	if len(wanted) == 0 || len(m.Job) > domain.MaxMessageJobs { // which Send refuses
+		return nil, nil
+	}
+	for try := range numberTries {
+		// Each try goes twice as far, past a long run of ids chosen by hand.
+		n := len(wanted) << min(try, 10)
+		first, err := e.board.Next(ctx, s, layout.Seq("job", m.CallerID), n)
+		if err != nil {
+			return nil, err
+		}
+		if first+int64(n) > 1<<32 {
+			break
+		}
+		free := true
+		for k, i := range wanted {
+			m.Job[i].ID = domain.JobID(first+int64(n-len(wanted))) + domain.JobID(k)
+			free = free && !chosen[m.Job[i].ID]
+		}
+		list, err := e.copiesOf(ctx, s, m)
+		if err != nil {
+			return nil, err
+		}
+		if free && !slices.ContainsFunc(wanted, func(i int) bool { return list[i].taken || list[i].there }) {
+			return list, nil
+		}
+	}
+	return nil, domain.Limitf("no free job ids were found; name them")
 }
 
 // NumberJobs gives the jobs of a message that is not sent yet free ids, where those

@@ -15,6 +15,11 @@
 //	   └──> the last end ──> message of type result ──> the same way back
 //	                                                   ──> processed; jobs and flows go on
 //
+// Taking in is one commit where that can be: the jobs of a message, and that it has
+// been taken in; the end of a message at its sender, that of the records of its
+// jobs, and the answer in the inbox. Where something has moved meanwhile, or it is
+// too much for one commit, it is done in steps, each of which can be done again.
+//
 // The truth is on the two boards. What a bus loses is pushed again; what comes
 // twice is known by its digest (the hash of key and signature), kept for as
 // long as the letter is good. A letter between contexts of one board takes the

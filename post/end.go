@@ -73,6 +73,22 @@ const endAfter = 10 * time.Second
 // close adds to b that the message has ended: no queue, no buffer has it any
 // more. The jobs that it took away are ended next.
 func (e *Engine) close(b *board.Batch, n ended) {
+	e.addEnd(b, n)
+	if len(n.m.Job) > 0 && n.m.MessageType == domain.MessageJob {
+		b.Set(n.key.String(), board.Field{Name: layout.MessageEnding, Value: "1"})
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, n.key), n.now.Add(endAfter))
+		return
+	}
+	e.settle(b, n.key)
+}
+
+// closeWhole is close where the same commit ends the jobs.
+func (e *Engine) closeWhole(b *board.Batch, n ended) {
+	e.addEnd(b, n)
+	e.settle(b, n.key)
+}
+
+func (e *Engine) addEnd(b *board.Batch, n ended) {
 	item := n.key.String()
 	set := func(name, value string) {
 		if value != "" {
@@ -94,15 +110,11 @@ func (e *Engine) close(b *board.Batch, n ended) {
 	if len(n.logs) > 0 {
 		b.Set(item, layout.MessageLogsField(n.logs))
 	}
-	b.DropSome(layout.MsgSent, -1, item)
-	b.ClearAlarm(layout.MessageAlarm(layout.AlarmPush, n.key))
-	b.Delete(layout.MessageLog(n.key))
-	if len(n.m.Job) > 0 && n.m.MessageType == domain.MessageJob {
-		b.Set(item, board.Field{Name: layout.MessageEnding, Value: "1"})
-		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, n.key), n.now.Add(endAfter))
-		return
+	if n.m.Status != domain.MessageAcknowledged { // else they went when it was
+		b.DropSome(layout.MsgSent, -1, item)
+		b.ClearAlarm(layout.MessageAlarm(layout.AlarmPush, n.key))
 	}
-	e.settle(b, n.key)
+	b.Delete(layout.MessageLog(n.key))
 }
 
 // settle adds to b that nothing of a message is left to do; after a while it
@@ -124,11 +136,16 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, n ended) error {
 	if err := e.board.Commit(ctx, *b); err != nil {
 		return err
 	}
-	e.cfg.Observer.MessageEnded(n.m.MessageType, n.status, lasted(n.m, n.now))
+	e.ended(n)
 	if n.m.MessageType != domain.MessageJob || len(n.m.Job) == 0 {
 		return nil
 	}
 	return e.endRest(ctx, board.Batch{Space: b.Space}, n)
+}
+
+// ended counts a message that has ended.
+func (e *Engine) ended(n ended) {
+	e.cfg.Observer.MessageEnded(n.m.MessageType, n.status, lasted(n.m, n.now))
 }
 
 // endRest ends the jobs of a message that has ended, and settles it. b brings
@@ -160,36 +177,75 @@ func (e *Engine) endAgain(ctx context.Context, b board.Batch, m *domain.Message)
 
 // endJobs ends the records here of jobs that were to run elsewhere.
 func (e *Engine) endJobs(ctx context.Context, tenant domain.TenantID, n ended) error {
-	how := make(map[domain.JobID]*domain.Job, len(n.jobs))
-	for i := range n.jobs {
-		how[n.jobs[i].ID] = &n.jobs[i]
-	}
-	keys := make([]string, len(n.m.Job))
-	for i := range n.m.Job {
-		keys[i] = domain.JobKey{Caller: n.key.Caller, ID: n.m.Job[i].ID}.String()
-	}
-	recs, err := board.Readable(e.board.GetFields(ctx, space(tenant), copyFields, keys...))
+	jobs, err := e.copiesEnding(ctx, space(tenant), n, copyFields)
 	if err != nil {
 		return err
 	}
-	for i, rec := range recs {
-		if rec.Get(layout.JobMessage) != n.key.String() && !untouched(rec) {
-			continue // the sender keeps no record of it, or has another job of that id
-		}
-		key := domain.JobKey{Caller: n.key.Caller, ID: n.m.Job[i].ID}
-		r := work.Remote{Status: domain.JobError, Reason: domain.ReasonRefused, Error: n.text}
-		if n.stage != "" {
-			r.Reason = domain.ReasonTimeout
-		}
-		if j := how[key.ID]; j != nil {
-			r = work.Remote{Status: j.Status, Reason: j.Reason, Error: j.Error, Result: j.Result, ExitCode: j.ExitCode}
-		} else if n.status != domain.MessageError {
-			r.Error = "the answer to " + n.key.String() + " says nothing of it"
-		}
-		err := e.cfg.Work.EndRemote(ctx, tenant, key, r)
+	for _, j := range jobs {
+		err := e.cfg.Work.EndRemote(ctx, tenant, j.Key(), n.of(j.ID))
 		if err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
+}
+
+// addJobEnds adds to b what endJobs does. It is false where one of the jobs has to
+// be ended by itself.
+func (e *Engine) addJobEnds(ctx context.Context, b *board.Batch, n ended) (bool, error) {
+	jobs, err := e.copiesEnding(ctx, b.Space, n, nil)
+	for _, j := range jobs {
+		if err != nil || !e.cfg.Work.AddRemoteEnd(ctx, b, j, n.of(j.ID), n.now) {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// copiesEnding are the records here of the jobs of a message that ends, with some
+// of their fields; nil is all.
+func (e *Engine) copiesEnding(ctx context.Context, s board.Space, n ended, fields []string) ([]*domain.Job, error) {
+	keys := make([]string, len(n.m.Job))
+	for i := range n.m.Job {
+		keys[i] = domain.JobKey{Caller: n.key.Caller, ID: n.m.Job[i].ID}.String()
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var recs []board.Record
+	var err error
+	if fields == nil {
+		recs, err = board.Readable(e.board.Get(ctx, s, keys...))
+	} else {
+		recs, err = board.Readable(e.board.GetFields(ctx, s, fields, keys...))
+	}
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]*domain.Job, 0, len(keys))
+	for i, rec := range recs {
+		if rec.Get(layout.JobMessage) != n.key.String() && !untouched(rec) {
+			continue // the sender keeps no record of it, or has another job of that id
+		}
+		j, _ := layout.DecodeJob(domain.JobKey{Caller: n.key.Caller, ID: n.m.Job[i].ID}, rec)
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// of is how a job of the message ended.
+func (n *ended) of(id domain.JobID) work.Remote {
+	r := work.Remote{Status: domain.JobError, Reason: domain.ReasonRefused, Error: n.text}
+	if n.stage != "" {
+		r.Reason = domain.ReasonTimeout
+	}
+	for i := range n.jobs {
+		if j := &n.jobs[i]; j.ID == id {
+			return work.Remote{Status: j.Status, Reason: j.Reason, Error: j.Error, Result: j.Result, ExitCode: j.ExitCode}
+		}
+	}
+	if n.status != domain.MessageError {
+		r.Error = "the answer to " + n.key.String() + " says nothing of it"
+	}
+	return r
 }

@@ -69,6 +69,8 @@ type Engine struct {
 	buses map[string]bus.Bus // by scheme
 	sites *sites
 	local *inflow // what stays on this board
+	// signatures are those that this engine has made or checked.
+	signatures *identity.Signatures
 }
 
 // New returns an engine on b.
@@ -86,7 +88,7 @@ func New(b board.Board, cfg Config) *Engine {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{board: b, cfg: cfg, log: cfg.Logger, buses: map[string]bus.Bus{}}
+	e := &Engine{board: b, cfg: cfg, log: cfg.Logger, buses: map[string]bus.Bus{}, signatures: &identity.Signatures{}}
 	for _, a := range cfg.Buses {
 		e.buses[a.Scheme()] = a
 	}
@@ -110,11 +112,27 @@ func (e *Engine) Addresses() []domain.Address {
 // space is a context's.
 func space(t domain.TenantID) board.Space { return layout.SpaceOf(t) }
 
+// letterLine are the fields of a message by which it is known whether somebody's
+// word is about it: all but those that may be large.
+var letterLine = append([]string{layout.MessageSignature}, layout.MessageLine...)
+
+// loadLine is load without text, jobs and logs.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) loadLine(ctx context.Context, s board.Space, key domain.MessageKey) (*domain.Message, board.Record, error) {
+	recs, err := e.board.GetFields(ctx, s, letterLine, key.String())
+	return loaded(s, key, recs, err)
+}
+
 // load reads a message as far as it can be read, with its record.
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) load(ctx context.Context, s board.Space, key domain.MessageKey) (*domain.Message, board.Record, error) {
 	recs, err := e.board.Get(ctx, s, key.String())
+	return loaded(s, key, recs, err)
+}
+
+func loaded(s board.Space, key domain.MessageKey, recs []board.Record, err error) (*domain.Message, board.Record, error) {
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,30 +16,61 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// takeJob makes the jobs, or the flow, that a message asks for. What is to be
-// made is decided and written down first, so that a second try after a crash
-// makes the same.
-func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Message) error {
+// takeJob makes the jobs, or the flow, that a message asks for, but for the rest.
+// Where atOnce is true and that can be, it is one commit; else what is to be made
+// is decided and written down first, so that a second try after a crash makes the
+// same.
+func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Message, atOnce bool) (rest, error) {
+	if _, decided := layout.MadeOf(c.Record); !decided && m.Flow == "" && atOnce {
+		if r, err := s.takeAtOnce(ctx, c, m); r.ready || err != nil {
+			return r, err
+		}
+	}
+	return rest{}, s.takeBySteps(ctx, c, m)
+}
+
+// takeAtOnce is the commit that makes the jobs of a message and says that it has
+// been taken in. It is not ready where that takes more than one, or something is
+// wrong with the message.
+func (s *Supervisor) takeAtOnce(ctx context.Context, c *board.Claimed, m *domain.Message) (rest, error) {
+	jobs, err := s.wanted(ctx, m)
+	if err == nil {
+		err = s.hasRunner(ctx, m)
+	}
+	if err != nil {
+		return rest{}, nil // takeBySteps says so
+	}
+	if slices.ContainsFunc(jobs, func(j *domain.Job) bool { return len(j.Dependends) > 0 }) {
+		return rest{}, nil
+	}
+	made, err := s.choose(ctx, c.Space, m)
+	if err != nil {
+		return rest{}, err
+	}
+	for i, j := range jobs {
+		j.ID = made[i].Ours
+	}
+	b := s.heldBatch(c)
+	added, err := s.cfg.Work.AddJobs(ctx, &b, m.ContextID, jobs)
+	if err != nil || !added {
+		return rest{}, err
+	}
+	b.Set(c.Item, layout.MadeField(made), board.Field{Name: layout.MessageTaken, Value: "1"},
+		board.Field{Name: layout.MessageOpen, Value: strconv.Itoa(len(made))})
+	b.Release(c.Item)
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), time.Now().Add(firstNote))
+	return rest{batch: b, ready: true}, nil
+}
+
+func (s *Supervisor) takeBySteps(ctx context.Context, c *board.Claimed, m *domain.Message) error {
 	if c.Record.Get(layout.MessageTaken) != "" {
-		b := s.heldBatch(c)
-		b.Release(c.Item)
-		open := c.Record.Get(layout.MessageOpen)
-		if open == "0" {
-			b.PushLeft(layout.PostResult, c.Item)
-		}
-		// If its last job ends just now, what that queues is passed over: the
-		// message is leased.
-		err := s.board.Commit(ctx, *b.Equal(c.Item, layout.MessageOpen, open))
-		if errors.Is(err, domain.ErrConflict) {
-			s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
-		}
-		return unlessConflict(err)
+		return s.takenBefore(ctx, c)
 	}
 	if m.Flow != "" {
 		return s.takeFlow(ctx, c, m)
 	}
 	made, decided := layout.MadeOf(c.Record)
-	jobs, err := s.wanted(m)
+	jobs, err := s.wanted(ctx, m)
 	if err == nil && !decided {
 		err = s.hasRunner(ctx, m)
 	}
@@ -56,16 +87,7 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 			return unlessConflict(err)
 		}
 	}
-	ours := map[domain.JobID]domain.JobID{}
-	for _, d := range made {
-		ours[d.Theirs] = d.Ours
-	}
-	for _, j := range jobs {
-		j.ID = ours[j.ID]
-		for i, on := range j.Dependends {
-			j.Dependends[i] = ours[on]
-		}
-	}
+	renumber(jobs, made)
 	receipts, err := s.cfg.Work.Submit(ctx, m.ContextID, jobs)
 	if err != nil {
 		return err
@@ -89,6 +111,37 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 		b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), time.Now().Add(firstNote))
 	}
 	return unlessConflict(s.board.Commit(ctx, b))
+}
+
+// takenBefore lets go of a message whose jobs are all made.
+func (s *Supervisor) takenBefore(ctx context.Context, c *board.Claimed) error {
+	b := s.heldBatch(c)
+	b.Release(c.Item)
+	open := c.Record.Get(layout.MessageOpen)
+	if open == "0" {
+		b.PushLeft(layout.PostResult, c.Item)
+	}
+	// If its last job ends just now, what that queues is passed over: the
+	// message is leased.
+	err := s.board.Commit(ctx, *b.Equal(c.Item, layout.MessageOpen, open))
+	if errors.Is(err, domain.ErrConflict) {
+		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
+	}
+	return unlessConflict(err)
+}
+
+// renumber gives jobs, and what they depend on, the ids that they have here.
+func renumber(jobs []*domain.Job, made []layout.Made) {
+	ours := map[domain.JobID]domain.JobID{}
+	for _, d := range made {
+		ours[d.Theirs] = d.Ours
+	}
+	for _, j := range jobs {
+		j.ID = ours[j.ID]
+		for i, on := range j.Dependends {
+			j.Dependends[i] = ours[on]
+		}
+	}
 }
 
 // openField says what must end before n jobs or flows are answered: they, and
@@ -121,7 +174,7 @@ func unlessConflict(err error) error {
 // sender's site can mean is left out.
 //
 // Errors: [domain.ErrInvalid].
-func (s *Supervisor) wanted(m *domain.Message) ([]*domain.Job, error) {
+func (s *Supervisor) wanted(ctx context.Context, m *domain.Message) ([]*domain.Job, error) {
 	runner, err := m.Runner()
 	if err != nil {
 		return nil, err
@@ -143,7 +196,7 @@ func (s *Supervisor) wanted(m *domain.Message) ([]*domain.Job, error) {
 				return nil, domain.Invalidf("job %d: need %q names a job of another board", j.ID, name)
 			}
 		}
-		if err := s.cfg.Work.CheckFlowJob(j); err != nil {
+		if err := s.cfg.Work.CheckFlowJob(ctx, m.ContextID, j); err != nil {
 			return nil, fmt.Errorf("job %d: %w", j.ID, err)
 		}
 		jobs[i] = j

@@ -93,7 +93,7 @@ func (s *Supervisor) news(ctx context.Context, m *domain.Message, made []layout.
 		if d.Ours == 0 || d.Error != "" {
 			continue
 		}
-		name := "job" + strconv.FormatUint(uint64(d.Ours), 10)
+		name := notedField(d.Ours)
 		from, _ := strconv.Atoi(noted.Get(name))
 		logs, err := s.cfg.Work.Logs(ctx, m.ContextID, domain.JobKey{Caller: m.CallerID, ID: d.Ours}, from, noteLines-len(lines))
 		if err != nil {
@@ -117,6 +117,9 @@ func (s *Supervisor) news(ctx context.Context, m *domain.Message, made []layout.
 	}
 	return lines, fields, nil
 }
+
+// notedField is the field of a mark that says how many lines of a job have gone back.
+func notedField(id domain.JobID) string { return "job" + strconv.FormatUint(uint64(id), 10) }
 
 // pushNote sends lines to where a message came from.
 func (s *Supervisor) pushNote(ctx context.Context, m *domain.Message, lines []domain.Log) error {

@@ -100,12 +100,12 @@ func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
 	}
 	if o.err == nil {
 		o.way, o.err = s.routeOf(ctx, o.m.DstNode, o.m.Pushes)
-		if errors.Is(o.err, domain.ErrNotFound) && (o.m.Pushes > 0 || o.m.MessageType == domain.MessageResult) {
+		if errors.Is(o.err, domain.ErrNotFound) && (o.m.Pushes > 0 || o.m.Answers()) {
 			o.later, o.err = o.err, nil // it was a peer's when this began, and may be again
 		}
 	}
 	if o.err == nil {
-		o.letter, o.err = letterJSON(o.m)
+		o.letter, o.err = identity.Letter(o.m)
 		o.digest = identity.Digest(o.m)
 	}
 	if o.err == nil && len(o.letter) > domain.MaxLetter {
@@ -129,7 +129,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 	}
 	now := time.Now()
 	created := m.CreatedAt
-	if err := s.complete(ctx, m.ContextID, m, now); err != nil {
+	if _, err := s.complete(ctx, m.ContextID, m, now); err != nil {
 		return err
 	}
 	if created != 0 && created < m.CreatedAt { // as the program wrote it
@@ -148,7 +148,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 	if o.copies, err = s.copiesOf(ctx, o.claimed.Space, m); err != nil {
 		return err
 	}
-	return identity.SignMessage(key, m)
+	return s.signatures.Sign(key, m)
 }
 
 // adopt writes down what was signed here, before it is sent: if it were signed
@@ -205,9 +205,9 @@ func (s *Supervisor) adoption(o *outgoing, now time.Time) board.Batch {
 
 // mayWrite asks whether a message's caller may send it from its context.
 func (s *Supervisor) mayWrite(ctx context.Context, m *domain.Message) error {
-	verb := identity.Finish // who executes may tell of it: step 7 of the seed
+	verb := domain.VerbFinish // who executes may tell of it: step 7 of the seed
 	if m.MessageType == domain.MessageJob {
-		verb = identity.Create
+		verb = domain.VerbCreate
 	}
 	return s.cfg.Access.Check(ctx, identity.Ask{Actor: m.CallerID, Verb: verb, Tenant: m.ContextID, Object: m.Key().String()})
 }
@@ -215,7 +215,7 @@ func (s *Supervisor) mayWrite(ctx context.Context, m *domain.Message) error {
 // mayAnswer checks a message that is signed: by somebody who may, or by a node
 // of ours with a result. The right may have gone since it was written.
 func (s *Supervisor) mayAnswer(ctx context.Context, m *domain.Message) error {
-	if m.MessageType == domain.MessageResult {
+	if m.Answers() {
 		d, err := s.sites.look(ctx)
 		if err != nil || d.own[m.Pubkey] {
 			return err
@@ -361,7 +361,7 @@ func (s *Supervisor) result(b *board.Batch, o *outgoing, now time.Time) {
 		b.SetAlarm(layout.MessageAlarm(layout.AlarmPush, o.key), now.Add(s.backoff(o.m.Pushes)))
 		return
 	}
-	if o.m.MessageType == domain.MessageResult && o.m.Pushes == 0 {
+	if o.m.Answers() && o.m.Pushes == 0 {
 		// It may have been written long before a supervisor came.
 		b.Live(item, now)
 	}

@@ -91,7 +91,7 @@ func TestAStrangerIsRefusedWithASignedReceipt(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
 		guest, err := b.registry.ActorByKey(t.Context(), a.opKey.Pubkey())
 		b.must(err)
-		_, _, err = b.registry.Revoke(t.Context(), annex, guest.ID, identity.Admin)
+		_, _, err = b.registry.Revoke(t.Context(), annex, guest.ID, domain.Admin)
 		b.must(err)
 		time.Sleep(2 * time.Second) // virtual: rights are known for a second
 		m := a.send(jobTo(b, "set x 1"))

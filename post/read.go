@@ -2,11 +2,39 @@ package post
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 )
+
+// place is a record of a context.
+type place struct {
+	space board.Space
+	key   string
+}
+
+// fieldsOf reads some fields of records of several contexts, with one look for each
+// context. What is not there, or is no record, is nil.
+func (e *Engine) fieldsOf(ctx context.Context, fields []string, of []place) ([]board.Record, error) {
+	found := make([]board.Record, len(of))
+	keys, at := map[board.Space][]string{}, map[board.Space][]int{}
+	for i, p := range of {
+		keys[p.space], at[p.space] = append(keys[p.space], p.key), append(at[p.space], i)
+	}
+	for s, list := range keys {
+		recs, err := board.Listed(ctx, e.board, s, fields, list)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range at[s] {
+			found[i] = recs[n]
+		}
+	}
+	return found, nil
+}
 
 // Show reads a message, with what its jobs have said so far.
 //
@@ -39,6 +67,11 @@ type Filter struct {
 	Status domain.MessageStatus
 	Type   domain.MessageType
 	Caller domain.ActorID
+	// Callers are those whose messages are listed newest first, where Caller names
+	// nobody; those of others come after them.
+	Callers []domain.ActorID
+	// Look is how many records a page looks at. Default: [listing.Look].
+	Look int
 	// Received lists only those that came from elsewhere, Sent only the others.
 	Received, Sent bool
 }
@@ -48,21 +81,17 @@ func (f Filter) matches(m *domain.Message) bool {
 		(!f.Received || m.Origin != "") && (!f.Sent || m.Origin == "")
 }
 
-// List pages through a context's messages, in the board's own order, without
-// their texts, jobs and logs. Pass "" as cursor first, then what came back,
-// until that is "". A page may be empty while more is to come.
-func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Message, string, error) {
-	keys, next, err := e.board.Keys(ctx, space(tenant), layout.MessagePrefix, cursor, listPage)
+// List pages through a context's messages, the newest number first, without their
+// texts, jobs and logs. Pass "" as cursor first, then what came back as Next, until that is "". A
+// page may be empty while more is to come.
+func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Message, listing.At, error) {
+	p, err := e.listPage(ctx, space(tenant), f, cursor)
 	if err != nil {
-		return nil, "", err
+		return nil, p.At, err
 	}
-	recs, err := board.Listed(ctx, e.board, space(tenant), layout.MessageLine, keys)
-	if err != nil {
-		return nil, "", err
-	}
-	list := make([]*domain.Message, 0, len(keys))
-	for i, r := range recs {
-		key, err := domain.ParseMessageKey(keys[i])
+	list := make([]*domain.Message, 0, len(p.Keys))
+	for i, r := range p.Records {
+		key, err := domain.ParseMessageKey(p.Keys[i])
 		if r == nil || err != nil {
 			continue
 		}
@@ -72,7 +101,25 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 			list = append(list, m)
 		}
 	}
-	return list, next, nil
+	return list, p.At, nil
+}
+
+// listPage is a page of the records among which the messages are that f wants.
+func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, cursor string) (p listing.Page, err error) {
+	if _, err := listing.WayOf(cursor); err != nil {
+		return p, err
+	}
+	recs := listing.Records{Board: e.board, Space: space, Prefix: layout.MessagePrefix, Fields: layout.MessageLine, Look: f.Look}
+	var numbers []listing.Numbers
+	if f.Caller != 0 {
+		recs.Prefix += strconv.FormatUint(uint64(f.Caller), 10) + ":"
+		numbers = []listing.Numbers{{Counter: layout.Seq("message", f.Caller)}}
+	} else {
+		for _, c := range f.Callers {
+			numbers = append(numbers, listing.Numbers{Name: strconv.FormatUint(uint64(c), 10) + ":", Counter: layout.Seq("message", c)})
+		}
+	}
+	return recs.Newest(ctx, numbers, layout.MessageCreatedAt, cursor)
 }
 
 // Wait returns a message once it has ended, and its jobs with it.

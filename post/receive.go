@@ -113,7 +113,7 @@ func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
 // another copy of it that is still on its way is not taken after its sender was
 // told so. nil: it was taken.
 func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
-	if identity.VerifyMessage(i.m) != nil {
+	if f.e.signatures.Verify(i.m) != nil {
 		return r
 	}
 	_, err := f.e.cfg.Registry.Tenant(ctx, i.m.DstContext)
@@ -200,7 +200,7 @@ func (f *inflow) check(ctx context.Context, i *incoming, now time.Time) error {
 		return refuse(causeExpired, err)
 	}
 	// Also of this board's own: other programs may write on it.
-	if err := identity.VerifyMessage(m); err != nil {
+	if err := f.e.signatures.Verify(m); err != nil {
 		return refuse(causeForged, err)
 	}
 	d, err := f.e.sites.look(ctx)
@@ -236,13 +236,13 @@ func (f *inflow) known(ctx context.Context, i *incoming, d directory) (err error
 }
 
 // may asks whether the sender has the right here: to have work done for a job,
-// any role for a letter to somebody. A result is right where it answers.
+// any role for a letter to somebody. An answer is right where it answers.
 func (f *inflow) may(ctx context.Context, i *incoming, d directory) error {
-	verb, what := identity.Read, "write to anybody"
-	switch i.m.MessageType {
-	case domain.MessageJob:
-		verb, what = identity.Create, "have work done"
-	case domain.MessageResult:
+	verb, what := domain.VerbRead, "write to anybody"
+	switch {
+	case i.m.MessageType == domain.MessageJob:
+		verb, what = domain.VerbCreate, "have work done"
+	case i.m.Answers():
 		return f.answers(ctx, i, d)
 	}
 	err := f.e.cfg.Access.Check(ctx, identity.Ask{Actor: i.sender.ID, Verb: verb, Tenant: i.m.DstContext, Object: "message"})
@@ -284,7 +284,7 @@ func (f *inflow) answers(ctx context.Context, i *incoming, d directory) error {
 	if err != nil {
 		return refuse(causeMalformed, err)
 	}
-	asked, _, err := f.e.load(ctx, space(i.m.DstContext), key)
+	asked, _, err := f.e.loadLine(ctx, space(i.m.DstContext), key)
 	if errors.Is(err, domain.ErrNotFound) {
 		return refuse(causeOther, nobodyWaits(i.m))
 	} else if err != nil {
@@ -472,19 +472,25 @@ func readLetter(text json.RawMessage, from string) (*incoming, error) {
 
 // takeReceipts notes what became of letters of ours.
 func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d directory, now time.Time) error {
+	about := make([]place, 0, len(in.Receipts))
+	receipts := make([]receipt, 0, len(in.Receipts))
+	for _, r := range in.Receipts {
+		if key, err := domain.ParseMessageKey(r.Key); err == nil {
+			about, receipts = append(about, place{space(r.Context), key.String()}), append(receipts, r)
+		}
+	}
+	recs, err := s.fieldsOf(ctx, letterLine, about)
+	if err != nil {
+		return err
+	}
 	var batches []board.Batch
 	var of []*domain.Message
-	for _, r := range in.Receipts {
-		key, err := domain.ParseMessageKey(r.Key)
-		if err != nil {
-			continue
-		}
-		m, rec, err := s.load(ctx, space(r.Context), key)
-		if passing(err) {
-			return err
-		} else if errors.Is(err, domain.ErrNotFound) {
+	for i, r := range receipts {
+		if recs[i] == nil {
 			continue // its sender has cleared it away
 		}
+		key, _ := domain.ParseMessageKey(about[i].key) // as above
+		m, err := layout.DecodeMessage(key, recs[i])
 		if err != nil || m.Origin != "" || identity.Digest(m) != r.Digest || !d.same(cmp.Or(m.DstNode, s.Node()), in.From) {
 			s.dropParcel(causeForged, in.From, domain.Forbiddenf("receipt for %s, which was not sent there", r.Key))
 			continue
@@ -492,21 +498,20 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 		if m.Status != domain.MessageDispatched {
 			continue
 		}
-		b := board.Batch{Space: space(r.Context)}
-		b.Equal(r.Key, layout.MessageStatus, rec.Get(layout.MessageStatus))
+		b := board.Batch{Space: about[i].space}
+		b.Equal(about[i].key, layout.MessageStatus, recs[i].Get(layout.MessageStatus))
 		n := ended{m: m, key: key, now: now, node: in.From}
 		if r.Status == domain.MessageError {
-			n.status, n.text = domain.MessageError, "refused by "+d.siteOf(in.From)+": "+domain.PlainText(r.Error, maxErrorText)
-			if len(body) <= maxProof {
-				n.receipt = fmt.Sprintf("%x", body)
-			}
-			if err := s.end(ctx, &b, n); passing(err) {
+			if err := s.takeRefusal(ctx, b, n, r, body, d); passing(err) {
 				return err
 			}
 			continue
 		}
 		s.acknowledge(&b, n, in.From)
 		batches, of = append(batches, b), append(of, m)
+	}
+	if len(batches) == 0 {
+		return nil
 	}
 	for i, err := range s.board.CommitEach(ctx, batches) {
 		switch {
@@ -517,4 +522,17 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 		}
 	}
 	return nil
+}
+
+// takeRefusal ends a message of ours that was refused, and keeps the parcel that
+// says so.
+func (s *Supervisor) takeRefusal(ctx context.Context, b board.Batch, n ended, r receipt, body []byte, d directory) (err error) {
+	if n.m, _, err = s.load(ctx, b.Space, n.key); err != nil { // its jobs end with it
+		return err
+	}
+	n.status, n.text = domain.MessageError, "refused by "+d.siteOf(n.node)+": "+domain.PlainText(r.Error, maxErrorText)
+	if len(body) <= maxProof {
+		n.receipt = fmt.Sprintf("%x", body)
+	}
+	return s.end(ctx, &b, n)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -98,7 +97,7 @@ func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job
 	if m.ID, err = s.freeNumber(ctx, c.Space, j.CallerID); err != nil {
 		return err
 	}
-	if err := identity.SignMessage(sender, m); err != nil {
+	if err := s.signatures.Sign(sender, m); err != nil {
 		return err
 	}
 	if err := fits(m); err != nil {

@@ -280,7 +280,7 @@ func meet(a, b *site) domain.ActorID {
 	b.must(err)
 	guest, err := b.registry.ActorByKey(b.Context(), a.opKey.Pubkey())
 	b.must(err)
-	_, _, err = b.registry.Grant(b.Context(), annex, guest.ID, identity.Admin)
+	_, _, err = b.registry.Grant(b.Context(), annex, guest.ID, domain.Admin)
 	b.must(err)
 	return guest.ID
 }
@@ -345,7 +345,7 @@ func (s *site) push(list, item string) {
 }
 
 // flow runs a flow of a blueprint to its end.
-func (s *site) flow(plan *domain.Blueprint) flow.View {
+func (s *site) flow(plan *domain.Blueprint) domain.FlowView {
 	s.Helper()
 	receipts, err := s.flows.Submit(s.Context(), home, []flow.Request{{Caller: s.op, Plan: plan}})
 	s.must(err)

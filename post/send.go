@@ -3,7 +3,6 @@ package post
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -29,21 +28,41 @@ const numberTries = 20
 //
 // Source: seed 000, "Message flow", step 1.
 func (e *Engine) Send(ctx context.Context, tenant domain.TenantID, m *domain.Message) (existing bool, err error) {
+	return e.SendOnce(ctx, tenant, m, "")
+}
+
+// SendOnce is Send for a request that has a name of up to [layout.MaxTicket] bytes, if
+// ticket is one: asked for again under it within a day, it is the same message,
+// which m becomes. A signed message has its own name.
+func (e *Engine) SendOnce(ctx context.Context, tenant domain.TenantID, m *domain.Message, ticket string) (existing bool, err error) {
 	now := time.Now()
+	if m.Signature != "" {
+		ticket = ""
+	}
+	if sent, err := e.sentBefore(ctx, tenant, m, ticket); sent || err != nil {
+		return sent, err
+	}
+	var c []copied
 	if m.Signature == "" {
 		m.DstContext = cmp.Or(m.DstContext, m.ContextID)
-		if err := e.complete(ctx, tenant, m, now); err != nil {
+		if c, err = e.complete(ctx, tenant, m, now); err != nil {
 			return false, err
 		}
 	}
 	if err := m.Validate(); err != nil {
 		return false, err
 	}
-	if m.MessageType == domain.MessageResult {
-		return false, domain.Invalidf("message_type result: results are written by the node that had the work done")
+	if m.Answers() {
+		return false, domain.Invalidf("message_type result with reply_to: answers are written by the node that had the work done; without reply_to it is a letter")
 	}
 	if m.Signature == "" {
-		return false, e.sendUnsigned(ctx, tenant, m, now)
+		err := e.sendUnsigned(ctx, tenant, m, c, ticket, now)
+		if errors.Is(err, domain.ErrConflict) { // another of the same name may have been faster
+			if sent, lookErr := e.sentBefore(ctx, tenant, m, ticket); sent || lookErr != nil {
+				return sent, lookErr
+			}
+		}
+		return false, err
 	}
 	if err := e.checkOwn(ctx, tenant, m); err != nil {
 		return false, err
@@ -60,17 +79,46 @@ func (e *Engine) Send(ctx context.Context, tenant domain.TenantID, m *domain.Mes
 	return false, err
 }
 
+// ticketFor is how long a request is known by its name.
+const ticketFor = 24 * time.Hour
+
+// sentBefore reports whether a request of that name was sent already, and reads its
+// message into m.
+//
+// Errors: [domain.ErrConflict] where the message is gone.
+func (e *Engine) sentBefore(ctx context.Context, tenant domain.TenantID, m *domain.Message, ticket string) (bool, error) {
+	if ticket == "" {
+		return false, nil
+	}
+	recs, err := e.board.Get(ctx, space(tenant), layout.Ticket(ticket))
+	if err != nil || recs[0] == nil {
+		return false, err
+	}
+	key, err := domain.ParseMessageKey(recs[0].Get(layout.TicketMessage))
+	if err != nil {
+		return false, err
+	}
+	there, _, err := e.load(ctx, space(tenant), key)
+	if errors.Is(err, domain.ErrNotFound) {
+		return false, domain.Conflictf("message %q, which this request sent, has been cleared away", key)
+	} else if err != nil {
+		return false, err
+	}
+	*m = *there
+	return true, nil
+}
+
 func (e *Engine) sendSigned(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
-	c, err := e.freeCopies(ctx, space(tenant), m)
+	c, err := e.freeCopies(ctx, space(tenant), m, nil)
 	if err != nil {
 		return err
 	}
-	return e.put(ctx, tenant, m, c, now)
+	return e.put(ctx, tenant, m, c, "", now)
 }
 
 // complete fills in what a sender may leave out of a message that it does not
-// sign itself.
-func (e *Engine) complete(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
+// sign itself. It returns what numberJobs does.
+func (e *Engine) complete(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) ([]copied, error) {
 	m.ContextID, m.SrcContext = tenant, tenant
 	m.DstContext = cmp.Or(m.DstContext, tenant)
 	m.MessageFormatType = cmp.Or(m.MessageFormatType, domain.FormatText)
@@ -79,9 +127,9 @@ func (e *Engine) complete(ctx context.Context, tenant domain.TenantID, m *domain
 	if m.DstActor != 0 && m.DstPubkey == "" {
 		a, err := e.cfg.Registry.KnownActor(ctx, m.DstActor)
 		if errors.Is(err, domain.ErrNotFound) {
-			return domain.Invalidf("dst_actor: actor %d does not exist here; register it with its public key and address", m.DstActor)
+			return nil, domain.Invalidf("dst_actor: actor %d does not exist here; register it with its public key and address", m.DstActor)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 		m.DstPubkey = a.Pubkey
 		if m.DstNode == "" {
@@ -119,13 +167,12 @@ func expiry(m *domain.Message, now time.Time) domain.UnixTime {
 }
 
 // sendUnsigned numbers, signs and stores a message.
-func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *domain.Message, now time.Time) error {
+func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *domain.Message, c []copied, ticket string, now time.Time) error {
 	key, err := e.keyOf(ctx, m.CallerID)
 	if err != nil {
 		return err
 	}
-	c, err := e.freeCopies(ctx, space(tenant), m)
-	if err != nil {
+	if c, err = e.freeCopies(ctx, space(tenant), m, c); err != nil {
 		return err
 	}
 	chosen := m.ID != 0
@@ -136,14 +183,16 @@ func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *do
 			}
 		}
 		m.Status, m.UpdatedAt = domain.MessageDispatched, m.CreatedAt
-		if err := identity.SignMessage(key, m); err != nil {
+		if err := e.signatures.Sign(key, m); err != nil {
 			return err
 		}
 		if err := fits(m); err != nil {
 			return err
 		}
-		err = e.put(ctx, tenant, m, c, now)
-		if chosen || !errors.Is(err, domain.ErrConflict) {
+		err = e.put(ctx, tenant, m, c, ticket, now)
+		var g *board.GuardError
+		named := ticket != "" && errors.As(err, &g) && g.Guard.Key == layout.Ticket(ticket)
+		if chosen || named || !errors.Is(err, domain.ErrConflict) {
 			return err
 		}
 	}
@@ -201,7 +250,7 @@ func (e *Engine) checkOwn(ctx context.Context, tenant domain.TenantID, m *domain
 	if err := fits(m); err != nil {
 		return err
 	}
-	return identity.VerifyMessage(m)
+	return e.signatures.Verify(m)
 }
 
 // checkTimes checks when a letter was written and until when it is good.
@@ -228,7 +277,7 @@ const maxGood = 2*domain.MaxMessageTimeout*time.Second + time.Hour
 //
 // Errors: [domain.ErrInvalid].
 func fits(m *domain.Message) error {
-	text, err := letterJSON(m)
+	text, err := identity.Letter(m)
 	if err != nil {
 		return err
 	}
@@ -238,24 +287,25 @@ func fits(m *domain.Message) error {
 	return nil
 }
 
-// letterJSON is a message as it travels.
-func letterJSON(m *domain.Message) ([]byte, error) {
-	text, err := json.Marshal(m.Letter())
-	if err != nil {
-		return nil, domain.Invalidf("message cannot be written as JSON: %v", err)
-	}
-	return text, nil
-}
-
-// put stores a signed message with its jobs and queues it.
+// put stores a signed message with its jobs and queues it, under the name of its
+// request, if ticket is one.
 //
-// Errors: [domain.ErrConflict] for an id in use.
-func (e *Engine) put(ctx context.Context, tenant domain.TenantID, m *domain.Message, c []copied, now time.Time) error {
+// Errors: [domain.ErrConflict] for an id in use; one of a [board.GuardError] for a
+// name in use.
+func (e *Engine) put(ctx context.Context, tenant domain.TenantID, m *domain.Message, c []copied, ticket string, now time.Time) error {
 	b := board.Batch{Space: space(tenant)}
+	if ticket != "" { // first: what it finds is this very message
+		key := layout.Ticket(ticket)
+		b.Absent(key).Set(key, board.Field{Name: layout.TicketMessage, Value: m.Key().String()}).Expire(key, ticketFor)
+	}
 	e.addMessage(&b, m, now)
 	e.addCopies(&b, m, c, e.placeOf(ctx, m), now)
 	err := e.board.Commit(ctx, b)
-	if errors.Is(err, domain.ErrConflict) {
+	var g *board.GuardError
+	switch {
+	case errors.As(err, &g) && ticket != "" && g.Guard.Key == layout.Ticket(ticket):
+		return err
+	case errors.Is(err, domain.ErrConflict):
 		return domain.Conflictf("message %q, or a job of it, exists with other content; choose another id", m.Key())
 	}
 	return err

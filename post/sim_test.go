@@ -283,7 +283,7 @@ func (x *simSite) meet(other *simSite) {
 	guest, err := x.registry.ActorByKey(ctx, other.opKey.Pubkey())
 	x.sim.must(err)
 	x.guests[other.name] = guest.ID
-	_, _, err = x.registry.Grant(ctx, annex, guest.ID, identity.Admin)
+	_, _, err = x.registry.Grant(ctx, annex, guest.ID, domain.Admin)
 	x.sim.must(err)
 }
 
@@ -331,7 +331,7 @@ func (x *simSite) start(i int) {
 
 // audited is told of every audit: no fault is a reason to repair anything,
 // since all changes are whole commits.
-func (x *simSite) audited(t domain.TenantID, a work.Audit) {
+func (x *simSite) audited(t domain.TenantID, a domain.Audit) {
 	if len(a.Repaired)+len(a.Stuck) > 0 {
 		x.sim.t.Errorf("%v: the audit of %s, context %d, found %+v", time.Now().UTC(), x.name, t, a)
 	}
@@ -408,9 +408,9 @@ func (s *sim) step() {
 	case 6:
 		guest := x.guests[s.other(x).name]
 		if s.yes(60) {
-			_, _, _ = x.registry.Revoke(context.Background(), annex, guest, identity.Admin)
+			_, _, _ = x.registry.Revoke(context.Background(), annex, guest, domain.Admin)
 		} else {
-			_, _, _ = x.registry.Grant(context.Background(), annex, guest, identity.Admin)
+			_, _, _ = x.registry.Grant(context.Background(), annex, guest, domain.Admin)
 		}
 	case 7:
 		x.cancel()

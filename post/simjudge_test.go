@@ -255,7 +255,7 @@ func (x *simSite) judgePruned() {
 			x.sim.must(err)
 			for _, key := range keys {
 				kind, _, _ := strings.Cut(strings.TrimPrefix(key, "ramet:"), ":")
-				if slices.Contains([]string{"context", "limits", "seq", "seen", "inbox"}, kind) || key == layout.Trimmed || slices.Contains(inbox, key) {
+				if slices.Contains([]string{"context", "limits", "seq", "seen", "inbox", "failed"}, kind) || key == layout.Trimmed || slices.Contains(inbox, key) {
 					continue
 				}
 				recs, _ := x.board.Get(ctx, board.Space(in), key)

@@ -42,7 +42,7 @@ func onWire(t *testing.T, test func(w *wire)) {
 			bus: net.Join("eve")}
 		meet(w.a, w.b)
 		guest := meet(w.c, w.b)
-		_, _, err := w.b.registry.Revoke(t.Context(), annex, guest, identity.Admin)
+		_, _, err := w.b.registry.Revoke(t.Context(), annex, guest, domain.Admin)
 		w.b.must(err)
 		w.eve, err = identity.NewKey()
 		w.b.must(err)
@@ -390,7 +390,7 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 		// Also when its sender may not any more, and when its time has passed.
 		guest, err := w.b.registry.ActorByKey(t.Context(), w.a.opKey.Pubkey())
 		w.b.must(err)
-		_, _, err = w.b.registry.Revoke(t.Context(), annex, guest.ID, identity.Admin)
+		_, _, err = w.b.registry.Revoke(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
 		time.Sleep(2 * time.Second)
 		w.send(w.brings(m))
@@ -402,7 +402,7 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 		// And one that was refused stays refused when the right comes back.
 		late := w.letter(func(m *domain.Message) { m.ID++ })
 		w.send(w.brings(late))
-		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, identity.Admin)
+		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
 		time.Sleep(2 * time.Second)
 		w.send(w.brings(late))
@@ -428,7 +428,7 @@ func TestARefusedLetterStaysRefused(t *testing.T) {
 		guest, _, err := w.b.registry.CreateActor(t.Context(), domain.Actor{Pubkey: zoe.Pubkey(),
 			Address: domain.List[domain.Address]{domain.NodeAddress(w.a.keys.Node.Pubkey())}})
 		w.b.must(err)
-		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, identity.Admin)
+		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
 		time.Sleep(time.Minute)
 		w.send(both)
@@ -461,7 +461,7 @@ func TestIdsOfTwoOrganisationsDoNotMix(t *testing.T) {
 	onWire(t, func(w *wire) {
 		guest, err := w.b.registry.ActorByKey(t.Context(), w.c.opKey.Pubkey())
 		w.b.must(err)
-		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, identity.Admin)
+		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
 		time.Sleep(2 * time.Second)
 		w.send(w.brings(w.letter(func(m *domain.Message) { m.Job[0].Script = "set of alpha" })))

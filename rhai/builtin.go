@@ -8,6 +8,9 @@ import (
 // This file compiles the functions that belong to the language, because they
 // see the place they are called from.
 
+// languageNames are their names.
+var languageNames = []string{"print", "debug", "exit", "type_of", "Fn", "is_shared", "is_def_var", "eval", "call", "curry", "is_def_fn"}
+
 // languages reports that a call of name with n arguments is one of these, unless
 // the script has a function of that name.
 func languages(name string, n int) bool {

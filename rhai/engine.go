@@ -7,7 +7,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ramet-run/ramet/rhai/lib"
 	"github.com/ramet-run/ramet/rhai/syntax"
@@ -118,6 +120,21 @@ func (e *Engine) Register(f *value.Native) {
 	}
 	o.fns = append(o.fns, f)
 	e.natives[k] = o
+}
+
+// Functions are the names of the functions that scripts can call, sorted: those of the
+// language and those that were registered, but not those of modules.
+func (e *Engine) Functions() []string {
+	names := map[string]bool{}
+	for _, name := range languageNames {
+		names[name] = true
+	}
+	for k := range e.natives {
+		if callable(k.name) == nil && !strings.ContainsFunc(k.name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			names[k.name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // RegisterModule makes m usable as name::f and name::X without import.

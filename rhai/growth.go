@@ -6,8 +6,9 @@ import (
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
-// This file compiles s = s + x and s = x + s for a local s. Made as they are written they
-// copy all of a text or an array that a loop builds, each time; here it grows in place.
+// This file compiles s = s + x, s = x + s and s = `${s}…` for a local s. Made as they are
+// written they copy all of a text, an array or a blob that a loop builds, each time; here
+// it grows in place.
 
 // growth is such an assignment.
 type growth struct {
@@ -15,17 +16,49 @@ type growth struct {
 	parts []node // what is added, in order
 	pos   []Pos  // of each +
 	front bool   // one part, before s
+	text  bool   // an interpolation: s is to be a text
 }
 
 // growing compiles the assignment with x as the node of its value; nil when it is none of these.
 func (c *fnc) growing(n *syntax.Assign, slot int, x node) node {
-	sum, ok := plus(n.Value)
-	if !ok || !c.unit.engine.fastOperators() {
+	if !c.unit.engine.fastOperators() {
 		return nil
 	}
+	cost := c.cost // counted with x
+	g := c.growth(n, slot)
+	c.cost = cost
+	if g == nil {
+		return nil
+	}
+	return func(fr *frame) Value {
+		if p := &fr.slots[slot]; !p.PlainInt() && p.Tag() == 0 && g.takes(fr.run, p) {
+			return g.grow(fr, p)
+		}
+		v := x(fr)
+		if v.IsNone() {
+			return v
+		}
+		fr.slots[slot] = v
+		return value.Unit
+	}
+}
+
+// growth is the assignment as one of these; nil when it is none.
+func (c *fnc) growth(n *syntax.Assign, slot int) *growth {
 	name := n.Target.(*syntax.Name).Name
 	g := &growth{slot: slot}
-	cost := c.cost // counted with x
+	if i, ok := n.Value.(*syntax.Interpolated); ok {
+		if len(i.Parts) < 2 || c.plainSlot(only(i.Parts[0])) != slot || !allUndisturbing(i.Parts[1:], name) {
+			return nil
+		}
+		rest := &syntax.Interpolated{Parts: i.Parts[1:], Pos: i.Pos}
+		g.text, g.parts, g.pos = true, []node{c.node(rest, own)}, []Pos{i.Pos}
+		return g
+	}
+	sum, ok := plus(n.Value)
+	if !ok {
+		return nil
+	}
 	if c.plainSlot(sum.Y) == slot && undisturbing(sum.X, name) && c.plainSlot(sum.X) != slot {
 		g.front, g.parts, g.pos = true, []node{c.node(sum.X, own)}, []Pos{sum.Pos}
 	} else {
@@ -42,18 +75,24 @@ func (c *fnc) growing(n *syntax.Assign, slot int, x node) node {
 			g.parts, g.pos = append(g.parts, c.node(added[i].Y, own)), append(g.pos, added[i].Pos)
 		}
 	}
-	c.cost = cost
-	return func(fr *frame) Value {
-		if p := &fr.slots[slot]; !p.PlainInt() && (p.Is(value.StringKind) || p.Is(value.ArrayKind)) && p.Tag() == 0 {
-			return g.grow(fr, p)
-		}
-		v := x(fr)
-		if v.IsNone() {
-			return v
-		}
-		fr.slots[slot] = v
-		return value.Unit
+	return g
+}
+
+// takes reports whether what p holds may grow. Where sizes are bounded interpolations
+// measure each part.
+func (g *growth) takes(r *run, p *Value) bool {
+	if g.text {
+		return p.Is(value.StringKind) && !r.sizes
 	}
+	return p.Is(value.StringKind) || p.Is(value.ArrayKind) || p.Is(value.BlobKind)
+}
+
+// only is what a block has that has nothing else.
+func only(n syntax.Node) syntax.Node {
+	if b, ok := n.(*syntax.Block); ok && len(b.Body) == 1 {
+		return b.Body[0]
+	}
+	return n
 }
 
 // plus is n where that is a sum.
@@ -79,6 +118,16 @@ func undisturbing(n syntax.Node, name string) bool {
 			}
 		}
 		return undisturbing(n.Root, name) && rootName(n.Root) != name
+	case *syntax.Interpolated:
+		return allUndisturbing(n.Parts, name)
+	case *syntax.ArrayLit:
+		return allUndisturbing(n.Items, name)
+	case *syntax.MapLit:
+		return allUndisturbing(n.Values, name)
+	case *syntax.Block:
+		return allUndisturbing(n.Body, name)
+	case *syntax.If:
+		return undisturbing(n.Cond, name) && undisturbing(n.Then, name) && (n.Else == nil || undisturbing(n.Else, name))
 	}
 	return harmless(n)
 }
@@ -92,7 +141,7 @@ func allUndisturbing(list []syntax.Node, name string) bool {
 	return true
 }
 
-// grow does it where p holds a text or an array; what cannot be added in place is done as written.
+// grow does it where p holds what g takes; what cannot be added in place is done as written.
 func (g *growth) grow(fr *frame, p *Value) Value {
 	r := fr.run
 	vals := r.scratch(len(g.parts))
@@ -128,10 +177,12 @@ func (g *growth) grow(fr *frame, p *Value) Value {
 }
 
 // fits reports that adding v in place gives what the sum would be. Where sizes are bounded
-// arrays are not: += measures them after, + before.
+// arrays and blobs are not: += measures them after, + before.
 func (g *growth) fits(r *run, p *Value, v Value) bool {
-	if p.Is(value.ArrayKind) {
-		return !g.front && v.Is(value.ArrayKind) && !r.sizes
+	for _, kind := range []value.Kind{value.ArrayKind, value.BlobKind} {
+		if p.Is(kind) {
+			return !g.front && v.Is(kind) && !r.sizes
+		}
 	}
 	switch v.Kind() {
 	case value.StringKind, value.CharKind:

@@ -3,6 +3,7 @@ package rhai_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,29 @@ func TestMemoryIsBounded(t *testing.T) {
 			e.MaxMemory = 4 << 20
 			if diff := cmp.Diff("ErrorDataTooLarge", outcome(t, e, t.Context(), script)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsMadeIsCountedFirst has native functions make much of a text that fits: what was made
+// when it is counted is in memory already, of all scripts of a node at once.
+func TestWhatIsMadeIsCountedFirst(t *testing.T) {
+	const limit = 4 << 20
+	for _, use := range []string{`s.split()`, `s.split(" ")`, `s.split("")`, `s.split_rev(" ")`, `s.split_rev("")`, `s.to_chars()`, `s.to_upper()`,
+		`s.replace(" ", "ß").to_upper()`, `let s = ""; s.pad(3000, "Σ"); s.to_lower()`,
+		`s.to_blob()`, `s.replace(" ", "12345678")`, `#{a: s}.to_json()`, `[s, s, s, s].to_string()`, `[s, s, s, s].to_debug()`, `s.to_blob().to_array()`,
+		`s.to_blob().to_debug()`, `s.to_blob().as_string()`, `parse_json("[" + s + "]")`, `let a = []; a.pad(100_000, s); a.to_string()`,
+		`eval(s)`, `throw [s, s, s, s]`} {
+		t.Run(use, func(t *testing.T) {
+			e := rhai.NewEngine()
+			e.MaxMemory = limit
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _ = e.Eval(t.Context(), `let s = "a "; s.pad(3 << 19, "b "); `+use)
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 3*limit {
+				t.Errorf("it took %d bytes, the limit is %d", took, limit)
 			}
 		})
 	}

@@ -73,14 +73,14 @@ func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.E
 	m := stream.Message{ID: name + ":" + out.ID}
 	switch {
 	case out.AggregateType != "" && out.Saga == "":
-		if err := stream.ValidateToken("aggregate type", out.AggregateType); err != nil {
+		if err := domain.ValidateAggregateType(out.AggregateType); err != nil {
 			return nil, m, err
 		}
 		if out.AggregateID == "" {
 			return nil, m, domain.Invalidf("an event of an aggregate needs the aggregate's id")
 		}
 		out.Source = domain.SourceAggregate
-		m.Stream, m.Subject = stream.AggregateEvents, subject(name, "aggregate", out.AggregateType, token(out.AggregateID))
+		m.Stream, m.Subject = domain.AggregateEvents, subject(name, "aggregate", out.AggregateType, token(out.AggregateID))
 	case out.Saga != "" && out.AggregateType == "":
 		if err := domain.ValidateName("saga", out.Saga); err != nil {
 			return nil, m, err
@@ -89,7 +89,7 @@ func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.E
 			return nil, m, err
 		}
 		out.Source = domain.SourceWorkflow
-		m.Stream, m.Subject = stream.WorkflowCommands, subject(name, "workflow", out.Saga, token(out.Correlation))
+		m.Stream, m.Subject = domain.WorkflowCommands, subject(name, "workflow", out.Saga, token(out.Correlation))
 	default:
 		return nil, m, domain.Invalidf("an event wants either an aggregate type or a saga")
 	}
@@ -167,7 +167,7 @@ func (e *Engine) Replay(ctx context.Context, tenant domain.TenantID, kind domain
 		return e.ask(ctx, tenant, d.Saga, d.Correlation, controlResend, control{Dead: key})
 	case domain.DeadEffect:
 		// Another id, or the stream takes it for the one it had.
-		m := stream.Message{Stream: stream.WorkflowCommands, Subject: d.Subject, ID: newID(), Data: []byte(d.Data)}
+		m := stream.Message{Stream: domain.WorkflowCommands, Subject: d.Subject, ID: newID(), Data: []byte(d.Data)}
 		if err := e.log.Publish(ctx, m); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/saga/definition"
 )
 
 // Apply stores a definition as the newest of its name, and has the saga
@@ -14,34 +13,34 @@ import (
 // Errors: those of definition.Store.Apply; [domain.ErrUnavailable];
 // [domain.ErrLimit] where the context has no room for its partitions.
 func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
-	from From) (definition.Stored, bool, error) {
-	begin, err := from.parse()
+	from domain.SagaFrom) (domain.StoredSaga, bool, error) {
+	begin, err := parseFrom(from)
 	if err != nil {
-		return definition.Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	if err := begin.check(ctx, e.log); err != nil {
-		return definition.Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
-		return definition.Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	if n := len(name) + len(def.Name); n > maxNames {
-		return definition.Stored{}, false, domain.Invalidf("saga %q: with the context's name %q it has %d bytes, the limit is %d: they are parts of "+
+		return domain.StoredSaga{}, false, domain.Invalidf("saga %q: with the context's name %q it has %d bytes, the limit is %d: they are parts of "+
 			"keys and subjects", def.Name, name, n, maxNames)
 	}
 	if def.Name == "effect" {
-		return definition.Stored{}, false, domain.Invalidf("saga %q: effects have marks of that name; choose another", def.Name)
+		return domain.StoredSaga{}, false, domain.Invalidf("saga %q: effects have marks of that name; choose another", def.Name)
 	}
 	turn, _ := e.applying.LoadOrStore(tenant, make(chan struct{}, 1))
 	select {
 	case turn.(chan struct{}) <- struct{}{}:
 		defer func() { <-turn.(chan struct{}) }()
 	case <-ctx.Done():
-		return definition.Stored{}, false, ctx.Err()
+		return domain.StoredSaga{}, false, ctx.Err()
 	}
 	if err := e.room(ctx, tenant, def); err != nil {
-		return definition.Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	stored, existing, err := e.store.Apply(ctx, tenant, actor, def)
 	if err != nil {

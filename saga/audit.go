@@ -11,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/machine"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // auditAge is how long something must stand as it does before the auditor
@@ -23,7 +22,16 @@ const auditAge = time.Minute
 // timers again and reports the rest. It rests after each page, rest times as
 // long as that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	a := auditor{e: e, tenant: tenant, now: time.Now()}
+	return e.audit(ctx, tenant, rest, 0)
+}
+
+// AuditWithin is Audit that looks at no more than there is time for. Zero: all.
+func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.audit(ctx, tenant, 0, within)
+}
+
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
+	a := auditor{e: e, tenant: tenant, now: time.Now(), within: within}
 	for after := ""; ; {
 		sagas, next, err := e.store.List(ctx, tenant, after, 100)
 		if err != nil {
@@ -31,9 +39,10 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 		}
 		for _, s := range sagas {
 			if banned, _ := e.cfg.Banned(tenant, s.Name); banned {
+				a.report.Unfinished = true
 				continue // what has come for it waits
 			}
-			if err := a.saga(ctx, s.Name, rest); err != nil {
+			if err := a.saga(ctx, s.Name, rest); err != nil || a.report.Partial {
 				return a.report, err
 			}
 		}
@@ -47,17 +56,23 @@ type auditor struct {
 	e      *Engine
 	tenant domain.TenantID
 	now    time.Time
+	within time.Duration // of that; 0: for as long as it takes
 	report domain.Audit
 }
 
 func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
 	for cursor := ""; ; {
 		begun := time.Now()
+		if a.within > 0 && begun.Sub(a.now) > a.within {
+			a.report.Partial = true
+			return nil
+		}
 		page, next, err := a.e.Query(ctx, a.tenant, Query{Saga: saga, Limit: 200, Cursor: cursor})
 		if err != nil {
 			return err
 		}
 		for _, in := range page {
+			a.report.Unfinished = a.report.Unfinished || in.Status != domain.SagaEnded
 			if in.Status == domain.SagaEnded || a.now.UnixMilli()-in.UpdatedMs < auditAge.Milliseconds() {
 				continue
 			}
@@ -136,13 +151,16 @@ func (a *auditor) unread(ctx context.Context, in *domain.SagaInstance) (bool, er
 	if err != nil || len(p.list) == 0 {
 		return false, err
 	}
-	at := p.at(len(p.list)-1, stream.WorkflowCommands, partitionOf(in.Correlation, p.now().Of))
+	at := p.at(len(p.list)-1, domain.WorkflowCommands, partitionOf(in.Correlation, p.now().Of)).upTo(in.Correlation)
 	subjects := []string{subject(in.Tenant, string(domain.SourceWorkflow), in.Saga, token(in.Correlation))}
-	list, err := a.e.log.Scan(ctx, stream.WorkflowCommands, subjects, at+1, 1)
+	list, err := a.e.log.Scan(ctx, domain.WorkflowCommands, subjects, at+1, 1)
 	return len(list) > 0, err
 }
 
 func pauseFor(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
@@ -29,7 +30,7 @@ func BenchmarkTransitions(b *testing.B) {
 	}
 	var list []stream.Message
 	for i := range b.N {
-		list = append(list, stream.Message{Stream: stream.AggregateEvents, Subject: fmt.Sprintf("tenant.acme.aggregate.Order.%d", i), ID: fmt.Sprint("e", i),
+		list = append(list, stream.Message{Stream: domain.AggregateEvents, Subject: fmt.Sprintf("tenant.acme.aggregate.Order.%d", i), ID: fmt.Sprint("e", i),
 			Data: fmt.Appendf(nil, `{"event_id":"e%d","event_type":"OrderPlaced","payload":{"order":%d,"total":5}}`, i, i)})
 		if len(list) == stream.MaxPublish || i == b.N-1 {
 			if err := log.Publish(b.Context(), list...); err != nil {
@@ -44,7 +45,7 @@ func BenchmarkTransitions(b *testing.B) {
 	done := make(chan error, 1)
 	go func() { done <- saga.NewWorker(e, saga.WorkerConfig{Owner: "bench/1"}).Run(ctx) }()
 	testwait.Until(b, "all commands are in the stream", func() bool {
-		stats, err := log.Stats(b.Context(), stream.WorkflowCommands)
+		stats, err := log.Stats(b.Context(), domain.WorkflowCommands)
 		if err != nil {
 			b.Fatal(err)
 		}

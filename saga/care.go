@@ -19,7 +19,7 @@ const (
 	// careAfter is after how many such lives.
 	careAfter = 3
 	// careFor is how many messages are handled so: what one round may have had.
-	careFor = roundMost + fetchMost
+	careFor = 2*roundMost + fetchMost
 	// careTries is how many lives an event may end. Then its instance fails on
 	// it; after as many again, nobody looks at it any more.
 	careTries = 3

@@ -26,7 +26,7 @@ type chunk struct {
 	bytes   int
 	changed map[string]*instance // written when it is closed
 	order   []string
-	upTo    map[*source]uint64
+	upTo    map[*source]progress
 	outbox  []string // keys of what is put into the outbox
 	work    []outgoing
 	dead    []*domain.DeadLetter
@@ -36,7 +36,7 @@ type chunk struct {
 // chunk is one that counts only while the partition is held, and its saga's
 // events go the ways that the shard knows.
 func (s *shard) chunk() *chunk {
-	c := &chunk{changed: map[string]*instance{}, upTo: map[*source]uint64{}}
+	c := &chunk{changed: map[string]*instance{}, upTo: map[*source]progress{}}
 	c.Space = s.space
 	c.Held(s.record, s.owner, s.token).Equal(s.keys.Checkpoint(s.saga), generationNo, s.positions.no)
 	return c
@@ -110,10 +110,18 @@ func (c *chunk) close(s *shard, r *round) {
 	}
 }
 
-// move moves the position of a source.
-func (c *chunk) move(s *shard, src *source, was string, seq uint64) {
-	c.Equal(s.keys.Checkpoint(s.saga), src.field, was)
-	c.Set(s.keys.Checkpoint(s.saga), board.Field{Name: src.field, Value: sequence(seq)})
+// move moves the position of a source. It is guarded by both fields: the position
+// may stay where it is.
+func (c *chunk) move(s *shard, src *source, was, at written) {
+	key := s.keys.Checkpoint(s.saga)
+	c.Equal(key, src.field, was.position).Equal(key, src.field+asideField, was.aside)
+	c.Set(key, board.Field{Name: src.field, Value: at.position})
+	switch {
+	case at.aside != "":
+		c.set(key, board.Field{Name: src.field + asideField, Value: at.aside})
+	case was.aside != "":
+		c.Unset(key, src.field+asideField)
+	}
 }
 
 // timer sets a timer of an instance.

@@ -62,7 +62,7 @@ const (
 // own is an event of our own for one instance.
 func own(tenant string, ev *domain.Event) stream.Message {
 	ev.Tenant, ev.SchemaVersion = tenant, 1
-	return stream.Message{Stream: stream.WorkflowCommands, Subject: subject(tenant, string(domain.SourceWorkflow), ev.Saga, token(ev.Correlation)),
+	return stream.Message{Stream: domain.WorkflowCommands, Subject: subject(tenant, string(domain.SourceWorkflow), ev.Saga, token(ev.Correlation)),
 		ID: ev.ID, Header: map[string]string{headerOurs: oursEvent}, Data: []byte(plainJSON(ev))}
 }
 
@@ -70,7 +70,7 @@ func own(tenant string, ev *domain.Event) stream.Message {
 //
 // Errors: [domain.ErrInvalid].
 func (r *round) decode(t *task) error {
-	ours := t.m.Stream == stream.WorkflowCommands && t.m.Header[headerOurs] != ""
+	ours := t.m.Stream == domain.WorkflowCommands && t.m.Header[headerOurs] != ""
 	if ours && t.m.Header[headerOurs] == oursRedo {
 		var again redo
 		if err := readJSON(t.m.Data, &again); err != nil {
@@ -174,7 +174,7 @@ func (r *round) letter(ctx context.Context, t *task, at *instance, m *compiled, 
 // replay gives an instance the event of a dead letter again. Where the program
 // fails once more the letter is there once more.
 func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter) {
-	from := &stream.Message{Stream: stream.Name(d.Stream), Seq: d.Seq, Subject: d.Subject}
+	from := &stream.Message{Stream: domain.StreamName(d.Stream), Seq: d.Seq, Subject: d.Subject}
 	ev := *d.Event
 	if at.in == nil { // it is gone: the event may begin another one, now
 		ev.StoredMs = t.ev.At()

@@ -23,15 +23,6 @@ const (
 	deleteLease = time.Minute
 )
 
-// Deleted says what was deleted with a saga.
-type Deleted struct {
-	Saga      string `json:"saga"`
-	Versions  int    `json:"versions"`
-	Instances int    `json:"instances"`
-	// Letters are its dead letters.
-	Letters int `json:"dead_letters"`
-}
-
 // Delete takes a saga away: its versions, its instances with their timers and
 // what waits in their outboxes, its positions. Dead letters stay, but for those
 // that held an instance; force takes all along that are the saga's: what they
@@ -40,22 +31,22 @@ type Deleted struct {
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] while instances have not
 // ended, unless force says so; [domain.ErrUnavailable] while workers do not let
 // go of it.
-func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, saga string, force bool) (Deleted, error) {
+func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, saga string, force bool) (domain.SagaDeleted, error) {
 	d, err := e.deletion(ctx, tenant, saga)
 	if err != nil {
-		return Deleted{}, err
+		return domain.SagaDeleted{}, err
 	}
 	if !force {
 		// Before anything is touched: whoever is refused has changed nothing.
 		if err := d.checkEnded(ctx); err != nil {
-			return Deleted{}, err
+			return domain.SagaDeleted{}, err
 		}
 	}
-	out := Deleted{Saga: saga}
+	out := domain.SagaDeleted{Saga: saga}
 	out.Versions, err = d.run(ctx, force)
 	out.Instances, out.Letters = d.instances, d.letters
 	if err != nil {
-		return Deleted{}, errors.Join(err, d.release(ctx))
+		return domain.SagaDeleted{}, errors.Join(err, d.release(ctx))
 	}
 	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances, "dead_letters", out.Letters)
 	return out, d.release(ctx)

@@ -44,7 +44,7 @@ func TestNothingIsLeftOfADeletedSaga(t *testing.T) {
 			t.Errorf("unforced: got %v", err)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if got := r.left(everything...); len(got) != 0 {
@@ -79,7 +79,7 @@ func TestAForcedDeletionTakesDeadLettersAlong(t *testing.T) {
 			t.Fatalf("before: got %q", got)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (saga.Deleted{Saga: "order", Versions: 1, Letters: 2}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Letters: 2}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		if got := r.left("deadletter:"); len(got) != 2 {
@@ -143,7 +143,7 @@ func TestADeletionThatWasCutOffIsFinishedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (saga.Deleted{Saga: "order", Instances: 1}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Instances: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if got := r.left(everything...); len(got) != 0 {
@@ -171,7 +171,7 @@ func TestAKeyOfTheWrongKindKeepsNoSagaFromBeingServedAndDeleted(t *testing.T) {
 			t.Errorf("explain: got %v", err)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (saga.Deleted{Saga: "order", Versions: 1, Instances: 1}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	})

@@ -25,6 +25,9 @@ type Config struct {
 	Retention time.Duration
 	// History is how many lines of an instance's history are kept. Default: 1,000.
 	History int
+	// Share is how many events of one instance a partition deals with before it looks
+	// at those of others that are behind them. Default: 64.
+	Share int
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 	// Observer is told what happens, for metrics. Default: nobody.
@@ -82,6 +85,7 @@ type Engine struct {
 func New(b board.Board, log stream.Log, cfg Config) *Engine {
 	cfg.Retention = cmp.Or(cfg.Retention, 24*time.Hour)
 	cfg.History = cmp.Or(cfg.History, 1_000)
+	cfg.Share = cmp.Or(cfg.Share, 64)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -25,12 +25,12 @@ func TestEachInstanceIsExplained(t *testing.T) {
 		time.Sleep(time.Second)
 		r.must(r.engine.Pause(r.Context(), shop, "order", "4"))
 		time.Sleep(time.Second)
-		for id, want := range map[string]saga.Standing{"1": saga.StandingHeld, "2": saga.StandingTimer, "3": saga.StandingEnded, "4": saga.StandingPaused} {
+		for id, want := range map[string]domain.Standing{"1": domain.StandingHeld, "2": domain.StandingTimer, "3": domain.StandingEnded, "4": domain.StandingPaused} {
 			x, err := r.engine.Explain(r.Context(), shop, "order", id)
 			if err != nil || x.Standing != want {
 				t.Errorf("%s: %+v, %v, want %s", id, x, err, want)
 			}
-			if want == saga.StandingTimer && (!strings.Contains(x.Text, "timer at 2000-01-01T00:01:00Z") || x.Holder == "") {
+			if want == domain.StandingTimer && (!strings.Contains(x.Text, "timer at 2000-01-01T00:01:00Z") || x.Holder == "") {
 				t.Errorf("%+v", x)
 			}
 		}
@@ -142,7 +142,7 @@ func TestAnInstanceWhoseLetterIsGoneIsStuck(t *testing.T) {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
-		if err != nil || x.Standing != saga.StandingStuck {
+		if err != nil || x.Standing != domain.StandingStuck {
 			t.Errorf("%+v, %v", x, err)
 		}
 	})
@@ -243,4 +243,12 @@ func TestAStrangeLetterKeepsNoOtherInstanceFromItsAudit(t *testing.T) {
 			t.Errorf("got %+v, %v, want both named", found, err)
 		}
 	})
+}
+
+// What a step is undone by has a name of its own, and that is what is to be looked after.
+func TestAnAwaitedEffectSaysWhatItUndoes(t *testing.T) {
+	a := domain.AwaitedEffect{Step: "room", Effect: "cancel-room", Undoes: true, Breaker: "shop", Paused: "the effect is paused"}
+	if got, want := a.String(), "cancel-room (which undoes room): no attempt has failed; the effect is paused"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

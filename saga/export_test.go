@@ -18,3 +18,9 @@ const (
 	ControlPause  = controlPause
 	ControlResume = controlResume
 )
+
+// Subjects are what a saga reads.
+type Subjects = subjects
+
+// ReadWith is what a definition reads that follows one which read old.
+func ReadWith(def *domain.SagaDefinition, old Subjects) Subjects { return wanted(def).with(old) }

@@ -11,37 +11,25 @@ import (
 	"github.com/ramet-run/ramet/stream"
 )
 
-// From says where a new saga begins to read its streams: one of the words below,
-// an instant (RFC 3339 or Unix milliseconds), with what was stored then or later,
-// or positions as "AGGREGATE_EVENTS:120,WORKFLOW_EVENTS:7", behind which it reads;
-// streams that those do not name are read from now on.
-type From string
-
-// The beginnings that have a word.
-const (
-	FromNow   From = "now"   // with what comes after it was applied
-	FromStart From = "start" // with all that the streams still have
-)
-
 // beginning is a From that was read.
 type beginning struct {
 	start  bool
 	at     time.Time // zero: by none
-	behind map[stream.Name]uint64
+	behind map[domain.StreamName]uint64
 }
 
-// parse reads it.
+// parseFrom reads it.
 //
 // Errors: [domain.ErrInvalid].
-func (f From) parse() (b beginning, err error) {
+func parseFrom(f domain.SagaFrom) (b beginning, err error) {
 	switch f {
-	case "", FromNow:
+	case "", domain.SagaFromNow:
 		return b, nil
-	case FromStart:
+	case domain.SagaFromStart:
 		return beginning{start: true}, nil
 	}
 	wrong := domain.Invalidf("from %q: want now, start, an instant such as 2026-12-24T18:00:00Z, or positions such as %s:120",
-		domain.PlainText(string(f), 100), stream.AggregateEvents)
+		domain.PlainText(string(f), 100), domain.AggregateEvents)
 	if at, err := domain.ParseInstant(string(f)); err == nil {
 		b.at = time.UnixMilli(int64(at))
 		if b.at.After(time.Now()) {
@@ -49,15 +37,15 @@ func (f From) parse() (b beginning, err error) {
 		}
 		return b, nil
 	}
-	b.behind = map[stream.Name]uint64{}
+	b.behind = map[domain.StreamName]uint64{}
 	for _, text := range strings.Split(string(f), ",") {
 		name, number, _ := strings.Cut(text, ":")
 		seq, err := strconv.ParseUint(number, 10, 64)
-		_, twice := b.behind[stream.Name(name)]
-		if err != nil || twice || !slices.Contains(read, stream.Name(name)) {
+		_, twice := b.behind[domain.StreamName(name)]
+		if err != nil || twice || !slices.Contains(read, domain.StreamName(name)) {
 			return b, wrong
 		}
-		b.behind[stream.Name(name)] = seq
+		b.behind[domain.StreamName(name)] = seq
 	}
 	return b, nil
 }
@@ -79,7 +67,7 @@ func (b beginning) check(ctx context.Context, log stream.Log) error {
 }
 
 // of is the position behind which a stream is read.
-func (b beginning) of(ctx context.Context, log stream.Log, n stream.Name) (uint64, error) {
+func (b beginning) of(ctx context.Context, log stream.Log, n domain.StreamName) (uint64, error) {
 	if seq, there := b.behind[n]; there || b.start {
 		return seq, nil
 	}

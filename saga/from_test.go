@@ -8,7 +8,6 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // TestASagaBeginsWhereItsApplySays: with ten orders, one a minute.
@@ -19,9 +18,11 @@ func TestASagaBeginsWhereItsApplySays(t *testing.T) {
 			r.publish(shop, placed(fmt.Sprint(i), fmt.Sprintf(`{"order":%d,"wait":true}`, i)))
 			time.Sleep(time.Minute)
 		}
-		at := func(d time.Duration) saga.From { return saga.From(began.Add(d).UTC().Format(time.RFC3339Nano)) }
-		from := []saga.From{"", "now", "start", at(-time.Hour), at(3 * time.Minute), at(3*time.Minute + time.Millisecond), at(9*time.Minute + 30*time.Second),
-			saga.From(fmt.Sprint(began.Add(8 * time.Minute).UnixMilli())), "AGGREGATE_EVENTS:0", "AGGREGATE_EVENTS:6,WORKFLOW_EVENTS:0", "WORKFLOW_COMMANDS:0"}
+		at := func(d time.Duration) domain.SagaFrom {
+			return domain.SagaFrom(began.Add(d).UTC().Format(time.RFC3339Nano))
+		}
+		from := []domain.SagaFrom{"", "now", "start", at(-time.Hour), at(3 * time.Minute), at(3*time.Minute + time.Millisecond), at(9*time.Minute + 30*time.Second),
+			domain.SagaFrom(fmt.Sprint(began.Add(8 * time.Minute).UnixMilli())), "AGGREGATE_EVENTS:0", "AGGREGATE_EVENTS:6,WORKFLOW_EVENTS:0", "WORKFLOW_COMMANDS:0"}
 		want := []int{0, 0, 10, 10, 7, 6, 0, 2, 10, 4, 0}
 		for i := range from {
 			def := order()
@@ -43,8 +44,8 @@ func TestASagaBeginsWhereItsApplySays(t *testing.T) {
 
 func TestABeginningThatCannotBeIsRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
-		for _, from := range []saga.From{"soon", "AGGREGATE_EVENTS", "AGGREGATE_EVENTS:", "AGGREGATE_EVENTS:-1", "EVENTS:1", "AGGREGATE_EVENTS:0,AGGREGATE_EVENTS:0",
-			saga.From(stream.Troubles + ":0"), "AGGREGATE_EVENTS:1", saga.From(time.Now().Add(time.Hour).Format(time.RFC3339))} {
+		for _, from := range []domain.SagaFrom{"soon", "AGGREGATE_EVENTS", "AGGREGATE_EVENTS:", "AGGREGATE_EVENTS:-1", "EVENTS:1", "AGGREGATE_EVENTS:0,AGGREGATE_EVENTS:0",
+			domain.SagaFrom(domain.WorkflowTroubles + ":0"), "AGGREGATE_EVENTS:1", domain.SagaFrom(time.Now().Add(time.Hour).Format(time.RFC3339))} {
 			if _, _, err := r.engine.Apply(r.Context(), shop, actor, order(), from); !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("%q: got %v", from, err)
 			}
@@ -52,5 +53,21 @@ func TestABeginningThatCannotBeIsRefused(t *testing.T) {
 		if _, err := r.engine.Definition(r.Context(), shop, "order", 0); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("it was stored: %v", err)
 		}
+	})
+}
+
+// TestARewindBeyondTheStreamIsRefused: a board that says that a saga has read more than its streams
+// have is taken for that of other streams, and no node begins on it.
+func TestARewindBeyondTheStreamIsRefused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		if _, _, err := r.engine.Apply(r.Context(), shop, actor, order(), ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, after := range []uint64{1, 1 << 63, 1<<64 - 1} {
+			if err := r.engine.Rewind(r.Context(), shop, "order", domain.AggregateEvents, after); !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("behind %d of an empty stream: got %v", after, err)
+			}
+		}
+		r.must(r.engine.Rewind(r.Context(), shop, "order", domain.AggregateEvents, 0))
 	})
 }

@@ -471,7 +471,7 @@ func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
 		}
 		defer r.work(saga.WorkerConfig{})()
 		r.publish(shop, goes("e1", `{"id":1}`))
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte("{")}))
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte("{")}))
 		time.Sleep(time.Second)
 		list := r.letters(shop)
 		if len(list) != 4 {
@@ -517,29 +517,29 @@ func TestNobodyElseControlsAnInstance(t *testing.T) {
 	redo := `{"dead":"saga:acme:s:1","subject":"tenant.acme.workflow.s.1","event":{"event_id":"x","event_type":"Go","source":"workflow","saga":"s",` +
 		`"correlation_id":"1","timestamp_ms":1}}`
 	for _, m := range []stream.Message{
-		{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+		{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Header: map[string]string{"ramet-event": "redo", "event_type": "ramet:redo"}, Data: []byte(redo)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"event_type": "ramet:redo"}, Data: []byte(redo)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"Tick","timer":5,"event_id":"x"}`)},
-		{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result.do.x",
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"event_type": "ramet:redo"}, Data: []byte(redo)},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: []byte(`{"event_type":"Tick","timer":5,"event_id":"x"}`)},
+		{Stream: domain.WorkflowEvents, Subject: "tenant.acme.effect_result.do.x",
 			Data: []byte(`{"command_id":"y","effect_name":"do","metadata":{"saga":"s","correlation_id":"1"}}`)},
 		// Of Ramet's own, and wrong.
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"saga:acme:s:1"}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":"deadletter:acme:saga:other"}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":{"dead":""}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:drop","event_id":"x","payload":17}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:dance","event_id":"x"}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:pause","event_id":"x"}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.77", Header: map[string]string{"ramet-event": "event"},
 			Data: []byte(`{"event_type":"ramet:migrate","event_id":"x","payload":{"version":1}}`)},
-		{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "redo"},
+		{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Header: map[string]string{"ramet-event": "redo"},
 			Data: []byte(`{"dead":"deadletter:acme:event:other","subject":"tenant.9.workflow.s.1","data":"e30="}`)},
 	} {
 		bubble(t, func(r *rig) {
@@ -577,7 +577,7 @@ func TestAnEventOfAnotherContextIsRefused(t *testing.T) {
 				t.Errorf("tenant %q: %v", tenant, err)
 			}
 		}
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"e","event_type":"Go","tenant_id":"8","payload":{"id":1}}`)}))
 		time.Sleep(time.Minute)
 		if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":3}` || len(list) != 1 || !strings.Contains(list[0].Cause, `tenant_id is "8"`) {
@@ -595,7 +595,7 @@ func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 		ev := goes("e1", `{"id":1}`)
 		ev.SchemaVersion = 2
 		r.publish(shop, ev)
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_type":"Go","event_id":"e2"}`)}))
 		time.Sleep(time.Second)
 		for range 3 {
@@ -699,13 +699,13 @@ func TestWorkThatAStreamRefusesIsALetter(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		list := r.letters(shop)
-		if stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents); err != nil || stats.Last != 2 || len(list) != 1 || list[0].Kind != domain.DeadWork {
+		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 2 || len(list) != 1 || list[0].Kind != domain.DeadWork {
 			t.Fatalf("%d facts, letters %+v, %v", stats.Last, list, err)
 		}
 		good.Store(true)
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadWork, list[0].ID))
 		time.Sleep(time.Second)
-		if stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents); err != nil || stats.Last != 3 || len(r.letters(shop)) != 0 {
+		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 3 || len(r.letters(shop)) != 0 {
 			t.Errorf("%d facts after the replay, letters %+v, %v", stats.Last, r.letters(shop), err)
 		}
 	})
@@ -827,7 +827,7 @@ func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {
 		time.Sleep(time.Second)
 		r.bans.ban(shop, "s", false)
 		time.Sleep(time.Minute)
-		stats, err := r.log.Stats(r.Context(), stream.WorkflowEvents)
+		stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents)
 		if err != nil || stats.Last != uint64(64*large) || len(r.letters(shop)) != 0 {
 			t.Errorf("%d facts, want %d, letters %v, %v", stats.Last, 64*large, causes(r.letters(shop)), err)
 		}
@@ -916,7 +916,7 @@ func TestATimerThatWasSetAnewIsAnotherOne(t *testing.T) {
 			t.Errorf("the alarm of the third is gone, %v", err)
 		}
 		ring(r.board)
-		if stats, err := r.log.Stats(r.Context(), stream.WorkflowCommands); err != nil || stats.Last != 3 {
+		if stats, err := r.log.Stats(r.Context(), domain.WorkflowCommands); err != nil || stats.Last != 3 {
 			t.Errorf("%d events, want 3, %v", stats.Last, err)
 		}
 	})
@@ -949,10 +949,10 @@ func TestContextsHaveIdsOfTheirOwn(t *testing.T) {
 		}
 		defer r.work(saga.WorkerConfig{})()
 		// Whose it is is the subject's to say: what says another is a letter.
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"x","event_type":"Go","tenant_id":"9","payload":{"id":1}}`)}))
 		// A context may be called by its number too.
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.7.aggregate.Thing.1",
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.7.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"y","event_type":"Go","payload":{"id":1}}`)}))
 		time.Sleep(10 * time.Second)
 		for in, want := range map[domain.TenantID]string{1: `{"n":1}`, shop: `{"n":2}`, 9: `{"n":1}`} {
@@ -1222,7 +1222,7 @@ func TestALetterOfOthersIsDroppedAndReplayed(t *testing.T) {
 		}
 		r.must(r.engine.Drop(r.Context(), shop, domain.DeadEffect, "a"))
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadEffect, "b"))
-		stats, err := r.log.Stats(r.Context(), stream.WorkflowCommands)
+		stats, err := r.log.Stats(r.Context(), domain.WorkflowCommands)
 		if err != nil || stats.Last != 1 || len(r.letters(shop)) != 0 {
 			t.Errorf("%d commands, letters %+v, %v", stats.Last, r.letters(shop), err)
 		}
@@ -1248,7 +1248,7 @@ func TestRubbishOfAnySizeIsALetter(t *testing.T) {
 		bubble(t, func(r *rig) {
 			r.apply(shop, machineOf("s", countsEvents))
 			defer r.work(saga.WorkerConfig{})()
-			r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte(data)}))
+			r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte(data)}))
 			r.publish(shop, goes("e1", `{"id":1}`))
 			time.Sleep(10 * time.Second)
 			if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":1}` || len(list) != 1 || list[0].Seq != 1 {
@@ -1266,7 +1266,7 @@ func TestASagaThatWasDeletedAndAppliedAgainBeginsAnew(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err := r.engine.Delete(r.Context(), shop, "s", true)
 		r.must(err)
-		_, _, err = r.engine.Apply(r.Context(), shop, actor, machineOf("s", `fn on_event(state, event) { state.n += 10; #{state: state} }`), saga.FromStart)
+		_, _, err = r.engine.Apply(r.Context(), shop, actor, machineOf("s", `fn on_event(state, event) { state.n += 10; #{state: state} }`), domain.SagaFromStart)
 		r.must(err)
 		time.Sleep(time.Minute)
 		if got := r.data(shop, "s", "1"); got != `{"n":10}` {
@@ -1288,7 +1288,7 @@ func TestARewoundSagaReadsAgain(t *testing.T) {
 		def.Partitions = 2
 		r.apply(shop, def)
 		time.Sleep(time.Minute)
-		r.must(r.engine.Rewind(r.Context(), shop, "s", stream.AggregateEvents, 2))
+		r.must(r.engine.Rewind(r.Context(), shop, "s", domain.AggregateEvents, 2))
 		time.Sleep(time.Minute)
 		for i := range 5 {
 			want := `{"n":2}`

@@ -103,7 +103,7 @@ func (r *round) otherVersion(at *instance, m *compiled, ev *domain.Event, msg *s
 func (r *round) write(at *instance, m *compiled, tr *machine.Transition) (changed bool) {
 	for i := range tr.Poison {
 		p := &tr.Poison[i]
-		r.hold(letter(domain.DeadSaga, &p.Event, &stream.Message{Stream: stream.Name(p.Event.Stream), Seq: p.Event.Seq}, p.Err), at, m)
+		r.hold(letter(domain.DeadSaga, &p.Event, &stream.Message{Stream: domain.StreamName(p.Event.Stream), Seq: p.Event.Seq}, p.Err), at, m)
 	}
 	if tr.Ignored {
 		return false

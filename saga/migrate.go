@@ -30,39 +30,17 @@ type Migrate struct {
 	Cursor string
 }
 
-// Migrated is what came, or would come, of it.
-type Migrated struct {
-	To int `json:"to"`
-	// Instances are those that are brought to the version, in no order, and
-	// Refused those that cannot be.
-	Instances domain.List[Migration] `json:"instances"`
-	Refused   domain.List[Migration] `json:"refused"`
-	// Applied is how many are on their way there.
-	Applied int    `json:"applied"`
-	Next    string `json:"next,omitzero"`
-}
-
-// Migration is what becomes of one instance.
-type Migration struct {
-	Correlation string `json:"correlation_id"`
-	From        int    `json:"from"`
-	State       string `json:"state"`
-	// Lines are "<field>: <as it is> -> <as it becomes>".
-	Lines domain.List[string] `json:"lines"`
-	Error string              `json:"error,omitzero"`
-}
-
 // Migrate brings instances to another version of their definition: each by an
 // event that whoever serves it handles in its turn. Where that finds it changed
 // so that it cannot be, it stays as it is, with a dead letter that says why.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Migrate(ctx context.Context, tenant domain.TenantID, q Migrate) (*Migrated, error) {
+func (e *Engine) Migrate(ctx context.Context, tenant domain.TenantID, q Migrate) (*domain.SagaMigrated, error) {
 	to, err := e.defs.get(ctx, tenant, q.Saga, q.To)
 	if err != nil {
 		return nil, err
 	}
-	out := &Migrated{To: to.version}
+	out := &domain.SagaMigrated{To: to.version}
 	list, err := e.migrating(ctx, tenant, q, out)
 	if err != nil {
 		return nil, err
@@ -73,7 +51,7 @@ func (e *Engine) Migrate(ctx context.Context, tenant domain.TenantID, q Migrate)
 		if in.Status == domain.SagaEnded || in.Definition == to.version || q.From != 0 && in.Definition != q.From {
 			continue
 		}
-		m := Migration{Correlation: in.Correlation, From: in.Definition, State: in.State}
+		m := domain.SagaMigration{Correlation: in.Correlation, From: in.Definition, State: in.State}
 		tr, err := to.Migrate(in, to.hash, now)
 		if err != nil {
 			m.Error = err.Error()
@@ -92,7 +70,7 @@ func (e *Engine) Migrate(ctx context.Context, tenant domain.TenantID, q Migrate)
 }
 
 // migrating are the instances that are looked at.
-func (e *Engine) migrating(ctx context.Context, tenant domain.TenantID, q Migrate, out *Migrated) (list []*domain.SagaInstance, err error) {
+func (e *Engine) migrating(ctx context.Context, tenant domain.TenantID, q Migrate, out *domain.SagaMigrated) (list []*domain.SagaInstance, err error) {
 	if q.Correlation == "" {
 		list, out.Next, err = e.Query(ctx, tenant, Query{Saga: q.Saga, Limit: q.Limit, Cursor: q.Cursor})
 		return list, err

@@ -10,18 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file has how far a saga has come in its streams: the record of its
 // checkpoint.
 //
 // A position is that of a partition, and says: what is up to here and was mine
-// is dealt with. So it means something else as soon as events go to other
+// is dealt with. What is dealt with behind it stands beside it; see aside.go. So it means something else as soon as events go to other
 // partitions, or to other instances. Then a new generation begins, with
 // positions of its own. Those of the ones before stay as they are, because every
 // commit is guarded by the list of generations; by them a new partition knows
@@ -41,7 +41,7 @@ type generation struct {
 	Reads subjects `json:"reads,omitzero"`
 	// Begin is where streams begin that were not read before, or are to be read
 	// again: what earlier generations had of them counts no more.
-	Begin map[stream.Name]uint64 `json:"begin,omitzero"`
+	Begin map[domain.StreamName]uint64 `json:"begin,omitzero"`
 }
 
 // Fields of a checkpoint beside positions.
@@ -85,26 +85,38 @@ func (e *Engine) positions(ctx context.Context, tenant domain.TenantID, name, sa
 func (p *positions) now() *generation { return &p.list[len(p.list)-1] }
 
 // fieldOf is the field with the position of a partition.
-func fieldOf(g *generation, n stream.Name, partition int) string {
+func fieldOf(g *generation, n domain.StreamName, partition int) string {
 	return layout.CheckpointField(string(n), partition) + "/" + strconv.Itoa(g.N)
 }
 
-// field is the text of a position; "" where none was written.
-func (p *positions) field(i int, n stream.Name, partition int) string {
-	return p.rec.Get(fieldOf(&p.list[i], n, partition))
+// asideField is what the field of what was put aside has behind that of the position.
+const asideField = "/aside"
+
+// written is what stands on the board of a partition of the ith generation.
+func (p *positions) written(i int, n domain.StreamName, partition int) written {
+	f := fieldOf(&p.list[i], n, partition)
+	return written{p.rec.Get(f), p.rec.Get(f + asideField)}
 }
 
-// at is the position of a partition of the ith generation.
-func (p *positions) at(i int, n stream.Name, partition int) uint64 {
-	if seq, err := strconv.ParseUint(p.field(i, n, partition), 10, 64); err == nil {
-		return seq
+// at is how far a partition of the ith generation has come.
+func (p *positions) at(i int, n domain.StreamName, partition int) progress {
+	return p.atOr(i, n, partition, func() uint64 { return p.begin(i, n) })
+}
+
+// atOr is the same, where begin is known.
+func (p *positions) atOr(i int, n domain.StreamName, partition int, begin func() uint64) progress {
+	w := p.written(i, n, partition)
+	back, err := strconv.ParseUint(w.position, 10, 64)
+	if err != nil {
+		begin := begin()
+		return progress{back: begin, front: begin}
 	}
-	return p.begin(i, n)
+	return parseProgress(back, w.aside)
 }
 
 // begin is where the ith generation begins to read a stream: where the last
 // partition of the one before had come.
-func (p *positions) begin(i int, n stream.Name) uint64 {
+func (p *positions) begin(i int, n domain.StreamName) uint64 {
 	if seq, there := p.list[i].Begin[n]; there || i == 0 {
 		return seq
 	}
@@ -112,25 +124,23 @@ func (p *positions) begin(i int, n stream.Name) uint64 {
 	return least
 }
 
-// span is how far the last and the first partition of the ith generation are.
-func (p *positions) span(i int, n stream.Name) (least, most uint64) {
-	begin := p.begin(i, n)
+// span is up to where all partitions of the ith generation have dealt with all,
+// and up to where any has dealt with something.
+func (p *positions) span(i int, n domain.StreamName) (least, most uint64) {
+	begin := sync.OnceValue(func() uint64 { return p.begin(i, n) })
 	for q := range p.list[i].Of {
-		seq, err := strconv.ParseUint(p.field(i, n, q), 10, 64)
-		if err != nil {
-			seq = begin
+		at := p.atOr(i, n, q, begin)
+		if q == 0 || at.back < least {
+			least = at.back
 		}
-		if q == 0 || seq < least {
-			least = seq
-		}
-		most = max(most, seq)
+		most = max(most, at.front)
 	}
 	return least, most
 }
 
 // dealt is up to where any partition of the kth generation had dealt with a
 // stream, as far as that counts for the ith.
-func (p *positions) dealt(k, i int, n stream.Name) uint64 {
+func (p *positions) dealt(k, i int, n domain.StreamName) uint64 {
 	for _, g := range p.list[k+1 : i+1] {
 		if _, anew := g.Begin[n]; anew {
 			return 0
@@ -157,7 +167,7 @@ func (p *positions) needed() int {
 			}
 			for q := range p.list[i].Of {
 				// What is not written is computed from those before.
-				past = past && p.field(i, n, q) != ""
+				past = past && p.written(i, n, q).position != ""
 			}
 		}
 		if past {
@@ -184,9 +194,9 @@ func (p *positions) indexes(keys layout.SagaKeys, saga string) []string {
 // earlier is a generation before the present one, for a shard.
 type earlier struct {
 	of   int
-	m    *compiled                // by whose rules events went
-	at   map[stream.Name][]uint64 // positions of partitions
-	most map[stream.Name]uint64
+	m    *compiled                        // by whose rules events went
+	at   map[domain.StreamName][]progress // of partitions
+	most map[domain.StreamName]uint64
 }
 
 // earlier finds out what the generations before have dealt with.
@@ -201,7 +211,7 @@ func (s *shard) earlier(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		g := earlier{p.list[i].Of, m, map[stream.Name][]uint64{}, map[stream.Name]uint64{}}
+		g := earlier{p.list[i].Of, m, map[domain.StreamName][]progress{}, map[domain.StreamName]uint64{}}
 		for _, n := range read {
 			for q := range g.of {
 				g.at[n] = append(g.at[n], p.at(i, n, q))
@@ -230,7 +240,7 @@ func (s *shard) dealtWith(t *task, bad error) bool {
 		if err == nil {
 			q = partitionOf(id, g.of)
 		}
-		if !mine || t.seq <= g.at[n][q] {
+		if !mine || t.seq <= g.at[n][q].upTo(id) {
 			return true
 		}
 	}
@@ -278,7 +288,7 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 
 // beginGeneration begins one for a definition, if nobody else has meanwhile.
 func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from beginning) error {
-	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[stream.Name]uint64{}}
+	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[domain.StreamName]uint64{}}
 	for _, n := range read {
 		if len(p.list) > 0 && len(p.now().Reads[n]) > 0 {
 			continue
@@ -309,8 +319,11 @@ func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name
 		for i := range p.list[:first] {
 			for _, n := range read {
 				for q := range p.list[i].Of {
-					if f := fieldOf(&p.list[i], n, q); p.rec.Get(f) != "" {
-						gone = append(gone, f)
+					f := fieldOf(&p.list[i], n, q)
+					for _, f := range []string{f, f + asideField} {
+						if p.rec.Get(f) != "" {
+							gone = append(gone, f)
+						}
 					}
 				}
 			}

@@ -12,27 +12,25 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/saga/definition"
 	"github.com/ramet-run/ramet/saga/machine"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // Definitions lists the sagas of a context by name.
-func (e *Engine) Definitions(ctx context.Context, tenant domain.TenantID, after string, limit int) (list []definition.Entry, next string, err error) {
+func (e *Engine) Definitions(ctx context.Context, tenant domain.TenantID, after string, limit int) (list []domain.DocumentEntry, next string, err error) {
 	return e.store.List(ctx, tenant, after, limit)
 }
 
 // Versions lists the versions of a saga below one, newest first; 0 is no bound.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Versions(ctx context.Context, tenant domain.TenantID, saga string, below, limit int) (list []definition.Entry, next int, err error) {
+func (e *Engine) Versions(ctx context.Context, tenant domain.TenantID, saga string, below, limit int) (list []domain.DocumentEntry, next int, err error) {
 	return e.store.Versions(ctx, tenant, saga, below, limit)
 }
 
 // Definition is a version of a saga; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Definition(ctx context.Context, tenant domain.TenantID, saga string, version int) (definition.Stored, error) {
+func (e *Engine) Definition(ctx context.Context, tenant domain.TenantID, saga string, version int) (domain.StoredSaga, error) {
 	return e.store.Get(ctx, tenant, saga, version)
 }
 
@@ -85,8 +83,9 @@ type Query struct {
 	Cursor string
 }
 
-// queryMost bounds how many records one query looks at.
-const queryMost = 20_000
+// queryMost bounds how many records one query looks at: they are read whole, and may
+// be large.
+const queryMost = 2_000
 
 // Query lists instances, in no order. Of many that do not match it may come
 // back with few or none and a cursor to go on with.
@@ -149,28 +148,8 @@ func (e *Engine) Query(ctx context.Context, tenant domain.TenantID, q Query) (li
 	}
 }
 
-// Lag is how far a partition of a saga has come in a stream.
-type Lag struct {
-	Saga      string      `json:"saga"`
-	Partition int         `json:"partition"`
-	Stream    stream.Name `json:"stream"`
-	// Position is up to where it was dealt with, Last what the stream has.
-	Position uint64 `json:"position"`
-	Last     uint64 `json:"last"`
-	// Behind is how many messages behind Position the saga reads: those of its
-	// triggers, effects and instances, whichever partition they are for.
-	Behind uint64 `json:"behind"`
-	// Owner holds the partition; "": nobody does.
-	Owner string `json:"owner,omitzero"`
-	// Outbox is how many work items of the partition wait to be sent; it
-	// stops counting at 1,000.
-	Outbox int `json:"outbox"`
-	// Trouble is why the stream takes no events now.
-	Trouble string `json:"trouble,omitzero"`
-}
-
 // Lags says how far a saga has come, and what waits.
-func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) ([]Lag, error) {
+func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) ([]domain.SagaLag, error) {
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -180,7 +159,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 	if err != nil || len(p.list) == 0 {
 		return nil, err
 	}
-	last, trouble := map[stream.Name]uint64{}, map[stream.Name]string{}
+	last, trouble := map[domain.StreamName]uint64{}, map[domain.StreamName]string{}
 	for n := range p.now().Reads {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
@@ -193,7 +172,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 	}
 	behind := e.behind(ctx, tenant, name, p)
 	of := p.now().Of
-	var list []Lag
+	var list []domain.SagaLag
 	for q := range of {
 		lease, held, err := e.board.LeaseOf(ctx, space, shardKey(keys, saga, q, of))
 		if err != nil {
@@ -207,11 +186,13 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			if len(p.now().Reads[n]) == 0 {
 				continue
 			}
-			l := Lag{Saga: saga, Partition: q, Stream: n, Position: p.at(len(p.list)-1, n, q), Last: last[n], Outbox: len(items),
+			at := p.at(len(p.list)-1, n, q)
+			l := domain.SagaLag{Saga: saga, Partition: q, Stream: n, Position: at.back, Last: last[n], Aside: at.waiting(), Outbox: len(items),
 				Trouble: trouble[n]}
-			if l.Behind, err = behind(n, l.Position); err != nil {
+			if l.Behind, err = behind(n, at.front); err != nil {
 				return nil, err
 			}
+			l.Behind += uint64(l.Aside)
 			if held && lease.Until.After(time.Now()) {
 				l.Owner = lease.Owner
 			}
@@ -223,13 +204,13 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 
 // behind counts what a saga reads of a stream behind a position. Partitions are
 // often at the same: that is asked once.
-func (e *Engine) behind(ctx context.Context, tenant domain.TenantID, name string, p *positions) func(stream.Name, uint64) (uint64, error) {
+func (e *Engine) behind(ctx context.Context, tenant domain.TenantID, name string, p *positions) func(domain.StreamName, uint64) (uint64, error) {
 	type place struct {
-		stream stream.Name
+		stream domain.StreamName
 		after  uint64
 	}
 	known := map[place]uint64{}
-	return func(n stream.Name, after uint64) (uint64, error) {
+	return func(n domain.StreamName, after uint64) (uint64, error) {
 		if count, there := known[place{n, after}]; there {
 			return count, nil
 		}

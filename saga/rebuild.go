@@ -14,7 +14,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/machine"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // rebuildMost and rebuildBytes bound what one rebuild holds.
@@ -34,28 +33,6 @@ type Rebuild struct {
 	Apply bool
 }
 
-// Rebuilt is what came out.
-type Rebuilt struct {
-	Events    int `json:"events"`
-	Instances int `json:"instances"`
-	Same      int `json:"same"`
-	// Different are those that came out otherwise than they are, or are not
-	// there.
-	Different domain.List[Difference] `json:"different"`
-	// Applied is how many of them were written.
-	Applied int `json:"applied"`
-}
-
-// Difference is an instance that came out otherwise than it is.
-type Difference struct {
-	Correlation string `json:"correlation_id"`
-	// Lines are "<field>: <as it is> -> <as it came out>".
-	Lines domain.List[string] `json:"lines"`
-	// Repaired says that a person replayed or dropped what had held it, or that
-	// an older version of Ramet began it. It is never written.
-	Repaired bool `json:"repaired,omitzero"`
-}
-
 // Rebuild computes instances again from the events that the streams have, up
 // to where the saga has come. The order of an instance's events is that of its
 // history. What that does not have was ignored, and is again, unless another
@@ -64,7 +41,7 @@ type Difference struct {
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrLimit] for too many events;
 // [domain.ErrConflict] where an instance moved while it was to be written.
-func (e *Engine) Rebuild(ctx context.Context, tenant domain.TenantID, q Rebuild) (*Rebuilt, error) {
+func (e *Engine) Rebuild(ctx context.Context, tenant domain.TenantID, q Rebuild) (*domain.SagaRebuilt, error) {
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -108,7 +85,7 @@ type rebuild struct {
 	keys   layout.SagaKeys
 	events map[string][]domain.Event // by correlation
 	bytes  int
-	out    Rebuilt
+	out    domain.SagaRebuilt
 
 	positions *positions
 }
@@ -192,7 +169,7 @@ func (b *rebuild) instance(ctx context.Context, id string) error {
 		// find nobody.
 		lines, byHand = append(lines, "life: begun by an older version of Ramet, and not written"), true
 	}
-	b.out.Different = append(b.out.Different, Difference{Correlation: id, Lines: lines, Repaired: byHand})
+	b.out.Different = append(b.out.Different, domain.SagaDifference{Correlation: id, Lines: lines, Repaired: byHand})
 	if !b.q.Apply || byHand {
 		return nil
 	}
@@ -270,7 +247,7 @@ func (b *rebuild) position(ev *domain.Event, id string) uint64 {
 	if len(p.list) == 0 {
 		return 0
 	}
-	return p.at(len(p.list)-1, stream.Name(ev.Stream), partitionOf(id, p.now().Of))
+	return p.at(len(p.list)-1, domain.StreamName(ev.Stream), partitionOf(id, p.now().Of)).upTo(id)
 }
 
 // firstVersion is that of the definition with which an instance began that was
@@ -405,8 +382,8 @@ func (e *Engine) replace(ctx context.Context, tenant domain.TenantID, keys layou
 // Rewind has a saga read a stream again from behind a position on. Events whose
 // marks are still there are passed over.
 //
-// Errors: [domain.ErrInvalid], [domain.ErrNotFound].
-func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string, n stream.Name, after uint64) error {
+// Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrUnavailable].
+func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string, n domain.StreamName, after uint64) error {
 	if _, err := e.defs.newest(ctx, tenant, saga); err != nil {
 		return err
 	}
@@ -424,11 +401,16 @@ func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string
 	if len(p.list) == 0 {
 		return domain.NotFoundf("saga %s has no positions yet: apply it again", saga)
 	}
-	return e.reread(ctx, tenant, name, saga, p, map[stream.Name]uint64{n: after})
+	// Beyond the end of its stream the board would be taken for that of other streams: no node would begin on it.
+	begin := beginning{behind: map[domain.StreamName]uint64{n: after}}
+	if err := begin.check(ctx, e.log); err != nil {
+		return err
+	}
+	return e.reread(ctx, tenant, name, saga, p, begin.behind)
 }
 
 // reread has a saga read streams again from behind positions on.
-func (e *Engine) reread(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, begin map[stream.Name]uint64) error {
+func (e *Engine) reread(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, begin map[domain.StreamName]uint64) error {
 	next := *p.now()
 	next.Begin = begin
 	if err := e.addGeneration(ctx, tenant, name, saga, p, next); err != nil {

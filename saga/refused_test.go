@@ -79,7 +79,7 @@ func TestNobodyElseSaysThatACommandWasRefused(t *testing.T) {
 		}
 		text, err := json.Marshal(life)
 		r.must(err)
-		r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: text}))
+		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: text}))
 		time.Sleep(10 * time.Second)
 		got := causes(r.letters(shop))
 		if x := r.instance(shop, "s", "1"); x.State != "open" || x.Held != "" || len(got) != 2 {

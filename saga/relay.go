@@ -236,7 +236,7 @@ func (r *relay) choose(ctx context.Context) (out, sent []outgoing) {
 	sent, r.sent = r.sent, nil
 	rest := r.pending[:0]
 	bytes := 0
-	waits, goes := map[string]bool{}, map[string]stream.Name{} // by instance
+	waits, goes := map[string]bool{}, map[string]domain.StreamName{} // by instance
 	for i := range r.pending {
 		w := &r.pending[i]
 		to := streamOf(w.Kind)

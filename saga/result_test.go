@@ -42,7 +42,7 @@ func (r *rig) alone() (drain func()) {
 // answer gives the result of a command of order 1.
 func (r *rig) answer(effect, id string, result domain.ResultType) {
 	r.Helper()
-	r.must(r.log.Publish(r.Context(), stream.Message{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result." + effect + "." + id,
+	r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.WorkflowEvents, Subject: "tenant.acme.effect_result." + effect + "." + id,
 		Data: fmt.Appendf(nil, `{"tenant_id":"acme","command_id":%q,"effect_name":%q,"result_type":%q,"metadata":{"saga":"order","correlation_id":"1"}}`,
 			id, effect, result)}))
 	time.Sleep(time.Second)

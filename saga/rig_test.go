@@ -112,7 +112,7 @@ func (r *rig) workOn(b board.Board, l stream.Log, cfg saga.WorkerConfig) (drain 
 
 // effects does what is asked for: a payload {"fail": true} fails.
 func (r *rig) effects(ctx context.Context, _ *saga.Engine) {
-	q, err := r.log.Work(ctx, stream.Shared{Durable: "effects", Stream: stream.WorkflowCommands, Subjects: []string{"tenant.*.effect.*.*", "effect.*.*"}})
+	q, err := r.log.Work(ctx, stream.Shared{Durable: "effects", Stream: domain.WorkflowCommands, Subjects: []string{"tenant.*.effect.*.*", "effect.*.*"}})
 	if ctx.Err() != nil {
 		return
 	}
@@ -145,7 +145,7 @@ func (r *rig) effects(ctx context.Context, _ *saga.Engine) {
 			if cmd.TenantID != "" {
 				prefix = "tenant." + cmd.TenantID + "."
 			}
-			for r.log.Publish(ctx, stream.Message{Stream: stream.WorkflowEvents, Subject: prefix + "effect_result." + cmd.EffectName + "." + cmd.CommandID,
+			for r.log.Publish(ctx, stream.Message{Stream: domain.WorkflowEvents, Subject: prefix + "effect_result." + cmd.EffectName + "." + cmd.CommandID,
 				ID: "result:" + cmd.CommandID, Data: data}) != nil {
 				if ctx.Err() != nil {
 					return

@@ -29,7 +29,7 @@ func (s *shard) handle(ctx context.Context, todo []task) error {
 		return err
 	}
 	for i := range todo {
-		if t := &todo[i]; t.seq > t.from.saved {
+		if t := &todo[i]; !t.done() {
 			if err := s.alone(ctx, t); err != nil {
 				return err
 			}
@@ -52,6 +52,14 @@ func (s *shard) alone(ctx context.Context, t *task) error {
 		err = s.round(ctx, []task{*t})
 	}
 	return err
+}
+
+// done reports whether what comes of a message is on the board.
+func (t *task) done() bool {
+	if t.late {
+		return t.seq <= t.from.saved.back
+	}
+	return t.seq <= t.from.saved.front
 }
 
 // commitError is a commit that the board did not make.
@@ -77,6 +85,10 @@ type round struct {
 	seen      map[string]bool               // ids of events
 	letters   map[string]*domain.DeadLetter // by key; nil: gone
 
+	had  map[asideOf]int  // events of instances that are dealt with
+	over map[asideOf]bool // that have had their share
+	more map[*source]int  // how many of them there are
+
 	chunks []*chunk
 	cur    *chunk
 
@@ -96,6 +108,8 @@ type task struct {
 	mine        bool   // this partition buries it, whatever it is
 	refused     bool   // it says that it is a result, and is none
 	again       string // it comes again by a person's wish: the key of its dead letter
+	aside       bool   // its instance has had its share of this round, or has others before it
+	late        bool   // it was put aside before
 }
 
 // instance is one that the round has to do with.
@@ -108,7 +122,7 @@ type instance struct {
 // round handles messages and returns when that is durable.
 func (s *shard) round(ctx context.Context, todo []task) error {
 	r := &round{s: s, now: time.Now(), todo: todo, newest: s.newest, instances: map[string]*instance{}, seen: map[string]bool{},
-		letters: map[string]*domain.DeadLetter{}}
+		letters: map[string]*domain.DeadLetter{}, had: map[asideOf]int{}, over: map[asideOf]bool{}, more: map[*source]int{}}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -127,7 +141,7 @@ func (r *round) prepare(ctx context.Context) error {
 	for i := range r.todo {
 		t := &r.todo[i]
 		r.read(t)
-		if t.correlation == "" {
+		if t.aside = r.isAside(t); t.aside || t.correlation == "" {
 			continue
 		}
 		if r.instances[t.correlation] == nil {
@@ -151,7 +165,7 @@ func (r *round) prepare(ctx context.Context) error {
 	i, loaded := 1, map[string]bool{}
 	for n := range r.todo {
 		t := &r.todo[n]
-		if t.correlation == "" {
+		if t.aside || t.correlation == "" {
 			continue
 		}
 		if !loaded[t.correlation] {
@@ -180,8 +194,8 @@ func (r *round) load(correlation string, rec board.Record, fault error) {
 
 // read finds out what a message is and whom it is for.
 func (r *round) read(t *task) {
-	if t.bad != nil {
-		return
+	if t.bad != nil || t.aside {
+		return // it is known
 	}
 	bad := r.decode(t)
 	if r.s.dealtWith(t, bad) {
@@ -225,7 +239,15 @@ func goesTo(m *compiled, ev *domain.Event) (id string, mine bool, err error) {
 
 // take deals with one message: what follows from it is in the chunk then.
 func (r *round) take(ctx context.Context, t *task) error {
-	r.open(t)
+	if r.cur == nil || !t.aside {
+		r.open(t)
+	}
+	at := r.at(t.from)
+	if t.aside {
+		t.from.keep(t, at)
+		r.cur.upTo[t.from] = at.put(t.correlation, t.seq)
+		return nil
+	}
 	if t.again != "" && (t.correlation != "" || t.mine) {
 		r.forget(t.again)
 	}
@@ -248,8 +270,21 @@ func (r *round) take(ctx context.Context, t *task) error {
 		r.seen[t.ev.ID] = true
 		r.markSeen(t.ev)
 	}
-	r.cur.upTo[t.from] = t.seq
+	if !t.late {
+		t.from.keep(t, at)
+	}
+	r.cur.upTo[t.from] = at.with(t)
 	return nil
+}
+
+// at is how far the round has come.
+func (r *round) at(src *source) progress {
+	for i := len(r.chunks) - 1; i >= 0; i-- {
+		if at, there := r.chunks[i].upTo[src]; there {
+			return at
+		}
+	}
+	return src.seen
 }
 
 // open begins a new chunk where the present one is full.
@@ -268,22 +303,16 @@ func (r *round) open(t *task) {
 func (r *round) close() {
 	c, s := r.cur, r.s
 	c.close(s, r)
-	for src, seq := range c.upTo {
-		was := src.text
-		if before := r.before(src); before != 0 {
-			was = sequence(before)
+	for src, at := range c.upTo {
+		was := src.written
+		for _, before := range r.chunks[:len(r.chunks)-1] {
+			if at, there := before.upTo[src]; there {
+				was = at.written()
+			}
 		}
-		c.move(s, src, was, seq)
+		c.move(s, src, was, at.written())
 	}
 	r.cur = nil
-}
-
-// before is how far the chunks before the present one go.
-func (r *round) before(src *source) (seq uint64) {
-	for _, c := range r.chunks[:len(r.chunks)-1] {
-		seq = max(seq, c.upTo[src])
-	}
-	return seq
 }
 
 // commit writes the chunks, one after the other, and tells relay and brokers.

@@ -95,7 +95,7 @@ fn on_event(state, event) {
 			ev.TimeMs = ms
 			r.publish(shop, ev)
 		}
-		result := stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
+		result := stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"x","event_type":"Go","timestamp":"1999-01-01T00:00:00Z","stored_ms":1,"payload":{"id":5}}`)}
 		r.must(r.log.Publish(r.Context(), result))
 		times = append(times, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
@@ -166,22 +166,22 @@ func TestALagIsOfWhatTheSagaReads(t *testing.T) {
 		}
 		r.publish(shop, placed("1", `{"order":"1","total":1}`))
 		r.publish(shop, placed("2", `{"order":"2","total":1}`))
-		behind := func() map[stream.Name]uint64 {
+		behind := func() map[domain.StreamName]uint64 {
 			lags, err := r.engine.Lags(r.Context(), shop, "order")
 			r.must(err)
-			out := map[stream.Name]uint64{}
+			out := map[domain.StreamName]uint64{}
 			for _, l := range lags {
 				out[l.Stream] = l.Behind
 			}
 			return out
 		}
-		want := map[stream.Name]uint64{stream.AggregateEvents: 2, stream.WorkflowCommands: 0, stream.WorkflowEvents: 0}
+		want := map[domain.StreamName]uint64{domain.AggregateEvents: 2, domain.WorkflowCommands: 0, domain.WorkflowEvents: 0}
 		if got := behind(); !maps.Equal(got, want) {
 			t.Errorf("before: got %v, want %v", got, want)
 		}
 		defer r.work(saga.WorkerConfig{})()
 		time.Sleep(time.Minute)
-		want[stream.AggregateEvents] = 0
+		want[domain.AggregateEvents] = 0
 		if got := behind(); !maps.Equal(got, want) {
 			t.Errorf("after: got %v, want %v", got, want)
 		}
@@ -191,10 +191,10 @@ func TestALagIsOfWhatTheSagaReads(t *testing.T) {
 // deadLog is a log of which one stream takes nothing.
 type deadLog struct {
 	stream.Log
-	dead stream.Name
+	dead domain.StreamName
 }
 
-func (l deadLog) Check(ctx context.Context, streams ...stream.Name) error {
+func (l deadLog) Check(ctx context.Context, streams ...domain.StreamName) error {
 	if slices.Contains(streams, l.dead) {
 		return domain.Unavailablef("stream %s takes nothing", l.dead)
 	}
@@ -206,11 +206,11 @@ func TestALagNamesTheStreamThatTakesNothing(t *testing.T) {
 		r.apply(shop, order())
 		defer r.work(saga.WorkerConfig{})()
 		time.Sleep(10 * time.Second)
-		lags, err := r.newEngine(r.board, deadLog{r.log, stream.WorkflowEvents}).Lags(r.Context(), shop, "order")
+		lags, err := r.newEngine(r.board, deadLog{r.log, domain.WorkflowEvents}).Lags(r.Context(), shop, "order")
 		r.must(err)
 		for _, l := range lags {
 			want := ""
-			if l.Stream == stream.WorkflowEvents {
+			if l.Stream == domain.WorkflowEvents {
 				want = "stream WORKFLOW_EVENTS takes nothing"
 			}
 			if l.Trouble != want {

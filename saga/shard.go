@@ -22,6 +22,10 @@ const (
 	fetchMost = 256
 	roundMost = 512
 
+	// feedWait is how long is waited for what a stream has more, before the turn of what
+	// was put aside: the next messages are on their way while a round is dealt with.
+	feedWait = 5 * time.Millisecond
+
 	// saveAfter is how many messages may be passed over before the position is
 	// written though nothing else is, and saveEvery the longest time.
 	saveAfter = 5_000
@@ -86,14 +90,22 @@ type shard struct {
 
 // source is a stream that a shard reads.
 type source struct {
-	name     stream.Name
+	name     domain.StreamName
 	subjects []string
 	field    string
-	saved    uint64 // position on the board
-	text     string // the same as it stands there; "" where it does not
-	seen     uint64 // position in memory: what is behind it need not be read again
+	saved    progress // on the board
+	written  written  // the same as it stands there
+	seen     progress // in memory: what is behind it need not be read again
 	reader   stream.Reader
+
+	kept     []task // that were put aside and are at hand
+	keptSize int    // in bytes
+	keptTo   uint64 // all that were put aside up to here are at hand
 }
+
+// written is a progress as it stands on the board: the position, and what was put
+// aside; "" where there is none.
+type written struct{ position, aside string }
 
 type fetched struct {
 	from     *source
@@ -167,7 +179,7 @@ func (s *shard) work(ctx, take context.Context) error {
 	feeds, feeding := errgroup.WithContext(take)
 	s.in = make(chan fetched)
 	for _, src := range s.sources {
-		at := src.saved
+		at := src.saved.front
 		feeds.Go(func() error { return s.feed(feeding, src, at) })
 	}
 	sending, endRelay := context.WithCancel(ctx)
@@ -212,7 +224,7 @@ func (s *shard) open(ctx context.Context) (err error) {
 		return err
 	}
 	last := len(p.list) - 1
-	if last > 0 && s.partition == 0 && p.list[last-1].Of != s.of && p.field(last, stream.WorkflowCommands, 0) == "" {
+	if last > 0 && s.partition == 0 && p.list[last-1].Of != s.of && p.written(last, domain.WorkflowCommands, 0).position == "" {
 		s.dropConsumers(ctx, p.list[last-1].Of) // the first time that somebody is here
 	}
 	for _, n := range read {
@@ -220,8 +232,8 @@ func (s *shard) open(ctx context.Context) (err error) {
 			continue
 		}
 		src := &source{name: n, subjects: p.now().Reads.filters(n, prefixes(s.tenant, s.name)), field: fieldOf(p.now(), n, s.partition),
-			text: p.field(last, n, s.partition), saved: p.at(last, n, s.partition)}
-		src.seen = src.saved
+			written: p.written(last, n, s.partition), saved: p.at(last, n, s.partition)}
+		src.seen, src.keptTo = src.saved, src.saved.back
 		s.sources = append(s.sources, src)
 	}
 	s.relay = newRelay(s)
@@ -247,13 +259,13 @@ func (s *shard) newer(ctx context.Context) error {
 }
 
 // durable is the name of the consumer of a stream.
-func (s *shard) durable(n stream.Name) string { return consumerName(s.shardOf, n) }
+func (s *shard) durable(n domain.StreamName) string { return consumerName(s.shardOf, n) }
 
-func consumerName(s shardOf, n stream.Name) string {
+func consumerName(s shardOf, n domain.StreamName) string {
 	return fmt.Sprintf("saga-%d-%s-%d-%d-%s", s.tenant, s.saga, s.of, s.partition, shortNames[n])
 }
 
-var shortNames = map[stream.Name]string{stream.AggregateEvents: "events", stream.WorkflowCommands: "commands", stream.WorkflowEvents: "results"}
+var shortNames = map[domain.StreamName]string{domain.AggregateEvents: "events", domain.WorkflowCommands: "commands", domain.WorkflowEvents: "results"}
 
 // feed hands over what a stream has behind a position. While that cannot be
 // reached it tries again: work that is in the outbox may go elsewhere.
@@ -319,14 +331,27 @@ func (s *shard) reader(ctx context.Context, src *source, after uint64) (stream.R
 func (s *shard) rounds(ctx, feeding context.Context) error {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
+	fed := 0                     // new messages since what was put aside had its turn
+	var stalled <-chan time.Time // what was put aside could not be read
 	for {
 		if s.relay.admit(feeding) != nil {
 			return s.save(ctx)
+		}
+		var idle <-chan time.Time // nothing new comes: it is the turn of what was put aside
+		if stalled == nil && s.putAside() {
+			idle = passed
+			if fed > 0 {
+				idle = time.After(feedWait)
+			}
 		}
 		var list []fetched
 		select {
 		case f := <-s.in:
 			list = append(list, f)
+		case <-idle:
+		case <-stalled:
+			stalled = nil
+			continue
 		case <-tick.C:
 			if err := s.save(ctx); err != nil {
 				return err
@@ -339,16 +364,21 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 		if s.mayGoOn(feeding) != nil {
 			return s.save(ctx)
 		}
-		for n := len(list[0].messages); n < roundMost; {
-			select {
-			case f := <-s.in:
-				list, n = append(list, f), n+len(f.messages)
-				continue
-			default:
-			}
-			break
-		}
+		list = s.gather(list)
 		var todo []task
+		for _, f := range list {
+			fed += len(f.messages)
+		}
+		if len(list) == 0 || fed >= lateEvery {
+			late, ready, err := s.late(ctx, lateShares*s.e.cfg.Share)
+			if err != nil {
+				return err
+			}
+			if !ready {
+				stalled = time.After(time.Second)
+			}
+			todo, fed = late, 0
+		}
 		for _, f := range list {
 			f.from.reader = f.reader
 			for i := range f.messages {
@@ -359,6 +389,26 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 			return err
 		}
 	}
+}
+
+// passed is a time that has.
+var passed = func() <-chan time.Time { c := make(chan time.Time); close(c); return c }()
+
+// gather adds what is fed at this moment, up to what one round deals with.
+func (s *shard) gather(list []fetched) []fetched {
+	n := 0
+	for _, f := range list {
+		n += len(f.messages)
+	}
+	for n < roundMost {
+		select {
+		case f := <-s.in:
+			list, n = append(list, f), n+len(f.messages)
+		default:
+			return list
+		}
+	}
+	return list
 }
 
 // mayGoOn waits while the saga is banned.
@@ -380,9 +430,9 @@ func (s *shard) mayGoOn(ctx context.Context) error {
 func (s *shard) save(ctx context.Context) error {
 	c := s.chunk()
 	for _, src := range s.sources {
-		if src.seen > src.saved || src.text == "" {
+		if src.seen.front > src.saved.front || src.seen.back > src.saved.back || src.written.position == "" {
 			c.upTo[src] = src.seen
-			c.move(s, src, src.text, src.seen)
+			c.move(s, src, src.written, src.seen.written())
 		}
 	}
 	if len(c.Ops) == 0 || ctx.Err() != nil {
@@ -396,17 +446,17 @@ func (s *shard) save(ctx context.Context) error {
 }
 
 // saved is told of positions that are on the board now.
-func (s *shard) saved(upTo map[*source]uint64) {
-	for src, seq := range upTo {
-		src.saved, src.text = seq, sequence(seq)
+func (s *shard) saved(upTo map[*source]progress) {
+	for src, at := range upTo {
+		src.saved, src.written = at, at.written()
 	}
 }
 
 // worthSaving reports whether so much was passed over since the last commit
 // that it should not be read again.
-func (s *shard) worthSaving(upTo map[*source]uint64) bool {
-	for src, seq := range upTo {
-		if seq-src.saved > saveAfter {
+func (s *shard) worthSaving(upTo map[*source]progress) bool {
+	for src, at := range upTo {
+		if at.front-src.saved.front > saveAfter || at.back-src.saved.back > saveAfter {
 			return true
 		}
 	}
@@ -414,13 +464,14 @@ func (s *shard) worthSaving(upTo map[*source]uint64) bool {
 }
 
 // done tells the brokers how far the partition has come.
-func (s *shard) done(ctx context.Context, upTo map[*source]uint64) error {
-	for src, seq := range upTo {
-		src.seen = seq
-		if src.reader == nil {
+func (s *shard) done(ctx context.Context, upTo map[*source]progress) error {
+	for src, at := range upTo {
+		front := at.front > src.seen.front
+		src.seen = at
+		if src.reader == nil || !front {
 			continue
 		}
-		if err := src.reader.Done(ctx, seq); err != nil && !errors.Is(err, domain.ErrUnavailable) {
+		if err := src.reader.Done(ctx, at.front); err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			return err
 		}
 	}

@@ -83,6 +83,7 @@ func simulate(t *testing.T, seed uint64) {
 // sim is one run.
 type sim struct {
 	*rand.Rand // the driver's alone
+	seed       uint64
 	t          *testing.T
 	// contexts are those that have sagas: one with an alias, and one without,
 	// or that of a deployment without contexts.
@@ -141,7 +142,7 @@ func (c *chance) end() {
 func newChance(seed uint64) *chance { return &chance{rand: rand.New(rand.NewPCG(seed, 7))} }
 
 func newSim(t *testing.T, seed uint64) *sim {
-	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), t: t, contexts: [][]domain.TenantID{{shop, 1}, {shop}, {1}, {9}}[seed%4],
+	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), seed: seed, t: t, contexts: [][]domain.TenantID{{shop, 1}, {shop}, {1}, {9}}[seed%4],
 		board: newAccount(t, memboard.Open()), broker: memstream.New(),
 		published: map[place]domain.Event{}, versions: map[domain.TenantID]variant{}, touched: map[string]bool{}, redone: map[place]bool{}}
 	s.board.redone = s.redone
@@ -167,7 +168,8 @@ func (s *sim) engine(b board.Board, l stream.Log) *saga.Engine {
 	if *simSeed != 0 && testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("life", s.lives)
 	}
-	return saga.New(b, l, saga.Config{Names: names{}, Retention: 90 * 24 * time.Hour, History: 100_000, Logger: log, Banned: s.bans.banned})
+	return saga.New(b, l, saga.Config{Names: names{}, Retention: 90 * 24 * time.Hour, History: 100_000, Share: 1 + int(s.seed%3),
+		Logger: log, Banned: s.bans.banned})
 }
 
 // storm makes the broker bad.
@@ -212,7 +214,7 @@ type variant struct {
 func (s *sim) apply(in domain.TenantID) {
 	for _, def := range []*domain.SagaDefinition{simOrder(s.versions[in]), simShip(), simLedger()} {
 		for range 5 {
-			_, _, err := s.hand.Apply(context.Background(), in, actor, def, saga.FromStart)
+			_, _, err := s.hand.Apply(context.Background(), in, actor, def, domain.SagaFromStart)
 			if err == nil || !errors.Is(err, domain.ErrUnavailable) {
 				s.must(err)
 				break
@@ -290,7 +292,7 @@ func (s *sim) start(i int) {
 	e := s.engine(n.faults, log)
 	worker := saga.NewWorker(e, saga.WorkerConfig{Owner: owner, Grace: 3 * time.Second,
 		Gateway: saga.GatewayConfig{URL: "http://gateway/commands", Timeout: 2 * time.Second, MaxInFlight: 3, Client: &http.Client{Transport: s.gateway}}})
-	effects, err := effect.OpenSet(simEffects(), map[effect.Kind]effect.Open{"sim": func(effect.Definition, effect.Host) (effect.Provider, error) {
+	effects, err := effect.OpenSet(simEffects(), map[domain.EffectKind]effect.Open{"sim": func(effect.Definition, effect.Host) (effect.Provider, error) {
 		return s.bank, nil
 	}}, effect.Host{})
 	s.must(err)
@@ -356,7 +358,7 @@ func (s *sim) step() {
 	}
 	in := s.contexts[s.IntN(len(s.contexts))]
 	n := s.nodes[s.IntN(len(s.nodes))]
-	switch s.IntN(24) {
+	switch s.IntN(26) {
 	case 0:
 		n.kill()
 	case 1: // drain, and a new life
@@ -405,6 +407,14 @@ func (s *sim) step() {
 		name := []string{"order", "ship", "ledger"}[s.IntN(3)]
 		s.bans.ban(in, name, true)
 		time.AfterFunc(time.Duration(s.Int64N(int64(20*time.Second))), func() { s.bans.ban(in, name, false) })
+	case 12, 13: // one instance has far more than its share, and others are behind it
+		order := s.IntN(40)
+		for range 10 + s.IntN(30) {
+			s.events++
+			s.publish(in, domain.Event{ID: "e" + strconv.Itoa(s.events), AggregateType: "Order", AggregateID: strconv.Itoa(order),
+				Type: "Note", Payload: fmt.Appendf(nil, `{"order":%d,"bad":%v}`, order, s.yes(5))})
+		}
+		s.event(in)
 	default:
 		for range 1 + s.IntN(8) {
 			s.event(in)
@@ -453,7 +463,7 @@ func (s *sim) again(in domain.TenantID) {
 		data, err := json.Marshal(ev)
 		s.must(err)
 		_ = s.log.Publish(context.Background(),
-			stream.Message{Stream: stream.AggregateEvents, Subject: prefixOf(in) + "aggregate.Order." + ev.AggregateID, Data: data})
+			stream.Message{Stream: domain.AggregateEvents, Subject: prefixOf(in) + "aggregate.Order." + ev.AggregateID, Data: data})
 		if s.yes(50) {
 			return
 		}
@@ -472,15 +482,15 @@ func prefixOf(in domain.TenantID) string {
 func (s *sim) rubbish(in domain.TenantID) {
 	p := prefixOf(in)
 	m := []stream.Message{
-		{Stream: stream.AggregateEvents, Subject: p + "aggregate.Order.1", Data: []byte("{")},
-		{Stream: stream.AggregateEvents, Subject: p + "aggregate.Order.1", Data: []byte(`{"event_type":"OrderPlaced","payload":{}}`)},
-		{Stream: stream.AggregateEvents, Subject: p + "aggregate.Order.1", Header: map[string]string{"ramet-event": "redo"}, Data: []byte(`{"dead":"saga:order:1"}`)},
-		{Stream: stream.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"ramet:drop","payload":{"dead":"saga:order:1"}}`)},
-		{Stream: stream.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"Remind","timer":17}`)},
-		{Stream: stream.WorkflowEvents, Subject: p + "effect_result.pay.x", Data: bytes.Repeat([]byte("<"), domain.MaxEventBytes+1)},
-		{Stream: stream.WorkflowEvents, Subject: p + "effect_result.pay.y",
+		{Stream: domain.AggregateEvents, Subject: p + "aggregate.Order.1", Data: []byte("{")},
+		{Stream: domain.AggregateEvents, Subject: p + "aggregate.Order.1", Data: []byte(`{"event_type":"OrderPlaced","payload":{}}`)},
+		{Stream: domain.AggregateEvents, Subject: p + "aggregate.Order.1", Header: map[string]string{"ramet-event": "redo"}, Data: []byte(`{"dead":"saga:order:1"}`)},
+		{Stream: domain.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"ramet:drop","payload":{"dead":"saga:order:1"}}`)},
+		{Stream: domain.WorkflowCommands, Subject: p + "workflow.order.1", Data: []byte(`{"event_type":"Remind","timer":17}`)},
+		{Stream: domain.WorkflowEvents, Subject: p + "effect_result.pay.x", Data: bytes.Repeat([]byte("<"), domain.MaxEventBytes+1)},
+		{Stream: domain.WorkflowEvents, Subject: p + "effect_result.pay.y",
 			Data: []byte(`{"command_id":"y","effect_name":"pay","result_type":"Succeeded","metadata":{"saga":"order","correlation_id":"3"}}`)},
-		{Stream: stream.WorkflowEvents, Subject: p + "workflow_event.order.%#00", Data: []byte(`{"event_type":"OrderPaid"}`)},
+		{Stream: domain.WorkflowEvents, Subject: p + "workflow_event.order.%#00", Data: []byte(`{"event_type":"OrderPaid"}`)},
 	}[s.IntN(8)]
 	_ = s.log.Publish(context.Background(), m)
 }

@@ -131,7 +131,7 @@ func (a *account) moves(p place, fields []board.Field) {
 	}
 	for _, f := range fields {
 		seq, err := strconv.ParseUint(f.Value, 10, 64)
-		if f.Name == "generations" {
+		if f.Name == "generations" || strings.HasSuffix(f.Name, "/aside") {
 			continue
 		}
 		if err != nil || seq < a.positions[p][f.Name] {
@@ -219,7 +219,7 @@ func (s *sim) left() (left []string) {
 		e, err := s.calm.Explain(context.Background(), in, x.Saga, x.Correlation)
 		s.must(err)
 		switch e.Standing {
-		case saga.StandingEnded, saga.StandingHeld, saga.StandingPaused, saga.StandingEvents:
+		case domain.StandingEnded, domain.StandingHeld, domain.StandingPaused, domain.StandingEvents:
 		default:
 			left = append(left, fmt.Sprintf("context %d: %s in %s: %s", in, e.Key, x.State, e.Text))
 		}
@@ -276,12 +276,23 @@ func (s *sim) drained() {
 		}
 	})
 	time.Sleep(20 * time.Second) // positions are saved
+	for _, in := range s.contexts {
+		for _, name := range simSagas {
+			lags, err := s.calm.Lags(ctx, in, name)
+			s.must(err)
+			for _, l := range lags {
+				if l.Aside != 0 || l.Behind != 0 {
+					s.t.Errorf("context %d: %s has %d events of %s to deal with, %d of them put aside", in, name, l.Behind, l.Stream, l.Aside)
+				}
+			}
+		}
+	}
 }
 
 // judge checks the promises at the end.
 func (s *sim) judge() {
-	streams := map[stream.Name][]stream.Message{}
-	for _, n := range []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents} {
+	streams := map[domain.StreamName][]stream.Message{}
+	for _, n := range []domain.StreamName{domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents} {
 		for from := uint64(1); ; {
 			page, err := s.log.Scan(context.Background(), n, nil, from, 1000)
 			s.must(err)
@@ -312,7 +323,7 @@ func (s *sim) judgeEvents() {
 }
 
 // judgeWork checks that every work item arrived, as itself and in its turn.
-func (s *sim) judgeWork(streams map[stream.Name][]stream.Message) {
+func (s *sim) judgeWork(streams map[domain.StreamName][]stream.Message) {
 	arrived := map[string][]arrival{}
 	for id, list := range s.gateway.arrived {
 		arrived[id] = list
@@ -372,20 +383,20 @@ func (s *sim) judgeWork(streams map[stream.Name][]stream.Message) {
 	}
 }
 
-func streamOfKind(k domain.WorkKind) stream.Name {
+func streamOfKind(k domain.WorkKind) domain.StreamName {
 	switch k {
 	case domain.WorkCommand:
 		return ""
 	case domain.WorkFact:
-		return stream.WorkflowEvents
+		return domain.WorkflowEvents
 	}
-	return stream.WorkflowCommands
+	return domain.WorkflowCommands
 }
 
 // judgeTimers checks that no timer came early or was never set, and that those
 // that are set are whole.
-func (s *sim) judgeTimers(streams map[stream.Name][]stream.Message) {
-	for _, m := range streams[stream.WorkflowCommands] {
+func (s *sim) judgeTimers(streams map[domain.StreamName][]stream.Message) {
+	for _, m := range streams[domain.WorkflowCommands] {
 		var ev domain.Event
 		if m.Header["ramet-event"] != "event" || json.Unmarshal(m.Data, &ev) != nil || ev.Timer == 0 {
 			continue
@@ -439,7 +450,7 @@ func (s *sim) judgeLeases() {
 
 // judgeInstances computes every instance again by the pure machine, and checks
 // what it undid.
-func (s *sim) judgeInstances(streams map[stream.Name][]stream.Message) {
+func (s *sim) judgeInstances(streams map[domain.StreamName][]stream.Message) {
 	machines := map[string]*machine.Machine{}
 	hashes := map[string]string{}
 	events := map[place]domain.Event{}

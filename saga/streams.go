@@ -11,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file tells whether the streams are those that a board's sagas have read.
@@ -57,12 +56,12 @@ var errRecognised = domain.Conflictf("other nodes of the board say all the time 
 
 // KnownStreams are the streams that the board's sagas have read from: they are not
 // made anew without a word.
-func KnownStreams(ctx context.Context, b board.Board) (list []stream.Name, err error) {
+func KnownStreams(ctx context.Context, b board.Board) (list []domain.StreamName, err error) {
 	recs, err := b.Get(ctx, 0, layout.Streams)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range stream.Names {
+	for _, name := range domain.StreamNames {
 		if recs[0].Get(string(name)) != "" {
 			list = append(list, name)
 		}
@@ -75,10 +74,10 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	if err != nil {
 		return err
 	}
-	all := seen{Loss: accept, begin: map[stream.Name]uint64{}, last: map[stream.Name]uint64{}}
+	all := seen{Loss: accept, begin: map[domain.StreamName]uint64{}, last: map[domain.StreamName]uint64{}}
 	var b board.Batch
 	marks := marksOf(recs[0])
-	for _, n := range stream.Names {
+	for _, n := range domain.StreamNames {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
 			return err
@@ -136,7 +135,7 @@ const markEvery = 5 * time.Second
 // by that streams are known that have lost their end, or are a copy of before, also
 // where no saga had read so far.
 func (e *Engine) KeepMarks(ctx context.Context) {
-	var known map[stream.Name]uint64
+	var known map[domain.StreamName]uint64
 	for ctx.Err() == nil {
 		// What was stored for that long is on the disk.
 		if err := sleep(ctx, markEvery); err != nil {
@@ -151,9 +150,9 @@ func (e *Engine) KeepMarks(ctx context.Context) {
 }
 
 // lasts are the last sequences of those streams that can be asked.
-func (e *Engine) lasts(ctx context.Context) map[stream.Name]uint64 {
-	all := map[stream.Name]uint64{}
-	for _, n := range stream.Names {
+func (e *Engine) lasts(ctx context.Context) map[domain.StreamName]uint64 {
+	all := map[domain.StreamName]uint64{}
+	for _, n := range domain.StreamNames {
 		if stats, err := e.log.Stats(ctx, n); err == nil {
 			all[n] = stats.Last
 		}
@@ -163,7 +162,7 @@ func (e *Engine) lasts(ctx context.Context) map[stream.Name]uint64 {
 
 // mark writes down how far streams had come, where the board does not know it. What
 // another node writes at the same time says the same.
-func (e *Engine) mark(ctx context.Context, known map[stream.Name]uint64) {
+func (e *Engine) mark(ctx context.Context, known map[domain.StreamName]uint64) {
 	recs, err := e.board.Get(ctx, 0, layout.Streams)
 	var b board.Batch
 	for n, last := range known {
@@ -180,15 +179,15 @@ func (e *Engine) mark(ctx context.Context, known map[stream.Name]uint64) {
 }
 
 // markField is the field with how far a stream has come.
-func markField(n stream.Name) string { return string(n) + "/last" }
+func markField(n domain.StreamName) string { return string(n) + "/last" }
 
-func markOf(n stream.Name, last uint64) board.Field {
+func markOf(n domain.StreamName, last uint64) board.Field {
 	return board.Field{Name: markField(n), Value: strconv.FormatUint(last, 10)}
 }
 
-func marksOf(r board.Record) map[stream.Name]uint64 {
-	all := map[stream.Name]uint64{}
-	for _, n := range stream.Names {
+func marksOf(r board.Record) map[domain.StreamName]uint64 {
+	all := map[domain.StreamName]uint64{}
+	for _, n := range domain.StreamNames {
 		all[n], _ = strconv.ParseUint(r.Get(markField(n)), 10, 64)
 	}
 	return all
@@ -197,9 +196,9 @@ func marksOf(r board.Record) map[stream.Name]uint64 {
 // seen is what is known of the streams.
 type seen struct {
 	Loss
-	refused, accepted []string               // what is wrong with them
-	begin             map[stream.Name]uint64 // of those that are others
-	last              map[stream.Name]uint64
+	refused, accepted []string                     // what is wrong with them
+	begin             map[domain.StreamName]uint64 // of those that are others
+	last              map[domain.StreamName]uint64
 }
 
 func (a *seen) note(accepted bool, format string, args ...any) {
@@ -221,7 +220,7 @@ func (e *Engine) recogniseFor(ctx context.Context, s claim, all *seen) error {
 	if err != nil || len(p.list) == 0 {
 		return err
 	}
-	begin := map[stream.Name]uint64{}
+	begin := map[domain.StreamName]uint64{}
 	for _, n := range read {
 		if len(p.now().Reads[n]) == 0 {
 			continue

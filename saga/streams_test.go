@@ -127,9 +127,9 @@ type late struct {
 	looks int
 }
 
-func (l *late) Stats(ctx context.Context, n stream.Name) (stream.Stats, error) {
+func (l *late) Stats(ctx context.Context, n domain.StreamName) (stream.Stats, error) {
 	s, err := l.Log.Stats(ctx, n)
-	if l.looks++; l.looks <= len(stream.Names) {
+	if l.looks++; l.looks <= len(domain.StreamNames) {
 		s.Last = 0
 	}
 	return s, err

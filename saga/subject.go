@@ -6,47 +6,51 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // read are the streams that sagas read.
-var read = []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents}
+var read = []domain.StreamName{domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents}
 
 // subjects are what a saga reads of each stream: "<kind>.<of>", as in
 // "aggregate.Order".
-type subjects map[stream.Name][]string
+type subjects map[domain.StreamName][]string
 
 // wanted are the subjects of a definition.
 func wanted(def *domain.SagaDefinition) subjects {
 	want := subjects{}
-	add := func(n stream.Name, kind domain.EventSource, of string) {
+	add := func(n domain.StreamName, kind domain.EventSource, of string) {
 		want[n] = append(want[n], string(kind)+"."+of)
 	}
-	add(stream.WorkflowCommands, domain.SourceWorkflow, def.Name)
+	add(domain.WorkflowCommands, domain.SourceWorkflow, def.Name)
 	effects := def.Effects
 	if def.Compensation != nil {
 		effects = slices.Concat(effects, def.Compensation.Effects)
 	}
 	for _, name := range effects {
-		add(stream.WorkflowEvents, domain.SourceResult, name)
+		add(domain.WorkflowEvents, domain.SourceResult, name)
 	}
 	for _, tr := range def.Triggers {
 		switch tr.Source {
 		case domain.SourceWorkflow: // read always
 		case domain.SourceResult, domain.SourceFact:
-			add(stream.WorkflowEvents, tr.Source, tr.Of)
+			add(domain.WorkflowEvents, tr.Source, tr.Of)
 		default:
-			add(stream.AggregateEvents, domain.SourceAggregate, tr.Of)
+			add(domain.AggregateEvents, domain.SourceAggregate, tr.Of)
 		}
 	}
 	return want.with(nil)
 }
 
-// with are those of both, each once.
+// with are those of both, each once. What no stream has is left out: definitions
+// of earlier versions could name such types, and would keep those that mended them from being read.
 func (s subjects) with(others subjects) subjects {
 	all := subjects{}
 	for _, n := range read {
-		if list := slices.Concat(s[n], others[n]); len(list) > 0 {
+		list := slices.DeleteFunc(slices.Concat(s[n], others[n]), func(text string) bool {
+			kind, of, _ := strings.Cut(text, ".")
+			return domain.EventSource(kind) == domain.SourceAggregate && of != domain.AnyEvent && domain.ValidateAggregateType(of) != nil
+		})
+		if len(list) > 0 {
 			slices.Sort(list)
 			all[n] = slices.Compact(list)
 		}
@@ -60,7 +64,7 @@ const manyFilters = 300
 
 // filters are what is read of a stream for a context that has these names.
 // None covers another: brokers take no filters that overlap.
-func (s subjects) filters(n stream.Name, tenants []string) []string {
+func (s subjects) filters(n domain.StreamName, tenants []string) []string {
 	kinds := map[string]bool{} // of which all is read
 	for _, text := range s[n] {
 		kind, of, _ := strings.Cut(text, ".")

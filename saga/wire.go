@@ -308,12 +308,12 @@ func identity(parts ...string) string {
 }
 
 // streamOf is where work of a kind goes; "" for what goes to no stream.
-func streamOf(kind domain.WorkKind) stream.Name {
+func streamOf(kind domain.WorkKind) domain.StreamName {
 	switch kind {
 	case domain.WorkEffect, domain.WorkInternal:
-		return stream.WorkflowCommands
+		return domain.WorkflowCommands
 	case domain.WorkFact:
-		return stream.WorkflowEvents
+		return domain.WorkflowEvents
 	}
 	return ""
 }

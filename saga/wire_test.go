@@ -40,28 +40,28 @@ func TestEventsAreReadAsProgramsWriteThem(t *testing.T) {
 		want domain.Event
 		err  string
 	}{
-		{name: "our own spelling", m: stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.acme.aggregate.Order.17",
+		{name: "our own spelling", m: stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Order.17",
 			Data: []byte(`{"event_id":"e","event_type":"Placed","timestamp_ms":7,"schema_version":2,"payload":{"n":1},"tenant_id":"acme",` +
 				`"metadata":{"trace_id":"t"},"timer":9,"source":"workflow"}`)},
 			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7, SchemaVersion: 2, Payload: []byte(`{"n":1}`), Tenant: "acme",
 				Metadata: map[string]string{"trace_id": "t"}, Source: domain.SourceAggregate,
 				AggregateType: "Order", AggregateID: "17"}},
-		{name: "the seed's", m: stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.Order.1%2E7",
+		{name: "the seed's", m: stream.Message{Stream: domain.AggregateEvents, Subject: "aggregate.Order.1%2E7",
 			Data: []byte(`{"id":"e","type":"Placed","timestamp":"1970-01-01T00:00:07Z","version":2,"payload_json":"{\"n\":1}","metadata":{"correlation_id":"c"}}`)},
 			want: domain.Event{ID: "e", Type: "Placed", TimeMs: 7000, SchemaVersion: 2, Payload: []byte(`{"n":1}`),
 				Metadata: map[string]string{"correlation_id": "c"}, Correlation: "c", Source: domain.SourceAggregate,
 				AggregateType: "Order", AggregateID: "1.7"}},
-		{name: "what the header says goes first, what is missing is the stream's", m: stream.Message{Stream: stream.AggregateEvents,
+		{name: "what the header says goes first, what is missing is the stream's", m: stream.Message{Stream: domain.AggregateEvents,
 			Subject: "aggregate.Order.1", ID: "m", Header: map[string]string{"event_type": "Placed"},
 			Data: []byte(`{"event_type":"Other"}`)},
 			want: domain.Event{ID: "m", Type: "Placed", TimeMs: 5000, SchemaVersion: 1, Source: domain.SourceAggregate, AggregateType: "Order", AggregateID: "1"}},
-		{name: "a result", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "tenant.acme.effect_result.pay.c1",
+		{name: "a result", m: stream.Message{Stream: domain.WorkflowEvents, Subject: "tenant.acme.effect_result.pay.c1",
 			Data: []byte(`{"command_id":"c1","effect_name":"pay","result_type":"Failed","error":"no","attempts":3,"timestamp":"1970-01-01T00:00:07Z",` +
 				`"metadata":{"saga":"order","correlation_id":"17"}}`)},
 			want: domain.Event{ID: "result:c1", Type: "pay.Failed", TimeMs: 7000, SchemaVersion: 1, Payload: []byte(`{"error":"no","attempts":3}`),
 				Tenant: "acme", Source: domain.SourceResult, Effect: "pay", CommandID: "c1",
 				Saga: "order", Correlation: "17", Metadata: map[string]string{"saga": "order", "correlation_id": "17"}}},
-		{name: "a fact has no timer", m: stream.Message{Stream: stream.WorkflowEvents, Subject: "workflow_event.order.17",
+		{name: "a fact has no timer", m: stream.Message{Stream: domain.WorkflowEvents, Subject: "workflow_event.order.17",
 			Data: []byte(`{"event_id":"e","event_type":"Paid","timer":5,"correlation_id":"18","saga":"ship"}`)},
 			want: domain.Event{ID: "e", Type: "Paid", TimeMs: 5000, SchemaVersion: 1, Source: domain.SourceFact, Saga: "order", Correlation: "17"}},
 		{name: "two values", m: stream.Message{Subject: "aggregate.Order.1", Data: []byte(`{"event_type":"A"} ]`)}, err: "there is more behind the JSON value"},
@@ -109,7 +109,7 @@ func FuzzReadEvent(f *testing.F) {
 	f.Add("tenant.acme.effect_result.pay.c1", `{"command_id":"c1","effect_name":"pay","result_type":"Failed","error":"x"}`)
 	f.Add("workflow.order.%#00", `{"event_type":"A","timer":1}`)
 	f.Fuzz(func(t *testing.T, subject, data string) {
-		m := stream.Message{Stream: stream.AggregateEvents, Subject: subject, Data: []byte(data), Seq: 1, Time: time.UnixMilli(1)}
+		m := stream.Message{Stream: domain.AggregateEvents, Subject: subject, Data: []byte(data), Seq: 1, Time: time.UnixMilli(1)}
 		ev, err := readEvent(&m, nil)
 		if err != nil {
 			return

@@ -48,7 +48,7 @@ func (m *Message) validate() error {
 	subjects := m.Stream.Subjects()
 	switch {
 	case subjects == nil:
-		return domain.Invalidf("stream %q: publishing is to %s, %s or %s", domain.PlainText(string(m.Stream), 64), AggregateEvents, WorkflowCommands, WorkflowEvents)
+		return domain.Invalidf("stream %q: publishing is to %s, %s or %s", domain.PlainText(string(m.Stream), 64), domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents)
 	case len(m.Subject) > MaxSubject:
 		return domain.Invalidf("subject of %d bytes: the limit is %d", len(m.Subject), MaxSubject)
 	case len(m.Data) > MaxData:
@@ -134,7 +134,7 @@ func (s Shared) Filled() (Shared, error) {
 	return s, nil
 }
 
-func validateConsumer(stream Name, durable string, subjects []string, inFlight int) error {
+func validateConsumer(stream domain.StreamName, durable string, subjects []string, inFlight int) error {
 	if err := ValidateStream(stream); err != nil {
 		return err
 	}
@@ -150,12 +150,12 @@ func validateConsumer(stream Name, durable string, subjects []string, inFlight i
 	return nil
 }
 
-// ValidateStream checks that n is one of [Names].
+// ValidateStream checks that n is one of [domain.StreamNames].
 //
 // Errors: [domain.ErrInvalid].
-func ValidateStream(n Name) error {
-	if !slices.Contains(Names, n) {
-		return domain.Invalidf("stream %q: there are %v", domain.PlainText(string(n), 64), Names)
+func ValidateStream(n domain.StreamName) error {
+	if !slices.Contains(domain.StreamNames, n) {
+		return domain.Invalidf("stream %q: there are %v", domain.PlainText(string(n), 64), domain.StreamNames)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestStreamsShareNoSubject(t *testing.T) {
 		"tenant.t.effect_result.a.b", "effect_result.a.b", "tenant.t.workflow_event.a.b", "workflow_event.a.b", "tenant.tenant.effect.effect.x",
 	} {
 		n := 0
-		for _, name := range stream.Names {
+		for _, name := range domain.StreamNames {
 			if subjects := name.Subjects(); len(subjects) > 0 && stream.Matches(subjects, subject) {
 				n++
 			}
@@ -77,11 +77,11 @@ func TestTokensAndFilters(t *testing.T) {
 }
 
 func TestConsumersAreFilled(t *testing.T) {
-	c, err := stream.Consumer{Durable: "d", Stream: stream.WorkflowEvents}.Filled()
+	c, err := stream.Consumer{Durable: "d", Stream: domain.WorkflowEvents}.Filled()
 	if err != nil || c.MaxInFlight != stream.DefaultInFlight {
 		t.Errorf("got %+v and %v", c, err)
 	}
-	s, err := stream.Shared{Durable: "d", Stream: stream.WorkflowEvents}.Filled()
+	s, err := stream.Shared{Durable: "d", Stream: domain.WorkflowEvents}.Filled()
 	if err != nil || s.MaxInFlight != stream.DefaultInFlight || s.AckWait != stream.DefaultAckWait || s.MaxDeliver != stream.DefaultMaxDeliver {
 		t.Errorf("got %+v and %v", s, err)
 	}

@@ -17,41 +17,9 @@ const (
 	MaxFetch   = 1_000   // messages of one Next
 )
 
-// Name is a stream's.
-type Name string
-
-// The streams.
-//
-// Source: seed 003, part 4; Troubles is ours: brokers tell what they gave up on
-// only to those who listen at that moment, so it is kept.
-const (
-	AggregateEvents  Name = "AGGREGATE_EVENTS"
-	WorkflowCommands Name = "WORKFLOW_COMMANDS"
-	WorkflowEvents   Name = "WORKFLOW_EVENTS"
-	Troubles         Name = "WORKFLOW_TROUBLES"
-)
-
-// Names are the streams that there are.
-var Names = []Name{AggregateEvents, WorkflowCommands, WorkflowEvents, Troubles}
-
-// Subjects are what a stream stores: those of contexts, and those of a
-// deployment without, which have no "tenant.<tenant>." before them. Those of
-// Troubles are the driver's.
-func (n Name) Subjects() []string {
-	switch n {
-	case AggregateEvents:
-		return []string{"tenant.*.aggregate.*.*", "aggregate.*.*"}
-	case WorkflowCommands:
-		return []string{"tenant.*.effect.*.*", "tenant.*.workflow.*.*", "effect.*.*", "workflow.*.*"}
-	case WorkflowEvents:
-		return []string{"tenant.*.effect_result.*.*", "tenant.*.workflow_event.*.*", "effect_result.*.*", "workflow_event.*.*"}
-	}
-	return nil
-}
-
 // Message is one message of a stream.
 type Message struct {
-	Stream  Name
+	Stream  domain.StreamName
 	Subject string
 	// ID is the publisher's: what is published again under the same within the
 	// stream's window (two minutes) is stored once. "": none.
@@ -92,25 +60,25 @@ type Log interface {
 	// Scan returns up to limit messages of a stream that match one of the
 	// subjects (none: all), in order, from sequence from on. No consumer is
 	// touched. What comes back empty has nothing more, as of now.
-	Scan(ctx context.Context, stream Name, subjects []string, from uint64, limit int) ([]Message, error)
+	Scan(ctx context.Context, stream domain.StreamName, subjects []string, from uint64, limit int) ([]Message, error)
 
 	// Count is how many messages of a stream that match one of the subjects (none:
 	// all) are behind a sequence. A replica that is asked may not know of the
 	// newest yet. No consumer is touched.
-	Count(ctx context.Context, stream Name, subjects []string, after uint64) (uint64, error)
+	Count(ctx context.Context, stream domain.StreamName, subjects []string, after uint64) (uint64, error)
 
 	// Stats says what a stream holds.
-	Stats(ctx context.Context, stream Name) (Stats, error)
+	Stats(ctx context.Context, stream domain.StreamName) (Stats, error)
 
 	// Check reports whether messages can be stored in these streams (none: all): a
 	// broker that is there may not be able to write. The error names the streams.
-	Check(ctx context.Context, streams ...Name) error
+	Check(ctx context.Context, streams ...domain.StreamName) error
 
 	// Drop forgets a durable consumer; one that there is not is no error.
-	Drop(ctx context.Context, stream Name, durable string) error
+	Drop(ctx context.Context, stream domain.StreamName, durable string) error
 
 	// Trim deletes the messages up to seq that match subject ("": all).
-	Trim(ctx context.Context, stream Name, subject string, seq uint64) error
+	Trim(ctx context.Context, stream domain.StreamName, subject string, seq uint64) error
 
 	// Durability says what an acknowledged message survives.
 	Durability() board.Durability
@@ -122,7 +90,7 @@ type Log interface {
 type Consumer struct {
 	// Durable is the consumer's name: letters, digits, '-' and '_', up to 200.
 	Durable string
-	Stream  Name
+	Stream  domain.StreamName
 	// Subjects are filters, with '*' for a token and '>' for the rest. None: all.
 	Subjects []string
 	// After is the position of its owner: the first message read is behind it.
@@ -152,7 +120,7 @@ type Reader interface {
 // Shared is what a [Queue] gives out.
 type Shared struct {
 	Durable  string
-	Stream   Name
+	Stream   domain.StreamName
 	Subjects []string
 	// MaxInFlight bounds what all workers together have in their hands.
 	// Default: 1,000.
@@ -193,13 +161,13 @@ type Delivery interface {
 }
 
 // Trouble is a message that a broker has given up on: the JSON data of the
-// messages in [Troubles].
+// messages in [domain.WorkflowTroubles].
 type Trouble struct {
-	Stream     Name   `json:"stream"`
-	Consumer   string `json:"consumer"`
-	Seq        uint64 `json:"stream_seq"`
-	Deliveries int    `json:"deliveries"`
-	Reason     string `json:"reason,omitzero"`
+	Stream     domain.StreamName `json:"stream"`
+	Consumer   string            `json:"consumer"`
+	Seq        uint64            `json:"stream_seq"`
+	Deliveries int               `json:"deliveries"`
+	Reason     string            `json:"reason,omitzero"`
 }
 
 // Stats is what a stream holds.

@@ -75,7 +75,7 @@ func TestAJobWaitsForANodeWithItsLabels(t *testing.T) {
 		r.submit(job(1, "ok", at("zone=eu")))
 		time.Sleep(time.Hour)
 		x := r.standingOf(1)
-		if x.Standing != work.StandingQueued || x.Queue != "queue:go:at:zone=eu" ||
+		if x.Standing != domain.StandingQueued || x.Queue != "queue:go:at:zone=eu" ||
 			!strings.Contains(x.Text, "no node that is alive serves go with the labels zone=eu") {
 			t.Errorf("got %+v", x)
 		}
@@ -88,7 +88,7 @@ func TestAJobWaitsForANodeWithItsLabels(t *testing.T) {
 	})
 }
 
-func (r *rig) standingOf(id domain.JobID) work.Explanation {
+func (r *rig) standingOf(id domain.JobID) domain.JobExplanation {
 	r.Helper()
 	x, err := r.engine.Explain(r.ctx, tenant, key(id))
 	if err != nil {

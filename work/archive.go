@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -47,6 +48,13 @@ func (e *Engine) SetArchive(ctx context.Context, where string) error {
 	} else {
 		b.Set(layout.Archive, board.Field{Name: layout.ArchiveWhere, Value: where})
 	}
+	return e.board.Commit(ctx, b)
+}
+
+// TellBacklog says for all nodes of the board what waits for the archive.
+func (e *Engine) TellBacklog(ctx context.Context, l domain.ArchiveBacklog) error {
+	var b board.Batch
+	b.Set(layout.Archive, layout.EncodeArchiveBacklog(l)...)
 	return e.board.Commit(ctx, b)
 }
 
@@ -166,8 +174,10 @@ func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string
 	}
 	var jobs []Ended
 	for i, item := range keys {
-		if id, err := domain.ParseFlowKey(item); err == nil && item == domain.FlowKey(id) {
-			list = append(list, Ended{Flow: id})
+		if strings.HasPrefix(item, layout.FlowPrefix) {
+			if id, err := domain.ParseFlowKey(item); err == nil && item == domain.FlowKey(id) {
+				list = append(list, Ended{Flow: id})
+			}
 			continue
 		}
 		if recs[i] == nil || slices.Contains(keys[:i], item) {
@@ -213,12 +223,17 @@ func endedMessage(space board.Space, item string, rec board.Record) *domain.Mess
 }
 
 func messageItem(item string) (domain.MessageKey, error) {
+	if !strings.HasPrefix(item, layout.MessagePrefix) {
+		return domain.MessageKey{}, errNoMessage // most are jobs, and words about each would cost more than to read it
+	}
 	key, err := domain.ParseMessageKey(item)
 	if err == nil && key.String() != item {
 		err = domain.Invalidf("item %q is no message: want message:<caller>:<id>", item)
 	}
 	return key, err
 }
+
+var errNoMessage = domain.Invalidf("the item is no message: want message:<caller>:<id>")
 
 func sizeOf(r board.Record) (n int) {
 	for _, f := range r {

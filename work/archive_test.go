@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -294,4 +295,38 @@ func TestWhatIsNoEndedJobIsPassedOver(t *testing.T) {
 		t.Errorf("got %d that wait still", l.Waiting)
 	}
 	e.prunes(8)
+}
+
+// TestAContextWhoseEndsWaitForTheArchiveTakesNothingNew: what nobody archives cannot
+// leave the board.
+func TestAContextWhoseEndsWaitForTheArchiveTakesNothingNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEndings(t)
+		e.engine = work.New(e.board, work.Config{ArchiveBacklog: 3})
+		room := func(tenant domain.TenantID, want error) {
+			t.Helper()
+			time.Sleep(2 * time.Second) // what was known is asked again
+			if err := e.engine.Room(t.Context(), tenant); !errors.Is(err, want) {
+				t.Errorf("context %d: got %v, want %v", tenant, err, want)
+			}
+		}
+		e.end(1, 2)
+		room(1, nil)
+		e.end(3)
+		room(1, domain.ErrExhausted)
+		room(2, nil)
+		if err := e.engine.MarkArchived(t.Context(), e.backlog(), 1); err != nil {
+			t.Fatal(err)
+		}
+		room(1, nil)
+		e.end(4)
+		room(1, domain.ErrExhausted)
+		if err := work.New(e.board, work.Config{ArchiveBacklog: -1}).Room(t.Context(), 1); err != nil {
+			t.Errorf("without a bound: %v", err)
+		}
+		if err := e.engine.SetArchive(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		room(1, nil) // they expire by their age alone
+	})
 }

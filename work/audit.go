@@ -22,25 +22,29 @@ const (
 	auditDoubts = 50_000
 )
 
-// Audit is what a round of the auditor found in one context, and Finding one
-// job in it.
-type (
-	Audit   = domain.Audit
-	Finding = domain.Finding
-)
-
 // Audit looks whether every unfinished job of a context has a reason to be
 // alive, repairs what it knows a rule for and reports the rest.
 //
 // Source: the promise "every unfinished thing has one reason to be alive".
-func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (Audit, error) {
+func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (domain.Audit, error) {
 	return e.AuditSlowly(ctx, tenant, 0)
+}
+
+// AuditWithin is Audit that looks at no more than there is time for, oldest first: what
+// nothing moves has been there for long. Looking for it in the queues may take as long
+// again. Zero: all.
+func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.audit(ctx, tenant, 0, within)
 }
 
 // AuditSlowly is Audit that rests after each page, rest times as long as the
 // page took, so that it does not keep the board from work.
-func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (Audit, error) {
-	a := auditor{e: e, space: layout.SpaceOf(tenant), began: time.Now(), doubts: map[string]map[string]*domain.Job{}}
+func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
+	return e.audit(ctx, tenant, rest, 0)
+}
+
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
+	a := auditor{e: e, space: layout.SpaceOf(tenant), began: time.Now(), within: within, doubts: map[string]map[string]*domain.Job{}}
 	if err := a.lostBefore(ctx); err != nil {
 		return a.report, err
 	}
@@ -48,12 +52,16 @@ func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest i
 	for {
 		begun := time.Now()
 		page, err := e.board.Live(ctx, a.space, after, listPage)
-		if err != nil || len(page) == 0 {
+		if len(page) > 0 && a.late(1) {
+			a.report.Partial = true
+		}
+		if err != nil || len(page) == 0 || a.report.Partial {
 			if err == nil {
 				err = a.searchQueues(ctx)
 			}
 			return a.report, err
 		}
+		a.report.Unfinished = true // also where it is another capability's
 		if err := a.page(ctx, page); err != nil {
 			return a.report, err
 		}
@@ -68,7 +76,8 @@ type auditor struct {
 	e      *Engine
 	space  board.Space
 	began  time.Time
-	report Audit
+	within time.Duration // 0: as long as it takes
+	report domain.Audit
 	// doubts are jobs that should be queued, by queue and key.
 	doubts map[string]map[string]*domain.Job
 	count  int
@@ -76,6 +85,11 @@ type auditor struct {
 	// the report, by what is lacking.
 	serving *serving
 	lacking map[string]int
+}
+
+// late reports whether so many times the time is over.
+func (a *auditor) late(times int) bool {
+	return a.within > 0 && time.Since(a.began) > time.Duration(times)*a.within
 }
 
 func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
@@ -112,28 +126,27 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record)
 	// A record that cannot be read wholly is judged by what could be read.
 	j, _ := layout.DecodeJob(key, rec)
 	if a.young(j) {
-		if lack, err := a.lack(ctx, j); err != nil || lack == "" {
-			return err // only who takes it is asked; nothing of it is doubted yet
+		if there, err := a.served(ctx, j); err != nil || there {
+			return err // only who moves it is asked; nothing of it is doubted yet
 		}
-	}
-	if j.QueuedMs == 0 && !j.Final() && a.began.Before(it.At.Add(auditAge)) { // a foreign program's, which may be about to queue it
-		return nil
 	}
 	x, err := a.e.standing(ctx, a.space, j, rec)
 	switch {
 	case err != nil:
 		return err
-	case x.waitsForTaker():
-		return a.lacks(ctx, j)
+	case x.waitsForTaker() || x.waitsForTime():
+		return a.lacks(ctx, &x, j)
+	case j.QueuedMs == 0 && !j.Final() && a.began.Before(it.At.Add(auditAge)): // a foreign program's, which may be about to queue it
+		return nil
 	case x.Standing == "" && !j.Final():
 		a.doubt(j)
 	case a.young(j):
 		return nil
 	case x.Standing == "":
 		return a.notQueued(ctx, j)
-	case x.Standing == StandingStuck:
+	case x.Standing == domain.StandingStuck:
 		return a.stuck(ctx, j, rec)
-	case x.Standing == StandingEnded:
+	case x.Standing == domain.StandingEnded:
 		b := board.Batch{Space: a.space}
 		asRead(&b, j, layout.JobFinishedMs).Settle(item)
 		return a.repair(ctx, b, nil)
@@ -166,7 +179,7 @@ func (a *auditor) lostBefore(ctx context.Context) error {
 
 // SettleLost adds to a report that something which had not ended has no record any
 // more, and lets it be alive no longer, unless it has ended and gone meanwhile.
-func SettleLost(ctx context.Context, b board.Board, space board.Space, it board.LiveItem, report *Audit) error {
+func SettleLost(ctx context.Context, b board.Board, space board.Space, it board.LiveItem, report *domain.Audit) error {
 	live, err := board.StillLive(ctx, b, space, it)
 	if err != nil || !live {
 		return err
@@ -211,7 +224,7 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 				found = append(found, j)
 				delete(jobs, item)
 			}
-			return len(jobs) > 0
+			return len(jobs) > 0 && !a.late(2)
 		})
 		if errors.Is(err, domain.ErrInvalid) {
 			for item := range jobs {
@@ -224,9 +237,13 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 			return err
 		}
 		for _, j := range slices.Backward(found) { // the oldest stands for those like it
-			if err := a.lacks(ctx, j); err != nil {
+			if err := a.lacks(ctx, &explained{JobExplanation: domain.JobExplanation{Standing: domain.StandingQueued}}, j); err != nil {
 				return err
 			}
+		}
+		if a.late(2) {
+			a.report.Partial = true // whoever was not found may be further on
+			continue
 		}
 		for _, j := range jobs {
 			if a.young(j) {
@@ -243,7 +260,7 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 // notQueued brings back a job that should be in a queue and is not.
 func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	key := j.Key().String()
-	if x, err := a.e.foreign(ctx, a.space, j, Explanation{}); err != nil || x.Standing != "" {
+	if x, err := a.e.foreign(ctx, a.space, j, explained{}); err != nil || x.Standing != "" {
 		return err
 	}
 	taken, err := a.isTaken(ctx, j)
@@ -260,7 +277,7 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 	if !taken {
 		again := a.e.unqueued(j)
 		again.Add(&b)
-		return a.repair(ctx, b, &Finding{Key: key, Text: textUnqueued + "; " + again.Did})
+		return a.repair(ctx, b, &domain.Finding{Key: key, Text: textUnqueued + "; " + again.Did})
 	}
 	// A foreign runner has it, or had it: an alarm looks after it.
 	now := time.Now()
@@ -291,25 +308,25 @@ func (a *auditor) stuck(ctx context.Context, j *domain.Job, rec board.Record) er
 	}
 	// Once more, and with the whole job: some are mended by what its line does not have.
 	x, err := a.e.standing(ctx, a.space, now, rec)
-	if err != nil || x.Standing != StandingStuck {
+	if err != nil || x.Standing != domain.StandingStuck {
 		return err
 	}
 	if x.Mend == nil {
-		a.report.Stuck = append(a.report.Stuck, Finding{Key: x.Key, Text: x.Text})
+		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: x.Key, Text: x.Text})
 		return nil
 	}
 	b := board.Batch{Space: a.space}
 	x.Mend.Add(&b)
-	return a.repair(ctx, b, &Finding{Key: x.Key, Text: x.Text + "; " + x.Mend.Did})
+	return a.repair(ctx, b, &domain.Finding{Key: x.Key, Text: x.Text + "; " + x.Mend.Did})
 }
 
-// lack says who would have to be there to take a job; "" where somebody is.
-func (a *auditor) lack(ctx context.Context, j *domain.Job) (string, error) {
+// served reports whether there is somebody for all that a job may lack.
+func (a *auditor) served(ctx context.Context, j *domain.Job) (bool, error) {
 	if err := a.ask(ctx); err != nil {
-		return "", err
+		return false, err
 	}
 	_, lack := a.serving.takers(j)
-	return lack, nil
+	return lack == "" && a.serving.clockless() == "", nil
 }
 
 // ask asks who takes jobs, once in an audit.
@@ -326,23 +343,26 @@ func (a *auditor) ask(ctx context.Context) error {
 
 // lacks reports a job that waits for somebody who is not there, in one finding with all
 // that wait for the same.
-func (a *auditor) lacks(ctx context.Context, j *domain.Job) error {
-	lack, err := a.lack(ctx, j)
-	if err != nil || lack == "" {
+func (a *auditor) lacks(ctx context.Context, x *explained, j *domain.Job) error {
+	if err := a.ask(ctx); err != nil {
 		return err
+	}
+	_, lack := a.serving.lack(x, j)
+	if lack == "" {
+		return nil
 	}
 	if i, known := a.lacking[lack]; known {
 		a.report.Lacking[i].More++
 		return nil
 	}
 	a.lacking[lack] = len(a.report.Lacking)
-	a.report.Lacking = append(a.report.Lacking, Finding{Key: j.Key().String(), Text: lack})
+	a.report.Lacking = append(a.report.Lacking, domain.Finding{Key: j.Key().String(), Text: lack})
 	return nil
 }
 
 // repair commits b and reports what was found, if it is worth a word; a
 // conflict means that it repaired itself.
-func (a *auditor) repair(ctx context.Context, b board.Batch, found *Finding) error {
+func (a *auditor) repair(ctx context.Context, b board.Batch, found *domain.Finding) error {
 	err := a.e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		return nil

@@ -73,7 +73,7 @@ func startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func())
 				return ban.New(b).HandleAlarm(ctx, a)
 			}, nil),
 			clockwork.Leases(b, discard(), e.RecoverLease),
-			clockwork.Audits(b, e, nil, discard(), func(_ domain.TenantID, a work.Audit) {
+			clockwork.Audits(b, e, nil, discard(), func(_ domain.TenantID, a domain.Audit) {
 				if len(a.Repaired)+len(a.Stuck) > 0 {
 					t.Errorf("the audit found %+v", a)
 				}
@@ -115,7 +115,7 @@ func (r *banRig) flow(id domain.FlowID, blueprint string) func(*domain.Job) {
 	return func(j *domain.Job) { j.FlowID = id }
 }
 
-func (r *banRig) standing(id domain.JobID, want work.Standing) work.Explanation {
+func (r *banRig) standing(id domain.JobID, want domain.Standing) domain.JobExplanation {
 	r.Helper()
 	x, err := r.engine.Explain(r.ctx, tenant, key(id))
 	if err != nil || x.Standing != want {
@@ -152,7 +152,7 @@ func TestABanOnPickingHolds(t *testing.T) {
 				time.Sleep(time.Hour)
 				r.want(1, domain.JobFinished, "") // what ran was let run
 				for id := domain.JobID(2); id <= 4; id++ {
-					x := r.standing(id, work.StandingBanned)
+					x := r.standing(id, domain.StandingBanned)
 					if !strings.Contains(x.Text, "by actor 1") || !strings.Contains(x.Text, "maintenance; `ramet ban lift "+scope.Words()+"`") {
 						t.Errorf("got %q", x.Text)
 					}
@@ -206,7 +206,7 @@ func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
 		br := &banRig{rig: r, bans: bans}
 		r.submit(job(1, "ok", br.flow(33, "nightly")), job(2, "ok"))
 		r.want(2, domain.JobFinished, "")
-		br.standing(1, work.StandingBanned)
+		br.standing(1, domain.StandingBanned)
 	})
 }
 
@@ -315,7 +315,7 @@ func TestRetriesAndRecoveredJobsObeyBans(t *testing.T) {
 		if j := r.show(1); j.Status != domain.JobStarted {
 			t.Errorf("got %s, want started: it has begun", j.Status)
 		}
-		r.standing(1, work.StandingBanned)
+		r.standing(1, domain.StandingBanned)
 		r.lift(scope)
 		if j := r.want(1, domain.JobError, domain.ReasonScriptFailed); j.Failures != 2 {
 			t.Errorf("got %d failures, want 2", j.Failures)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/ban"
@@ -48,6 +49,8 @@ type Config struct {
 	//
 	// Errors: [domain.ErrInvalid].
 	Remote func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error
+	// Foreign says that other programs write jobs on the board, past its nodes.
+	Foreign bool
 	// Egress connects to addresses that jobs name as prerequisites. Default: to
 	// public ones.
 	Egress *egress.Dialer
@@ -66,6 +69,9 @@ type Config struct {
 	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
 	Bans *ban.Book
+	// ArchiveBacklog is from how many ends that wait for the archive on a context has
+	// no [Engine.Room]. Default: 5,000,000; below zero there is no bound.
+	ArchiveBacklog int
 }
 
 // Engine is the job engine on one board. It is safe for concurrent use.
@@ -75,13 +81,20 @@ type Engine struct {
 	log   *slog.Logger
 	bans  *ban.Book
 
-	reach *reach
-	flows knownFlows
-	kept  kept
+	reach  *reach
+	turns  lookTurns
+	flows  knownFlows
+	kept   kept
+	rooms  rooms
+	crowds crowds
 	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
 	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
 	// announced are each [announcement] known to be in layout.Affinities.
 	announced sync.Map
+	// types are each [contextType] known to be in layout.WorkerTypes.
+	types   sync.Map
+	workers workerBook
+	claims  atomic.Int64 // of workers, so far
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once
@@ -102,6 +115,7 @@ func New(b board.Board, cfg Config) *Engine {
 	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Minute)
 	cfg.LogBytes = cmp.Or(cfg.LogBytes, 1<<20)
 	cfg.LookTime = cmp.Or(cfg.LookTime, reachTime)
+	cfg.ArchiveBacklog = cmp.Or(cfg.ArchiveBacklog, DefaultArchiveBacklog)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -110,7 +124,7 @@ func New(b board.Board, cfg Config) *Engine {
 	}
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
 		kept:    kept{limits: cfg.Limits.WithDefaults(script.Limits{}), contexts: map[domain.TenantID]*leftovers{}},
-		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{},
+		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{}, rooms: rooms{known: map[domain.TenantID]room{}},
 		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
 }
 

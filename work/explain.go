@@ -12,63 +12,25 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// Standing is the one reason for which an unfinished job is alive.
-type Standing string
-
-// The standings.
-const (
-	StandingEnded    Standing = "ended"
-	StandingQueued   Standing = "queued"   // a runner will take it
-	StandingLeased   Standing = "leased"   // a runner has it
-	StandingRetrying Standing = "retrying" // the next attempt has its alarm
-	StandingDelayed  Standing = "delayed"  // not_before has its alarm
-	StandingWaiting  Standing = "waiting"  // for jobs or prerequisites
-	StandingBanned   Standing = "banned"   // ready, but a ban forbids to begin it
-	StandingForeign  Standing = "foreign"  // a runner without a lease has it
-	StandingSent     Standing = "sent"     // another context is to run it: a message is on its way
-	StandingStuck    Standing = "stuck"    // nothing would ever move it
-)
-
-// Explanation answers for a job: what it waits for, since when, who holds it,
-// what will wake it and when.
-type Explanation struct {
-	Key      string           `json:"key"`
-	Status   domain.JobStatus `json:"status"`
-	Standing Standing         `json:"standing"`
-	// Outlook is what becomes of it if nobody does anything; none once it has ended.
-	Outlook domain.Outlook `json:"outlook,omitzero"`
-	// Text is the answer in one sentence.
-	Text string `json:"text"`
-	// SinceMs is since when it stands like this, where that is known.
-	SinceMs int64 `json:"since_ms,omitzero"`
-	// Holder is who works on it.
-	Holder string `json:"holder,omitzero"`
-	// WaitsFor names jobs and prerequisites.
-	WaitsFor []string `json:"waits_for,omitzero"`
-	// NextMs is when it will be looked at again at the latest.
-	NextMs int64 `json:"next_ms,omitzero"`
-	// Ahead is how many stand before it in its queue; -1 where the queue is
-	// too long to count.
-	Ahead int    `json:"ahead,omitzero"`
-	Queue string `json:"queue,omitzero"`
-	// SlotsTaken is how many slots there are of its type, and SlotContexts how many
-	// contexts hold them, where it waits because all are taken.
-	SlotsTaken   int `json:"slots_taken,omitzero"`
-	SlotContexts int `json:"slot_contexts,omitzero"`
-
+// explained is an explanation, and what else follows from why the job is as it is.
+type explained struct {
+	domain.JobExplanation
 	Reason
+	// untaken is set where a foreign program wrote the job and no node has taken it over:
+	// it is not among what is unfinished, where audits look.
+	untaken bool
 }
 
 // outlook follows from the reason: there is no other place that tells who moves a job.
-func (x *Explanation) outlook() domain.Outlook {
+func (x *explained) outlook() domain.Outlook {
 	otherwise := domain.OutlookMoves
 	switch x.Standing {
-	case StandingEnded:
+	case domain.StandingEnded:
 		return ""
-	case StandingWaiting, StandingSent:
+	case domain.StandingWaiting, domain.StandingSent:
 		otherwise = domain.OutlookWaits
 	}
-	return x.Reason.Outlook(x.Standing == StandingStuck, otherwise)
+	return x.Reason.Outlook(x.Standing == domain.StandingStuck, otherwise)
 }
 
 // queuedAgain is how most are mended; free guards and undoes what was read of them.
@@ -82,37 +44,84 @@ func (e *Engine) queuedAgain(j *domain.Job, free func(b *board.Batch)) *Mend {
 // Explain answers for one job.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (domain.JobExplanation, error) {
 	space := layout.SpaceOf(tenant)
 	j, rec, err := e.loadLine(ctx, space, key)
 	if err != nil && !errors.Is(err, domain.ErrInvalid) {
-		return Explanation{}, err
+		return domain.JobExplanation{}, err
 	}
 	for range explainTries {
 		x, err := e.explain(ctx, space, j, rec)
-		x.Outlook = x.outlook()
-		if err != nil || x.Standing != StandingStuck {
-			return x, err
+		if err == nil && x.Standing == domain.StandingStuck {
+			err = e.explainStuck(ctx, space, j, &x)
 		}
-		x.Text += x.Audited(doubtedFrom(j))
+		x.JobExplanation.Outlook = x.outlook()
+		if err != nil || x.Standing != domain.StandingStuck && !x.untaken {
+			return x.JobExplanation, err
+		}
 		now, rec2, err := e.loadLine(ctx, space, key)
 		if err != nil && !errors.Is(err, domain.ErrInvalid) {
-			return Explanation{}, err
+			return domain.JobExplanation{}, err
 		}
 		if !moved(j, now) {
-			return x, nil
+			return x.JobExplanation, nil
 		}
 		j, rec = now, rec2
 	}
-	return Explanation{Key: key.String(), Status: j.Status, Standing: StandingQueued, Outlook: domain.OutlookMoves,
+	return domain.JobExplanation{Key: key.String(), Status: j.Status, Standing: domain.StandingQueued, Outlook: domain.OutlookMoves,
 		Text: "it moves too quickly to tell"}, nil
+}
+
+// explainStuck says what the audit does about a job that nothing moves, or that no audit
+// comes by it.
+func (e *Engine) explainStuck(ctx context.Context, space board.Space, j *domain.Job, x *explained) error {
+	since, live, err := e.liveSince(ctx, space, x.Key)
+	if err != nil {
+		return err
+	}
+	if live {
+		from := doubtedFrom(j)
+		if j.QueuedMs == 0 && since.Add(auditAge).After(from) {
+			from = since.Add(auditAge) // see auditor.look
+		}
+		x.Text += x.Audited(from)
+		return nil
+	}
+	x.Standing, x.untaken, x.Reason = domain.StandingWriting, true, Reason{Held: true}
+	queue := layout.Queue(j)
+	if j.ScriptType == "" {
+		x.Text = "its record has no script_type: whoever writes it has not done so yet"
+		return nil
+	}
+	x.Text = fmt.Sprintf("it was written past every door, and no node has found it in a queue of its type: LPUSH %s %s queues it", queue, x.Key)
+	return nil
+}
+
+// liveSince finds a job among what is unfinished. It reads no further than a queue is read:
+// what may stand behind that counts as live, since the zero instant.
+func (e *Engine) liveSince(ctx context.Context, space board.Space, item string) (since time.Time, live bool, err error) {
+	var after board.LiveItem
+	for looked := 0; looked < queueLook; {
+		page, err := e.board.Live(ctx, space, after, listPage)
+		if err != nil || len(page) == 0 {
+			return time.Time{}, false, err
+		}
+		for _, it := range page {
+			if it.Item == item {
+				return it.At, true, nil
+			}
+		}
+		looked += len(page)
+		after = page[len(page)-1]
+	}
+	return time.Time{}, true, nil
 }
 
 // explainTries bounds how often a job is looked at again that moved between
 // two looks.
 const explainTries = 5
 
-func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (Explanation, error) {
+func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (explained, error) {
 	x, err := e.standing(ctx, space, j, rec)
 	if err == nil && x.Standing == "" {
 		x, err = e.foreign(ctx, space, j, x)
@@ -120,18 +129,18 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 	if err == nil && x.Standing == "" {
 		x, err = e.explainQueued(ctx, space, j, x)
 	}
-	if err != nil || !x.waitsForTaker() {
+	if err != nil || !x.waitsForTaker() && !x.waitsForTime() {
 		return x, err
 	}
 	s, err := e.serving(ctx, space)
 	if err != nil {
 		return x, err
 	}
-	takers, lack := s.takers(j)
+	takers, lack := s.lack(&x, j)
 	if x.Lack = lack; lack != "" {
 		x.Text += "; " + lack
 	}
-	if x.Standing == StandingQueued {
+	if x.Standing == domain.StandingQueued {
 		x.explainSlots(s.tenant, j.ScriptType, takers)
 		err = e.explainBanned(ctx, space, j, &x)
 	}
@@ -140,8 +149,20 @@ func (e *Engine) explain(ctx context.Context, space board.Space, j *domain.Job, 
 
 // waitsForTaker reports whether nothing moves the job but a runner that takes it, or
 // takes it back.
-func (x *Explanation) waitsForTaker() bool {
-	return x.Standing == StandingQueued || x.Standing == StandingLeased && x.NextMs == 0
+func (x *explained) waitsForTaker() bool {
+	return x.Standing == domain.StandingQueued || x.Standing == domain.StandingLeased && x.NextMs == 0
+}
+
+// waitsForTime reports whether the job goes on only when what comes due is done, an alarm
+// or a lease that has run out: a node on duty as clockwork does both.
+func (x *explained) waitsForTime() bool {
+	switch x.Standing {
+	case domain.StandingDelayed, domain.StandingRetrying:
+		return true
+	case domain.StandingWaiting:
+		return x.NextMs != 0
+	}
+	return x.Standing == domain.StandingLeased && x.NextMs == 0
 }
 
 // moved reports whether a job has gone on between two looks: what was found
@@ -153,12 +174,12 @@ func moved(was, is *domain.Job) bool {
 
 // standing finds all reasons but the queue, which is looked at last because
 // it costs most. It leaves Standing empty where only the queue is left.
-func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (Explanation, error) {
-	x := Explanation{Key: j.Key().String(), Status: j.Status}
+func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job, rec board.Record) (explained, error) {
+	x := explained{JobExplanation: domain.JobExplanation{Key: j.Key().String(), Status: j.Status}}
 	switch {
-	case j.Final() && j.FinishedMs != 0:
-		x.Standing, x.SinceMs = StandingEnded, j.FinishedMs
-		x.Text = "it has ended: " + string(j.Status)
+	case j.FinishedMs != 0:
+		x.Standing, x.SinceMs, x.Status = domain.StandingEnded, j.FinishedMs, j.EndStatus()
+		x.Text = "it has ended: " + string(x.Status)
 		return x, nil
 	case j.LeaseOwner != "":
 		return e.explainLeased(ctx, space, j, x)
@@ -177,11 +198,11 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 		}
 		x.SinceMs = int64(j.UpdatedAt) * 1000
 		if set {
-			x.Standing, x.NextMs = StandingRetrying, at.UnixMilli()
+			x.Standing, x.NextMs = domain.StandingRetrying, at.UnixMilli()
 			x.Text = fmt.Sprintf("attempt %d failed (%s); the next begins at %s", j.Attempt, j.Error, at.UTC().Format(time.RFC3339))
 			return x, nil
 		}
-		x.Standing, x.Text = StandingStuck, "it should be tried again, but no alarm is set for it"
+		x.Standing, x.Text = domain.StandingStuck, "it should be tried again, but no alarm is set for it"
 		x.Mend = &Mend{Does: "sets it", Did: "the alarm was set", Add: func(b *board.Batch) {
 			asRead(b, j, layout.JobNextRetryMs, layout.JobAttempt)
 			b.Free(x.Key)
@@ -194,26 +215,26 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 
 // foreign says whether an alarm looks after the job because a runner without
 // a lease has it. It leaves Standing empty where not.
-func (e *Engine) foreign(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+func (e *Engine) foreign(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
 	at, set, err := e.board.AlarmOf(ctx, space, layout.Alarm(layout.AlarmForeign, j.Key()))
 	if err != nil {
 		return x, err
 	}
 	if set {
-		x.Standing, x.SinceMs, x.NextMs = StandingForeign, max(j.StartedMs, j.QueuedMs), at.UnixMilli()
+		x.Standing, x.SinceMs, x.NextMs = domain.StandingForeign, max(j.StartedMs, j.QueuedMs), at.UnixMilli()
 		x.Text = "a runner that takes no leases has it; it is looked at until its timeout"
 	}
 	return x, nil
 }
 
-func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
 	l, ok, err := e.board.LeaseOf(ctx, space, x.Key)
 	if err != nil {
 		return x, err
 	}
 	x.Holder, x.SinceMs = j.LeaseOwner, j.StartedMs
 	if !ok {
-		x.Standing, x.Text = StandingStuck, "its record names a holder, but there is no such lease"
+		x.Standing, x.Text = domain.StandingStuck, "its record names a holder, but there is no such lease"
 		x.Mend = e.queuedAgain(j, func(b *board.Batch) {
 			b.Equal(x.Key, layout.JobLeaseOwner, j.LeaseOwner)
 			asRead(b, j, layout.JobAttempt)
@@ -222,7 +243,7 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		})
 		return x, nil
 	}
-	x.Standing, x.NextMs = StandingLeased, l.Until.UnixMilli()
+	x.Standing, x.NextMs = domain.StandingLeased, l.Until.UnixMilli()
 	x.Text = fmt.Sprintf("%s runs attempt %d; its lease is renewed until it ends", l.Owner, l.Token)
 	if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
 		x.NextMs = 0
@@ -235,8 +256,8 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	return x, nil
 }
 
-func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domain.Job, rec board.Record, x Explanation) (Explanation, error) {
-	x.Standing, x.SinceMs = StandingStuck, int64(j.CreatedAt)*1000
+func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domain.Job, rec board.Record, x explained) (explained, error) {
+	x.Standing, x.SinceMs = domain.StandingStuck, int64(j.CreatedAt)*1000
 	x.Text = fmt.Sprintf("it counts %d waits, but nothing would end them", j.Waits)
 	found := 0
 	open, err := e.openDependencies(ctx, space, j)
@@ -267,9 +288,9 @@ func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domai
 		}
 	}
 	if found >= j.Waits {
-		x.Standing, x.Text = StandingWaiting, fmt.Sprintf("it waits for %d: %s%s", found, joinSome(x.WaitsFor), addressHint(x.WaitsFor))
+		x.Standing, x.Text = domain.StandingWaiting, fmt.Sprintf("it waits for %d: %s%s", found, joinSome(x.WaitsFor), addressHint(x.WaitsFor))
 		if len(open) == 0 && slices.Equal(x.WaitsFor, []string{"not_before"}) {
-			x.Standing, x.Text = StandingDelayed, "it may not begin before "+time.UnixMilli(j.NotBefore).UTC().Format(time.RFC3339)
+			x.Standing, x.Text = domain.StandingDelayed, "it may not begin before "+time.UnixMilli(j.NotBefore).UTC().Format(time.RFC3339)
 		}
 	}
 	return x, nil
@@ -328,7 +349,7 @@ func joinSome(names []string) string {
 // queueLook bounds how much of a queue Explain reads.
 const queueLook = 100_000
 
-func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
 	queue := layout.Queue(j)
 	x.Queue, x.SinceMs = queue, j.QueuedMs
 	found, whole, err := e.aheadInQueue(ctx, space, queue, x.Key)
@@ -345,22 +366,30 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 	case err != nil:
 		return x, err
 	case found < 0 && whole && j.Final():
-		x.Standing, x.Text = StandingForeign, "a runner that takes no leases ended it; what follows is done in a moment, or with the next audit"
+		_, live, err := e.liveSince(ctx, space, x.Key)
+		if err != nil {
+			return x, err
+		}
+		x.Standing, x.Text = domain.StandingForeign, "a runner that takes no leases ended it; what follows is done in a moment, or with the next audit"
+		if !live {
+			x.Standing, x.SinceMs, x.untaken = domain.StandingEnded, int64(j.UpdatedAt)*1000, true
+			x.Text = "it was written past every door as one that has ended: " + string(j.Status) + "; nothing follows from that, for no node has had it before"
+		}
 	case found < 0 && whole && j.Status == domain.JobStarted:
-		x.Standing, x.Text = StandingForeign, "it is in no queue and nobody leases it: a runner that takes no leases may have it"
+		x.Standing, x.Text = domain.StandingForeign, "it is in no queue and nobody leases it: a runner that takes no leases may have it"
 	case found < 0 && whole:
 		taken, err := e.takenIn(ctx, space)
 		switch {
 		case err != nil:
 			return x, err
 		case taken(queue):
-			x.Standing, x.Text = StandingForeign, "it is in no queue, and runners that take no leases take from "+queue+": one of them may have it"
+			x.Standing, x.Text = domain.StandingForeign, "it is in no queue, and runners that take no leases take from "+queue+": one of them may have it"
 		default:
-			x.Standing, x.Text = StandingStuck, textUnqueued
+			x.Standing, x.Text = domain.StandingStuck, textUnqueued
 			x.Mend = e.unqueued(j)
 		}
 	default:
-		x.Standing, x.Ahead = StandingQueued, found
+		x.Standing, x.Ahead = domain.StandingQueued, found
 		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)
 		if found < 0 {
 			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)

@@ -60,14 +60,14 @@ func TestExplainTellsALeaseThatRanOut(t *testing.T) {
 		r.submit(job(1, "ok"))
 		deadClaim(t, b)
 		runs := r.standingOf(1)
-		if runs.Standing != work.StandingLeased || runs.Text != "dead/x runs attempt 1; its lease is renewed until it ends" || runs.NextMs == 0 {
+		if runs.Standing != domain.StandingLeased || runs.Text != "dead/x runs attempt 1; its lease is renewed until it ends" || runs.NextMs == 0 {
 			t.Errorf("while it holds: got %+v", runs)
 		}
 		time.Sleep(31 * time.Second)
 		ran := "dead/x took it for attempt 1 and is gone, paused or cut off: its lease ran out at " +
 			time.UnixMilli(runs.NextMs).UTC().Format(time.RFC3339) + ", and the job waits for a node that takes it back"
 		const nobody = "; no node that is alive serves go: see `ramet runner list`"
-		if x := r.standingOf(1); x.Standing != work.StandingLeased || x.Text != ran+nobody || x.NextMs != 0 || x.Holder != "dead/x" {
+		if x := r.standingOf(1); x.Standing != domain.StandingLeased || x.Text != ran+nobody || x.NextMs != 0 || x.Holder != "dead/x" {
 			t.Errorf("after it: got %+v", x)
 		}
 		about := domain.Runner{ID: 1, Node: "n1", SeenMs: time.Now().UnixMilli(), Serves: []domain.Service{{ScriptType: "go", Served: true}},

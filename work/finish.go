@@ -70,7 +70,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 		b.Unset(key, stale...)
 	}
 	b.Settle(key)
-	b.PushLeft(layout.Finished, key)
+	layout.Ended(b, key, now, layout.FailedJobs, n.status == domain.JobError)
 	e.tell(ctx, b, j, key, n.status, now)
 	e.tellFlow(ctx, b, j, n)
 	tellMessage(b, j)
@@ -116,7 +116,7 @@ func (e *Engine) tell(ctx context.Context, b *board.Batch, j *domain.Job, item s
 	}
 	key := j.Key()
 	if status == domain.JobFinished && j.Followers <= maxFollowersInline {
-		entries, err := e.board.List(ctx, b.Space, layout.Followers(key), 0, maxFollowersInline)
+		entries, err := e.followersOf(ctx, b.Space, j)
 		if err == nil {
 			countDown(b, entries, now)
 			b.Delete(layout.Followers(key))
@@ -150,32 +150,64 @@ func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) 
 		return err
 	}
 	if j.Status != domain.JobFinished {
-		for _, entry := range entries {
-			if err := e.failFollower(ctx, a.Space, entry, key); err != nil {
-				return err
-			}
-		}
-		entries, err = e.board.List(ctx, a.Space, list, 0, maxFollowersInline)
-		if err != nil {
+		if err := e.failFollowers(ctx, a.Space, entries, key); err != nil {
 			return err
 		}
 	}
 	now := time.Now()
-	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At)
-	// A follower that is started again by hand takes itself off the list.
-	asRead(&b, j, layout.JobFollowers)
-	if len(entries) == 0 {
-		b.ClearAlarm(a.Name)
+	told := func() board.Batch {
+		b := board.Batch{Space: a.Space}
+		b.AlarmAt(a.Name, a.At)
+		// A follower that is started again by hand takes itself off the list.
+		asRead(&b, j, layout.JobFollowers)
+		if len(entries) == 0 {
+			b.ClearAlarm(a.Name)
+		} else {
+			// The alarm moves with each page, so that a page is counted once only.
+			b.SetAlarm(a.Name, laterThan(a.At, now)).Drop(list, entries...)
+		}
+		return b
+	}
+	if j.Status == domain.JobFinished && len(entries) > 0 {
+		return e.cascadePage(ctx, a, key, entries, told)
+	}
+	e.Came(a.Space, key.String(), "")
+	return e.board.Commit(ctx, told())
+}
+
+// cascadePage lets a page of those go that waited for a job, unless their queue is
+// full. told begins a commit with that they were told.
+func (e *Engine) cascadePage(ctx context.Context, a board.Alarm, key domain.JobKey, entries []string, told func() board.Batch) error {
+	var p Page
+	for _, entry := range entries {
+		p.Add(layout.ParseFollower(entry))
+	}
+	wait, err := e.Crowded(ctx, a.Space, key.String(), p.Queues())
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if wait > 0 {
+		b := board.Batch{Space: a.Space}
+		b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, laterThan(a.At, now.Add(wait)))
 		return e.board.Commit(ctx, b)
 	}
-	// The alarm moves with each page, so that a page is counted once only.
-	b.SetAlarm(a.Name, laterThan(a.At, now))
-	if j.Status == domain.JobFinished {
-		countDown(&b, entries, now)
-		b.Drop(list, entries...)
+	waits, err := board.Readable(e.board.GetFields(ctx, a.Space, []string{layout.JobWaits}, p.keys...))
+	if err != nil {
+		return err
 	}
-	return e.board.Commit(ctx, b)
+	b := told()
+	p.Begin(&b, waits, now)
+	err = e.board.Commit(ctx, b)
+	if g := new(board.GuardError); errors.As(err, &g) && g.Guard.Field == layout.JobWaits { // one has less to wait for since it was read
+		b = told()
+		p.count(&b, now)
+		err = e.board.Commit(ctx, b)
+	}
+	if err == nil {
+		e.Came(a.Space, key.String(), p.Last())
+	}
+	return err
 }
 
 // laterThan is now, but never the instant a itself, nor before it.
@@ -186,20 +218,50 @@ func laterThan(a, now time.Time) time.Time {
 	return a.Add(time.Millisecond)
 }
 
-// failFollower ends one follower of a job that ended in error.
-func (e *Engine) failFollower(ctx context.Context, space board.Space, entry string, dep domain.JobKey) error {
-	follower, _ := layout.ParseFollower(entry)
-	drop := board.Batch{Space: space}
-	drop.Drop(layout.Followers(dep), entry)
-	key, err := jobItem(follower)
-	if err != nil {
-		return e.board.Commit(ctx, drop) // nobody can be told
+// failFollowers ends the followers of a job that ended in error, with one read and writes
+// that go together: there may be thousands. Those that have moved since they were read are
+// ended one by one. An entry that names no job has nobody who could be told.
+func (e *Engine) failFollowers(ctx context.Context, space board.Space, entries []string, dep domain.JobKey) error {
+	n := ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: dependencyText(dep)}
+	var keys []domain.JobKey
+	var names []string
+	for _, entry := range entries {
+		follower, _ := layout.ParseFollower(entry)
+		if key, err := jobItem(follower); err == nil {
+			keys, names = append(keys, key), append(names, key.String())
+		}
 	}
-	err = e.endUnheld(ctx, space, key, ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: dependencyText(dep)})
-	if err != nil && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, errEnded) {
+	if len(keys) == 0 {
+		return nil
+	}
+	recs, err := board.Readable(e.board.Get(ctx, space, names...))
+	if err != nil {
 		return err
 	}
-	return e.board.Commit(ctx, drop)
+	now := time.Now()
+	var batches []board.Batch
+	var of []domain.JobKey
+	for i, r := range recs {
+		if r == nil {
+			continue
+		}
+		if j, _ := layout.DecodeJob(keys[i], r); !j.Final() { // as far as it can be read
+			batches, of = append(batches, e.unheldEnd(ctx, space, j, n, now)), append(of, keys[i])
+		}
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	var failed error
+	for i, err := range e.board.CommitEach(ctx, batches) {
+		if errors.Is(err, domain.ErrConflict) {
+			err = e.endUnheld(ctx, space, of[i], n)
+		}
+		if err != nil && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, errEnded) {
+			failed = err // one that somebody runs, say: the others are ended all the same
+		}
+	}
+	return failed
 }
 
 // errEnded says that there was nothing to end any more.
@@ -226,17 +288,30 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 		case j.LeaseOwner != "":
 			return errHeld
 		}
-		b := board.Batch{Space: space}
-		b.Free(key.String())
-		b.Equal(key.String(), layout.JobStatus, string(j.Status))
-		asRead(&b, j, layout.JobAttempt)
-		e.clearWaits(&b, j)
-		e.end(ctx, &b, j, n, time.Now())
-		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		if err := e.board.Commit(ctx, e.unheldEnd(ctx, space, j, n, time.Now())); !errors.Is(err, domain.ErrConflict) {
 			return err
 		}
 	}
 	return domain.Unavailablef("job %q changes too quickly; try again", key)
+}
+
+// unheldEnd is the commit that ends a job as long as nobody runs it.
+func (e *Engine) unheldEnd(ctx context.Context, space board.Space, j *domain.Job, n ending, now time.Time) board.Batch {
+	b := board.Batch{Space: space}
+	e.addUnheldEnd(ctx, &b, j, n, now)
+	return b
+}
+
+// addUnheldEnd adds that end to a commit.
+func (e *Engine) addUnheldEnd(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) {
+	key := j.Key().String()
+	b.Free(key)
+	b.Equal(key, layout.JobStatus, string(j.Status))
+	asRead(b, j, layout.JobAttempt)
+	if j.At == "" || j.Message == "" { // else it left for elsewhere when it had nothing to wait for
+		e.clearWaits(b, j)
+	}
+	e.end(ctx, b, j, n, now)
 }
 
 // asRead adds the guards that numbers of a job's record are still what they were

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -84,6 +84,7 @@ func report(b *board.Batch, j *domain.Job, n ending) {
 	item, waits := layout.FlowState(j.FlowID), layout.FlowWaits(j.FlowID)
 	if n.status == domain.JobFinished {
 		addParams(b, j, n.result)
+		sayUnheard(b, j, n.result)
 	}
 	if j.Stepped || n.status != domain.JobFinished {
 		text := n.text
@@ -122,26 +123,56 @@ func addParams(b *board.Batch, j *domain.Job, result map[string]string) {
 	}
 }
 
-// CheckFlowJob is what Submit checks of a job.
+// maxUnheard bounds how many lines a job gets about what its result does not change.
+const maxUnheard = 20
+
+// sayUnheard writes into the job's log what its result was to change of steps and does not.
+// Whether there is such a step, the flow's explanation says.
+func sayUnheard(b *board.Batch, j *domain.Job, result map[string]string) {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(result)) {
+		if !strings.HasPrefix(name, domain.SettingPrefix) || len(lines) == maxUnheard {
+			continue
+		}
+		_, _, err := domain.ParseStepSetting(name)
+		switch {
+		case err != nil:
+		case !j.Stepped:
+			err = domain.Invalidf("%s", name+Unheard)
+		default:
+			continue
+		}
+		lines = append(lines, layout.EncodeLog(domain.Log{AtMs: time.Now().UnixMilli(), Stream: "ramet", Attempt: int(j.Attempt), Line: err.Error()}))
+	}
+	if len(lines) > 0 {
+		b.Append(layout.Logs(j.Key()), logLinesMost, lines...)
+	}
+}
+
+// Unheard is what is said of a setting in a flow whose jobs were all made when it began.
+const Unheard = " changes nothing: the flow is one of jobs, which were all made when it was submitted; " +
+	"a blueprint whose scripts have `steps.` in their text makes one of steps"
+
+// CheckFlowJob is what Submit checks of a job of a context; of 0 where it may be of any.
 //
 // Errors: [domain.ErrInvalid].
-func (e *Engine) CheckFlowJob(j *domain.Job) error {
+func (e *Engine) CheckFlowJob(ctx context.Context, tenant domain.TenantID, j *domain.Job) error {
 	if err := j.Validate(); err != nil {
 		return err
 	}
-	if err := e.known(j); err != nil {
+	if err := e.known(ctx, tenant, j); err != nil {
 		return err
 	}
 	return validatePrerequisites(j.Prerequisites)
 }
 
 func unknownType(t domain.ScriptType) error {
-	return domain.Invalidf("script type %q is not known here; configure a runtime for it, or use one that `ramet runner list` shows", t)
+	return domain.Invalidf("script type %q is not known here; configure a runtime for it, use one that `ramet runner list` shows, or start the worker that serves it", t)
 }
 
 // Place is how AddFlowJob writes a job.
 type Place struct {
-	// Held keeps the job back until [Begin]: its flow is not written yet.
+	// Held keeps the job back until [Page.Begin]: its flow is not written yet.
 	Held bool
 	// Followers are the entries of those that wait for it.
 	Followers []string
@@ -177,11 +208,6 @@ func AddFlowJob(b *board.Batch, j *domain.Job, p Place, now time.Time) (queue st
 	return layout.Queue(j)
 }
 
-// Begin adds to b that a job which was written as held may begin.
-func Begin(b *board.Batch, key domain.JobKey, queue string, now time.Time) {
-	b.Countdown(key.String(), layout.JobWaits, queue, key.String(), ready(now))
-}
-
 // Abort ends a job of a flow that nobody runs.
 //
 // held is true where somebody runs it; one that has ended, or is gone, is no error.
@@ -202,59 +228,6 @@ func (e *Engine) RetryInFlow(ctx context.Context, tenant domain.TenantID, key do
 	return err
 }
 
-// flowFor is how long what a flow is to its jobs is kept in memory: nobody changes
-// it but a foreign program before the flow begins.
-const flowFor = 2 * time.Second
-
-// knownFlows keeps what the flows whose jobs run here are to them: a flow of ten
-// thousand jobs is not read ten thousand times.
-type knownFlows struct {
-	mu    sync.Mutex
-	flows map[flowPlace]knownFlow
-}
-
-type flowPlace struct {
-	space board.Space
-	id    domain.FlowID
-}
-
-type knownFlow struct {
-	caller string // as the flow's state has it; "" where there is no such flow
-	env    map[string]string
-	bad    error // that the environment cannot be read
-	until  time.Time
-}
-
-const maxKnownFlows = 1000
-
-// get returns a flow, whose environment must not be changed.
-func (c *knownFlows) get(ctx context.Context, b board.Board, p flowPlace) (knownFlow, error) {
-	now := time.Now()
-	c.mu.Lock()
-	kept, here := c.flows[p]
-	c.mu.Unlock()
-	if here && now.Before(kept.until) {
-		return kept, nil
-	}
-	key := domain.FlowKey(p.id)
-	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars, layout.FlowStateCaller}, key, layout.FlowState(p.id))
-	if err != nil {
-		return knownFlow{}, err
-	}
-	f, bad := layout.DecodeFlow(key, recs[0])
-	known := knownFlow{recs[1].Get(layout.FlowStateCaller), f.EnvVars, bad, now.Add(flowFor)}
-	if known.caller == "" {
-		return known, nil // it may be made any moment
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.flows) >= maxKnownFlows || c.flows == nil {
-		c.flows = map[flowPlace]knownFlow{}
-	}
-	c.flows[p] = known
-	return known, nil
-}
-
 // flowOf is the flow that j is one of, ok whether there is one. Who writes the
 // record of a job writes there, too, which flow it is of: so only that of its own
 // caller counts, whose jobs all flows are made of. Else one could read another's
@@ -265,7 +238,7 @@ func (e *Engine) flowOf(ctx context.Context, space board.Space, j *domain.Job) (
 	if j.FlowID == 0 {
 		return f, false, nil
 	}
-	f, err = e.flows.get(ctx, e.board, flowPlace{space, j.FlowID})
+	f, err = e.flows.get(ctx, e.board, flowPlace{space, j.FlowID}, j.FlowEnv)
 	switch {
 	case err != nil || f.caller == "":
 		return f, false, err
@@ -301,7 +274,9 @@ func (e *Engine) tellFlow(ctx context.Context, b *board.Batch, j *domain.Job, n 
 }
 
 // callerText is a job's caller, as its flow has it.
-func callerText(j *domain.Job) string { return strconv.FormatUint(uint64(j.CallerID), 10) }
+func callerText(j *domain.Job) string { return callerID(j.CallerID) }
+
+func callerID(id domain.ActorID) string { return strconv.FormatUint(uint64(id), 10) }
 
 // envOf is the environment that j finds of its flow, which must not be changed.
 func (e *Engine) envOf(ctx context.Context, space board.Space, j *domain.Job) (map[string]string, error) {
@@ -317,7 +292,7 @@ func (e *Engine) envOf(ctx context.Context, space board.Space, j *domain.Job) (m
 
 // addParamsOf puts the job's params into the input, under what the flow's jobs
 // have added.
-func (in *input) addParamsOf(j *domain.Job, added board.Record) {
+func addParamsOf(in *domain.Input, j *domain.Job, added board.Record) {
 	in.Params = maps.Clone(j.Params)
 	if in.Params == nil {
 		in.Params = map[string]string{}
@@ -329,22 +304,8 @@ func (in *input) addParamsOf(j *domain.Job, added board.Record) {
 	}
 }
 
-// shard is which job of a shard a job is. All of it is there for scripts, also what
-// is zero.
-type shard struct {
-	Index int64 `json:"index"`
-	Total int64 `json:"total"`
-}
-
-// pack is which range of a pack a job does.
-type pack struct {
-	ID    int64 `json:"id"`
-	Start int64 `json:"start"`
-	End   int64 `json:"end"`
-}
-
 // shardOf reads "<index>/<count>".
-func shardOf(text string) (p shard, ok bool) {
+func shardOf(text string) (p domain.ShardPart, ok bool) {
 	index, total, ok := strings.Cut(text, "/")
 	var e1, e2 error
 	p.Index, e1 = strconv.ParseInt(index, 10, 64)
@@ -353,7 +314,7 @@ func shardOf(text string) (p shard, ok bool) {
 }
 
 // packOf reads "<id>:<start>-<end>".
-func packOf(text string) (p pack, ok bool) {
+func packOf(text string) (p domain.PackRange, ok bool) {
 	id, span, ok1 := strings.Cut(text, ":")
 	start, end, ok2 := strings.Cut(span, "-")
 	var e1, e2, e3 error

@@ -43,6 +43,20 @@ func (e *Engine) Adopt(ctx context.Context, tenant domain.TenantID, id domain.Fl
 	return false, domain.Unavailablef("job %q changes too quickly; try again", key)
 }
 
+// Refuse ends a job that a foreign program wrote for a flow which cannot be one, for that
+// reason. It leaves those alone that somebody runs, that have ended, or that are of a flow.
+func (e *Engine) Refuse(ctx context.Context, tenant domain.TenantID, key domain.JobKey, why error) error {
+	space := layout.SpaceOf(tenant)
+	j, err := e.loadAny(ctx, space, key)
+	if err == nil && j.FlowID == 0 {
+		err = e.endUnheld(ctx, space, key, invalid(why))
+	}
+	if errors.Is(err, domain.ErrNotFound) || errors.Is(err, errEnded) || errors.Is(err, errHeld) {
+		return nil
+	}
+	return err
+}
+
 // adoptInto adds to b what makes j one of the flow's. decodeErr is what reading
 // its record gave.
 func (e *Engine) adoptInto(ctx context.Context, b *board.Batch, j *domain.Job, id domain.FlowID, decodeErr error) error {
@@ -65,7 +79,12 @@ func (e *Engine) adoptInto(ctx context.Context, b *board.Batch, j *domain.Job, i
 	}
 	err := decodeErr
 	if err == nil {
-		err = e.CheckFlowJob(j)
+		if err = e.CheckFlowJob(ctx, domain.TenantID(b.Space), j); err == nil {
+			err = e.waitsForItself(ctx, b.Space, j)
+		}
+		if err != nil && !errors.Is(err, domain.ErrInvalid) {
+			return err // the board could not be asked: that is not the job's fault
+		}
 	}
 	if err != nil {
 		b.Set(item, fields...)

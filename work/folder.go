@@ -93,7 +93,7 @@ func (x *run) prepare() (script.Task, error) {
 	return task, nil
 }
 
-func (x *run) makeFolder(task script.Task, in input) error {
+func (x *run) makeFolder(task script.Task, in domain.Input) error {
 	// A power cut may have undone the claim of an attempt that left a folder.
 	if err := script.RemoveFolder(task.Dir); err != nil {
 		return err
@@ -218,26 +218,6 @@ func addParamNames(env, params map[string]string) {
 	}
 }
 
-// need is what a script is told of a job, or step, that it needed.
-type need struct {
-	State  string            `json:"state,omitzero"` // of a step
-	Status domain.JobStatus  `json:"status,omitzero"`
-	Reason domain.Reason     `json:"reason,omitzero"`
-	Result map[string]string `json:"result"`
-}
-
-// input is what a script finds in $RAMET_INPUT.
-type input struct {
-	Params map[string]string `json:"params"`
-	// Needs are the results of what the job needed: by the step's name in a
-	// flow of steps, by the job's id otherwise, or by both.
-	Needs map[string]need `json:"needs"`
-	Flow  domain.FlowID   `json:"flow,omitzero"`
-	Step  string          `json:"step,omitzero"`
-	Shard *shard          `json:"shard,omitzero"`
-	Pack  *pack           `json:"pack,omitzero"`
-}
-
 // mayHaveParams reports whether jobs may have added params that j sees: not to
 // one that was there from the start and needed none.
 func mayHaveParams(j *domain.Job) bool {
@@ -251,11 +231,11 @@ func (x *run) hasInput() bool {
 }
 
 // input puts it together.
-func (x *run) input() (input, error) { return x.r.e.inputOf(x.ctx, x.claimed.Space, x.job) }
+func (x *run) input() (domain.Input, error) { return x.r.e.inputOf(x.ctx, x.claimed.Space, x.job) }
 
 // inputOf puts together what a job finds.
-func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in input, err error) {
-	in = input{Needs: map[string]need{}, Flow: j.FlowID, Step: j.Step}
+func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in domain.Input, err error) {
+	in = domain.Input{Needs: map[string]domain.Needed{}, Flow: j.FlowID, Step: j.Step}
 	if p, ok := shardOf(j.Shard); ok {
 		in.Shard = &p
 	}
@@ -271,15 +251,15 @@ func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) 
 		keys, names = append(keys, domain.JobKey{Caller: j.CallerID, ID: id}.String()), append(names, "")
 	}
 	for name, n := range j.Needs {
-		in.Needs[name] = need{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result}
+		in.Needs[name] = domain.Needed{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result}
 		if n.Result == nil {
-			in.Needs[name] = need{State: n.State, Status: n.Status, Reason: n.Reason, Result: map[string]string{}}
+			in.Needs[name] = domain.Needed{State: n.State, Status: n.Status, Reason: n.Reason, Result: map[string]string{}}
 		}
 		if n.Job != 0 {
 			keys, names = append(keys, domain.JobKey{Caller: j.CallerID, ID: n.Job}.String()), append(names, name)
 		}
 	}
-	in.addParamsOf(j, nil)
+	addParamsOf(&in, j, nil)
 	if len(keys) == 0 {
 		return in, nil
 	}
@@ -292,27 +272,33 @@ func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) 
 			continue // it has been cleared away since
 		}
 		if i == 0 && mayHaveParams(j) {
-			in.addParamsOf(j, r)
+			addParamsOf(&in, j, r)
 			continue
 		}
-		if err := in.add(keys[i], names[i], r); err != nil {
+		if err := addNeeded(&in, keys[i], names[i], r); err != nil {
 			return in, err
 		}
 	}
 	return in, nil
 }
 
-// add takes in a job that was needed, for the step named so.
-func (in *input) add(item, step string, r board.Record) error {
+// resultError says that the result of a job that was needed cannot be read: whoever
+// runs the one that needs it, and however often.
+type resultError struct{ error }
+
+func (e *resultError) Unwrap() error { return e.error }
+
+// addNeeded takes in a job that was needed, for the step named so.
+func addNeeded(in *domain.Input, item, step string, r board.Record) error {
 	key, err := domain.ParseJobKey(item)
 	if err != nil {
 		return err
 	}
-	j, err := layout.DecodeJob(key, r)
-	if err != nil {
-		return err
+	j, _ := layout.DecodeJob(key, r) // a foreign runner may have spoilt what is of no matter here
+	if _, err := layout.ReadResult(key, r); err != nil {
+		return &resultError{err}
 	}
-	n := need{Status: j.Status, Reason: j.Reason, Result: j.Result}
+	n := domain.Needed{Status: j.Status, Reason: j.Reason, Result: j.Result}
 	if n.Result == nil {
 		n.Result = map[string]string{}
 	}

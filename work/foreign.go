@@ -179,9 +179,11 @@ func (x *run) adoptValid(b *board.Batch) (done bool, what ended, err error) {
 		var failed *dependencyError
 		switch {
 		case errors.As(err, &failed):
+			scanFlows(b, time.Now())
 			n := ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: err.Error()}
 			return true, x.end(b, n), nil
 		case errors.Is(err, domain.ErrInvalid):
+			scanFlows(b, time.Now())
 			return true, x.end(b, invalid(err)), nil
 		case err != nil && x.settled(err):
 			return true, ended{reason: reasonLost}, nil
@@ -204,6 +206,9 @@ func (x *run) adoptOnce() (waits bool, err error) {
 	b := x.heldBatch()
 	j := x.job
 	j.Waits, j.QueuedMs = 0, 0
+	if err := x.r.e.waitsForItself(x.ctx, x.claimed.Space, j); err != nil {
+		return false, err
+	}
 	failed, err := s.follow(x.ctx, &b, j, false)
 	if err != nil {
 		return false, err
@@ -226,19 +231,26 @@ func (x *run) adoptOnce() (waits bool, err error) {
 		b.Set(x.claimed.Item, layout.UnmetField(j.Prerequisites))
 	}
 	b.Live(x.claimed.Item, now)
-	// Who writes jobs may have written a flow of them.
-	b.SetAlarm(layout.FlowScan, now.Truncate(flowScanEvery).Add(flowScanEvery))
+	scanFlows(&b, now)
 	if j.Waits > 0 {
 		b.Release(x.claimed.Item)
 	}
 	return j.Waits > 0, x.r.e.board.Commit(x.ctx, b)
 }
 
+// scanFlows has flows looked for: who writes jobs may have written a flow of them.
+func scanFlows(b *board.Batch, now time.Time) {
+	b.SetAlarm(layout.FlowScan, now.Truncate(flowScanEvery).Add(flowScanEvery))
+}
+
 // watchForeign looks after a job that a foreign runner took from a queue: when
 // its status has turned final, what follows is done; when its time has run
 // out, it goes back to the queue as a lost one.
 func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.JobKey) error {
-	j, err := e.loadAny(ctx, a.Space, key)
+	j, rec, err := e.load(ctx, a.Space, key)
+	if errors.Is(err, domain.ErrInvalid) {
+		err = nil // it is looked after as far as it can be read
+	}
 	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "" || j.NextRetryMs != 0 && !j.Final()) {
 		return e.clear(ctx, a) // it has ended, one of our runners has it, or will
 	} else if err != nil {
@@ -249,7 +261,8 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 	case j.TriesAgain() && !never:
 		return e.retryForeign(ctx, a, j)
 	case j.Final():
-		return e.settleForeign(ctx, a, j)
+		_, unread := layout.ReadResult(key, rec)
+		return e.settleForeign(ctx, a, j, unread)
 	case j.Script == "" && j.ScriptType == "" || j.Waits > 0:
 		return e.clear(ctx, a) // nobody has written it yet, or it is queued when it is ready
 	}
@@ -382,23 +395,33 @@ func (x *run) leaveForeign() (done bool, what ended, err error) {
 	return true, what, err
 }
 
-// settleForeign does what our own finish would have done in its commit.
-func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job) error {
+// settleForeign does what our own finish would have done in its commit. A job whose
+// result cannot be read (that is unread) ends in error, whatever its runner says:
+// nobody is to go on without what he needs, as though there were none.
+func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job, unread error) error {
 	key := j.Key().String()
 	now := time.Now()
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
 	asRead(&b, j, layout.JobFinishedMs)
 	b.Equal(key, layout.JobStatus, string(j.Status))
+	if unread != nil && j.Status == domain.JobFinished {
+		leaveQueue(&b, j)
+		e.end(ctx, &b, j, invalid(unread), now)
+		return e.board.Commit(ctx, b)
+	}
 	b.Set(key, layout.FinishedField(now.UnixMilli()))
-	if j.Status == domain.JobError && j.Reason == "" {
+	switch {
+	case j.Status == domain.JobError && j.Reason == "":
 		b.Set(key, board.Field{Name: layout.JobReason, Value: string(domain.ReasonScriptFailed)})
+	case j.Status == domain.JobFinished && j.Reason != "": // of an attempt before
+		b.Unset(key, layout.JobReason)
 	}
 	if j.NextRetryMs != 0 { // it was ended between two attempts of ours
 		b.Unset(key, layout.JobNextRetryMs).ClearAlarm(layout.Alarm(layout.AlarmRetry, j.Key()))
 	}
 	b.Settle(key)
-	b.PushLeft(layout.Finished, key)
+	layout.Ended(&b, key, now, layout.FailedJobs, j.Status == domain.JobError)
 	leaveQueue(&b, j)
 	e.tell(ctx, &b, j, key, j.Status, now)
 	e.tellFlow(ctx, &b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})

@@ -361,7 +361,7 @@ func TestAuditMissesNothingInABusyQueue(t *testing.T) {
 			t.Errorf("looked at %d, repaired %d, stuck %d, %v", a.Looked, len(a.Repaired), len(a.Stuck), err)
 		}
 		for _, id := range []domain.JobID{1, 700, 1500, 2999} {
-			if x, err := r.engine.Explain(t.Context(), tenant, key(id)); err != nil || x.Standing != work.StandingQueued {
+			if x, err := r.engine.Explain(t.Context(), tenant, key(id)); err != nil || x.Standing != domain.StandingQueued {
 				t.Errorf("job %d: %+v, %v", id, x, err)
 			}
 		}
@@ -389,10 +389,10 @@ func TestAuditRepairsWhatHasARule(t *testing.T) {
 		if at, set, err := b.AlarmOf(t.Context(), 1, "retry:job:1:1"); err != nil || !set || at.UnixMilli() != next.UnixMilli() {
 			t.Errorf("retry alarm: %v, %v, %v", at, set, err)
 		}
-		if x, err := r.engine.Explain(t.Context(), tenant, key(2)); err != nil || x.Standing != work.StandingQueued {
+		if x, err := r.engine.Explain(t.Context(), tenant, key(2)); err != nil || x.Standing != domain.StandingQueued {
 			t.Errorf("job 2: %+v, %v", x, err)
 		}
-		if x, err := r.engine.Explain(t.Context(), tenant, key(5)); err != nil || x.Standing != work.StandingForeign {
+		if x, err := r.engine.Explain(t.Context(), tenant, key(5)); err != nil || x.Standing != domain.StandingForeign {
 			t.Errorf("job 5: %+v, %v", x, err)
 		}
 		live, err := b.Live(t.Context(), 1, board.LiveItem{}, 10)
@@ -595,7 +595,7 @@ func TestAStrangeKeyKeepsNoOtherJobFromItsAudit(t *testing.T) {
 		if err := b.Commit(t.Context(), *new(board.Batch).PushLeft(layout.Runner(9), "stranger")); err != nil { // nobody who takes jobs
 			t.Fatal(err)
 		}
-		for id, want := range map[domain.JobID]work.Standing{2: work.StandingStuck, 5: work.StandingQueued} {
+		for id, want := range map[domain.JobID]domain.Standing{2: domain.StandingStuck, 5: domain.StandingQueued} {
 			if x, err := r.engine.Explain(t.Context(), tenant, key(id)); err != nil || x.Standing != want {
 				t.Errorf("explain %d: got %+v, %v, want %s", id, x, err, want)
 			}

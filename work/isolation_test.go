@@ -100,7 +100,7 @@ func TestANodeLeavesWhatItCannotHoldIn(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		x, err := r.engine.Explain(t.Context(), tenant, key(1))
-		if err != nil || x.Standing != work.StandingQueued || !strings.Contains(x.Text,
+		if err != nil || x.Standing != domain.StandingQueued || !strings.Contains(x.Text,
 			"its context wants its scripts sealed, which no node that is alive and serves go can do") {
 			t.Errorf("got %+v, %v", x, err)
 		}
@@ -144,7 +144,7 @@ func TestWhyNobodyTakesTheJobsOfALockedContext(t *testing.T) {
 		explains := func(want string, yes bool) {
 			t.Helper()
 			x, err := e.Explain(t.Context(), tenant, key(1))
-			if err != nil || x.Standing != work.StandingQueued || strings.Contains(x.Text, want) != yes {
+			if err != nil || x.Standing != domain.StandingQueued || strings.Contains(x.Text, want) != yes {
 				t.Errorf("got %+v, %v, want %q in it: %v", x, err, want, yes)
 			}
 		}

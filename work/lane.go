@@ -30,7 +30,7 @@ type lane struct {
 
 	mu        sync.Mutex
 	free      int
-	held      map[board.Space]int  // slots, by context
+	held      map[board.Space]*use // slots, by context
 	passed    map[board.Space]bool // whose scripts cannot be held in far enough
 	labelled  []string             // groups of queues of jobs that ask for labels
 	claims    int                  // so far, while there are such
@@ -47,7 +47,7 @@ const claimWait = time.Minute
 
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
-		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]int{},
+		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]*use{},
 		passed: map[board.Space]bool{}, free: slots, freed: make(chan struct{}, 1), calm: make(chan struct{}, 1), idle: make(chan *run),
 		ask: board.Ask{
 			Owner: r.cfg.Owner,
@@ -59,6 +59,8 @@ func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 			},
 			Stamp: []string{layout.JobStartedMs, layout.JobUpdatedAt},
 			Skip:  board.Match{Field: layout.JobStatus, Values: []string{string(domain.JobFinished), string(domain.JobError)}},
+			// Those that a foreign program has queued say only when they were made.
+			Aging: board.Aging{Step: r.cfg.Aging, Fields: []string{layout.JobQueuedMs, layout.JobCreatedAt}},
 			// A crash that takes the claim back takes along what was done on the board
 			// since, and nothing else.
 			Firm: info.Outside || !info.InProcess,
@@ -138,6 +140,9 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 		ask.Wait = isolationLook
 	}
 	ask.Max, ask.Queues = l.share(&ask, n), l.queues()
+	if ask.Max > 0 {
+		ask.Charges = l.charges(time.Now())
+	}
 	l.mu.Unlock()
 	if ask.Max == 0 {
 		pause(ctx, claimPause)
@@ -212,6 +217,9 @@ func (l *lane) work(x *run) {
 
 // pause waits, or less when ctx ends.
 func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -22,6 +22,8 @@ const (
 	// logLineCost is what a line counts beside its text, so that empty lines
 	// are bounded too.
 	logLineCost = 64
+	// logLinesMost bounds a log by lines, where bytes are not counted.
+	logLinesMost = 1 << 20
 )
 
 // logBook collects the lines of one attempt and writes them in batches. It is
@@ -46,8 +48,22 @@ type logBook struct {
 func (l *logBook) Log(stream string, line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.full {
+	if !l.add(stream, line) {
 		return
+	}
+	if l.kick == nil {
+		l.kick, l.end = make(chan struct{}, 1), make(chan struct{})
+		l.wg.Go(l.write)
+	}
+	if len(l.lines) == 1 || len(l.lines) >= logBatch || l.bytes >= logBatchBytes {
+		l.nudge()
+	}
+}
+
+// add takes one line, as long as there is room. The caller holds the mutex, or is alone.
+func (l *logBook) add(stream string, line []byte) bool {
+	if l.full {
+		return false
 	}
 	cost := len(line) + logLineCost
 	if l.room -= cost; l.room < 0 {
@@ -58,13 +74,7 @@ func (l *logBook) Log(stream string, line []byte) {
 		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.claimed.Token), Line: string(line),
 	}))
 	l.bytes += cost
-	if l.kick == nil {
-		l.kick, l.end = make(chan struct{}, 1), make(chan struct{})
-		l.wg.Go(l.write)
-	}
-	if len(l.lines) == 1 || len(l.lines) >= logBatch || l.bytes >= logBatchBytes {
-		l.nudge()
-	}
+	return true
 }
 
 func (l *logBook) nudge() {

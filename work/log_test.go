@@ -162,10 +162,10 @@ func TestList(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n += len(jobs); next == "" {
+				if n += len(jobs); next.Next == "" {
 					return n
 				}
-				cursor = next
+				cursor = next.Next
 			}
 		}
 		for _, tc := range []struct {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -109,6 +111,26 @@ var states = []func(r *outlookRig, id domain.JobID){
 			}
 		})
 	},
+	func(r *outlookRig, id domain.JobID) { // written by a foreign program, and pushed nowhere, or where no node looks
+		r.written(id, "dispatched")
+		r.change(func(b *board.Batch) {
+			if queue := []string{"", "queue:go:p77", "queue:go:at:zone=eu"}[r.rand.IntN(3)]; queue != "" {
+				b.PushLeft(queue, key(id).String())
+			}
+		})
+	},
+	func(r *outlookRig, id domain.JobID) { // the same, with a holder, and with a next attempt
+		r.written(id, "started", f("lease_owner", "x"))
+		if r.rand.IntN(2) == 0 {
+			r.written(id, "started", f("next_retry_ms", fmt.Sprint(time.Now().UnixMilli())))
+		}
+	},
+	func(r *outlookRig, id domain.JobID) { r.written(id, []string{"error", "finished"}[r.rand.IntN(2)]) },
+	func(r *outlookRig, id domain.JobID) { // not queued by its writer, with one of ours after it
+		r.written(id, "dispatched")
+		r.next++
+		r.submit(job(r.next, "ok", after(id)))
+	},
 	func(r *outlookRig, id domain.JobID) { // leased by one that is gone
 		queue := fmt.Sprintf("queue:go:runner%d", 100+id)
 		r.submit(job(id, "ok", func(j *domain.Job) { j.ForRunner = domain.RunnerID(100 + id) }))
@@ -118,6 +140,14 @@ var states = []func(r *outlookRig, id domain.JobID){
 			r.Fatalf("claim: got %v, %v", got, err)
 		}
 	},
+}
+
+// written is a job that a foreign program wrote.
+func (r *outlookRig) written(id domain.JobID, status string, more ...board.Field) {
+	r.Helper()
+	r.change(func(b *board.Batch) {
+		b.Set(key(id).String(), append(more, f("script", "ok"), f("script_type", "go"), f("status", status))...)
+	})
 }
 
 func (r *outlookRig) change(what func(b *board.Batch)) {
@@ -139,6 +169,9 @@ func (r *outlookRig) runners() {
 		}
 		if r.rand.IntN(4) == 0 {
 			about.Off = []domain.Off{{Role: domain.RoleRunner, Rule: 1}}
+		}
+		if r.rand.IntN(2) == 0 {
+			about.Off = append(about.Off, domain.Off{Role: domain.RoleClockwork, Rule: 1})
 		}
 		if r.rand.IntN(4) == 0 {
 			about.Locked = []domain.Locked{{Context: tenant, Key: "disk"}}
@@ -176,7 +209,7 @@ func TestExplainAndAuditAgree(t *testing.T) {
 				time.Sleep(time.Duration(11+r.rand.IntN(30)) * time.Second) // beyond what an audit passes over as being under way
 			}
 			r.runners()
-			before := map[string]work.Explanation{}
+			before := map[string]domain.JobExplanation{}
 			for id := range r.next {
 				x := r.standingOf(id + 1)
 				before[x.Key] = x
@@ -204,11 +237,11 @@ func TestExplainAndAuditAgree(t *testing.T) {
 }
 
 // agree compares what an audit found with what was explained.
-func (r *outlookRig) agree(seed uint64, before map[string]work.Explanation, a work.Audit) {
+func (r *outlookRig) agree(seed uint64, before map[string]domain.JobExplanation, a domain.Audit) {
 	r.Helper()
 	lacking := map[string]int{}
 	for key, x := range before {
-		in := func(list []work.Finding) bool {
+		in := func(list []domain.Finding) bool {
 			for _, f := range list {
 				if f.Key == key {
 					return true
@@ -249,4 +282,56 @@ func (r *outlookRig) agree(seed uint64, before map[string]work.Explanation, a wo
 			r.Errorf("seed %d: %+v: explain says it of %d", seed, f, lacking[f.Text])
 		}
 	}
+}
+
+// A job that waits for a time lacks a node on duty as clockwork, where rules have taken that
+// from all: also when its time has not come, or has passed.
+func TestWhatWaitsForATimeLacksClockwork(t *testing.T) {
+	const lack = "rules have taken the duty of a clockwork from every node that is alive: see `ramet duty show`"
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := &outlookRig{rig: &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}}
+		states := []func(j *domain.Job){
+			func(j *domain.Job) { j.NotBefore = time.Now().Add(time.Second).UnixMilli() },
+			func(j *domain.Job) { j.Prerequisites = []string{"the lab is open"} },
+			func(*domain.Job) {},
+		}
+		for i, with := range states {
+			r.submit(job(domain.JobID(i+1), "ok", with))
+		}
+		retrying := domain.JobID(3)
+		again := time.Now().Add(time.Second)
+		r.change(func(b *board.Batch) {
+			b.Drop("queue:go", key(retrying).String())
+			b.Set(key(retrying).String(), board.Field{Name: layout.JobNextRetryMs, Value: fmt.Sprint(again.UnixMilli())})
+			b.SetAlarm(layout.Alarm(layout.AlarmRetry, key(retrying)), again)
+		})
+		about := domain.Runner{ID: 1, Node: "n", SeenMs: time.Now().UnixMilli(), Serves: []domain.Service{{ScriptType: "go", Served: true}}}
+		for _, off := range [][]domain.Off{nil, {{Role: domain.RoleClockwork, Rule: 1}}} {
+			about.Off = off
+			nodes := board.Batch{}
+			if err := b.Commit(r.ctx, *nodes.Unset(about.Key(), layout.RunnerOff).Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second) // the times have passed in the first round
+			for i := range states {
+				x := r.standingOf(domain.JobID(i + 1))
+				if lacks := x.Outlook == domain.OutlookLacking && strings.HasSuffix(x.Text, "; "+lack); lacks != (off != nil) {
+					t.Errorf("off %v: got %+v", off, x)
+				}
+			}
+			a, err := r.engine.Audit(r.ctx, tenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []domain.Finding
+			if off != nil {
+				want = []domain.Finding{{Key: a.Lacking[0].Key, Text: lack, More: 2}}
+			}
+			if diff := cmp.Diff(want, []domain.Finding(a.Lacking)); diff != "" {
+				t.Errorf("off %v: the audit (-want +got):\n%s", off, diff)
+			}
+		}
+	})
 }

@@ -154,14 +154,14 @@ func (e *Engine) unparkOne(b *board.Batch, item string, rec board.Record, scope 
 }
 
 // explainParked answers for a job that a ban has laid aside.
-func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
 	at, set, err := e.board.AlarmOf(ctx, space, layout.ParkedAlarm(j.Parked))
 	if err != nil {
 		return x, err
 	}
 	x.SinceMs = j.QueuedMs
 	if !set {
-		x.Standing, x.Text = StandingStuck, "it was laid aside for a ban, but no alarm would bring it back"
+		x.Standing, x.Text = domain.StandingStuck, "it was laid aside for a ban, but no alarm would bring it back"
 		x.Mend = e.queuedAgain(j, func(b *board.Batch) {
 			b.Equal(x.Key, layout.JobParked, j.Parked)
 			asRead(b, j, layout.JobAttempt)
@@ -170,7 +170,7 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 		})
 		return x, nil
 	}
-	x.Standing, x.NextMs = StandingBanned, at.UnixMilli()
+	x.Standing, x.NextMs = domain.StandingBanned, at.UnixMilli()
 	x.Text = "it was laid aside for a ban that has ended, and goes back to its queue"
 	scope, err := domain.ParseBanScope(j.Parked)
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *Engine) explainParked(ctx context.Context, space board.Space, j *domain
 }
 
 // explainBanned says so of a queued job that nobody may pick.
-func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain.Job, x *Explanation) error {
+func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain.Job, x *explained) error {
 	seen := *j
 	seen.ContextID = domain.TenantID(space)
 	by, yes, err := e.bans.Pick(&seen, func() (string, error) { return e.blueprintOf(ctx, space, j.FlowID) })
@@ -192,7 +192,7 @@ func (e *Engine) explainBanned(ctx context.Context, space board.Space, j *domain
 		return nil
 	}
 	if x.Held = yes; yes {
-		x.Standing = StandingBanned
+		x.Standing = domain.StandingBanned
 		x.Text += "; " + by.Refusal().Error()
 	}
 	return err

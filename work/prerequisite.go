@@ -21,10 +21,13 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// How prerequisites are looked at again: soon at first, then each minute.
+// How prerequisites are looked at again: soon at first, then each minute. Names are
+// not: who marks one as met wakes the jobs that wait for it. That they are looked at
+// all the same, seldom, is for those whom a node that died did not come to wake.
 const (
 	prereqMin     = time.Second
 	prereqMax     = time.Minute
+	prereqNames   = 10 * time.Minute
 	prereqTimeout = 5 * time.Second // one look at one of them
 	prereqAtOnce  = 16              // looks at those of one job
 )
@@ -156,7 +159,10 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 		return err
 	}
 	l := prereqLook{e: e, alarm: a, job: j, rec: rec, list: layout.Unmet(rec), began: time.Now()}
-	if l.unmet, err = e.unmet(ctx, a.Space, l.list); errors.Is(err, errImpossible) {
+	if l.unmet, err = e.unmet(ctx, a.Space, l.list); err == nil {
+		err = l.never(ctx)
+	}
+	if errors.Is(err, errImpossible) {
 		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
 	} else if err != nil {
 		return err
@@ -175,6 +181,27 @@ type prereqLook struct {
 	began time.Time
 }
 
+// never finds the job, or its flow, among what it waits for itself.
+//
+// Errors: errImpossible.
+func (l *prereqLook) never(ctx context.Context) error {
+	if own := domain.FlowKey(l.job.FlowID); l.job.FlowID != 0 && slices.Contains(l.unmet, own) {
+		return fmt.Errorf("%s is the job's own flow, which does not end before it: %w", own, errImpossible)
+	}
+	jobs, most := jobsAmong(l.unmet), maxDeadlock
+	if len(jobs) == 0 {
+		return nil
+	}
+	if waited, _ := l.waited(); waited > deadlockFor {
+		most = lateDeadlock
+	}
+	path, err := l.e.deadlock(ctx, l.alarm.Space, l.job, append(jobs, dependsOn(l.job)...), most)
+	if err == nil && path != nil {
+		err = fmt.Errorf("%s: %s: %w", path[1], deadlockText(path), errImpossible)
+	}
+	return err
+}
+
 // waited is for how long the job has waited, and limit for how long it may. It
 // was last touched when it began to wait: by a submit, when it was taken over
 // from a foreign program, or by a retry by hand.
@@ -184,11 +211,17 @@ func (l *prereqLook) waited() (waited, limit time.Duration) {
 }
 
 // next is when to look again: after a tenth of the time waited so far, which is
-// quick at first and cheap later.
+// quick at first and cheap later, and where many jobs of the context wait when the
+// next turn comes.
 func (l *prereqLook) next(least time.Duration) time.Time {
 	waited, limit := l.waited()
-	pause := min(max(waited/10, prereqMin), prereqMax, max(limit-waited+time.Second, prereqMin))
-	return l.began.Add(max(pause, least))
+	last := max(limit-waited+time.Second, prereqMin) // which finds that it has waited too long
+	if !slices.ContainsFunc(l.unmet, func(p string) bool { return prerequisiteKind(p) != kindName }) {
+		return l.began.Add(min(prereqNames, last))
+	}
+	turn := l.e.turns.next(l.alarm.Space, l.began).Sub(l.began)
+	pause := min(max(waited/10, prereqMin), prereqMax)
+	return l.began.Add(max(min(max(pause, turn), last), least))
 }
 
 // commit writes what the look has found.
@@ -301,25 +334,41 @@ func (e *Engine) MarkMet(ctx context.Context, tenant domain.TenantID, name strin
 	}
 }
 
-// wake sets the prerequisite alarms of waiting jobs to now.
+// wake sets the prerequisite alarms of waiting jobs to now. A look that is just being
+// made, and may not have seen what was marked, conflicts with that and is made again.
 func (e *Engine) wake(ctx context.Context, space board.Space, keys []string) error {
+	var alarms []string
 	for _, k := range keys {
-		key, err := domain.ParseJobKey(k)
-		if err != nil {
-			continue
+		if key, err := domain.ParseJobKey(k); err == nil {
+			alarms = append(alarms, layout.Alarm(layout.AlarmPrereq, key))
 		}
-		name := layout.Alarm(layout.AlarmPrereq, key)
-		at, set, err := e.board.AlarmOf(ctx, space, name)
-		if err != nil {
-			return err
+	}
+	for len(alarms) > 0 {
+		var set []string
+		var batches []board.Batch
+		for _, name := range alarms {
+			at, is, err := e.board.AlarmOf(ctx, space, name)
+			if err != nil {
+				return err
+			}
+			if !is {
+				continue
+			}
+			now := time.Now()
+			if now.UnixMilli() == at.UnixMilli() {
+				now = now.Add(time.Millisecond) // or a look at that instant would not conflict
+			}
+			b := board.Batch{Space: space}
+			b.AlarmAt(name, at).SetAlarm(name, now)
+			set, batches = append(set, name), append(batches, b)
 		}
-		if !set {
-			continue
-		}
-		b := board.Batch{Space: space}
-		b.AlarmAt(name, at).SetAlarm(name, time.Now())
-		if err := e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
-			return err
+		alarms = nil
+		for i, err := range e.board.CommitEach(ctx, batches) {
+			if errors.Is(err, domain.ErrConflict) {
+				alarms = append(alarms, set[i]) // somebody looked meanwhile, and set it anew
+			} else if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

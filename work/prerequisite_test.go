@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -348,6 +349,77 @@ func TestALookSurvivesItsNode(t *testing.T) {
 	if got := layout.Unmet(recs[0]); err != nil || len(got) != 0 {
 		t.Errorf("unmet are %v, %v, want the address met", got, err)
 	}
+}
+
+// TestNamesCostNothingWhileJobsWaitForThem has a job wait for a name, and another one
+// for a file as well: only that is looked for again soon.
+func TestNamesCostNothingWhileJobsWaitForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{DataDir: t.TempDir()})
+		r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+		r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"the lab is open"} }),
+			job(2, "x", func(j *domain.Job) { j.Prerequisites = []string{"the lab is open", "file:in.csv"} }))
+		for id, want := range map[domain.JobID]time.Duration{1: 10 * time.Minute, 2: time.Second} {
+			name := layout.Alarm(layout.AlarmPrereq, key(id))
+			at, _, err := b.AlarmOf(t.Context(), 1, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known, err := e.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: name, At: at}); !known || err != nil {
+				t.Fatal(known, err)
+			}
+			if at, _, err = b.AlarmOf(t.Context(), 1, name); err != nil || time.Until(at).Round(time.Second) != want {
+				t.Errorf("job %d is looked at again in %v, %v, want %v", id, time.Until(at), err, want)
+			}
+		}
+	})
+}
+
+// lookedAt is a board on which somebody's look at a waiting job is written just before
+// the job is woken.
+type lookedAt struct {
+	board.Board
+	look func()
+}
+
+func (b *lookedAt) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	if b.look != nil {
+		look := b.look
+		b.look = nil
+		look()
+	}
+	return b.Board.CommitEach(ctx, batches)
+}
+
+// TestALookThatDidNotSeeTheMarkIsMadeAgain marks a name as met while a look that has
+// not found it yet is written.
+func TestALookThatDidNotSeeTheMarkIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plain := memboard.Open()
+		defer plain.Close()
+		b := &lookedAt{Board: plain}
+		e := work.New(b, work.Config{})
+		r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+		r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"the lab is open"} }))
+		name := layout.Alarm(layout.AlarmPrereq, key(1))
+		b.look = func() {
+			at, _, err := plain.AlarmOf(t.Context(), 1, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := plain.Commit(t.Context(), *(&board.Batch{Space: 1}).AlarmAt(name, at).SetAlarm(name, time.Now().Add(10*time.Minute))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.MarkMet(t.Context(), tenant, "the lab is open"); err != nil {
+			t.Fatal(err)
+		}
+		if at, set, err := plain.AlarmOf(t.Context(), 1, name); err != nil || !set || at.After(time.Now().Add(time.Second)) {
+			t.Errorf("the job is looked at at %v (set: %v, %v), want now", at, set, err)
+		}
+	})
 }
 
 func TestPrerequisitesThatCannotBe(t *testing.T) {

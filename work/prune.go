@@ -24,6 +24,15 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 		return 0, err
 	}
 	p := pruner{e: e, space: space, before: before, archived: where != ""}
+	if removed, err = p.all(ctx); err != nil {
+		return removed, err
+	}
+	return removed, e.trimFailed(ctx, space)
+}
+
+// all goes through the list of what ended as far as it is old.
+func (p *pruner) all(ctx context.Context) (removed int, err error) {
+	e, space := p.e, p.space
 	for {
 		length, err := e.board.Len(ctx, space, layout.Finished)
 		if err != nil || length[0] == 0 {
@@ -39,6 +48,24 @@ func (e *Engine) Prune(ctx context.Context, tenant domain.TenantID, before time.
 			return removed, err
 		}
 	}
+}
+
+// OldestEnd is when the oldest of what has ended in a context, and is on the board
+// still, did so: zero where that is not known. any is whether there is something.
+func (e *Engine) OldestEnd(ctx context.Context, tenant domain.TenantID) (at time.Time, any bool, err error) {
+	space := layout.SpaceOf(tenant)
+	keys, err := e.board.List(ctx, space, layout.Finished, -1, 1)
+	if err != nil || len(keys) == 0 {
+		return at, false, err
+	}
+	recs, _, err := board.PerKey(e.board.GetFields(ctx, space, []string{layout.JobFinishedMs, layout.MessageEndedMs}, keys...))
+	if err != nil {
+		return at, true, err
+	}
+	if ms := number(cmp.Or(recs[0].Get(layout.JobFinishedMs), recs[0].Get(layout.MessageEndedMs))); ms > 0 {
+		at = time.UnixMilli(int64(ms))
+	}
+	return at, true, nil
 }
 
 // pruneFields are what Prune looks at of what ended, and of the record [layout.Trimmed].

@@ -3,11 +3,13 @@ package work
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 )
 
 // Show reads one job.
@@ -22,6 +24,11 @@ type Filter struct {
 	Status domain.JobStatus
 	Type   domain.ScriptType
 	Caller domain.ActorID
+	// Callers are those whose jobs are listed newest first, where neither Caller nor
+	// what Status says tells another order; those of others come after them.
+	Callers []domain.ActorID
+	// Look is how many records a page looks at. Default: [listing.Look].
+	Look int
 }
 
 func (f Filter) matches(j *domain.Job) bool {
@@ -29,25 +36,21 @@ func (f Filter) matches(j *domain.Job) bool {
 }
 
 // listPage is how many records are looked at for one page of a list.
-const listPage = 500
+const listPage = listing.Look
 
-// List pages through a context's jobs, in the board's own order. Pass "" as
-// cursor first, then what came back, until that is "". A page may be empty
-// while more is to come. The jobs lack their scripts, environments and
-// results: a page of large ones would be hundreds of megabytes.
-func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Job, string, error) {
-	space := layout.SpaceOf(tenant)
-	keys, next, err := e.board.Keys(ctx, space, layout.JobPrefix, cursor, listPage)
+// List pages through a context's jobs: those that have not ended in the order in
+// which they began, those that ended in error the newest end first, others the newest
+// number first. Pass "" as cursor first, then what came back as Next, until that is
+// "". A page may be empty while more is to come. The jobs lack their scripts,
+// environments and results: a page of large ones would be hundreds of megabytes.
+func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cursor string) ([]*domain.Job, listing.At, error) {
+	p, err := e.listPage(ctx, layout.SpaceOf(tenant), f, cursor)
 	if err != nil {
-		return nil, "", err
+		return nil, p.At, err
 	}
-	recs, err := board.Listed(ctx, e.board, space, layout.JobLine, keys)
-	if err != nil {
-		return nil, "", err
-	}
-	jobs := make([]*domain.Job, 0, len(keys))
-	for i, r := range recs {
-		key, err := domain.ParseJobKey(keys[i])
+	jobs := make([]*domain.Job, 0, len(p.Keys))
+	for i, r := range p.Records {
+		key, err := domain.ParseJobKey(p.Keys[i])
 		if r == nil || err != nil {
 			continue
 		}
@@ -56,7 +59,63 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 			jobs = append(jobs, j)
 		}
 	}
-	return jobs, next, nil
+	return jobs, p.At, nil
+}
+
+// listPage is a page of the records among which the jobs are that f wants.
+func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, cursor string) (p listing.Page, err error) {
+	way, err := listing.WayOf(cursor)
+	if err != nil {
+		return p, err
+	}
+	recs := listing.Records{Board: e.board, Space: space, Prefix: layout.JobPrefix, Fields: layout.JobLine, Look: f.Look}
+	if way == listing.WayNone {
+		if way, err = e.way(ctx, space, f); err != nil {
+			return p, err
+		}
+	}
+	switch way {
+	case listing.WayLogged:
+		return recs.Logged(ctx, layout.FailedJobs, layout.JobFinishedMs, layout.ParseFailed, cursor)
+	case listing.WayLive:
+		p, err = recs.Live(ctx, cursor)
+		if err == nil && p.Next == "" && e.cfg.Foreign {
+			// What another program has written is marked only when it is taken over.
+			p.Next = listing.Begin(listing.WayNewest)
+		}
+		return p, err
+	}
+	callers := f.Callers
+	if f.Caller != 0 {
+		callers = []domain.ActorID{f.Caller}
+		recs.Prefix = layout.JobPrefix + callerPart(f.Caller)
+	}
+	var numbers []listing.Numbers
+	for _, c := range callers {
+		n := listing.Numbers{Counter: layout.Seq("job", c)}
+		if f.Caller == 0 {
+			n.Name = callerPart(c)
+		}
+		numbers = append(numbers, n)
+	}
+	return recs.Newest(ctx, numbers, layout.JobCreatedAt, cursor)
+}
+
+func callerPart(c domain.ActorID) string { return strconv.FormatUint(uint64(c), 10) + ":" }
+
+// way is how the jobs are found soonest that f wants.
+func (e *Engine) way(ctx context.Context, space board.Space, f Filter) (listing.Way, error) {
+	switch {
+	case f.Status == "" || f.Status == domain.JobFinished:
+		return listing.WayNewest, nil
+	case f.Status != domain.JobError:
+		return listing.WayLive, nil
+	}
+	whole, err := e.FailedWhole(ctx, space)
+	if whole {
+		return listing.WayLogged, err
+	}
+	return listing.WayNewest, err
 }
 
 // waitPoll is how often Wait looks without being told: the net under a watch.

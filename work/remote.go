@@ -60,11 +60,15 @@ func (e *Engine) place(ctx context.Context, j *domain.Job) error {
 
 // known checks that somebody serves the job: who runs it elsewhere will say so
 // there.
-func (e *Engine) known(j *domain.Job) error {
-	if j.At == "" && e.cfg.Served != nil && !e.cfg.Served(j.ScriptType) {
-		return unknownType(j.ScriptType)
+func (e *Engine) known(ctx context.Context, tenant domain.TenantID, j *domain.Job) error {
+	if j.At != "" {
+		return nil
 	}
-	return nil
+	known, err := e.knows(ctx, layout.SpaceOf(tenant), j.ScriptType)
+	if err == nil && !known {
+		err = unknownType(j.ScriptType)
+	}
+	return err
 }
 
 // Portable is a job as it goes to another context: with all that it would have
@@ -127,6 +131,16 @@ func (e *Engine) EndRemote(ctx context.Context, tenant domain.TenantID, key doma
 	return err
 }
 
+// AddRemoteEnd adds to b that job j, as it was read, ended elsewhere, where it has
+// not ended already. It is false where a runner here has the job: then b is not to
+// be committed. The commit is a conflict where the job has moved.
+func (e *Engine) AddRemoteEnd(ctx context.Context, b *board.Batch, j *domain.Job, r Remote, now time.Time) bool {
+	if !j.Final() && j.LeaseOwner == "" {
+		e.addUnheldEnd(ctx, b, j, r.ending(), now)
+	}
+	return j.Final() || j.LeaseOwner == ""
+}
+
 // EndHeld adds to b, which is of who has the lease on it, that job j ended so and
 // was let go of. The commit is a conflict where the job has moved.
 func (e *Engine) EndHeld(ctx context.Context, b *board.Batch, j *domain.Job, r Remote) {
@@ -146,6 +160,9 @@ func (r Remote) ending() ending {
 // tellMessage counts down what is open of the message that a job came with:
 // who makes it zero has the answer written.
 func tellMessage(b *board.Batch, j *domain.Job) {
+	if j.Message == "" {
+		return // of nearly all: reading "" as a key would cost more than this
+	}
 	// Jobs are their message's caller's; see [Engine.flowOf].
 	if key, err := domain.ParseMessageKey(j.Message); err == nil && key.Caller == j.CallerID && key.String() == j.Message && j.At == "" {
 		b.Countdown(j.Message, layout.MessageOpen, layout.PostResult, j.Message)
@@ -153,11 +170,11 @@ func tellMessage(b *board.Batch, j *domain.Job) {
 }
 
 // explainSent says where a job stands that has left in a message.
-func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.Job, x Explanation) (Explanation, error) {
+func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
 	x.SinceMs, x.WaitsFor = j.StartedMs, []string{j.Message}
 	key, err := domain.ParseMessageKey(j.Message)
 	if err != nil {
-		x.Standing, x.Text = StandingStuck, "it was sent as a message that cannot be: "+err.Error()
+		x.Standing, x.Text = domain.StandingStuck, "it was sent as a message that cannot be: "+err.Error()
 		return x, nil
 	}
 	recs, err := e.board.GetFields(ctx, space, layout.MessageLine, j.Message)
@@ -166,7 +183,7 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 	}
 	m, _ := layout.DecodeMessage(key, recs[0])
 	if recs[0] == nil || m.Final() && recs[0].Get(layout.MessageEnding) == "" {
-		x.Standing, x.Text = StandingStuck, fmt.Sprintf("it was sent as %s to be run at %s; that message has ended, and the job has not", j.Message, j.At)
+		x.Standing, x.Text = domain.StandingStuck, fmt.Sprintf("it was sent as %s to be run at %s; that message has ended, and the job has not", j.Message, j.At)
 		text := x.Text
 		x.Mend = &Mend{Does: "ends it", Did: "ended", Add: func(b *board.Batch) {
 			b.Free(x.Key)
@@ -176,7 +193,7 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 		}}
 		return x, nil
 	}
-	x.Standing, x.Text = StandingSent, fmt.Sprintf("it was sent as %s to be run at %s; the message is %s", j.Message, j.At, m.Status)
+	x.Standing, x.Text = domain.StandingSent, fmt.Sprintf("it was sent as %s to be run at %s; the message is %s", j.Message, j.At, m.Status)
 	at, set, err := e.board.AlarmOf(ctx, space, layout.MessageAlarm(layout.AlarmLate, key))
 	if err == nil && set {
 		x.NextMs = at.UnixMilli()

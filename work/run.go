@@ -67,7 +67,7 @@ func (x *run) look(now time.Time) {
 
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {
-	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 5)}
+	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 8)}
 	b.Held(x.claimed.Item, x.r.cfg.Owner, x.claimed.Token)
 	return b
 }
@@ -94,20 +94,7 @@ const reasonLost domain.Reason = "lost"
 
 // attempt runs the script and puts into b what its end means.
 func (x *run) attempt(b *board.Batch) (ended, error) {
-	if x.foreignItem != nil {
-		return x.discard(b), nil
-	}
-	job, err := layout.DecodeJob(x.key, x.claimed.Record)
-	x.job = job
-	if adopted, what, aerr := x.adopt(b, err); adopted || aerr != nil {
-		return what, aerr
-	}
-	job = x.job // its record may have been written after its key was queued
-	if job.Cancel != "" {
-		x.r.e.clearWaits(b, job)
-		return x.end(b, cancelled(job.Cancel)), nil
-	}
-	if what, held, err := x.heldUp(b); held || err != nil {
+	if what, done, err := x.admit(b); done || err != nil {
 		return what, err
 	}
 	if what, left, err := x.holdIn(b); left || err != nil {
@@ -121,14 +108,18 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		x.lane.waitAlone(x)
 	}
 	task, err := x.prepare()
-	if err != nil {
+	var unread *resultError
+	switch {
+	case errors.As(err, &unread):
+		return x.end(b, invalid(err)), nil
+	case err != nil:
 		return ended{}, err
 	}
 	if script.Stop(x.ctx) != nil {
 		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.ctx)), nil
 	}
 	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.claimed.Record)}
-	timeout := time.AfterFunc(job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })
+	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })
 	out, err := x.runScript(task)
 	timeout.Stop()
 	cause := context.Cause(x.ctx)
@@ -137,6 +128,25 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
 	}
 	return x.judge(b, out, cause), nil
+}
+
+// admit reads the job that was claimed and finds out whether it is to be run now,
+// whoever runs it. done is true where it is not: then b has what becomes of it.
+func (x *run) admit(b *board.Batch) (what ended, done bool, err error) {
+	if x.foreignItem != nil {
+		return x.discard(b), true, nil
+	}
+	job, err := layout.DecodeJob(x.key, x.claimed.Record)
+	x.job = job
+	if adopted, what, err := x.adopt(b, err); adopted || err != nil {
+		return what, true, err
+	}
+	job = x.job // its record may have been written after its key was queued
+	if job.Cancel != "" {
+		x.r.e.clearWaits(b, job)
+		return x.end(b, cancelled(job.Cancel)), true, nil
+	}
+	return x.heldUp(b)
 }
 
 // runScript runs the script. A runtime inside the process that panics costs
@@ -217,7 +227,7 @@ func saysNever(result map[string]string) (never bool, strange string) {
 func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what ended, yes bool) {
 	switch {
 	case errors.Is(cause, script.ErrLost):
-		return ended{reason: reasonLost}, true
+		return x.letDown(b), true
 	case errors.Is(cause, script.ErrDraining):
 		return x.giveBack(b), true
 	case errors.Is(cause, script.ErrCancelled):
@@ -316,6 +326,22 @@ func (x *run) giveBack(b *board.Batch) ended {
 	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.lane.typ)
 	x.r.e.requeue(b, x.job, time.Now())
 	return ended{status: domain.JobStarted, text: "given back: the node is going away"}
+}
+
+// letDown puts a job back whose lease could not be renewed in time, and counts a loss,
+// as when the lease had run out: nobody has to wait for that. If it has, or the job is
+// another's already, the board refuses it.
+func (x *run) letDown(b *board.Batch) ended {
+	losses := x.job.Losses + 1
+	if losses >= x.r.e.cfg.MaxLosses {
+		b.Set(x.claimed.Item, lossesField(losses))
+		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
+			text: fmt.Sprintf("its lease was lost %d times, last by %s, which could not renew it in time; does the job keep its node from that?", losses, x.r.cfg.Owner)})
+	}
+	what := x.giveBack(b)
+	b.Set(x.claimed.Item, lossesField(losses))
+	what.text = "put back: its lease could not be renewed in time"
+	return what
 }
 
 // unable deals with a run that could not be done for no fault of the script:

@@ -29,6 +29,9 @@ type RunnerConfig struct {
 	// Several reports whether there are several contexts. It is asked at each
 	// claim: it answers from memory. Default: there are not.
 	Several func() bool
+	// Aging is how much longer a job must have waited to go before one of the next
+	// higher priority. Default: a minute; less than 0: priorities do not age.
+	Aging time.Duration
 	// Lease is the length of a lease. Default: 30s.
 	Lease time.Duration
 	// Grace is how long running jobs may go on when the runner is told to
@@ -72,6 +75,7 @@ type Runner struct {
 
 // NewRunner returns a runner on the engine's board.
 func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
+	cfg.Aging = max(cmp.Or(cfg.Aging, time.Minute), 0)
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
 	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	cfg.StopGrace = cmp.Or(cfg.StopGrace, 5*time.Second)

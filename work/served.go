@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -30,20 +31,25 @@ func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err
 	if s.taken, err = e.takenIn(ctx, space); err != nil {
 		return s, err
 	}
-	s.runners, err = e.served(ctx)
+	if s.runners, err = e.served(ctx, 0); err != nil {
+		return s, err
+	}
+	workers, err := e.served(ctx, space)
+	s.runners = append(s.runners, workers...)
 	return s, err
 }
 
-// served is what the runners of the board say of themselves.
-func (e *Engine) served(ctx context.Context) (runners []domain.Runner, err error) {
+// served is what the runners of the nodes say of themselves, or in a context's space its
+// workers.
+func (e *Engine) served(ctx context.Context, space board.Space) (runners []domain.Runner, err error) {
 	uses := e.uses()
 	cursor, seen := "", map[string]bool{} // a key may come twice in a listing
 	for {
-		keys, next, err := e.board.Keys(ctx, 0, layout.RunnerPrefix, cursor, listPage)
+		keys, next, err := e.board.Keys(ctx, space, layout.RunnerPrefix, cursor, listPage)
 		if err != nil {
 			return nil, err
 		}
-		recs, err := board.Readable(e.board.Get(ctx, 0, keys...))
+		recs, err := board.Readable(e.board.Get(ctx, space, keys...))
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +75,7 @@ func (e *Engine) served(ctx context.Context) (runners []domain.Runner, err error
 // Absent says that no node of the board which is alive is on duty in a role; see
 // [domain.Absent].
 func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err error) {
-	runners, err := e.served(ctx)
+	runners, err := e.served(ctx, 0)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +93,21 @@ func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
 	return takers, lack
 }
 
+// lack says who is not there that the job waits for as it stands, and else who would
+// take it.
+func (s *serving) lack(x *explained, j *domain.Job) (takers []domain.Service, lack string) {
+	if x.waitsForTaker() {
+		takers, lack = s.takers(j)
+	}
+	if lack == "" && x.waitsForTime() {
+		lack = s.clockless()
+	}
+	return takers, lack
+}
+
+// clockless says that nobody is there who does what comes due; "" where somebody is.
+func (s *serving) clockless() string { return domain.Absent(s.runners, domain.RoleClockwork, s.now) }
+
 // uses are the slots of the runners in this process as they stand now; records of
 // others are some seconds old.
 func (e *Engine) uses() map[domain.RunnerID]map[domain.ScriptType]domain.SlotUse {
@@ -94,14 +115,17 @@ func (e *Engine) uses() map[domain.RunnerID]map[domain.ScriptType]domain.SlotUse
 	defer e.mu.Unlock()
 	uses := map[domain.RunnerID]map[domain.ScriptType]domain.SlotUse{}
 	for r := range e.runners {
-		uses[r.cfg.ID] = r.Uses()
+		if uses[r.cfg.ID] == nil {
+			uses[r.cfg.ID] = map[domain.ScriptType]domain.SlotUse{}
+		}
+		maps.Copy(uses[r.cfg.ID], r.Uses()) // a node may have several, of other types each
 	}
 	return uses
 }
 
 // explainSlots says that a job waits for a slot, where none of those who would
 // take it has one for its context. Of other contexts it tells how many there are.
-func (x *Explanation) explainSlots(tenant domain.TenantID, t domain.ScriptType, services []domain.Service) {
+func (x *explained) explainSlots(tenant domain.TenantID, t domain.ScriptType, services []domain.Service) {
 	slots, taken, mine, most := 0, 0, 0, 0
 	holders := map[domain.TenantID]bool{}
 	for _, s := range services {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -15,14 +16,16 @@ import (
 // bound is how many slots one context may hold: all, as long as there is no
 // other, else all but one. With a single slot there is nothing to keep free.
 func (l *lane) bound() int {
-	switch several := l.r.cfg.Several; {
+	switch {
 	case l.perContext > 0:
 		return l.perContext
-	case l.slots > 1 && several != nil && several():
+	case l.slots > 1 && l.several():
 		return l.slots - 1
 	}
 	return l.slots
 }
+
+func (l *lane) several() bool { return l.r.cfg.Several != nil && l.r.cfg.Several() }
 
 // share has a claim pass over the contexts that hold as much as they may, and
 // says how many items it may bring so that no other comes to hold more: they may
@@ -31,11 +34,11 @@ func (l *lane) bound() int {
 func (l *lane) share(ask *board.Ask, n int) int {
 	if bound := l.bound(); bound < l.slots {
 		n = min(n, bound)
-		for space, held := range l.held {
-			if held >= bound {
+		for space, u := range l.held {
+			if u.slots >= bound {
 				ask.Except = append(ask.Except, space)
 			} else {
-				n = min(n, bound-held)
+				n = min(n, bound-u.slots)
 			}
 		}
 	}
@@ -47,21 +50,32 @@ func (l *lane) share(ask *board.Ask, n int) int {
 
 // occupy counts what was claimed. The caller holds the mutex.
 func (l *lane) occupy(claimed []board.Claimed) {
+	if len(claimed) == 0 {
+		return
+	}
+	now := time.Now()
 	for _, c := range claimed {
-		l.held[c.Space]++
+		u := l.held[c.Space]
+		if u == nil {
+			u = &use{since: now}
+			l.held[c.Space] = u
+		}
+		u.begin(now)
 	}
 }
 
 // vacate gives back the slots of runs that have ended. A claim that waits and
 // passes over one of their contexts begins anew.
 func (l *lane) vacate(spaces ...board.Space) {
+	now := time.Now()
 	l.mu.Lock()
 	bound := l.bound()
 	for _, space := range spaces {
-		if l.held[space] >= bound && bound < l.slots && l.interrupt != nil {
+		u := l.held[space]
+		if u.slots >= bound && bound < l.slots && l.interrupt != nil {
 			l.interrupt()
 		}
-		if l.held[space]--; l.held[space] == 0 {
+		if u.change(-1, now); u.slots == 0 && (u.time < turnTime || !l.several()) {
 			delete(l.held, space)
 		}
 	}

@@ -129,6 +129,24 @@ func TestOneContextLeavesASlotToOthers(t *testing.T) {
 	})
 }
 
+// A node has a runner of its own for a type that came to work later.
+func TestSlotsOfSeveralRunnersAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShareRig(t, work.RunnerConfig{Several: several})
+		for range 4 {
+			later := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{newGoScript("later", 1)}})
+			ctx, cancel := context.WithCancel(r.ctx)
+			done := make(chan error, 1)
+			go func() { done <- later.Run(ctx) }()
+			defer func() { cancel(); <-done }()
+		}
+		for id := range domain.JobID(5) {
+			r.submitIn(tenant, id+1, "hold")
+		}
+		r.explains(tenant, 5, "its context holds 3 of the 4 slots for go, and may hold 3")
+	})
+}
+
 func TestAContextAloneHasAllSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShareRig(t, work.RunnerConfig{})

@@ -194,7 +194,7 @@ func (s *sim) start(i int) *simNode {
 
 // audited is told of every audit: no fault is a reason to repair anything,
 // since all changes are whole commits.
-func (s *sim) audited(_ domain.TenantID, a work.Audit) {
+func (s *sim) audited(_ domain.TenantID, a domain.Audit) {
 	if len(a.Repaired)+len(a.Stuck) > 0 {
 		s.t.Errorf("%v: the audit found %+v", time.Now().UTC(), a)
 	}

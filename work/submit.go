@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,40 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*dom
 	}
 	s := e.newSubmission(tenant, jobs)
 	return s.receipts, s.do(ctx)
+}
+
+// AddJobs adds to b what Submit would write of jobs that have their ids, where one
+// commit can: all are accepted, and none depends on another. It is false where that
+// is not so: b is as it was, and Submit says of each job what is wrong with it. The
+// commit is a conflict where an id is not free.
+//
+// Errors: as of Submit.
+func (e *Engine) AddJobs(ctx context.Context, b *board.Batch, tenant domain.TenantID, jobs []*domain.Job) (bool, error) {
+	if slices.ContainsFunc(jobs, func(j *domain.Job) bool { return j.ID == 0 || len(j.Dependends) > 0 }) {
+		return false, nil
+	}
+	s := e.newSubmission(tenant, jobs)
+	s.check(ctx, jobs)
+	ordered, err := s.order(jobs)
+	if err != nil || len(ordered) < len(jobs) {
+		return false, err
+	}
+	if err := e.Announce(ctx, ordered...); err != nil {
+		return false, err
+	}
+	all := board.Batch{Space: b.Space, Guards: slices.Clone(b.Guards), Ops: slices.Clone(b.Ops)}
+	for _, j := range ordered {
+		one, err := s.batch(ctx, j, true)
+		if err != nil {
+			return false, err
+		}
+		all.Guards, all.Ops = append(all.Guards, one.Guards...), append(all.Ops, one.Ops...)
+	}
+	if !all.Fits(e.board.Limits()) {
+		return false, nil
+	}
+	*b = all
+	return true, nil
 }
 
 func (e *Engine) newSubmission(tenant domain.TenantID, jobs []*domain.Job) *submission {
@@ -97,7 +132,7 @@ func (s *submission) check(ctx context.Context, jobs []*domain.Job) {
 			err = s.e.place(ctx, j)
 		}
 		if err == nil {
-			err = s.e.known(j)
+			err = s.e.known(ctx, j.ContextID, j)
 		}
 		if err == nil {
 			err = s.e.CheckPlace(ctx, j.ContextID, j.CallerID, j.At)
@@ -407,7 +442,7 @@ func (s *submission) stillborn(b *board.Batch, j *domain.Job, failed domain.JobI
 	j.Error = dependencyText(domain.JobKey{Caller: j.CallerID, ID: failed})
 	j.FinishedMs = s.now.UnixMilli()
 	b.Set(j.Key().String(), jobFields(j)...)
-	b.PushLeft(layout.Finished, j.Key().String())
+	layout.Ended(b, j.Key().String(), s.now, layout.FailedJobs, true)
 	tellMessage(b, j)
 }
 

@@ -305,6 +305,12 @@ func (f *takings) heed(space board.Space, j *domain.Job, now time.Time) (b board
 	b.Equal(key, layout.JobStatus, string(j.Status))
 	asRead(&b, j, layout.JobFinishedMs, layout.JobQueuedMs)
 	switch {
+	case j.FinishedMs != 0 && j.LeaseOwner == "" && j.Status != j.EndStatus():
+		// A runner that was slower, or has taken the key by another entry, wrote after
+		// the end. The first end counts, and what follows has been told of it.
+		b.Equal(key, layout.JobReason, string(j.Reason))
+		b.Set(key, board.Field{Name: layout.JobStatus, Value: string(j.EndStatus())})
+		return b, true
 	case j.FinishedMs != 0 || j.LeaseOwner != "" || j.At != "":
 		return b, false
 	case j.Final() || j.AliveUntil != 0: // it ended, or says that it lives: the alarm does what follows
@@ -315,7 +321,7 @@ func (f *takings) heed(space board.Space, j *domain.Job, now time.Time) (b board
 	case j.Status == domain.JobStarted || (*f.known.Load())[layout.TakenFrom(space, layout.Queue(j))]:
 		b.Equal(key, layout.JobScriptType, string(j.ScriptType)) // it is there still
 		b.Live(key, now)
-		b.SetAlarm(layout.FlowScan, now.Truncate(flowScanEvery).Add(flowScanEvery)) // it may be one of a flow
+		scanFlows(&b, now)
 		return b, true
 	}
 	return b, false

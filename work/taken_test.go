@@ -406,13 +406,98 @@ func TestAForeignRunnersTimeBeginsWhenItTakesTheJob(t *testing.T) {
 		synctest.Wait()
 		commit((&board.Batch{Space: 1}).Drop("queue:v", "job:1:1"))
 		time.Sleep(55 * time.Second)
-		if x, err := r.engine.Explain(r.ctx, tenant, key(1)); err != nil || x.Standing != work.StandingForeign {
+		if x, err := r.engine.Explain(r.ctx, tenant, key(1)); err != nil || x.Standing != domain.StandingForeign {
 			r.Errorf("it stands %s (%s), %v, want foreign", x.Standing, x.Text, err)
 		}
 		if n := r.queued("queue:v"); n != 0 {
 			r.Errorf("%d entries in the queue, want none while the runner has its time", n)
 		}
 		time.Sleep(time.Minute)
+		if n, j := r.queued("queue:v"), r.show(1); n != 1 || j.Losses != 1 {
+			r.Errorf("%d entries in the queue, %d losses, want 1 and 1", n, j.Losses)
+		}
+	})
+}
+
+// A runner writes a result that nobody can read, as numbers in the place of texts:
+// who needs the job is told what is wrong with it, and is not thought to kill nodes.
+func TestAnEndWithAResultThatCannotBeReadIsAnError(t *testing.T) {
+	t.Parallel()
+	r, f := onRedis(t, work.Config{}, false)
+	for i, result := range []string{`{"n":7}`, `seven`, `[1]`} {
+		id, next := strconv.Itoa(10*i+1), domain.JobID(10*i+2)
+		f.write(id, "v")
+		f.write(strconv.Itoa(int(next)), "go", "dependends", "["+id+"]")
+		f.do("HSET", f.take("queue:v"), "result", result, "status", "finished")
+		r.want(next, domain.JobError, domain.ReasonDependencyFailed)
+		r.want(domain.JobID(10*i+1), domain.JobError, domain.ReasonInvalid)
+	}
+	// What else cannot be read is of no matter to who needs the job.
+	f.write("101", "v")
+	f.write("102", "go", "dependends", "[101]")
+	f.do("HSET", f.take("queue:v"), "updated_at", "yesterday", "status", "finished")
+	r.want(102, domain.JobFinished, "")
+}
+
+// A result that is spoilt after the end is no fault of the node on which a script
+// wants it: that is no loss of its runner.
+func TestAResultThatIsSpoiltLaterCostsNoRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{DataDir: t.TempDir()})
+		r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
+		r.commit((&board.Batch{Space: 1}).Set("job:1:1", v(f("status", "finished"), f("finished_ms", "1"), f("result", "spoilt"))...))
+		r.submit(job(2, "ok", after(1)))
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			process := acting{goScript: newGoScript("go", 1)} // it finds its input in files, made before it begins
+			_ = work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{process}}).Run(ctx)
+		})
+		synctest.Wait()
+		stop()
+		running.Wait()
+		if j := r.show(2); j.Status != domain.JobError || j.Reason != domain.ReasonInvalid || j.Losses != 0 {
+			t.Errorf("got %s %q (%s) after %d losses, want an error, invalid, after none", j.Status, j.Reason, j.Error, j.Losses)
+		}
+	})
+}
+
+// The first end counts. What a second runner writes after it, which was slower or has
+// just taken the job, is put right.
+func TestAnEndIsNotUndone(t *testing.T) {
+	inBubble(t, func(r *rig, taken chan<- board.Event, commit func(*board.Batch)) {
+		taken <- board.Event{Space: 1, Key: "queue:v"}
+		synctest.Wait()
+		for _, ended := range []domain.JobStatus{domain.JobFinished, domain.JobError} {
+			commit((&board.Batch{Space: 1}).Set("job:1:1", v(f("status", "started"))...))
+			commit((&board.Batch{Space: 1}).Set("job:1:1", f("status", string(ended))))
+			r.followedUp(1)
+			for _, late := range []string{"started", "dispatched", "error", "finished", "", "running"} {
+				commit((&board.Batch{Space: 1}).Set("job:1:1", f("status", late)))
+				if j := r.show(1); j.Status != ended {
+					r.Errorf("%q was written after %s: the job is %s", late, ended, j.Status)
+				}
+				x, err := r.engine.Explain(r.ctx, 1, domain.JobKey{Caller: 1, ID: 1})
+				if err != nil || x.Standing != domain.StandingEnded {
+					r.Errorf("%q was written after %s: it stands as %s, %v", late, ended, x.Standing, err)
+				}
+			}
+			commit((&board.Batch{Space: 1}).Delete("job:1:1"))
+		}
+	})
+}
+
+// Instants are written in milliseconds elsewhere. Read as seconds that one lies in
+// the year 58,000: it is passed over, and the timeout counts.
+func TestAnInstantThatIsNoneHoldsNoJob(t *testing.T) {
+	inBubble(t, func(r *rig, taken chan<- board.Event, commit func(*board.Batch)) {
+		taken <- board.Event{Space: 1, Key: "queue:v"}
+		synctest.Wait()
+		ms := strconv.FormatInt(time.Now().Add(time.Second).UnixMilli(), 10)
+		commit((&board.Batch{Space: 1}).Set("job:1:1", v(f("status", "started"), f("alive_until", ms))...))
+		time.Sleep(2 * time.Minute)
 		if n, j := r.queued("queue:v"), r.show(1); n != 1 || j.Losses != 1 {
 			r.Errorf("%d entries in the queue, %d losses, want 1 and 1", n, j.Losses)
 		}

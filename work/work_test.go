@@ -114,7 +114,7 @@ func TestNotBefore(t *testing.T) {
 		at := time.Now().Add(time.Hour)
 		r.submit(job(1, "ok", func(j *domain.Job) { j.NotBefore = at.UnixMilli() }))
 		x, err := r.engine.Explain(r.ctx, tenant, key(1))
-		if err != nil || x.Standing != work.StandingDelayed {
+		if err != nil || x.Standing != domain.StandingDelayed {
 			t.Errorf("explain: got %+v, %v", x, err)
 		}
 		j := r.want(1, domain.JobFinished, "")
@@ -159,7 +159,7 @@ func TestPrerequisites(t *testing.T) {
 			t.Errorf("job 3 is %s", j.Status)
 		}
 		x, err := r.engine.Explain(r.ctx, tenant, key(3))
-		if err != nil || x.Standing != work.StandingWaiting {
+		if err != nil || x.Standing != domain.StandingWaiting {
 			t.Errorf("explain: got %+v, %v", x, err)
 		}
 		marked := time.Now()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/domain"
 )
 
 var markTests = []test{
@@ -58,8 +59,8 @@ var markTests = []test{
 			return cmp.Or(cmp.Compare(a.Context, b.Context), cmp.Compare(a.Kind, b.Kind))
 		})
 		caller := job(1, 1, 1).Caller
-		want := []archive.Highest{{Context: 1, Kind: archive.KindFlow, ID: 100}, {Context: 1, Kind: archive.KindJob, Caller: caller, ID: 10},
-			{Context: 2, Kind: archive.KindJob, Caller: caller, ID: 5}}
+		want := []archive.Highest{{Context: 1, Kind: domain.ArchiveFlow, ID: 100}, {Context: 1, Kind: domain.ArchiveJob, Caller: caller, ID: 10},
+			{Context: 2, Kind: domain.ArchiveJob, Caller: caller, ID: 5}}
 		if !slices.Equal(list, want) {
 			t.Errorf("got %v, want %v", list, want)
 		}

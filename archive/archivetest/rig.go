@@ -57,7 +57,7 @@ func message(tenant domain.TenantID, id domain.MessageID, endMs int64, change ..
 
 // flow is a record of a flow with a name.
 func flow(tenant domain.TenantID, id int, endMs int64, blueprint, trigger string) archive.Record {
-	return archive.Record{Context: tenant, Kind: archive.KindFlow, Key: fmt.Sprintf("flow:%d", id), EndMs: endMs, BeginMs: endMs,
+	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: fmt.Sprintf("flow:%d", id), EndMs: endMs, BeginMs: endMs,
 		Status: "finished", Blueprint: blueprint, Trigger: trigger, Caller: 1, Body: json.RawMessage(`{}`)}
 }
 

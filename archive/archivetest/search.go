@@ -25,8 +25,8 @@ var searchTests = []test{
 			want []string
 		}{
 			{"all", archive.Query{}, []string{"flow:5", "flow:4", "job:9:3", "job:1:2", "job:1:1"}},
-			{"kind", archive.Query{Kind: archive.KindJob}, []string{"job:9:3", "job:1:2", "job:1:1"}},
-			{"a kind that has none", archive.Query{Kind: archive.KindMessage}, nil},
+			{"kind", archive.Query{Kind: domain.ArchiveJob}, []string{"job:9:3", "job:1:2", "job:1:1"}},
+			{"a kind that has none", archive.Query{Kind: domain.ArchiveMessage}, nil},
 			{"status", archive.Query{Status: "error"}, []string{"job:9:3", "job:1:2"}},
 			{"reason", archive.Query{Reason: "timeout"}, []string{"job:1:2"}},
 			{"script type", archive.Query{ScriptType: "shell"}, []string{"job:9:3", "job:1:1"}},
@@ -55,7 +55,7 @@ var searchTests = []test{
 			message(1, 4, 5000, func(m *domain.Message) { m.Status, m.Receipt = domain.MessageError, "7b7d" }),
 			message(2, 5, 6000),
 		)
-		all := archive.Query{Context: 1, Kind: archive.KindMessage}
+		all := archive.Query{Context: 1, Kind: domain.ArchiveMessage}
 		r.finds(all, "message:1:4", "message:1:3", "message:9:2", "message:1:1")
 		for _, c := range []struct {
 			name  string

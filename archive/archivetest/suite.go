@@ -7,9 +7,11 @@
 package archivetest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // Factory makes archives of one driver.
@@ -31,7 +33,7 @@ type test struct {
 
 // Run runs the whole suite.
 func Run(t *testing.T, f Factory) {
-	for _, tests := range [][]test{putTests, searchTests, textTests, pageTests, deleteTests, nameTests, markTests, closeTests} {
+	for _, tests := range [][]test{putTests, searchTests, textTests, behindLarge(textTests), pageTests, deleteTests, nameTests, markTests, closeTests} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -39,4 +41,25 @@ func Run(t *testing.T, f Factory) {
 			})
 		}
 	}
+}
+
+// behindLarge are the same tests where the newest record of each context is a large
+// one: a driver that looks through the newest for words cannot do without its index then.
+func behindLarge(tests []test) (list []test) {
+	for _, c := range tests {
+		list = append(list, test{c.name + ", behind a large record", func(t *testing.T, f Factory) {
+			open := f.Open
+			f.Open = func(t *testing.T) archive.Archive {
+				a := open(t)
+				large := job(1, 99, 1<<40)
+				large.Logs = []domain.Log{{Stream: "stdout", Line: strings.Repeat("x", 1<<20)}}
+				if err := a.Put(t.Context(), []archive.Record{large}); err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			c.run(t, f)
+		}})
+	}
+	return list
 }

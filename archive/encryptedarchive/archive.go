@@ -76,7 +76,7 @@ func (a *Archive) seal(r *archive.Record) error {
 	if err != nil {
 		return err
 	}
-	r.Body, r.Logs = json.RawMessage(`"`+sealed+`"`), nil
+	r.Body, r.Logs, r.Texts = json.RawMessage(`"`+sealed+`"`), nil, nil
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (s *source) Read(context.Context, string) (string, error) {
 }
 
 func record(key string) archive.Record {
-	return archive.Record{Context: 7, Kind: archive.KindJob, Key: key, EndMs: 5, BeginMs: 1, Status: "finished", Caller: 1,
+	return archive.Record{Context: 7, Kind: domain.ArchiveJob, Key: key, EndMs: 5, BeginMs: 1, Status: "finished", Caller: 1,
 		Body: json.RawMessage(`{"script":"echo canary"}`), Logs: []domain.Log{{Stream: "stdout", Line: "canary"}}}
 }
 

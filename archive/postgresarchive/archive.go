@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -219,67 +218,6 @@ func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, e
 		return r, archive.Missing(tenant, key, endMs)
 	}
 	return r, translate(ctx, "read", err)
-}
-
-// arguments collects values for the placeholders $1, $2, ...
-type arguments []any
-
-func (a *arguments) add(v any) string {
-	*a = append(*a, v)
-	return "$" + strconv.Itoa(len(*a))
-}
-
-// where writes the plan's conditions.
-func where(p *archive.Plan, args *arguments) string {
-	cond := rows.Where(p, args.add)
-	if len(p.Words) > 0 {
-		cond += " AND words @@ " + args.add("'"+strings.Join(p.Words, "':* & '")+"':*") + "::text::tsquery"
-	}
-	return cond
-}
-
-// Search returns a page.
-func (a *Archive) Search(ctx context.Context, q archive.Query) (archive.Page, error) {
-	p, err := q.Plan()
-	if err != nil {
-		return archive.Page{}, err
-	}
-	page, err := a.search(ctx, &p)
-	if err != nil {
-		return archive.Page{}, translate(ctx, "search", err)
-	}
-	return page, nil
-}
-
-func (a *Archive) search(ctx context.Context, p *archive.Plan) (page archive.Page, err error) {
-	if err := a.prepare(ctx); err != nil {
-		return page, err
-	}
-	var args arguments
-	found, err := a.pool.Query(ctx, "SELECT "+rows.Columns(p.Whole)+" FROM records WHERE "+where(p, &args)+rows.After(p, args.add)+rows.Order(p), args...)
-	if err != nil {
-		return page, err
-	}
-	defer found.Close()
-	if page, err = rows.Collect(p, found.Next, found.Scan); err != nil {
-		return page, err
-	}
-	found.Close()
-	return page, found.Err()
-}
-
-// Count counts what the query finds.
-func (a *Archive) Count(ctx context.Context, q archive.Query) (n int64, err error) {
-	p, err := q.Plan()
-	if err != nil {
-		return 0, err
-	}
-	if err = a.prepare(ctx); err == nil {
-		var args arguments
-		cond := where(&p, &args)
-		err = a.pool.QueryRow(ctx, "SELECT count(*) FROM records WHERE "+cond, args...).Scan(&n)
-	}
-	return n, translate(ctx, "search", err)
 }
 
 // deleteOldest skips what another node is just removing.

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -29,6 +28,7 @@ const readers = 4
 type Archive struct {
 	write *sql.DB // one connection
 	read  *sql.DB
+	log   *slog.Logger // nil: none
 }
 
 var _ archive.Archive = (*Archive)(nil)
@@ -48,7 +48,7 @@ type Config struct {
 // Errors: [domain.ErrConflict] for a file of a newer program;
 // [domain.ErrUnavailable], also when its log is damaged.
 func Open(ctx context.Context, file string, cfg Config) (*Archive, error) {
-	a := &Archive{}
+	a := &Archive{log: cfg.Logger}
 	err := cfg.check(file + "-wal")
 	if err == nil {
 		err = private(file)
@@ -110,11 +110,16 @@ func private(file string) error {
 
 // connect prepares up to n connections that begin transactions as lock says.
 func connect(file string, n int, lock string) (*sql.DB, error) {
-	q := url.Values{"_txlock": {lock}, "_pragma": {
-		"busy_timeout(10000)", // another process: a backup, sqlite3 by hand
-		"journal_mode(wal)",   // readers do not stop the writer
-		"synchronous(full)",   // a commit is on the disk when it returns
+	// A file that is gone is not made anew: connections are opened again at any time.
+	q := url.Values{"mode": {"rw"}, "_txlock": {lock}, "_pragma": {
+		"busy_timeout(10000)",      // another process: a backup, sqlite3 by hand
+		"auto_vacuum(incremental)", // of a new file, before anything is written to it; see shrink
+		"journal_mode(wal)",        // readers do not stop the writer
+		"synchronous(full)",        // a commit is on the disk when it returns
 		"journal_size_limit(67108864)",
+		"wal_autocheckpoint(16384)", // pages: what is written often goes to the file once
+		"temp_store(memory)",        // else a statement that changes many pages keeps them in a file until it is done
+		"cache_size(-8192)",         // KiB: the ends of all indexes
 	}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
@@ -131,6 +136,15 @@ func (a *Archive) Durability() board.Durability { return board.DurableDisk }
 // Ping asks the file.
 func (a *Archive) Ping(ctx context.Context) error {
 	return translate(ctx, "reach", a.read.PingContext(ctx))
+}
+
+// GiveBack closes connections that nobody uses, with the pages of the file that they
+// keep in memory. Whoever comes next opens one again.
+func (a *Archive) GiveBack() {
+	a.read.SetMaxIdleConns(0)
+	a.read.SetMaxIdleConns(readers)
+	a.write.SetMaxIdleConns(0)
+	a.write.SetMaxIdleConns(1)
 }
 
 // Close closes the file.
@@ -174,61 +188,6 @@ func (a *Archive) update(ctx context.Context, verb string, do func(tx *sql.Tx) e
 	return translate(ctx, verb, err)
 }
 
-const (
-	insertRecord = "INSERT INTO records (" + rows.Whole + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
-	insertName   = "INSERT INTO names (context, blueprint, flow_trigger, key, claimed_ms) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING"
-)
-
-// Put keeps records.
-func (a *Archive) Put(ctx context.Context, records []archive.Record) error {
-	if err := archive.CheckBatch(records); err != nil || len(records) == 0 {
-		return err
-	}
-	return a.update(ctx, "write to", func(tx *sql.Tx) error {
-		insert, err := tx.PrepareContext(ctx, insertRecord)
-		if err != nil {
-			return err
-		}
-		defer insert.Close()
-		var words []any // seq and text in turn
-		for i := range records {
-			r := &records[i]
-			seq, err := put(ctx, tx, insert, r)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue // it is there already
-			} else if err != nil {
-				return err
-			}
-			words = append(words, seq, strings.Join(r.Words(), " "))
-		}
-		return putWords(ctx, tx, words)
-	})
-}
-
-func put(ctx context.Context, tx *sql.Tx, insert *sql.Stmt, r *archive.Record) (seq int64, err error) {
-	logs, err := rows.Logs(r)
-	if err != nil {
-		return 0, err
-	}
-	err = insert.QueryRowContext(ctx, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
-		string(r.ScriptType), r.Blueprint, r.Trigger, int64(r.Caller), []byte(r.Body), logs).Scan(&seq)
-	if name, ok := r.Name(); ok && err == nil {
-		_, err = tx.ExecContext(ctx, insertName, int64(name.Context), name.Blueprint, name.Trigger, r.Key, r.EndMs)
-	}
-	return seq, err
-}
-
-// putWords writes the words of a batch by one statement, the last of its
-// transaction: FTS5 writes what it holds in memory when a
-// statement begins, a segment of its index each time.
-func putWords(ctx context.Context, tx *sql.Tx, words []any) error {
-	if len(words) == 0 {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO words (rowid, text) VALUES (?,?)"+strings.Repeat(",(?,?)", len(words)/2-1), words...)
-	return err
-}
-
 // Get reads one record.
 func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error) {
 	if err := archive.CheckKey(key); err != nil {
@@ -241,51 +200,6 @@ func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, e
 		return r, archive.Missing(tenant, key, endMs)
 	}
 	return r, translate(ctx, "read", err)
-}
-
-// where writes the plan's conditions.
-func where(p *archive.Plan, arg func(any) string) string {
-	cond := rows.Where(p, arg)
-	if len(p.Words) > 0 {
-		// Quoted: a word may be one of FTS5's own, such as "or".
-		cond += " AND seq IN (SELECT rowid FROM words WHERE words MATCH " + arg(`"`+strings.Join(p.Words, `"* "`)+`"*`) + ")"
-	}
-	return cond
-}
-
-// Search returns a page.
-func (a *Archive) Search(ctx context.Context, q archive.Query) (archive.Page, error) {
-	p, err := q.Plan()
-	if err != nil {
-		return archive.Page{}, err
-	}
-	var args []any
-	arg := func(v any) string { args = append(args, v); return "?" }
-	found, err := a.read.QueryContext(ctx, "SELECT "+rows.Columns(p.Whole)+" FROM records WHERE "+where(&p, arg)+rows.After(&p, arg)+rows.Order(&p), args...)
-	if err != nil {
-		return archive.Page{}, translate(ctx, "search", err)
-	}
-	defer found.Close()
-	page, err := rows.Collect(&p, found.Next, found.Scan)
-	if err == nil {
-		err = found.Err()
-	}
-	if err != nil {
-		return archive.Page{}, translate(ctx, "search", err)
-	}
-	return page, nil
-}
-
-// Count counts what the query finds.
-func (a *Archive) Count(ctx context.Context, q archive.Query) (n int64, err error) {
-	p, err := q.Plan()
-	if err != nil {
-		return 0, err
-	}
-	var args []any
-	cond := where(&p, func(v any) string { args = append(args, v); return "?" })
-	err = a.read.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE "+cond, args...).Scan(&n)
-	return n, translate(ctx, "search", err)
 }
 
 // Delete removes old records.
@@ -315,24 +229,18 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 	if err != nil {
 		return 0, err
 	}
+	if err := a.shrink(ctx, removed < limit); err != nil && a.log != nil && ctx.Err() == nil {
+		a.log.Warn("the file of the archive does not get smaller; tried again when more is removed", "err", err)
+	}
 	return removed, nil
 }
 
 func oldest(ctx context.Context, tx *sql.Tx, before time.Time, limit int) (seqs []int64, err error) {
-	seqs = []int64{} // JSON null is no list
 	found, err := tx.QueryContext(ctx, "SELECT seq FROM records WHERE end_ms < ? ORDER BY end_ms LIMIT ?", before.UnixMilli(), limit)
 	if err != nil {
 		return nil, err
 	}
-	defer found.Close()
-	for found.Next() {
-		var seq int64
-		if err := found.Scan(&seq); err != nil {
-			return nil, err
-		}
-		seqs = append(seqs, seq)
-	}
-	return seqs, found.Err()
+	return numbers(found)
 }
 
 // Claim gives a name to a key.

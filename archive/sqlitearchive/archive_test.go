@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/archivetest"
@@ -119,7 +120,7 @@ func TestADamagedLogIsNotMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range records {
-		r := archive.Record{Context: 7, Kind: archive.KindFlow, Key: fmt.Sprint("flow:", i+1), EndMs: 5, BeginMs: 1, Status: "finished", Caller: 1,
+		r := archive.Record{Context: 7, Kind: domain.ArchiveFlow, Key: fmt.Sprint("flow:", i+1), EndMs: 5, BeginMs: 1, Status: "finished", Caller: 1,
 			Body: json.RawMessage(`{}`)}
 		if err := a.Put(t.Context(), []archive.Record{r}); err != nil {
 			t.Fatal(err)
@@ -182,5 +183,79 @@ func TestADamagedLogIsNotMissed(t *testing.T) {
 		if _, err := open(log[:at], sqlitearchive.Config{}); err != nil {
 			t.Errorf("cut short at %d: got %v", at, err)
 		}
+	}
+}
+
+// fill puts n records of 4 KiB that end at 1, 2, ...
+func fill(t *testing.T, a archive.Archive, n int) {
+	t.Helper()
+	var batch []archive.Record
+	for i := range n {
+		batch = append(batch, archive.Record{Context: 7, Kind: domain.ArchiveJob, Key: fmt.Sprint("job:1:", i+1), EndMs: int64(i + 1), BeginMs: 1, Status: "finished",
+			ScriptType: "shell", Caller: 1, Body: json.RawMessage(`{"script":"` + strings.Repeat("x", 4000) + `"}`)})
+		if len(batch) == archive.MaxBatch || i == n-1 {
+			if err := a.Put(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			batch = nil
+		}
+	}
+}
+
+// TestTheFileShrinks removes most of a file's records, of a new file and of one as
+// earlier versions made it: without the later indexes, and unable to shrink.
+func TestTheFileShrinks(t *testing.T) {
+	const records = 3000
+	for name, old := range map[string]bool{"a new file": false, "an old file": true} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "archive.db")
+			open := func() *sqlitearchive.Archive {
+				t.Helper()
+				a, err := sqlitearchive.Open(t.Context(), file, sqlitearchive.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			a := open()
+			fill(t, a, records)
+			a.Close()
+			if old {
+				db, err := sql.Open("sqlite", file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range []string{"DROP INDEX records_type", "DROP INDEX records_caller", "DROP INDEX records_kind", "DROP INDEX records_reason",
+					"DROP INDEX records_trigger", "PRAGMA user_version = 2", "PRAGMA journal_mode = delete", "PRAGMA auto_vacuum = none", "VACUUM"} {
+					if _, err := db.Exec(s); err != nil {
+						t.Fatal(s, err)
+					}
+				}
+				db.Close()
+			}
+			size := func() int64 {
+				info, err := os.Stat(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return info.Size()
+			}
+			before := size()
+			a = open()
+			if n, err := a.Delete(t.Context(), time.UnixMilli(records-99), 10_000); n != records-100 || err != nil {
+				t.Fatalf("got %d, %v", n, err)
+			}
+			page, err := a.Search(t.Context(), archive.Query{Context: 7, ScriptType: "shell", Limit: 500})
+			if err != nil || len(page.Records) != 100 {
+				t.Errorf("got %d records, %v, want 100", len(page.Records), err)
+			}
+			a.Close() // what is in the log goes to the file
+			if after := size(); after > before/4 {
+				t.Errorf("of %d bytes %d are left, want less than a quarter", before, after)
+			}
+			a = open()
+			defer a.Close()
+			fill(t, a, records)
+		})
 	}
 }

@@ -48,6 +48,14 @@ var steps = []string{
 	`,
 	// 1 -> 2
 	`CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;`,
+	// 2 -> 3. What few records have is indexed of those only: see rows.Where.
+	`
+	CREATE INDEX records_type ON records (context, script_type, end_ms, key);
+	CREATE INDEX records_caller ON records (context, caller, end_ms, key);
+	CREATE INDEX records_kind ON records (context, kind, end_ms, key) WHERE kind <> 'job';
+	CREATE INDEX records_reason ON records (context, reason, end_ms, key) WHERE reason <> '';
+	CREATE INDEX records_trigger ON records (context, flow_trigger, end_ms, key) WHERE flow_trigger <> '';
+	`,
 }
 
 // migrate brings the file up to date.

@@ -39,6 +39,7 @@ func calls(b board.Board) map[string]func(ctx context.Context) error {
 		"live":     func(ctx context.Context) error { _, err := b.Live(ctx, sp, board.LiveItem{}, 1); return err },
 		"lease of": func(ctx context.Context) error { _, _, err := b.LeaseOf(ctx, sp, "r"); return err },
 		"alarm of": func(ctx context.Context) error { _, _, err := b.AlarmOf(ctx, sp, "a"); return err },
+		"changed":  func(ctx context.Context) error { _, err := b.Changed(ctx, ""); return err },
 		"ready":    func(ctx context.Context) error { _, err := b.Ready(ctx, "queue:v"); return err },
 		"next":     func(ctx context.Context) error { _, err := b.Next(ctx, sp, "seq", 1); return err },
 	}

@@ -139,7 +139,7 @@ func testArguments(t *testing.T, f Factory) {
 	}
 	_, err := r.Occupy(r.ctx, sp, "r", "", time.Minute)
 	r.invalid(err)
-	_, err = r.Next(r.ctx, sp, "n", 0)
+	_, err = r.Next(r.ctx, sp, "n", -1)
 	r.invalid(err)
 	r.refused(in(sp).Expire("r", -time.Second))
 	r.refused(&board.Batch{Space: sp, Ops: []board.Op{{Key: "r"}}})

@@ -211,7 +211,7 @@ func testLivePaging(t *testing.T, f Factory) {
 
 func testNext(t *testing.T, f Factory) {
 	r := open(t, f)
-	for _, c := range []struct{ n, want int64 }{{1, 1}, {1, 2}, {5, 3}, {1, 8}, {1000, 9}, {1, 1009}} {
+	for _, c := range []struct{ n, want int64 }{{0, 1}, {1, 1}, {1, 2}, {5, 3}, {0, 8}, {0, 8}, {1, 8}, {1000, 9}, {1, 1009}} {
 		got, err := r.Next(r.ctx, sp, "ramet:seq:job", int(c.n))
 		r.must(err)
 		if got != c.want {

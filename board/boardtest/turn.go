@@ -1,7 +1,11 @@
 package boardtest
 
 import (
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/board"
 )
@@ -15,6 +19,15 @@ var turnTests = []test{
 	{"malformed limits count as default", testBadLimits},
 	{"a thousand spaces each get their turn", testThousandSpaces},
 	{"spaces without the lists asked for are passed over", testPassedOver},
+	{"a charge moves a space's turns on", testCharge},
+	{"a charge counts by weight", testChargeByWeight},
+	{"a charge is made once, however long the claim waits", testChargeOnce},
+	{"nobody owes for what nobody else wanted", testChargeAlone},
+	{"a space that is away is charged", testChargeAway},
+	{"charges beside limits are refused", testChargeLimits},
+	{"what has waited long goes before what is newer and before it by rank", testAging},
+	{"without ageing, or an instant, lists are served in their order", testNoAging},
+	{"what is dropped ages too", testAgingDrops},
 }
 
 // fill pushes n items into a queue of a space.
@@ -160,4 +173,163 @@ func testPassedOver(t *testing.T, f Factory) {
 	if got := r.claim(ask(9, "me", "queue:v:p1")); len(got) != 5 {
 		t.Fatalf("got %v, want the low item of 5 spaces", items(got))
 	}
+}
+
+// charge claims from the queue, and has spaces charged before that.
+func charge(queue string, charges ...board.Charge) board.Ask {
+	a := ask(1, "me", queue)
+	a.Charges = charges
+	return a
+}
+
+// wantSpace wants the next claim to be of a space.
+func (r *rig) wantSpace(a board.Ask, space board.Space) {
+	r.t.Helper()
+	if got := r.claim(a); len(got) != 1 || got[0].Space != space {
+		r.t.Fatalf("got %v, want one of space %d", got, space)
+	}
+}
+
+func testCharge(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.fill(1, "queue:v", 100)
+	r.fill(2, "queue:v", 100)
+	r.wantSpace(charge("queue:v"), 1)
+	r.wantSpace(charge("queue:v", board.Charge{Space: 1, Items: 19}), 2) // 1 has had 20
+	r.wantShare(r.shares("queue:v", 19, 1), 2, 19, 1)
+	r.wantShare(r.shares("queue:v", 20, 1), 2, 10, 1)
+}
+
+func testChargeByWeight(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.commit(in(1).Set(board.LimitsKey, set("weight", "5")))
+	r.fill(1, "queue:v", 100)
+	r.fill(2, "queue:v", 100)
+	r.wantShare(r.shares("queue:v", 12, 1), 1, 10, 1)
+	r.claim(charge("queue:v", board.Charge{Space: 1, Items: 100}, board.Charge{Space: 2, Items: 10}))
+	r.wantShare(r.shares("queue:v", 10, 1), 2, 10, 1)
+	r.wantShare(r.shares("queue:v", 12, 1), 1, 10, 2)
+}
+
+func testChargeOnce(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.fill(1, "queue:v", 1)
+	r.wantSpace(charge("queue:v"), 1)
+	a := charge("queue:v", board.Charge{Space: 1, Items: 10})
+	waits := r.waiting(a)
+	r.commit(in(1).PushLeft("queue:v", "late"))
+	r.wantItems(soon(t, waits), "late")
+	r.fill(1, "queue:v", 100)
+	r.fill(2, "queue:v", 100)
+	// 2 is level with 1, or as much ahead as 1 was charged; twice that is too much.
+	got := r.shares("queue:v", 30, 1)
+	r.wantShare(got, 2, 20, 6)
+}
+
+func testChargeAlone(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.fill(1, "queue:v", 100)
+	for range 10 {
+		r.wantSpace(charge("queue:v", board.Charge{Space: 1, Items: 1000}), 1)
+	}
+	r.fill(2, "queue:v", 100)
+	r.fill(3, "queue:v", 100)
+	got := r.shares("queue:v", 60, 1)
+	for s := board.Space(1); s <= 3; s++ {
+		r.wantShare(got, s, 20, 2)
+	}
+}
+
+func testChargeAway(t *testing.T, f Factory) {
+	r := open(t, f)
+	r.fill(1, "queue:v", 1)
+	r.fill(2, "queue:v", 100)
+	r.wantShare(r.shares("queue:v", 2, 1), 1, 1, 0)
+	r.wantSpace(charge("queue:v", board.Charge{Space: 1, Items: 20}), 2)
+	r.fill(1, "queue:v", 100)
+	r.wantShare(r.shares("queue:v", 18, 1), 2, 18, 2)
+	r.wantShare(r.shares("queue:v", 20, 1), 1, 10, 3)
+}
+
+func testChargeLimits(t *testing.T, f Factory) {
+	r := open(t, f)
+	for _, c := range [][]board.Charge{{{Space: 1}}, {{Space: 1, Items: -1}}, {{Space: 1, Items: board.MaxItems + 1}}, make([]board.Charge, board.MaxCharge+1)} {
+		_, err := r.Claim(r.ctx, charge("queue:v", c...))
+		r.invalid(err)
+	}
+	// A queue in which nobody ever had anything, and spaces that nobody knows.
+	r.wantNone(charge("queue:w", board.Charge{Space: 9, Items: board.MaxItems}))
+}
+
+// aged is a claim from three lists of a queue in which each step is a minute.
+func aged(limit int) board.Ask {
+	a := ask(limit, "me")
+	a.Queues = []board.Queue{{Lists: []string{"queue:v:p9", "queue:v:p8", "queue:v"}}}
+	a.Aging = board.Aging{Step: time.Minute, Fields: []string{"queued_ms", "created_at"}}
+	a.Skip = board.Match{Field: "status", Values: []string{"gone"}}
+	return a
+}
+
+// queue pushes an item that has waited for some seconds.
+func (r *rig) queue(list, item string, waited int) {
+	at := time.Now().Add(-time.Duration(waited) * time.Second).UnixMilli()
+	r.commit(in(1).Set(item, set("queued_ms", strconv.FormatInt(at, 10))).PushLeft(list, item))
+}
+
+func testAging(t *testing.T, f Factory) {
+	for _, limit := range []int{1, 64} {
+		r := open(t, f)
+		r.queue("queue:v:p9", "high:1", 30)
+		r.queue("queue:v:p9", "high:2", 20)
+		r.queue("queue:v:p9", "high:3", 10)
+		r.queue("queue:v:p8", "next:1", 85) // 25 beside those of p9
+		r.queue("queue:v:p8", "next:2", 30)
+		r.queue("queue:v", "low:1", 1000)
+		r.queue("queue:v", "low:2", 135) // 15
+		r.queue("queue:v", "low:3", 3000)
+		// By the seconds where it has no milliseconds; what has neither has just come.
+		old := strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 10)
+		r.commit(in(1).Set("low:4", set("created_at", old)).Set("low:5", set("queued_ms", "soon")).PushLeft("queue:v", "low:4", "low:5", "low:6"))
+		var got []string
+		for len(got) < 11 {
+			cs := r.claim(aged(limit))
+			if len(cs) == 0 {
+				break
+			}
+			got = append(got, items(cs)...)
+		}
+		want := []string{"low:1", "high:1", "next:1", "high:2", "low:2", "low:3", "low:4", "high:3", "next:2", "low:5", "low:6"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("claims of %d (-want +got):\n%s", limit, diff)
+		}
+	}
+}
+
+func testNoAging(t *testing.T, f Factory) {
+	r := open(t, f)
+	a := aged(10)
+	a.Aging.Step = 0
+	r.queue("queue:v", "low", 10_000)
+	r.queue("queue:v:p9", "high", 0)
+	r.wantItems(r.claim(a), "high", "low")
+	r.commit(in(1).PushLeft("queue:v", "low:2").PushLeft("queue:v:p9", "high:2"))
+	r.wantItems(r.claim(aged(10)), "high:2", "low:2")
+	for _, step := range []time.Duration{-1, board.MaxAging + 1} {
+		a.Aging.Step = step
+		_, err := r.Claim(r.ctx, a)
+		r.invalid(err)
+	}
+}
+
+func testAgingDrops(t *testing.T, f Factory) {
+	r := open(t, f)
+	for i := range 300 {
+		r.queue("queue:v", name("gone:", i), 1000)
+		r.commit(in(1).Set(name("gone:", i), set("status", "gone")))
+	}
+	r.queue("queue:v", "low", 1)
+	r.queue("queue:v:p9", "high:1", 2)
+	r.queue("queue:v:p9", "high:2", 2)
+	r.wantItems(r.claim(aged(10)), "high:1", "high:2", "low")
+	r.wantNone(aged(10))
 }

@@ -88,7 +88,7 @@ func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 	if ask.Wait <= 0 {
 		return b.claim(ctx, ask)
 	}
-	for end := time.Now().Add(ask.Wait); ; ask.Wait = max(0, time.Until(end)) {
+	for end := time.Now().Add(ask.Wait); ; ask.Wait, ask.Charges = max(0, time.Until(end)), nil {
 		era := b.keys.Era()
 		waiting, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(era, cancel)

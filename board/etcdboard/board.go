@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/recent"
 	"github.com/ramet-run/ramet/board/internal/watch"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -24,7 +25,8 @@ type Board struct {
 	answer     time.Duration
 	limits     board.Limits
 	durability board.Durability
-	settled    bool // there was a board at Open
+	settled    bool   // there was a board at Open
+	cluster    uint64 // etcd's id
 	log        *slog.Logger
 
 	closing context.Context // ends when the committer has come to its end
@@ -35,6 +37,7 @@ type Board struct {
 	closer  sync.Once
 
 	watchers watch.Watchers
+	recent   *recent.Spaces
 
 	// The committer's own.
 	raced     bool      // the last transaction lost a race
@@ -47,6 +50,7 @@ type Board struct {
 	mu       sync.Mutex
 	closed   bool
 	closedAt time.Time
+	gone     error // etcd is no longer what the mirror is of
 	mirror   *mirror
 	queue    []*request
 	fed      map[*group]struct{} // groups that have something for those who wait
@@ -79,6 +83,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		log:    cfg.Logger.With("etcd", opt.Endpoints[0]),
 		work:   make(chan struct{}, 1),
 		mirror: newMirror(),
+		recent: recent.New(),
 		fed:    map[*group]struct{}{},
 	}
 	b.mirror.skew, b.mirror.longest = cfg.skew, b.limits.Commit
@@ -115,6 +120,10 @@ func (b *Board) start(ctx context.Context) error {
 	b.loops.Go(b.followLoop)
 	b.loops.Go(b.commitLoop)
 	b.loops.Go(b.reapLoop)
+	if err := b.recognise(ctx); err != nil {
+		b.Close()
+		return err
+	}
 	return nil
 }
 
@@ -127,7 +136,7 @@ func (b *Board) survey(ctx context.Context) error {
 	if err != nil {
 		return b.translate(err)
 	}
-	b.settled = len(head.Kvs) > 0
+	b.settled, b.cluster = len(head.Kvs) > 0, head.Header.ClusterId
 	b.durability = board.DurableDisk
 	list, err := b.client.MemberList(ask)
 	if err != nil {
@@ -188,7 +197,7 @@ func (b *Board) alive(ctx context.Context) error {
 	if b.closed {
 		return errClosed()
 	}
-	return nil
+	return b.gone
 }
 
 // signal wakes everybody who waits for a change. It is guarded by Board.mu.

@@ -25,6 +25,7 @@ func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 			return nil, err
 		}
 	}
+	b.charge(&ask)
 	out, err := b.claimStep(ctx, ask)
 	for err == nil && len(out) > 0 && len(out) < ask.Max {
 		rest := ask
@@ -36,6 +37,20 @@ func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 		out = append(out, more...)
 	}
 	return out, err
+}
+
+// charge moves the turns of this node on.
+func (b *Board) charge(ask *board.Ask) {
+	if len(ask.Charges) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, q := range ask.Queues {
+		if g := b.mirror.groups[q.Group()]; g != nil {
+			g.Charge(ask.Charges)
+		}
+	}
 }
 
 // waiter is one Claim that may wait. It stands in the line of each of its groups.
@@ -186,6 +201,22 @@ func (t *tx) takeOne(tu *turn.Turn, q board.Queue, ask *board.Ask) (board.Claime
 	if !ask.Wants(space) {
 		return board.Claimed{}, false
 	}
+	for t.another() {
+		key := tu.Oldest(&ask.Aging, q.Lists, func(list string) (int64, bool) { return t.queued(name{space, list}, ask) })
+		if key == "" {
+			break
+		}
+		n := name{space, key}
+		h, err := t.lookup(n, kindList)
+		if err != nil || h == nil {
+			break
+		}
+		item, _ := t.popRight(n, h)
+		if record := (name{space, board.Named(key, item)}); t.claimable(record, ask.Skip) {
+			t.bound(space)
+			return t.grantClaim(record, tu.CapGroup(), ask), true
+		}
+	}
 	for _, key := range q.Lists {
 		if !tu.Has(key) {
 			continue
@@ -207,6 +238,24 @@ func (t *tx) takeOne(tu *turn.Turn, q board.Queue, ask *board.Ask) (board.Claime
 		}
 	}
 	return board.Claimed{}, false
+}
+
+// queued is when the next item of a queue was queued. Nothing rests on that.
+func (t *tx) queued(n name, ask *board.Ask) (ms int64, some bool) {
+	h, _ := t.peek(n.in(roomHead)).(*head)
+	if !h.there() || h.kind != kindList {
+		return 0, false
+	}
+	s, _ := t.peek(n.segmentKey(h.hi)).(*segment)
+	if s == nil || len(s.items) == 0 {
+		return t.now, true
+	}
+	record := name{n.space, board.Named(n.key, s.items[len(s.items)-1])}
+	r, _ := t.peek(record.in(roomHead)).(*head)
+	if !r.there() || r.kind != kindRecord {
+		return t.now, true
+	}
+	return ask.Aging.Queued(t.now, r.fields.Get), true
 }
 
 // bound makes the claim depend on the space's limits; where there are any, it

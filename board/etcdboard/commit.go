@@ -51,8 +51,8 @@ func (b *Board) CommitEach(ctx context.Context, batches []board.Batch) []error {
 
 // Next implements [board.Board].
 func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) (int64, error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
+	if n < 0 {
+		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more, or 0 to see which comes next", n, key)
 	}
 	if err := new(board.Batch).Delete(key).Check(); err != nil { // holds the key to its limits
 		return 0, err
@@ -69,7 +69,9 @@ func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) 
 		}
 		last, _ := v.(counter)
 		first = int64(last) + 1
-		t.put(at, last+counter(n))
+		if n > 0 {
+			t.put(at, last+counter(n))
+		}
 		return true
 	}
 	if err := b.doAll(ctx, &r); err != nil || strange != nil {

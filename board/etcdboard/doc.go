@@ -80,6 +80,10 @@
 // was compacted is followed by reading everything. A revision that was lost
 // sight of is never skipped.
 //
+// An etcd that was restored from a snapshot has lost what came after. Who opens
+// the board then begins an epoch, in which counters go on far beyond; a board that
+// was open is of no use any more, and says so (see restored.go).
+//
 // # Limits
 //
 // The board must fit into each node's memory and into etcd's quota (2 GiB

@@ -90,6 +90,7 @@ func (b *Board) tell(out *news, rev int64) {
 	}
 	for _, n := range out.changed {
 		b.watchers.Tell(n.space, n.key)
+		b.recent.Note(n.space)
 	}
 	if out.earlier.alarm {
 		b.alarmSet.fire()

@@ -26,6 +26,7 @@ import (
 //	head                               changed by every transaction
 //	line/<board>                       there while a node stands in line
 //	~id/<board>                        the last transaction of one node
+//	~lead                              how far the revision is ahead of etcd's log, see restored.go
 const (
 	roomHead    = 'k'
 	roomSegment = 'l'

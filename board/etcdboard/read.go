@@ -67,10 +67,14 @@ func (b *Board) fly() {
 			return
 		}
 		fs.mu.Unlock()
+		seen, _ := b.seen() // if etcd went back, the answer says so again
 		ctx, cancel := context.WithTimeout(b.closing, b.answer)
 		resp, err := b.client.Get(ctx, b.prefix+headName)
 		cancel()
-		if f.err = b.translate(err); err == nil && len(resp.Kvs) > 0 {
+		if f.err = b.translate(err); err == nil {
+			f.err = b.sameAs(resp.Header, seen)
+		}
+		if f.err == nil && len(resp.Kvs) > 0 {
 			f.rev = resp.Kvs[0].ModRevision
 		}
 		close(f.done)
@@ -298,6 +302,16 @@ func (b *Board) Ready(ctx context.Context, group string) (out []board.Space, err
 		return nil
 	})
 	return out, err
+}
+
+// Changed implements [board.Board]. The mirror sees what everybody writes, whatever
+// their version, also what it missed and read anew.
+func (b *Board) Changed(ctx context.Context, since string) (c board.Changes, err error) {
+	err = b.read(ctx, func(*mirror, int64) error {
+		c = b.recent.Since(since)
+		return nil
+	})
+	return c, err
 }
 
 // Watch implements [board.Board].

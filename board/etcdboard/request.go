@@ -60,6 +60,9 @@ func (b *Board) submit(rs ...*request) error {
 	if b.closed {
 		return errClosed()
 	}
+	if b.gone != nil {
+		return b.gone
+	}
 	b.queue = append(b.queue, rs...)
 	b.poke()
 	return nil

@@ -71,6 +71,10 @@ func (b *Board) clearIDs(ctx context.Context) {
 // happened, or at which that was seen which was in its way; 0 where nothing is
 // written.
 func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64, error) {
+	seen, err := b.seen()
+	if err != nil {
+		return refused, 0, err
+	}
 	if b.unsettled != "" {
 		// What is compared from now on hangs on what became of it.
 		if what, _, err := b.resolve(b.unsettled); what == unknown {
@@ -90,6 +94,9 @@ func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64
 		b.last = resp.Header.Revision
 		return won, b.last, nil
 	case err == nil:
+		if err := b.sameAs(resp.Header, seen); err != nil {
+			return refused, 0, err
+		}
 		_, b.last = found(resp, 1) // as it was, unless somebody has cleared it away
 		_, rev := found(resp, 0)
 		return lost, rev, nil
@@ -163,6 +170,10 @@ func decided(err error) bool {
 func (b *Board) look(cmps []clientv3.Cmp) (outcome, int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
 	defer cancel()
+	seen, err := b.seen()
+	if err != nil {
+		return refused, 0, err
+	}
 	// A read of the head, or else etcd would compare with what may be old.
 	resp, err := b.client.Txn(ctx).If(cmps...).Then(b.getHead()).Else(b.getHead()).Commit()
 	switch {
@@ -170,6 +181,9 @@ func (b *Board) look(cmps []clientv3.Cmp) (outcome, int64, error) {
 		return refused, 0, b.translate(err)
 	case err != nil:
 		return unknown, 0, b.translate(err)
+	}
+	if err := b.sameAs(resp.Header, seen); err != nil {
+		return refused, 0, err
 	}
 	_, rev := found(resp, 0)
 	if resp.Succeeded {

@@ -70,7 +70,8 @@ func TestWhatAClaimWhoseAnswerWasLostHasTaken(t *testing.T) {
 		err error
 	}
 	done := make(chan answer, 1)
-	commit(t, b, in(sp).Set("r", field("a", "1"))) // it knows of the queue
+	commit(t, b, in(sp).Set("r", field("a", "1")))
+	number(t, b, "r") // it knows of the queue: a commit is answered before its node has seen it
 	way.Mute()
 	go func() {
 		a := ask(1, "me")

@@ -155,3 +155,8 @@ func (b *Board) AlarmOf(ctx context.Context, space board.Space, name string) (at
 func (b *Board) Ready(ctx context.Context, group string) ([]board.Space, error) {
 	return read(ctx, b, func(ctx context.Context) ([]board.Space, error) { return b.Board.Ready(ctx, group) })
 }
+
+// Changed implements [board.Board].
+func (b *Board) Changed(ctx context.Context, since string) (board.Changes, error) {
+	return read(ctx, b, func(ctx context.Context) (board.Changes, error) { return b.Board.Changed(ctx, since) })
+}

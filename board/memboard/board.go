@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/recent"
 	"github.com/ramet-run/ramet/board/internal/sorted"
 	"github.com/ramet-run/ramet/board/internal/watch"
 	"github.com/ramet-run/ramet/domain"
@@ -16,6 +17,7 @@ type Board struct {
 	board.Plain
 	done     chan struct{} // closed by Close
 	watchers watch.Watchers
+	recent   *recent.Spaces
 
 	mu       sync.Mutex
 	closed   bool
@@ -37,6 +39,7 @@ var _ board.Board = (*Board)(nil)
 func Open() *Board {
 	return &Board{
 		done:     make(chan struct{}),
+		recent:   recent.New(),
 		spaces:   map[board.Space]*space{},
 		groups:   map[string]*group{},
 		alarms:   sorted.Set[moment]{Compare: compareMoments},

@@ -18,6 +18,11 @@ func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 	if err != nil {
 		return nil, err
 	}
+	for _, q := range ask.Queues {
+		if g := b.groups[q.Group()]; g != nil {
+			g.Charge(ask.Charges)
+		}
+	}
 	got := b.claim(&ask, now)
 	if len(got) > 0 || ask.Wait <= 0 {
 		b.mu.Unlock()
@@ -80,6 +85,16 @@ func (b *Board) takeOne(t *turn.Turn, q board.Queue, ask *board.Ask, now int64) 
 	if !ask.Wants(s.id) {
 		return board.Claimed{}, false
 	}
+	for {
+		name := t.Oldest(&ask.Aging, q.Lists, func(list string) (int64, bool) { return s.queued(list, ask, now), true })
+		if name == "" {
+			break
+		}
+		item := board.Named(name, b.pop(s, name))
+		if e := claimable(s, item, ask.Skip); e != nil {
+			return b.lease(s, t.CapGroup(), item, e, ask, now), true
+		}
+	}
 	for _, name := range q.Lists {
 		for t.Has(name) {
 			item := board.Named(name, b.pop(s, name))
@@ -89,6 +104,16 @@ func (b *Board) takeOne(t *turn.Turn, q board.Queue, ask *board.Ask, now int64) 
 		}
 	}
 	return board.Claimed{}, false
+}
+
+// queued is when the next item of a queue that is not empty was queued.
+func (s *space) queued(list string, ask *board.Ask, now int64) int64 {
+	l := &s.entries[list].list
+	e := s.entries[board.Named(list, l.at(l.n-1))]
+	if e == nil || e.kind != board.KindRecord {
+		return now
+	}
+	return ask.Aging.Queued(now, board.Record(e.rec.fields).Get)
 }
 
 // pop takes the rightmost item of a queue that is not empty.

@@ -56,6 +56,9 @@ func (b *Board) commit(batch *board.Batch, now int64) error {
 		}
 	}
 	t.settle()
+	if len(batch.Ops) > 0 {
+		b.recent.Note(batch.Space)
+	}
 	b.armExpiry(now)
 	return nil
 }

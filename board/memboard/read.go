@@ -208,10 +208,19 @@ func (b *Board) Ready(ctx context.Context, name string) ([]board.Space, error) {
 	return out, nil
 }
 
+// Changed implements [board.Board].
+func (b *Board) Changed(ctx context.Context, since string) (board.Changes, error) {
+	if _, err := b.lock(ctx); err != nil {
+		return board.Changes{}, err
+	}
+	defer b.mu.Unlock()
+	return b.recent.Since(since), nil
+}
+
 // Next implements [board.Board].
 func (b *Board) Next(ctx context.Context, id board.Space, key string, n int) (int64, error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
+	if n < 0 {
+		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more, or 0 to see which comes next", n, key)
 	}
 	if err := new(board.Batch).Delete(key).Check(); err != nil { // holds the key to its limits
 		return 0, err

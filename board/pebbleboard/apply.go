@@ -19,6 +19,9 @@ func (c *committer) commit(b *board.Batch) error {
 		return err
 	}
 	c.settle()
+	if n := len(c.stirred); len(b.Ops) > 0 && (n == 0 || c.stirred[n-1] != b.Space) {
+		c.stirred = append(c.stirred, b.Space)
+	}
 	return nil
 }
 

@@ -4,11 +4,13 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/recent"
 	"github.com/ramet-run/ramet/board/internal/watch"
 )
 
@@ -31,6 +33,12 @@ type Config struct {
 	// Open refuses.
 	AcceptLoss bool
 
+	// Outside is how owners of leases are called who live outside of this process, and
+	// may be at work still when it was gone: by their beginning. Their leases hold for
+	// OutsideFor from the opening on. Defaults: there are none.
+	Outside    string
+	OutsideFor time.Duration
+
 	// FS is where the folder lies. Default: the disk. Another one has no
 	// owner's file, so that a copy of it can be opened as after a power cut.
 	FS vfs.FS
@@ -43,6 +51,7 @@ type Board struct {
 	cfg    Config
 	log    *slog.Logger
 	db     *pebble.DB
+	cache  *pebble.Cache
 	owner  *ownerFile
 	opened int64 // Unix ms
 
@@ -58,6 +67,7 @@ type Board struct {
 	expiries *frontier
 	lives    frontiers
 	watchers watch.Watchers
+	recent   *recent.Spaces
 
 	users    atomic.Int64
 	idleOnce sync.Once
@@ -126,9 +136,21 @@ func (b *Board) closeStore() error {
 	case <-b.down:
 		return b.failure()
 	case err := <-done:
+		b.cache.Unref()
 		if err != nil {
 			return b.unavailable("close data folder %q: %s", b.dir, plain(err))
 		}
 		return nil
 	}
+}
+
+// GiveBack forgets the blocks that are kept in memory, for the process to give
+// their room back to the machine when nobody reads them any more. They are read
+// from the disk again.
+func (b *Board) GiveBack() {
+	if b.enter(noContext) != nil {
+		return
+	}
+	defer b.leave()
+	b.cache.Reserve(int(b.cacheSize()))()
 }

@@ -3,6 +3,7 @@ package pebbleboard
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -88,6 +89,11 @@ func (w *claimer) leave() {
 
 // serveClaim answers a claim, or has it wait.
 func (c *committer) serveClaim(w *claimer) {
+	for _, q := range w.ask.Queues {
+		if g := c.groups[q.Group()]; g != nil {
+			g.Charge(w.ask.Charges)
+		}
+	}
 	w.got, w.err = c.claim(&w.ask)
 	if len(w.got) > 0 || w.err != nil || w.ask.Wait <= 0 {
 		c.answerClaim(w)
@@ -169,6 +175,23 @@ func (c *committer) takeFrom(k *claiming, t *turn.Turn, q board.Queue, n int) (g
 	if !k.ask.Wants(t.Space.ID) {
 		return 0, nil
 	}
+	for got < n {
+		name := t.Oldest(&k.ask.Aging, q.Lists, func(list string) (int64, bool) { return c.queuedAt(t.Space.ID, list, k.ask) })
+		if name == "" {
+			break
+		}
+		o, err := c.settled(t.Space.ID, name)
+		if err != nil {
+			return got, err
+		}
+		more, err := c.takeFromList(k, t, o, 1, 1)
+		if got += more; err != nil {
+			return got, err
+		}
+	}
+	if got == n {
+		return got, nil
+	}
 	for _, name := range q.Lists {
 		if !t.Has(name) {
 			continue
@@ -181,7 +204,7 @@ func (c *committer) takeFrom(k *claiming, t *turn.Turn, q board.Queue, n int) (g
 			c.account(t.Space.ID, name, false)
 			continue
 		}
-		more, err := c.takeFromList(k, t, o, n-got)
+		more, err := c.takeFromList(k, t, o, n-got, math.MaxInt)
 		if got += more; got == n || err != nil {
 			return got, err
 		}
@@ -189,9 +212,37 @@ func (c *committer) takeFrom(k *claiming, t *turn.Turn, q board.Queue, n int) (g
 	return got, nil
 }
 
-func (c *committer) takeFromList(k *claiming, t *turn.Turn, o *object, n int) (got int, err error) {
+// queuedAt is when the next item of a queue was queued. What cannot be read has only
+// come now: who takes it meets the error.
+func (c *committer) queuedAt(s board.Space, list string, ask *board.Ask) (ms int64, some bool) {
+	queue, err := c.settled(s, list)
+	if err != nil || queue.kind != kindList {
+		return 0, false
+	}
+	if c.fill(queue.list) != nil {
+		return c.now, true
+	}
+	item := board.Named(list, queue.list.window.at(queue.list.window.n-1))
+	if item == "" {
+		return c.now, true
+	}
+	o, err := c.claimed(s, item)
+	if err != nil || o.kind != kindRecord {
+		return c.now, true
+	}
+	return ask.Aging.Queued(c.now, func(name string) string {
+		v, err := c.field(o, name)
+		if err != nil {
+			return ""
+		}
+		return v
+	}), true
+}
+
+// takeFromList leases up to n items of a list, of as many as are to be tried.
+func (c *committer) takeFromList(k *claiming, t *turn.Turn, o *object, n, tries int) (got int, err error) {
 	l, before := o.list, o.list.len()
-	for got < n && l.len() > 0 && err == nil {
+	for ; got < n && tries > 0 && l.len() > 0 && err == nil; tries-- {
 		var leased bool
 		leased, err = c.takeItem(k, t, o)
 		if leased {

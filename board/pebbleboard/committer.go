@@ -68,6 +68,8 @@ type committer struct {
 	lived  map[board.Space]int64
 	ends   int64 // earliest end of a key
 	told   []ident
+	// stirred are the spaces in which batches were committed.
+	stirred []board.Space
 
 	soon    []*request // answered when the group is in the store
 	late    []*request // answered when it is durable
@@ -319,6 +321,10 @@ func (c *committer) publish() {
 		b.lives.add(c.lived)
 		clear(c.lived)
 	}
+	for _, s := range c.stirred {
+		b.recent.Note(s)
+	}
+	c.stirred = c.stirred[:0]
 	if c.ends != math.MaxInt64 {
 		b.expiries.add(c.ends)
 		c.armExpiry(c.ends)

@@ -25,8 +25,8 @@ const maxCounters = 8 << 10
 
 // Next implements [board.Board].
 func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) (first int64, err error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
+	if n < 0 {
+		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more, or 0 to see which comes next", n, key)
 	}
 	if err := new(board.Batch).Delete(key).Check(); err != nil { // holds the key to its limits
 		return 0, err
@@ -45,8 +45,10 @@ func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) 
 			return 0, err
 		}
 	}
-	c.last[id] = last + int64(n)
-	c.fresh[id] = struct{}{}
+	if n > 0 {
+		c.last[id] = last + int64(n)
+		c.fresh[id] = struct{}{}
+	}
 	return last + 1, nil
 }
 

@@ -25,3 +25,9 @@ func CommitLater(ctx context.Context, b *Board, ahead time.Duration, batches ...
 	}
 	return errs
 }
+
+// Cached is how many bytes of blocks are kept in memory.
+func Cached(b *Board) int64 { return b.cache.Metrics().Size }
+
+// Written is how many bytes were written to the log so far.
+func Written(b *Board) uint64 { return b.db.Metrics().WAL.BytesIn }

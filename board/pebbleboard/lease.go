@@ -56,7 +56,7 @@ func (l *lease) public() board.Lease {
 }
 
 // revive makes the lease of an item that was leased in an earlier life. It
-// has run out. Claimed ones are counted at open; one of Occupy only exists
+// has run out, unless its owner lives elsewhere. Claimed ones are counted at open; one of Occupy only exists
 // once somebody asks.
 func (c *committer) revive(o *object) error {
 	fields, err := decodeFields(nil, o.body)
@@ -65,7 +65,8 @@ func (c *committer) revive(o *object) error {
 	}
 	r := board.Record(fields)
 	token, _ := strconv.ParseInt(r.Get(board.FieldAttempt), 10, 64)
-	o.lease = &lease{o: o, owner: text(r.Get(board.FieldOwner)), token: token, until: c.b.opened, at: absent}
+	owner := text(r.Get(board.FieldOwner))
+	o.lease = &lease{o: o, owner: owner, token: token, until: c.b.heldUntil(owner), at: absent}
 	if !o.disk.occupied {
 		o.lease.group = text(r.Get(board.FieldQueue))
 	}

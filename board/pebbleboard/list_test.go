@@ -295,3 +295,41 @@ func (l *lists) compare() {
 		}
 	}
 }
+
+// TestOneOfALongListIsDroppedAtTheNearerEnd: the list of what a silent site has not
+// acknowledged may be long, and each letter to another is dropped from it.
+func TestOneOfALongListIsDroppedAtTheNearerEnd(t *testing.T) {
+	b, err := pebbleboard.Open(t.TempDir(), pebbleboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var want []string
+	commit := func(batch *board.Batch) (bytes uint64) {
+		t.Helper()
+		before := pebbleboard.Written(b)
+		if err := b.Commit(t.Context(), *batch); err != nil {
+			t.Fatal(err)
+		}
+		return pebbleboard.Written(b) - before
+	}
+	in := func() *board.Batch { return &board.Batch{Space: 1} }
+	for i := range 10_000 {
+		want = append(want, fmt.Sprint("message:12:", i))
+	}
+	all := commit(in().PushRight("l", want...))
+	for range 2 {
+		for _, n := range []int{1, -1} {
+			for _, at := range []int{3, len(want) - 4} {
+				if bytes := commit(in().DropSome("l", n, want[at])); bytes > all/10 {
+					t.Errorf("drop %d of item %d of %d: %d bytes were written, all are %d", n, at, len(want), bytes, all)
+				}
+				want = slices.Delete(want, at, at+1)
+			}
+		}
+	}
+	got, err := b.List(t.Context(), 1, "l", 0, len(want)+1)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %d items, %v, want the %d that are left, in order", len(got), err, len(want))
+	}
+}

@@ -156,7 +156,9 @@ func (c *committer) dropAll(o *object, items []string) error {
 }
 
 // dropSome drops n occurrences of an item from the left end, or -n from the
-// right: it cuts that end off up to the last of them, and puts back the rest.
+// right: it cuts that end off up to the last of them, and puts back the rest. Of one
+// it cuts the end that it is nearer to: what is looked for in a list of things that
+// wait is mostly the oldest of them or the newest.
 func (c *committer) dropSome(o *object, n int64, item string) error {
 	if !o.exists() {
 		return nil
@@ -181,10 +183,16 @@ func (c *committer) dropSome(o *object, n int64, item string) error {
 	if err != nil || found == 0 {
 		return err
 	}
+	left, others := n > 0, others[:stay]
+	if beyond := l.len() - stay - 1; found == 1 && beyond < stay {
+		left, stay = !left, beyond
+		if others, err = c.outer(l, left, beyond); err != nil {
+			return err
+		}
+	}
 	c.change(o)
-	others = others[:stay]
 	reach := int64(stay) + int64(found)
-	if n > 0 {
+	if left {
 		l.cut(reach)
 		err = c.mend(l)
 	} else {
@@ -195,7 +203,7 @@ func (c *committer) dropSome(o *object, n int64, item string) error {
 	}
 	room := c.windowRoom(o)
 	for _, it := range slices.Backward(others) {
-		if n > 0 {
+		if left {
 			l.pushLeft(it, room)
 		} else {
 			l.pushRight(it)
@@ -205,4 +213,21 @@ func (c *committer) dropSome(o *object, n int64, item string) error {
 		c.vanish(o)
 	}
 	return nil
+}
+
+// outer are so many items at the left end of a list, or at the right, from there.
+func (c *committer) outer(l *list, left bool, n int) (items []string, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	take := func(_ int64, item string) bool {
+		items = append(items, item)
+		return len(items) < n
+	}
+	if left {
+		_, err = c.walk(l, take)
+	} else {
+		err = c.walkBack(l, take)
+	}
+	return items, err
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,11 +18,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/internal/recent"
 	"github.com/ramet-run/ramet/domain"
 )
 
 // Open opens the board in a folder, making both if need be. One process at a
-// time may have it open. Leases of an earlier process have run out.
+// time may have it open. Leases of an earlier process have run out, but for those of
+// [Config.Outside].
 //
 // Errors: [domain.ErrConflict] when another process has the folder,
 // [domain.ErrUnavailable] when it is damaged or cannot be written,
@@ -35,7 +38,7 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 		groups: make(chan *written, 64), fetches: make(chan *fetch, fetchBacklog),
 		counters: counters{last: map[ident]int64{}, fresh: map[ident]struct{}{}},
 		hot:      hot{records: map[ident]hotRecord{}},
-		alarms:   newFrontier(), expiries: newFrontier(),
+		alarms:   newFrontier(), expiries: newFrontier(), recent: recent.New(),
 		lives: frontiers{bySpace: map[board.Space]*frontier{}},
 		idle:  make(chan struct{}), closing: make(chan struct{}), down: make(chan struct{}),
 	}
@@ -144,12 +147,18 @@ func (b *Board) checkLogs() (*damage, error) {
 
 // openStore opens the store, and a new one twice: only what it writes after the
 // first time says how far its log was on the disk, by which damage is told.
-func (b *Board) openStore() (*pebble.DB, error) {
+func (b *Board) openStore() (db *pebble.DB, err error) {
 	at, err := pebble.Peek(b.dir, b.disk())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	db, err := pebble.Open(b.dir, b.options())
+	b.cache = pebble.NewCache(b.cacheSize())
+	defer func() {
+		if err != nil {
+			b.cache.Unref()
+		}
+	}()
+	db, err = pebble.Open(b.dir, b.options())
 	if err != nil || at != nil && at.Exists && at.FormatMajorVersion >= pebble.FormatWALSyncChunks {
 		return db, err
 	}
@@ -182,13 +191,16 @@ const (
 	memTables = 3        // at most in memory, then writes wait for a flush
 )
 
+// cacheSize has room for what is about to be flushed, which counts as cached.
+func (b *Board) cacheSize() int64 { return 2*memTable + b.cfg.CacheBytes }
+
 func (b *Board) options() *pebble.Options {
 	o := &pebble.Options{
 		FS:                          guardFS{b.disk(), b},
 		Logger:                      storeLog{b},
 		EventListener:               b.storeEvents(),
 		FormatMajorVersion:          pebble.FormatNewest,
-		CacheSize:                   2*memTable + b.cfg.CacheBytes, // what is flushed counts as cached
+		Cache:                       b.cache,
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		BytesPerSync:                1 << 20,
@@ -278,6 +290,14 @@ func (c *committer) loadExpiry() error {
 	return err
 }
 
+// heldUntil is until when a lease of an earlier life holds.
+func (b *Board) heldUntil(owner string) int64 {
+	if b.cfg.Outside != "" && strings.HasPrefix(owner, b.cfg.Outside) {
+		return b.opened + b.cfg.OutsideFor.Milliseconds()
+	}
+	return b.opened
+}
+
 // loadPart is how many claims are taken up in one group.
 const loadPart = 1024
 
@@ -323,7 +343,7 @@ func (c *committer) loadClaim(no uint64, v []byte) (items int, err error) {
 	log := &claimLog{no: no, written: true}
 	for r.buf = rest; len(r.buf) > 0 && !r.bad; items++ {
 		id := ident{board.Space(r.uvarint()), r.text()}
-		l := &lease{owner: owner, group: r.text(), token: r.varint(), until: c.b.opened, marks: marks, at: absent}
+		l := &lease{owner: owner, group: r.text(), token: r.varint(), until: c.b.heldUntil(owner), marks: marks, at: absent}
 		if err := c.loadLease(id, l, stamp, log); err != nil {
 			return 0, err
 		}

@@ -364,6 +364,16 @@ func (b *Board) Ready(ctx context.Context, name string) (out []board.Space, err 
 	return out, err
 }
 
+// Changed implements [board.Board]. The one process that has the folder open knows
+// of every batch since it opened it.
+func (b *Board) Changed(ctx context.Context, since string) (board.Changes, error) {
+	if err := b.enter(ctx); err != nil {
+		return board.Changes{}, err
+	}
+	defer b.leave()
+	return b.recent.Since(since), nil
+}
+
 // afterAll returns the first key behind all that begin with prefix.
 func afterAll(prefix []byte) []byte {
 	end := slices.Clone(prefix)

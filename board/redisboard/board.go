@@ -3,7 +3,9 @@ package redisboard
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +47,7 @@ type Board struct {
 	listener listener
 	watches  watches
 	touches  touches
+	heard    heard
 }
 
 var _ board.Board = (*Board)(nil)
@@ -67,8 +70,8 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	b := &Board{
 		tenancy: cfg.Tenancy,
 		name:    rand.Text(),
-		addr:    opt.InitAddress[0],
-		log:     cfg.Logger.With("redis", opt.InitAddress[0]),
+		addr:    addressOf(&opt),
+		log:     cfg.Logger.With("redis", addressOf(&opt)),
 		poll:    cfg.Poll,
 		answer:  cfg.Answer,
 		leave:   cfg.LeaveConfig,
@@ -80,6 +83,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	b.line.init()
 	b.watches.init()
 	b.touches.init()
+	b.heard.lose()
 	if b.client, err = rueidis.NewClient(opt); err != nil {
 		err = b.translate(err)
 		b.end()
@@ -90,6 +94,15 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// addressOf is the server in texts that people read. Where Sentinels are asked for it, it
+// is none of them: they may be well when it is not.
+func addressOf(opt *rueidis.ClientOption) string {
+	if opt.Sentinel.MasterSet == "" {
+		return opt.InitAddress[0]
+	}
+	return fmt.Sprintf("%s (known to the Sentinels %s)", opt.Sentinel.MasterSet, strings.Join(opt.InitAddress, ","))
 }
 
 // start looks at the server, and starts the goroutines once the first

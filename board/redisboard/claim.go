@@ -45,8 +45,18 @@ func (b *Board) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 	return b.waitForClaim(ctx, &c)
 }
 
+// again is the ask once more, without what it has charged already.
+func (c *claim) again() {
+	if len(c.ask.Charges) > 0 {
+		ask := *c.ask
+		ask.Charges = nil
+		c.ask, c.packed = &ask, packAsk(&ask)
+	}
+}
+
 // waitForClaim tries again each time it is woken. It waits through outages.
 func (b *Board) waitForClaim(ctx context.Context, c *claim) ([]board.Claimed, error) {
+	c.again()
 	timer := time.NewTimer(c.ask.Wait)
 	defer timer.Stop()
 	for {
@@ -89,6 +99,7 @@ func (b *Board) claim(ctx context.Context, c *claim) ([]board.Claimed, error) {
 		}
 		got, more, err := b.take(ctx, c, s)
 		if len(got) == 0 && more && err == nil {
+			c.again()
 			continue
 		}
 		return got, err
@@ -155,6 +166,12 @@ func packAsk(ask *board.Ask) string {
 			s.num(int(space))
 		}
 	}
+	s.num(2 * len(ask.Charges))
+	for _, c := range ask.Charges {
+		s.num(int(c.Space), c.Items)
+	}
+	s.num(int(ask.Aging.Step.Milliseconds()))
+	run(ask.Aging.Fields)
 	s.num(len(ask.Queues))
 	for _, q := range ask.Queues {
 		s.text(q.Group())

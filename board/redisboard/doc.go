@@ -26,8 +26,11 @@
 //	ramet:away:<group>     zset  space 0  spaces served ahead of their turn that have nothing now; score: pass
 //	ramet:turn             hash  space 0  pass of the space served last, by group
 //	ramet:capped           hash  space 0  for each parked space the groups, as JSON
+//	ramet:changed          zset  space 0  spaces in which something was committed; score: the number of the
+//	                                      last such call
 //	ramet:board            hash  space 0  tenancy the board was made with; which process
-//	                                      the server is, and what answers survive there
+//	                                      the server is, and what answers survive there;
+//	                                      how many calls have changed a context (changes)
 //	ramet:epoch            hash  space 0  see board.EpochKey
 //
 // Instants are Unix milliseconds by the server's clock. A lease is the fields
@@ -75,7 +78,7 @@
 //   - another board's script publishes on ramet:wake;
 //   - a keyspace event tells of a push by anybody: the touch loop puts the
 //     space into the ready index, if it is not there, and wakes;
-//   - the slow look, every Config.Poll, through the ids in the set contexts:
+//   - the slow look through the ids in the set contexts, which goes on every Config.Poll:
 //     for servers without keyspace events, and for what was missed.
 //
 // Open adds "El" to the server's notify-keyspace-events, the first Watch adds

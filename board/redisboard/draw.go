@@ -67,14 +67,14 @@ func (d *draws) end(c counter) []*draw {
 
 // Next implements [board.Board].
 func (b *Board) Next(ctx context.Context, space board.Space, key string, n int) (int64, error) {
-	if n < 1 {
-		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more", n, key)
+	if n < 0 {
+		return 0, domain.Invalidf("reserve %d numbers of %q, want 1 or more, or 0 to see which comes next", n, key)
 	}
 	if err := b.checkKey(ctx, space, key); err != nil {
 		return 0, err
 	}
 	c := counter{space, key}
-	if n > maxShared {
+	if n > maxShared || n == 0 {
 		return b.next(ctx, c, n)
 	}
 	if w := b.draws.begin(c, n); w != nil {

@@ -84,6 +84,7 @@ func (b *Board) session(up func()) error {
 	b.alarmSet.fire()
 	b.lapsed.fire()
 	b.watches.missed()
+	b.heard.lose()
 	b.touches.look()
 	up()
 	b.log.Info("redis connection stands")
@@ -210,6 +211,7 @@ func database(channel, head string) (board.Space, bool) {
 
 // pushed handles a push by anybody on any list.
 func (b *Board) pushed(space board.Space, list string) {
+	b.heard.note(space)
 	if !board.IsQueue(list) {
 		return
 	}

@@ -148,22 +148,41 @@ func (b *Board) touch(ctx context.Context, group string, spaces []board.Space) e
 	return nil
 }
 
+// The look through the contexts goes on every Config.Poll for a share of that, each
+// 1/n: a large one after a connection was lost, when a board claims from other queues
+// than before, and all the time where the server tells of no pushes. So it costs no more
+// with many contexts; it takes longer.
+const (
+	soonShare = 4
+	calmShare = 300
+	// reconcilePage is about how many contexts are looked at between two looks at the clock.
+	reconcilePage = "100"
+)
+
+// gaze is where the look through all contexts is.
+type gaze struct {
+	cursor string
+	soon   bool // something may have been missed
+}
+
 // reconcileLoop looks through the contexts now and then: for pushes that no
 // message has told of. It ends with the board.
 func (b *Board) reconcileLoop() {
 	tick := time.NewTicker(b.poll)
 	defer tick.Stop()
+	g := gaze{cursor: "0"}
 	for {
 		select {
 		case <-tick.C:
 		case <-b.touches.looks:
+			g = gaze{cursor: "0", soon: true}
 		case <-b.closing.Done():
 			return
 		}
 		if err := b.adopt(b.closing); err != nil && b.closing.Err() == nil {
 			b.log.Debug("contexts made by hand not looked for", "error", err)
 		}
-		if err := b.reconcile(b.closing); err != nil && b.closing.Err() == nil {
+		if err := b.reconcile(b.closing, &g); err != nil && b.closing.Err() == nil {
 			b.log.Debug("look through contexts ended early", "error", err)
 		}
 	}
@@ -211,14 +230,19 @@ const (
 	maxDatabases = 100_000
 )
 
-// reconcile touches all contexts for the groups that this board claims from.
-func (b *Board) reconcile(ctx context.Context) error {
+// reconcile touches contexts, as many as the share of the time allows and at least some,
+// for the groups that this board claims from.
+func (b *Board) reconcile(ctx context.Context, g *gaze) error {
 	groups := b.line.names()
 	if len(groups) == 0 {
 		return nil
 	}
-	for cursor := "0"; ; {
-		m, err := b.read(ctx, "members", 0, contexts, cursor)
+	budget := b.poll / calmShare
+	if g.soon || !b.facts.Load().events {
+		budget = b.poll / soonShare
+	}
+	for began := time.Now(); ; {
+		m, err := b.read(ctx, "members", 0, contexts, g.cursor, reconcilePage)
 		if err != nil {
 			return err
 		}
@@ -237,9 +261,13 @@ func (b *Board) reconcile(ctx context.Context) error {
 				return err
 			}
 		}
+		g.cursor = strconv.FormatUint(page.Cursor, 10)
 		if page.Cursor == 0 {
+			g.soon = false
 			return nil
 		}
-		cursor = strconv.FormatUint(page.Cursor, 10)
+		if time.Since(began) > budget {
+			return nil
+		}
 	}
 }

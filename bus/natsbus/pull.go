@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -176,8 +177,11 @@ func (b *Bus) deliver(ctx context.Context, m *nats.Msg) bool {
 func (b *Bus) giveBack(sub *nats.Subscription, arrived <-chan *nats.Msg) {
 	// Drain, not Unsubscribe: what is on its way to us when the server hears of
 	// it would be dropped, and come again only after AckWait.
+	// The library may say more than once that it is closed: a connection that
+	// breaks, and the drain that finds it broken.
 	ended := make(chan struct{})
-	sub.SetClosedHandler(func(string) { close(ended) })
+	tell := sync.OnceFunc(func() { close(ended) })
+	sub.SetClosedHandler(func(string) { tell() })
 	if sub.Drain() == nil {
 		select {
 		case <-ended:

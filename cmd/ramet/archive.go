@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
-	"github.com/ramet-run/ramet/archive/postgresarchive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
@@ -110,11 +109,7 @@ func (p archivePlace) open(ctx context.Context, o options) (archive.Archive, err
 		}
 		return a, nil
 	case "postgres":
-		a, err := postgresarchive.Open(p.url)
-		if err != nil {
-			return nil, err
-		}
-		return a, nil
+		return openPostgres(p.url)
 	}
 	return nil, nil
 }

@@ -3,18 +3,35 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/script/pythonscript"
 )
+
+// aging is for the runner: 0 is its default there, and less than 0 none.
+func (c *config) aging() time.Duration {
+	switch d := c.PriorityAging; {
+	case d == nil:
+		return 0
+	case *d == 0:
+		return -1
+	default:
+		return *d
+	}
+}
 
 // config is the config file. Every field may be left out.
 type config struct {
@@ -24,6 +41,9 @@ type config struct {
 	Slots map[domain.ScriptType]int `yaml:"slots"`
 	// SlotsPerContext is how many of them one context may hold at once.
 	SlotsPerContext map[domain.ScriptType]int `yaml:"slots_per_context"`
+	// PriorityAging is how much longer a job must have waited to go before one of the
+	// next higher priority; 0: priorities do not age.
+	PriorityAging *time.Duration `yaml:"priority_aging"`
 	// Limits bound every script.
 	Limits limitsConfig `yaml:"limits"`
 	// Isolation is how much of the machine scripts see: sealed, walled (the
@@ -42,14 +62,17 @@ type config struct {
 	Board            string        `yaml:"board"`
 	Archive          string        `yaml:"archive"`
 	ArchiveRetention time.Duration `yaml:"archive_retention"`
+	// ArchiveBacklog is from how many ends that wait for the archive on a context
+	// takes no new work; -1: no bound.
+	ArchiveBacklog int `yaml:"archive_backlog"`
 
 	// MetricsTokenFile has a token by which /metrics alone may be read.
 	MetricsTokenFile string `yaml:"metrics_token_file"`
 
 	// RESP is where to listen for clients of Redis; that of the flag goes before.
 	RESP string `yaml:"resp"`
-	// Doors bound what callers hold.
-	Doors budget.Config `yaml:"doors"`
+	// Doors are the fields about the HTTP door and the Redis door.
+	Doors doorsConfig `yaml:"doors"`
 	// Buses are URLs of buses to other sites; those of the flag go before them.
 	Buses []string `yaml:"buses"`
 
@@ -79,6 +102,17 @@ type config struct {
 	// that. The node knows, not the file.
 	Hide    []string      `yaml:"-"`
 	HideToo *jail.Secrets `yaml:"-"`
+	// Python returns the interpreter for scripts of type python that was looked for
+	// meanwhile; nil where that is for the runtime to do.
+	Python func() (pythonscript.Interpreter, error) `yaml:"-"`
+}
+
+// doorsConfig is the block doors.
+type doorsConfig struct {
+	// The bounds of what callers hold.
+	budget.Config `yaml:",inline"`
+	// Origins are those of pages that a browser lets read what the HTTP door answers.
+	Origins []string `yaml:"cors_origins"`
 }
 
 // runtimeConfig is one block under runtimes.
@@ -93,8 +127,10 @@ type runtimeConfig struct {
 	Env map[string]string `yaml:"env"`
 	// Interpreter and Fork are for python: another interpreter, and whether
 	// jobs are forked from a loaded one (the default) or started anew.
+	// Reuse is how many jobs of one caller such an interpreter runs; 0 forks one for each.
 	Interpreter string `yaml:"interpreter"`
 	Fork        *bool  `yaml:"fork"`
+	Reuse       int    `yaml:"reuse"`
 	// Isolation goes before that for all types. See are files and folders that
 	// its walled scripts may read besides.
 	Isolation script.Level `yaml:"isolation"`
@@ -176,6 +212,9 @@ var (
 // valueType is how it names that of a value.
 var valueType = regexp.MustCompile(`!!\w+ `)
 
+// network is how it says that something is no network.
+var network = regexp.MustCompile(`netip\.ParsePrefix\(("[^"]*")\): .*`)
+
 // plainWords are for other words of the library's.
 var plainWords = strings.NewReplacer("time.Duration", "a duration such as 30s", "!!seq", "a list", "!!map", "fields")
 
@@ -186,6 +225,7 @@ func plain(err error) string {
 	text = unknownField.ReplaceAllString(text, `unknown field "$1"`)
 	text = listType.ReplaceAllString(mapType.ReplaceAllString(text, "into fields"), "into a list")
 	text = valueType.ReplaceAllString(plainWords.Replace(ownType.ReplaceAllString(text, "fields")), "")
+	text = network.ReplaceAllString(text, `$1 is no network: want an address and how many bits of it count, such as 10.0.0.5/32 or 2001:db8::/48`)
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
@@ -193,18 +233,80 @@ func plain(err error) string {
 	return strings.Join(lines, "; ")
 }
 
+// checkReuse refuses a number of jobs where there is no pool of interpreters.
+func (r runtimeConfig) checkReuse(t domain.ScriptType) error {
+	switch {
+	case r.Reuse < 0 || r.Reuse > pythonscript.MostReuse:
+		return domain.Invalidf("reuse is %d, want 1 to %d jobs for each interpreter, or 0 to fork one for each job", r.Reuse, pythonscript.MostReuse)
+	case r.Reuse > 0 && (t != domain.ScriptPython || len(r.Command) > 0):
+		return domain.Invalidf("reuse is for python, whose interpreters are forked, and for no command")
+	case r.Reuse > 0 && r.Fork != nil && !*r.Fork:
+		return domain.Invalidf("reuse and fork: false: an interpreter that is started for each job cannot run several")
+	}
+	return nil
+}
+
+// runs refuses a type of scripts that a node with this config has no runtime for.
+func (c config) runs(t domain.ScriptType) error {
+	known := map[string]bool{}
+	for _, t := range slices.Concat(domain.ScriptTypes, slices.Collect(maps.Keys(builtin)), slices.Collect(maps.Keys(c.Runtimes))) {
+		known[string(t)] = true
+	}
+	if known[string(t)] {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(known))
+	if near := domain.Nearest(string(t), names); near != "" {
+		return domain.Invalidf("there is no runtime for %q; did you mean %q?", t, near)
+	}
+	return domain.Invalidf("there is no runtime for %q; known are %s, and what stands under runtimes", t, strings.Join(names, ", "))
+}
+
+// check refuses what no script can live with, whatever runs it.
+func (l limitsConfig) check() error {
+	for _, f := range []struct {
+		name      string
+		is, least int64
+	}{
+		{"memory_bytes", l.MemoryBytes, leastMemory}, {"file_bytes", l.FileBytes, leastFile}, {"folder_bytes", l.FolderBytes, leastFolder},
+		{"folder_files", int64(l.FolderFiles), leastFiles}, {"files", int64(l.Files), leastFiles},
+	} {
+		if f.is > 0 && f.is < f.least {
+			return domain.Invalidf("limits.%s is %d, with which no script would start: want %d or more, or 0 for the default", f.name, f.is, f.least)
+		}
+	}
+	if l.CPU > 0 && l.CPU < time.Second {
+		return domain.Invalidf("limits.cpu is %v: want 1s or more, or 0 for none", l.CPU)
+	}
+	return nil
+}
+
+// The least limits: a shell starts with these, larger interpreters want more.
+const (
+	leastMemory = 16 << 20
+	leastFile   = 4 << 10
+	leastFolder = 64 << 10
+	leastFiles  = 16
+)
+
 func (c config) check() error {
+	if err := c.Limits.check(); err != nil {
+		return err
+	}
 	if err := c.Labels.Validate(); err != nil {
 		return fmt.Errorf("labels: %w", err)
 	}
 	if err := c.Isolation.Validate(); err != nil {
 		return err
 	}
+	if c.ArchiveBacklog < -1 {
+		return domain.Invalidf("archive_backlog is %d, want a number of jobs such as 1000000, or -1 for no bound", c.ArchiveBacklog)
+	}
 	if c.Walls.User < 0 || c.Walls.Group < 0 {
 		return domain.Invalidf("walls.user and walls.group: want the numbers of an ordinary user and group, such as 65534")
 	}
 	for t, r := range c.Runtimes {
-		if err := errors.Join(t.Validate(), r.Isolation.Validate()); err != nil {
+		if err := errors.Join(t.Validate(), r.Isolation.Validate(), r.checkReuse(t)); err != nil {
 			return fmt.Errorf("runtimes.%s: %w", t, err)
 		}
 	}
@@ -216,7 +318,13 @@ func (c config) check() error {
 			if n < 1 || n > 100_000 {
 				return domain.Invalidf("%s.%s is %d, want 1 to 100000", what, t, n)
 			}
+			if err := c.runs(t); err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
 		}
+	}
+	if d := c.PriorityAging; d != nil && *d != 0 && (*d < time.Second || *d > board.MaxAging) {
+		return domain.Invalidf("priority_aging is %v, want 0 (priorities do not age) or 1s to %v", *d, board.MaxAging)
 	}
 	for name, d := range map[string]time.Duration{"lease": c.Lease, "grace": c.Grace, "timeout": c.Timeout,
 		"keep_failed_files": c.KeepFailedFiles, "retention": c.Retention,
@@ -231,7 +339,7 @@ func (c config) check() error {
 	if c.Lease != 0 && (c.Lease < 3*time.Second || c.Lease > time.Hour) {
 		return domain.Invalidf("lease is %v, want 3s to 1h", c.Lease)
 	}
-	if err := c.Doors.Check(); err != nil {
+	if err := errors.Join(c.Doors.Check(), http.CheckOrigins(c.Doors.Origins)); err != nil {
 		return err
 	}
 	if err := c.Sagas.check(); err != nil {

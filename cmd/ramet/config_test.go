@@ -25,7 +25,7 @@ func writeConfig(t *testing.T, text string) string {
 }
 
 func TestConfig(t *testing.T) {
-	no := false
+	yes := true
 	tests := []struct {
 		name, text string
 		want       config
@@ -34,24 +34,25 @@ func TestConfig(t *testing.T) {
 		{"only a remark", "# nothing yet\n", config{}},
 		{"durations", "lease: 30s\ngrace: 2m\ntimeout: 1h\nkeep_failed_files: 24h\nretention: 48h\n",
 			config{Lease: 30 * time.Second, Grace: 2 * time.Minute, Timeout: time.Hour, KeepFailedFiles: 24 * time.Hour, Retention: 48 * time.Hour}},
-		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, ruby: 1}\n",
-			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "ruby": 1}}},
+		{"numbers", "max_losses: 7\nlog_bytes: 4096\nslots: {shell: 16, v: 1}\n",
+			config{MaxLosses: 7, LogBytes: 4096, Slots: map[domain.ScriptType]int{"shell": 16, "v": 1}}},
 		{"URLs", "board: '@b'\narchive: none\nstream: off\n", config{Board: "@b", Archive: "none", Stream: "off"}},
 		{"the Redis door", "resp: unix:redis.sock\n", config{RESP: "unix:redis.sock"}},
 		{"circles", "circles: {friends: {context: 7}, others: }\ncircle_slots: 8\ncircle_timeout: 1m\nreply_expiry: 10m\n", config{ForCircles: circlesConfig{
 			Circles:     map[string]circleConfig{"friends": {Context: 7}, "others": {}},
 			CircleSlots: 8, CircleTimeout: time.Minute, ReplyExpiry: 10 * time.Minute}}},
-		{"bounds of the doors", "doors: {connections: 400, streams_per_actor: 3}\n", config{Doors: budget.Config{Connections: 400, StreamsPerActor: 3}}},
-		{"limits", "limits: {cpu: 1m, memory_bytes: 1024, file_bytes: 2048, files: 3, processes: 4}\n",
-			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 1024, FileBytes: 2048, Files: 3, Processes: 4}}},
+		{"limits", "limits: {cpu: 1m, memory_bytes: 16777216, file_bytes: 4096, files: 16, processes: 4}\n",
+			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 16 << 20, FileBytes: 4096, Files: 16, Processes: 4}}},
+		{"bounds of the doors", "doors: {connections: 400, streams_per_actor: 3}\n", config{Doors: doorsConfig{Config: budget.Config{Connections: 400, StreamsPerActor: 3}}}},
+		{"pages that may read", "doors: {cors_origins: [\"https://c.example.com\"]}\n", config{Doors: doorsConfig{Origins: []string{"https://c.example.com"}}}},
 		{"runtimes", `runtimes:
   ruby: {command: [ruby, "{script}"], suffix: .rb, version: [ruby, --version], env: {A: b}}
-  python: {interpreter: /opt/python3, fork: false}
+  python: {interpreter: /opt/python3, fork: true, reuse: 100}
   node: {off: true}
   sal: {on: true, tools: [psql], write: [/srv]}
 `, config{Runtimes: map[domain.ScriptType]runtimeConfig{
 			"ruby":   {Command: []string{"ruby", "{script}"}, Suffix: ".rb", Version: []string{"ruby", "--version"}, Env: map[string]string{"A": "b"}},
-			"python": {Interpreter: "/opt/python3", Fork: &no},
+			"python": {Interpreter: "/opt/python3", Fork: &yes, Reuse: 100},
 			"node":   {Off: true},
 			"sal":    {On: true, Tools: []string{"psql"}, Write: []string{"/srv"}},
 		}}},
@@ -80,16 +81,28 @@ func TestBadConfig(t *testing.T) {
 		{"an unknown field of a runtime", "runtimes:\n  v:\n    comand: [v]\n", `line 3: unknown field "comand"`},
 		{"a duration without a unit", "lease: 10\n", "a duration such as 30s"},
 		{"two mistakes on one line of text", "laese: 3s\ngarce: 3s\n", `"laese"; line 2: unknown field "garce"`},
-		{"a network that is none", "doors: {shared_addresses: [10.0.0.0/99]}\n", "10.0.0.0/99"},
+		{"a network that is none", "doors: {shared_addresses: [10.0.0.0/99]}\n", `"10.0.0.0/99" is no network: want an address and how many bits of it count, such as 10.0.0.5/32`},
+		{"an address that is none", "doors: {shared_addresses: [300.1.1.1]}\n", `"300.1.1.1" is no network: want`},
+		{"slots of a type that there is not", "slots: {shel: 1}\n", `slots: there is no runtime for "shel"; did you mean "shell"?`},
+		{"a context's slots of a type that there is not", "slots_per_context: {ruby: 1}\n", `slots_per_context: there is no runtime for "ruby"; known are effect, node, osis, `},
+		{"a script's memory, too little", "limits: {memory_bytes: 1}\n", "limits.memory_bytes is 1, with which no script would start: want 16777216 or more"},
+		{"a script's folder, too small", "limits: {folder_bytes: 1}\n", "limits.folder_bytes is 1"},
+		{"a script's files, too few", "limits: {files: 1}\n", "limits.files is 1, with which no script would start: want 16 or more, or 0 for the default"},
+		{"pages of everybody", "doors: {cors_origins: ['*']}\n", `doors.cors_origins "*": want the origin`},
 		{"more strangers than connections", "doors: {connections: 100, strangers: 100}\n", "doors.strangers is 100"},
 		{"a lease that is too short", "lease: 2s\n", "lease is 2s, want 3s to 1h"},
 		{"a lease that is too long", "lease: 2h\n", "lease is 2h0m0s, want 3s to 1h"},
 		{"a negative duration", "grace: -1s\n", "grace is -1s, want a positive duration"},
 		{"a negative number", "max_losses: -1\n", "want 0 (the default) or more"},
 		{"no slots", "slots: {shell: 0}\n", "slots.shell is 0, want 1 to 100000"},
+		{"priorities that age at once", "priority_aging: 1ms\n", "priority_aging is 1ms, want 0 (priorities do not age) or 1s to 1000h0m0s"},
 		{"no slots for a context", "slots_per_context: {shell: -1}\n", "slots_per_context.shell is -1, want 1 to 100000"},
 		{"slots of no type", "slots: {Shell: 1}\n", `script type "Shell"`},
 		{"a runtime of no type", "runtimes: {A B: {off: true}}\n", `script type "A B"`},
+		{"jobs for an interpreter, too many", "runtimes: {python: {reuse: 10001}}\n", "runtimes.python: reuse is 10001, want 1 to 10000"},
+		{"jobs for an interpreter, fewer than none", "runtimes: {python: {reuse: -1}}\n", "reuse is -1"},
+		{"jobs for an interpreter that is not forked", "runtimes: {python: {reuse: 10, fork: false}}\n", "reuse and fork: false"},
+		{"jobs for an interpreter of another type", "runtimes: {node: {reuse: 10}}\n", "runtimes.node: reuse is for python"},
 		{"a circle with a bad name", "circles: {a b: {context: 1}}\n", `circle "a b"`},
 		{"an unknown field of a circle", "circles: {a: {contxt: 1}}\n", `unknown field "contxt"`},
 		{"too many slots for circles", "circle_slots: 100001\n", "circle_slots is 100001"},

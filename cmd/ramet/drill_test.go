@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -34,8 +35,12 @@ type life struct {
 // begin opens both as a node that stays does.
 func begin(t *testing.T, dir string, accept bool) (l life, err error) {
 	t.Helper()
-	o := options{dataDir: dir, serve: true, acceptLoss: accept, log: quiet()}
-	l = life{T: t, dir: dir}
+	return beginOn(t, options{dataDir: dir, serve: true, acceptLoss: accept, log: quiet()})
+}
+
+func beginOn(t *testing.T, o options) (l life, err error) {
+	t.Helper()
+	l = life{T: t, dir: o.dataDir}
 	if l.board, err = openBoard(t.Context(), o); err != nil {
 		return l, err
 	}
@@ -60,16 +65,21 @@ func (l life) work(jobs int) (last int64) {
 		j := &domain.Job{ID: domain.JobID(last), CallerID: 1, ContextID: 1, Script: "exit", ScriptType: "shell", Status: domain.JobFinished,
 			CreatedAt: 1, FinishedMs: 1000 + last}
 		must(l.board.Commit(l.Context(), *(&board.Batch{Space: 1}).Set("job:1:"+strconv.FormatInt(last, 10), board.Field{Name: "status", Value: "finished"})))
+		if l.store == nil {
+			continue
+		}
 		r, err := archive.OfJob(1, j, nil)
 		must(err)
 		must(l.store.Put(l.Context(), []archive.Record{r}))
 	}
-	ctx, cancel := context.WithCancel(l.Context())
-	cancel() // it ends as it begins: a step each
-	for range 2 {
-		must(l.pair.Run(ctx))
+	if l.store != nil {
+		ctx, cancel := context.WithCancel(l.Context())
+		cancel() // it ends as it begins: a step each
+		for range 2 {
+			must(l.pair.Run(ctx))
+		}
+		must(l.store.Close())
 	}
-	must(l.store.Close())
 	must(l.board.Close())
 	return last
 }
@@ -151,6 +161,57 @@ func TestAnOlderBoardBeginsAnEpoch(t *testing.T) {
 		t.Errorf("got epoch %+v at the next start", e)
 	}
 	l.work(0)
+}
+
+// TestAnOlderEtcdBeginsAnEpoch beside an archive that is younger, and that names what
+// is lost; and so without one.
+func TestAnOlderEtcdBeginsAnEpoch(t *testing.T) {
+	for _, archive := range []string{"sqlite:archive.db", "none"} {
+		t.Run(archive, func(t *testing.T) {
+			server := etcdtest.Start(t, "--unsafe-no-fsync")
+			o := options{dataDir: t.TempDir(), boardURL: etcdtest.URL("", server), archiveURL: archive, serve: true, log: quiet()}
+			lives := func(jobs int) (last int64) {
+				t.Helper()
+				l, err := beginOn(t, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l.work(jobs)
+			}
+			lives(3)
+			snapshot := server.Snapshot()
+			last := lives(4)
+			server.Restore(snapshot)
+
+			l, err := beginOn(t, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := epochOf{1, "etcd was restored from a snapshot"}
+			if l.store != nil {
+				want = epochOf{2, "the archive has 4 that ended last and the board no longer has: job:1:7 of context 1"}
+			}
+			if e := l.epoch(); e.Number != want.number || !strings.Contains(e.Cause, want.cause) {
+				t.Errorf("got epoch %+v, want %+v", e, want)
+			}
+			if next := l.work(1); next <= last+1000 {
+				t.Errorf("number %d is given out, and %d was", next, last)
+			}
+			if l, err = beginOn(t, o); err != nil {
+				t.Fatal(err)
+			}
+			if e := l.epoch(); e.Number != want.number {
+				t.Errorf("got epoch %+v at the next start", e)
+			}
+			l.work(0)
+		})
+	}
+}
+
+// epochOf is what is wanted of an epoch.
+type epochOf struct {
+	number int64
+	cause  string // a part of it
 }
 
 func TestAnOlderArchiveIsRefused(t *testing.T) {

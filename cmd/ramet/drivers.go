@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/board/redisboard"
@@ -24,7 +23,8 @@ import (
 	"github.com/ramet-run/ramet/script/salscript"
 )
 
-// This file lists every driver by hand.
+// This file lists every driver by hand. Those that a program can be built without
+// stand in files of their own; see optional.go.
 
 // openBoard opens the board that the options' URL names; "" is the embedded one in
 // the data folder.
@@ -33,7 +33,8 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "", "pebble":
-		b, err := pebbleboard.Open(filepath.Join(o.dataDir, "board"), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: o.acceptLoss})
+		b, err := pebbleboard.Open(filepath.Join(o.dataDir, boardFolder), pebbleboard.Config{Logger: log, Fatal: boardFailed, AcceptLoss: o.acceptLoss,
+			Outside: domain.OutsideOwner, OutsideFor: domain.DefaultLease})
 		if err != nil {
 			return nil, err // not b: a nil *Board is no nil board.Board
 		}
@@ -48,11 +49,7 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 		}
 		return b, nil
 	case "etcd", "etcds":
-		b, err := etcdboard.Open(ctx, url, etcdboard.Config{Logger: log})
-		if err != nil {
-			return nil, err
-		}
-		return b, nil
+		return openEtcd(ctx, url, log)
 	case "mem":
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil
@@ -134,8 +131,8 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, 
 	switch {
 	case t == domain.ScriptPython && len(rc.Command) == 0:
 		plain := rc.Fork != nil && !*rc.Fork
-		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Plain: plain, Env: rc.Env, Limits: c.Limits.limits(), Jail: j,
-			Level: rc.Isolation, See: rc.See})
+		return pythonscript.New(pythonscript.Config{Interpreter: rc.Interpreter, Found: c.Python, Plain: plain, Reuse: rc.Reuse, Env: rc.Env,
+			Limits: c.Limits.limits(), Jail: j, Level: rc.Isolation, See: rc.See})
 	case t == domain.ScriptShell && len(rc.Command) == 0:
 		return processscript.Shell(process), nil
 	case t == domain.ScriptRhai && len(rc.Command) == 0:

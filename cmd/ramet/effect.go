@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
-	"github.com/ramet-run/ramet/effect/grpceffect"
 	"github.com/ramet-run/ramet/effect/httpeffect"
 	"github.com/ramet-run/ramet/effect/jobeffect"
 	"github.com/ramet-run/ramet/effect/smtpeffect"
@@ -11,13 +11,13 @@ import (
 )
 
 // effectKinds lists every kind of effect.
-func effectKinds(n *node.Node) map[effect.Kind]effect.Open {
-	return map[effect.Kind]effect.Open{
-		effect.KindHTTP: httpeffect.Open,
-		effect.KindGRPC: grpceffect.Open,
-		effect.KindSMTP: smtpeffect.Open,
-		effect.KindSQL:  sqleffect.Open,
-		effect.KindJob:  jobeffect.OpenJob(n.Work),
-		effect.KindFlow: jobeffect.OpenFlow(n.Flows),
+func effectKinds(n *node.Node) map[domain.EffectKind]effect.Open {
+	return map[domain.EffectKind]effect.Open{
+		domain.EffectHTTP: httpeffect.Open,
+		domain.EffectGRPC: openGRPC,
+		domain.EffectSMTP: smtpeffect.Open,
+		domain.EffectSQL:  sqleffect.Open,
+		domain.EffectJob:  jobeffect.OpenJob(n.Work),
+		domain.EffectFlow: jobeffect.OpenFlow(n.Flows),
 	}
 }

@@ -9,11 +9,17 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
+// What /health looks at, by name.
+const (
+	checkBoard   = "board"
+	checkStreams = "streams"
+)
+
 // checks are what the node cannot do without.
 func (p *parts) checks() map[string]func(ctx context.Context) error {
-	all := map[string]func(ctx context.Context) error{"board": boardCheck(p.board, p.node.Name())}
+	all := map[string]func(ctx context.Context) error{checkBoard: boardCheck(p.board, p.node.Name())}
 	if p.streams != nil {
-		all["streams"] = p.streamsCheck
+		all[checkStreams] = p.streamsCheck
 	}
 	return all
 }

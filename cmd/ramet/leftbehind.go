@@ -19,7 +19,7 @@ import (
 //
 // Errors: [domain.ErrConflict].
 func (o options) leavesNothing(ctx context.Context) error {
-	own := filepath.Join(o.dataDir, "board")
+	own := filepath.Join(o.dataDir, boardFolder)
 	if _, err := os.Stat(own); boardKind(o.boardURL) == "embedded" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -28,7 +28,8 @@ func main() {
 	// From the first signal on the next one kills at once, as people expect.
 	context.AfterFunc(ctx, stop)
 	code := cli.Main(ctx, args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
-		Version: version, Env: env, Serve: serve, Embedded: embedded, NewKey: newKey, Token: token, SignMessage: signMessage, NATSConfig: natsConfig, Rekey: rekey,
+		Version: version, Without: without, Env: env, Serve: serve, Embedded: embedded, NewKey: newKey,
+		Token: token, SignMessage: signMessage, NATSConfig: natsConfig, Rekey: rekey,
 	})
 	stop()
 	os.Exit(code)

@@ -1,9 +1,10 @@
+//go:build !no_nats
+
 package main
 
 import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/door/cli"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/natslink"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -38,13 +39,4 @@ func natsConfig(o cli.NATSOptions) (string, error) {
 		return "", err
 	}
 	return natslink.ServerConfig(max(natsbus.MaxPayload, natsstream.MaxPayload), accounts, more), nil
-}
-
-// rekey makes new link keys for the node of a data folder.
-func rekey(dataDir string) (bus, stream string, err error) {
-	b, s, err := identity.RenewLinks(dataDir)
-	if err != nil {
-		return "", "", err
-	}
-	return b.Pubkey(), s.Pubkey(), nil
 }

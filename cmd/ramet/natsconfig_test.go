@@ -1,3 +1,5 @@
+//go:build !no_nats
+
 package main
 
 import (
@@ -59,7 +61,7 @@ func TestNATSConfigIsWhatNodesNeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Publish(t.Context(), stream.Message{Stream: stream.WorkflowCommands, Subject: "tenant.1.effect.mail.1", Data: []byte("{}")}); err != nil {
+			if err := l.Publish(t.Context(), stream.Message{Stream: domain.WorkflowCommands, Subject: "tenant.1.effect.mail.1", Data: []byte("{}")}); err != nil {
 				t.Error(err)
 			}
 			if err := l.Close(); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // ours are the names in a data folder of what a node makes there. Key files are
 // not among them: one that others may read is refused, not mended.
-var ours = []string{"board", "contexts", "keys", "nats", "streams", "node.json", "node.lock"}
+var ours = []string{boardFolder, "contexts", "keys", "nats", streamsFolder, "node.json", "node.lock"}
 
 // tighten gives the node's user back what is his, and takes from other users what a node of an earlier version, or a copy,
 // left open to them in the data folder. The folder itself stays as it is, for

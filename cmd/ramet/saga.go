@@ -15,7 +15,6 @@ import (
 	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/saga"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // sagasConfig are the fields of the config file about sagas.
@@ -93,7 +92,7 @@ type sagas struct {
 	file      string
 	placement atomic.Pointer[saga.Placement]
 	secrets   *effect.Secrets // of the gateway
-	kinds     map[effect.Kind]effect.Open
+	kinds     map[domain.EffectKind]effect.Open
 	log       *slog.Logger
 }
 
@@ -106,8 +105,11 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 	case !o.serve:
 		p.noStreams = "this is no node that stays: start one with `ramet serve`"
 		return nil
-	case text == "" && p.kind == "embedded":
+	case text == "" && p.kind == "embedded" && withNATS:
 		text = "nats:"
+	case text == "" && p.kind == "embedded":
+		p.noStreams = "this ramet was built without NATS, on which they lie (build tag no_nats): take a full one"
+		return nil
 	case text == "":
 		p.noStreams = "the board is shared, and no streams are: start all its nodes with --stream nats://…"
 		return nil
@@ -115,7 +117,7 @@ func (p *parts) openStreams(ctx context.Context, cfg config, o options) (err err
 		p.noStreams = "this node was started with --stream off"
 		return nil
 	}
-	var known []stream.Name
+	var known []domain.StreamName
 	if !o.acceptLoss {
 		if known, err = saga.KnownStreams(ctx, p.board); err != nil {
 			return err
@@ -208,6 +210,6 @@ func (p *parts) sagasInfo(info *api.Info) {
 	if p.streams == nil {
 		return
 	}
-	info.Stream, info.StreamDurability, info.Streams = "nats", string(p.streams.Durability()), stream.Names
+	info.Stream, info.StreamDurability, info.Streams = "nats", string(p.streams.Durability()), domain.StreamNames
 	info.Sagas, info.Effects, info.Consumers = p.node.Partitions(), p.node.ServedEffects(), p.node.Consumers()
 }

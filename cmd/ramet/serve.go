@@ -30,13 +30,14 @@ import (
 	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/node"
-	"github.com/ramet-run/ramet/object"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/rhaiscript"
+	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -151,26 +152,32 @@ type parts struct {
 	board     board.Board
 	evictions func(ctx context.Context) ([]string, error)           // what its store throws away; nil: nothing
 	taken     func(ctx context.Context) (<-chan board.Event, error) // tells of foreign runners; nil: there are none
+	caches    []caches                                              // of board and archive
 	secrecy   *encryption.Keys
 	archive   archive.Archive // nil: none
 	archived  string          // the archive's kind, for people
-	registry  *identity.Registry
-	audit     *identity.AuditLog
-	access    *identity.Access
-	tokens    *identity.Tokens
-	jail      *jail.Jail
-	hidden    *jail.Secrets // from scripts
-	options   options
-	runtimes  []script.Runtime
-	steps     *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
-	circles   script.Runtime        // of the circles; nil: the node serves none
+	// archiveFile is where it lies; "": on a server.
+	archiveFile string
+	registry    *identity.Registry
+	audit       *identity.AuditLog
+	access      *identity.Access
+	tokens      *identity.Tokens
+	jail        *jail.Jail
+	hidden      *jail.Secrets // from scripts
+	options     options
+	runtimes    []script.Runtime
+	inspected   *node.Inspection      // what was found of them
+	steps       *effectscript.Runtime // of those steps of flows that are effects; nil: the node runs no jobs
+	circles     script.Runtime        // of the circles; nil: the node serves none
 	// forCircles is what the config file says of circles.
 	forCircles circlesConfig
 	keys       *identity.Keyring
-	cookie     identity.Cookie // of this start
+	cookie     cookie.Cookie // of this start
 	links      ownLinks
 	buses      []bus.Bus
 	streams    stream.Log // nil: none
+	ownStreams bool       // they lie in the data folder
+	belongings belongings // what the node has there
 	sagas      *sagas
 	egress     *egress.Dialer // of prerequisites
 	// noStreams says why there are none.
@@ -182,30 +189,17 @@ type parts struct {
 	resp      string         // where to listen for clients of Redis; "": nowhere
 	services  []node.Service // to run beside
 	log       *slog.Logger
+	beside    sync.WaitGroup // what is opened beside the rest
 }
 
 // assemble opens the board and builds a node with its door on it.
 func assemble(ctx context.Context, o options) (_ *parts, err error) {
-	cfg, err := loadConfig(o.configFile)
+	rhaiscript.LimitProcess()
+	cfg, err := o.settle()
 	if err != nil {
 		return nil, err
 	}
-	cfg.Isolation = cmp.Or(o.isolation, cfg.Isolation)
-	o.mayLose = o.mayLose || cfg.MayLose
-	if err := cfg.Isolation.Validate(); err != nil {
-		return nil, err
-	}
-	// Absolute, because jobs work in folders below it.
-	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
-		return nil, err
-	}
-	if o.log == nil {
-		o.log = slog.New(slog.DiscardHandler)
-	}
-	if err := o.findURLs(cfg); err != nil {
-		return nil, err
-	}
-	p := &parts{kind: boardKind(o.boardURL), cookie: identity.NewCookie(), log: o.log, drain: o.drain, budget: budget.New(cfg.Doors, o.log),
+	p := &parts{kind: boardKind(o.boardURL), cookie: cookie.New(), log: o.log, drain: o.drain, budget: budget.New(cfg.Doors.Config, o.log),
 		hidden: &jail.Secrets{}, options: o}
 	if o.serve {
 		p.resp = cmp.Or(o.resp, cfg.RESP)
@@ -213,49 +207,15 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 			return nil, err
 		}
 	}
+	opening, stop := context.WithCancel(ctx) // of what is opened beside the rest
 	defer func() {
+		stop()
 		if err != nil {
+			p.beside.Wait()
 			p.close()
 		}
 	}()
-	p.sagas = &sagas{file: o.configFile, log: o.log}
-	if err = p.sagas.open(cfg); err != nil {
-		return nil, err
-	}
-	tighten(o.dataDir, o.log) // first: a folder that a script has closed cannot be locked
-	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
-		return nil, err
-	}
-	if err = p.openBoard(ctx, o); err != nil {
-		return nil, err
-	}
-	var pair *clockwork.Pairing
-	if p.archive, p.archived, pair, err = openArchive(ctx, p.board, o); err != nil {
-		return nil, err
-	}
-	if pair != nil && o.serve {
-		p.services = append(p.services, pair.Run)
-	}
-	if p.archive != nil {
-		p.archive = encryptedarchive.New(p.archive, p.secrecy)
-	}
-	if o.run {
-		if err = p.openRuntimes(cfg, o); err != nil {
-			return nil, err
-		}
-	}
-	if err = p.openPost(ctx, cfg, o); err != nil {
-		return nil, err
-	}
-	rules, err := egress.Parse(cfg.Egress)
-	if err != nil {
-		return nil, err
-	}
-	p.egress = egress.NewDialer(rules)
-	if err = p.openStreams(ctx, cfg, o); err != nil {
-		return nil, err
-	}
-	if p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg)); err != nil {
+	if err = p.open(ctx, opening, cfg); err != nil {
 		return nil, err
 	}
 	p.registry.SetNode(p.node.Name())
@@ -263,7 +223,96 @@ func assemble(ctx context.Context, o options) (_ *parts, err error) {
 	if p.steps != nil && p.node.Effects != nil {
 		p.steps.Bind(p.node.Effects)
 	}
-	return p, p.openDoor(ctx, o.dataDir, cfg.MetricsTokenFile)
+	return p, p.openDoor(ctx, o.dataDir, cfg)
+}
+
+// settle reads the config file, and lets it and the options say the same.
+func (o *options) settle() (config, error) {
+	cfg, err := loadConfig(o.configFile)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Isolation = cmp.Or(o.isolation, cfg.Isolation)
+	o.mayLose = o.mayLose || cfg.MayLose
+	if err := cfg.Isolation.Validate(); err != nil {
+		return cfg, err
+	}
+	// Absolute, because jobs work in folders below it.
+	if o.dataDir, err = filepath.Abs(o.dataDir); err != nil {
+		return cfg, err
+	}
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	return cfg, o.findURLs(cfg)
+}
+
+// open opens what the node is made of, and makes it; opening ends what is opened beside
+// the rest.
+func (p *parts) open(ctx, opening context.Context, cfg config) (err error) {
+	o := p.options
+	p.sagas = &sagas{file: o.configFile, log: o.log}
+	if err = p.sagas.open(cfg); err != nil {
+		return err
+	}
+	tighten(o.dataDir, o.log) // first: a folder that a script has closed cannot be locked
+	if p.lock, err = node.Lock(ctx, o.dataDir, o.wait); err != nil {
+		return err
+	}
+	jailed := p.openJail(cfg, o)
+	cfg.Python = p.findPython(opening, cfg, o)
+	if err = p.openBoard(ctx, o); err != nil {
+		return err
+	}
+	opened, inspected := p.openRuntimes(opening, cfg, jailed)
+	if err = p.openArchive(ctx, o); err != nil {
+		return err
+	}
+	if err = opened(); err != nil {
+		return err
+	}
+	if err = p.openPost(ctx, cfg, o); err != nil {
+		return err
+	}
+	rules, err := egress.Parse(cfg.Egress)
+	if err != nil {
+		return err
+	}
+	p.egress = egress.NewDialer(rules)
+	if err = p.openStreams(ctx, cfg, o); err != nil {
+		return err
+	}
+	if err = inspected(); err != nil {
+		return err
+	}
+	if p.belongings, err = look(p.inFolder()); err != nil {
+		return err
+	}
+	p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg))
+	return err
+}
+
+// openArchive opens the archive, where there is one.
+func (p *parts) openArchive(ctx context.Context, o options) (err error) {
+	var pair *clockwork.Pairing
+	if p.archive, p.archived, pair, err = openArchive(ctx, p.board, o); err != nil {
+		return err
+	}
+	if p.archived == "sqlite" {
+		place, err := parseArchive(o.archiveURL, o.boardURL, o.dataDir)
+		if err != nil {
+			return err
+		}
+		p.archiveFile = place.file
+	}
+	if pair != nil && o.serve {
+		p.services = append(p.services, pair.Run)
+	}
+	if p.archive != nil {
+		p.keeps(p.archive)
+		p.archive = encryptedarchive.New(p.archive, p.secrecy)
+	}
+	return nil
 }
 
 // openBoard opens the board, and what keeps actors and rights on it.
@@ -275,6 +324,7 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 		return err
 	}
 	p.evictions = evictionsOf(p.board)
+	p.keeps(p.board)
 	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
 		return err
 	}
@@ -311,21 +361,6 @@ func (p *parts) refused(r post.Refusal) {
 		Outcome: domain.AuditRefused, Detail: r.Cause + ": " + r.Text})
 }
 
-// openRuntimes opens the runtimes in one jail.
-func (p *parts) openRuntimes(cfg config, o options) (err error) {
-	rhaiscript.LimitProcess()
-	cfg.Hide, cfg.HideToo = []string{o.dataDir}, p.hidden
-	p.hidden.Add(o.secretFiles(cfg)...)
-	if p.jail, err = jail.Open(jail.Config{Hide: cfg.Hide, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write,
-		User: cfg.Walls.User, Group: cfg.Walls.Group}); err != nil {
-		return err
-	}
-	p.runtimes, err = openRuntimes(cfg, p.jail, object.New(p.board, p.access))
-	p.steps = effectscript.New(p.registry.TenantName)
-	p.runtimes = append(p.runtimes, p.steps)
-	return err
-}
-
 func (p *parts) nodeConfig(o options, c config) node.Config {
 	labels := maps.Clone(c.Labels)
 	if labels == nil {
@@ -335,18 +370,20 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 	return node.Config{
 		Circles: p.openCircles(o, c.ForCircles), Post: node.PostConfig{Keys: p.keys, Registry: p.registry, Access: p.access, Buses: p.buses, Refused: p.refused},
 		Sagas: p.sagasConfig(c), Name: o.name, Version: version, Labels: labels, Board: cmp.Or(domain.HideURL(o.boardURL), p.kind),
-		RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes,
-		Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, Limits: c.Limits.limits(),
+		RunnerID: o.runnerID, DataDir: o.dataDir, Runtimes: p.runtimes, Inspected: p.inspected,
+		Slots: c.Slots, SlotsPerContext: c.SlotsPerContext, PriorityAging: c.aging(), Limits: c.Limits.limits(),
 		Lease: cmp.Or(o.lease, c.Lease), Grace: cmp.Or(o.grace, c.Grace), MaxLosses: c.MaxLosses, Timeout: c.Timeout,
 		LogBytes: c.LogBytes, KeepFailedFiles: c.KeepFailedFiles, Retention: c.Retention,
-		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit, Isolation: p.isolation,
-		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", Taken: p.taken, ArchiveRetention: c.ArchiveRetention, Logger: o.log,
+		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit,
+		Isolation: p.isolation, Archives: p.archives,
+		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", Taken: p.taken, ArchiveRetention: c.ArchiveRetention, ArchiveBacklog: c.ArchiveBacklog,
+		Logger: o.log,
 	}
 }
 
 // openDoor makes the operator where there is none, and the door.
-func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) error {
-	if err := http.CheckMetricsToken(metricsToken); err != nil {
+func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error {
+	if err := http.CheckMetricsToken(cfg.MetricsTokenFile); err != nil {
 		return err
 	}
 	op, err := p.registry.EnsureOperator(ctx, dataDir)
@@ -360,7 +397,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	p.node.Metrics.CountAuditDropped(p.audit.Dropped)
 	p.node.Metrics.CountDoors(p.budget.Used, p.budget.Refusals)
 	began := time.Now()
-	parts := api.Parts{
+	parts := service.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(p.board), Logger: p.log,
 		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable,
@@ -378,9 +415,8 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
-	if p.streams != nil {
-		parts.Streams = p.streamsCheck
-	}
+	checks := p.checks() // one look at the board serves all who ask, by whichever way
+	parts.Board, parts.Streams = checks[checkBoard], checks[checkStreams]
 	if p.node.Post != nil {
 		parts.Post = p.node.Post
 	}
@@ -391,21 +427,27 @@ func (p *parts) openDoor(ctx context.Context, dataDir, metricsToken string) erro
 	if p.node.Effects != nil {
 		parts.Effects = p.node.Effects
 	}
-	a := api.New(parts)
-	p.door = http.New(a, http.Config{Node: p.node.Name(), Tokens: p.tokens, MetricsToken: metricsToken, Ready: p.node.Ready, Cookie: p.cookie, Budget: p.budget,
-		Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: p.checks()})
+	a := service.New(parts)
+	p.door = http.New(a, http.Config{Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
+		Ready: p.node.Ready, Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: checks})
 	return nil
 }
 
 // permit says whether an actor may create work in a context.
 func (p *parts) permit(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error {
-	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: identity.Create, Tenant: tenant, Object: object})
+	return p.access.Check(ctx, identity.Ask{Actor: actor, Verb: domain.VerbCreate, Tenant: tenant, Object: object})
 }
 
 // isolation is how far a context wants its scripts held in, from memory.
 func (p *parts) isolation(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error) {
 	t, err := p.registry.KnownTenant(ctx, tenant)
 	return t.Isolation, err
+}
+
+// archives is what of a context is archived, from memory.
+func (p *parts) archives(ctx context.Context, tenant domain.TenantID) (domain.Archives, error) {
+	t, err := p.registry.KnownTenant(ctx, tenant)
+	return t.Archives, err
 }
 
 // writable returns an error while the node takes nothing in.
@@ -420,7 +462,7 @@ func (p *parts) writable() error {
 
 // run runs the node with its door at every listener until ctx ends.
 func (p *parts) run(ctx context.Context, listeners ...net.Listener) error {
-	services := append([]node.Service{p.audit.Run, p.refreshPeers}, p.services...)
+	services := append([]node.Service{p.audit.Run, p.refreshPeers, p.giveBack, p.keepFolder}, p.services...)
 	for _, l := range listeners {
 		services = append(services, func(ctx context.Context) error { return p.door.Serve(ctx, l) })
 	}
@@ -501,4 +543,13 @@ func signMessage(keyFile string, m *domain.Message) error {
 	}
 	m.CallerID = key.Actor
 	return identity.SignMessage(key, m)
+}
+
+// rekey makes new link keys for the node of a data folder.
+func rekey(dataDir string) (bus, stream string, err error) {
+	b, s, err := identity.RenewLinks(dataDir)
+	if err != nil {
+		return "", "", err
+	}
+	return b.Pubkey(), s.Pubkey(), nil
 }

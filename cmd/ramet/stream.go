@@ -1,3 +1,5 @@
+//go:build !no_nats
+
 package main
 
 import (
@@ -29,7 +31,7 @@ import (
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict],
 // [domain.ErrUnavailable].
-func (p *parts) openStream(ctx context.Context, text, dataDir string, known []stream.Name, mayLose bool, log *slog.Logger) (stream.Log, error) {
+func (p *parts) openStream(ctx context.Context, text, dataDir string, known []domain.StreamName, mayLose bool, log *slog.Logger) (stream.Log, error) {
 	if text == "off" {
 		return nil, nil
 	}
@@ -42,6 +44,7 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, known []st
 	// Who says sync=always means it, whatever else may be lost.
 	cfg.MayLose = mayLose && !cfg.SyncDeclared
 	if cfg.URL == "" {
+		p.ownStreams = true
 		cfg.DataDir, cfg.SyncDeclared, cfg.AcceptLoss = dataDir, false, p.options.acceptLoss
 	}
 	l, err := natsstream.Open(ctx, cfg)

@@ -1,3 +1,5 @@
+//go:build !no_nats
+
 package main
 
 import (
@@ -99,14 +101,4 @@ func TestStreams(t *testing.T) {
 		!errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("an external server that may lose messages: got %v and %v, want none and invalid", l, err)
 	}
-}
-
-// testKeys are those of a node.
-func testKeys(t *testing.T) *identity.Keyring {
-	t.Helper()
-	keys, err := identity.OpenKeyring(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
 }

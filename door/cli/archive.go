@@ -48,7 +48,7 @@ func (f *archiveFlags) add(c *cobra.Command) {
 //
 // Errors: [domain.ErrInvalid].
 func (f *archiveFlags) filter(words []string, now time.Time) (api.ArchiveFilter, error) {
-	out := api.ArchiveFilter{Kind: archive.Kind(f.kind), Status: f.status, Reason: f.reason, Type: domain.ScriptType(f.typ), Blueprint: f.blueprint,
+	out := api.ArchiveFilter{Kind: domain.ArchiveKind(f.kind), Status: f.status, Reason: f.reason, Type: domain.ScriptType(f.typ), Blueprint: f.blueprint,
 		Trigger: f.trigger, Caller: domain.ActorID(f.caller), Text: strings.Join(words, " "), Where: f.where}
 	var err error
 	if out.FromMs, err = instant("--since", f.since, now); err != nil {
@@ -109,7 +109,7 @@ Each WORD must begin a word of the script, the text of a message, the result, th
 
 // search collects pages up to limit records.
 func (a *app) search(ctx context.Context, c *client.Client, f api.ArchiveFilter, limit int) error {
-	all := api.ArchiveList{Records: []api.ArchiveRecord{}}
+	all := api.ArchivePage{Records: []api.ArchiveRecord{}}
 	for {
 		f.Cursor, f.Limit = all.Next, min(limit-len(all.Records), archive.MaxPage)
 		page, err := c.SearchArchive(ctx, a.tenant(), f)
@@ -168,8 +168,8 @@ func (a *app) archived(r api.ArchiveRecord, logs bool) error {
 			messageTable(t, &api.MessageView{Message: *r.Message})
 			return
 		}
-		var v api.FlowView
-		if r.Kind == archive.KindFlow && json.Unmarshal(r.Body, &v) == nil {
+		var v domain.FlowView
+		if r.Kind == domain.ArchiveFlow && json.Unmarshal(r.Body, &v) == nil {
 			flowTable(t, &v)
 			return
 		}

@@ -11,17 +11,25 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
+	all := false
 	c := &cobra.Command{
 		Use: "audit", Short: "Look whether every unfinished job has a reason to be alive, and repair it", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				r, err := n.Audit(c.Context(), a.tenant())
+				audit := n.Audit
+				if all {
+					audit = n.AuditAll
+				}
+				r, err := audit(c.Context(), a.tenant())
 				if err != nil {
 					return err
 				}
 				err = a.print(r, func(t *table) {
 					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck, %d waiting for who is not there",
 						r.Looked, r.Context, len(r.Repaired), len(r.Stuck), r.Lacks()))
+					if r.Partial {
+						t.wide("those are the oldest; there are more, which the node looks at by itself, and --all does now")
+					}
 					for _, f := range r.Repaired {
 						t.wide("repaired", f.Key, f.Text)
 					}
@@ -40,6 +48,7 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	c.Long = c.Short + ". Exit code: 0 none is stuck, 1 some are."
+	c.Flags().BoolVar(&all, "all", false, "look at all, however long that takes, and not at the oldest only where there are very many")
 	c.AddCommand(a.auditLog())
 	return c
 }
@@ -57,7 +66,7 @@ func (a *app) auditLog() *cobra.Command {
 			if most < 1 {
 				return domain.Invalidf("-n %d: want 1 or more", most)
 			}
-			f := client.AuditFilter{Actor: domain.ActorID(actor)}
+			f := api.AuditLogFilter{Actor: domain.ActorID(actor)}
 			if denied {
 				f.Outcome = domain.AuditDenied
 			}

@@ -32,7 +32,7 @@ var banScopes = []struct {
 func (a *app) banCommand() *cobra.Command {
 	verbs := []*cobra.Command{a.banList()}
 	for _, s := range banScopes {
-		var in api.BanSet
+		var in api.BanInput
 		var level string
 		var length time.Duration
 		c := a.onScope(s.kind, s.arg, "Hold up "+s.what, s.wide,
@@ -150,7 +150,7 @@ func (a *app) banList() *cobra.Command {
 	return c
 }
 
-func (a *app) bans(ctx context.Context, n *client.Client, all bool) (api.BanList, error) {
+func (a *app) bans(ctx context.Context, n *client.Client, all bool) (api.BanPage, error) {
 	if all {
 		return n.AllBans(ctx)
 	}

@@ -286,8 +286,8 @@ func (a *app) blueprintDiff() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				out := api.BlueprintDiff{From: s.Entry, To: blueprint.Entry{Name: b.Name, Hash: blueprint.Hash(b), Summary: b.Summary},
-					Changes: append([]blueprint.Change{}, blueprint.Diff(&s.Blueprint, b)...)}
+				out := api.BlueprintChanges{From: s.DocumentEntry, To: domain.DocumentEntry{Name: b.Name, Hash: blueprint.Hash(b), Summary: b.Summary},
+					Changes: append([]domain.DocumentChange{}, blueprint.Diff(&s.Blueprint, b)...)}
 				return a.printChanges(out, out.Changes)
 			})
 		},
@@ -298,7 +298,7 @@ func (a *app) blueprintDiff() *cobra.Command {
 }
 
 // printChanges writes a difference; changes are those in it.
-func (a *app) printChanges(diff any, changes []document.Change) error {
+func (a *app) printChanges(diff any, changes []domain.DocumentChange) error {
 	return a.print(diff, func(t *table) {
 		if len(changes) == 0 {
 			t.row("nothing differs")
@@ -340,11 +340,11 @@ func (a *app) blueprintGraph() *cobra.Command {
 }
 
 // draw writes a graph.
-func (a *app) draw(g *blueprint.Graph, format string) error {
+func (a *app) draw(g *domain.Graph, format string) error {
 	if a.output != outTable {
 		return a.print(g, nil)
 	}
-	return g.Draw(a.std.Out, format)
+	return blueprint.Draw(g, a.std.Out, format)
 }
 
 func (a *app) blueprintSchema() *cobra.Command {

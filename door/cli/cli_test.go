@@ -17,7 +17,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 func TestMain(m *testing.M) {
@@ -91,7 +91,7 @@ func TestRunOfAJobsFile(t *testing.T) {
 		t.Error(diff)
 	}
 	again := ramet(t, f.hooks(), "", "run", file, "--data", dir, "-o", "json")
-	var list api.JobList
+	var list api.JobPage
 	if err := json.Unmarshal([]byte(again.out), &list); err != nil || len(list.Jobs) != 2 {
 		t.Errorf("%v in %q", err, again.out)
 	}
@@ -306,7 +306,7 @@ func TestAListeningNodeIsUsed(t *testing.T) {
 	if got := ramet(t, f.hooks(), "", "info", "--data", dir); got.code != 4 || !strings.Contains(got.err, "no cookie file "+cli.CookiePath(dir)) {
 		t.Errorf("without a cookie: got %+v", got)
 	}
-	if err := identity.NewCookie().Save(dir); err != nil {
+	if err := cookie.New().Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := ramet(t, f.hooks(), "", "info", "--data", dir); got.code != 0 || len(f.options) != 0 {

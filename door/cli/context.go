@@ -57,17 +57,19 @@ func (a *app) contextCreate() *cobra.Command {
 	f.IntVar(&t.MaxRunning, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
 	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; may be repeated")
 	f.StringVar((*string)(&t.Isolation), "isolation", "", "how far its scripts are held in at the least: walled or sealed (default as the nodes do)")
+	f.StringVar((*string)(&t.Archives), "archives", "", "what of its ended work is archived: all, errors or none (default all)")
 	return c
 }
 
 func (a *app) contextUpdate() *cobra.Command {
 	var submit bool
-	var isolation string
+	var isolation, archives string
 	var weight, most int
 	var byType map[string]int
 	c := &cobra.Command{
-		Use: "update CONTEXT", Short: "Change what a context gets of the nodes, whether its executors may submit, and how far its scripts are held in",
-		Args: cobra.ExactArgs(1),
+		Use:   "update CONTEXT",
+		Short: "Change what a context gets of the nodes, whether its executors may submit, how far its scripts are held in, and what is archived",
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			change := domain.TenantChange{MaxRunningByType: map[domain.ScriptType]int{}}
 			given := c.Flags().Changed
@@ -83,11 +85,15 @@ func (a *app) contextUpdate() *cobra.Command {
 			if given("isolation") {
 				change.Isolation = (*domain.Isolation)(&isolation)
 			}
+			if given("archives") {
+				change.Archives = (*domain.Archives)(&archives)
+			}
 			for name, n := range byType {
 				change.MaxRunningByType[domain.ScriptType(name)] = n
 			}
-			if !given("executors-may-submit") && !given("weight") && !given("max-running") && !given("isolation") && len(byType) == 0 {
-				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running, --max-running-type and --isolation")
+			if !given("executors-may-submit") && !given("weight") && !given("max-running") && !given("isolation") && !given("archives") && len(byType) == 0 {
+				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running, --max-running-type, " +
+					"--isolation and --archives")
 			}
 			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
 				t, err := n.UpdateContext(c.Context(), id, change)
@@ -104,6 +110,7 @@ func (a *app) contextUpdate() *cobra.Command {
 	f.IntVar(&most, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
 	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; 0 takes a bound away; may be repeated")
 	f.StringVar(&isolation, "isolation", "", "how far its scripts are held in at the least: walled or sealed; =\"\" is as the nodes do")
+	f.StringVar(&archives, "archives", "", "what of its ended work is archived from now on: all, errors or none")
 	return c
 }
 
@@ -210,23 +217,38 @@ func (a *app) contextShow() *cobra.Command {
 }
 
 func (a *app) contextList() *cobra.Command {
-	return &cobra.Command{
+	var p paging
+	c := &cobra.Command{
 		Use: "list", Short: "List the contexts that you may read", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), func(n *client.Client) error {
-				list, err := n.Contexts(c.Context())
-				if err != nil {
-					return err
-				}
-				return a.print(list, func(out *table) {
-					out.row("CONTEXT", "ALIAS", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
-					for _, t := range list.Contexts {
-						out.row(t.ID, t.Alias, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
-					}
-				})
-			})
+			if err := p.check(); err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error { return a.listContexts(c.Context(), n, &p) })
 		},
 	}
+	p.flags(c, false)
+	return c
+}
+
+func (a *app) listContexts(ctx context.Context, n *client.Client, p *paging) error {
+	list := api.ContextPage{Contexts: []domain.Tenant{}}
+	var err error
+	_, list.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
+		page, err := n.ContextPage(ctx, cursor, most)
+		list.Contexts = append(list.Contexts, page.Contexts...)
+		return len(page.Contexts), 0, page.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	defer a.tellMore(p, len(list.Contexts), 0, list.Next)
+	return a.print(list, func(out *table) {
+		out.row("CONTEXT", "ALIAS", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
+		for _, t := range list.Contexts {
+			out.row(t.ID, t.Alias, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
+		}
+	})
 }
 
 func contextTable(out *table, t domain.Tenant) {
@@ -244,6 +266,9 @@ func contextTable(out *table, t domain.Tenant) {
 	}
 	if t.Isolation != "" {
 		out.field("isolation", string(t.Isolation)+" at the least")
+	}
+	if t.Archives != "" {
+		out.field("archives", string(t.Archives))
 	}
 	if t.ExecutorsMaySubmit {
 		out.field("executors", "may submit")

@@ -94,7 +94,7 @@ func (a *app) deadLetterList() *cobra.Command {
 }
 
 func (a *app) listDead(ctx context.Context, n *client.Client, choice api.DeadLetterChoice, limit int) error {
-	all := api.DeadLetterList{}
+	all := api.DeadLetterPage{}
 	for {
 		page, err := n.DeadLetters(ctx, a.tenant(), choice, all.Next)
 		if err != nil {

@@ -52,11 +52,13 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Look whether all is well: node, board, runners, jobs", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				found, err := a.checkUp(c.Context(), n)
-				if err != nil {
-					return err
+				found, hindrance := a.checkUp(c.Context(), n)
+				if len(found.Findings) == 0 {
+					return hindrance
 				}
-				return a.tell(found)
+				// What keeps it from looking further may be what is wrong, so all that was found is told.
+				err := a.tell(found)
+				return cmp.Or(hindrance, err)
 			})
 		},
 	}
@@ -107,10 +109,34 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (checkup, error) {
 	if circles, err := n.Circles(ctx, a.tenant()); err == nil { // a token may be narrowed to other nouns
 		found.circles(circles.Circles, audit.Stuck)
 	}
+	if dead, err := n.DeadLetters(ctx, a.tenant(), api.DeadLetterChoice{Kind: domain.DeadSaga}, ""); err == nil {
+		found.held(dead)
+	}
 	if peers, err := n.Peers(ctx, a.tenant()); err == nil { // not for everybody to see
 		found.peers(peers)
 	}
 	return found, nil
+}
+
+// heldTold is how many instances that are held are named.
+const heldTold = 5
+
+// held finds the instances of sagas that do nothing until somebody has decided about a dead
+// letter, among the first page of these.
+func (c *checkup) held(list api.DeadLetterPage) {
+	n := 0
+	for _, d := range list.DeadLetters {
+		if !d.Holds {
+			continue
+		}
+		if n++; n <= heldTold {
+			c.add("saga "+d.Saga, stateWarning, "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s",
+				d.Correlation, d.ID, d.Cause)
+		}
+	}
+	if n > heldTold {
+		c.add("sagas", stateWarning, "%d more instances are held by dead letters: see `ramet deadletter list`", n-heldTold)
+	}
 }
 
 // peers finds those whose nodes cannot log in over NATS.
@@ -147,6 +173,9 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	for _, text := range info.Evictions {
 		c.add("board", stateBad, "%s", text)
 	}
+	if info.BoardError != "" {
+		c.add("board", stateBad, "nothing can be written to it, so that nothing begins and nothing ends: %s", info.BoardError)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":
@@ -156,13 +185,18 @@ func (c *checkup) node(info api.Info, version string, now time.Time) {
 	case info.Archive != "":
 		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
 	}
+	if b := info.ArchiveBacklog; b != nil && b.Waiting > 0 && now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))) > archiveLate {
+		c.add("archive", stateWarning, "it is behind: %s (told %s). What has ended stays on the board until it is there, and the board grows: give the archive a "+
+			"faster place, archive less of a context (`ramet context update --archives`), or see whether a node on duty as clockwork reaches it",
+			backlogText(*b, now), clock(b.ToldMs))
+	}
 	if info.StreamError != "" {
 		c.add("streams", stateBad, "events are not taken: %s", info.StreamError)
 	}
-	if late := info.LateAlarm; late != nil && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
+	if late := info.LateAlarm; late != nil && info.BoardError == "" && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
 		c.add("alarms", stateWarning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
 			"its log say that handling fails?", late.Name, late.Context, time.Duration(late.LateMs/1000)*time.Second)
-	} else if info.Board != "" { // who may not see it is not told that all is well
+	} else if info.Board != "" && info.BoardError == "" { // who may not see it is not told that all is well
 		c.add("alarms", stateOK, "what comes due is done in time")
 	}
 }
@@ -195,6 +229,10 @@ const lossTold = 7 * 24 * time.Hour
 // lateAlarm is how late an alarm may be handled: one that failed rests 15 seconds
 // at the most.
 const lateAlarm = 20 * time.Second
+
+// archiveLate is how long what ended may wait for the archive: one that keeps up has it
+// within half a minute.
+const archiveLate = 5 * time.Minute
 
 // store says what a store's durability means.
 func (c *checkup) store(what, survives, durability string) {
@@ -289,9 +327,14 @@ func (c *checkup) jobs(r api.AuditReport) {
 	for _, f := range r.Lacking {
 		c.add(what, stateWarning, "%s waits: %s", f.Keys(), f.Text)
 	}
-	if len(r.Repaired)+len(r.Stuck)+len(r.Lacking) == 0 {
-		c.add(what, stateOK, "each of %d that have not ended has a reason to be alive", r.Looked)
+	if len(r.Repaired)+len(r.Stuck)+len(r.Lacking) > 0 {
+		return
 	}
+	text := "each of %d that have not ended has a reason to be alive"
+	if r.Partial {
+		text = "each of the %d oldest that have not ended has a reason to be alive; `ramet audit --all` looks at all"
+	}
+	c.add(what, stateOK, text, r.Looked)
 }
 
 // circles finds those that stand still: nobody serves them, or no list lies where

@@ -55,12 +55,43 @@ func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesWhatDeadLettersHold(t *testing.T) {
+	var c checkup
+	list := api.DeadLetterPage{DeadLetters: []*domain.DeadLetter{{ID: "order.gone", Saga: "order", Correlation: "0"}}}
+	for i := range heldTold + 2 {
+		list.DeadLetters = append(list.DeadLetters, &domain.DeadLetter{ID: "order.x", Saga: "order", Correlation: strings.Repeat("7", i+1), Cause: "no luck", Holds: true})
+	}
+	c.held(list)
+	if n := len(c.Findings); n != heldTold+1 || c.Findings[n-1].Text != "2 more instances are held by dead letters: see `ramet deadletter list`" {
+		t.Errorf("got %+v", c.Findings)
+	}
+	want := finding{"saga order", stateWarning, "instance 7 does nothing until somebody replays or drops the dead letter saga order.x: no luck"}
+	if diff := cmp.Diff(want, c.Findings[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestDoctorNamesStreamsThatTakeNothing(t *testing.T) {
 	var c checkup
 	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Stream: "nats", StreamError: "stream X takes nothing"}, "", time.Now())
 	want := finding{"streams", stateBad, "events are not taken: stream X takes nothing"}
 	if !slices.Contains(c.Findings, want) {
 		t.Errorf("got %+v, want %+v", c.Findings, want)
+	}
+}
+
+// A board to which nothing can be written is what is wrong; whatever is late for that
+// is not told besides.
+func TestDoctorNamesABoardThatTakesNothing(t *testing.T) {
+	var c checkup
+	c.node(api.Info{Name: "nina", Ready: true, Board: "redis", Durability: "disk", BoardError: "redis is at its maxmemory",
+		LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 35_900}}, "", time.Now())
+	want := finding{"board", stateBad, "nothing can be written to it, so that nothing begins and nothing ends: redis is at its maxmemory"}
+	if !slices.Contains(c.Findings, want) {
+		t.Errorf("got %+v, want %+v", c.Findings, want)
+	}
+	if slices.ContainsFunc(c.Findings, func(f finding) bool { return f.What == "alarms" }) {
+		t.Errorf("got %+v, want nothing of alarms", c.Findings)
 	}
 }
 
@@ -172,6 +203,33 @@ func TestDoctorNamesClocksThatAreAhead(t *testing.T) {
 		got := slices.IndexFunc(c.Findings, func(f finding) bool { return strings.Contains(f.Text, "clock") })
 		if got >= 0 != (want != "") || got >= 0 && (c.Findings[got].What != "runner nina" || !strings.Contains(c.Findings[got].Text, want)) {
 			t.Errorf("%v ahead: got %+v, want %q", ahead, c.Findings, want)
+		}
+	}
+}
+
+func TestDoctorSeesAnArchiveThatIsBehind(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		backlog *domain.ArchiveBacklog
+		want    string
+	}{
+		{nil, ""},
+		{&domain.ArchiveBacklog{ToldMs: now.UnixMilli()}, ""},
+		{&domain.ArchiveBacklog{Waiting: 7, OldestMs: now.Add(-time.Minute).UnixMilli(), ToldMs: now.UnixMilli()}, ""},
+		{&domain.ArchiveBacklog{Waiting: 7, PerSecond: 30, OldestMs: now.Add(-6 * time.Minute).UnixMilli(), ToldMs: now.UnixMilli()},
+			"7 wait, the oldest ended 6m0s ago; 30 a second"},
+		{&domain.ArchiveBacklog{Waiting: 7, ToldMs: now.Add(-time.Hour).UnixMilli()}, "7 wait"}, // whoever archived is gone
+	} {
+		var c checkup
+		c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Archive: "sqlite", ArchiveDurability: "disk", ArchiveBacklog: tt.backlog}, "", now)
+		got := ""
+		for _, f := range c.Findings {
+			if f.What == "archive" && f.State == stateWarning {
+				got += f.Text
+			}
+		}
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: got %q, want %q", tt.backlog, got, tt.want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (a *app) dutyCommand() *cobra.Command {
     - not_host: "build-.*"           # a regular expression for the whole name
       disable: [runner]
 
-Roles: runner, keeper, clockwork, gateway.`
+Roles: runner, keeper, clockwork, supervisor, gateway, saga, effect.`
 	return c
 }
 

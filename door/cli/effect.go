@@ -11,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/effect"
 )
 
 func (a *app) effectCommand() *cobra.Command {
@@ -43,7 +42,7 @@ func (a *app) effectList() *cobra.Command {
 }
 
 // effectStands says in a few words how an effect does.
-func effectStands(e *effect.Status) string {
+func effectStands(e *domain.EffectStatus) string {
 	switch {
 	case e.Paused != "":
 		return "paused: " + e.Paused
@@ -98,7 +97,7 @@ func (a *app) effectTest() *cobra.Command {
 	c := a.onEffect("test NAME", "Look whether an effect's target can be reached; with --call, do the effect once",
 		"test charge-card\n  ramet effect test send-mail --call --payload @mail.json",
 		func(ctx context.Context, n *client.Client, name string) error {
-			out, err := effect.Trial{}, error(nil)
+			out, err := domain.EffectTrial{}, error(nil)
 			switch {
 			case call:
 				var data json.RawMessage
@@ -122,7 +121,7 @@ func (a *app) effectTest() *cobra.Command {
 				t.field("command", out.CommandID)
 				t.field("took", fmt.Sprintf("%.1f ms", out.TookMs))
 			})
-			if err == nil && out.Outcome != effect.Done {
+			if err == nil && out.Outcome != domain.EffectDone {
 				err = &exitError{code: exitFailed, text: fmt.Sprintf("effect %s: %s", out.Effect, out.Outcome)}
 			}
 			return err

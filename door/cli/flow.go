@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -92,17 +91,23 @@ func (a *app) ordering(use, short, did string,
 }
 
 func (a *app) flowShow() *cobra.Command {
-	return a.onFlow("show", "Show a flow with its steps and its result", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
-		v, err := n.Flow(ctx, a.tenant(), id)
+	var from int
+	c := a.onFlow("show", "Show a flow with its steps and its result", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		v, err := n.FlowFrom(ctx, a.tenant(), id, from)
 		if err != nil {
 			return err
 		}
 		return a.print(v, func(t *table) { flowTable(t, &v) })
 	})
+	c.Flags().IntVar(&from, "steps-from", 0, "of a flow of more than 10,000 steps, the `number` of the first of 1,000 to show, counted from 0")
+	return c
 }
 
-func flowTable(t *table, v *api.FlowView) {
+func flowTable(t *table, v *domain.FlowView) {
 	t.field("flow", v.Key())
+	if v.StepsTotal > 0 {
+		t.field("steps", fmt.Sprintf("%d to %d of %d; see --steps-from", v.StepsFrom, v.StepsFrom+len(v.Steps)-1, v.StepsTotal))
+	}
 	t.field("context", v.ContextID)
 	t.field("blueprint", v.Blueprint)
 	t.field("version", v.Version)
@@ -145,7 +150,7 @@ func flowTable(t *table, v *api.FlowView) {
 const maxBadShown = 20
 
 // badTable lists the parts of shards and packs that ended badly.
-func badTable(t *table, v *api.FlowView) {
+func badTable(t *table, v *domain.FlowView) {
 	n := 0
 	for i := range v.Steps {
 		s := &v.Steps[i]
@@ -166,7 +171,7 @@ func badTable(t *table, v *api.FlowView) {
 }
 
 // doneText is how much of a step is done.
-func doneText(s *api.StepView) string {
+func doneText(s *domain.StepView) string {
 	if s.Total == 0 {
 		return strconv.FormatInt(s.Done, 10)
 	}
@@ -174,47 +179,48 @@ func doneText(s *api.StepView) string {
 }
 
 func (a *app) flowList() *cobra.Command {
-	var f client.FlowFilter
+	var f api.ListFlowsParams
 	var status, reason string
 	var caller uint32
-	limit := 0
+	var p paging
 	c := &cobra.Command{
 		Use: "list", Short: "List the flows of a context that the board still has", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.Status, f.Reason, f.Caller = domain.FlowStatus(status), domain.FlowReason(reason), domain.ActorID(caller)
-			if limit < 1 {
-				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			if err := p.check(); err != nil {
+				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.listFlows(c.Context(), n, f, limit) })
+			return a.with(c.Context(), func(n *client.Client) error { return a.listFlows(c.Context(), n, f, &p) })
 		},
 	}
+	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
+		"newest first. One that is named by --blueprint and --trigger is also found in the archive."
 	c.Flags().StringVar(&status, "status", "", "only flows of that `status`: dispatched, started, error, finished")
 	c.Flags().StringVar(&reason, "reason", "", "only flows that ended so: succeeded, failed, errored, cancelled, stuck")
 	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only flows of that `blueprint`")
 	c.Flags().StringVar(&f.Trigger, "trigger", "", "only flows of that `trigger`")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only flows of that `actor`")
 	c.Flags().StringVar(&f.Where, "where", "", "only flows for which a Rhai `expression` holds, such as 'flow.retried > 0'")
-	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	p.flags(c, true)
 	return c
 }
 
-func (a *app) listFlows(ctx context.Context, n *client.Client, f client.FlowFilter, limit int) error {
-	all := api.FlowList{}
-	for {
-		page, err := n.Flows(ctx, a.tenant(), f, all.Next)
-		if err != nil {
-			return err
-		}
-		all.Flows, all.Next = append(all.Flows, page.Flows...), page.Next
-		if all.Next == "" || len(all.Flows) >= limit {
-			break
-		}
+func (a *app) listFlows(ctx context.Context, n *client.Client, f api.ListFlowsParams, p *paging) error {
+	all := api.FlowPage{}
+	var err error
+	all.Looked, all.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
+		f.Context, f.Cursor, f.Limit = a.tenant(), cursor, most
+		page, err := n.Flows(ctx, f)
+		all.Flows, all.Archived = append(all.Flows, page.Flows...), page.Archived
+		return len(page.Flows), page.Looked, page.Next, err
+	})
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(all.Flows, func(x, y domain.Flow) int { return int(int64(y.ID) - int64(x.ID)) })
-	if more := all.Next != "" || len(all.Flows) > limit; more && a.output == outTable {
-		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
+	if all.Archived && len(all.Flows) > 0 && a.output == outTable {
+		defer a.complain("only the archive still has it")
 	}
-	all.Flows = all.Flows[:min(limit, len(all.Flows))]
+	defer a.tellMore(p, len(all.Flows), all.Looked, all.Next)
 	return a.print(all, func(t *table) {
 		t.row("FLOW", "BLUEPRINT", "TRIGGER", "STATUS", "REASON", "PROGRESS", "STARTED", "TOOK")
 		for i := range all.Flows {
@@ -239,7 +245,7 @@ func (a *app) flowGraph() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.draw(api.FlowGraph(&v), format)
+		return a.draw(domain.FlowGraph(&v), format)
 	})
 	c.Flags().StringVar(&format, "format", "mermaid", "mermaid, dot or svg")
 	return c

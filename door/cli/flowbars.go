@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // This file lays out a flow on a terminal: a bar for each step, and a line for
@@ -27,14 +27,14 @@ const (
 // flowLines are a bar for each step and a line for the flow, in up to room
 // lines: where there are more steps, those that run and those that ended badly
 // are shown, and the rest is counted.
-func flowLines(v *api.FlowView, now time.Time, width, room int) []string {
+func flowLines(v *domain.FlowView, now time.Time, width, room int) []string {
 	if v.ID == 0 {
 		return nil
 	}
 	return append(stepLines(v, now, width, room-1), flowLine(v, now))
 }
 
-func flowLine(v *api.FlowView, now time.Time) string {
+func flowLine(v *domain.FlowView, now time.Time) string {
 	line := v.Key() + "  " + string(v.Status)
 	if v.Progress != "" {
 		line += "  " + v.Progress + " %"
@@ -50,7 +50,7 @@ func flowLine(v *api.FlowView, now time.Time) string {
 
 // stepRow is a step in words.
 type stepRow struct {
-	step   *api.StepView
+	step   *domain.StepView
 	detail string // counts and time
 	lines  int    // how many it takes
 }
@@ -59,7 +59,7 @@ type stepRow struct {
 type columns struct{ all, name, bar, status, detail int }
 
 // stepLines are the bars of the steps, in up to room lines.
-func stepLines(v *api.FlowView, now time.Time, width, room int) (lines []string) {
+func stepLines(v *domain.FlowView, now time.Time, width, room int) (lines []string) {
 	rows := make([]stepRow, len(v.Steps))
 	for i := range v.Steps {
 		rows[i] = stepRow{step: &v.Steps[i], detail: stepDetail(&v.Steps[i], now)}
@@ -98,7 +98,7 @@ func columnsOf(rows []stepRow, width int) columns {
 }
 
 // stepDetail is how much of a step is done, and how long it took.
-func stepDetail(s *api.StepView, now time.Time) string {
+func stepDetail(s *domain.StepView, now time.Time) string {
 	var parts []string
 	if s.Total > 1 || s.Endless {
 		parts = append(parts, doneText(s))
@@ -161,7 +161,7 @@ func choose(rows []stepRow, c columns, room int) (shown []stepRow, rest string) 
 const newsMost = 4
 
 // rank orders steps by how much somebody who looks wants to see them.
-func rank(s *api.StepView) int {
+func rank(s *domain.StepView) int {
 	switch {
 	case endedBadly(s):
 		return 0
@@ -174,7 +174,7 @@ func rank(s *api.StepView) int {
 }
 
 // endedBadly reports whether a step did, by itself.
-func endedBadly(s *api.StepView) bool {
+func endedBadly(s *domain.StepView) bool {
 	return s.Status == "failed" || s.Status == "errored" || s.Status == "failed_accepted"
 }
 

@@ -9,15 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
 
 // Inside the package: a test has no terminal to draw on.
 
 func TestBarsOfAFlow(t *testing.T) {
-	v := &api.FlowView{Flow: domain.Flow{ID: 7, Status: domain.FlowStarted, Progress: "42.00", StartedMs: 1_000}}
-	v.Steps = []api.StepView{
+	v := &domain.FlowView{Flow: domain.Flow{ID: 7, Status: domain.FlowStarted, Progress: "42.00", StartedMs: 1_000}}
+	v.Steps = []domain.StepView{
 		{Name: "load", Status: "succeeded", Total: 1, Done: 1, Progress: 1, SinceMs: 1_000, EndMs: 2_500},
 		{Name: "rows", Status: "open", Total: 400, Done: 100, Bad: 2, Progress: 0.25, SinceMs: 2_500},
 		{Name: "mail", Status: "failed", Total: 1, Bad: 1, SinceMs: 2_500, EndMs: 3_000, Text: "exit\tcode 3"},
@@ -40,9 +39,9 @@ flow:7  started  42.00 %  5.0s`, "\n")
 }
 
 func TestBarsFitTheTerminal(t *testing.T) {
-	v := &api.FlowView{Flow: domain.Flow{ID: 7, Status: domain.FlowStarted}}
+	v := &domain.FlowView{Flow: domain.Flow{ID: 7, Status: domain.FlowStarted}}
 	for i := range 200 {
-		s := api.StepView{Name: fmt.Sprintf("%s_%03d", strings.Repeat("n", 60), i), Status: "succeeded", Total: 1_000_000, Done: 1_000_000, Progress: 1,
+		s := domain.StepView{Name: fmt.Sprintf("%s_%03d", strings.Repeat("n", 60), i), Status: "succeeded", Total: 1_000_000, Done: 1_000_000, Progress: 1,
 			SinceMs: 1, EndMs: 90_000}
 		switch {
 		case i == 17:
@@ -76,10 +75,10 @@ func TestBarsFitTheTerminal(t *testing.T) {
 }
 
 func TestJobsWhoseLastWordsAreShown(t *testing.T) {
-	v := &api.FlowView{Steps: []api.StepView{
+	v := &domain.FlowView{Steps: []domain.StepView{
 		{Name: "a", Kind: domain.StepSingle, Status: "failed", Job: "job:1:1"},
 		{Name: "b", Kind: domain.StepSingle, Status: "skipped_by_error", Job: "job:1:2"},
-		{Name: "c", Kind: domain.StepShard, Status: "errored", Units: []api.UnitView{{ID: 3, Job: "job:1:3", Outcome: "errored"},
+		{Name: "c", Kind: domain.StepShard, Status: "errored", Units: []domain.UnitView{{ID: 3, Job: "job:1:3", Outcome: "errored"},
 			{ID: 4, Job: "job:1:4", Outcome: "aborted"}, {ID: 5, Job: "job:1:5"}}},
 	}}
 	got := brokenJobs(v)

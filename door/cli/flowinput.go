@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -87,8 +88,8 @@ func parseAfter(text string, now time.Time) (domain.Instant, error) {
 // parseChanges reads NAME.FIELD=VALUE flags.
 //
 // Errors: [domain.ErrInvalid].
-func parseChanges(list []string) (map[string]api.StepChange, error) {
-	steps := map[string]api.StepChange{}
+func parseChanges(list []string) (map[string]domain.StepChange, error) {
+	steps := map[string]domain.StepChange{}
 	for _, text := range list {
 		left, value, ok1 := strings.Cut(text, "=")
 		step, field, ok2 := strings.Cut(left, ".")
@@ -106,7 +107,7 @@ func parseChanges(list []string) (map[string]api.StepChange, error) {
 
 var changeFields = []string{"size", "window", "start", "end", "count", "endless", "retries", "timeout", "may_fail", "after"}
 
-func setChange(c *api.StepChange, field, value string) (err error) {
+func setChange(c *domain.StepChange, field, value string) (err error) {
 	number := func() (n int64) {
 		var perr error
 		if n, perr = strconv.ParseInt(value, 10, 64); perr != nil {
@@ -194,10 +195,12 @@ func (a *app) flowInput(arg string, f *flowFlags) (api.FlowInput, error) {
 		in.Jobs, err = parseJobs(arg, filepath.Dir(arg), text)
 		return in, err
 	}
-	if in.Plan, err = a.readBlueprint(arg); err != nil {
-		return in, err
+	if arg == "-" {
+		in.Plan, err = blueprint.ParsePlan("stdin", text)
+	} else {
+		in.Plan, err = blueprint.ParsePlanFile(arg)
 	}
-	return in, nil
+	return in, err
 }
 
 // What a file holds.

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -26,7 +25,7 @@ type flowWatch struct {
 	told map[string]string
 
 	mu   sync.Mutex
-	last api.FlowView
+	last domain.FlowView
 }
 
 // watchFlow shows a flow until it has ended. Where it is own, Ctrl-C cancels it.
@@ -80,7 +79,7 @@ func (a *app) cancelFlow(ctx context.Context, n *client.Client, id domain.FlowID
 
 // lastWords shows what jobs wrote to standard error at their end that ended
 // badly: on a throw-away node nobody can look it up later.
-func (a *app) lastWords(ctx context.Context, n *client.Client, v *api.FlowView, out *screen) {
+func (a *app) lastWords(ctx context.Context, n *client.Client, v *domain.FlowView, out *screen) {
 	for _, b := range brokenJobs(v) {
 		key, err := domain.ParseJobKey(b.key)
 		if err != nil {
@@ -103,7 +102,7 @@ func (a *app) lastWords(ctx context.Context, n *client.Client, v *api.FlowView, 
 type broken struct{ name, key string }
 
 // brokenJobs are the first jobs of a flow that ended badly by themselves.
-func brokenJobs(v *api.FlowView) (list []broken) {
+func brokenJobs(v *domain.FlowView) (list []broken) {
 	for i := range v.Steps {
 		s := &v.Steps[i]
 		if !endedBadly(s) {
@@ -125,7 +124,7 @@ func brokenJobs(v *api.FlowView) (list []broken) {
 
 // printFlowEnd writes how the flow ended: all of it for programs, the result
 // for people.
-func (a *app) printFlowEnd(v *api.FlowView) error {
+func (a *app) printFlowEnd(v *domain.FlowView) error {
 	return a.print(v, func(t *table) {
 		t.field("flow", v.Key())
 		t.field("result", string(v.Reason)+" in "+flowTook(&v.Flow))
@@ -135,7 +134,7 @@ func (a *app) printFlowEnd(v *api.FlowView) error {
 }
 
 // flowFailure is the exit code of a command that waited for a flow.
-func flowFailure(v *api.FlowView) error {
+func flowFailure(v *domain.FlowView) error {
 	if v.Final() && v.Status != domain.FlowFinished {
 		return &exitError{code: exitFailed, text: fmt.Sprintf("%s %s", v.Key(), v.Reason)}
 	}
@@ -144,7 +143,7 @@ func flowFailure(v *api.FlowView) error {
 
 // saw takes in how the flow stands. Where no bars are drawn, each change of a
 // step's status is a line.
-func (w *flowWatch) saw(v api.FlowView) error {
+func (w *flowWatch) saw(v domain.FlowView) error {
 	w.mu.Lock()
 	w.last = v
 	w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/work"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 // fakeNode speaks the wire's shapes. A job's script is its behaviour: each
@@ -56,16 +56,18 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET /v1/contexts/{context}/jobs/{caller}/{id}/logs", f.logs)
 	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}", f.job)
 	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}/{verb}", f.job)
-	mux.HandleFunc("POST /v1/contexts/{context}/prerequisites/meet", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /v1/contexts/{context}/prerequisites/meet", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Prerequisite{Name: "approved"})
+	})
 	mux.HandleFunc("POST /v1/contexts/{context}/audit", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.AuditReport{Context: 1, Audit: work.Audit{Looked: 2, Stuck: []work.Finding{{Key: "job:1:9", Text: "odd"}}}})
+		answer(w, 200, api.AuditReport{Context: 1, Audit: domain.Audit{Looked: 2, Stuck: []domain.Finding{{Key: "job:1:9", Text: "odd"}}}})
 	})
 	mux.HandleFunc("GET /v1/contexts", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.ContextList{Contexts: []domain.Tenant{{ID: 1}}})
+		answer(w, 200, api.ContextPage{Contexts: []domain.Tenant{{ID: 1}}})
 	})
 	mux.HandleFunc("GET /v1/contexts/{context}", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, domain.Tenant{ID: 1}) })
 	mux.HandleFunc("GET /v1/actors", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.ActorList{Actors: []domain.Actor{{ID: 1}}})
+		answer(w, 200, api.ActorPage{Actors: []domain.Actor{{ID: 1}}})
 	})
 	mux.HandleFunc("GET /v1/actors/{actor}", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, domain.Actor{ID: 1}) })
 	mux.HandleFunc("POST /v1/contexts", func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +85,7 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, a)
 	})
 	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.RunnerList{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
+		answer(w, 200, api.RunnerPage{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
 			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"},
 				NotInForce: []string{"cgroup: not delegated"}},
 			{ScriptType: "v", Why: "v is not installed"},
@@ -99,7 +101,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 }
 
 func (f *fakeNode) submit(w http.ResponseWriter, r *http.Request) {
-	var in api.JobSubmit
+	var in api.JobInputs
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		answer(w, 400, api.Problem{Code: "invalid", Detail: err.Error()})
 		return
@@ -168,7 +170,7 @@ func (f *fakeNode) job(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.PathValue("verb") {
 	case "explain":
-		answer(w, 200, work.Explanation{Key: j.Key().String(), Status: j.Status, Standing: work.StandingQueued, Text: "3 are before it", Ahead: 3})
+		answer(w, 200, domain.JobExplanation{Key: j.Key().String(), Status: j.Status, Standing: domain.StandingQueued, Text: "3 are before it", Ahead: 3})
 		return
 	case "cancel":
 		if j.Final() {
@@ -188,7 +190,7 @@ func (f *fakeNode) job(w http.ResponseWriter, r *http.Request) {
 func (f *fakeNode) list(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := api.JobList{Jobs: []*domain.Job{}}
+	list := api.JobPage{Jobs: []*domain.Job{}}
 	if r.URL.Query().Get("cursor") == "" {
 		list.Next = "more" // an empty page first: it is allowed
 		answer(w, 200, list)
@@ -217,8 +219,8 @@ func (f *fakeNode) logs(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.Header.Get("Accept") != "text/event-stream" {
-		part := api.JobLogs{Logs: logs}
-		if r.URL.Query().Get("from") != "0" {
+		part := api.LogPage{Logs: logs}
+		if from := r.URL.Query().Get("from"); from != "" && from != "0" {
 			part.From, part.Logs = len(logs), []domain.Log{}
 		}
 		answer(w, 200, part)
@@ -248,7 +250,7 @@ func (f *fakeNode) hooks() cli.Hooks {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.options = append(f.options, o)
-			if err := identity.NewCookie().Save(o.DataDir); err != nil {
+			if err := cookie.New().Save(o.DataDir); err != nil {
 				return cli.Embedded{}, err
 			}
 			l, err := net.Listen("unix", o.Socket)

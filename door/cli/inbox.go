@@ -8,7 +8,6 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
-	"github.com/ramet-run/ramet/domain"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -30,7 +29,7 @@ func (a *app) inboxCommand() *cobra.Command {
 						}
 					}
 				}
-				return a.print(api.MessageList{Messages: list}, func(t *table) { inboxRows(t, list) })
+				return a.print(api.MessagePage{Messages: list}, func(t *table) { inboxRows(t, list) })
 			})
 		},
 	}
@@ -47,12 +46,12 @@ func inboxRows(t *table, list []*api.MessageView) {
 	}
 }
 
-// sender is who wrote a message; results are written by nodes.
+// sender is who wrote a message; answers are written by nodes.
 func sender(m *api.MessageView) string {
 	switch {
-	case m.MessageType != domain.MessageResult && m.Peer != "":
+	case !m.Answers() && m.Peer != "":
 		return fmt.Sprintf("actor %d at %s", m.CallerID, m.Peer)
-	case m.MessageType != domain.MessageResult:
+	case !m.Answers():
 		return fmt.Sprintf("actor %d", m.CallerID)
 	}
 	return cmp.Or(m.Peer, "this site")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,12 +13,13 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 func (a *app) jobCommand() *cobra.Command {
 	c := noun("job", "Submit, show, follow and end jobs", a.jobSubmit(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobWait(),
 		a.jobCancel(), a.jobRetry(), a.jobExplain())
-	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of caller 1."
+	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of the actor\nof --key, where there is such, else of the operator (actor 1)."
 	return c
 }
 
@@ -67,9 +69,33 @@ func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Cl
 			if err != nil {
 				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return do(c.Context(), n, key) })
+			return a.with(c.Context(), func(n *client.Client) error {
+				unsure := isBare(args[0]) && a.key != ""
+				if unsure {
+					key = a.ownJob(c.Context(), n, key)
+				}
+				err := do(c.Context(), n, key)
+				if unsure && errors.Is(err, domain.ErrNotFound) {
+					err = fmt.Errorf("%w; a number alone is a job of yours, or of the operator: write <caller>:<id> for another's", err)
+				}
+				return err
+			})
 		},
 	}
+}
+
+// ownJob is the job that an actor means by a number alone: his own, where there is such, else
+// the operator's, as without --key.
+func (a *app) ownJob(ctx context.Context, n *client.Client, key domain.JobKey) domain.JobKey {
+	k, err := identity.LoadKey(a.key)
+	if err != nil {
+		return key
+	}
+	own := domain.JobKey{Caller: k.Actor, ID: key.ID}
+	if _, err := n.Job(ctx, a.tenant(), own); err != nil {
+		return key
+	}
+	return own
 }
 
 // asking is a verb that answers with the job.
@@ -174,10 +200,10 @@ func resultFields(t *table, result map[string]string) {
 }
 
 func (a *app) jobList() *cobra.Command {
-	var f client.JobFilter
+	var f api.ListJobsParams
 	var status, typ string
 	var caller uint32
-	var limit int
+	var p paging
 	c := &cobra.Command{
 		Use: "list", Short: "List the jobs of a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -185,38 +211,42 @@ func (a *app) jobList() *cobra.Command {
 			if status != "" && !f.Status.Known() {
 				return domain.Invalidf("--status %q: want dispatched, waiting_for_prerequisites, started, error or finished", status)
 			}
-			if limit < 1 {
-				return domain.Invalidf("--limit %d: want 1 or more", limit)
+			if err := p.check(); err != nil {
+				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.list(c.Context(), n, f, limit) })
+			return a.with(c.Context(), func(n *client.Client) error { return a.list(c.Context(), n, f, &p) })
 		},
 	}
+	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
+		"newest first."
 	c.Flags().StringVar(&status, "status", "", "only jobs of that `status`")
 	c.Flags().StringVar(&typ, "type", "", "only scripts of that `type`")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only jobs of that `actor`")
 	c.Flags().StringVar(&f.Where, "where", "", "only jobs for which a Rhai `expression` holds, such as 'job.losses > 0'")
-	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	p.flags(c, true)
 	return c
 }
 
-// list collects pages up to limit jobs. Next tells that there are more.
-func (a *app) list(ctx context.Context, c *client.Client, f client.JobFilter, limit int) error {
-	all := api.JobList{Jobs: []*domain.Job{}}
-	for {
-		f.Limit = min(limit-len(all.Jobs), 500)
-		page, err := c.Jobs(ctx, a.tenant(), f, all.Next)
-		if err != nil {
-			return err
+// list collects pages. A job that comes twice is shown once.
+func (a *app) list(ctx context.Context, c *client.Client, f api.ListJobsParams, p *paging) error {
+	all, seen := api.JobPage{Jobs: []*domain.Job{}}, map[domain.JobKey]bool{}
+	var err error
+	all.Looked, all.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
+		f.Context, f.Cursor, f.Limit = a.tenant(), cursor, most
+		page, err := c.Jobs(ctx, f)
+		before := len(all.Jobs)
+		for _, j := range page.Jobs {
+			if !seen[j.Key()] {
+				seen[j.Key()] = true
+				all.Jobs = append(all.Jobs, j)
+			}
 		}
-		all.Jobs, all.Next = append(all.Jobs, page.Jobs...), page.Next
-		if all.Next == "" || len(all.Jobs) >= limit {
-			break
-		}
+		return len(all.Jobs) - before, page.Looked, page.Next, err
+	})
+	if err != nil {
+		return err
 	}
-	all.Jobs = all.Jobs[:min(limit, len(all.Jobs))]
-	if all.Next != "" && a.output == outTable {
-		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
-	}
+	defer a.tellMore(p, len(all.Jobs), all.Looked, all.Next)
 	return a.print(all, func(t *table) {
 		t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
 		for _, j := range all.Jobs {
@@ -239,7 +269,7 @@ func (a *app) jobLogs() *cobra.Command {
 
 // logs shows a log as far as it goes.
 func (a *app) logs(ctx context.Context, c *client.Client, key domain.JobKey) error {
-	all := api.JobLogs{Logs: []domain.Log{}}
+	all := api.LogPage{Logs: []domain.Log{}}
 	for next := 0; ; {
 		part, err := c.Logs(ctx, a.tenant(), key, next, 0)
 		if err != nil {

@@ -22,6 +22,8 @@ import (
 const (
 	// maxJobsFile bounds a jobs file; its scripts can be files of their own.
 	maxJobsFile = 64 << 20 // bytes
+	// maxJobsValues bounds its values: 100,000 jobs, or steps, of forty each.
+	maxJobsValues = 4_000_000
 	// maxJobs bounds how many jobs one file has.
 	maxJobs = 10_000
 )
@@ -34,7 +36,7 @@ type fileJob struct {
 	ContextID           domain.TenantID   `yaml:"context_id"`
 	Script              string            `yaml:"script"`
 	ScriptType          domain.ScriptType `yaml:"script_type"`
-	Timeout             uint32            `yaml:"timeout"`
+	Timeout             fileSpan          `yaml:"timeout"`
 	Retries             uint8             `yaml:"retries"`
 	Retry               *fileRetry        `yaml:"retry"`
 	EnvVars             map[string]string `yaml:"env_vars"`
@@ -42,13 +44,39 @@ type fileJob struct {
 	Dependends          []domain.JobID    `yaml:"dependends"`
 	Depends             []domain.JobID    `yaml:"depends"` // another spelling of Dependends
 	Priority            int               `yaml:"priority"`
-	NotBefore           int64             `yaml:"not_before"`
+	NotBefore           fileInstant       `yaml:"not_before"`
 	ForRunner           domain.RunnerID   `yaml:"for_runner"`
-	PrerequisiteTimeout uint32            `yaml:"prerequisite_timeout"`
+	PrerequisiteTimeout fileSpan          `yaml:"prerequisite_timeout"`
 	TraceID             string            `yaml:"trace_id"`
 	Affinity            domain.Labels     `yaml:"affinity"`
 	// File is read into Script; its path is relative to the jobs file.
 	File string `yaml:"file"`
+}
+
+// fileSpan is a span of time in seconds, and fileInstant an instant in Unix milliseconds,
+// both also as blueprints write them.
+type (
+	fileSpan    uint32
+	fileInstant int64
+)
+
+func (s *fileSpan) UnmarshalYAML(n *yaml.Node) error {
+	v, err := domain.ParseSpan(n.Value)
+	*s = fileSpan(v)
+	return atLine(n, err)
+}
+
+func (i *fileInstant) UnmarshalYAML(n *yaml.Node) error {
+	v, err := domain.ParseInstant(n.Value)
+	*i = fileInstant(v)
+	return atLine(n, err)
+}
+
+func atLine(n *yaml.Node, err error) error {
+	if err != nil {
+		err = fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	return err
 }
 
 // fileRetry is which ends of a job are tried again: a [domain.Retry].
@@ -93,7 +121,7 @@ func parseJobs(name, dir string, text []byte) ([]api.JobInput, error) {
 //
 // Errors: [domain.ErrInvalid] with file and line.
 func readDocument(name string, text []byte, want string) (*yaml.Node, error) {
-	root, err := intake.Parse(text, intake.Limits{Bytes: maxJobsFile})
+	root, err := intake.Parse(text, intake.Limits{Bytes: maxJobsFile, Values: maxJobsValues})
 	if root == nil && err == nil {
 		return nil, domain.Invalidf("%s is empty; want %s", name, want)
 	}
@@ -176,9 +204,9 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 		return api.JobInput{}, err
 	}
 	j := api.JobInput{Job: domain.Job{
-		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: f.Timeout,
+		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: uint32(f.Timeout),
 		Retries: f.Retries, Retry: f.Retry.retry(), EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
-		NotBefore: f.NotBefore, ForRunner: f.ForRunner, PrerequisiteTimeout: f.PrerequisiteTimeout, TraceID: f.TraceID, Affinity: f.Affinity,
+		NotBefore: int64(f.NotBefore), ForRunner: f.ForRunner, PrerequisiteTimeout: uint32(f.PrerequisiteTimeout), TraceID: f.TraceID, Affinity: f.Affinity,
 	}}
 	// What the node would refuse is refused here, where the line is known. A
 	// job without a caller is its submitter's.
@@ -236,6 +264,9 @@ func (p *jobsParser) fill(n *yaml.Node, f *fileJob) error {
 		f.ScriptType = cmp.Or(f.ScriptType, domain.GuessScriptType(file, text))
 	}
 	if f.ScriptType == "" {
+		if f.File != "" {
+			return p.invalid(n, "%s; want script_type, for example shell", domain.Typeless(f.File, f.Script))
+		}
 		return p.invalid(n, "want script_type, for example shell or python")
 	}
 	return nil

@@ -25,7 +25,7 @@ func TestJobsFile(t *testing.T) {
 	file := filepath.Join(dir, "jobs.yml")
 	text := `# all that a caller may ask for
 jobs:
-  - {id: 1, script_type: node, file: a.py, timeout: 5, retries: 2, env_vars: {A: "1", B: x}, priority: 3, not_before: 99}
+  - {id: 1, script_type: node, file: a.py, timeout: 5s, retries: 2, env_vars: {A: "1", B: x}, priority: 3, not_before: 99}
   - id: 2
     file: b
     dependends: [1]
@@ -97,7 +97,8 @@ func TestBadJobsFiles(t *testing.T) {
 		{"a field nobody knows", "jobs:\n  - zzz: 1\n", `unknown field "zzz"; known are id, caller_id`},
 		{"a field of ours", "jobs:\n  - {id: 1, status: finished}\n", `jobs.yaml:2: field "status" is set by ramet; leave it out`},
 		{"a field twice", "jobs:\n  - {id: 1, id: 2}\n", `jobs.yaml:2: "id" stands twice`},
-		{"a text for a number", "jobs:\n  - id: 1\n    script: x\n    timeout: 30s\n", "line 4: cannot unmarshal `30s` into a number from 0"},
+		{"a text for a number", "jobs:\n  - id: 1\n    script: x\n    timeout: 1.5s\n", `jobs.yaml: line 4: "1.5s" is no span of time: want whole seconds, as 90, "90s" or "1h30m"`},
+		{"a time that is none", "jobs:\n  - id: 1\n    script: x\n    not_before: tomorrow\n", `line 4: "tomorrow" is no instant: want RFC 3339, as 2026-01-31T02:00:00Z, or`},
 		{"a number that is too large", "jobs:\n  - retries: 300\n", "into a number from 0 to 255"},
 		{"a job that is no job", "jobs: [1]\n", "want a job with fields"},
 		{"script and file", "jobs:\n  - {script: a, file: b}\n", "jobs.yaml:2: script and file: want one of them"},

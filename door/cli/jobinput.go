@@ -104,7 +104,7 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 		t = domain.GuessScriptType(file, string(text))
 	}
 	if t == "" {
-		return nil, domain.Invalidf("%s: neither its extension nor a #! line says what script this is; give --type, for example --type shell", file)
+		return nil, domain.Invalidf("%s; give --type, for example --type shell", domain.Typeless(file, string(text)))
 	}
 	if err := checkSize(file, len(text)); err != nil {
 		return nil, err
@@ -165,12 +165,15 @@ func (f *jobFlags) environment() (map[string]string, error) {
 	return env, domain.ValidateEnv(env)
 }
 
+// isBare reports whether a job's key is its number alone.
+func isBare(s string) bool { return !strings.Contains(s, ":") }
+
 // parseKey reads a job's key as people type it: job:1:7, 1:7, or 7 for a job
-// of the operator.
+// of the operator; see ownJob.
 //
 // Errors: [domain.ErrInvalid].
 func parseKey(s string) (domain.JobKey, error) {
-	if !strings.Contains(s, ":") {
+	if isBare(s) {
 		if key, err := domain.ParseJobKey("1:" + s); err == nil {
 			return key, nil
 		}

@@ -55,7 +55,7 @@ The node signs it if it has the sender's key; with --sign this command does, by 
 	fl.StringVar(&f.toKey, "to-key", "", "the addressee by its `pubkey`")
 	fl.StringVar(&f.peer, "peer", "", "the `name` of the site it goes to (default: where the addressee is, else this one)")
 	fl.Uint32Var(&f.there, "dst-context", 0, "the context's `number` there (default: the same number)")
-	fl.StringVar(&f.kind, "kind", string(domain.MessageChat), "chat or mail")
+	fl.StringVar(&f.kind, "kind", string(domain.MessageChat), "chat, mail or result: who works on a job tells of it")
 	fl.StringVar(&f.format, "format", string(domain.FormatText), "how the text is written: text, md or html")
 	fl.StringVar(&f.topic, "topic", "", "the `runner` that is to have the jobs, as runner20")
 	fl.StringVar(&f.job, "job", "", "a script, or a `file` of jobs, to be run there")

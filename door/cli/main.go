@@ -34,6 +34,8 @@ type Streams struct {
 type Hooks struct {
 	// Version is printed by `ramet version`. Default: "dev".
 	Version string
+	// Without names the parts that this program was built without. Default: it has all.
+	Without []string
 	// Env is what the environment had of [SecretVariables]. Default: it has them.
 	Env map[string]string
 	// Serve runs a node until ctx ends.

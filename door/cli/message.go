@@ -23,28 +23,30 @@ func (a *app) messageCommand() *cobra.Command {
 }
 
 func (a *app) messageList() *cobra.Command {
-	var f client.MessageFilter
+	var f api.ListMessagesParams
+	most := 0
 	var status, kind string
 	var caller uint32
 	c := &cobra.Command{
 		Use: "list", Short: "List the messages of a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.Status, f.Type, f.Caller = domain.MessageStatus(status), domain.MessageType(kind), domain.ActorID(caller)
-			if f.Most < 1 {
-				return domain.Invalidf("--limit %d: want 1 or more", f.Most)
+			if most < 1 {
+				return domain.Invalidf("--limit %d: want 1 or more", most)
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
-				list, err := n.Messages(c.Context(), a.tenant(), f)
+				f.Context = a.tenant()
+				list, err := n.Messages(c.Context(), f, most)
 				if err != nil {
 					return err
 				}
-				if len(list) == f.Most && a.output == outTable {
-					defer a.complain(fmt.Sprintf("there may be more; --limit is %d", f.Most))
+				if len(list) == most && a.output == outTable {
+					defer a.complain(fmt.Sprintf("there may be more; --limit is %d", most))
 				}
 				slices.SortStableFunc(list, func(x, y *api.MessageView) int {
 					return cmp.Or(cmp.Compare(x.CreatedAt, y.CreatedAt), cmp.Compare(x.CallerID, y.CallerID), cmp.Compare(x.ID, y.ID))
 				})
-				return a.print(api.MessageList{Messages: list}, func(t *table) { messageRows(t, list) })
+				return a.print(api.MessagePage{Messages: list}, func(t *table) { messageRows(t, list) })
 			})
 		},
 	}
@@ -52,7 +54,7 @@ func (a *app) messageList() *cobra.Command {
 	c.Flags().StringVar(&kind, "kind", "", "only messages of that `kind`: chat, mail, job or result")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only messages of that `actor`")
 	c.Flags().StringVar(&f.Box, "box", "", "only what was `sent`, or received")
-	c.Flags().IntVar(&f.Most, "limit", 100, "how many at the most")
+	c.Flags().IntVar(&most, "limit", 100, "how many at the most")
 	return c
 }
 

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -211,6 +214,9 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("durability", i.Durability)
 					t.field("archive", i.Archive)
 					t.field("archive durability", i.ArchiveDurability)
+					if b := i.ArchiveBacklog; b != nil {
+						t.field("archive backlog", backlogText(*b, time.Now()))
+					}
 					t.field("ready", i.Ready)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
@@ -227,11 +233,29 @@ func (a *app) infoCommand() *cobra.Command {
 	}
 }
 
+// backlogText says what waits for the archive.
+func backlogText(b domain.ArchiveBacklog, now time.Time) string {
+	if b.Waiting == 0 {
+		return "nothing waits"
+	}
+	age := now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))).Round(time.Second)
+	return fmt.Sprintf("%d wait, the oldest ended %v ago; %d a second were archived lately", b.Waiting, max(0, age), b.PerSecond)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(map[string]string{"version": a.hooks.Version}, func(t *table) { t.wide("ramet " + a.hooks.Version) })
+			out := struct {
+				Version string   `json:"version"`
+				Without []string `json:"without,omitempty"`
+			}{a.hooks.Version, a.hooks.Without}
+			return a.print(out, func(t *table) {
+				t.wide("ramet " + out.Version)
+				if len(out.Without) > 0 {
+					t.wide("built without: " + strings.Join(out.Without, ", "))
+				}
+			})
 		},
 	}
 }

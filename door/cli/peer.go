@@ -162,7 +162,7 @@ func (a *app) peerList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(api.PeerList{Peers: peers}, func(t *table) { peerRows(t, peers) })
+				return a.print(api.PeerPage{Peers: peers}, func(t *table) { peerRows(t, peers) })
 			})
 		},
 	}

@@ -15,7 +15,7 @@ func (a *app) prerequisiteCommand() *cobra.Command {
 				if err := n.MeetPrerequisite(c.Context(), a.tenant(), args[0]); err != nil {
 					return err
 				}
-				return a.print(api.PrerequisiteMeet{Name: args[0]}, func(t *table) { t.row(args[0] + " is met") })
+				return a.print(api.Prerequisite{Name: args[0]}, func(t *table) { t.row(args[0] + " is met") })
 			})
 		},
 	}

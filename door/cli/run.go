@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -114,16 +114,18 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 
 // throwAway starts a node in a folder that goes with it.
 func (a *app) throwAway(ctx context.Context, run bool) (*link, error) {
-	dir, err := os.MkdirTemp("", "ramet-run-")
+	const prefix = "ramet-run-"
+	script.SweepTempFolders("", prefix) // of those that were killed
+	dir, err := script.NewTempFolder("", prefix)
 	if err != nil {
 		return nil, domain.Unavailablef("%v", err)
 	}
-	l, err := a.become(ctx, EmbeddedOptions{DataDir: dir, ArchiveURL: "none", Run: run})
+	l, err := a.become(ctx, EmbeddedOptions{DataDir: dir.Path, ArchiveURL: "none", Run: run})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, dir.Remove())
 	}
 	stop := l.close
-	l.close = func() error { return errors.Join(stop(), os.RemoveAll(dir)) }
+	l.close = func() error { return errors.Join(stop(), dir.Remove()) }
 	if a.home != domain.DefaultTenant {
 		// Only the first context is there at the start.
 		t := domain.Tenant{ID: a.home, Admins: []domain.ActorID{domain.Operator}}
@@ -229,7 +231,7 @@ func (a *app) run(ctx context.Context, c *client.Client, jobs []api.JobInput) er
 		}
 		return &exitError{code: exitInterrupted, text: "cancelled: " + strings.Join(w.labelsOf(domain.ReasonCancelled), ", ")}
 	}
-	if err := a.print(api.JobList{Jobs: w.ended()}, w.results); err != nil {
+	if err := a.print(api.JobPage{Jobs: w.ended()}, w.results); err != nil {
 		return err
 	}
 	if refused != nil {

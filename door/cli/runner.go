@@ -58,6 +58,9 @@ func (a *app) runnerCommand() *cobra.Command {
 // served or not in force is what people come here for.
 func runnerTable(t *table, r domain.Runner) {
 	where := cmp.Or(r.Node, r.Address, "elsewhere")
+	if r.Worker != "" {
+		where = "worker " + r.Worker + " on " + cmp.Or(r.Host, "a host that it does not name")
+	}
 	t.wide("runner "+numbers([]domain.RunnerID{r.ID}), where, "topic "+cmp.Or(r.Topic, r.ID.DefaultTopic()), "seen "+cmp.Or(clock(r.SeenMs), "never"))
 	if len(r.Labels) > 0 {
 		t.wide("  labels", r.Labels)

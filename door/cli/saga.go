@@ -11,9 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
-	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/saga/definition"
 	"github.com/ramet-run/ramet/saga/sagatest"
 )
@@ -65,7 +63,7 @@ func (a *app) sagaApply() *cobra.Command {
 				}
 				list[i] = d
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.applySagas(c.Context(), n, list, saga.From(from)) })
+			return a.with(c.Context(), func(n *client.Client) error { return a.applySagas(c.Context(), n, list, domain.SagaFrom(from)) })
 		},
 	}
 	c.Flags().StringVar(&from, "from", "", "`where` a new saga begins to read: now (the default), start, an instant, 2h ago, "+
@@ -84,7 +82,7 @@ func completes(c *cobra.Command, flag string, words ...cobra.Completion) {
 	}
 }
 
-func (a *app) applySagas(ctx context.Context, n *client.Client, list []*domain.SagaDefinition, from saga.From) error {
+func (a *app) applySagas(ctx context.Context, n *client.Client, list []*domain.SagaDefinition, from domain.SagaFrom) error {
 	out := []api.SagaApplied{}
 	for _, d := range list {
 		done, err := n.ApplySaga(ctx, a.tenant(), d, from)
@@ -285,7 +283,7 @@ func (a *app) sagaDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := api.SagaDiff{From: s.Entry, To: document.Entry{Name: d.Name, Hash: definition.Hash(d), Summary: d.Summary}, Changes: definition.Diff(s.Definition, d)}
+			out := api.SagaChanges{From: s.DocumentEntry, To: domain.DocumentEntry{Name: d.Name, Hash: definition.Hash(d), Summary: d.Summary}, Changes: definition.Diff(s.Definition, d)}
 			return a.printChanges(out, out.Changes)
 		})
 	c.ValidArgsFunction = nil // a file

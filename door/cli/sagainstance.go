@@ -20,7 +20,7 @@ import (
 const sagaKey = "saga:"
 
 func (a *app) sagaInstances() *cobra.Command {
-	var f client.InstanceFilter
+	var f api.ListInstancesParams
 	limit := 0
 	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds",
 		`instances order --where 'state == "paying" && data.total > 100'`,
@@ -28,8 +28,8 @@ func (a *app) sagaInstances() *cobra.Command {
 			if limit < 1 {
 				return domain.Invalidf("--limit %d: want 1 or more", limit)
 			}
-			f.Limit = min(limit, 500)
-			return a.listInstances(ctx, n, name, f, limit)
+			f.Context, f.Name, f.Limit = a.tenant(), name, min(limit, 500)
+			return a.listInstances(ctx, n, f, limit)
 		})
 	c.Aliases = []string{"query"}
 	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, "+
@@ -38,10 +38,11 @@ func (a *app) sagaInstances() *cobra.Command {
 	return c
 }
 
-func (a *app) listInstances(ctx context.Context, n *client.Client, name string, f client.InstanceFilter, limit int) error {
-	all := api.InstanceList{}
+func (a *app) listInstances(ctx context.Context, n *client.Client, f api.ListInstancesParams, limit int) error {
+	all := api.InstancePage{}
 	for {
-		page, err := n.Instances(ctx, a.tenant(), name, f, all.Next)
+		f.Cursor = all.Next
+		page, err := n.Instances(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (a *app) sagaHistory() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(api.SagaHistory{Lines: lines}, func(t *table) {
+			return a.print(api.HistoryPage{Lines: lines}, func(t *table) {
 				t.row("VERSION", "TIME", "EVENT", "FROM->TO", "WORK", "NOTE")
 				for i := range lines {
 					t.row(historyCells(&lines[i])...)
@@ -257,7 +258,7 @@ func (a *app) sagaLag() *cobra.Command {
 			}
 			return a.print(out, func(t *table) {
 				head := []any{"PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX"}
-				ails := slices.ContainsFunc(out.Lags, func(l saga.Lag) bool { return l.Trouble != "" })
+				ails := slices.ContainsFunc(out.Lags, func(l domain.SagaLag) bool { return l.Trouble != "" })
 				if ails {
 					head = append(head, "TROUBLE")
 				}

@@ -9,8 +9,6 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/saga"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file has what sets sagas right by hand: each says first what would come
@@ -25,7 +23,7 @@ func (a *app) sagaMigrate() *cobra.Command {
 			if len(args) > 0 {
 				p.Correlation = args[0]
 			}
-			all := &saga.Migrated{}
+			all := &domain.SagaMigrated{}
 			for {
 				page, err := n.MigrateSaga(ctx, a.tenant(), p)
 				if err != nil {
@@ -46,7 +44,7 @@ func (a *app) sagaMigrate() *cobra.Command {
 	return c
 }
 
-func (a *app) printMigrated(m *saga.Migrated, applied bool) error {
+func (a *app) printMigrated(m *domain.SagaMigrated, applied bool) error {
 	return a.print(m, func(t *table) {
 		if len(m.Instances)+len(m.Refused) > 0 {
 			t.row("CORRELATION", "FROM", "STATE", "WHAT CHANGES, OR WHY IT CANNOT BE")
@@ -123,7 +121,7 @@ func (a *app) sagaRewind() *cobra.Command {
 				return domain.Invalidf("events of %s behind %d that %s does not remember would be handled again, and their effects done again; add --yes if "+
 					"that is meant", name, p.After, saga)
 			}
-			p.Name, p.Stream = saga, stream.Name(name)
+			p.Name, p.Stream = saga, domain.StreamName(name)
 			out, err := n.RewindSaga(ctx, a.tenant(), p)
 			if err != nil {
 				return err
@@ -133,6 +131,6 @@ func (a *app) sagaRewind() *cobra.Command {
 	c.Flags().StringVar(&name, "stream", "", "`name` of the stream")
 	c.Flags().Uint64Var(&p.After, "after", 0, "the `sequence` behind which it reads on; 0 is the beginning")
 	c.Flags().BoolVar(&yes, "yes", false, "do it")
-	completes(c, "stream", string(stream.AggregateEvents), string(stream.WorkflowCommands), string(stream.WorkflowEvents))
+	completes(c, "stream", string(domain.AggregateEvents), string(domain.WorkflowCommands), string(domain.WorkflowEvents))
 	return c
 }

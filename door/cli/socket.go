@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 // socketFile is a socket's name in a data folder.
@@ -35,4 +35,4 @@ func SocketPath(dataDir string) string {
 
 // CookiePath is where the node of a data folder writes its cookie. It is always
 // in the folder, wherever the socket is, for nobody but its owner may read it.
-func CookiePath(dataDir string) string { return filepath.Join(dataDir, identity.CookieFile) }
+func CookiePath(dataDir string) string { return filepath.Join(dataDir, cookie.File) }

@@ -160,7 +160,7 @@ func (a *app) tokenList() *cobra.Command {
 				return a.print(list, func(t *table) {
 					t.row("TOKEN", "ACTOR", "STATE", "UNTIL", "USED", "NAME", "FOR")
 					for _, k := range list.Tokens {
-						t.row(k.ID, k.Actor, tokenState(k), clock(int64(k.ExpiresAt)*1000), clock(k.SeenMs), k.Name, k.Scope.String())
+						t.row(k.ID, k.Actor, tokenState(k, time.Now()), clock(int64(k.ExpiresAt)*1000), clock(k.SeenMs), k.Name, k.Scope.String())
 					}
 				})
 			})
@@ -170,9 +170,12 @@ func (a *app) tokenList() *cobra.Command {
 	return c
 }
 
-func tokenState(t domain.Token) string {
-	if t.Revoked {
+func tokenState(t domain.Token, now time.Time) string {
+	switch {
+	case t.Revoked:
 		return "revoked"
+	case now.After(t.ExpiresAt.Time()): // nodes take it for a minute more, as clocks may differ
+		return "over"
 	}
 	return "good"
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 // hostileText acts on a terminal in each way there is.
@@ -68,8 +69,8 @@ var silent = []string{
 // hostile texts wherever there is room for one.
 func TestNoVerbLetsStrangersActOnATerminal(t *testing.T) {
 	mux := http.NewServeMux()
-	for i := range api.Operations {
-		o := &api.Operations[i]
+	for i := range service.Operations {
+		o := &service.Operations[i]
 		mux.HandleFunc(o.Method+" "+o.Path, func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 				w.WriteHeader(http.StatusConflict)

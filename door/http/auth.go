@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/peer"
 )
 
@@ -18,14 +19,14 @@ type peerKey struct{}
 // authenticate finds out who calls: by a token, or at a local socket by the
 // node's cookie.
 //
-// Errors: [identity.ErrUnauthenticated]; a *[budget.TooOften]; [domain.ErrForbidden] for another
+// Errors: [domain.ErrUnauthenticated]; a *[budget.TooOften]; [domain.ErrForbidden] for another
 // user at the local socket; [domain.ErrUnavailable] when the board cannot be
 // asked.
 func (d *Door) authenticate(r *nethttp.Request) (identity.Proof, error) {
 	header := r.Header.Get("Authorization")
 	scheme, proof, _ := strings.Cut(header, " ")
 	proof = strings.TrimSpace(proof)
-	if p, local := r.Context().Value(peerKey{}).(peer.Peer); local && strings.EqualFold(scheme, identity.CookieScheme) {
+	if p, local := r.Context().Value(peerKey{}).(peer.Peer); local && strings.EqualFold(scheme, cookie.Scheme) {
 		err := p.Check()
 		if err == nil {
 			err = d.cfg.Cookie.Verify(proof)
@@ -44,7 +45,7 @@ func (d *Door) authenticate(r *nethttp.Request) (identity.Proof, error) {
 		}
 	}
 	who, err := d.cfg.Tokens.Verify(r.Context(), proof)
-	if errors.Is(err, identity.ErrUnauthenticated) && header != "" {
+	if errors.Is(err, domain.ErrUnauthenticated) && header != "" {
 		// Not for requests without any token: those are only clumsy.
 		from, _, _ := net.SplitHostPort(r.RemoteAddr)
 		seatOf(r).Refused()

@@ -17,17 +17,18 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
+	"github.com/ramet-run/ramet/service"
 )
 
 // binder fills an operation's parameters from a request.
 type binder struct {
-	op    *api.Operation
+	op    *service.Operation
 	path  map[string][]int // parameter -> field
 	query map[string][]int
 	body  bool // there are fields of a body
 }
 
-func newBinder(o *api.Operation) *binder {
+func newBinder(o *service.Operation) *binder {
 	b := &binder{op: o, path: map[string][]int{}, query: map[string][]int{}}
 	t := reflect.TypeOf(o.NewParams()).Elem()
 	for _, f := range reflect.VisibleFields(t) {
@@ -58,8 +59,8 @@ func isContext(f reflect.Value) bool { return f.Type() == reflect.TypeFor[domain
 // caller may do what they are about, the body.
 //
 // Errors: [domain.ErrInvalid] naming the parameter or field; those of
-// [api.Caller.Admit], of [api.Caller.ContextNamed] and of [readBody].
-func (b *binder) bind(w *response, r *nethttp.Request, caller api.Caller) (any, error) {
+// [service.Caller.Admit], of [service.Caller.ContextNamed] and of [readBody].
+func (b *binder) bind(w *response, r *nethttp.Request, caller service.Caller) (any, error) {
 	params := b.op.NewParams()
 	if err := b.bindHead(r, params, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) }); err != nil {
 		return nil, err
@@ -195,11 +196,17 @@ func setField(f reflect.Value, name, text string) error {
 
 // readBody reads a strict JSON object into params.
 func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
-	most := int64(MaxBody)
-	if !b.body {
+	most, values := MaxBody, maxValues
+	switch {
+	case !b.body:
 		most = maxNoBody
+	case b.op.Large:
+		most, values = api.MaxLargeBody, maxLargeValues
 	}
-	body, err := w.readAll(r, most)
+	if err := checkForm(w, r); err != nil {
+		return err
+	}
+	body, err := w.readAll(r, int64(most))
 	if err != nil {
 		return err
 	}
@@ -217,7 +224,7 @@ func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
 	if !utf8.Valid(body) {
 		return domain.Invalidf("the body is not UTF-8; encode binary data, as base64 for example")
 	}
-	size, err := intake.Check(body, params, intake.Limits{Bytes: MaxBody, Depth: MaxDepth, Values: maxValues})
+	size, err := intake.Check(body, params, intake.Limits{Bytes: most, Depth: MaxDepth, Values: values})
 	if err != nil {
 		return domain.Invalidf("the body: %v", err)
 	}
@@ -231,6 +238,8 @@ func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
 const (
 	// maxValues bounds the values of a body: 10,000 jobs of a hundred each.
 	maxValues = 1_000_000
+	// maxLargeValues bounds those of a body with a large flow: 100,000 steps of forty each.
+	maxLargeValues = 4_000_000
 	// objectCost is what an object of a body is counted as, in bytes.
 	objectCost = 512
 )

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 func TestAContextByItsAlias(t *testing.T) {
 	r := newRig(t)
-	made, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 8, Alias: "acme", Admins: []domain.ActorID{apitest.Admin}})
+	made, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 8, Alias: "acme", Admins: []domain.ActorID{servicetest.Admin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func cutRequest(problem string) string {
 
 func TestTheTenantHeader(t *testing.T) {
 	r := newRig(t)
-	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 8, Alias: "acme", Admins: []domain.ActorID{apitest.Admin}}); err != nil {
+	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 8, Alias: "acme", Admins: []domain.ActorID{servicetest.Admin}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -9,7 +9,7 @@
 // # Who calls
 //
 // A caller sends a bearer token (identity.Mint), or at the local socket the
-// node's cookie (identity.Cookie), which makes it the operator. The kernel then
+// node's cookie (cookie.Cookie), which makes it the operator. The kernel then
 // says whose process it is: the node's own user and root are let in, others are
 // refused whatever they show. That alone is no proof, for scripts run as the
 // node's user.

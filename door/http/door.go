@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,13 +11,14 @@ import (
 	nethttp "net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/service"
 )
 
 const (
@@ -43,7 +43,7 @@ type Config struct {
 	Tokens *identity.Tokens
 	// Cookie is what proves at a local socket that the operator calls. Default:
 	// nothing does, and a token is needed there, too.
-	Cookie identity.Cookie
+	Cookie cookie.Cookie
 	// Ready answers /ready. Default: always.
 	Ready func() bool
 	// Checks are what /health looks at, by name: the board, the streams. Default:
@@ -54,6 +54,9 @@ type Config struct {
 	// MetricsToken is a file with a token by which /metrics alone may be read.
 	// Default: none.
 	MetricsToken string
+	// Origins are those of pages that a browser lets read what the door answers,
+	// such as https://console.example.com; [CheckOrigins] says what is one. Default: none.
+	Origins []string
 	// Heartbeat is the pause between comments on a silent stream. Default: 15s.
 	Heartbeat time.Duration
 	// Budget bounds what callers hold; the other doors of the node have the same.
@@ -67,18 +70,22 @@ type Config struct {
 
 // Door is the HTTP door of one node.
 type Door struct {
-	api    *api.API
+	api    *service.API
 	cfg    Config
 	mux    *nethttp.ServeMux
 	log    *slog.Logger
 	audit  identity.Recorder
 	budget *budget.Budget
+	// origins are those of pages that may read answers.
+	origins map[string]bool
+	// places are the paths that there are.
+	places []place
 }
 
 var _ nethttp.Handler = (*Door)(nil)
 
 // New returns the door to a's operations. Use it as a handler, or call Serve.
-func New(a *api.API, cfg Config) *Door {
+func New(a *service.API, cfg Config) *Door {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
 	discard := slog.New(slog.DiscardHandler)
 	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard),
@@ -86,36 +93,43 @@ func New(a *api.API, cfg Config) *Door {
 	if d.budget == nil {
 		d.budget = budget.New(budget.Config{}, d.log)
 	}
-	for i := range api.Operations {
-		d.mount(&api.Operations[i])
+	d.origins = map[string]bool{}
+	for _, o := range cfg.Origins {
+		d.origins[o] = true
+	}
+	for i := range service.Operations {
+		d.mount(&service.Operations[i])
 	}
 	d.mountNode()
 	return d
 }
 
 // Handler is the door as a handler for servers of one's own.
-func Handler(a *api.API, cfg Config) nethttp.Handler { return New(a, cfg) }
+func Handler(a *service.API, cfg Config) nethttp.Handler { return New(a, cfg) }
 
 // ServeHTTP answers one request.
 func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
-	id := rand.Text()
-	r = r.WithContext(api.WithRequestID(r.Context(), id))
+	ctx, id := named(r)
+	r = r.WithContext(ctx)
 	w := &response{ResponseWriter: rw}
 	defer w.held.End()
 	h := w.Header()
-	h.Set("X-Request-Id", id)
+	h.Set(IDHeader, id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	defer d.recover(w, r)
 	// Best effort: a recorder in a test has no deadlines.
 	_ = nethttp.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
-	if _, pattern := d.mux.Handler(r); pattern == "" {
-		d.noSuchPath(w, r)
+	if d.toPage(w, r) {
 		return
 	}
-	d.mux.ServeHTTP(w, r)
+	if _, pattern := d.mux.Handler(r); pattern == "" {
+		d.noSuchPath(w, r)
+	} else {
+		d.mux.ServeHTTP(w, r)
+	}
 	d.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", w.status), slog.String("request_id", id))
+		slog.Int("status", w.status), service.RequestAttrs(r.Context()))
 }
 
 // recover answers a panic with a problem that says nothing of it.
@@ -128,34 +142,19 @@ func (d *Door) recover(w *response, r *nethttp.Request) {
 		panic(p)
 	}
 	d.log.LogAttrs(r.Context(), slog.LevelError, "BUG: panic in a request", slog.Any("panic", p),
-		slog.String("path", r.URL.Path), slog.String("request_id", api.RequestID(r.Context())), slog.String("stack", string(debug.Stack())))
+		slog.String("path", r.URL.Path), service.RequestAttrs(r.Context()), slog.String("stack", string(debug.Stack())))
 	if w.status != 0 {
 		panic(nethttp.ErrAbortHandler) // half an answer must not look like a whole one
 	}
 	d.fail(w, r, errors.New("panic"))
 }
 
-// noSuchPath answers as the mux would, but with a problem.
-func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
-	probe := &response{ResponseWriter: discardWriter{nethttp.Header{}}}
-	d.mux.ServeHTTP(probe, r)
-	allow := probe.Header().Get("Allow")
-	if probe.status != nethttp.StatusMethodNotAllowed {
-		d.fail(w, r, domain.NotFoundf("there is no path %q; see the table of operations", r.URL.Path))
-		return
-	}
-	w.Header().Set("Allow", allow)
-	p := d.api.ProblemOf(r.Context(), domain.Invalidf("method %s is not for %s; use %s", r.Method, r.URL.Path, allow))
-	p.Status, p.Title = probe.status, nethttp.StatusText(probe.status)
-	d.writeProblem(w, r, p)
-}
-
 // mount puts one operation into the mux. What a caller must have is looked at
 // from the cheapest on: who it is, whether it may do that, whether there is room,
 // and only then what it sends.
-func (d *Door) mount(o *api.Operation) {
+func (d *Door) mount(o *service.Operation) {
 	b, parts := newBinder(o), partsOf(o)
-	d.mux.HandleFunc(o.Method+" "+o.Path, func(rw nethttp.ResponseWriter, r *nethttp.Request) {
+	d.handle(o.Method, o.Path, func(rw nethttp.ResponseWriter, r *nethttp.Request) {
 		w := rw.(*response)
 		who, err := d.identify(r)
 		if err != nil {
@@ -166,14 +165,18 @@ func (d *Door) mount(o *api.Operation) {
 		defer session.Close()
 		r = r.WithContext(ctx)
 		caller := d.api.For(who, session)
-		follows := o.Stream != nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+		follows, unfit := form(o, r)
 		leave, err := d.enter(w, r, who.Actor, follows)
 		if err != nil {
 			d.turnAway(w, r, err)
 			return
 		}
 		defer leave()
-		w.turn.who, w.turn.parts = who.Actor, parts
+		if err := cmp.Or(unfit, mayCondition(o, r)); err != nil {
+			d.turnAway(w, r, err)
+			return
+		}
+		w.turn.who, w.turn.parts, w.tagged = who.Actor, parts, tagged(o)
 		defer w.turn.End()
 		params, err := b.bind(w, r, caller)
 		if err != nil {
@@ -211,7 +214,7 @@ const (
 )
 
 // call does the operation: once, where it creates and the request has a key.
-func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller api.Caller, params any) (any, error) {
+func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller service.Caller, params any) (any, error) {
 	keys := r.Header.Values(KeyHeader)
 	if len(keys) == 0 || !b.op.Creates() {
 		return b.op.Call(r.Context(), caller, params)
@@ -237,6 +240,7 @@ func (d *Door) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status in
 	if err := enc.Encode(v); err != nil {
 		panic("BUG: a result cannot be written as JSON: " + err.Error())
 	}
+	zipped := body.Len() >= smallAnswer && takesGzip(r)
 	if answer, ok := w.(*response); ok {
 		full := error(nil)
 		if status < nethttp.StatusBadRequest {
@@ -247,13 +251,34 @@ func (d *Door) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status in
 			d.fail(w, r, full)
 			return
 		}
+		if answer.tagged && status == nethttp.StatusOK && d.answered(answer, r, body.Bytes(), zipped) {
+			return
+		}
 	}
 	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", mediaJSON)
+	}
+	writeBody(w, r, status, body.Bytes(), zipped)
+}
+
+// writeBody writes an answer as the caller would have it.
+func writeBody(w nethttp.ResponseWriter, r *nethttp.Request, status int, body []byte, zipped bool) {
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	if zipped {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(status)
-	// The caller may be gone; nothing is to be done about it.
-	_, _ = w.Write(body.Bytes())
+	switch {
+	case r.Method == nethttp.MethodHead:
+	case zipped:
+		writeGzip(w, body)
+	default:
+		// The caller may be gone; nothing is to be done about it.
+		_, _ = w.Write(body)
+	}
 }
 
 // fail writes an error as a problem.
@@ -262,12 +287,16 @@ func (d *Door) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
 	if narrower := (interface{ status() int })(nil); errors.As(err, &narrower) {
 		p.Status, p.Title = narrower.status(), nethttp.StatusText(narrower.status())
 	}
+	often := (*budget.TooOften)(nil)
 	if p.Status == nethttp.StatusTooManyRequests || p.Status == nethttp.StatusServiceUnavailable {
 		after := retryAfter
-		if often := (*budget.TooOften)(nil); errors.As(err, &often) {
+		if errors.As(err, &often) {
 			after = strconv.Itoa(int(often.After.Seconds()))
 		}
 		w.Header().Set("Retry-After", after)
+	}
+	if p.Status == nethttp.StatusUnauthorized || often != nil {
+		tellTries(w.Header(), r)
 	}
 	if p.Status == nethttp.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="`+d.cfg.Node+`"`)
@@ -276,7 +305,7 @@ func (d *Door) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
 }
 
 func (d *Door) writeProblem(w nethttp.ResponseWriter, r *nethttp.Request, p api.Problem) {
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", mediaProblem)
 	d.writeJSON(w, r, p.Status, p)
 }
 
@@ -285,13 +314,18 @@ type response struct {
 	nethttp.ResponseWriter
 	status int
 	sum    [sha256.Size]byte // of the request's body
-	// held is what the request's body and its answer hold.
+	// pool is what the request is one of, nil before its caller is known; held is what
+	// its body and its answer hold.
+	pool *budget.Pool
 	held budget.Hold
 	turn turn
+	// tagged says that the answer, if it is one of an operation, has a tag.
+	tagged bool
 }
 
 func (w *response) WriteHeader(status int) {
 	w.status = status
+	w.tellRoom()
 	w.ResponseWriter.WriteHeader(status)
 }
 

@@ -14,11 +14,12 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 func TestALifeOverHTTP(t *testing.T) {
@@ -162,7 +163,7 @@ func TestTheNodesOwnPaths(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	r.want(401, 0, "GET", "/metrics", "")
-	for _, who := range []domain.ActorID{stranger, reader, admin, apitest.Guest} {
+	for _, who := range []domain.ActorID{stranger, reader, admin, servicetest.Guest} {
 		r.want(403, who, "GET", "/metrics", "")
 	}
 	if got := r.want(200, domain.Operator, "GET", "/metrics", ""); got != "ramet_jobs 1\n" {
@@ -186,7 +187,7 @@ func TestTheNodesOwnPaths(t *testing.T) {
 }
 
 // broken is an API part that panics, or fails in a way nobody foresaw.
-type broken struct{ api.Directory }
+type broken struct{ service.Directory }
 
 func (broken) Actor(_ context.Context, id domain.ActorID) (domain.Actor, error) {
 	if id == 66 {
@@ -199,7 +200,7 @@ func TestPanicsAndUnforeseenErrorsStayInside(t *testing.T) {
 	r := newRig(t)
 	log := &testwait.Log{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	d := http.Handler(api.New(api.Parts{Directory: broken{}, Access: identity.NewAccess(r.registry, nil), Logger: logger}),
+	d := http.Handler(service.New(service.Parts{Directory: broken{}, Access: identity.NewAccess(r.registry, nil), Logger: logger}),
 		http.Config{Node: "n1", Tokens: r.tokens, Logger: logger})
 	for path, want := range map[string]string{"/v1/actors/66": "secret inside", "/v1/actors/65": "unexpected EOF"} {
 		w := httptest.NewRecorder()

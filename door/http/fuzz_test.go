@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 // FuzzBody feeds bodies of strangers to every operation that takes one: nothing
@@ -27,8 +28,8 @@ func FuzzBody(f *testing.F) {
 		f.Add(s)
 	}
 	var binders []*binder
-	for i := range api.Operations {
-		if b := newBinder(&api.Operations[i]); b.body {
+	for i := range service.Operations {
+		if b := newBinder(&service.Operations[i]); b.body {
 			binders = append(binders, b)
 		}
 	}
@@ -63,17 +64,17 @@ func FuzzBody(f *testing.F) {
 func FuzzHead(f *testing.F) {
 	for _, s := range []string{"", "status=error", "status=error&status=error", "cursor=%zz", "x=1", "caller=4294967296", "limit=007", "limit=-1",
 		"context=8", "context=acme", "wait=true", "from=1;to=2", "st%61tus=error"} {
-		for i := range api.Operations {
+		for i := range service.Operations {
 			f.Add(s, "7", "", byte(i))
 		}
 	}
 	f.Add("", "acme", "7", byte(0))
 	f.Add("", "7", "8", byte(0))
-	for i := range api.Operations {
+	for i := range service.Operations {
 		f.Add("", "0", "7", byte(i))
 	}
 	f.Fuzz(func(t *testing.T, query, context, tenant string, op byte) {
-		b := newBinder(&api.Operations[int(op)%len(api.Operations)])
+		b := newBinder(&service.Operations[int(op)%len(service.Operations)])
 		r := httptest.NewRequest(nethttp.MethodGet, "/", nil)
 		r.URL.RawQuery = query
 		r.SetPathValue("context", context)

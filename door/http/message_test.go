@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -28,16 +29,16 @@ func newMailRig(t *testing.T) *rig {
 	b := memboard.Open()
 	r := &rig{TB: t, registry: identity.NewRegistry(b), engine: work.New(b, work.Config{})}
 	var err error
-	if r.keys, err = apitest.People(t.Context(), r.registry); err != nil {
+	if r.keys, err = servicetest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}
-	parts := apitest.Parts(b, r.registry, r.engine)
-	engine, err := apitest.Post(t.Context(), b, r.registry, parts, r.keys, t.TempDir())
+	parts := servicetest.Parts(b, r.registry, r.engine)
+	engine, err := servicetest.Post(t.Context(), b, r.registry, parts, r.keys, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts.Post = engine
-	r.server = httptest.NewServer(http.New(api.New(parts), http.Config{Node: "n1", Tokens: parts.Tokens.(*identity.Tokens)}))
+	r.server = httptest.NewServer(http.New(service.New(parts), http.Config{Node: "n1", Tokens: parts.Tokens.(*identity.Tokens)}))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = engine.Supervise("n1/a").Run(ctx) })
@@ -130,7 +131,7 @@ func TestMessagesByTheGoClient(t *testing.T) {
 	if x, err := a.ExplainMessage(ctx, 7, sent.Key()); err != nil || x.Status != domain.MessageProcessed {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	if list, err := a.Messages(ctx, 7, client.MessageFilter{Type: domain.MessageMail, Box: "sent"}); err != nil || len(list) != 1 {
+	if list, err := a.Messages(ctx, api.ListMessagesParams{Context: 7, Type: domain.MessageMail, Box: "sent"}, 0); err != nil || len(list) != 1 {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	// What is acknowledged is filed a moment later.

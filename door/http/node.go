@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/docs"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/service"
 )
 
 // health is the answer of /health and /ready: a word. They are for everybody, and
@@ -73,7 +75,7 @@ func (d *Door) info(w nethttp.ResponseWriter, r *nethttp.Request) {
 		d.writeJSON(w, r, nethttp.StatusOK, d.api.Info())
 		return
 	}
-	i, err := api.Named("node.info").Call(r.Context(), d.api.For(who, nil), &api.NodeInfoParams{})
+	i, err := service.Named("node.info").Call(r.Context(), d.api.For(who, nil), &api.NodeInfoParams{})
 	if err != nil {
 		d.fail(w, r, err)
 		return
@@ -83,11 +85,13 @@ func (d *Door) info(w nethttp.ResponseWriter, r *nethttp.Request) {
 
 // mountNode puts the paths of the node itself into the mux.
 func (d *Door) mountNode() {
-	d.mux.HandleFunc("GET /health", d.health)
-	d.mux.HandleFunc("GET /ready", d.ready)
-	d.mux.HandleFunc("GET /info", d.info)
+	d.handle(nethttp.MethodGet, "/health", d.health)
+	d.handle(nethttp.MethodGet, "/ready", d.ready)
+	d.handle(nethttp.MethodGet, "/info", d.info)
+	d.handle(nethttp.MethodGet, Description, d.kept(mediaJSON, docs.OpenAPI))
+	d.handle(nethttp.MethodGet, Reference, d.kept("text/html; charset=utf-8", docs.Reference))
 	if d.cfg.Metrics != nil {
-		d.mux.HandleFunc("GET /metrics", d.metrics)
+		d.handle(nethttp.MethodGet, "/metrics", d.metrics)
 	}
 }
 

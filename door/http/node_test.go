@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
@@ -44,7 +45,7 @@ func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
 
 // TestInfoTellsEachWhatItMayKnow: who serves what is not for strangers.
 func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
-	r := newRigOf(t, func(p *api.Parts) {
+	r := newRigOf(t, func(p *service.Parts) {
 		before := p.Info
 		p.Info = func() api.Info {
 			i := before()
@@ -53,7 +54,7 @@ func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
 			return i
 		}
 	})
-	for as, want := range map[domain.ActorID]string{0: "", stranger: "", reader: "7:order:0/1", apitest.Neighbour: "71:pay:0/1",
+	for as, want := range map[domain.ActorID]string{0: "", stranger: "", reader: "7:order:0/1", servicetest.Neighbour: "71:pay:0/1",
 		domain.Operator: "7:order:0/1 71:pay:0/1"} {
 		for _, path := range []string{"/info", "/v1/info"} {
 			if as == 0 && path == "/v1/info" {
@@ -81,7 +82,7 @@ func TestTheOperatorDrainsAndReloads(t *testing.T) {
 	r.want(503, domain.Operator, "POST", "/admin/drain", "")
 	r.want(503, domain.Operator, "POST", "/admin/reload", "")
 	drained, wrong := 0, false
-	r = newRigOf(t, func(p *api.Parts) {
+	r = newRigOf(t, func(p *service.Parts) {
 		p.Drain = func() { drained++ }
 		p.Reload = func(context.Context) error {
 			if wrong {

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/service"
 )
 
 // creating are requests that create, each with another body for the same place.
@@ -28,7 +28,7 @@ var creating = []struct{ path, body, other, list string }{
 
 // noAnswers is a board that keeps no answers of requests: as if the node had died
 // before.
-type noAnswers struct{ api.Keys }
+type noAnswers struct{ service.Keys }
 
 func (n noAnswers) Commit(ctx context.Context, b board.Batch) error {
 	for _, op := range b.Ops {
@@ -45,7 +45,7 @@ func TestARequestWithAKeyCreatesOnce(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		for i, c := range creating {
 			t.Run(fmt.Sprint(c.path, i, " answers lost: ", forgets), func(t *testing.T) {
-				r := newRigOf(t, func(p *api.Parts) {
+				r := newRigOf(t, func(p *service.Parts) {
 					if forgets {
 						p.Keys = noAnswers{p.Keys}
 					}

@@ -16,21 +16,23 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 	"github.com/ramet-run/ramet/work"
 )
 
 const (
-	admin    = apitest.Admin
-	reader   = apitest.Reader
-	stranger = apitest.Stranger
+	admin    = servicetest.Admin
+	reader   = servicetest.Reader
+	stranger = servicetest.Stranger
 )
 
 // rig is the door on a real engine with a memory board and a runner whose
@@ -43,7 +45,7 @@ type rig struct {
 	registry *identity.Registry
 	tokens   *identity.Tokens
 	keys     map[domain.ActorID]identity.Key
-	cookie   identity.Cookie
+	cookie   cookie.Cookie
 	log      *testwait.Log
 	script   *lineScript
 	board    *memboard.Board
@@ -92,40 +94,40 @@ func (s *lineScript) Run(ctx context.Context, t script.Task, h script.Host) (scr
 
 func newRig(t testing.TB, change ...func(*http.Config)) *rig {
 	t.Helper()
-	return newRigOf(t, func(*api.Parts) {}, change...)
+	return newRigOf(t, func(*service.Parts) {}, change...)
 }
 
 // newRigOf is newRig of other parts.
-func newRigOf(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
+func newRigOf(t testing.TB, other func(*service.Parts), change ...func(*http.Config)) *rig {
 	t.Helper()
 	r := newRigWithout(t, other, change...)
-	r.server = httptest.NewServer(r.door)
+	r.server = httptest.NewServer(described(t, r.door))
 	t.Cleanup(r.server.Close)
 	return r
 }
 
 // newRigWithout is newRigOf with nobody who listens.
-func newRigWithout(t testing.TB, other func(*api.Parts), change ...func(*http.Config)) *rig {
+func newRigWithout(t testing.TB, other func(*service.Parts), change ...func(*http.Config)) *rig {
 	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &testwait.Log{}, cookie: identity.NewCookie(),
+	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &testwait.Log{}, cookie: cookie.New(),
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
 	var err error
-	if r.keys, err = apitest.People(t.Context(), r.registry); err != nil {
+	if r.keys, err = servicetest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}); err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	parts := apitest.Parts(b, r.registry, r.engine)
+	parts := servicetest.Parts(b, r.registry, r.engine)
 	audit := identity.NewAuditLog(r.registry, logger)
 	r.board, r.sagas = b, parts.Sagas.(*saga.Engine)
 	access := identity.NewAccess(r.registry, audit)
 	r.tokens = identity.NewTokens(r.registry, access, "n1")
 	parts.Audit, parts.Access, parts.Tokens, parts.Logger = audit, access, r.tokens, logger
 	other(&parts)
-	a := api.New(parts)
+	a := service.New(parts)
 	cfg := http.Config{Node: "n1", Tokens: r.tokens, Logger: logger, Audit: audit, Cookie: r.cookie}
 	for _, c := range change {
 		c(&cfg)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	nethttp "net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,25 +14,33 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/api/apitest"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 // ask sends an operation as the table has it and returns the status and the
 // problem's code. Streams are not asked for.
-func (r *rig) ask(client *nethttp.Client, url string, o *api.Operation, who apitest.Who, token string) (status int, code string) {
+func (r *rig) ask(client *nethttp.Client, url string, o *service.Operation, who servicetest.Who, token string) (status int, code string) {
 	r.Helper()
-	path, body := apitest.Request(o, who.Context)
+	path, body := servicetest.Request(o, who.Context)
+	return r.answerOf(client, o.Method, url+path, body, token)
+}
+
+// answerOf is ask of any request.
+func (r *rig) answerOf(client *nethttp.Client, method, url, body, token string) (status int, code string) {
+	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
-	req, err := nethttp.NewRequestWithContext(ctx, o.Method, url+path, strings.NewReader(body))
+	req, err := nethttp.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		r.Fatal(err)
 	}
 	switch token {
 	case "":
 	case r.cookie.Text():
-		req.Header.Set("Authorization", identity.CookieScheme+" "+token)
+		req.Header.Set("Authorization", cookie.Scheme+" "+token)
 	default:
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -43,7 +52,7 @@ func (r *rig) ask(client *nethttp.Client, url string, o *api.Operation, who apit
 	var p api.Problem
 	if resp.StatusCode >= 400 {
 		if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
-			r.Errorf("%s: %v", o.Name, err)
+			r.Errorf("%s %s: %v", method, url, err)
 		}
 	}
 	return resp.StatusCode, p.Code
@@ -53,7 +62,7 @@ func (r *rig) ask(client *nethttp.Client, url string, o *api.Operation, who apit
 // real tokens; and at the local socket, where the cookie is the operator's and
 // being the same user is nothing.
 func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
-	for _, fault := range apitest.Faults() {
+	for _, fault := range servicetest.Faults() {
 		t.Error(fault)
 	}
 	r := newRig(t)
@@ -62,16 +71,16 @@ func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	t.Cleanup(local.CloseIdleConnections)
-	judge := func(how string, o *api.Operation, who apitest.Who, status int, code string) {
+	judge := func(how string, o *service.Operation, who servicetest.Who, status int, code string) {
 		t.Helper()
 		switch {
-		case status == 500:
+		case status == 500 || !said(o, status, code):
 			t.Errorf("%s as %s%s: got %d %s", o.Name, who.Name, how, status, code)
 		case who.May(o.Name):
 			if status == 401 || status == 403 {
 				t.Errorf("%s as %s%s: got %d, but the table allows it", o.Name, who.Name, how, status)
 			}
-		case who.Actor == apitest.Nobody:
+		case who.Actor == servicetest.Nobody:
 			if status != 401 || code != "unauthenticated" {
 				t.Errorf("%s as %s%s: got %d %s, want 401", o.Name, who.Name, how, status, code)
 			}
@@ -79,26 +88,26 @@ func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
 			t.Errorf("%s as %s%s: got %d %s, want 403", o.Name, who.Name, how, status, code)
 		}
 	}
-	for i := range api.Operations {
-		o := &api.Operations[i]
-		for _, who := range apitest.Everybody {
+	for i := range service.Operations {
+		o := &service.Operations[i]
+		for _, who := range servicetest.Everybody {
 			token := ""
-			if who.Actor != apitest.Nobody {
+			if who.Actor != servicetest.Nobody {
 				token = r.token(who.Actor)
 			}
 			status, code := r.ask(r.server.Client(), r.server.URL, o, who, token)
 			judge("", o, who, status, code)
 			switch who.Actor {
-			case apitest.Operator:
+			case servicetest.Operator:
 				status, code = r.ask(local, "http://socket", o, who, r.cookie.Text())
 				judge(" by the socket with the cookie", o, who, status, code)
 				if status, _ := r.ask(r.server.Client(), r.server.URL, o, who, r.cookie.Text()); status != 401 {
 					t.Errorf("%s over TCP with the cookie: got %d, want 401", o.Name, status)
 				}
-			case apitest.Nobody:
+			case servicetest.Nobody:
 				status, code = r.ask(local, "http://socket", o, who, "")
 				judge(" by the socket", o, who, status, code)
-				status, code = r.ask(local, "http://socket", o, who, identity.NewCookie().Text())
+				status, code = r.ask(local, "http://socket", o, who, cookie.New().Text())
 				judge(" by the socket with another cookie", o, who, status, code)
 			}
 		}
@@ -109,7 +118,7 @@ func TestTheTableOfRightsThroughTheDoor(t *testing.T) {
 // admin's would be but for one thing.
 func TestNoOperationBelievesABadToken(t *testing.T) {
 	r := newRig(t)
-	key := r.keys[apitest.Admin]
+	key := r.keys[servicetest.Admin]
 	mint := func(k identity.Key, audience string, from time.Time, life time.Duration) string {
 		token, err := identity.Mint(k, audience, from, life)
 		if err != nil {
@@ -123,7 +132,7 @@ func TestNoOperationBelievesABadToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger.Actor = apitest.Admin
+	stranger.Actor = servicetest.Admin
 	unknown := stranger
 	unknown.Actor = 4242
 	claims := jwt.MapClaims{"iss": "10", "aud": "n1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -158,15 +167,53 @@ func TestNoOperationBelievesABadToken(t *testing.T) {
 		"that brings its own key":      brought,
 		"of nothing":                   "x",
 	} {
-		for i := range api.Operations {
-			o := &api.Operations[i]
-			if status, code := r.ask(r.server.Client(), r.server.URL, o, apitest.Who{Actor: apitest.Admin, Context: apitest.House},
+		for i := range service.Operations {
+			o := &service.Operations[i]
+			if status, code := r.ask(r.server.Client(), r.server.URL, o, servicetest.Who{Actor: servicetest.Admin, Context: servicetest.House},
 				token); status != 401 || code != "unauthenticated" {
 				t.Errorf("%s with a token %s: got %d %s, want 401", o.Name, name, status, code)
 			}
 		}
 	}
-	if status, _ := r.ask(r.server.Client(), r.server.URL, api.Named("node.info"), apitest.Who{}, whole); status != 200 {
+	if status, _ := r.ask(r.server.Client(), r.server.URL, service.Named("node.info"), servicetest.Who{}, whole); status != 200 {
 		t.Errorf("the whole token: got %d", status)
+	}
+}
+
+// said reports whether an operation ends well, or with a kind of error that it says.
+func said(o *service.Operation, status int, code string) bool {
+	return status < 400 || slices.ContainsFunc(o.Kinds(), func(kind error) bool {
+		f, _ := api.FailureOf(kind)
+		return f.Word == code
+	})
+}
+
+// TestExamplesRun sends the example of every operation as somebody who may: it is understood,
+// and answered in words, also where what it names is not there.
+func TestExamplesRun(t *testing.T) {
+	r := newRig(t)
+	for _, o := range service.Operations {
+		if o.Name == "token.note" {
+			continue // its token is signed by nobody
+		}
+		var who servicetest.Who
+		for _, w := range servicetest.Everybody {
+			if w.May(o.Name) && w.Context == servicetest.House {
+				who = w
+				break
+			}
+		}
+		path, query, fields := o.Write(o.Example)
+		body := []byte{}
+		if fields != nil {
+			var err error
+			if body, err = json.Marshal(fields); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, code := r.answerOf(r.server.Client(), o.Method, r.server.URL+path+"?"+query.Encode(), string(body), r.token(who.Actor))
+		if !said(&o, status, code) || status == nethttp.StatusBadRequest || status >= 500 && status != nethttp.StatusServiceUnavailable || status == nethttp.StatusForbidden {
+			t.Errorf("%s as %s, %s %s %s: got %d %s", o.Name, who.Name, o.Method, path, body, status, code)
+		}
 	}
 }

@@ -68,10 +68,10 @@ func (d *Door) enter(w *response, r *nethttp.Request, actor domain.ActorID, foll
 	if follows {
 		pool = share.Streams
 	}
+	w.pool, w.held, w.turn.turns = pool, budget.Hold{Pool: share.Bytes, Who: actor}, share.Turns
 	if err := pool.Take(actor, 1); err != nil {
 		return nil, err
 	}
-	w.held, w.turn.turns = budget.Hold{Pool: share.Bytes, Who: actor}, share.Turns
 	return func() { pool.Give(actor, 1) }, nil
 }
 
@@ -93,23 +93,27 @@ func (w *response) hold(n int64) error {
 	return w.held.Resize(n)
 }
 
-// readAll reads a body of up to most bytes. What it holds is counted as it
-// arrives, not as it was announced.
+// readAll reads a body of up to most bytes, counted as they are when they are not
+// compressed. What it holds is counted as it arrives, not as it was announced.
 //
 // Errors: [domain.ErrInvalid], for what is too long as a [bodyTooLarge], for
-// what is too slow as a [bodyTooSlow]; those of [budget.Pool.Take].
+// what is too slow as a [bodyTooSlow]; those of [response.body] and [budget.Pool.Take].
 func (w *response) readAll(r *nethttp.Request, most int64) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, &bodyTooLarge{most}
+	}
+	from, costs, err := w.body(r, most)
+	if err != nil {
+		return nil, err
 	}
 	rc, began := nethttp.NewResponseController(w), time.Now()
 	var body bytes.Buffer
 	for {
 		// Best effort: a recorder in a test has no deadlines.
 		_ = rc.SetReadDeadline(began.Add(bodyGrace + time.Duration(body.Len())*time.Second/bodyPace))
-		n, err := io.CopyN(&body, r.Body, smallBody)
+		n, err := io.CopyN(&body, from, smallBody)
 		switch {
-		case int64(body.Len()) > most:
+		case int64(body.Len()) > most, errors.As(err, new(*nethttp.MaxBytesError)):
 			return nil, &bodyTooLarge{most}
 		case errors.Is(err, io.EOF):
 			return body.Bytes(), nil
@@ -118,7 +122,7 @@ func (w *response) readAll(r *nethttp.Request, most int64) ([]byte, error) {
 		case err != nil:
 			return nil, domain.Invalidf("read the body: %v", err)
 		}
-		if err := w.hold(int64(body.Len()) + n); err != nil {
+		if err := w.hold(int64(body.Len()) + n + costs); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
-	"github.com/ramet-run/ramet/saga"
 )
 
 const visits = `
@@ -49,7 +48,7 @@ func TestInstancesByAnyName(t *testing.T) {
 	r := newRig(t)
 	r.moveSagas()
 	boss, look, ctx := r.sagaClient(admin), r.sagaClient(reader), t.Context()
-	if got, err := boss.ApplySagaText(ctx, 7, "visit.yaml", visits, saga.FromStart); err != nil || got.Version != 1 {
+	if got, err := boss.ApplySagaText(ctx, 7, "visit.yaml", visits, domain.SagaFromStart); err != nil || got.Version != 1 {
 		t.Fatalf("apply: got %+v, %v", got, err)
 	}
 	names := []string{"..", ".", "a/b", "a b", "100%", "?x=1&y#z", "ä", "*.>"}
@@ -67,7 +66,7 @@ func TestInstancesByAnyName(t *testing.T) {
 			t.Errorf("history of %s: got %+v, %v", name, h, err)
 		}
 	}
-	page, err := look.Instances(ctx, 7, "visit", client.InstanceFilter{Where: `correlation.len() > 4`}, "")
+	page, err := look.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "visit", Where: `correlation.len() > 4`})
 	if err != nil || len(page.Instances) != 1 || page.Instances[0].Correlation != "?x=1&y#z" {
 		t.Errorf("instances: got %+v, %v", page, err)
 	}
@@ -94,7 +93,7 @@ func TestHistoryOverTheWire(t *testing.T) {
 	r := newRig(t)
 	r.moveSagas()
 	boss, ctx := r.sagaClient(admin), t.Context()
-	if _, err := boss.ApplySagaText(ctx, 7, "visit.yaml", visits, saga.FromStart); err != nil {
+	if _, err := boss.ApplySagaText(ctx, 7, "visit.yaml", visits, domain.SagaFromStart); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := boss.PublishEvent(ctx, 7, guest("Came", "ann", "{}")); err != nil {

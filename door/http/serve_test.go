@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
@@ -31,7 +32,7 @@ func TestTheSocketActsAsTheOperator(t *testing.T) {
 		t.Fatalf("got %+v, %v", made, err)
 	}
 	// It has no right in a context that names somebody else.
-	if _, err := c.Jobs(t.Context(), 7, client.JobFilter{}, ""); !errors.Is(err, domain.ErrForbidden) {
+	if _, err := c.Jobs(t.Context(), api.ListJobsParams{Context: 7}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -156,7 +156,7 @@ func (s *sse) flush() error {
 	}
 	if !s.begun {
 		s.begun = true
-		s.w.Header().Set("Content-Type", "text/event-stream")
+		s.w.Header().Set("Content-Type", mediaEvents)
 		s.w.WriteHeader(nethttp.StatusOK)
 	}
 	// Best effort: a recorder in a test has no deadlines.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/service"
 )
 
 // turn is a request's turn to have its answer made, until the answer's bytes are
@@ -20,7 +19,7 @@ type turn struct {
 	done  func() // nil while it has none
 }
 
-var _ api.Turn = (*turn)(nil)
+var _ service.Turn = (*turn)(nil)
 
 // Begin waits for the turn.
 func (t *turn) Begin(ctx context.Context, tenant domain.TenantID) error {
@@ -42,11 +41,11 @@ func (t *turn) End() {
 
 // steers are the verbs of those who change something again and again, and are
 // answered with all of it.
-var steers = []identity.Verb{identity.Stop, identity.Retry, identity.Start, identity.Cancel}
+var steers = []domain.Verb{domain.VerbStop, domain.VerbRetry, domain.VerbStart, domain.VerbCancel}
 
 // partsOf is how many parts of a turn an operation's answer is. It is 0 where the
 // answer is little: what creates is answered with names.
-func partsOf(o *api.Operation) int {
+func partsOf(o *service.Operation) int {
 	switch {
 	case !o.Right.Reads() && !slices.Contains(steers, o.Right):
 		return 0
@@ -60,7 +59,7 @@ func partsOf(o *api.Operation) int {
 // right in the context does so in a line of its own.
 //
 // Errors: those of [budget.Turns.Take].
-func (t *turn) begin(ctx context.Context, o *api.Operation, caller api.Caller, tenant domain.TenantID) error {
+func (t *turn) begin(ctx context.Context, o *service.Operation, caller service.Caller, tenant domain.TenantID) error {
 	if t.parts == 0 || o.Waits {
 		return nil
 	}

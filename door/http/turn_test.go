@@ -13,19 +13,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/internal/testpipe"
+	"github.com/ramet-run/ramet/listing"
+	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/work"
 )
 
 // slowReads lets nobody have what was asked for in context 7 before it may go on.
 type slowReads struct {
-	api.Jobs
-	api.Archive
+	service.Jobs
+	service.Archive
 	inside chan int // capacity 1: how many ask now
 	gate   chan struct{}
 }
@@ -44,7 +45,7 @@ func (s *slowReads) Show(ctx context.Context, tenant domain.TenantID, key domain
 	return s.Jobs.Show(ctx, tenant, key)
 }
 
-func (s *slowReads) List(ctx context.Context, tenant domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, string, error) {
+func (s *slowReads) List(ctx context.Context, tenant domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, listing.At, error) {
 	s.wait(tenant)
 	return s.Jobs.List(ctx, tenant, f, cursor)
 }
@@ -76,7 +77,7 @@ func (s *slowReads) asking() int {
 func slowRig(t *testing.T) (*rig, *slowReads, *testpipe.Listener) {
 	slow := &slowReads{inside: make(chan int, 1), gate: make(chan struct{})}
 	slow.inside <- 0
-	r := newRigWithout(t, func(p *api.Parts) {
+	r := newRigWithout(t, func(p *service.Parts) {
 		slow.Jobs = p.Jobs
 		p.Jobs, p.Archive = slow, slow
 	})
@@ -208,7 +209,7 @@ func TestWhatIsFollowedAndNotReadIsCounted(t *testing.T) {
 	const size = 400 << 10
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(budget.Config{Bytes: 8 << 20, BytesPerActor: 1 << 20}, nil)
-		r := newRigWithout(t, func(*api.Parts) {}, func(c *http.Config) { c.Budget = b })
+		r := newRigWithout(t, func(*service.Parts) {}, func(c *http.Config) { c.Budget = b })
 		ln := testpipe.Listen()
 		r.serve(ln)
 		body := fmt.Sprintf(`{"id":1,"script":%q,"script_type":"lines","not_before":4000000000000}`, strings.Repeat("x", size))

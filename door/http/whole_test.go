@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 )
 
 // These tests are of the whole way: command line and client, this door, the
@@ -61,11 +62,11 @@ func TestTheGoClient(t *testing.T) {
 	if l, err := c.Logs(ctx, 7, key(1), 1, 5); err != nil || len(l.Logs) != 1 || l.From != 1 {
 		t.Errorf("logs: got %+v, %v", l, err)
 	}
-	page, err := c.Jobs(ctx, 7, client.JobFilter{Limit: 2}, "")
+	page, err := c.Jobs(ctx, api.ListJobsParams{Context: 7, Limit: 2})
 	if err != nil || len(page.Jobs) != 2 || page.Next == "" {
 		t.Fatalf("list: got %+v, %v", page, err)
 	}
-	if rest, err := c.Jobs(ctx, 7, client.JobFilter{Limit: 2}, page.Next); err != nil || len(rest.Jobs) != 1 || rest.Next != "" {
+	if rest, err := c.Jobs(ctx, api.ListJobsParams{Context: 7, Limit: 2, Cursor: page.Next}); err != nil || len(rest.Jobs) != 1 || rest.Next != "" {
 		t.Errorf("the rest of the list: got %+v, %v", rest, err)
 	}
 	if err := c.MeetPrerequisite(ctx, 7, "coffee"); err != nil {
@@ -112,13 +113,13 @@ func TestTheGoClientOverRights(t *testing.T) {
 	if got, err := boss.Grant(ctx, 7, stranger, "reader"); err != nil || !got.Changed || !slices.Contains(got.Readers, stranger) {
 		t.Fatalf("grant: got %+v, %v", got, err)
 	}
-	if _, err := other.Jobs(ctx, 7, client.JobFilter{}, ""); err != nil {
+	if _, err := other.Jobs(ctx, api.ListJobsParams{Context: 7}); err != nil {
 		t.Errorf("with the right: got %v", err)
 	}
 	if got, err := boss.Revoke(ctx, 7, stranger, ""); err != nil || !got.Changed || slices.Contains(got.Readers, stranger) {
 		t.Errorf("revoke: got %+v, %v", got, err)
 	}
-	if _, err := other.Jobs(ctx, 7, client.JobFilter{}, ""); !errors.Is(err, domain.ErrForbidden) {
+	if _, err := other.Jobs(ctx, api.ListJobsParams{Context: 7}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("without it: got %v", err)
 	}
 	if _, err := boss.Revoke(ctx, 7, admin, "admin"); !errors.Is(err, domain.ErrConflict) {
@@ -135,16 +136,16 @@ func TestTheGoClientOverRights(t *testing.T) {
 	if _, err := other.UpdateActor(ctx, stranger, domain.ActorChange{Address: &list}); !errors.Is(err, domain.ErrForbidden) {
 		t.Errorf("update oneself: got %v", err)
 	}
-	lines, err := boss.AuditLog(ctx, 7, client.AuditFilter{Outcome: domain.AuditDone, Actor: admin, Limit: 1})
+	lines, err := boss.AuditLog(ctx, 7, api.AuditLogFilter{Outcome: domain.AuditDone, Actor: admin, Limit: 1})
 	if err != nil || len(lines.Entries) == 0 || lines.Entries[0].Verb != "update" || lines.Next == "" && len(lines.Entries) < 3 {
 		t.Fatalf("audit log: got %+v, %v", lines, err)
 	}
 	if lines.Next != "" {
-		if rest, err := boss.AuditLog(ctx, 7, client.AuditFilter{Cursor: lines.Next}); err != nil || len(rest.Entries) == 0 {
+		if rest, err := boss.AuditLog(ctx, 7, api.AuditLogFilter{Cursor: lines.Next}); err != nil || len(rest.Entries) == 0 {
 			t.Errorf("its rest: got %+v, %v", rest, err)
 		}
 	}
-	if lines, err := operator.AuditLog(ctx, 0, client.AuditFilter{}); err != nil || len(lines.Entries) != 1 || lines.Entries[0].Object != "actor:40" {
+	if lines, err := operator.AuditLog(ctx, 0, api.AuditLogFilter{}); err != nil || len(lines.Entries) != 1 || lines.Entries[0].Object != "actor:40" {
 		t.Errorf("the node's: got %+v, %v", lines, err)
 	}
 	if _, err := other.Nodes(ctx); !errors.Is(err, domain.ErrForbidden) {
@@ -174,7 +175,7 @@ func (r *rig) command(ctx context.Context, args ...string) (code int, out, errs 
 	hooks := cli.Hooks{
 		Version: "v1",
 		Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
-			return cli.Embedded{Socket: socket, Cookie: filepath.Join(filepath.Dir(socket), identity.CookieFile), Stop: func() error { return nil }}, nil
+			return cli.Embedded{Socket: socket, Cookie: filepath.Join(filepath.Dir(socket), cookie.File), Stop: func() error { return nil }}, nil
 		},
 		NewKey: func(path string, register func(string) (domain.ActorID, error)) (string, string, error) {
 			k, err := identity.CreateKey(path, register)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 )
 
 // call is one command being done on a sheet.
@@ -67,9 +66,9 @@ func (x *call) allow(key string, cl class) error {
 	}
 	want := r.right(cl, key, x.c.who.Actor)
 	if want.no != "" {
-		known := identity.Read
+		known := domain.VerbRead
 		if space == 0 {
-			known = identity.Inspect
+			known = domain.VerbInspect
 		}
 		if err := x.c.may(x.s.now, space, known, key, r.group); err != nil {
 			return err

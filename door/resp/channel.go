@@ -202,12 +202,12 @@ func (h *hub) changed(space board.Space, key string) {
 
 // hears reports whether a subscriber still has a right in its context, on what is
 // of a group.
-func (h *hub) hears(s *subscriber, verb identity.Verb, group string) bool {
+func (h *hub) hears(s *subscriber, verb domain.Verb, group string) bool {
 	if s.session.Err() != nil {
 		return false
 	}
 	if s.space == 0 {
-		return s.who.Operates(identity.Inspect, group)
+		return s.who.Operates(domain.VerbInspect, group)
 	}
 	t, err := h.door.cfg.Access.CheckIn(h.door.ctx, s.ask())
 	return err == nil && s.who.Permits(t, verb, false, group)
@@ -318,7 +318,7 @@ func publish(x *call) error {
 	if strings.HasPrefix(x.args[1], keyspace) {
 		return failure("NOPERM channels that begin with " + keyspace + " are told by the node alone")
 	}
-	if err := x.c.may(x.s.now, x.s.space(), identity.Write, "channel", api.GroupChannel); err != nil {
+	if err := x.c.may(x.s.now, x.s.space(), domain.VerbWrite, "channel", api.GroupChannel); err != nil {
 		return err
 	}
 	if err := checkChannel(x.args[1]); err != nil {
@@ -500,11 +500,11 @@ func (c *client) mayHear() error {
 }
 
 // hearing is the verb that channels of a space take.
-func hearing(space board.Space) identity.Verb {
+func hearing(space board.Space) domain.Verb {
 	if space == 0 {
-		return identity.Inspect
+		return domain.VerbInspect
 	}
-	return identity.Read
+	return domain.VerbRead
 }
 
 func pubsub(c *client, args []string) error {

@@ -328,7 +328,7 @@ func (c *client) proven() error {
 
 // asNoAuth gives the refusal of a proof the word that clients know.
 func asNoAuth(err error) error {
-	if errors.Is(err, identity.ErrUnauthenticated) {
+	if errors.Is(err, domain.ErrUnauthenticated) {
 		return failure("NOAUTH " + err.Error() + "; send AUTH again")
 	}
 	return err
@@ -461,7 +461,7 @@ func (c *client) tenant(now time.Time, space board.Space) (domain.Tenant, error)
 	if c.role.space == space && now.Before(c.role.until) {
 		return c.role.tenant, nil
 	}
-	t, err := c.door.cfg.Access.CheckIn(c.door.ctx, c.asks(identity.Read, space, "resp", identity.AnyGroup))
+	t, err := c.door.cfg.Access.CheckIn(c.door.ctx, c.asks(domain.VerbRead, space, "resp", identity.AnyGroup))
 	if err != nil {
 		c.role = memo{}
 		return domain.Tenant{}, err
@@ -471,14 +471,14 @@ func (c *client) tenant(now time.Time, space board.Space) (domain.Tenant, error)
 }
 
 // asks is a question about the client.
-func (c *client) asks(verb identity.Verb, space board.Space, object, group string) identity.Ask {
+func (c *client) asks(verb domain.Verb, space board.Space, object, group string) identity.Ask {
 	return identity.Ask{Actor: c.who.Actor, Verb: verb, Tenant: domain.TenantID(space), Object: object, Scope: c.who.Scope, Group: group}
 }
 
 // may asks for a right on what is of a group.
 //
 // Errors: [domain.ErrForbidden], counted and written down.
-func (c *client) may(now time.Time, space board.Space, verb identity.Verb, object, group string) error {
+func (c *client) may(now time.Time, space board.Space, verb domain.Verb, object, group string) error {
 	ask := c.asks(verb, space, object, group)
 	if space == 0 {
 		_, err := c.door.cfg.Access.CheckIn(c.door.ctx, ask)
@@ -497,9 +497,9 @@ func (c *client) may(now time.Time, space board.Space, verb identity.Verb, objec
 }
 
 // permits tells whether the client has a right, without a no being a denial.
-func (c *client) permits(now time.Time, verb identity.Verb, group string) bool {
+func (c *client) permits(now time.Time, verb domain.Verb, group string) bool {
 	if c.space == 0 {
-		return c.who.Operates(identity.Inspect, group)
+		return c.who.Operates(domain.VerbInspect, group)
 	}
 	t, err := c.tenant(now, c.space)
 	return err == nil && c.who.Permits(t, verb, false, group)

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/peer"
 )
 
@@ -165,7 +166,7 @@ func (c *client) prove(user, proof string) error {
 		return err
 	}
 	who, err := identity.Proof{Actor: domain.Operator}, error(nil)
-	if local, ok := c.conn.(*net.UnixConn); ok && user == identity.CookieUser {
+	if local, ok := c.conn.(*net.UnixConn); ok && user == cookie.User {
 		if err = peer.Of(local).Check(); err == nil {
 			err = c.door.cfg.Cookie.Verify(proof)
 		}
@@ -207,7 +208,7 @@ type userError struct{}
 func (*userError) Error() string {
 	return "the token is not that of the actor who was named: AUTH <actor> <token>, or AUTH <token>"
 }
-func (*userError) Unwrap() error { return identity.ErrUnauthenticated }
+func (*userError) Unwrap() error { return domain.ErrUnauthenticated }
 
 func selectSpace(c *client, args []string) error {
 	n, err := integer(args[1])
@@ -218,7 +219,7 @@ func selectSpace(c *client, args []string) error {
 		return failure("ERR subscriptions are of one database; unsubscribe first, or use another connection")
 	}
 	if n != 0 {
-		if err := c.may(time.Now(), board.Space(n), identity.Read, "database", identity.AnyGroup); err != nil {
+		if err := c.may(time.Now(), board.Space(n), domain.VerbRead, "database", identity.AnyGroup); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/budget"
 )
 
@@ -35,7 +36,7 @@ type Config struct {
 	Tokens *identity.Tokens
 	// Cookie is what proves at a local socket that the operator calls. Default:
 	// nothing does, and a token is needed there, too.
-	Cookie identity.Cookie
+	Cookie cookie.Cookie
 	// NamedCallers refuses workers tasks of circles that name no caller, and
 	// ReplyExpiry is how long a reply waits for the client of one that is refused.
 	// Default: they are handed out; 5 minutes.

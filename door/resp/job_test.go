@@ -478,6 +478,8 @@ func TestWhatAJobMayLookLike(t *testing.T) {
 	for _, tt := range []struct{ cmd, want string }{
 		{"HSET job:10:1 timeout soon", `ERR job:10:1: field timeout is "soon", want a decimal number`},
 		{"HSET job:10:1 status done", `ERR job:10:1: field status is "done", want dispatched`},
+		{"HSET job:10:1 exit_code abc", `ERR job:10:1: field exit_code is "abc", want a decimal number of 32 bits`},
+		{"HSET job:10:1 exit_code 99999999999", `ERR job:10:1: field exit_code is "99999999999", want a decimal number of 32 bits`},
 		{"HSET job:10:1 dependends 5", `ERR job:10:1: field dependends is "5", want a JSON list`},
 		{"HSET job:10:1 env_vars [1]", `ERR job:10:1: field env_vars is "[1]", want a JSON object`},
 		{"HSET job:10:1 id 2", `ERR job:10:1: field id is "2", but by its key it is 1`},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
 
@@ -219,9 +220,9 @@ func ttl(x *call, unit time.Duration, instant bool) error {
 // mayList asks for the right to name keys.
 func mayList(x *call) error {
 	if x.s.space() == 0 {
-		return x.c.may(x.s.now, 0, identity.Inspect, "keys", identity.AnyGroup)
+		return x.c.may(x.s.now, 0, domain.VerbInspect, "keys", identity.AnyGroup)
 	}
-	return x.c.may(x.s.now, x.s.space(), identity.Read, "keys", identity.AnyGroup)
+	return x.c.may(x.s.now, x.s.space(), domain.VerbRead, "keys", identity.AnyGroup)
 }
 
 // listPage is how many keys are asked of the board at once.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -34,12 +33,12 @@ const ofNoNoun = ""
 
 // right is what a class needs on a key: a verb, or the reason why nobody may.
 type right struct {
-	verb identity.Verb
+	verb domain.Verb
 	no   string
 }
 
-func may(v identity.Verb) right { return right{verb: v} }
-func no(why string) right       { return right{no: why} }
+func may(v domain.Verb) right { return right{verb: v} }
+func no(why string) right     { return right{no: why} }
 
 // row is one kind of key.
 type row struct {
@@ -68,10 +67,10 @@ type row struct {
 // fields are a record's fields by who may write them.
 type fields struct {
 	// definition is what its maker writes, with the right maker.
-	maker      identity.Verb
+	maker      domain.Verb
 	definition []string
 	// progress is what who works on it writes, with the right worker.
-	worker   identity.Verb
+	worker   domain.Verb
 	progress []string
 	// ours nobody writes through this door; closed says that neither does
 	// anybody any other: a definition is all there is.
@@ -118,43 +117,43 @@ func fixed(r row, read right, why string) row {
 //
 // Source: part 4 of the design; seed 000, "Permissions & security"; seed 001.
 var contextRows = []row{
-	hashes(row{prefix: "job:", group: "job", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(identity.Read), right{},
-		may(identity.Delete)),
-	hashes(row{prefix: "flow:", group: "flow", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(identity.Read), right{},
-		may(identity.Delete)),
-	hashes(row{prefix: "message:", group: "message", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(identity.Read),
-		right{}, may(identity.Delete)),
-	hashes(row{prefix: "runner:", group: "runner", fields: &runnerFields}, may(identity.Read), right{}, may(identity.Delete)),
-	fixed(row{prefix: "context:", group: "context"}, may(identity.Read), byGrant),
-	fixed(row{prefix: "actor:", group: "actor"}, may(identity.Read), byActor),
-	lists(row{prefix: "queue:", group: "job", take: takeJob}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	lists(row{prefix: "msg_out", group: "message", exact: true}, may(identity.Read), may(identity.Finish), may(identity.Delete), may(identity.Delete)),
-	lists(row{prefix: "msg_in", group: "message", exact: true}, may(identity.Read), no(bySender), may(identity.Pop), may(identity.Delete)),
-	fixed(row{prefix: "msg_out_coordinator", group: "message", exact: true}, may(identity.Read), bySender),
-	lists(row{prefix: "rhai_tasks:", group: "circle", take: takeTask}, may(identity.Read), may(identity.Create), may(identity.Pop), may(identity.Delete)),
-	hashes(row{prefix: "rhai_task_details:", group: "circle", fields: &taskFields, put: putTask, drop: dropTask}, may(identity.Read), right{},
-		may(identity.Delete)),
-	{prefix: "rhai_reply:", group: "circle", rights: [classes]right{reads: may(identity.Read), writes: no(isList), pushes: may(identity.Finish),
-		pops:   may(identity.Pop),
-		prunes: may(identity.Pop), deletes: may(identity.Pop), expires: may(identity.Finish)}},
-	fixed(row{prefix: "ramet:inbox:", group: "inbox", own: layout.Inbox, ownRead: may(identity.Read)}, may(identity.ReadEnv), oursAlone),
-	fixed(row{prefix: "ramet:", group: ofNoNoun}, may(identity.ReadEnv), oursAlone),
-	fixed(row{prefix: "saga:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "checkpoint:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "outbox:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "outbox_index:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "schedule:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "dedupe:", group: "saga"}, may(identity.Read), bySagas),
-	fixed(row{prefix: "deadletter:", group: "deadletter"}, may(identity.Read), bySagas),
-	{prefix: "", group: "key", rights: [classes]right{reads: may(identity.Read), writes: may(identity.Write), pushes: may(identity.Write),
-		pops:   may(identity.Write),
-		prunes: may(identity.Write), deletes: may(identity.Write), expires: may(identity.Write)}},
+	hashes(row{prefix: "job:", group: "job", fields: &jobFields, put: putJob, drop: dropJob, secret: environment}, may(domain.VerbRead), right{},
+		may(domain.VerbDelete)),
+	hashes(row{prefix: "flow:", group: "flow", fields: &flowFields, put: putFlow, drop: dropFlow, secret: environment}, may(domain.VerbRead), right{},
+		may(domain.VerbDelete)),
+	hashes(row{prefix: "message:", group: "message", fields: &messageFields, put: putMessage, drop: dropMessage, secret: letter}, may(domain.VerbRead),
+		right{}, may(domain.VerbDelete)),
+	hashes(row{prefix: "runner:", group: "runner", fields: &runnerFields}, may(domain.VerbRead), right{}, may(domain.VerbDelete)),
+	fixed(row{prefix: "context:", group: "context"}, may(domain.VerbRead), byGrant),
+	fixed(row{prefix: "actor:", group: "actor"}, may(domain.VerbRead), byActor),
+	lists(row{prefix: "queue:", group: "job", take: takeJob}, may(domain.VerbRead), may(domain.VerbCreate), may(domain.VerbPop), may(domain.VerbDelete)),
+	lists(row{prefix: "msg_out", group: "message", exact: true}, may(domain.VerbRead), may(domain.VerbFinish), may(domain.VerbDelete), may(domain.VerbDelete)),
+	lists(row{prefix: "msg_in", group: "message", exact: true}, may(domain.VerbRead), no(bySender), may(domain.VerbPop), may(domain.VerbDelete)),
+	fixed(row{prefix: "msg_out_coordinator", group: "message", exact: true}, may(domain.VerbRead), bySender),
+	lists(row{prefix: "rhai_tasks:", group: "circle", take: takeTask}, may(domain.VerbRead), may(domain.VerbCreate), may(domain.VerbPop), may(domain.VerbDelete)),
+	hashes(row{prefix: "rhai_task_details:", group: "circle", fields: &taskFields, put: putTask, drop: dropTask}, may(domain.VerbRead), right{},
+		may(domain.VerbDelete)),
+	{prefix: "rhai_reply:", group: "circle", rights: [classes]right{reads: may(domain.VerbRead), writes: no(isList), pushes: may(domain.VerbFinish),
+		pops:   may(domain.VerbPop),
+		prunes: may(domain.VerbPop), deletes: may(domain.VerbPop), expires: may(domain.VerbFinish)}},
+	fixed(row{prefix: "ramet:inbox:", group: "inbox", own: layout.Inbox, ownRead: may(domain.VerbRead)}, may(domain.VerbReadEnv), oursAlone),
+	fixed(row{prefix: "ramet:", group: ofNoNoun}, may(domain.VerbReadEnv), oursAlone),
+	fixed(row{prefix: "saga:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "checkpoint:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "outbox:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "outbox_index:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "schedule:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "dedupe:", group: "saga"}, may(domain.VerbRead), bySagas),
+	fixed(row{prefix: "deadletter:", group: "deadletter"}, may(domain.VerbRead), bySagas),
+	{prefix: "", group: "key", rights: [classes]right{reads: may(domain.VerbRead), writes: may(domain.VerbWrite), pushes: may(domain.VerbWrite),
+		pops:   may(domain.VerbWrite),
+		prunes: may(domain.VerbWrite), deletes: may(domain.VerbWrite), expires: may(domain.VerbWrite)}},
 }
 
 // nodeRows are those of database 0.
 var nodeRows = []row{
-	fixed(row{prefix: "actor:", group: "actor", own: layout.Actor, ownRead: may(identity.Know)}, may(identity.Inspect), byActor),
-	fixed(row{prefix: "", group: "node"}, may(identity.Inspect), byNode),
+	fixed(row{prefix: "actor:", group: "actor", own: layout.Actor, ownRead: may(domain.VerbKnow)}, may(domain.VerbInspect), byActor),
+	fixed(row{prefix: "", group: "node"}, may(domain.VerbInspect), byNode),
 }
 
 // right is what a class needs on a key of the row, for an actor.
@@ -200,10 +199,10 @@ func rowOf(space board.Space, key string) *row {
 var boardFields = []string{board.FieldAttempt, board.FieldOwner, board.FieldQueue, stringField}
 
 var jobFields = fields{
-	maker: identity.Create,
+	maker: domain.VerbCreate,
 	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends",
 		"depends", "created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
-	worker:   identity.Finish,
+	worker:   domain.VerbFinish,
 	progress: []string{"status", "result", "error", "exit_code", "updated_at", "alive_until"},
 	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "failures", "retried", "runner_id", "cancel", "waits", "unmet", "followers",
 		"log_bytes", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
@@ -211,7 +210,7 @@ var jobFields = fields{
 }
 
 var flowFields = fields{
-	maker:      identity.Create,
+	maker:      domain.VerbCreate,
 	definition: []string{"id", "caller_id", "context_id", "jobs", "env_vars", "result", "created_at", "updated_at", "status", "on_error"},
 	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms", "finished_ms",
 		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends", "message"},
@@ -220,7 +219,7 @@ var flowFields = fields{
 // Its definition is everything that is signed, and the signature: who has its
 // own key may sign before it writes.
 var messageFields = fields{
-	maker: identity.Finish,
+	maker: domain.VerbFinish,
 	definition: []string{"id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job",
 		"logs", "created_at", "updated_at", "status", "dst_context", "dst_actor", "dst_pubkey", "dst_node", "topic", "reply_to", "reply_digest", "flow",
 		"src_context", "pubkey",
@@ -230,15 +229,15 @@ var messageFields = fields{
 }
 
 var runnerFields = fields{
-	maker:      identity.Create,
+	maker:      domain.VerbCreate,
 	definition: []string{"id", "pubkey", "address", "topic", "local", "created_at", "updated_at"},
 	ours:       []string{"node", "serves", "labels", "off", "circles", "locked", "seen_ms"},
 }
 
 var taskFields = fields{
-	maker:      identity.Create,
+	maker:      domain.VerbCreate,
 	definition: []string{"script", "client_rpc_id", "created_at", "reply_to_queue", "reply_queue_name", "reply_to", "caller_id"},
-	worker:     identity.Finish,
+	worker:     domain.VerbFinish,
 	progress:   []string{"status", "output", "error", "error_msg", "result", "updated_at", "updatedAt", "started_at", "finished_at"},
 	ours:       []string{"losses", "circle"},
 }

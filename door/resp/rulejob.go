@@ -40,6 +40,11 @@ func putJob(x *call, c *change) error {
 	if _, err := layout.DecodeJob(key, c.set); err != nil {
 		return err
 	}
+	if code, there := c.text(layout.JobExitCode); there && code != "" { // records of old may have any
+		if _, err := strconv.ParseInt(code, 10, 32); err != nil {
+			return domain.Invalidf("%s: field %s is %.64q, want a decimal number of 32 bits", key, layout.JobExitCode, code)
+		}
+	}
 	if err := x.s.load(c.l, append(jobState, c.names()...)...); err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ func takeJob(x *call, _, item string) (keep bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	permitted := identity.Permit(t, key.Caller, identity.Create, false)
+	permitted := identity.Permit(t, key.Caller, domain.VerbCreate, false)
 	status := domain.JobStatus(l.get(layout.JobStatus))
 	waits := l.get(layout.JobWaits)
 	switch {

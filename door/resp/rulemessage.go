@@ -30,7 +30,7 @@ func putMessage(x *call, c *change) error {
 		if err != nil {
 			return err
 		}
-		if !identity.Permit(t, key.Caller, identity.Create, false) {
+		if !identity.Permit(t, key.Caller, domain.VerbCreate, false) {
 			return domain.Forbiddenf("%s: message_type job asks for work, which actor %d may not do in context %d; who executes may write chat and mail",
 				c.l.key, key.Caller, x.s.space())
 		}

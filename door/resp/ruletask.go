@@ -63,7 +63,7 @@ func (x *call) strangersTask(l *leaf, t *domain.Task) (why string, err error) {
 		return "", nil
 	}
 	in, err := x.c.tenant(x.s.now, x.s.space())
-	if err != nil || identity.Permit(in, t.CallerID, identity.Create, false) {
+	if err != nil || identity.Permit(in, t.CallerID, domain.VerbCreate, false) {
 		return "", err
 	}
 	return fmt.Sprintf("its caller, actor %d, may not create work in context %d; see `ramet context grant`", t.CallerID, x.s.space()), nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -71,10 +71,10 @@ func hideRaw(raw json.RawMessage) string {
 // sees reports whether the client may read a record's secrets: with the right
 // to, or as the executor who took the job from its queue and has it still.
 func (x *call) sees(l *leaf) (bool, error) {
-	if x.c.permits(x.s.now, identity.ReadEnv, rowOf(x.s.space(), l.key).group) {
+	if x.c.permits(x.s.now, domain.VerbReadEnv, rowOf(x.s.space(), l.key).group) {
 		return true, nil
 	}
-	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, identity.Finish, "job") {
+	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, domain.VerbFinish, "job") {
 		return false, nil
 	}
 	if err := x.s.load(l, layout.JobTakenBy, layout.JobLeaseOwner, layout.JobFinishedMs); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // redisVersion is the release of Redis whose commands these are: some clients
@@ -183,7 +183,7 @@ func info(c *client, args []string) error {
 	line("redis_mode", "standalone")
 	line("ramet_version", d.cfg.Version)
 	line("ramet_node", d.cfg.Node)
-	if c.who.Operates(identity.Inspect, "node") {
+	if c.who.Operates(domain.VerbInspect, "node") {
 		line("os", runtime.GOOS)
 		line("process_id", os.Getpid())
 		line("uptime_in_seconds", int(time.Since(d.began).Seconds()))

@@ -121,7 +121,7 @@ func (c *client) hang(w *waiter) (context.Context, *identity.Session) {
 
 // lost is why a client waits no longer whose session has ended.
 func (c *client) lost(session *identity.Session) error {
-	if err := session.Err(); err != nil && !errors.Is(err, identity.ErrUnauthenticated) {
+	if err := session.Err(); err != nil && !errors.Is(err, domain.ErrUnauthenticated) {
 		return err
 	}
 	return cmp.Or(c.proven(), asNoAuth(session.Err()), domain.Unavailablef("the node goes down"))

@@ -23,7 +23,7 @@ const exitErrored = 125
 // Effects are those of the node: an [effect.Worker].
 type Effects interface {
 	Call(ctx context.Context, call effect.Call, waits func(why string)) (json.RawMessage, error)
-	Kinds() map[string]effect.Kind
+	Kinds() map[string]domain.EffectKind
 	Reserved() map[string][]domain.TenantID
 	Changed() <-chan struct{}
 }
@@ -66,7 +66,7 @@ type none struct{}
 func (none) Call(_ context.Context, call effect.Call, _ func(string)) (json.RawMessage, error) {
 	return nil, domain.NotFoundf("this node has no effect %q", call.Effect)
 }
-func (none) Kinds() map[string]effect.Kind          { return nil }
+func (none) Kinds() map[string]domain.EffectKind    { return nil }
 func (none) Reserved() map[string][]domain.TenantID { return nil }
 func (none) Changed() <-chan struct{}               { return nil }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/flow"
-	"github.com/ramet-run/ramet/work"
 )
 
 func TestAStepCallsAnEffectWithWhatCameBefore(t *testing.T) {
@@ -115,19 +114,19 @@ func TestHowStepsEnd(t *testing.T) {
 		meets  func(context.Context, effect.Call) error
 		change func(*domain.Step)
 		calls  int
-		state  flow.Status
+		state  domain.StepStatus
 		reason domain.FlowReason
 		text   string
 	}{
-		{"a refusal is not tried again", failing(9, &effect.Refused{Cause: "no funds"}), retry, 1, flow.Failed, domain.FlowFailed, "no funds"},
-		{"a refusal may be accepted", failing(9, &effect.Refused{Cause: "no funds"}), mayFail, 1, flow.FailedAccepted, domain.FlowSucceeded, "no funds"},
-		{"an error is tried again", failing(1, errors.New("away")), retry, 2, flow.Succeeded, domain.FlowSucceeded, ""},
-		{"an error to the end", failing(9, errors.New("away")), retry, 2, flow.Errored, domain.FlowErrored, "away"},
-		{"an error is not accepted", failing(9, errors.New("away")), mayFail, 1, flow.Errored, domain.FlowErrored, "away"},
+		{"a refusal is not tried again", failing(9, &effect.Refused{Cause: "no funds"}), retry, 1, domain.StepFailed, domain.FlowFailed, "no funds"},
+		{"a refusal may be accepted", failing(9, &effect.Refused{Cause: "no funds"}), mayFail, 1, domain.StepFailedAccepted, domain.FlowSucceeded, "no funds"},
+		{"an error is tried again", failing(1, errors.New("away")), retry, 2, domain.StepSucceeded, domain.FlowSucceeded, ""},
+		{"an error to the end", failing(9, errors.New("away")), retry, 2, domain.StepErrored, domain.FlowErrored, "away"},
+		{"an error is not accepted", failing(9, errors.New("away")), mayFail, 1, domain.StepErrored, domain.FlowErrored, "away"},
 		{"no answer in the effect's time", func(ctx context.Context, _ effect.Call) error { <-ctx.Done(); return ctx.Err() },
-			func(s *domain.Step) { s.MayFail = false }, 1, flow.Errored, domain.FlowErrored, "no answer within 30s"},
+			func(s *domain.Step) { s.MayFail = false }, 1, domain.StepErrored, domain.FlowErrored, "no answer within 30s"},
 		{"no answer in the step's time", func(ctx context.Context, _ effect.Call) error { <-ctx.Done(); return ctx.Err() },
-			func(s *domain.Step) { s.Timeout = 5 }, 1, flow.Errored, domain.FlowErrored, "stopped after 5s"},
+			func(s *domain.Step) { s.Timeout = 5 }, 1, domain.StepErrored, domain.FlowErrored, "stopped after 5s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
@@ -182,7 +181,7 @@ func TestAStepWaitsForANodeThatHasItsEffect(t *testing.T) {
 			t.Fatalf("got %s, %v", states(v), err)
 		}
 		x, err := r.work.Explain(r.Context(), tenant, r.job(v, "mail").Key())
-		if err != nil || x.Standing != work.StandingQueued || !strings.Contains(x.Text, "no node that is alive serves effect with the labels effect=mail") {
+		if err != nil || x.Standing != domain.StandingQueued || !strings.Contains(x.Text, "no node that is alive serves effect with the labels effect=mail") {
 			t.Errorf("got %+v, %v", x, err)
 		}
 		// A node reads its config again.
@@ -292,8 +291,8 @@ func TestACancelEndsACall(t *testing.T) {
 
 func TestCallsThatAreWrong(t *testing.T) {
 	bubble(t, func(r *rig) {
-		if err := r.nodes[0].effects.Use(r.open(effect.Definition{Name: "pay", Kind: effect.KindHTTP},
-			effect.Definition{Name: "theirs", Kind: effect.KindHTTP, Contexts: []domain.TenantID{8}})); err != nil {
+		if err := r.nodes[0].effects.Use(r.open(effect.Definition{Name: "pay", Kind: domain.EffectHTTP},
+			effect.Definition{Name: "theirs", Kind: domain.EffectHTTP, Contexts: []domain.TenantID{8}})); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {

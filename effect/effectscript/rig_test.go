@@ -225,15 +225,15 @@ func (r *rig) set(names ...string) *effect.Set {
 	r.Helper()
 	definitions := make([]effect.Definition, len(names))
 	for i, name := range names {
-		definitions[i] = effect.Definition{Name: name, Kind: effect.KindHTTP, Breaker: 3, BreakerPause: 10 * time.Second}
+		definitions[i] = effect.Definition{Name: name, Kind: domain.EffectHTTP, Breaker: 3, BreakerPause: 10 * time.Second}
 	}
 	return r.open(definitions...)
 }
 
 func (r *rig) open(definitions ...effect.Definition) *effect.Set {
 	r.Helper()
-	set, err := effect.OpenSet(definitions, map[effect.Kind]effect.Open{
-		effect.KindHTTP: func(effect.Definition, effect.Host) (effect.Provider, error) { return r.bank, nil },
+	set, err := effect.OpenSet(definitions, map[domain.EffectKind]effect.Open{
+		domain.EffectHTTP: func(effect.Definition, effect.Host) (effect.Provider, error) { return r.bank, nil },
 	}, effect.Host{})
 	if err != nil {
 		r.Fatal(err)
@@ -322,7 +322,7 @@ func (r *rig) submit(params map[string]string, steps ...domain.Step) domain.Flow
 }
 
 // wait returns a flow at its end.
-func (r *rig) wait(id domain.FlowID) flow.View {
+func (r *rig) wait(id domain.FlowID) domain.FlowView {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 24*time.Hour)
 	defer cancel()
@@ -334,7 +334,7 @@ func (r *rig) wait(id domain.FlowID) flow.View {
 }
 
 // states are a flow's steps as "name:status".
-func states(v flow.View) string {
+func states(v domain.FlowView) string {
 	var words []string
 	for _, s := range v.Steps {
 		words = append(words, s.Name+":"+string(s.Status))
@@ -343,7 +343,7 @@ func states(v flow.View) string {
 }
 
 // job reads the job of a step.
-func (r *rig) job(v flow.View, step string) *domain.Job {
+func (r *rig) job(v domain.FlowView, step string) *domain.Job {
 	r.Helper()
 	for _, s := range v.Steps {
 		if s.Name != step {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/egress"
 )
@@ -85,7 +86,7 @@ func Host(t testing.TB) effect.Host {
 }
 
 // Definition is one with options, and defaults for the rest.
-func Definition(t testing.TB, kind effect.Kind, options map[string]any) effect.Definition {
+func Definition(t testing.TB, kind domain.EffectKind, options map[string]any) effect.Definition {
 	t.Helper()
 	d, err := effect.Definition{Name: "tested", Kind: kind, Options: options}.Filled()
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *server) options(others map[string]any) map[string]any {
 
 func open(t testing.TB, s *server, others map[string]any) effect.Provider {
 	t.Helper()
-	p, err := grpceffect.Open(effecttest.Definition(t, effect.KindGRPC, s.options(others)), effecttest.Host(t))
+	p, err := grpceffect.Open(effecttest.Definition(t, domain.EffectGRPC, s.options(others)), effecttest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestConnections(t *testing.T) {
 	}
 	host := effecttest.Host(t)
 	host.Dialer = effect.NewDialer(rules)
-	p, err := grpceffect.Open(effecttest.Definition(t, effect.KindGRPC, s.options(nil)), host)
+	p, err := grpceffect.Open(effecttest.Definition(t, domain.EffectGRPC, s.options(nil)), host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestOptions(t *testing.T) {
 		{"a misspelt option", map[string]any{"meta": "x"}, "unknown field"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := grpceffect.Open(effecttest.Definition(t, effect.KindGRPC, s.options(tc.others)), effecttest.Host(t))
+			_, err := grpceffect.Open(effecttest.Definition(t, domain.EffectGRPC, s.options(tc.others)), effecttest.Host(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q in it", err, tc.want)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/httpeffect"
@@ -160,7 +161,7 @@ func (x *target) seen() (*http.Request, string) {
 
 func open(t *testing.T, options map[string]any) effect.Provider {
 	t.Helper()
-	p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, options), effecttest.Host(t))
+	p, err := httpeffect.Open(effecttest.Definition(t, domain.EffectHTTP, options), effecttest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func TestNobodyIsCalledWhoIsNotListed(t *testing.T) {
 	x := newTarget(t)
 	for _, to := range []string{x.srv.URL, strings.Replace(x.srv.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data",
 		"http://[::1]:1", "http://10.0.0.1"} {
-		p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": to}),
+		p, err := httpeffect.Open(effecttest.Definition(t, domain.EffectHTTP, map[string]any{"url": to}),
 			effect.Host{Secrets: secrets, Dialer: effect.NewDialer(egress.Rules{})})
 		if err != nil {
 			t.Fatal(err)
@@ -379,7 +380,7 @@ func TestOptions(t *testing.T) {
 		"a misspelt option":          {map[string]any{"url": "http://x/", "methode": "GET"}, "methode"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, c.options), effecttest.Host(t))
+			_, err := httpeffect.Open(effecttest.Definition(t, domain.EffectHTTP, c.options), effecttest.Host(t))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
@@ -426,7 +427,7 @@ func TestAnAnswerIsAsLongAsItsBody(t *testing.T) {
 func TestAnEchoedLogInIsHidden(t *testing.T) {
 	host := effecttest.Host(t)
 	x := newTarget(t)
-	p, err := httpeffect.Open(effecttest.Definition(t, effect.KindHTTP, map[string]any{"url": x.srv.URL,
+	p, err := httpeffect.Open(effecttest.Definition(t, domain.EffectHTTP, map[string]any{"url": x.srv.URL,
 		"basic": map[string]any{"user": "me", "password": "${secret:SECRET}"}}), host)
 	if err != nil {
 		t.Fatal(err)

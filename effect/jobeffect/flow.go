@@ -17,7 +17,7 @@ import (
 // Flows is what the kind needs of the flow engine.
 type Flows interface {
 	Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error)
-	Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(flow.View) error) (flow.View, error)
+	Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(domain.FlowView) error) (domain.FlowView, error)
 }
 
 // flowOptions are those of the kind flow.

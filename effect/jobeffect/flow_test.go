@@ -17,7 +17,7 @@ import (
 // openFlow opens an effect of the kind flow on the rig.
 func openFlow(t testing.TB, r *rig, options map[string]any) effect.Provider {
 	t.Helper()
-	p, err := jobeffect.OpenFlow(flows{r})(effecttest.Definition(t, effect.KindFlow, options), effecttest.Host(t))
+	p, err := jobeffect.OpenFlow(flows{r})(effecttest.Definition(t, domain.EffectFlow, options), effecttest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestFlowOptionsThatAreWrong(t *testing.T) {
 		"names that begin with RAMET_": {"blueprint": "settle", "env": map[string]any{"RAMET_X": "1"}},
 		`unknown field "script"`:       {"blueprint": "settle", "script": "x"},
 	} {
-		_, err := jobeffect.OpenFlow(flows{r})(effecttest.Definition(t, effect.KindFlow, options), effect.Host{})
+		_, err := jobeffect.OpenFlow(flows{r})(effecttest.Definition(t, domain.EffectFlow, options), effect.Host{})
 		if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -27,7 +27,7 @@ type Jobs interface {
 	SubmitOnce(ctx context.Context, tenant domain.TenantID, ticket string, keep time.Duration, j *domain.Job) (key domain.JobKey, existing bool, err error)
 	Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	// CheckFlowJob says whether a job would be taken.
-	CheckFlowJob(j *domain.Job) error
+	CheckFlowJob(ctx context.Context, tenant domain.TenantID, j *domain.Job) error
 }
 
 // jobOptions are those of the kind job.
@@ -100,7 +100,7 @@ func (p *job) Check(ctx context.Context) error {
 	}
 	j := p.job(cmp.Or(p.o.Script, "x"), nil, "x")
 	j.ID = 1
-	return p.jobs.CheckFlowJob(j)
+	return p.jobs.CheckFlowJob(ctx, 0, j)
 }
 
 // Do implements [effect.Provider].

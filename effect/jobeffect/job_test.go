@@ -23,7 +23,7 @@ import (
 // openJob opens an effect of the kind job on the rig.
 func openJob(t testing.TB, r *rig, options map[string]any) effect.Provider {
 	t.Helper()
-	p, err := jobeffect.OpenJob(jobs{r})(effecttest.Definition(t, effect.KindJob, options), effecttest.Host(t))
+	p, err := jobeffect.OpenJob(jobs{r})(effecttest.Definition(t, domain.EffectJob, options), effecttest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestJobOptionsThatAreWrong(t *testing.T) {
 		"priority":                         {"script_type": "words", "script": "x", "priority": 10},
 		"retries":                          {"script_type": "words", "script": "x", "retries": 256},
 	} {
-		_, err := jobeffect.OpenJob(jobs{r})(effecttest.Definition(t, effect.KindJob, options), effect.Host{})
+		_, err := jobeffect.OpenJob(jobs{r})(effecttest.Definition(t, domain.EffectJob, options), effect.Host{})
 		if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `effect "tested": `) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -218,13 +218,13 @@ func TestJobOptionsThatAreWrong(t *testing.T) {
 }
 
 func TestOwnWorkMayTakeItsTime(t *testing.T) {
-	for kind, want := range map[effect.Kind]time.Duration{effect.KindJob: 24 * time.Hour, effect.KindFlow: 24 * time.Hour, effect.KindHTTP: 30 * time.Second} {
+	for kind, want := range map[domain.EffectKind]time.Duration{domain.EffectJob: 24 * time.Hour, domain.EffectFlow: 24 * time.Hour, domain.EffectHTTP: 30 * time.Second} {
 		d, err := effect.Definition{Name: "x", Kind: kind}.Filled()
 		if err != nil || d.Timeout != want {
 			t.Errorf("%s: got %v, %v, want %v", kind, d.Timeout, err, want)
 		}
 	}
-	if _, err := (effect.Definition{Name: "x", Kind: effect.KindFlow, Timeout: 31 * 24 * time.Hour}).Filled(); !errors.Is(err, domain.ErrInvalid) {
+	if _, err := (effect.Definition{Name: "x", Kind: domain.EffectFlow, Timeout: 31 * 24 * time.Hour}).Filled(); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

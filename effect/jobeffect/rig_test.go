@@ -279,13 +279,13 @@ func (j jobs) Wait(ctx context.Context, t domain.TenantID, key domain.JobKey) (*
 	return ended, err
 }
 
-func (j jobs) CheckFlowJob(asked *domain.Job) error {
+func (j jobs) CheckFlowJob(ctx context.Context, tenant domain.TenantID, asked *domain.Job) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.away {
 		return domain.Unavailablef("the board is away")
 	}
-	return j.work.CheckFlowJob(asked)
+	return j.work.CheckFlowJob(ctx, tenant, asked)
 }
 
 // flows is the engine of flows, as the effect meets it.
@@ -302,7 +302,7 @@ func (f flows) Submit(ctx context.Context, t domain.TenantID, reqs []flow.Reques
 	return receipts, err
 }
 
-func (f flows) Wait(ctx context.Context, t domain.TenantID, id domain.FlowID, each func(flow.View) error) (flow.View, error) {
+func (f flows) Wait(ctx context.Context, t domain.TenantID, id domain.FlowID, each func(domain.FlowView) error) (domain.FlowView, error) {
 	v, err := f.flows().Wait(ctx, t, id, each)
 	if err == nil {
 		err = f.stay(ctx, true)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -89,7 +90,13 @@ func parse(data json.RawMessage) (payload, error) {
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // typePattern is a media type without parameters: a parameter could be a header.
-var typePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}$`)
+var typePattern = compiled(`^[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}$`)
+
+// compiled is a pattern that is compiled at its first use: these take long, and every
+// start of the program, for any command, would pay for them.
+func compiled(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 func (a *attachment) check() error {
 	if a.Name == "" || len(a.Name) > 255 || !oneLine(a.Name) || strings.ContainsAny(a.Name, `/\"`) {
@@ -103,7 +110,7 @@ func (a *attachment) check() error {
 		a.Type = defaultTo(a.Type, "text/plain")
 	}
 	a.Type = defaultTo(a.Type, "application/octet-stream")
-	if !typePattern.MatchString(a.Type) {
+	if !typePattern().MatchString(a.Type) {
 		return refused("mail: the type of an attachment is not a media type such as text/csv")
 	}
 	if a.Type == "text/plain" {
@@ -129,7 +136,7 @@ func oneLine(s string) bool {
 
 // addressPattern is narrower than RFC 5322: what is quoted, commented or a
 // literal address is what injections are made of, and nobody's address.
-var addressPattern = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_` + "`" + `{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+var addressPattern = compiled(`^[A-Za-z0-9.!#$%&'*+/=?^_` + "`" + `{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
 // address reads one address, with or without a name before it.
 func address(s string) (*mail.Address, error) {
@@ -137,7 +144,7 @@ func address(s string) (*mail.Address, error) {
 		return nil, refused("mail: an address is not one line of text")
 	}
 	a, err := mail.ParseAddress(s)
-	if err != nil || !addressPattern.MatchString(a.Address) || strings.Contains(a.Address, "..") {
+	if err != nil || !addressPattern().MatchString(a.Address) || strings.Contains(a.Address, "..") {
 		return nil, refused("mail: " + quote(s) + " is no address; want name@example.com")
 	}
 	return a, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/smtpeffect"
@@ -31,7 +32,7 @@ func (s *server) options(others map[string]any) map[string]any {
 // open opens a provider on a server.
 func open(t testing.TB, s *server, others map[string]any) effect.Provider {
 	t.Helper()
-	p, err := smtpeffect.Open(effecttest.Definition(t, effect.KindSMTP, s.options(others)), effecttest.Host(t))
+	p, err := smtpeffect.Open(effecttest.Definition(t, domain.EffectSMTP, s.options(others)), effecttest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}

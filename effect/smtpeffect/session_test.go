@@ -11,6 +11,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/smtpeffect"
@@ -184,7 +185,7 @@ func TestAClosedAddressIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	host.Dialer = effect.NewDialer(rules)
-	p, err := smtpeffect.Open(effecttest.Definition(t, effect.KindSMTP, s.options(nil)), host)
+	p, err := smtpeffect.Open(effecttest.Definition(t, domain.EffectSMTP, s.options(nil)), host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestOptions(t *testing.T) {
 		{"too many recipients", map[string]any{"max_recipients": 1000}, "want 1 to 100"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := smtpeffect.Open(effecttest.Definition(t, effect.KindSMTP, s.options(tc.others)), effecttest.Host(t))
+			_, err := smtpeffect.Open(effecttest.Definition(t, domain.EffectSMTP, s.options(tc.others)), effecttest.Host(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q in it", err, tc.want)
 			}

@@ -91,3 +91,13 @@ func asFault[T error](err error, read func(T) *fault) *fault {
 	f.message = plainText(f.message)
 	return f
 }
+
+// readPassword reads it for one connection.
+func (o *Options) readPassword(ctx context.Context, lent effect.Host) (string, error) {
+	if o.Password.IsZero() {
+		return "", nil
+	}
+	password, err := o.Password.Read(ctx, lent.Secrets)
+	lent.Secrets.Hide(password)
+	return password, err
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/sqleffect"
@@ -80,7 +81,7 @@ func TestOptions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			host := effecttest.Host(t)
 			host.Folders = []string{dir}
-			p, err := sqleffect.Open(effecttest.Definition(t, effect.KindSQL, tc.options), host)
+			p, err := sqleffect.Open(effecttest.Definition(t, domain.EffectSQL, tc.options), host)
 			if tc.want == "" && err == nil {
 				p.Close()
 				return
@@ -91,10 +92,10 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	host := effecttest.Host(t)
-	if _, err := sqleffect.Open(effecttest.Definition(t, effect.KindSQL, sqlite(file)), host); err == nil || !strings.Contains(err.Error(), "no folder") {
+	if _, err := sqleffect.Open(effecttest.Definition(t, domain.EffectSQL, sqlite(file)), host); err == nil || !strings.Contains(err.Error(), "no folder") {
 		t.Errorf("got %v on a node without folders", err)
 	}
-	p, err := sqleffect.Open(effecttest.Definition(t, effect.KindSQL, server(nil)), host)
+	p, err := sqleffect.Open(effecttest.Definition(t, domain.EffectSQL, server(nil)), host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestAClosedAddressIsRefused(t *testing.T) {
 	host.Dialer = effect.NewDialer(rules)
 	for _, address := range []string{"127.0.0.1:9", "localhost:9", "unix:/run/postgresql/.s.PGSQL.5432"} {
 		for _, driver := range []string{"postgres", "mysql"} {
-			p, err := sqleffect.Open(effecttest.Definition(t, effect.KindSQL, map[string]any{
+			p, err := sqleffect.Open(effecttest.Definition(t, domain.EffectSQL, map[string]any{
 				"driver": driver, "address": address, "database": "x", "user": "x", "password": "${secret:SECRET}", "security": "none",
 				"statements": []any{"SELECT 1"}}), host)
 			if err != nil {

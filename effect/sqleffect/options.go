@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -121,10 +122,16 @@ var types = []string{"", "text", "int", "float", "bool", "json", "bytes"}
 // Names of settings and their values become parts of statements in some
 // drivers.
 var (
-	settingName  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]{0,62}$`)
-	settingValue = regexp.MustCompile(`^[a-zA-Z0-9_., +:/-]{0,200}$`)
-	tableName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}(\.[a-zA-Z_][a-zA-Z0-9_]{0,62})?$`)
+	settingName  = compiled(`^[a-zA-Z_][a-zA-Z0-9_.]{0,62}$`)
+	settingValue = compiled(`^[a-zA-Z0-9_., +:/-]{0,200}$`)
+	tableName    = compiled(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}(\.[a-zA-Z_][a-zA-Z0-9_]{0,62})?$`)
 )
+
+// compiled is a pattern that is compiled at its first use: these take long, and every
+// start of the program, for any command, would pay for them.
+func compiled(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // fill sets defaults and looks whether all is right; else it names the field.
 func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
@@ -141,7 +148,7 @@ func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
 		return field, err
 	}
 	for name, value := range o.Session {
-		if !settingName.MatchString(name) || !settingValue.MatchString(value) {
+		if !settingName().MatchString(name) || !settingValue().MatchString(value) {
 			return "session", domain.Invalidf("%q: want a setting such as search_path: shop", name+": "+value)
 		}
 	}
@@ -153,7 +160,7 @@ func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
 		return "max_rows", domain.Invalidf("is %d: want 1 to %d", o.MaxRows, MaxRows)
 	case o.StatementTimeout < 0 || o.StatementTimeout > effect.MaxTimeout:
 		return "statement_timeout", domain.Invalidf("is %s: want up to %s", o.StatementTimeout, effect.MaxTimeout)
-	case o.DedupeTable != "" && !tableName.MatchString(o.DedupeTable):
+	case o.DedupeTable != "" && !tableName().MatchString(o.DedupeTable):
 		return "dedupe_table", domain.Invalidf("is %q: want the name of a table, or schema.table", o.DedupeTable)
 	case o.CreateDedupeTable && o.DedupeTable == "":
 		return "create_dedupe_table", domain.Invalidf("wants dedupe_table beside it")

@@ -1,7 +1,10 @@
+//go:build !no_postgres
+
 package sqleffect
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -14,9 +17,6 @@ import (
 
 	"github.com/ramet-run/ramet/effect"
 )
-
-// maxMessage bounds what a server may send in one piece: a row, or an error.
-const maxMessage = 16 << 20 // bytes
 
 func openPostgres(o *Options, def effect.Definition, lent effect.Host) (*database, error) {
 	// The library wants to read a text first, and reads the environment with it:
@@ -70,16 +70,6 @@ func openPostgres(o *Options, def effect.Definition, lent effect.Host) (*databas
 	return d, nil
 }
 
-// readPassword reads it for one connection.
-func (o *Options) readPassword(ctx context.Context, lent effect.Host) (string, error) {
-	if o.Password.IsZero() {
-		return "", nil
-	}
-	password, err := o.Password.Read(ctx, lent.Secrets)
-	lent.Secrets.Hide(password)
-	return password, err
-}
-
 // postgresRetry are the classes and codes of errors after which the same may go
 // well.
 //
@@ -109,4 +99,16 @@ func postgresFault(err error) *fault {
 		}
 		return f
 	})
+}
+
+// postgresTooLarge reports whether a server sent more than maxMessage at once.
+func postgresTooLarge(err error) bool {
+	var large *pgproto3.ExceededMaxBodyLenErr
+	return errors.As(err, &large)
+}
+
+// postgresConnecting reports whether a server was not reached at all.
+func postgresConnecting(err error) bool {
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &connecting)
 }

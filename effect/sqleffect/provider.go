@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 )
 
 // rollbackTime is how long a server may take to forget what was done.
 const rollbackTime = 2 * time.Second
+
+// maxMessage bounds what a server may send in one piece: a row, or an error.
+const maxMessage = 16 << 20 // bytes
 
 // Provider runs the statements of one definition.
 type Provider struct {
@@ -30,6 +30,11 @@ type Provider struct {
 }
 
 var _ effect.Provider = (*Provider)(nil)
+
+// errNoPostgres is for a program that is built without that driver; see
+// postgres_off.go.
+var errNoPostgres = errors.New(`"postgres" is not in this ramet, which was built without it, to be small; take a full one, or build one without the ` +
+	"tag no_postgres (`make build`)")
 
 // Open makes the provider of a definition. It connects to nothing.
 //
@@ -58,7 +63,14 @@ func Open(def effect.Definition, lent effect.Host) (effect.Provider, error) {
 		d, err = openSQLite(o, def, lent)
 	}
 	if err != nil {
-		return nil, def.Errorf(map[bool]string{true: "file", false: "tls"}[o.Driver == driverSQLite], "%v", err)
+		field := "tls"
+		switch {
+		case errors.Is(err, errNoPostgres):
+			field = "driver"
+		case o.Driver == driverSQLite:
+			field = "file"
+		}
+		return nil, def.Errorf(field, "%v", err)
 	}
 	p.database = *d
 	if o.DedupeTable != "" {
@@ -196,8 +208,7 @@ func (p *Provider) translate(ctx context.Context, where string, err error) error
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var large *pgproto3.ExceededMaxBodyLenErr
-	if errors.As(err, &large) {
+	if postgresTooLarge(err) {
 		return effect.Refusedf("sql: %sa row of the answer is larger than %d bytes", where, maxMessage)
 	}
 	f := p.fault(err)
@@ -205,8 +216,7 @@ func (p *Provider) translate(ctx context.Context, where string, err error) error
 		return domain.Unavailablef("sql: %s%s", where, p.lent.Secrets.Redact(plainText(err.Error())))
 	}
 	f.message = p.lent.Secrets.Redact(f.message)
-	var connecting *pgconn.ConnectError
-	if f.retry || errors.As(err, &connecting) {
+	if f.retry || postgresConnecting(err) {
 		return domain.Unavailablef("sql: %s%s", where, f)
 	}
 	return f.refusal(where)

@@ -18,6 +18,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/sqleffect"
@@ -76,7 +77,7 @@ func (p *place) tryOpen(t testing.TB, options map[string]any) (effect.Provider, 
 	}
 	host := effecttest.Host(t)
 	host.Folders = p.folders
-	return sqleffect.Open(effecttest.Definition(t, effect.KindSQL, all), host)
+	return sqleffect.Open(effecttest.Definition(t, domain.EffectSQL, all), host)
 }
 
 // servers are started once for all tests of a driver, and are databases for

@@ -4,6 +4,7 @@
 package arch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"go/parser"
@@ -22,56 +23,64 @@ const module = "github.com/ramet-run/ramet/"
 // may lists, for each package (or folder, with a trailing slash) what of this
 // module it may import. Everything may import domain.
 var may = map[string][]string{
-	"domain":    {},
-	"board":     {},
-	"archive":   {"board"}, // its Durability
-	"bus":       {"board"}, // its Durability
-	"stream":    {"board"}, // its Durability
-	"script":    {"internal/intake"},
-	"layout":    {"board"},
-	"identity":  {"board", "layout", "internal/intake"},
-	"ban":       {"board", "layout"},
-	"egress":    {},
-	"work":      {"ban", "board", "egress", "layout", "script"},
-	"object":    {"board", "layout", "identity"},
-	"condition": {"rhai", "rhai/syntax", "rhai/value"},
-	"document":  {"board", "layout", "internal/intake"},
-	"blueprint": {"board", "condition", "document", "layout", "rhai", "internal/intake"},
-	"flow":      {"archive", "blueprint", "board", "condition", "layout", "script", "work", "rhai/value", "internal/turns"},
-	"clockwork": {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
-	"telemetry": {},
-	"effect":    {"ban", "board", "egress", "layout", "stream", "internal/dialtls", "internal/intake"},
-	"saga":      {"board", "condition", "layout", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns"},
-	"post":      {"board", "bus", "flow", "identity", "layout", "work", "internal/intake"},
-	"circle":    {"board", "layout", "script"},
+	"domain":          {},
+	"board":           {},
+	"archive":         {"board"}, // its Durability
+	"bus":             {"board"}, // its Durability
+	"stream":          {"board"}, // its Durability
+	"script":          {"internal/intake"},
+	"layout":          {"board", "internal/canonical"},
+	"identity":        {"board", "layout", "internal/canonical", "internal/intake"},
+	"identity/cookie": {},
+	"listing":         {"board"},
+	"ban":             {"board", "layout"},
+	"egress":          {},
+	"work":            {"ban", "board", "egress", "layout", "listing", "script"},
+	"object":          {"board", "layout", "identity"},
+	"condition":       {"rhai", "rhai/syntax", "rhai/value"},
+	"document":        {"board", "layout", "internal/intake"},
+	"blueprint":       {"board", "condition", "document", "layout", "rhai", "internal/intake"},
+	"flow":            {"archive", "blueprint", "board", "condition", "layout", "listing", "script", "work", "rhai/value", "internal/turns"},
+	"clockwork":       {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable"},
+	"telemetry":       {},
+	"effect":          {"ban", "board", "egress", "layout", "stream", "internal/dialtls", "internal/intake"},
+	"saga":            {"board", "condition", "layout", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns"},
+	"post":            {"board", "bus", "flow", "identity", "layout", "listing", "work", "internal/intake"},
+	"circle":          {"board", "layout", "script"},
 	"node": {"encryption", "archive", "ban", "bus", "circle", "effect", "egress", "egress", "saga", "stream", "identity", "post", "board",
 		"layout", "script", "work", "flow", "clockwork", "telemetry", "internal/intake"},
-	"api": {"archive", "ban", "blueprint", "condition", "board", "layout", "identity", "work", "flow", "clockwork", "post", "circle",
-		"document", "saga", "saga/definition", "effect", "stream", "internal/turns"},
-	"door/http": {"api", "identity", "internal/budget", "internal/peer", "internal/intake"},
-	"door/resp": {"api", "board", "identity", "internal/budget", "internal/peer", "layout"},
-	"door/cli": {"api", "archive", "blueprint", "client", "document", "identity", "rhai", "rhai/cases", "rhai/lib", "rhai/syntax", "rhai/value",
-		"effect", "saga", "saga/definition", "saga/machine", "stream", "saga/sagatest", "internal/intake"},
-	"client":    {"api", "blueprint", "identity", "post", "document", "effect", "saga", "saga/definition"},
-	"cmd/ramet": nil, // wiring: everything
-	"bench":     nil, // measures everything
+	"api":         {},
+	"api/openapi": {"api"},
+	"docs":        {},
+	"service": {"api", "archive", "blueprint", "board", "clockwork", "condition", "flow", "identity", "layout", "listing", "post", "saga",
+		"saga/definition", "work", "internal/turns"},
+	"door/http": {"api", "docs", "service", "identity", "identity/cookie", "internal/budget", "internal/peer", "internal/intake"},
+	"door/resp": {"api", "service", "board", "identity", "identity/cookie", "internal/budget", "internal/peer", "layout"},
+	"door/cli": {"api", "service", "archive", "blueprint", "client", "document", "identity", "identity/cookie", "rhai", "rhai/cases", "rhai/lib",
+		"rhai/syntax", "rhai/value", "saga", "saga/definition", "saga/sagatest", "script", "internal/intake"},
+	"client":            {"api", "identity/cookie"},
+	"worker":            {},
+	"worker/workertest": {"worker"},
+	"cmd/ramet":         nil, // wiring: everything
+	"bench":             nil, // measures everything
 
 	"document/documenttest": {},
 	"saga/machine":          {"condition", "rhai", "rhai/lib", "rhai/syntax", "rhai/value"},
 	"saga/definition":       {"document", "layout", "rhai/value", "saga/machine"},
 	"saga/sagatest":         {"document", "saga/definition", "saga/machine"},
-	"api/apitest": {"api", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "post", "work", "effect", "saga",
+	"service/servicetest": {"api", "service", "ban", "blueprint", "board", "circle", "clockwork", "flow", "identity", "post", "work", "effect", "saga",
 		"stream", "stream/memstream"},
 	"clockwork/timetable":     {},
 	"board/boardtest":         {"board", "board/memboard", "internal/testwait"},
+	"board/internal/recent":   {"board"},
 	"board/internal/sorted":   {},
 	"board/internal/turn":     {"board"},
 	"board/internal/watch":    {"board"},
-	"board/memboard":          {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
-	"board/etcdboard":         {"board", "board/internal/sorted", "board/internal/turn", "board/internal/watch", "internal/dialtls"},
+	"board/memboard":          {"board", "board/internal/recent", "board/internal/sorted", "board/internal/turn", "board/internal/watch"},
+	"board/etcdboard":         {"board", "board/internal/recent", "board/internal/sorted", "board/internal/turn", "board/internal/watch", "internal/dialtls"},
 	"board/faultboard":        {"board"},
-	"board/pebbleboard":       {"board", "board/internal/turn", "board/internal/watch"},
-	"board/redisboard":        {"board", "board/internal/watch", "internal/dialtls"},
+	"board/pebbleboard":       {"board", "board/internal/recent", "board/internal/turn", "board/internal/watch"},
+	"board/redisboard":        {"board", "board/internal/recent", "board/internal/watch", "internal/dialtls"},
 	"archive/archivetest":     {"archive"},
 	"archive/internal/rows":   {"archive"},
 	"archive/sqlitearchive":   {"archive", "archive/internal/rows", "board"},
@@ -99,7 +108,7 @@ var may = map[string][]string{
 	"rhai/value":              {"rhai/syntax"},
 	"rhai/lib":                {"rhai/syntax", "rhai/value"},
 	"rhai/cases":              {"rhai", "rhai/syntax", "rhai/value"},
-	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax"},
+	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax", "internal/machine"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
 	"internal/testbinary":     {},
 	"internal/testmount":      {},
@@ -118,8 +127,10 @@ var may = map[string][]string{
 	"internal/cmdline":        {},
 	"internal/leash":          {},
 	"internal/peer":           {},
-	"internal/budget":         {},
+	"internal/budget":         {"internal/machine"},
+	"internal/machine":        {},
 	"internal/turns":          {},
+	"internal/canonical":      {},
 	"internal/intake":         {},
 	"internal/arch":           {},
 
@@ -128,6 +139,7 @@ var may = map[string][]string{
 	"archive/encryptedarchive": {"archive", "encryption"},
 
 	"tools/rhaicompare": {}, // speaks to processes only
+	"tools/typecheck":   {},
 }
 
 // pkg is what go list says of a package.
@@ -192,6 +204,53 @@ func TestArrowsGoDownwards(t *testing.T) {
 			}
 		}
 	}
+}
+
+// clientLines bounds what a program is made of that speaks to a node: the client, and all
+// of this module that it imports, without tests.
+const clientLines = 15_000
+
+// TestClientsAreLight wants the client to bring along what goes over the wire and the
+// words of the domain, and no engine, board or driver; and no module of others.
+func TestClientsAreLight(t *testing.T) {
+	want := []string{"api", "client", "domain", "identity/cookie"}
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Standard,GoFiles", "./client")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	var got []string
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p struct {
+			ImportPath, Dir string
+			Standard        bool
+			GoFiles         []string
+		}
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Standard {
+			continue
+		}
+		got = append(got, strings.TrimPrefix(p.ImportPath, module))
+		for _, f := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(text, []byte("\n"))
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the client is made of %v, want %v", got, want)
+	}
+	if lines > clientLines {
+		t.Errorf("the client is made of %d lines, want at most %d", lines, clientLines)
+	}
+	t.Logf("the client is made of %d lines", lines)
 }
 
 // TestDomainIsPure keeps input, output and clocks out of the domain.

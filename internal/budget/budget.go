@@ -9,10 +9,14 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/machine"
 )
 
 // someHost is a machine that says nothing of itself.
 var someHost = host{files: 1024, memory: 2 << 30}
+
+// here is the machine that the process runs on.
+func here() host { return host{files: openFiles(), memory: machine.Memory(someHost.memory)} }
 
 // Budget is what all doors of a node share. It is safe for concurrent use.
 type Budget struct {
@@ -40,7 +44,7 @@ func New(c Config, log *slog.Logger) *Budget {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	b := &Budget{cfg: c.on(machine()), log: log, tell: rate.Sometimes{Interval: tellEvery}}
+	b := &Budget{cfg: c.on(here()), log: log, tell: rate.Sometimes{Interval: tellEvery}}
 	b.seats = seats{perAddress: map[address]*holder{}, perActor: map[domain.ActorID]int{}}
 	b.refused.until = map[address]time.Time{}
 	c = b.cfg

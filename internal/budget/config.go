@@ -80,10 +80,10 @@ func (c Config) Check() error {
 	if c.Refused > maxRefusals {
 		return domain.Invalidf("doors.refused_per_address is %d, want at most %d", c.Refused, maxRefusals)
 	}
-	if d := c.on(machine()); d.Strangers >= d.Connections {
+	if d := c.on(here()); d.Strangers >= d.Connections {
 		return domain.Invalidf("doors.strangers is %d, want less than doors.connections, which is %d", d.Strangers, d.Connections)
 	}
-	if files := machine().files; int64(c.Connections) > files {
+	if files := here().files; int64(c.Connections) > files {
 		return domain.Invalidf("doors.connections is %d, but the process may open %d files; raise its limit (ulimit -n, LimitNOFILE=) first", c.Connections, files)
 	}
 	return nil

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -32,6 +34,7 @@ type Member struct {
 	dir    string
 	client string // URL for clients
 	args   []string
+	first  []string // those of them that make the member
 	cmd    *exec.Cmd
 }
 
@@ -49,7 +52,7 @@ func Start(t testing.TB, flags ...string) *Member {
 // Cluster starts a cluster of n members.
 func Cluster(t testing.TB, n int, flags ...string) []*Member {
 	t.Helper()
-	bin := find(t)
+	bin := find(t, "etcd")
 	ports := free(t, 2*n)
 	var peers []string
 	for i := range n {
@@ -64,13 +67,15 @@ func Cluster(t testing.TB, n int, flags ...string) []*Member {
 			}
 		}
 		m := &Member{t: t, bin: bin, dir: t.TempDir(), client: scheme + ports[2*i]}
-		m.args = append([]string{
-			"--name", fmt.Sprintf("m%d", i), "--data-dir", m.dir, "--log-level", "error",
-			"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
-			"--listen-peer-urls", "http://" + ports[2*i+1], "--initial-advertise-peer-urls", "http://" + ports[2*i+1],
+		m.first = []string{
+			"--name", fmt.Sprintf("m%d", i), "--data-dir", m.dir, "--initial-advertise-peer-urls", "http://" + ports[2*i+1],
 			"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-token", "test",
-			"--listen-metrics-urls", "",
-		}, flags...)
+		}
+		m.args = slices.Concat(m.first, []string{
+			"--log-level", "error",
+			"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
+			"--listen-peer-urls", "http://" + ports[2*i+1], "--listen-metrics-urls", "",
+		}, flags)
 		members[i] = m
 		t.Cleanup(m.Kill)
 		m.start()
@@ -94,17 +99,17 @@ func module(t testing.TB) string {
 	return dir
 }
 
-// find is the server that scripts/install-test-servers has built, or else one
+// find is the program that scripts/install-test-servers has built, or else one
 // that is installed.
-func find(t testing.TB) string {
+func find(t testing.TB, name string) string {
 	t.Helper()
-	if bin := filepath.Join(module(t), "bin", "etcd"); exists(bin) {
+	if bin := filepath.Join(module(t), "bin", name); exists(bin) {
 		return bin
 	}
-	if bin, err := exec.LookPath("etcd"); err == nil {
+	if bin, err := exec.LookPath(name); err == nil {
 		return bin
 	}
-	const missing = "there is no etcd: run scripts/install-test-servers"
+	missing := "there is no " + name + ": run scripts/install-test-servers"
 	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
 		t.Fatal(missing)
 	}
@@ -260,6 +265,56 @@ func (m *Member) leads(ctx context.Context) bool {
 func (m *Member) Restart() {
 	m.t.Helper()
 	m.Kill()
+	m.start()
+	m.await()
+}
+
+// Snapshot keeps what the member has, as "etcdctl snapshot save" does, and returns the
+// file. The member must not ask for TLS.
+func (m *Member) Snapshot() (file string) {
+	m.t.Helper()
+	req, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.client+"/v3/maintenance/snapshot", strings.NewReader("{}"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	file = filepath.Join(m.t.TempDir(), "snapshot.db")
+	f, err := os.Create(file)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer f.Close()
+	for parts := json.NewDecoder(resp.Body); ; {
+		var part struct {
+			Result struct{ Blob []byte }
+		}
+		if err := parts.Decode(&part); errors.Is(err, io.EOF) {
+			return file
+		} else if err != nil {
+			m.t.Fatal(err)
+		}
+		if _, err := f.Write(part.Result.Blob); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// Restore gives a cluster of one the data of a snapshot, with etcd's own tool, and
+// starts it again at the same address.
+func (m *Member) Restore(file string) {
+	m.t.Helper()
+	tool := find(m.t, "etcdutl")
+	m.Kill()
+	if err := os.RemoveAll(m.dir); err != nil {
+		m.t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(m.t.Context(), tool, append([]string{"snapshot", "restore", file}, m.first...)...).CombinedOutput(); err != nil {
+		m.t.Fatalf("restore: %v: %s", err, out)
+	}
 	m.start()
 	m.await()
 }

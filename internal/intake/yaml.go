@@ -248,10 +248,31 @@ func (r *jsonReader) node() (*yaml.Node, error) {
 		}
 		return n, r.items(n)
 	}
+	if text, ok := t.(string); ok && plainText(text) {
+		// What Encode makes of it, for a hundredth of the time: most of a text is such.
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!str", text
+		return n, nil
+	}
 	line, column := n.Line, n.Column
 	err = n.Encode(t)
 	n.Line, n.Column = line, column
 	return n, err
+}
+
+// plainText reports whether a text is nothing but a string however it is read: a letter
+// that begins no other word, then letters, digits, "_" and "-".
+func plainText(text string) bool {
+	if text == "" || len(text) > 200 || strings.IndexByte("nNyYtTfFoO", text[0]) >= 0 {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || !('0' <= c && c <= '9' || c == '_' || c == '-')) {
+			return false
+		}
+	}
+	return true
 }
 
 // next is where the next token begins.

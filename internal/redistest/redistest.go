@@ -4,11 +4,13 @@ package redistest
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -146,16 +148,21 @@ func (s *Server) run() {
 
 // ping reports whether the server serves. One that asks for a password does.
 func (s *Server) ping() bool {
+	answer := s.ask("PING")
+	return strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH")
+}
+
+// ask is what the server answers to a command; "" where it does not.
+func (s *Server) ask(command string) string {
 	c, err := net.Dial(s.Network(), s.addr)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	c.Write([]byte("PING\r\n"))
-	b := make([]byte, 64)
-	n, _ := c.Read(b)
-	return bytes.HasPrefix(b[:n], []byte("+PONG")) || bytes.HasPrefix(b[:n], []byte("-NOAUTH"))
+	c.Write([]byte(command + "\r\nQUIT\r\n"))
+	answer, _ := io.ReadAll(c)
+	return string(answer)
 }
 
 // Network is "tcp" or "unix".
@@ -197,9 +204,19 @@ func (s *Server) Restart() {
 	s.run()
 }
 
-// Keep copies what lies in the data folder, for Lose.
+// Keep copies what lies in the data folder, for Lose: all that was answered before.
+// With "everysec" a server keeps that to itself while it syncs what came earlier.
 func (s *Server) Keep() {
 	s.t.Helper()
+	for end := time.Now().Add(ready); ; time.Sleep(5 * time.Millisecond) {
+		about := s.ask("INFO persistence")
+		if strings.Contains(about, "aof_enabled:0") || strings.Contains(about, "aof_buffer_length:0\r") {
+			break
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("redis-server at %s does not write its log: %s", s.addr, about)
+		}
+	}
 	s.copy(s.dir, s.dir+".kept")
 }
 

@@ -3,6 +3,7 @@ package lib
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/rhai/value"
 )
@@ -83,11 +84,11 @@ func lower(s string) string {
 
 // sigma gives the lower case of a capital sigma between two texts: the final
 // form after a letter and not before one, whatever cannot have case left out.
+// It looks no further than the next char with case to either side: a text may be all sigmas.
 func sigma(before, after string) rune {
-	skip := func(s string) string { return strings.TrimLeftFunc(s, caseless) }
-	last := []rune(strings.TrimRightFunc(before, caseless))
-	next := []rune(skip(after))
-	if len(last) > 0 && cased(last[len(last)-1]) && (len(next) == 0 || !cased(next[0])) {
+	last, had := utf8.DecodeLastRuneInString(strings.TrimRightFunc(before, caseless))
+	next, has := utf8.DecodeRuneInString(strings.TrimLeftFunc(after, caseless))
+	if had > 0 && cased(last) && (has == 0 || !cased(next)) {
 		return 'ς'
 	}
 	return 'σ'

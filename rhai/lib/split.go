@@ -44,6 +44,14 @@ func splitWords(c *value.Ctx, this *value.Value, _ []value.Value) value.Value {
 	if s == "" {
 		return texts(c, *this, s)
 	}
+	n := 0
+	for range strings.FieldsSeq(s) {
+		n++
+	}
+	// What is made is counted first: the list takes as much as many times the text.
+	if !room(c, n, textBytesEach) {
+		return value.Value{}
+	}
 	return texts(c, *this, strings.Fields(s)...)
 }
 

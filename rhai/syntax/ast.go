@@ -264,6 +264,14 @@ type Step struct {
 	OpPos    Pos    // of the . ?. [ ?[
 }
 
+// Field is the name of the property that a step takes: .name, or ["name"].
+func (s *Step) Field() (name string, ok bool) {
+	if l, literal := s.Index.(*Literal); s.Kind == IndexStep && literal && l.Kind == StringLit {
+		return l.Str, true
+	}
+	return s.Name, s.Kind == PropertyStep
+}
+
 // Case is one arm of a switch: several values or ranges may share one body.
 type Case struct {
 	Values []CaseValue

@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // This file parses functions and the comments that document them.
 
@@ -129,18 +132,32 @@ func (p *parser) params(f *Func) bool {
 		"to separate the parameters of function '"+f.Name+"'")
 }
 
+// fewParams can be looked through faster than found in a table.
+const fewParams = 16
+
 // paramList parses names up to the token end and declares them.
 func (p *parser) paramList(f *Func, end kind, unclosed, unseparated string) bool {
+	var named map[string]bool // of many: to look through all for each would take minutes
 	for {
 		switch k := p.next(); {
 		case k == end:
 			return true
 		case k == tIdent:
 			id := Ident{p.tok.str, p.tok.pos}
-			for _, q := range f.Params {
-				if q.Name == id.Name {
+			switch {
+			case len(f.Params) == fewParams:
+				named = make(map[string]bool, 2*fewParams)
+				for _, q := range f.Params {
+					named[q.Name] = true
+				}
+				fallthrough
+			case len(f.Params) > fewParams:
+				if named[id.Name] {
 					return p.fail(duplicatedParam(f.Name, id.Name), id.Pos)
 				}
+				named[id.Name] = true
+			case slices.ContainsFunc(f.Params, func(q Ident) bool { return q.Name == id.Name }):
+				return p.fail(duplicatedParam(f.Name, id.Name), id.Pos)
 			}
 			p.scope.declare(id.Name, false)
 			f.Params = append(f.Params, id)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -36,6 +37,26 @@ func captures(p *syntax.Program) string {
 		})
 	}
 	return strings.Join(all, "; ")
+}
+
+// TestManyParameters has as many as a text of a megabyte can: looked through for each other, they took a minute.
+func TestManyParameters(t *testing.T) {
+	var names strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&names, "p%d, ", i)
+	}
+	began := time.Now()
+	mustParse(t, "fn f("+names.String()+"q) {} let g = |"+names.String()+"q| 1;", nil)
+	// Generous: machines can be busy.
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if _, err := syntax.Parse("fn f("+names.String()+"p99999) {}", "test", nil); err == nil || !strings.Contains(err.Error(), "p99999") {
+		t.Errorf("got error %v, want one of the parameter that stands twice", err)
+	}
+	if _, err := syntax.Parse("|a, b, a| 1", "test", nil); err == nil {
+		t.Error("a parameter of few stands twice: got no error")
+	}
 }
 
 func TestClosuresCapture(t *testing.T) {

@@ -81,7 +81,7 @@ func tooLong(n int) string {
 
 // Diff says what makes b of a, in the order of their fields' names. States,
 // nodes and events are the same when their names are. Versions are not compared.
-func Diff(a, b *domain.SagaDefinition) []document.Change {
+func Diff(a, b *domain.SagaDefinition) []domain.DocumentChange {
 	return document.Diff(Canonical(a), Canonical(b), map[string]string{
 		"states": "name", "nodes": "name", "events": "type", "compensation.nodes": "name",
 	})

@@ -95,7 +95,7 @@ func TestTheStore(t *testing.T) {
 	if err != nil || second.Version != 2 {
 		t.Fatalf("%+v %v", second, err)
 	}
-	for version, want := range map[int]definition.Stored{0: second, 1: first, 2: second} {
+	for version, want := range map[int]domain.StoredSaga{0: second, 1: first, 2: second} {
 		got, err := s.Get(ctx, 1, "order", version)
 		if err != nil {
 			t.Fatal(err)

@@ -132,12 +132,16 @@ func (t *text) definition(values map[string]any) *domain.SagaDefinition {
 		return d
 	}
 	read := len(t.Faults()) == 0
+	var faults []domain.Fault
 	for _, f := range machine.Check(d) {
 		// What follows from another fault is not said.
-		follows := t.Broken(f.Path) || !read && (strings.HasPrefix(f.Text, "there is no state") || strings.HasPrefix(f.Text, "it is missing"))
+		follows := t.Broken(f.Path) && !t.Given(f.Path) || !read && (strings.HasPrefix(f.Text, "there is no state") || strings.HasPrefix(f.Text, "it is missing"))
 		if !follows {
-			t.Add(t.script(f))
+			faults = append(faults, f)
 		}
+	}
+	for _, f := range faults {
+		t.Add(t.script(f))
 	}
 	return d
 }

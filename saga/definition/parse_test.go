@@ -172,7 +172,7 @@ func TestFaultsSayWhereTheyAre(t *testing.T) {
 			`11:17: events.Y.versions: got "..", want versions such as 2, 1..3, 2.. or ..3`,
 			"12:17: events.Z.versions: min_version or max_version is given too; want one of them"}},
 		{"an upcast", right + nodes + "events:\n  a.b:\n    versions: 1..3\n    upcast: {1: pyload, x: payload}\n", []string{
-			`11:25: events.a.b.upcast.x: got the text "x", want a whole number`}},
+			"11:17: events.a.b.upcast.1: Syntax error: Undefined variable: pyload", `11:25: events.a.b.upcast.x: got the text "x", want a whole number`}},
 		{"an upcast that is wrong", right + nodes + "events:\n  a.b:\n    versions: 1..2\n    upcast:\n      1: pyload\n", []string{
 			`12:10: events.a.b.upcast.1: Syntax error: Undefined variable: pyload`}},
 		{"data", right + nodes + "data: [1]\n", []string{"8:7: data: got a list, want names with values"}},

@@ -19,50 +19,41 @@ func NewStore(b document.Board) *Store {
 	return &Store{document.NewStore(b, "saga", layout.SagaDefKeys)}
 }
 
-// Entry is what there is to say of a version, without its content.
-type Entry = document.Entry
-
-// Stored is a version.
-type Stored struct {
-	Entry
-	Definition *domain.SagaDefinition `json:"definition"`
-}
-
 // Apply stores a definition as the newest of its name. Where the newest has
 // the same content, nothing is done and that one is returned. Version 0 asks
 // for the next.
 //
 // Errors: those of [Validate]; [domain.ErrConflict] for a version that is not
 // greater than the newest.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, d *domain.SagaDefinition) (_ Stored, existing bool, err error) {
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, d *domain.SagaDefinition) (_ domain.StoredSaga, existing bool, err error) {
 	if err := Validate(d); err != nil {
-		return Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: d.Name, Version: d.Version, Hash: Hash(d), Text: string(Canonical(d)),
 		Summary: d.Summary})
 	if err != nil {
-		return Stored{}, false, err
+		return domain.StoredSaga{}, false, err
 	}
 	return stored(e, d), existing, nil
 }
 
-func stored(e Entry, d *domain.SagaDefinition) Stored {
+func stored(e domain.DocumentEntry, d *domain.SagaDefinition) domain.StoredSaga {
 	out := *d
 	out.Version = e.Version
-	return Stored{e, &out}
+	return domain.StoredSaga{DocumentEntry: e, Definition: &out}
 }
 
 // Get reads a version of a definition; 0 is the newest.
 //
 // Errors: [domain.ErrNotFound], [domain.ErrInvalid] for what is no name.
-func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (Stored, error) {
+func (s *Store) Get(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.StoredSaga, error) {
 	e, text, err := s.Store.Get(ctx, tenant, name, version)
 	if err != nil {
-		return Stored{}, err
+		return domain.StoredSaga{}, err
 	}
 	d := new(domain.SagaDefinition)
 	if err := json.Unmarshal([]byte(text), d); err != nil {
-		return Stored{}, fmt.Errorf("read version %d of saga %s: %w", e.Version, name, err)
+		return domain.StoredSaga{}, fmt.Errorf("read version %d of saga %s: %w", e.Version, name, err)
 	}
 	return stored(e, d), nil
 }

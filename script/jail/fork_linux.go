@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,14 +132,15 @@ func (j *Jail) ForkPlan(spec Spec, level script.Level, tag Tag) ([]byte, error) 
 	if !found {
 		return nil, domain.Unavailablef("wall: the work folder %s lies in none of %s", w.dir, strings.Join(w.works, ", "))
 	}
-	if w.privileged {
-		givePipes(w.uid, w.gid, spec.Stdout, spec.Stderr)
-		if err := giveFolder(w.dir, w.uid, w.gid); err != nil {
-			return nil, err
-		}
+	room := filepath.Clean(cmp.Or(spec.Room, spec.Dir))
+	if !within(room, w.works[index]) {
+		return nil, domain.Unavailablef("wall: the folder %s does not lie in %s", room, w.works[index])
+	}
+	if err := j.Give(room, spec.Stdout, spec.Stderr); err != nil {
+		return nil, err
 	}
 	w.limits = rlimits(spec.Limits, tag, int64(spec.Limits.Processes))
-	w.writeFork(index)
+	w.writeFork(index, room)
 	code := w.encode()
 	if len(code) > ForkRoom {
 		return nil, domain.Unavailablef("wall: a plan of %d bytes, more than %d: too many files are to be hidden", len(code), ForkRoom)
@@ -146,13 +148,33 @@ func (j *Jail) ForkPlan(spec Spec, level script.Level, tag Tag) ([]byte, error) 
 	return code, nil
 }
 
+// Give makes a folder with all in it, and outputs, those of the user that walled
+// scripts run with.
+func (j *Jail) Give(dir string, outputs ...*os.File) error {
+	if !j.walls.privileged {
+		return nil
+	}
+	givePipes(j.walls.uid, j.walls.gid, outputs...)
+	return giveFolder(dir, j.walls.uid, j.walls.gid)
+}
+
+// WorkOf is the one of [Jail.Works] that holds a folder.
+func (j *Jail) WorkOf(dir string) (work string, found bool) {
+	works := j.Works()
+	index, found := workOf(works, dir)
+	if !found {
+		return "", false
+	}
+	return works[index], true
+}
+
 // notForked are the namespaces that the children of a parent do not make: those of
 // processes and mounts are made before, that of users later, and the others hold
 // nothing that a process without rights could change.
 const notForked = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// writeFork writes the plan of process 2.
-func (w *walled) writeFork(work int) {
+// writeFork writes the plan of process 2, whose folder is what lies in room.
+func (w *walled) writeFork(work int, room string) {
 	w.plan = newPlan(planBase, 0)
 	// A failure leaves with a number that is not 0.
 	w.steps[0].number, w.steps[1].number = unix.SYS_GETPID, unix.SYS_GETPID
@@ -184,7 +206,7 @@ func (w *walled) writeFork(work int) {
 		}
 		w.hide(p)
 	}
-	w.bind(keptAt(work)+strings.TrimPrefix(w.dir, w.works[work]), place{path: w.dir, dir: true, write: true})
+	w.bind(keptAt(work)+strings.TrimPrefix(room, w.works[work]), place{path: w.dir, dir: true, write: true})
 	w.attributes(w.dir[1:], unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if !within(w.works[work], "/tmp") {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -44,8 +45,13 @@ type state struct {
 // Jail starts processes. It is safe for concurrent use.
 type Jail struct {
 	cfg     Config
-	levels  map[script.Level]state // what the probe found; it does not change
 	closing sync.Once
+
+	found  sync.RWMutex           // guards what follows
+	levels map[script.Level]state // what the probe found
+	probes time.Time              // when
+
+	probing sync.Mutex // held while it is probed again
 
 	machine // what this system has
 }
@@ -56,19 +62,52 @@ type Jail struct {
 // Errors: [domain.ErrUnavailable] with what to do where that cannot be had.
 func (j *Jail) Level(ofType, ofTask script.Level) (script.Level, error) {
 	want := domain.Tightest(cmp.Or(ofType, j.cfg.Level), ofTask)
-	if state := j.levels[want]; state.why != nil {
-		return want, state.why
+	return want, j.state(want).why
+}
+
+func (j *Jail) state(level script.Level) state {
+	j.found.RLock()
+	defer j.found.RUnlock()
+	return j.levels[level]
+}
+
+// probeAgain is how old a probe must be to be made again by Check.
+const probeAgain = 10 * time.Second
+
+// Check is Level of a type, and finds out anew whether what could not be had can be: walls
+// may fail on a machine that has no room for a moment.
+//
+// Errors: those of Level.
+func (j *Jail) Check(ofType script.Level) error {
+	want, err := j.Level(ofType, "")
+	if err == nil {
+		return nil
 	}
-	return want, nil
+	j.probing.Lock()
+	defer j.probing.Unlock()
+	j.found.RLock()
+	old := time.Since(j.probes) > probeAgain
+	j.found.RUnlock()
+	if old {
+		j.probeRefused()
+	}
+	return j.state(want).why
+}
+
+// keep writes down what a probe found of a level.
+func (j *Jail) keep(level script.Level, s state) {
+	j.found.Lock()
+	defer j.found.Unlock()
+	j.levels[level], j.probes = s, time.Now()
 }
 
 // Levels are all that can be had here.
 func (j *Jail) Levels() []script.Level {
-	return slices.DeleteFunc(slices.Clone(script.Levels), func(l script.Level) bool { return j.levels[l].why != nil })
+	return slices.DeleteFunc(slices.Clone(script.Levels), func(l script.Level) bool { return j.state(l).why != nil })
 }
 
 // Measures reports what holds processes in at a level, as the probe saw it.
-func (j *Jail) Measures(level script.Level) []script.Measure { return j.levels[level].measures }
+func (j *Jail) Measures(level script.Level) []script.Measure { return j.state(level).measures }
 
 // Describe says in info what holds scripts in whose type has that level; "" is
 // the jail's own.
@@ -81,6 +120,8 @@ func (j *Jail) Describe(info *script.Info, ofType script.Level) {
 // refused says why the others cannot be had.
 func (j *Jail) refused() map[script.Level]string {
 	why := map[script.Level]string{}
+	j.found.RLock()
+	defer j.found.RUnlock()
 	for level, state := range j.levels {
 		if state.why != nil {
 			why[level] = state.why.Error()

@@ -48,6 +48,9 @@ func Open(cfg Config) (*Jail, error) {
 	return j, nil
 }
 
+// probeRefused has nothing to find out: what cannot be had here never can.
+func (j *Jail) probeRefused() {}
+
 // Forks tells whether a pool can have walled children: not here.
 func (j *Jail) Forks(string) bool { return false }
 
@@ -74,13 +77,13 @@ func (j *Jail) probe() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(parent)
+	defer parent.Remove()
 	output, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer output.Close()
-	p, err := j.Start(probeSpec(parent, dir, write, script.Open, script.Limits{}))
+	p, err := j.Start(probeSpec(parent.Path, dir, write, script.Open, script.Limits{}))
 	write.Close()
 	if err != nil {
 		return nil, err

@@ -15,14 +15,18 @@ import (
 // This file has what the probes of all systems have in common: how their script
 // is started, and how what it says is read. The script itself is each system's.
 
-// tempDir makes a folder with a work folder in it, for the probe.
-func tempDir() (parent, dir string, err error) {
-	parent, err = os.MkdirTemp("", "ramet-probe-")
-	if err != nil {
-		return "", "", err
+// tempDir makes a folder with a work folder in it, for the probe. What a node has
+// left that was killed in its probe goes.
+func tempDir() (parent *script.TempFolder, dir string, err error) {
+	script.SweepTempFolders("", script.ProbePrefix)
+	if parent, err = script.NewTempFolder("", script.ProbePrefix); err != nil {
+		return nil, "", err
 	}
-	dir = filepath.Join(parent, "work")
-	return parent, dir, os.Mkdir(dir, 0o700)
+	dir = filepath.Join(parent.Path, "work")
+	if err = os.Mkdir(dir, 0o700); err != nil {
+		_ = parent.Remove() // the first error says more
+	}
+	return parent, dir, err
 }
 
 // probeSpec starts the probe as a script is started: in dir, a folder of parent,
@@ -32,7 +36,7 @@ func probeSpec(parent, dir string, output *os.File, level script.Level, limits s
 	return Spec{
 		Args: []string{"/bin/sh", "-c", probeScript}, Dir: dir,
 		Env:    []string{"PATH=" + script.DefaultPath, "RAMET_PROBE=" + filepath.Base(parent), "PWD=" + dir},
-		Limits: limits, Stdout: output, Stderr: output, Level: level,
+		Limits: limits, Stdout: output, Stderr: output, Level: level, probe: true,
 	}
 }
 

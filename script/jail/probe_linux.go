@@ -39,11 +39,12 @@ exit 0
 // probe starts a small process as a script is started, and returns the words
 // it said.
 func (j *Jail) probe(level script.Level) (map[string]bool, error) {
-	parent, dir, err := tempDir()
+	folder, dir, err := tempDir()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(parent)
+	defer folder.Remove()
+	parent := folder.Path
 	if err := os.WriteFile(filepath.Join(parent, "beside"), nil, 0o600); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,9 @@ func (j *Jail) probe(level script.Level) (map[string]bool, error) {
 		write.Close()
 		return nil, err
 	}
-	spec := probeSpec(parent, dir, write, level, script.Limits{Processes: 50})
+	// As many as no other program of the user starts meanwhile: where the kernel
+	// counts what belongs to a user, those are counted, too.
+	spec := probeSpec(parent, dir, write, level, script.Limits{Processes: 10_000})
 	spec.Extra = []*os.File{gate}
 	p, err := j.Start(spec)
 	write.Close()

@@ -20,6 +20,9 @@ type Spec struct {
 	Env []string
 	// Dir is its work folder, and what it may write to.
 	Dir string
+	// Room is of a walled run that a parent forks: the folder that it finds at Dir,
+	// where that is another. Both lie below the same one of [Jail.Works].
+	Room string
 	// Limits bound it.
 	Limits script.Limits
 	// Stdout and Stderr are its outputs; both are needed.
@@ -43,6 +46,8 @@ type Spec struct {
 	// it keeps the rights that its children need for walls of their own. Its Level
 	// is open or walled. Default: open.
 	Parent bool
+
+	probe bool // it finds out whether its level can be had
 }
 
 func (s *Spec) stop() error {

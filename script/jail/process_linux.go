@@ -45,7 +45,10 @@ type Process struct {
 func (j *Jail) Start(spec Spec) (*Process, error) {
 	p := &Process{jail: j, done: make(chan struct{}), hard: make(chan struct{})}
 	level := script.Open
-	if !spec.Parent || spec.Level != "" {
+	switch {
+	case spec.probe:
+		level = spec.Level
+	case !spec.Parent || spec.Level != "":
 		var err error
 		if level, err = j.Level(spec.Level, ""); err != nil {
 			return nil, err

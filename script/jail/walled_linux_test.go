@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -64,6 +66,30 @@ func openAt(t *testing.T, level script.Level, cfg Config) *Jail {
 		t.Skip(err)
 	}
 	return j
+}
+
+// TestWallsAreTriedAgain that could not be made once, and not each time that somebody asks.
+func TestWallsAreTriedAgain(t *testing.T) {
+	j, err := Open(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := j.Level(script.Walled, ""); err != nil {
+		t.Skip("no walls here:", err)
+	}
+	refuse := func(ago time.Duration) {
+		j.keep(script.Walled, state{why: domain.Unavailablef("no room")})
+		j.probes = time.Now().Add(-ago)
+	}
+	refuse(time.Second)
+	if err := j.Check(script.Walled); err == nil || slices.Contains(j.Levels(), script.Walled) {
+		t.Errorf("got %v, want what the probe of a second ago found", err)
+	}
+	refuse(time.Minute)
+	if err := j.Check(script.Walled); err != nil || !slices.Contains(j.Levels(), script.Walled) || len(j.Measures(script.Walled)) == 0 {
+		t.Errorf("got %v and levels %v, want walls", err, j.Levels())
+	}
 }
 
 func TestWalledScripts(t *testing.T) {
@@ -246,6 +272,25 @@ func TestWhatIsHiddenIsNotThere(t *testing.T) {
 			t.Errorf("got %q", said)
 		}
 	})
+}
+
+// A file that was there when somebody looked, and is gone when the walls are made (as
+// the journal of a database), keeps no script from running; one that is there and
+// cannot be hidden does.
+func TestWhatIsHiddenMayGo(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "seen/file"))
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	seen := filepath.Join(dir, "seen")
+	j := openAt(t, script.Walled, Config{See: []string{seen}, Hide: []string{filepath.Join(seen, "journal")}})
+	if err := os.Symlink("/gone", filepath.Join(seen, "journal")); err != nil { // which Lstat finds, and mount does not
+		t.Fatal(err)
+	}
+	if exit, said := run(t, t.Context(), j, "ls "+seen, script.Limits{}); exit.Code != 0 || !strings.Contains(said, "file") {
+		t.Errorf("got %+v: %s", exit, said)
+	}
 }
 
 // Whatever is promised of walls is seen by the probe wherever walls can be had:

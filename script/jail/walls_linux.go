@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -105,22 +106,60 @@ func (j *Jail) forgetSights() {
 
 // probeWalls finds out which levels can be had, and what holds scripts in there.
 func (j *Jail) probeWalls() {
-	for _, level := range []script.Level{script.Walled, script.Sealed} {
-		facts, err := j.probe(level)
+	levels := []script.Level{script.Walled, script.Sealed}
+	found := j.probeAll(levels)
+	changed := false // how cgroups are used, since then
+	for i, level := range levels {
+		facts, err := found[i].facts, found[i].err
+		if changed {
+			facts, err = j.probe(level)
+		}
 		for ; err != nil && j.cgroups.holds(level); facts, err = j.probe(level) {
+			changed = true
 			if j.cgroups.cloned {
 				j.cgroups.cloned = false // containers may forbid it, and old kernels cannot
 			} else {
 				j.cgroups.unwalled = true
 			}
 		}
-		if err != nil {
-			j.levels[level] = state{why: domain.Unavailablef("scripts cannot be %s here: %v%s; to run them without walls, write `isolation: open` into the config file",
-				level, err, j.remedy())}
-			continue
-		}
-		j.levels[level] = state{measures: j.wallMeasures(level, facts)}
+		j.learn(level, facts, err)
 	}
+}
+
+// learn writes down what the probe of a level behind walls found.
+func (j *Jail) learn(level script.Level, facts map[string]bool, err error) {
+	if err != nil {
+		j.keep(level, state{why: domain.Unavailablef("scripts cannot be %s here: %v%s; to run them without walls, write `isolation: open` into the config file",
+			level, err, j.remedy())})
+		return
+	}
+	j.keep(level, state{measures: j.wallMeasures(level, facts)})
+}
+
+// probeRefused probes the levels again that could not be had. How cgroups are used stays
+// as the first probe found it.
+func (j *Jail) probeRefused() {
+	for level := range j.refused() {
+		facts, err := j.probe(level)
+		j.learn(level, facts, err)
+	}
+}
+
+// probeResult is what a probe found.
+type probeResult struct {
+	facts map[string]bool
+	err   error
+}
+
+// probeAll probes levels at once: most of a probe is waiting for the kernel.
+func (j *Jail) probeAll(levels []script.Level) []probeResult {
+	found := make([]probeResult, len(levels))
+	var all sync.WaitGroup
+	for i, level := range levels {
+		all.Go(func() { found[i].facts, found[i].err = j.probe(level) })
+	}
+	all.Wait()
+	return found
 }
 
 // remedies are settings that keep ordinary users from making namespaces.

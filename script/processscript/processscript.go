@@ -14,8 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -24,9 +24,6 @@ import (
 
 // Placeholder stands for the script's path in a command.
 const Placeholder = "{script}"
-
-// versionTimeout bounds the command that tells an interpreter's version.
-const versionTimeout = 10 * time.Second
 
 // Config says how the scripts of one type are run.
 type Config struct {
@@ -64,6 +61,9 @@ type Config struct {
 type Runtime struct {
 	cfg  Config
 	jail jail.Lazy
+
+	asking sync.Mutex // guards what follows
+	told   string     // by the command for the version, once it has
 }
 
 var _ script.Runtime = (*Runtime)(nil)
@@ -130,7 +130,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	}
 	cell, err := r.jail.Get()
 	if err == nil {
-		_, err = cell.Level(r.cfg.Level, "")
+		err = cell.Check(r.cfg.Level)
 	}
 	if err != nil {
 		return domain.Unavailablef("runtime %q: %v", r.cfg.Type, err)
@@ -155,18 +155,22 @@ func (r *Runtime) program() (string, error) {
 	return filepath.Abs(path) // the script's folder is another
 }
 
+// version asks the command what it is, once; where it does not answer, a later call
+// asks again.
 func (r *Runtime) version(ctx context.Context) (string, error) {
-	if len(r.cfg.Version) == 0 {
-		return "", nil
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	if len(r.cfg.Version) == 0 || r.told != "" {
+		return r.told, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, script.AnswerTime)
 	defer cancel()
 	output, err := exec.CommandContext(ctx, r.cfg.Version[0], r.cfg.Version[1:]...).CombinedOutput()
 	if err != nil {
-		return "", err
+		return "", script.AnswerError(ctx, err)
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
-	return line, nil
+	r.told, _, _ = strings.Cut(strings.TrimSpace(string(output)), "\n")
+	return r.told, nil
 }
 
 // Run runs one script; see [script.Runtime].

@@ -1,10 +1,14 @@
 package processscript_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -141,5 +145,49 @@ func TestHiddenFoldersCannotBeRead(t *testing.T) {
 				t.Errorf("got %+v, %v", outcome, err)
 			}
 		})
+	}
+}
+
+// A command that is only slow, as on a machine where everything starts at once, is not
+// called broken by the signal that ended it.
+func TestCheckTellsSlowFromBroken(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := processscript.New(processscript.Config{Type: "v", Command: []string{slow, "{script}"}, Version: []string{slow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := runtime.Check(ctx); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "it gave no answer in time") {
+		t.Errorf("got %v, want that it gave no answer in time", err)
+	}
+}
+
+// A command is asked what it is once; one that gave no answer is asked again.
+func TestACommandIsAskedOnce(t *testing.T) {
+	dir := t.TempDir()
+	command, asked := filepath.Join(dir, "command"), filepath.Join(dir, "asked")
+	runtime, err := processscript.New(processscript.Config{Type: "v", Command: []string{command, "{script}"}, Version: []string{command}, Level: script.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.Close()
+	for _, text := range []string{"exit 1", "echo V 0.4"} {
+		if err := os.WriteFile(command, []byte("#!/bin/sh\necho x >>"+asked+"\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := runtime.Check(t.Context()); (err == nil) != (text == "echo V 0.4") {
+			t.Fatalf("%s: got %v", text, err)
+		}
+	}
+	if got := runtime.Info().Summary; !strings.Contains(got, "V 0.4") {
+		t.Errorf("it is %q, want its version", got)
+	}
+	if got, _ := os.ReadFile(asked); string(got) != "x\nx\n" {
+		t.Errorf("it was asked %d times, want twice: when it did not work, and when it did", strings.Count(string(got), "x"))
 	}
 }

@@ -74,6 +74,13 @@ func BenchmarkPool(b *testing.B) { benchmarkRuntime(b, pythonscript.Config{}, be
 // BenchmarkPoolEmpty is the same with a script that does nothing.
 func BenchmarkPoolEmpty(b *testing.B) { benchmarkRuntime(b, pythonscript.Config{}, "pass\n") }
 
+// BenchmarkReused keeps interpreters, and BenchmarkReusedEmpty does nothing in them.
+func BenchmarkReused(b *testing.B) { benchmarkRuntime(b, pythonscript.Config{Reuse: 100}, benchScript) }
+
+func BenchmarkReusedEmpty(b *testing.B) {
+	benchmarkRuntime(b, pythonscript.Config{Reuse: 100}, "pass\n")
+}
+
 // BenchmarkPoolPlain starts an interpreter per job, held in like the pool's.
 func BenchmarkPoolPlain(b *testing.B) {
 	benchmarkRuntime(b, pythonscript.Config{Plain: true}, benchScript)

@@ -10,13 +10,15 @@ import (
 	"github.com/ramet-run/ramet/script/scripttest"
 )
 
-func TestPoolEscapes(t *testing.T)  { testEscapes(t, false) }
-func TestPlainEscapes(t *testing.T) { testEscapes(t, true) }
+func TestPoolEscapes(t *testing.T)   { testEscapes(t, pythonscript.Config{}) }
+func TestReusedEscapes(t *testing.T) { testEscapes(t, pythonscript.Config{Reuse: 100}) }
+func TestPlainEscapes(t *testing.T)  { testEscapes(t, pythonscript.Config{Plain: true}) }
 
-func testEscapes(t *testing.T, plain bool) {
+func testEscapes(t *testing.T, cfg pythonscript.Config) {
 	scripttest.Escapes(t, scripttest.Escape{
 		Open: func(t *testing.T, hide []string) script.Runtime {
-			return open(t, pythonscript.Config{Interpreter: "/usr/bin/python3", Plain: plain, Hide: hide})
+			cfg.Interpreter, cfg.Hide = "/usr/bin/python3", hide
+			return open(t, cfg)
 		},
 		Exec: func(program string, args ...string) string {
 			words := make([]string, len(args))

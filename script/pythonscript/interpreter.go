@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
 )
+
+// command is the one that is used where no other is configured.
+const command = "python3"
 
 // oldest is the first version of Python that is good enough.
 var oldest = [2]int{3, 8}
 
-// versionTimeout bounds the question for an interpreter's version.
-const versionTimeout = 10 * time.Second
-
-// interpreter is a Python that was found.
-type interpreter struct {
+// Interpreter is a Python that was found.
+type Interpreter struct {
 	// path is the program itself. What is in PATH may be a script that looks
 	// for it (pyenv), and takes longer for that than Python to start.
-	path    string
-	version string
+	path, version string
 }
 
 // question makes an interpreter tell its path and version. As -S it reads no
@@ -35,32 +35,41 @@ const question = "import sys; print(sys.executable); print('.'.join(map(str, sys
 //
 // Errors: [domain.ErrUnavailable] with what to do about it; a later call tries
 // again.
-func (r *Runtime) interpreter(ctx context.Context) (interpreter, error) {
+func (r *Runtime) interpreter(ctx context.Context) (Interpreter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.found.path != "" {
 		return r.found, nil
 	}
-	found, err := find(ctx, r.cfg.Interpreter)
+	find := func() (Interpreter, error) { return Find(ctx, r.cfg.Interpreter) }
+	if r.cfg.Found != nil { // which is true of one moment, as an answer here is
+		find, r.cfg.Found = r.cfg.Found, nil
+	}
+	found, err := find()
 	if err == nil {
 		r.found = found
 	}
 	return found, err
 }
 
-func find(ctx context.Context, name string) (found interpreter, err error) {
+// Find finds the interpreter that a command starts; "" is the default. Who has a
+// jail to open first calls it beside that, for [Config.Found].
+//
+// Errors: [domain.ErrUnavailable] with what to do about it.
+func Find(ctx context.Context, name string) (found Interpreter, err error) {
 	const remedy = "set runtimes.python.interpreter in the config file"
+	name = cmp.Or(name, command)
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) { // what a person put into the config file is meant
 		return found, domain.Unavailablef("runtime \"python\": the command %q was not found in PATH; install it or %s", name, remedy)
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, script.AnswerTime)
 	defer cancel()
-	command := exec.CommandContext(ctx, path, "-I", "-S", "-c", question)
-	command.WaitDelay = time.Second
-	output, err := command.Output()
+	asked := exec.CommandContext(ctx, path, "-I", "-S", "-c", question)
+	asked.WaitDelay = time.Second
+	output, err := asked.Output()
 	if err != nil {
-		return found, domain.Unavailablef("runtime \"python\": the command %q does not work: %v; repair it or %s", name, err, remedy)
+		return found, domain.Unavailablef("runtime \"python\": the command %q does not work: %v; repair it or %s", name, script.AnswerError(ctx, err), remedy)
 	}
 	real, version, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 	if found.path, err = filepath.Abs(cmp.Or(real, path)); err != nil {

@@ -56,6 +56,9 @@ func (r *Runtime) isolation() ([]script.Measure, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("runtime \"python\": %v", err)
 	}
+	if err := cell.Check(r.cfg.Level); err != nil {
+		return nil, domain.Unavailablef("runtime \"python\": %v", err)
+	}
 	level, err := cell.Level(r.cfg.Level, "")
 	if err != nil {
 		return nil, domain.Unavailablef("runtime \"python\": %v", err)
@@ -87,11 +90,12 @@ func (r *Runtime) isolation() ([]script.Measure, error) {
 
 // probe runs probeScript.
 func (r *Runtime) probe() ([]string, error) {
-	parent, err := os.MkdirTemp("", "ramet-probe-")
+	folder, err := script.NewTempFolder("", script.ProbePrefix)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(parent)
+	defer folder.Remove()
+	parent := folder.Path
 	dir := filepath.Join(parent, "work")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,13 +24,21 @@ import (
 	"github.com/ramet-run/ramet/script/jail"
 )
 
-//go:embed zygote.py
-var source string
+var (
+	//go:embed zygote.py
+	zygote string
+	//go:embed kept.py
+	kept string
+)
+
+// source is the program of a parent.
+var source = zygote + kept + "main()\n"
 
 // Kinds of frames; see zygote.py.
 const (
 	frameRun    = 1
 	frameSignal = 2
+	frameKeep   = 3
 
 	frameStarted = 1
 	frameEnded   = 2
@@ -59,6 +68,7 @@ type parent struct {
 	process *jail.Process
 	conn    *net.UnixConn
 	gone    chan struct{} // closed by read when the process can no longer be asked
+	closing atomic.Bool   // the pool is being closed
 
 	writing sync.Mutex     // one frame at a time
 	leaving sync.WaitGroup // the namespaces of mounts that are being left
@@ -75,7 +85,10 @@ type child struct {
 	number uint64
 	pid    int                  // 0 until the parent told; guarded by parent.mu
 	mounts int                  // its namespace of mounts, or -1; guarded by parent.mu
-	ended  chan unix.WaitStatus // gets one value, or is closed when the parent is gone or could not fork
+	kept   bool                 // it runs one job after the other
+	began  chan struct{}        // then closed when the parent has told of it
+	stands [2]int               // then descriptors of it and of process 1 of its world, or -1; guarded by parent.mu
+	ended  chan unix.WaitStatus // gets one value; closed then, or when the parent is gone or could not fork
 }
 
 // startParent starts a parent and waits until it can fork. died is called,
@@ -184,9 +197,10 @@ func (p *parent) dead() bool {
 	return p.lost
 }
 
-// submit sends a job, with the number of bytes of its plan.
-func (p *parent) submit(plan int, descriptors []int) (*child, error) {
-	c := &child{parent: p, mounts: -1, ended: make(chan unix.WaitStatus, 1)}
+// submit sends a job, or what an interpreter that is kept begins with, with the number
+// of bytes of its plan.
+func (p *parent) submit(kind uint32, plan int, descriptors []int) (*child, error) {
+	c := &child{parent: p, mounts: -1, kept: kind == frameKeep, began: make(chan struct{}), stands: [2]int{-1, -1}, ended: make(chan unix.WaitStatus, 1)}
 	p.mu.Lock()
 	if p.lost {
 		p.mu.Unlock()
@@ -196,7 +210,7 @@ func (p *parent) submit(plan int, descriptors []int) (*child, error) {
 	c.number = p.number
 	p.children[c.number] = c
 	p.mu.Unlock()
-	if err := p.write(frame(frameRun, plan, c.number), unix.UnixRights(descriptors...)); err != nil {
+	if err := p.write(frame(kind, plan, c.number), unix.UnixRights(descriptors...)); err != nil {
 		<-p.gone // then it is known whether the job had begun
 	}
 	return c, nil
@@ -240,14 +254,16 @@ func (p *parent) read(died func()) {
 			break
 		}
 		kind, value := binary.NativeEndian.Uint32(frame[:]), int32(binary.NativeEndian.Uint32(frame[4:]))
-		mounts := -1
-		if p.walled && kind == frameStarted && value > 0 {
-			mounts = rights.next()
-		}
-		p.take(kind, value, binary.NativeEndian.Uint64(frame[8:]), mounts)
+		p.take(kind, value, binary.NativeEndian.Uint64(frame[8:]), &rights)
 	}
 	rights.close()
 	p.conn.Close()
+	if p.closing.Load() { // it ends by itself, and then what its jobs have used is known
+		select {
+		case <-p.process.Done():
+		case <-time.After(killTimeout):
+		}
+	}
 	p.process.Kill()   // it may be hanging, or mad
 	<-p.process.Done() // its children are the node's from here on
 	p.mu.Lock()
@@ -261,25 +277,31 @@ func (p *parent) read(died func()) {
 	go died()
 }
 
-// take handles one frame.
-func (p *parent) take(kind uint32, value int32, number uint64, mounts int) {
+// take handles one frame, with the descriptors that belong to it.
+func (p *parent) take(kind uint32, value int32, number uint64, rights *rightsReader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c, found := p.children[number]
 	if !found {
-		c = &child{parent: p, mounts: mounts}
-		c.leave()
-		return
+		return // there is none that the parent was not given
 	}
 	switch {
 	case kind == frameStarted && value > 0:
-		c.pid, c.mounts = int(value), mounts
+		c.pid = int(value)
+		if p.walled {
+			c.mounts = rights.next()
+		}
+		if c.kept {
+			c.stands = [2]int{rights.next(), rights.next()}
+			close(c.began)
+		}
 	case kind == frameStarted:
 		delete(p.children, number)
 		close(c.ended)
 	case kind == frameEnded:
 		delete(p.children, number)
 		c.ended <- unix.WaitStatus(value)
+		close(c.ended)
 		c.leave()
 	}
 }
@@ -291,7 +313,26 @@ func (c *child) leave() {
 	if mounts := c.mounts; mounts >= 0 {
 		c.parent.leaving.Go(func() { unix.Close(mounts) })
 	}
-	c.mounts = -1
+	for _, fd := range c.stands {
+		if c.kept && fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	c.mounts, c.stands = -1, [2]int{-1, -1}
+}
+
+// standsFor gives away what stands for a process that is kept, and for process 1 of its
+// world. The process may have said that it is ready before its parent was heard.
+func (c *child) standsFor() (process, first int) {
+	select {
+	case <-c.began:
+	case <-c.parent.gone:
+	}
+	c.parent.mu.Lock()
+	defer c.parent.mu.Unlock()
+	process, first = c.stands[0], c.stands[1]
+	c.stands = [2]int{-1, -1}
+	return process, first
 }
 
 // rightsReader reads from a connection, and keeps the descriptors that come

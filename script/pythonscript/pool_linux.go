@@ -29,8 +29,9 @@ type pool struct {
 	walled bool
 	cfg    Config
 	jail   *jail.Lazy
-	find   func(context.Context) (interpreter, error)
+	find   func(context.Context) (Interpreter, error)
 	turn   atomic.Uint64
+	kept   *residents // nil where nothing is used again
 
 	mu      sync.Mutex // guards what follows; held while a parent starts
 	parents []*parent
@@ -43,8 +44,12 @@ type ending struct {
 	unknown bool // nobody was left to tell
 }
 
-func newPool(walled bool, cfg Config, cell *jail.Lazy, find func(context.Context) (interpreter, error)) *pool {
-	return &pool{walled: walled, cfg: cfg, jail: cell, find: find, parents: make([]*parent, cfg.Parents)}
+func newPool(walled bool, cfg Config, cell *jail.Lazy, find func(context.Context) (Interpreter, error)) *pool {
+	p := &pool{walled: walled, cfg: cfg, jail: cell, find: find, parents: make([]*parent, cfg.Parents)}
+	if walled && cfg.Reuse > 0 {
+		p.kept = &residents{pool: p, most: cfg.Slots}
+	}
+	return p
 }
 
 // parent returns one that is alive, starting it where needed.
@@ -95,6 +100,14 @@ func (p *pool) revive() {
 			p.parents[i] = next
 		}
 	}
+}
+
+// reuse runs a script in an interpreter that is kept; ran is false where it is to be forked.
+func (p *pool) reuse(ctx context.Context, task script.Task, path string, host script.Host) (outcome script.Outcome, ran bool, err error) {
+	if p.kept == nil {
+		return outcome, false, nil
+	}
+	return p.kept.run(ctx, task, path, host)
 }
 
 // run runs a script to its end; stopped is why it was made to end, or nil.
@@ -179,7 +192,7 @@ func (p *pool) give(ctx context.Context, cell *jail.Jail, parent *parent, task s
 	if err := script.Stop(ctx); err != nil {
 		return nil, err
 	}
-	return parent.submit(len(plan), descriptors)
+	return parent.submit(frameRun, len(plan), descriptors)
 }
 
 // memory makes a file in memory of those parts.
@@ -202,11 +215,15 @@ func memory(parts ...[]byte) (fd int, err error) {
 
 // close ends the parents. They kill what is left of their jobs.
 func (p *pool) close() {
+	if p.kept != nil {
+		p.kept.close()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, parent := range p.parents {
 		if parent != nil {
+			parent.closing.Store(true)
 			parent.conn.Close()
 		}
 	}

@@ -23,10 +23,14 @@ type ending struct {
 	unknown bool
 }
 
-func newPool(bool, Config, *jail.Lazy, func(context.Context) (interpreter, error)) *pool { return nil }
+func newPool(bool, Config, *jail.Lazy, func(context.Context) (Interpreter, error)) *pool { return nil }
 
 func (p *pool) run(context.Context, script.Task, string, *script.Capture) (end ending, stopped error, err error) {
 	return end, nil, domain.Unavailablef("there is no pool on this system")
+}
+
+func (p *pool) reuse(context.Context, script.Task, string, script.Host) (outcome script.Outcome, ran bool, err error) {
+	return outcome, false, nil
 }
 
 func (p *pool) close() {}

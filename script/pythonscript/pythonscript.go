@@ -27,6 +27,8 @@
 //
 //	read   one per parent, until its socket ends
 //	leave  one per walled job that has ended, until its mounts are taken down
+//	listen one per interpreter that is kept, until its socket ends
+//	end    one per such interpreter that is thrown away, until nothing of it is left
 package pythonscript
 
 import (
@@ -47,8 +49,15 @@ import (
 type Config struct {
 	// Interpreter is the command. Default: python3.
 	Interpreter string
+	// Found returns what Find has found for it, once that is known: where the search
+	// began before there was a jail. Default: it is looked for at first use.
+	Found func() (Interpreter, error)
 	// Plain starts an interpreter for every job instead of forking.
 	Plain bool
+	// Reuse is how many jobs of one caller in one context an interpreter of the pool
+	// runs, one after the other. They find what earlier ones made of its modules. Jobs of
+	// level open are forked in any case. Default: one.
+	Reuse int
 	// Parents is how many processes fork. One forks some thousand times a
 	// second. Default: one for every four processors.
 	Parents int
@@ -72,6 +81,9 @@ type Config struct {
 	Hide []string
 }
 
+// MostReuse is how many jobs an interpreter may run: what they leave in its memory stays.
+const MostReuse = 10_000
+
 // Runtime runs Python scripts.
 type Runtime struct {
 	cfg  Config
@@ -80,7 +92,7 @@ type Runtime struct {
 	open, walled *pool // nil for Plain
 
 	mu       sync.Mutex             // guards what follows
-	found    interpreter            // zero until it was found
+	found    Interpreter            // zero until it was found
 	plain    *processscript.Runtime // for Plain, once the interpreter was found
 	measures []script.Measure
 }
@@ -91,9 +103,15 @@ var _ script.Runtime = (*Runtime)(nil)
 //
 // Errors: [domain.ErrInvalid] for a configuration that cannot work.
 func New(cfg Config) (*Runtime, error) {
-	cfg.Interpreter = cmp.Or(cfg.Interpreter, "python3")
+	cfg.Interpreter = cmp.Or(cfg.Interpreter, command)
 	cfg.Parents = cmp.Or(cfg.Parents, (runtime.GOMAXPROCS(0)+3)/4)
 	cfg.Slots = cmp.Or(cfg.Slots, max(4, 2*runtime.GOMAXPROCS(0)))
+	if cfg.Reuse < 0 || cfg.Reuse > MostReuse {
+		return nil, domain.Invalidf("runtime \"python\": reuse is %d, want 1 to %d jobs for each interpreter, or 0 to fork one for each job", cfg.Reuse, MostReuse)
+	}
+	if cfg.Plain && cfg.Reuse > 0 {
+		return nil, domain.Invalidf("runtime \"python\": reuse is %d and fork is false: what is started for each job cannot run several", cfg.Reuse)
+	}
 	cfg.Plain = cfg.Plain || !pooled
 	if cfg.Preload == nil {
 		cfg.Preload = preload
@@ -121,6 +139,9 @@ func (r *Runtime) Info() script.Info {
 	}
 	if !r.cfg.Plain {
 		info.Summary += ", forked pool"
+		if r.cfg.Reuse > 0 {
+			info.Summary += fmt.Sprintf(", used for %d jobs of a caller", r.cfg.Reuse)
+		}
 		if cell, err := r.jail.Get(); err == nil {
 			cell.Describe(&info, r.cfg.Level)
 		}
@@ -216,6 +237,9 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	if outcome, ran, err := pool.reuse(ctx, task, path, host); ran || err != nil {
+		return outcome, err
+	}
 	capture := script.NewCapture(host)
 	ctx, quota := script.Watch(ctx, task)
 	end, stopped, err := pool.run(ctx, task, path, capture)
@@ -223,11 +247,15 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
+	return outcomeOf(end, task, capture, host, stopped), nil
+}
+
+func outcomeOf(end ending, task script.Task, capture *script.Capture, host script.Host, stopped error) script.Outcome {
 	outcome := end.exit.Outcome(task, capture, host, stopped)
 	if end.unknown && stopped == nil {
 		outcome.Verdict, outcome.Error = script.Errored, "the pool's parent process died; how this job ended is not known"
 	}
-	return outcome, nil
+	return outcome
 }
 
 // Close ends the pool.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -392,5 +393,47 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// A command that is only slow, as on a machine where everything starts at once, is not
+// called broken by the signal that ended it.
+func TestCheckTellsSlowFromBroken(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtime := open(t, pythonscript.Config{Interpreter: slow})
+	defer runtime.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := runtime.Check(ctx); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "it gave no answer in time") {
+		t.Errorf("got %v, want that it gave no answer in time", err)
+	}
+}
+
+// What was found of an interpreter meanwhile is taken as if it had been looked for
+// here: an error is told, and only then it is looked for again.
+func TestWhatWasFoundMeanwhile(t *testing.T) {
+	asked := 0
+	runtime := open(t, pythonscript.Config{Interpreter: "ramet-no-python", Found: func() (pythonscript.Interpreter, error) {
+		asked++
+		return pythonscript.Interpreter{}, domain.Unavailablef("it was slow")
+	}})
+	defer runtime.Close()
+	for _, want := range []string{"it was slow", "was not found in PATH"} {
+		if err := runtime.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	found := open(t, pythonscript.Config{Interpreter: "ramet-no-python", Plain: true, Found: func() (pythonscript.Interpreter, error) {
+		return pythonscript.Find(t.Context(), "")
+	}})
+	defer found.Close()
+	if err := found.Check(t.Context()); err != nil {
+		t.Errorf("got %v, want the interpreter that was found", err)
+	}
+	if asked != 1 {
+		t.Errorf("it was asked %d times for what was found, want once", asked)
 	}
 }

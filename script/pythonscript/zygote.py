@@ -10,12 +10,15 @@
 #     those the script itself. This process never reads it: what one job was given
 #     must not be found in the memory of the next.
 #   kind 2, signal: `value` is the signal for the job's process group.
+#   kind 3, keep: as run, of a process that runs one job after the other, as the node
+#     gives them to it on a fourth descriptor; see `keep`. The file has the plan only.
 # Parent to node: frames of <kind u32, value i32, id u64>.
 #   kind 1, started: value is the process id; if `walled` was given, a descriptor of
-#     its namespace of mounts comes with it.  kind 2, ended: the wait status.
+#     its namespace of mounts comes with it, and of one that is kept two more, which
+#     stand for it and for process 1 of its world.  kind 2, ended: the wait status.
 #   kind 3, ready: sent once; value is this interpreter's hex version.
 # When the socket ends, the node is gone: kill all children, and go too.
-import atexit, gc, os, resource, select, signal, socket, struct, sys
+import atexit, fcntl, gc, os, resource, select, signal, socket, struct, sys
 
 fenced, walled = sys.argv[1] == "fenced", sys.argv[1] == "walled"
 for name in sys.argv[2].split(","):
@@ -24,7 +27,7 @@ for name in sys.argv[2].split(","):
     except ImportError:  # distributions split the library up
         pass
 
-import builtins, logging, random, threading, time, types
+import builtins, contextvars, locale, logging, random, tempfile, threading, time, types, warnings
 import _random, _signal, posix
 
 setrlimit, gc_enable, collect = resource.setrlimit, gc.enable, gc.collect
@@ -127,7 +130,7 @@ def restrain(fields, descriptors, highest):
 
 
 def prepare(fields):
-    "Gives the new process what is the job's."
+    "Gives the process what is the job's, and tells whether that is more than a next job can lose."
     special = False
     for i in range(FIRST, FIRST + int(fields[0])):
         key, _, value = fields[i].partition(b"=")
@@ -142,6 +145,7 @@ def prepare(fields):
     gc_enable()
     if special:
         adapt()
+    return special
 
 
 SPECIAL = frozenset((b"PYTHONPATH", b"PYTHONUNBUFFERED", b"PYTHONDONTWRITEBYTECODE", b"TZ"))
@@ -202,12 +206,23 @@ def report(error):
     return 1
 
 
+def ends():
+    "Counts what an interpreter has to do at its end."
+    return atexit._ncallbacks(), len(threads), len(handlers)
+
+
+ended_with = [ends()]  # before that was done, at the end of the last job
+unchanged = -1  # functions for the end that wait for that of an interpreter which is kept
+
+
 def finish(names, code):
     "Does what an interpreter does at its end, as far as it can be seen from outside."
+    ended_with[0] = ends()
     try:
         if len(threads) > 1:
             threading._shutdown()
-        run_exit_functions()
+        if ended_with[0][0] != unchanged:
+            run_exit_functions()
         if len(handlers) > usual:
             logging.shutdown()
     except BaseException:
@@ -297,8 +312,8 @@ class Parent:
         while len(self.data) >= FRAME.size:
             kind, value, number = FRAME.unpack_from(self.data)
             self.data = self.data[FRAME.size:]
-            if kind == 1:
-                self.start(number, value)
+            if kind != 2:
+                self.start(number, value, kind == 3)
             elif number in self.running:
                 self.signal(self.running[number], value)
         return True
@@ -337,8 +352,8 @@ class Parent:
                 os.waitpid(init, 0)
         return process, init, mounts
 
-    def start(self, number, length):
-        count = 4 if fenced else 3
+    def start(self, number, length, kept):
+        count = 4 if fenced or kept else 3
         mine, self.descriptors = self.descriptors[:count], self.descriptors[count:]
         # The job waits until the node has been told of it: should this process be
         # killed before, it ends without having begun, and may be given to another.
@@ -352,6 +367,8 @@ class Parent:
             if not posix.read(gate, 1):
                 posix._exit(255)
             posix.close(gate)
+            if kept:
+                keep(mine, length)
             job(mine, self.highest, length)
         if process > 0:
             self.children[process] = number
@@ -360,21 +377,25 @@ class Parent:
                 self.inits[process] = init
             if pidfds:
                 self.watch(process)
-        self.started(number, process, mounts)
+        self.started(number, process, mounts, init if kept else 0)
         if process > 0:
             posix.write(opened, b"1")  # the child is there to read it, or has ended
         for descriptor in (gate, opened, *mine):
             posix.close(descriptor)
 
-    def started(self, number, process, mounts):
+    def started(self, number, process, mounts, init):
         "Tells the node, and leaves to it a job's namespace of mounts."
         reply, rights = REPLY.pack(1, process, number), []
         if mounts >= 0:
+            left = [mounts]
             if process > 0:
-                rights.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, DESCRIPTOR.pack(mounts)))
+                if init > 0:
+                    left += os.pidfd_open(process), os.pidfd_open(init)
+                rights.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(map(DESCRIPTOR.pack, left))))
             sent = self.control.sendmsg([reply], rights)
             reply = reply[sent:]
-            posix.close(mounts)
+            for descriptor in left:
+                posix.close(descriptor)
         self.control.sendall(reply)
 
     def watch(self, process):
@@ -461,6 +482,3 @@ def main():
     for process in parent.children:
         parent.signal(process, signal.SIGKILL)
     os._exit(0)
-
-
-main()

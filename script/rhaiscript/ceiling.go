@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ramet-run/ramet/internal/machine"
 )
 
 // Ceiling bounds the memory of all scripts that run at once, whatever runtime
@@ -25,7 +27,7 @@ func NewCeiling(bytes int64) *Ceiling {
 
 // processCeiling is that of all runtimes of the process which have none of their own.
 var processCeiling = sync.OnceValue(func() *Ceiling {
-	return NewCeiling(max(machineMemory()/ceilingShare, minSlots*defaultMemory))
+	return NewCeiling(max(machine.Memory(assumedMemory)/ceilingShare, minSlots*defaultMemory))
 })
 
 // ceilingShare is the part of the machine's memory that scripts may have together.
@@ -45,6 +47,9 @@ func (c *Ceiling) enter(ctx context.Context, bytes int64) (leave func(), err err
 	}
 	return func() { c.free.Release(bytes) }, nil
 }
+
+// assumedMemory is for machines that do not tell theirs.
+const assumedMemory = 4 << 30 // bytes
 
 // LimitProcess has Go's garbage collector keep the process below the ceiling of
 // scripts and twice that again: what scripts leave behind is collected before it

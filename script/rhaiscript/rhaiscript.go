@@ -43,6 +43,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/machine"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/value"
 	"github.com/ramet-run/ramet/script"
@@ -99,7 +100,7 @@ func New(cfg Config) *Runtime {
 	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, defaultCache)
 	cfg.Ceiling = cmp.Or(cfg.Ceiling, processCeiling())
 	if cfg.Slots == 0 {
-		cfg.Slots = int(min(max(machineMemory()/4/cfg.MaxMemory, minSlots), script.InProcessSlots))
+		cfg.Slots = int(min(max(machine.Memory(assumedMemory)/4/cfg.MaxMemory, minSlots), script.InProcessSlots))
 	}
 	return &Runtime{cfg: cfg, cache: cache{limit: cfg.CacheBytes}}
 }

@@ -112,7 +112,7 @@ func (r *Runtime) Check(context.Context) error {
 	}
 	cell, err := r.jail.Get()
 	if err == nil {
-		_, err = cell.Level(r.cfg.Level, "")
+		err = cell.Check(r.cfg.Level)
 	}
 	if err != nil {
 		return domain.Unavailablef(`runtime "sal": %v`, err)

@@ -17,12 +17,12 @@ import (
 )
 
 func event(n int, id string) stream.Message {
-	return stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.a.b", ID: id, Data: fmt.Append(nil, n)}
+	return stream.Message{Stream: domain.AggregateEvents, Subject: "aggregate.a.b", ID: id, Data: fmt.Append(nil, n)}
 }
 
 func stored(t *testing.T, l stream.Log) (data []string) {
 	t.Helper()
-	list, err := l.Scan(t.Context(), stream.AggregateEvents, nil, 1, stream.MaxFetch)
+	list, err := l.Scan(t.Context(), domain.AggregateEvents, nil, 1, stream.MaxFetch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestAnUnsurePublishStoresTheFirst(t *testing.T) {
 			t.Fatalf("stored (-want +got):\n%s", diff)
 		}
 		found[len(got)] = true
-		if err := l.Trim(t.Context(), stream.AggregateEvents, "", 1<<40); err != nil {
+		if err := l.Trim(t.Context(), domain.AggregateEvents, "", 1<<40); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestABrokerThatIsAwayFailsEverything(t *testing.T) {
 	if err := l.Publish(ctx, event(1, "")); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := l.Read(ctx, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents})
+	reader, err := l.Read(ctx, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestABrokerThatIsAwayFailsEverything(t *testing.T) {
 	_, err = reader.Next(ctx, 1)
 	unavailable(t, "next", err)
 	unavailable(t, "done", reader.Done(ctx, 1))
-	_, err = l.Stats(ctx, stream.AggregateEvents)
+	_, err = l.Stats(ctx, domain.AggregateEvents)
 	unavailable(t, "stats", err)
 	b.Fault(memstream.Faults{})
 	if list, err := reader.Next(ctx, 1); err != nil || len(list) != 1 {
@@ -145,7 +145,7 @@ func badBroker(t *testing.T, seed uint64) {
 		}
 	})
 	wg.Go(func() {
-		reader, err := b.Log().Read(ctx, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents, MaxInFlight: 7})
+		reader, err := b.Log().Read(ctx, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents, MaxInFlight: 7})
 		if err != nil {
 			t.Error(err)
 			return
@@ -166,7 +166,7 @@ func badBroker(t *testing.T, seed uint64) {
 	})
 	deliveries, worked := 0, map[string]bool{}
 	wg.Go(func() {
-		queue, err := b.Log().Work(ctx, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, MaxDeliver: 1_000})
+		queue, err := b.Log().Work(ctx, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, MaxDeliver: 1_000})
 		if err != nil {
 			t.Error(err)
 			return
@@ -202,7 +202,7 @@ func TestWhatIsRedeliveredEarlyIsInTwoHands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memstream.New()
 		b.Fault(memstream.Faults{Redeliver: 1})
-		queue, err := b.Log().Work(t.Context(), stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: time.Minute})
+		queue, err := b.Log().Work(t.Context(), stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // Broker holds the streams.
 type Broker struct {
 	mu      sync.Mutex
-	shelves map[stream.Name]*shelf
+	shelves map[domain.StreamName]*shelf
 	faults  Faults
 	rand    *rand.Rand
 	// changed is closed and made anew when something may have come for somebody
@@ -24,8 +24,8 @@ type Broker struct {
 
 // New returns a broker whose streams are empty.
 func New() *Broker {
-	b := &Broker{shelves: map[stream.Name]*shelf{}, changed: make(chan struct{})}
-	for _, name := range stream.Names {
+	b := &Broker{shelves: map[domain.StreamName]*shelf{}, changed: make(chan struct{})}
+	for _, name := range domain.StreamNames {
 		b.shelves[name] = newShelf(name)
 	}
 	b.Fault(Faults{})
@@ -97,7 +97,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 }
 
 // Scan returns messages from a sequence on.
-func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) ([]stream.Message, error) {
+func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []string, from uint64, limit int) ([]stream.Message, error) {
 	if err := stream.ValidateFilters(subjects); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, fro
 }
 
 // Count is how many messages match behind a sequence.
-func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, after uint64) (n uint64, err error) {
+func (l *Log) Count(ctx context.Context, name domain.StreamName, subjects []string, after uint64) (n uint64, err error) {
 	if err := stream.ValidateFilters(subjects); err != nil {
 		return 0, err
 	}
@@ -132,7 +132,7 @@ func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, af
 }
 
 // Stats says what a stream holds.
-func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err error) {
+func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stats, err error) {
 	err = l.with(ctx, name, func(s *shelf) error {
 		st = s.stats()
 		return nil
@@ -141,9 +141,9 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 }
 
 // Check reports whether messages can be stored.
-func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
+func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
 	if len(streams) == 0 {
-		streams = stream.Names
+		streams = domain.StreamNames
 	}
 	for _, name := range streams {
 		if _, err := l.Stats(ctx, name); err != nil {
@@ -154,7 +154,7 @@ func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
 }
 
 // Drop forgets a durable consumer.
-func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error {
+func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) error {
 	if err := stream.ValidateDurable(durable); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error 
 }
 
 // Trim deletes messages up to a sequence.
-func (l *Log) Trim(ctx context.Context, name stream.Name, subject string, seq uint64) error {
+func (l *Log) Trim(ctx context.Context, name domain.StreamName, subject string, seq uint64) error {
 	if subject != "" {
 		if err := stream.ValidateFilters([]string{subject}); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (l *Log) Trim(ctx context.Context, name stream.Name, subject string, seq ui
 }
 
 // with does something with a stream as it is now.
-func (l *Log) with(ctx context.Context, name stream.Name, do func(*shelf) error) error {
+func (l *Log) with(ctx context.Context, name domain.StreamName, do func(*shelf) error) error {
 	if err := stream.ValidateStream(name); err != nil {
 		return err
 	}
@@ -216,10 +216,10 @@ func (l *Log) Close() error {
 // expire gives up the hold of all workers whose time is over, and says when the
 // next one's is. The caller holds the lock.
 func (b *Broker) expire(now time.Time) (next time.Time) {
-	for _, name := range stream.Names { // in order: chance must find the same each time
+	for _, name := range domain.StreamNames { // in order: chance must find the same each time
 		s := b.shelves[name]
 		for _, t := range s.expire(now) {
-			b.shelves[stream.Troubles].putTrouble(t, now)
+			b.shelves[domain.WorkflowTroubles].putTrouble(t, now)
 		}
 		for _, q := range s.queues {
 			if due := q.due(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {

@@ -226,7 +226,7 @@ func (d *delivery) Term(ctx context.Context, reason string) error {
 	return d.tell(ctx, func(h *hand, now time.Time) {
 		t := d.q.trouble(d.m.Seq, h, stream.PlainReason(reason))
 		delete(d.q.hands, d.m.Seq)
-		d.l.b.shelves[stream.Troubles].putTrouble(t, now)
+		d.l.b.shelves[domain.WorkflowTroubles].putTrouble(t, now)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -17,7 +18,7 @@ const window = 2 * time.Minute
 
 // shelf is one stream.
 type shelf struct {
-	name     stream.Name
+	name     domain.StreamName
 	created  time.Time
 	messages []stream.Message // by sequence
 	last     uint64
@@ -36,7 +37,7 @@ type seen struct {
 	at time.Time
 }
 
-func newShelf(name stream.Name) *shelf {
+func newShelf(name domain.StreamName) *shelf {
 	return &shelf{name: name, created: time.Now(), ids: map[string]bool{}, readers: map[string]*reader{}, queues: map[string]*queue{}}
 }
 
@@ -65,7 +66,7 @@ func (s *shelf) putTrouble(t stream.Trouble, now time.Time) {
 	if err != nil {
 		panic(fmt.Sprintf("BUG: trouble %+v: %v", t, err))
 	}
-	s.put(stream.Message{Stream: stream.Troubles, Subject: fmt.Sprintf("trouble.%s.%s", t.Stream, t.Consumer), Data: data}, now)
+	s.put(stream.Message{Stream: domain.WorkflowTroubles, Subject: fmt.Sprintf("trouble.%s.%s", t.Stream, t.Consumer), Data: data}, now)
 }
 
 // from returns what there is from a sequence on.

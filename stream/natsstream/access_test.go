@@ -37,14 +37,14 @@ func TestOtherProgramsLogInWithTheToken(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "aggregate.a.b", []byte("hello")); err != nil {
 		t.Errorf("publish: %v", err)
 	}
-	r := reader(t, l, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents})
+	r := reader(t, l, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents})
 	if got := next(t, r, 1); string(got[0].Data) != "hello" {
 		t.Errorf("got %q, want hello", got[0].Data)
 	}
 	if err := js.DeleteStream(t.Context(), "AGGREGATE_EVENTS"); err == nil {
 		t.Errorf("another program deleted a stream")
 	}
-	if st, err := l.Stats(t.Context(), stream.AggregateEvents); err != nil || st.Messages != 1 {
+	if st, err := l.Stats(t.Context(), domain.AggregateEvents); err != nil || st.Messages != 1 {
 		t.Errorf("got %d messages and %v, want 1", st.Messages, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestAFolderIsOneProcesss(t *testing.T) {
 	publish(t, l, event(1))
 	l.Close()
 	l = open(t, cfg)
-	if st, err := l.Stats(t.Context(), stream.AggregateEvents); err != nil || st.Messages != 1 {
+	if st, err := l.Stats(t.Context(), domain.AggregateEvents); err != nil || st.Messages != 1 {
 		t.Errorf("got %d messages and %v after a restart, want 1", st.Messages, err)
 	}
 }
@@ -161,11 +161,11 @@ func TestTLS(t *testing.T) {
 	cfg := natsstream.Config{URL: "tls://" + inside.Listening(), Link: link, KeyOf: other, CA: cert, Replicas: 1, MayLose: true, NoCreate: true}
 	outside := open(t, cfg)
 	publish(t, outside, event(1))
-	if got := next(t, reader(t, inside, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents}), 1); got[0].ID != "event-1" {
+	if got := next(t, reader(t, inside, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents}), 1); got[0].ID != "event-1" {
 		t.Errorf("got %s, want event-1", got[0].ID)
 	}
 	publish(t, inside, event(2))
-	if got := next(t, reader(t, outside, stream.Consumer{Durable: "s", Stream: stream.AggregateEvents, After: 1}), 1); got[0].ID != "event-2" {
+	if got := next(t, reader(t, outside, stream.Consumer{Durable: "s", Stream: domain.AggregateEvents, After: 1}), 1); got[0].ID != "event-2" {
 		t.Errorf("got %s, want event-2", got[0].ID)
 	}
 	if nc, err := nats.Connect("nats://"+inside.Listening(), nats.Token(token)); err == nil && !nc.TLSRequired() {

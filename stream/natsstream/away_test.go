@@ -31,7 +31,7 @@ func TestACutConnectionBreaksNoOrder(t *testing.T) {
 	b := run(t, server.Options{})
 	from, cutFrom := laid(t, b)
 	to, cutTo := laid(t, b)
-	r := reader(t, to, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents, MaxInFlight: 700})
+	r := reader(t, to, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents, MaxInFlight: 700})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
@@ -62,7 +62,7 @@ func TestACutConnectionBreaksNoOrder(t *testing.T) {
 			}
 		}
 	}
-	if st, err := from.Stats(t.Context(), stream.AggregateEvents); err != nil || st.Messages != n {
+	if st, err := from.Stats(t.Context(), domain.AggregateEvents); err != nil || st.Messages != n {
 		t.Errorf("got %d messages and %v, want %d", st.Messages, err, n)
 	}
 }
@@ -74,7 +74,7 @@ func TestAnOwnerThatWasCutOffTakesNothing(t *testing.T) {
 	b := run(t, server.Options{})
 	away, cable := laid(t, b)
 	here := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
-	c := stream.Consumer{Durable: "r", Stream: stream.AggregateEvents}
+	c := stream.Consumer{Durable: "r", Stream: domain.AggregateEvents}
 	first := reader(t, away, c)
 	publish(t, here, event(0), event(1))
 	if got := next(t, first, 1); got[0].ID != "event-0" {
@@ -112,7 +112,7 @@ func TestWorkGoesOnOverCuts(t *testing.T) {
 	b := run(t, server.Options{})
 	here := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
 	far, cable := laid(t, b)
-	q, err := far.Work(t.Context(), stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: time.Second})
+	q, err := far.Work(t.Context(), stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

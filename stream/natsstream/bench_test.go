@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -29,7 +30,7 @@ func some(n int) (list []stream.Message) {
 	for range n {
 		id := serial.Add(1)
 		list = append(list, stream.Message{
-			Stream: stream.WorkflowCommands, Subject: fmt.Sprintf("effect.mail.%d", id),
+			Stream: domain.WorkflowCommands, Subject: fmt.Sprintf("effect.mail.%d", id),
 			ID: fmt.Sprint(id), Data: make([]byte, 400),
 		})
 	}
@@ -116,7 +117,7 @@ func BenchmarkRaw(b *testing.B) {
 // BenchmarkRead reads a full stream, 100 at a time, each time done with.
 func BenchmarkRead(b *testing.B) {
 	modes(b, func(b *testing.B, l *natsstream.Log) {
-		r := reader(b, l, stream.Consumer{Durable: "r", Stream: stream.WorkflowCommands})
+		r := reader(b, l, stream.Consumer{Durable: "r", Stream: domain.WorkflowCommands})
 		fill(b, l, b.N)
 		b.ResetTimer()
 		for n := 0; n < b.N; {
@@ -137,7 +138,7 @@ func BenchmarkRead(b *testing.B) {
 // worker with 64 hands.
 func BenchmarkWork(b *testing.B) {
 	modes(b, func(b *testing.B, l *natsstream.Log) {
-		q, err := l.Work(b.Context(), stream.Shared{Durable: "q", Stream: stream.WorkflowCommands, AckWait: time.Minute})
+		q, err := l.Work(b.Context(), stream.Shared{Durable: "q", Stream: domain.WorkflowCommands, AckWait: time.Minute})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -177,7 +178,7 @@ func fill(b *testing.B, l *natsstream.Log, n int) {
 // BenchmarkLatency is from a publish until a reader that waits has it.
 func BenchmarkLatency(b *testing.B) {
 	modes(b, func(b *testing.B, l *natsstream.Log) {
-		r := reader(b, l, stream.Consumer{Durable: "r", Stream: stream.WorkflowCommands})
+		r := reader(b, l, stream.Consumer{Durable: "r", Stream: domain.WorkflowCommands})
 		for b.Loop() {
 			publish(b, l, some(1)...)
 			list := next(b, r, 10)

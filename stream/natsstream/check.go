@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file knows of each stream whether it takes messages. A server whose disk was
@@ -69,7 +68,9 @@ func (p *pulse) trouble() (cause string, since time.Time) {
 
 // probeSubject is one of a stream's that nobody reads: no context, saga, effect or
 // aggregate is called "%".
-func probeSubject(name stream.Name) string { return strings.ReplaceAll(name.Subjects()[0], "*", "%") }
+func probeSubject(name domain.StreamName) string {
+	return strings.ReplaceAll(name.Subjects()[0], "*", "%")
+}
 
 // probe publishes something to a stream that took nothing. One that takes it again
 // has a message more, of which sagas and effects do not hear.
@@ -99,12 +100,12 @@ func (s *ship) takes(ctx context.Context) error {
 
 // Check reports whether messages can be stored in these streams, or all. A stream
 // that took what was published last is believed; one that did not is tried.
-func (l *Log) Check(ctx context.Context, streams ...stream.Name) error {
+func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
 	if err := cmp.Or(l.unwritable(), l.remade()); err != nil {
 		return err
 	}
 	if len(streams) == 0 {
-		streams = []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents}
+		streams = []domain.StreamName{domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents}
 	}
 	var bad []string
 	for _, name := range streams {

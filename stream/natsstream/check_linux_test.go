@@ -40,10 +40,10 @@ func TestAStreamIsNamedWhoseServersDiskWasFull(t *testing.T) {
 			strings.Contains(err.Error(), "WORKFLOW") || !strings.Contains(err.Error(), "start that server again") {
 			t.Errorf("%s: check: got %v", when, err)
 		}
-		if err := l.Check(t.Context(), stream.WorkflowCommands, stream.WorkflowEvents); err != nil {
+		if err := l.Check(t.Context(), domain.WorkflowCommands, domain.WorkflowEvents); err != nil {
 			t.Errorf("%s: the other streams: got %v", when, err)
 		}
-		command := stream.Message{Stream: stream.WorkflowCommands, Subject: "workflow.a.b", Data: []byte("{}")}
+		command := stream.Message{Stream: domain.WorkflowCommands, Subject: "workflow.a.b", Data: []byte("{}")}
 		if err := l.Publish(t.Context(), command); err != nil {
 			t.Errorf("%s: another stream takes nothing: %v", when, err)
 		}
@@ -54,14 +54,14 @@ func TestAStreamIsNamedWhoseServersDiskWasFull(t *testing.T) {
 	b.restart(t)
 	until(t, func(ctx context.Context) error { return l.Check(ctx) })
 	publish(t, l, event(acked))
-	st, err := l.Stats(t.Context(), stream.AggregateEvents)
+	st, err := l.Stats(t.Context(), domain.AggregateEvents)
 	if err != nil || st.Messages > uint64(acked)+4 {
 		t.Errorf("there are %d messages and %v, %d were acknowledged: a check that finds all well writes nothing", st.Messages, err, acked+1)
 	}
 	if err := l.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if now, err := l.Stats(t.Context(), stream.AggregateEvents); err != nil || now.Messages != st.Messages {
+	if now, err := l.Stats(t.Context(), domain.AggregateEvents); err != nil || now.Messages != st.Messages {
 		t.Errorf("a check of what is well has written %d messages, %v", now.Messages-st.Messages, err)
 	}
 }

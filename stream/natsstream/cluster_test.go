@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/testport"
 	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/stream"
@@ -65,8 +66,8 @@ func TestAClusterLosesAServer(t *testing.T) {
 	if got := l.Durability(); got != board.DurableQuorum {
 		t.Errorf("got durability %q, want quorum", got)
 	}
-	r := reader(t, l, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents})
-	q, err := l.Work(t.Context(), stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: 2 * time.Second})
+	r := reader(t, l, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents})
+	q, err := l.Work(t.Context(), stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestAClusterLosesAServer(t *testing.T) {
 func (c *cluster) kill(t *testing.T, l *natsstream.Log) {
 	t.Helper()
 	_, js := client(t, c.url)
-	s, err := js.Stream(t.Context(), string(stream.AggregateEvents))
+	s, err := js.Stream(t.Context(), string(domain.AggregateEvents))
 	if err != nil {
 		t.Fatal(err)
 	}

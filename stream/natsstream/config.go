@@ -10,7 +10,6 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // Config is how to open the streams. DataDir is required, or URL.
@@ -76,7 +75,7 @@ type Config struct {
 	NoCreate bool
 	// Known are streams that were there before: a missing one is lost, and is not
 	// made anew.
-	Known []stream.Name
+	Known []domain.StreamName
 }
 
 const (

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file finds damage in the files of the embedded streams before the server
@@ -31,7 +30,7 @@ const (
 
 // shelfFiles are the files of one stream.
 type shelfFiles struct {
-	name   stream.Name
+	name   domain.StreamName
 	folder string    // of the streams
 	sums   checksums // of all but blocks
 
@@ -52,7 +51,7 @@ type block struct {
 
 func (k block) name() string { return fmt.Sprint(k.number, ".blk") }
 
-func (k block) checksums(of stream.Name) (checksums, error) {
+func (k block) checksums(of domain.StreamName) (checksums, error) {
 	return newChecksums(fmt.Sprintf("%s-%d", of, k.number))
 }
 
@@ -61,7 +60,7 @@ func (s *shelfFiles) path(parts ...string) string {
 }
 
 // checkFiles reads the blocks of a stream through.
-func checkFiles(folder string, name stream.Name, known []span) (*shelfFiles, error) {
+func checkFiles(folder string, name domain.StreamName, known []span) (*shelfFiles, error) {
 	sums, err := newChecksums(string(name))
 	if err != nil {
 		return nil, err
@@ -227,7 +226,7 @@ func (c Config) inspect() (lost []string, err error) {
 	}
 	var all []*shelfFiles
 	accepted := true
-	for _, name := range stream.Names {
+	for _, name := range domain.StreamNames {
 		s, err := checkFiles(folder, name, known[name])
 		if err != nil {
 			return nil, domain.Unavailablef("read the event streams: %v", err)

@@ -17,7 +17,7 @@ import (
 )
 
 // filesOf are those of the stream of [event].
-const filesOf = "streams/jetstream/$G/streams/" + string(stream.AggregateEvents)
+const filesOf = "streams/jetstream/$G/streams/" + string(domain.AggregateEvents)
 
 // harm does something to a file, at a part of it.
 func harm(t *testing.T, dir, name string, change func(b []byte) []byte) {
@@ -144,7 +144,7 @@ func wantEvents(t *testing.T, dir string, gone []int) {
 	}
 	var got []uint64
 	until(t, func(ctx context.Context) error {
-		list, err := l.Scan(ctx, stream.AggregateEvents, nil, 1, 40)
+		list, err := l.Scan(ctx, domain.AggregateEvents, nil, 1, 40)
 		got = nil
 		for _, m := range list {
 			got = append(got, m.Seq)
@@ -164,8 +164,8 @@ func TestWhatWasTrimmedIsNoDamage(t *testing.T) {
 	for i := range 20 {
 		until(t, func(ctx context.Context) error { return l.Publish(ctx, event(i)) })
 	}
-	until(t, func(ctx context.Context) error { return l.Trim(ctx, stream.AggregateEvents, "aggregate.account.3", 15) })
-	until(t, func(ctx context.Context) error { return l.Trim(ctx, stream.AggregateEvents, "", 5) })
+	until(t, func(ctx context.Context) error { return l.Trim(ctx, domain.AggregateEvents, "aggregate.account.3", 15) })
+	until(t, func(ctx context.Context) error { return l.Trim(ctx, domain.AggregateEvents, "", 5) })
 	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}

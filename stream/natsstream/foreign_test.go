@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -36,7 +37,7 @@ func TestWhatOthersPublishIsHandedOver(t *testing.T) {
 		if _, err := other.RequestMsg(m, patience); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
-		w := stream.Message{Stream: stream.AggregateEvents, Subject: m.Subject, Data: m.Data, Seq: uint64(i + 1)}
+		w := stream.Message{Stream: domain.AggregateEvents, Subject: m.Subject, Data: m.Data, Seq: uint64(i + 1)}
 		switch i {
 		case 2, 3:
 			w.Header = map[string]string{"Status": m.Header.Get("Status"), "Description": m.Header.Get("Description")}
@@ -45,13 +46,13 @@ func TestWhatOthersPublishIsHandedOver(t *testing.T) {
 		}
 		want = append(want, w)
 	}
-	r := reader(t, l, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents})
+	r := reader(t, l, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents})
 	var read []stream.Message
 	for len(read) < len(want) {
 		read = append(read, next(t, r, 100)...)
 	}
 	sameMessages(t, "read", read, want)
-	q, err := l.Work(t.Context(), stream.Shared{Durable: "q", Stream: stream.AggregateEvents})
+	q, err := l.Work(t.Context(), stream.Shared{Durable: "q", Stream: domain.AggregateEvents})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestWhatOthersPublishIsHandedOver(t *testing.T) {
 		})
 	}
 	sameMessages(t, "taken", taken, want)
-	scanned, err := l.Scan(t.Context(), stream.AggregateEvents, nil, 1, 100)
+	scanned, err := l.Scan(t.Context(), domain.AggregateEvents, nil, 1, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestRubbishAmongTroublesStaysAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := reader(t, l, stream.Consumer{Durable: "r", Stream: stream.Troubles})
+	r := reader(t, l, stream.Consumer{Durable: "r", Stream: domain.WorkflowTroubles})
 	var got []string
 	for len(got) < 3 {
 		for _, m := range next(t, r, 10) {
@@ -120,7 +121,7 @@ func TestAnotherOwnersRequestTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := run(t, server.Options{})
 	l := open(t, natsstream.Config{URL: b.url, Replicas: 1, MayLose: true})
-	r := reader(t, l, stream.Consumer{Durable: "r", Stream: stream.AggregateEvents})
+	r := reader(t, l, stream.Consumer{Durable: "r", Stream: domain.AggregateEvents})
 	publish(t, l, event(1))
 	other, _ := client(t, b.url)
 	for _, ask := range []string{`{"batch":1,"expires":1000000000}`, `{"batch":1,"expires":1000000000,"group":"another"}`} {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
-	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
 
@@ -71,7 +70,7 @@ func FuzzProducers(f *testing.F) {
 			want := []string{"tenant." + p.Tenant + ".aggregate.*.*"}
 			switch p.Tenant {
 			case natsstream.Anybody:
-				want = stream.AggregateEvents.Subjects()
+				want = domain.AggregateEvents.Subjects()
 			case natsstream.NoContext:
 				want = []string{"aggregate.*.*"}
 			}

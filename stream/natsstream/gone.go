@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file keeps which messages of the embedded streams are known to be gone.
@@ -33,7 +32,7 @@ func (s span) String() string {
 }
 
 // gone is what is known to be gone, of each stream.
-type gone map[stream.Name][]span
+type gone map[domain.StreamName][]span
 
 func readGone(folder string) (gone, error) {
 	g := gone{}
@@ -52,7 +51,7 @@ func readGone(folder string) (gone, error) {
 }
 
 // add writes down that messages are gone.
-func (g gone) add(folder string, name stream.Name, more ...span) error {
+func (g gone) add(folder string, name domain.StreamName, more ...span) error {
 	g[name] = joined(append(g[name], more...))
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -123,7 +122,7 @@ func replace(name string, text []byte) error {
 
 // trims writes down that messages are about to go, of which the files say nothing
 // in the end.
-func (h *host) trims(cfg Config, name stream.Name, upTo uint64) error {
+func (h *host) trims(cfg Config, name domain.StreamName, upTo uint64) error {
 	if h == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -22,7 +23,7 @@ func TestAnIDOfOneContextIsNotTakenFromAnother(t *testing.T) {
 			var list []stream.Message
 			for n := range 300 { // one by one, and as a batch
 				id := fmt.Sprint("8:order-", n)
-				list = append(list, stream.Message{Stream: stream.AggregateEvents, Subject: "tenant.8.aggregate.order." + fmt.Sprint(n), ID: id, Data: []byte("mine")})
+				list = append(list, stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.8.aggregate.order." + fmt.Sprint(n), ID: id, Data: []byte("mine")})
 				if n%100 > 1 {
 					continue
 				}
@@ -33,7 +34,7 @@ func TestAnIDOfOneContextIsNotTakenFromAnother(t *testing.T) {
 			}
 			publish(t, h, list[0])
 			publish(t, h, list[1:]...)
-			got, err := h.Scan(t.Context(), stream.AggregateEvents, nil, 1, 1000)
+			got, err := h.Scan(t.Context(), domain.AggregateEvents, nil, 1, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +74,7 @@ func TestOpenBatchesOfOthersHoldUpNobody(t *testing.T) {
 		list = append(list, event(n))
 	}
 	publish(t, h, list...)
-	got, err := h.Scan(t.Context(), stream.AggregateEvents, nil, 1, 1000)
+	got, err := h.Scan(t.Context(), domain.AggregateEvents, nil, 1, 1000)
 	if err != nil || len(got) != len(list) {
 		t.Fatalf("got %d, %v, want %d", len(got), err, len(list))
 	}

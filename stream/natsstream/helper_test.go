@@ -60,7 +60,7 @@ func client(t testing.TB, url string, opts ...nats.Option) (*nats.Conn, jetstrea
 }
 
 func event(n int) stream.Message {
-	return stream.Message{Stream: stream.AggregateEvents, Subject: "aggregate.account." + strconv.Itoa(n%7), ID: fmt.Sprint("event-", n), Data: fmt.Append(nil, n)}
+	return stream.Message{Stream: domain.AggregateEvents, Subject: "aggregate.account." + strconv.Itoa(n%7), ID: fmt.Sprint("event-", n), Data: fmt.Append(nil, n)}
 }
 
 // until does something again and again while it is unavailable.

@@ -5,12 +5,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
 // incoming is a stored message as the contract has it. Others may publish
 // anything: what is odd is handed over as it is.
-func incoming(name stream.Name, subject string, header nats.Header, data []byte, seq uint64, at time.Time) stream.Message {
+func incoming(name domain.StreamName, subject string, header nats.Header, data []byte, seq uint64, at time.Time) stream.Message {
 	m := stream.Message{Stream: name, Subject: subject, Data: data, Seq: seq, Time: at}
 	for key, values := range header {
 		switch {
@@ -25,7 +26,7 @@ func incoming(name stream.Name, subject string, header nats.Header, data []byte,
 			m.Header[key] = values[0]
 		}
 	}
-	if name == stream.Troubles {
+	if name == domain.WorkflowTroubles {
 		m.Data = trouble(data)
 	}
 	return m

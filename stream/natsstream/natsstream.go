@@ -30,8 +30,8 @@ type Log struct {
 	// replicated: some of what is asked is answered by replicas that may be
 	// behind.
 	replicated bool
-	ships      map[stream.Name]*ship
-	origins    map[stream.Name]*origin
+	ships      map[domain.StreamName]*ship
+	origins    map[domain.StreamName]*origin
 	others     atomic.Pointer[error] // see remade
 	latched    atomic.Pointer[error] // why the embedded server can write nothing
 
@@ -58,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, gone: make(chan struct{}), ships: map[stream.Name]*ship{}, origins: map[stream.Name]*origin{}}
+	l := &Log{cfg: cfg, gone: make(chan struct{}), ships: map[domain.StreamName]*ship{}, origins: map[domain.StreamName]*origin{}}
 	l.run, l.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {

@@ -48,7 +48,7 @@ const (
 // under way goes with the next, so that many publishers share a sync.
 type ship struct {
 	l     *Log
-	name  stream.Name
+	name  domain.StreamName
 	least int // messages for a batch; 0: the stream takes none
 	// alone: publishers gain nothing from a common voyage.
 	alone bool
@@ -65,7 +65,7 @@ type cargo struct {
 }
 
 // launch starts the ship of a stream.
-func (l *Log) launch(name stream.Name, c jetstream.StreamConfig) {
+func (l *Log) launch(name domain.StreamName, c jetstream.StreamConfig) {
 	s := &ship{l: l, name: name, cargo: make(chan *cargo, 64)}
 	switch {
 	case !c.AllowAtomicPublish:
@@ -93,7 +93,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 	if err := cmp.Or(ctx.Err(), l.unwritable(), l.remade()); err != nil {
 		return err
 	}
-	loads := map[stream.Name]*cargo{}
+	loads := map[domain.StreamName]*cargo{}
 	limit := l.wire.Conn.MaxPayload() // 0 before the first connection
 	for i := range messages {
 		m := &messages[i]

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -46,7 +48,7 @@ type pull struct {
 	bare  bool            // the next asks for one message of any size
 }
 
-func (l *Log) newPull(name stream.Name, durable, group string) (*pull, error) {
+func (l *Log) newPull(name domain.StreamName, durable, group string) (*pull, error) {
 	p := &pull{
 		l: l, subject: "$JS.API.CONSUMER.MSG.NEXT." + string(name) + "." + durable, group: group,
 		inbox: l.wire.Conn.NewInbox(),
@@ -73,8 +75,11 @@ func (p *pull) close() {
 func (p *pull) end() {
 	// Drain, not Unsubscribe: what is on its way to us would be dropped, and come
 	// again only when its time is over.
+	// The library may say more than once that it is closed: a connection that
+	// breaks, and the drain that finds it broken.
 	ended := make(chan struct{})
-	p.sub.SetClosedHandler(func(string) { close(ended) })
+	tell := sync.OnceFunc(func() { close(ended) })
+	p.sub.SetClosedHandler(func(string) { tell() })
 	if p.sub.Drain() != nil {
 		return
 	}

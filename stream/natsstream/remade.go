@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file notices that a stream is not the one that was opened: it was deleted
@@ -32,7 +31,7 @@ func (l *Log) remade() error {
 }
 
 // same looks whether a stream is the one that was opened.
-func (l *Log) same(name stream.Name, info *jetstream.StreamInfo) error {
+func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo) error {
 	o := l.origins[name]
 	switch {
 	case o == nil: // it is being opened

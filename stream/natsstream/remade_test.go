@@ -21,7 +21,7 @@ import (
 func remake(t *testing.T, url string, n int) {
 	t.Helper()
 	_, js := client(t, url)
-	name := string(stream.AggregateEvents)
+	name := string(domain.AggregateEvents)
 	s, err := js.Stream(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAStreamThatWasMadeAnewTakesNothing(t *testing.T) {
 		},
 		"a reader": func(t *testing.T, l *natsstream.Log, url string) error {
 			remake(t, url, 9)
-			_, err := l.Read(t.Context(), stream.Consumer{Durable: "d", Stream: stream.AggregateEvents, After: 4})
+			_, err := l.Read(t.Context(), stream.Consumer{Durable: "d", Stream: domain.AggregateEvents, After: 4})
 			return err
 		},
 	} {
@@ -100,7 +100,7 @@ func TestAStreamThatHasLostItsEnd(t *testing.T) {
 			publish(t, open(t, cfg), event(1), event(2), event(3))
 			l := open(t, cfg)
 			b.end()
-			if err := os.RemoveAll(filepath.Join(b.opts.StoreDir, "jetstream", "$G", "streams", string(stream.AggregateEvents), "msgs")); err != nil {
+			if err := os.RemoveAll(filepath.Join(b.opts.StoreDir, "jetstream", "$G", "streams", string(domain.AggregateEvents), "msgs")); err != nil {
 				t.Fatal(err)
 			}
 			b.start(t)
@@ -119,7 +119,7 @@ func TestAStreamThatHasLostItsEnd(t *testing.T) {
 func TestAKnownStreamThatIsMissingIsNotMade(t *testing.T) {
 	t.Parallel()
 	b := run(t, server.Options{})
-	cfg := natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true, Known: []stream.Name{stream.AggregateEvents}}
+	cfg := natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true, Known: []domain.StreamName{domain.AggregateEvents}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	_, err := natsstream.Open(ctx, cfg)
@@ -127,7 +127,7 @@ func TestAKnownStreamThatIsMissingIsNotMade(t *testing.T) {
 		t.Errorf("got error %v, want a conflict that says what to do", err)
 	}
 	_, js := client(t, b.url)
-	if _, err := js.Stream(t.Context(), string(stream.AggregateEvents)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if _, err := js.Stream(t.Context(), string(domain.AggregateEvents)); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("got %v: the stream was made", err)
 	}
 }

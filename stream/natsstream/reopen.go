@@ -111,10 +111,20 @@ func (h *host) broken() error {
 }
 
 // unwritable is the error of what cannot be stored while the disk is full; nil
-// while it can.
+// while it can. Publishers and readers of a context get to see it: where the folder lies is
+// for the log.
 func (l *Log) unwritable() error {
 	if err := l.latched.Load(); err != nil {
-		return domain.Unavailablef("the event streams cannot be written: %v; make room for folder %s: they go on by themselves then", *err, l.cfg.folder())
+		return domain.Unavailablef("the event streams cannot be written: %s; make room for the node's folder streams: they go on by themselves then",
+			l.cfg.unplaced((*err).Error()))
 	}
 	return nil
+}
+
+// unplaced is a text in which the streams' folder is called that, wherever it lies.
+func (c Config) unplaced(text string) string {
+	if whole, err := filepath.Abs(c.folder()); err == nil {
+		text = strings.ReplaceAll(text, whole, "streams")
+	}
+	return strings.ReplaceAll(text, c.folder(), "streams")
 }

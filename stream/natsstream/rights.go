@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/natslink"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // This file is the one table of who may do what with the streams on a server:
@@ -49,11 +49,11 @@ func publishes() (list []string) {
 			list = append(list, r.subject)
 			continue
 		}
-		for _, name := range stream.Names {
+		for _, name := range domain.StreamNames {
 			list = append(list, strings.ReplaceAll(r.subject, "{stream}", string(name)))
 		}
 	}
-	for _, name := range stream.Names {
+	for _, name := range domain.StreamNames {
 		list = append(list, name.Subjects()...)
 	}
 	return list
@@ -62,7 +62,7 @@ func publishes() (list []string) {
 // tooMuch are subjects to which no node publishes: whoever may, has the rights of
 // the server's owner.
 var tooMuch = []string{
-	"$JS.API.STREAM.DELETE." + string(stream.AggregateEvents), "$JS.API.STREAM.UPDATE." + string(stream.WorkflowCommands),
+	"$JS.API.STREAM.DELETE." + string(domain.AggregateEvents), "$JS.API.STREAM.UPDATE." + string(domain.WorkflowCommands),
 	"$JS.API.STREAM.CREATE.another", "$JS.API.CONSUMER.DELETE.another.consumer",
 }
 
@@ -89,7 +89,7 @@ const (
 func eventsOf(tenant string) []string {
 	switch tenant {
 	case Anybody:
-		return stream.AggregateEvents.Subjects()
+		return domain.AggregateEvents.Subjects()
 	case NoContext:
 		return []string{"aggregate.*.*"}
 	}

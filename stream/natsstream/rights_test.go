@@ -122,13 +122,13 @@ func TestProducersPublishEventsOfTheirContextOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			r := reader(t, h, stream.Consumer{Durable: "node", Stream: stream.AggregateEvents})
-			q, err := h.Work(t.Context(), stream.Shared{Durable: "workers", Stream: stream.WorkflowCommands})
+			r := reader(t, h, stream.Consumer{Durable: "node", Stream: domain.AggregateEvents})
+			q, err := h.Work(t.Context(), stream.Shared{Durable: "workers", Stream: domain.WorkflowCommands})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { q.Close() })
-			publish(t, h, stream.Message{Stream: stream.WorkflowCommands, Subject: "tenant.7.effect.mail.c1", Data: []byte("a command")})
+			publish(t, h, stream.Message{Stream: domain.WorkflowCommands, Subject: "tenant.7.effect.mail.c1", Data: []byte("a command")})
 			for who, login := range map[string]nats.Option{"the producer of context 7": h.seven, "the producer of all": h.any} {
 				mischief(t, who, h.url, login)
 			}
@@ -148,7 +148,7 @@ func TestProducersPublishEventsOfTheirContextOnly(t *testing.T) {
 				}
 			}
 			// All that is there is what was let through, and the consumers stand.
-			for _, name := range stream.Names {
+			for _, name := range domain.StreamNames {
 				list, err := h.Scan(t.Context(), name, nil, 1, 100)
 				if err != nil {
 					t.Fatal(err)
@@ -158,9 +158,9 @@ func TestProducersPublishEventsOfTheirContextOnly(t *testing.T) {
 					got = append(got, m.Subject+" "+string(m.Data))
 				}
 				slices.Sort(got)
-				want := map[stream.Name][]string{
-					stream.AggregateEvents:  {"tenant.7.aggregate.a.b event", "tenant.8.aggregate.a.b event", "tenant.9.aggregate.a.b event"},
-					stream.WorkflowCommands: {"tenant.7.effect.mail.c1 a command"},
+				want := map[domain.StreamName][]string{
+					domain.AggregateEvents:  {"tenant.7.aggregate.a.b event", "tenant.8.aggregate.a.b event", "tenant.9.aggregate.a.b event"},
+					domain.WorkflowCommands: {"tenant.7.effect.mail.c1 a command"},
 				}[name]
 				// What a producer published lawfully while it tried the rest.
 				got = slices.DeleteFunc(got, func(s string) bool { return strings.HasSuffix(s, " lawful") })
@@ -189,7 +189,7 @@ func mischief(t *testing.T, who, url string, login nats.Option) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, name := range stream.Names {
+	for _, name := range domain.StreamNames {
 		s := string(name)
 		for _, ask := range [][2]string{
 			{"$JS.API.STREAM.DELETE." + s, ""}, {"$JS.API.STREAM.PURGE." + s, ""}, {"$JS.API.STREAM.INFO." + s, ""},
@@ -245,17 +245,17 @@ func TestANodeHasWhatItNeeds(t *testing.T) {
 	}
 	b := open(t, natsstream.Config{URL: h.url, Link: h.node, KeyOf: h.self, Replicas: 1, MayLose: true})
 	publish(t, b, event(1), event(2))
-	r := reader(t, b, stream.Consumer{Durable: "b", Stream: stream.AggregateEvents})
+	r := reader(t, b, stream.Consumer{Durable: "b", Stream: domain.AggregateEvents})
 	if got := next(t, r, 2); string(got[0].Data) != "1" {
 		t.Errorf("got %q, want 1", got[0].Data)
 	}
 	if err := r.Done(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
-	if err := b.Trim(t.Context(), stream.AggregateEvents, "", 1); err != nil {
+	if err := b.Trim(t.Context(), domain.AggregateEvents, "", 1); err != nil {
 		t.Error(err)
 	}
-	if err := b.Drop(t.Context(), stream.AggregateEvents, "b"); err != nil {
+	if err := b.Drop(t.Context(), domain.AggregateEvents, "b"); err != nil {
 		t.Error(err)
 	}
 	login, err := natslink.ToNode(h.node, h.self)

@@ -19,7 +19,7 @@ const scanIdle = 30 * time.Second
 
 // Scan returns messages from a sequence on. It reads with a consumer of its own
 // that lives as long as the call.
-func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
+func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
 	if err := stream.ValidateStream(name); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (l *Log) Scan(ctx context.Context, name stream.Name, subjects []string, fro
 
 // behind asks the leader of a stream with replicas whether a scan, which any of
 // them may have served, has missed something.
-func (l *Log) behind(ctx context.Context, name stream.Name, subjects []string, from uint64) error {
+func (l *Log) behind(ctx context.Context, name domain.StreamName, subjects []string, from uint64) error {
 	if !l.replicated {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (l *Log) behind(ctx context.Context, name stream.Name, subjects []string, f
 }
 
 // passing is a consumer for one call. The server counts what it has.
-func (l *Log) passing(ctx context.Context, name stream.Name, subjects []string, from uint64) (jetstream.Consumer, error) {
+func (l *Log) passing(ctx context.Context, name domain.StreamName, subjects []string, from uint64) (jetstream.Consumer, error) {
 	return l.js.CreateConsumer(ctx, string(name), jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       from,
@@ -89,7 +89,7 @@ func (l *Log) passing(ctx context.Context, name stream.Name, subjects []string, 
 }
 
 // Count is how many messages match behind a sequence.
-func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, after uint64) (n uint64, err error) {
+func (l *Log) Count(ctx context.Context, name domain.StreamName, subjects []string, after uint64) (n uint64, err error) {
 	if err := stream.ValidateStream(name); err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (l *Log) Count(ctx context.Context, name stream.Name, subjects []string, af
 	return n, err
 }
 
-func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
+func (l *Log) scan(ctx context.Context, name domain.StreamName, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
 	c, err := l.passing(ctx, name, subjects, from)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (l *Log) scan(ctx context.Context, name stream.Name, subjects []string, fro
 }
 
 // Stats says what a stream holds.
-func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err error) {
+func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stats, err error) {
 	if err := stream.ValidateStream(name); err != nil {
 		return st, err
 	}
@@ -169,7 +169,7 @@ func (l *Log) Stats(ctx context.Context, name stream.Name) (st stream.Stats, err
 }
 
 // Drop forgets a durable consumer.
-func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error {
+func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) error {
 	if err := stream.ValidateStream(name); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (l *Log) Drop(ctx context.Context, name stream.Name, durable string) error 
 }
 
 // Trim deletes messages up to a sequence.
-func (l *Log) Trim(ctx context.Context, name stream.Name, subject string, seq uint64) error {
+func (l *Log) Trim(ctx context.Context, name domain.StreamName, subject string, seq uint64) error {
 	if err := stream.ValidateStream(name); err != nil {
 		return err
 	}

@@ -25,13 +25,13 @@ const (
 )
 
 // subjects are what a stream stores.
-func subjects(name stream.Name) []string {
-	if name != stream.Troubles {
+func subjects(name domain.StreamName) []string {
+	if name != domain.WorkflowTroubles {
 		return name.Subjects()
 	}
 	var list []string
-	for _, of := range stream.Names {
-		if of != stream.Troubles {
+	for _, of := range domain.StreamNames {
+		if of != domain.WorkflowTroubles {
 			list = append(list, advisoryMaxDeliver+string(of)+".*", advisoryTerminated+string(of)+".*")
 		}
 	}
@@ -39,7 +39,7 @@ func subjects(name stream.Name) []string {
 }
 
 // wanted is how a missing stream is made.
-func (l *Log) wanted(name stream.Name) jetstream.StreamConfig {
+func (l *Log) wanted(name domain.StreamName) jetstream.StreamConfig {
 	replicas := l.cfg.Replicas
 	if l.cfg.embedded() {
 		replicas = 1
@@ -54,14 +54,14 @@ func (l *Log) wanted(name stream.Name) jetstream.StreamConfig {
 		Replicas:           replicas,
 		Duplicates:         window,
 		AllowDirect:        true,
-		AllowAtomicPublish: name != stream.Troubles,
+		AllowAtomicPublish: name != domain.WorkflowTroubles,
 	}
 }
 
 // settle makes the streams that are missing, and looks at those that are there.
 func (l *Log) settle(ctx context.Context) error {
 	replicas := 3
-	for _, name := range stream.Names {
+	for _, name := range domain.StreamNames {
 		var found *jetstream.StreamInfo
 		var said error // by the server, the last time
 		err := l.keep(ctx, "stream "+string(name), func(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (l *Log) settle(ctx context.Context) error {
 		o := &origin{created: found.Created}
 		o.last.Store(found.State.LastSeq)
 		l.origins[name] = o
-		if name != stream.Troubles {
+		if name != domain.WorkflowTroubles {
 			l.launch(name, found.Config)
 		}
 	}
@@ -95,7 +95,7 @@ func (l *Log) settle(ctx context.Context) error {
 }
 
 // find returns what a stream is, and makes it if it is missing and may be.
-func (l *Log) find(ctx context.Context, name stream.Name) (*jetstream.StreamInfo, error) {
+func (l *Log) find(ctx context.Context, name domain.StreamName) (*jetstream.StreamInfo, error) {
 	s, err := l.js.Stream(ctx, string(name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		switch {
@@ -148,7 +148,7 @@ func (l *Log) claim(replicas int) error {
 //
 // The stream of events is its owner's: what may drop old ones there is a
 // warning.
-func check(name stream.Name, c jetstream.StreamConfig, cfg Config) (warnings []string, err error) {
+func check(name domain.StreamName, c jetstream.StreamConfig, cfg Config) (warnings []string, err error) {
 	bad := func(field string, found, want any) error {
 		return domain.Invalidf("stream %s is there and cannot be used: %s: found %v, want %v", name, field, found, want)
 	}
@@ -166,7 +166,7 @@ func check(name stream.Name, c jetstream.StreamConfig, cfg Config) (warnings []s
 		return nil, bad("storage", c.Storage, jetstream.FileStorage)
 	case c.Retention != jetstream.LimitsPolicy:
 		return nil, bad("retention", c.Retention, jetstream.LimitsPolicy)
-	case c.NoAck && name != stream.Troubles:
+	case c.NoAck && name != domain.WorkflowTroubles:
 		return nil, bad("no_ack", c.NoAck, false)
 	case c.PersistMode != jetstream.DefaultPersistMode:
 		return nil, bad("persist_mode", c.PersistMode, jetstream.DefaultPersistMode)
@@ -176,7 +176,7 @@ func check(name stream.Name, c jetstream.StreamConfig, cfg Config) (warnings []s
 		return nil, bad("max_msg_size", c.MaxMsgSize, fmt.Sprintf("-1, or at least %d", maxStore))
 	}
 	for _, d := range drops(c) {
-		if name != stream.AggregateEvents {
+		if name != domain.AggregateEvents {
 			return nil, bad(d.field, d.found, d.want)
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is %v", d.field, d.found))

@@ -20,7 +20,7 @@ import (
 )
 
 // made is a stream as its owner may have made it.
-func made(name stream.Name, change func(*jetstream.StreamConfig)) jetstream.StreamConfig {
+func made(name domain.StreamName, change func(*jetstream.StreamConfig)) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{Name: string(name), Subjects: name.Subjects()}
 	if change != nil {
 		change(&c)
@@ -30,7 +30,7 @@ func made(name stream.Name, change func(*jetstream.StreamConfig)) jetstream.Stre
 
 func TestStreamsThatWouldLoseMessagesAreRefused(t *testing.T) {
 	t.Parallel()
-	commands, events := stream.WorkflowCommands, stream.AggregateEvents
+	commands, events := domain.WorkflowCommands, domain.AggregateEvents
 	for _, c := range []struct {
 		name   string
 		stream jetstream.StreamConfig
@@ -215,7 +215,7 @@ func TestAStreamWithoutBatchesIsPublishedToOneByOne(t *testing.T) {
 	t.Parallel()
 	b := run(t, server.Options{})
 	_, js := client(t, b.url)
-	if _, err := js.CreateStream(t.Context(), made(stream.AggregateEvents, nil)); err != nil {
+	if _, err := js.CreateStream(t.Context(), made(domain.AggregateEvents, nil)); err != nil {
 		t.Fatal(err)
 	}
 	l := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
@@ -225,7 +225,7 @@ func TestAStreamWithoutBatchesIsPublishedToOneByOne(t *testing.T) {
 	}
 	publish(t, l, list...)
 	publish(t, l, list...)
-	got, err := l.Scan(t.Context(), stream.AggregateEvents, nil, 1, 1000)
+	got, err := l.Scan(t.Context(), domain.AggregateEvents, nil, 1, 1000)
 	if err != nil || len(got) != 100 {
 		t.Fatalf("got %d messages and %v, want 100", len(got), err)
 	}
@@ -245,7 +245,7 @@ func TestAServerThatTakesLessRefusesBeforeItIsSent(t *testing.T) {
 	if err := l.Publish(t.Context(), event(1), large); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("got error %v, want invalid", err)
 	}
-	st, err := l.Stats(t.Context(), stream.AggregateEvents)
+	st, err := l.Stats(t.Context(), domain.AggregateEvents)
 	if err != nil || st.Messages != 0 {
 		t.Errorf("got %d messages and %v, want none", st.Messages, err)
 	}

@@ -3,6 +3,7 @@ package streamtest
 import (
 	"time"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -33,7 +34,7 @@ func testRestart(r *rig) {
 	r.publish(l, events(15, 30)...) // some again
 	r.same(r.read(reader, 25), events(6, 30))
 	r.same(messages(r.take(queue, 10)), events(21, 30))
-	r.same(r.all(l, stream.AggregateEvents), events(1, 30))
+	r.same(r.all(l, domain.AggregateEvents), events(1, 30))
 }
 
 func testRestartWaits(r *rig) {
@@ -62,7 +63,7 @@ func testRestartWaits(r *rig) {
 func testNewProcess(r *rig) {
 	first := r.log()
 	r.publish(first, events(1, 6)...)
-	queue := r.queue(first, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: time.Second})
+	queue := r.queue(first, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: time.Second})
 	r.ack(r.take(queue, 3)...)
 	reader := r.reader(first, on("r"))
 	got := r.read(reader, 4)
@@ -74,6 +75,6 @@ func testNewProcess(r *rig) {
 	c := on("r")
 	c.After = got[3].Seq
 	r.same(r.read(r.reader(second, c), 3), events(5, 7))
-	queue = r.queue(second, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: time.Second})
+	queue = r.queue(second, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: time.Second})
 	r.same(sorted(r.take(queue, 4)), events(4, 7))
 }

@@ -35,7 +35,7 @@ var troubleTests = []test{
 func is(err, kind error) bool { return errors.Is(err, kind) }
 
 func shared(durable string) stream.Shared {
-	return stream.Shared{Durable: durable, Stream: stream.AggregateEvents, AckWait: long}
+	return stream.Shared{Durable: durable, Stream: domain.AggregateEvents, AckWait: long}
 }
 
 func testWorkers(r *rig) {
@@ -260,13 +260,13 @@ func testQueuePending(r *rig) {
 // troubles reads n troubles.
 func (r *rig) troubles(l stream.Log, n int) (list []stream.Trouble) {
 	r.Helper()
-	for _, m := range r.read(r.reader(l, stream.Consumer{Durable: "watch", Stream: stream.Troubles}), n) {
+	for _, m := range r.read(r.reader(l, stream.Consumer{Durable: "watch", Stream: domain.WorkflowTroubles}), n) {
 		var t stream.Trouble
 		if err := json.Unmarshal(m.Data, &t); err != nil {
 			r.Fatalf("trouble %s: %v", m.Data, err)
 		}
-		if m.Stream != stream.Troubles {
-			r.Errorf("got trouble of stream %q, want %q", m.Stream, stream.Troubles)
+		if m.Stream != domain.WorkflowTroubles {
+			r.Errorf("got trouble of stream %q, want %q", m.Stream, domain.WorkflowTroubles)
 		}
 		list = append(list, t)
 	}
@@ -280,13 +280,13 @@ func testTerm(r *rig) {
 	held := r.take(queue, 1)[0]
 	r.until("term", func() error { return held.Term(r.ctx, "it is broken\nfor ever") })
 	got := r.troubles(l, 1)
-	want := []stream.Trouble{{Stream: stream.AggregateEvents, Consumer: "q", Seq: held.Message().Seq, Deliveries: 1, Reason: "it is broken?for ever"}}
+	want := []stream.Trouble{{Stream: domain.AggregateEvents, Consumer: "q", Seq: held.Message().Seq, Deliveries: 1, Reason: "it is broken?for ever"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		r.Errorf("trouble (-want +got):\n%s", diff)
 	}
 	r.ack(r.take(queue, 1)...)
 	r.queuePending(queue, 0, 0)
-	if list := r.all(l, stream.Troubles); len(list) != 1 {
+	if list := r.all(l, domain.WorkflowTroubles); len(list) != 1 {
 		r.Errorf("got %d troubles of a scan, want 1", len(list))
 	}
 }
@@ -327,8 +327,8 @@ func testMaxDeliver(r *rig) {
 	wg.Wait()
 	slices.SortFunc(got, func(a, b stream.Trouble) int { return int(a.Seq) - int(b.Seq) })
 	want := []stream.Trouble{
-		{Stream: stream.AggregateEvents, Consumer: "q", Seq: 1, Deliveries: 2},
-		{Stream: stream.AggregateEvents, Consumer: "q", Seq: 2, Deliveries: 2},
+		{Stream: domain.AggregateEvents, Consumer: "q", Seq: 1, Deliveries: 2},
+		{Stream: domain.AggregateEvents, Consumer: "q", Seq: 2, Deliveries: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		r.Errorf("troubles (-want +got):\n%s", diff)

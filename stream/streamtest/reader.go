@@ -31,7 +31,7 @@ var ownerTests = []test{
 }
 
 func on(durable string, subjects ...string) stream.Consumer {
-	return stream.Consumer{Durable: durable, Stream: stream.AggregateEvents, Subjects: subjects}
+	return stream.Consumer{Durable: durable, Stream: domain.AggregateEvents, Subjects: subjects}
 }
 
 func testAfter(r *rig) {
@@ -75,7 +75,7 @@ func testWaits(r *rig) {
 func testGivenUp(r *rig) {
 	l := r.log()
 	reader := r.reader(l, on("d"))
-	queue := r.queue(l, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: long})
+	queue := r.queue(l, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: long})
 	for n := range 10 {
 		for _, next := range []func(context.Context) error{
 			func(ctx context.Context) error { _, err := reader.Next(ctx, 1); return err },
@@ -152,7 +152,7 @@ func (r *rig) pending(reader stream.Reader, want uint64) {
 func testTrimmedAway(r *rig) {
 	l := r.log()
 	r.publish(l, events(1, 10)...)
-	r.until("trim", func() error { return l.Trim(r.ctx, stream.AggregateEvents, "", 6) })
+	r.until("trim", func() error { return l.Trim(r.ctx, domain.AggregateEvents, "", 6) })
 	c := on("d")
 	c.After = 2
 	r.same(r.read(r.reader(l, c), 4), events(7, 10))
@@ -318,7 +318,7 @@ func testRewind(r *rig) {
 func testKinds(r *rig) {
 	l := r.log()
 	r.publish(l, event(1))
-	shared := stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: long}
+	shared := stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: long}
 	queue := r.queue(l, shared)
 	_, err := l.Read(r.ctx, on("q"))
 	r.wants(err, domain.ErrInvalid, "read what is shared")
@@ -333,12 +333,12 @@ func testKinds(r *rig) {
 func testDropped(r *rig) {
 	l := r.log()
 	reader := r.reader(l, on("r"))
-	queue := r.queue(l, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: long})
+	queue := r.queue(l, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: long})
 	r.publish(l, event(1), event(2))
 	r.read(reader, 1)
 	r.take(queue, 1)
 	for _, durable := range []string{"r", "q", "never"} {
-		r.until("drop", func() error { return l.Drop(r.ctx, stream.AggregateEvents, durable) })
+		r.until("drop", func() error { return l.Drop(r.ctx, domain.AggregateEvents, durable) })
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
@@ -355,6 +355,6 @@ func testDropped(r *rig) {
 	r.wants(err, domain.ErrUnavailable, "Next of a dropped queue")
 	// Opened again, they begin anew.
 	r.same(r.read(r.reader(l, on("r")), 2), events(1, 2))
-	queue = r.queue(l, stream.Shared{Durable: "q", Stream: stream.AggregateEvents, AckWait: long})
+	queue = r.queue(l, stream.Shared{Durable: "q", Stream: domain.AggregateEvents, AckWait: long})
 	r.same(messages(r.take(queue, 2)), events(1, 2))
 }

@@ -75,7 +75,7 @@ func event(n int) stream.Message {
 		kind = "odd"
 	}
 	return stream.Message{
-		Stream:  stream.AggregateEvents,
+		Stream:  domain.AggregateEvents,
 		Subject: "tenant.acme.aggregate." + kind + "." + fmt.Sprint(n),
 		ID:      fmt.Sprintf("event-%d", n),
 		Header:  map[string]string{"trace_id": fmt.Sprint("t", n)},
@@ -112,7 +112,7 @@ func (r *rig) until(what string, do func() error) {
 }
 
 // all scans everything that a stream holds.
-func (r *rig) all(l stream.Log, name stream.Name, subjects ...string) (list []stream.Message) {
+func (r *rig) all(l stream.Log, name domain.StreamName, subjects ...string) (list []stream.Message) {
 	r.Helper()
 	for from := uint64(1); ; {
 		var some []stream.Message

@@ -17,26 +17,26 @@ var shelfTests = []test{
 
 func testScan(r *rig) {
 	l := r.log()
-	if got := r.all(l, stream.AggregateEvents); len(got) > 0 {
+	if got := r.all(l, domain.AggregateEvents); len(got) > 0 {
 		r.Errorf("got %d messages of an empty stream", len(got))
 	}
 	r.publish(l, events(1, 250)...)
-	r.same(r.all(l, stream.AggregateEvents), events(1, 250))
+	r.same(r.all(l, domain.AggregateEvents), events(1, 250))
 	var odd []stream.Message
 	for n := 1; n < 250; n += 2 {
 		odd = append(odd, event(n))
 	}
-	r.same(r.all(l, stream.AggregateEvents, "tenant.*.aggregate.odd.>"), odd)
-	few, err := l.Scan(r.ctx, stream.AggregateEvents, []string{"*.*.*.*.7", "tenant.acme.aggregate.even.8", "tenant.acme.aggregate.even.>"}, 5, 3)
+	r.same(r.all(l, domain.AggregateEvents, "tenant.*.aggregate.odd.>"), odd)
+	few, err := l.Scan(r.ctx, domain.AggregateEvents, []string{"*.*.*.*.7", "tenant.acme.aggregate.even.8", "tenant.acme.aggregate.even.>"}, 5, 3)
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.same(few, events(6, 8))
-	none, err := l.Scan(r.ctx, stream.AggregateEvents, []string{"aggregate.a.b"}, 0, 10)
+	none, err := l.Scan(r.ctx, domain.AggregateEvents, []string{"aggregate.a.b"}, 0, 10)
 	if err != nil || len(none) > 0 {
 		r.Errorf("got %d messages and %v of what is not there, want none", len(none), err)
 	}
-	rest, err := l.Scan(r.ctx, stream.AggregateEvents, nil, 251, 10)
+	rest, err := l.Scan(r.ctx, domain.AggregateEvents, nil, 251, 10)
 	if err != nil || len(rest) > 0 {
 		r.Errorf("got %d messages and %v behind the end, want none", len(rest), err)
 	}
@@ -47,7 +47,7 @@ func testCount(r *rig) {
 	count := func(want, after uint64, subjects ...string) {
 		r.Helper()
 		r.until("count", func() error {
-			got, err := l.Count(r.ctx, stream.AggregateEvents, subjects, after)
+			got, err := l.Count(r.ctx, domain.AggregateEvents, subjects, after)
 			if err == nil && got != want { // a replica comes to know of all
 				err = domain.Unavailablef("behind %d of %q: got %d, want %d", after, subjects, got, want)
 			}
@@ -71,7 +71,7 @@ func (r *rig) holds(l stream.Log, first, last, n uint64) {
 	r.Helper()
 	var got stream.Stats
 	r.until("stats", func() (err error) {
-		got, err = l.Stats(r.ctx, stream.AggregateEvents)
+		got, err = l.Stats(r.ctx, domain.AggregateEvents)
 		return err
 	})
 	if diff := cmp.Diff([]uint64{first, last, n}, []uint64{got.First, got.Last, got.Messages}); diff != "" {
@@ -93,7 +93,7 @@ func testTrim(r *rig) {
 	l := r.log()
 	trim := func(subject string, seq uint64) {
 		r.Helper()
-		r.until("trim", func() error { return l.Trim(r.ctx, stream.AggregateEvents, subject, seq) })
+		r.until("trim", func() error { return l.Trim(r.ctx, domain.AggregateEvents, subject, seq) })
 	}
 	r.publish(l, events(1, 10)...)
 	trim("", 0)
@@ -101,7 +101,7 @@ func testTrim(r *rig) {
 	trim("", 3)
 	r.holds(l, 4, 10, 7)
 	trim("tenant.acme.aggregate.odd.*", 7)
-	r.same(r.all(l, stream.AggregateEvents), []stream.Message{event(4), event(6), event(8), event(9), event(10)})
+	r.same(r.all(l, domain.AggregateEvents), []stream.Message{event(4), event(6), event(8), event(9), event(10)})
 	trim("tenant.other.>", 10)
 	r.holds(l, 4, 10, 5)
 	trim("", 100)
@@ -117,6 +117,6 @@ func testTrimQueue(r *rig) {
 	queue := r.queue(l, c)
 	r.publish(l, events(1, 4)...)
 	r.take(queue, 1)
-	r.until("trim", func() error { return l.Trim(r.ctx, stream.AggregateEvents, "", 3) })
+	r.until("trim", func() error { return l.Trim(r.ctx, domain.AggregateEvents, "", 3) })
 	r.same(messages(r.take(queue, 1)), events(4, 4))
 }

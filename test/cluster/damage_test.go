@@ -47,9 +47,9 @@ func TestKillAndDamage(t *testing.T) {
 		} else {
 			whole++
 		}
-		if err := os.RemoveAll(hurt.data); err != nil {
-			t.Fatal(err)
-		}
+		// A board that stopped when it found the damage leaves goroutines behind, and
+		// one of these may just be making a file: the test's end removes that one.
+		_ = os.RemoveAll(hurt.data)
 	}
 	t.Logf("of the damaged folders %d were refused and %d whole", refused, whole)
 }

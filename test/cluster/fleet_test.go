@@ -21,7 +21,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/internal/testcable"
-	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -127,12 +126,14 @@ func (f *fleet) serveStreams() {
 	})
 	f.evils = append(f.evils,
 		evil{"NATS is killed", 20, func() {
+			f.awaken()
 			server.alive()
 			server.kill()
 			f.sleep(4 * time.Second) // at times longer than who publishes waits for it
 			server.start()
 		}},
 		evil{"NATS is stopped", 10, func() {
+			f.awaken()
 			server.signal(stopSignal)
 			f.sleep(3 * time.Second)
 			server.signal(continueSignal)
@@ -183,7 +184,8 @@ func (f *fleet) connect() {
 func (f *fleet) sleep(most time.Duration) { time.Sleep(time.Duration(f.Int64N(int64(most)))) }
 
 // awaken waits until all nodes answer. One that is starting does not wait for
-// its board, and is told to stop at once.
+// its board, and is told to stop at once; nor does it wait for its streams, until it
+// has opened them.
 func (f *fleet) awaken() {
 	f.Helper()
 	for _, m := range f.nodes {
@@ -286,7 +288,7 @@ func (f *fleet) apply() {
 		_, err = f.nodes[0].client.CreateContext(f.Context(), domain.Tenant{ID: shopping, Alias: acme, Admins: []domain.ActorID{domain.Operator}})
 	}
 	if err == nil {
-		_, err = f.nodes[0].client.ApplySagaText(f.Context(), shopping, "order.yaml", string(text), saga.FromStart)
+		_, err = f.nodes[0].client.ApplySagaText(f.Context(), shopping, "order.yaml", string(text), domain.SagaFromStart)
 	}
 	if err != nil {
 		f.Fatal(err)

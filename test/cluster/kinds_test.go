@@ -26,7 +26,6 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/internal/postgrestest"
-	"github.com/ramet-run/ramet/saga"
 )
 
 // weddingSaga asks for a mail, and when that is sent for a row and a call.
@@ -69,6 +68,10 @@ script: |
 // twice.
 func TestOneEventIsAMailARowAndACall(t *testing.T) {
 	t.Parallel()
+	bin, err := binary() // which may take minutes to be built, and is no matter of the time below
+	if err != nil {
+		t.Fatal(err)
+	}
 	post, bell := openPostOffice(t), openBell(t)
 	pg := postgrestest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -94,10 +97,6 @@ func TestOneEventIsAMailARowAndACall(t *testing.T) {
 	if err := os.WriteFile(config, []byte(weddingConfig(post.addr, bell.addr, pg.Socket())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	data := filepath.Join(dir, "data")
 	node := newDaemon(t, "node", func() *exec.Cmd {
 		return exec.Command(bin, "serve", "--data", data, "--config", config, "--lease", siteLease.String())
@@ -107,7 +106,7 @@ func TestOneEventIsAMailARowAndACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	node.awaken(c)
-	if _, err := c.ApplySagaText(ctx, 1, "wedding.yaml", weddingSaga, saga.FromNow); err != nil {
+	if _, err := c.ApplySagaText(ctx, 1, "wedding.yaml", weddingSaga, domain.SagaFromNow); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.PublishEvent(ctx, 1, api.EventInput{Type: "Engaged", AggregateType: "Couple", AggregateID: "anna-bo"}); err != nil {

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/stream"
 )
 
 // drained waits until nothing moves any more: all instances have ended but for
@@ -49,7 +47,7 @@ func (f *fleet) instances(where string) (list []string) {
 	f.Helper()
 	one := f.nodes[0].client
 	for cursor := ""; ; {
-		page, err := one.Instances(f.Context(), shopping, "order", client.InstanceFilter{Where: where, Limit: 200}, cursor)
+		page, err := one.Instances(f.Context(), api.ListInstancesParams{Context: shopping, Name: "order", Where: where, Limit: 200, Cursor: cursor})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -80,7 +78,7 @@ func (f *fleet) waiting() (list []string) {
 	if f.url == "" {
 		return list // the token of a producer shows nothing of the streams
 	}
-	for _, n := range []stream.Name{stream.AggregateEvents, stream.WorkflowCommands, stream.WorkflowEvents} {
+	for _, n := range []domain.StreamName{domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents} {
 		s, err := f.js.Stream(f.Context(), string(n))
 		if err != nil {
 			f.Fatal(err)

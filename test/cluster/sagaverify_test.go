@@ -180,7 +180,7 @@ func (v *verdict) readJobs() {
 // readFacts counts what instances told.
 func (v *verdict) readFacts() {
 	v.Helper()
-	v.scan(stream.WorkflowEvents, "workflow_event", func(data []byte) {
+	v.scan(domain.WorkflowEvents, "workflow_event", func(data []byte) {
 		var ev domain.Event
 		if err := json.Unmarshal(data, &ev); err != nil {
 			v.Fatal(err)
@@ -190,7 +190,7 @@ func (v *verdict) readFacts() {
 }
 
 // scan reads all messages of a kind from a stream.
-func (v *verdict) scan(n stream.Name, kind string, each func(data []byte)) {
+func (v *verdict) scan(n domain.StreamName, kind string, each func(data []byte)) {
 	v.Helper()
 	for from := uint64(1); ; {
 		page, err := v.log.Scan(v.Context(), n, []string{"tenant.*." + kind + ".*.*"}, from, 500)
@@ -335,7 +335,7 @@ func (v *verdict) letters() {
 func (v *verdict) results() {
 	v.Helper()
 	results := map[string]string{}
-	v.scan(stream.WorkflowEvents, "effect_result", func(data []byte) {
+	v.scan(domain.WorkflowEvents, "effect_result", func(data []byte) {
 		var r domain.EffectResult
 		if err := json.Unmarshal(data, &r); err != nil {
 			v.Fatal(err)
@@ -348,7 +348,7 @@ func (v *verdict) results() {
 			v.Errorf("no instance has asked for what has the result %s", data)
 		}
 	})
-	v.scan(stream.WorkflowCommands, "effect", func(data []byte) {
+	v.scan(domain.WorkflowCommands, "effect", func(data []byte) {
 		var c domain.EffectCommand
 		if err := json.Unmarshal(data, &c); err != nil || results[c.CommandID] == "" {
 			v.Errorf("there is no result of %s: %v", data, err)

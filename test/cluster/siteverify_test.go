@@ -11,7 +11,6 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/pebbleboard"
-	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
@@ -55,14 +54,14 @@ func (s *site) open() (open []string) {
 	s.Helper()
 	for _, in := range []domain.TenantID{desktop, guests} {
 		for _, status := range []domain.MessageStatus{domain.MessageDispatched, domain.MessageAcknowledged} {
-			for _, m := range s.list(in, client.MessageFilter{Status: status, Most: 5}) {
+			for _, m := range s.list(api.ListMessagesParams{Context: in, Status: status}, 5) {
 				x, _ := s.client.ExplainMessage(s.Context(), in, m.Key())
 				open = append(open, s.name+": "+m.Key().String()+": "+x.Text)
 			}
 		}
 	}
 	for _, status := range []domain.FlowStatus{domain.FlowDispatched, domain.FlowStarted} {
-		flows, err := s.client.Flows(s.Context(), desktop, client.FlowFilter{Status: status}, "")
+		flows, err := s.client.Flows(s.Context(), api.ListFlowsParams{Context: desktop, Status: status})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -78,16 +77,16 @@ func (s *site) awaitJobs(until time.Time) {
 	s.Helper()
 	ctx, cancel := context.WithDeadline(s.Context(), until)
 	defer cancel()
-	for _, m := range s.list(desktop, client.MessageFilter{Box: "sent", Type: domain.MessageJob}) {
+	for _, m := range s.list(api.ListMessagesParams{Context: desktop, Box: "sent", Type: domain.MessageJob}, 0) {
 		if _, err := s.client.WaitMessage(ctx, desktop, m.Key()); err != nil {
 			s.Errorf("%s: %s has not ended with its jobs: %v", s.name, m.Key(), err)
 		}
 	}
 }
 
-func (s *site) list(in domain.TenantID, f client.MessageFilter) []*api.MessageView {
+func (s *site) list(p api.ListMessagesParams, most int) []*api.MessageView {
 	s.Helper()
-	list, err := s.client.Messages(s.Context(), in, f)
+	list, err := s.client.Messages(s.Context(), p, most)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func (s *site) list(in domain.TenantID, f client.MessageFilter) []*api.MessageVi
 func (s *site) verify() {
 	s.Helper()
 	there := map[string]*api.MessageView{} // what the peer has of ours, by our key
-	for _, m := range s.peer.list(guests, client.MessageFilter{Box: "received"}) {
+	for _, m := range s.peer.list(api.ListMessagesParams{Context: guests, Box: "received"}, 0) {
 		if m.MessageType == domain.MessageResult {
 			continue
 		}
@@ -108,7 +107,7 @@ func (s *site) verify() {
 		there[m.Origin] = m
 	}
 	sent := map[domain.MessageKey]*api.MessageView{}
-	for _, m := range s.list(desktop, client.MessageFilter{Box: "sent"}) {
+	for _, m := range s.list(api.ListMessagesParams{Context: desktop, Box: "sent"}, 0) {
 		sent[m.Key()] = m
 		if m.Status != domain.MessageProcessed {
 			s.Errorf("%s: %s ended as %s: %s", s.name, m.Key(), m.Status, m.Error)
@@ -162,7 +161,7 @@ func (s *site) verifyJobs(key domain.MessageKey) {
 func (s *site) verifyGuests() {
 	s.Helper()
 	for cursor := ""; ; {
-		page, err := s.client.Jobs(s.Context(), guests, client.JobFilter{}, cursor)
+		page, err := s.client.Jobs(s.Context(), api.ListJobsParams{Context: guests, Cursor: cursor})
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +48,29 @@ func TestCommandsOfSagas(t *testing.T) {
 	check(t, "../../docs/sagas.md", dir, "")
 }
 
+// TestCommandsOfSchedules makes, shows and removes schedules.
+func TestCommandsOfSchedules(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/schedules.md", dir, "")
+}
+
+// TestCommandsOfFlows runs the first flow of the page, which is that of the example.
+func TestCommandsOfFlows(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.CopyFS(dir, os.DirFS("../../examples/nightly")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "../../docs/flows.md", dir, "")
+}
+
 // TestCommandsOfHardening sets a node up for strangers, and has a stranger's job look around.
 func TestCommandsOfHardening(t *testing.T) {
 	dir, err := os.MkdirTemp("", "ramet-readme")
@@ -66,6 +90,19 @@ func TestCommandsOfHardening(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCommandsOfHTTP asks a node with curl.
+func TestCommandsOfHTTP(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/http.md", dir, "")
 }
 
 // tokenShown is a token among the arguments of a command, where every user of the machine can read
@@ -109,10 +146,26 @@ func TestCommandsOfExamples(t *testing.T) {
 	}
 }
 
+// TestCommandsOfThoseFromElsewhere runs our side of the pages that compare; those with Python are
+// run by the tests of its SDK. Theirs stands in blocks that are called otherwise (yml, py).
+func TestCommandsOfThoseFromElsewhere(t *testing.T) {
+	for _, page := range []string{"river", "asynq", "temporal", "dagu", "cron", "github-actions"} {
+		t.Run(page, func(t *testing.T) {
+			// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+			dir, err := os.MkdirTemp("", "ramet-readme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			check(t, "../../docs/from/"+page+".md", dir, "")
+		})
+	}
+}
+
 // block is a part of a page: commands (sh), the file that the next commands
-// call by its name's line, else jobs.yaml (yaml), or what the commands before
-// write to standard output (text).
-var block = regexp.MustCompile("(?ms)^```(sh|yaml|text)\n(.*?)^```$")
+// call by its name's line, else jobs.yaml (yaml), what the commands before
+// write to standard output (text), or a program if its first line names it (go).
+var block = regexp.MustCompile("(?ms)^```(sh|yaml|text|go)\n(.*?)^```$")
 
 // patience bounds the commands of one page.
 const patience = 3 * time.Minute
@@ -125,6 +178,7 @@ func check(t *testing.T, page, dir, redis string) {
 		t.Fatal(err)
 	}
 	blocks := block.FindAllStringSubmatch(string(text), -1)
+	buildPrograms(t, blocks, dir)
 	out := strings.Split(run(t, script(blocks), dir, redis), mark+"\n")
 	n := -1
 	for _, b := range blocks {
@@ -142,6 +196,29 @@ func check(t *testing.T, page, dir, redis string) {
 	if *update {
 		if err := os.WriteFile(page, text, 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+var programLine = regexp.MustCompile(`^// (\w+)\.go\n`)
+
+// buildPrograms compiles the Go programs of a page as a module would that has this one.
+func buildPrograms(t *testing.T, blocks [][]string, dir string) {
+	t.Helper()
+	for _, b := range blocks {
+		m := programLine.FindStringSubmatch(b[2])
+		if b[1] != "go" || m == nil {
+			continue
+		}
+		program := filepath.Join(dir, m[1])
+		if formatted, err := format.Source([]byte(b[2])); err != nil || string(formatted) != b[2] {
+			t.Errorf("%s.go is not as gofmt has it: %v", m[1], err)
+		}
+		if err := os.WriteFile(program+".go", []byte(b[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("go", "build", "-o", program, program+".go").CombinedOutput(); err != nil {
+			t.Fatalf("build %s.go: %v\n%s", m[1], err, out)
 		}
 	}
 }
@@ -184,6 +261,7 @@ var (
 	address  = regexp.MustCompile(`\.py ([0-9.]+:\d+)`)
 	decision = regexp.MustCompile(`(?m)^ramet flow (?:approve|reject) (\S+)`)
 	payment  = regexp.MustCompile(`^ramet event publish TripPaid --aggregate Trip/(\S+)`)
+	program  = regexp.MustCompile(`^go run (\w+)\.go`)
 	instance = regexp.MustCompile(`^ramet saga (?:show|explain|history) (\S+) (\S+)`)
 )
 
@@ -194,6 +272,12 @@ func command(line string) string {
 		return "true"
 	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
 		return line + "\nat=" + address.FindStringSubmatch(line)[1] + "; until (: </dev/tcp/${at%:*}/${at#*:}) 2>/dev/null; do sleep 0.05; done"
+	case program.MatchString(line): // it was built before; what stays is a worker, which others count on
+		line = "until test -S \"$RAMET_DATA/ramet.sock\"; do sleep 0.05; done\n" + program.ReplaceAllString(line, "./$1")
+		if strings.HasSuffix(line, "&") {
+			line += "\nuntil ramet runner list | grep -w worker >/dev/null; do sleep 0.05; done"
+		}
+		return line
 	case payment.MatchString(line): // somebody pays who has been told that there is a room
 		return stands("trip "+payment.FindStringSubmatch(line)[1], "timer") + line
 	case instance.MatchString(line):

@@ -28,24 +28,30 @@ func Columns(whole bool) string {
 
 // Scan reads a row of [Columns].
 func Scan(scan func(dest ...any) error, whole bool) (r archive.Record, err error) {
+	var body, logs []byte
+	if r, err = scanInto(scan, whole, &body, &logs); err != nil || !whole {
+		return r, err
+	}
+	r.Body = body
+	if len(logs) > 0 {
+		err = json.Unmarshal(logs, &r.Logs)
+	}
+	return r, err
+}
+
+// scanInto is Scan with body and logs as they are stored.
+func scanInto(scan func(dest ...any) error, whole bool, body, logs *[]byte) (r archive.Record, err error) {
 	var tenant, caller int64
 	var kind, scriptType string
-	var body, logs []byte
 	dest := []any{&tenant, &kind, &r.Key, &r.EndMs, &r.BeginMs, &r.Status, &r.Reason, &scriptType, &r.Blueprint, &r.Trigger, &caller}
 	if whole {
-		dest = append(dest, &body, &logs)
+		dest = append(dest, body, logs)
 	}
 	if err := scan(dest...); err != nil {
 		return r, err
 	}
-	r.Context, r.Kind, r.ScriptType, r.Caller = domain.TenantID(tenant), archive.Kind(kind), domain.ScriptType(scriptType), domain.ActorID(caller)
-	if whole {
-		r.Body = body
-		if len(logs) > 0 {
-			err = json.Unmarshal(logs, &r.Logs)
-		}
-	}
-	return r, err
+	r.Context, r.Kind, r.ScriptType, r.Caller = domain.TenantID(tenant), domain.ArchiveKind(kind), domain.ScriptType(scriptType), domain.ActorID(caller)
+	return r, nil
 }
 
 // Logs are a record's lines as their column holds them.
@@ -66,12 +72,19 @@ func Where(p *archive.Plan, arg func(any) string) string {
 			conds = append(conds, column+" = "+arg(value))
 		}
 	}
-	text("kind", string(p.Kind))
+	// What few records have is indexed of those only. A database looks there where the
+	// query says, in the index's own words, that the value is not the common one.
+	few := func(column, common, value string) {
+		if text(column, value); value != "" && value != common {
+			conds = append(conds, column+" <> '"+common+"'")
+		}
+	}
+	few("kind", string(domain.ArchiveJob), string(p.Kind))
 	text("status", p.Status)
-	text("reason", p.Reason)
+	few("reason", "", p.Reason)
 	text("script_type", string(p.ScriptType))
-	text("blueprint", p.Blueprint)
-	text("flow_trigger", p.Trigger)
+	few("blueprint", "", p.Blueprint)
+	few("flow_trigger", "", p.Trigger)
 	number := func(cond string, value int64) {
 		if value != 0 {
 			conds = append(conds, cond+" "+arg(value))

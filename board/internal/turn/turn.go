@@ -196,6 +196,27 @@ func (g *Group) Take(want, each int, take func(t *Turn, n int) (got int, err err
 	return err
 }
 
+// Charge moves turns on. The group's clock goes along with the lowest of those that
+// are ready, or where none is with those that are charged: who comes then is level
+// with them, and owed nothing for the time in which it wanted nothing.
+func (g *Group) Charge(charges []board.Charge) {
+	for _, c := range charges {
+		t := g.turns[c.Space]
+		if t == nil {
+			continue
+		}
+		t.pass += float64(c.Items) / t.Space.Limits.weight
+		if t.at != absent {
+			heap.Fix(&g.heap, t.at)
+		} else if len(g.heap) == 0 {
+			g.clock = max(g.clock, t.pass)
+		}
+	}
+	if len(charges) > 0 && len(g.heap) > 0 {
+		g.clock = max(g.clock, g.heap[0].pass)
+	}
+}
+
 // Turn is one space's place in a group. It stays when the space has nothing
 // left, because it remembers the pass.
 type Turn struct {
@@ -221,6 +242,35 @@ func (t *Turn) Undo(n int) {
 
 // Has reports whether a list of the space in the group has something.
 func (t *Turn) Has(list string) bool { return slices.Contains(t.lists, list) }
+
+// Oldest is the list whose next item goes first by its age, of several that have
+// something. It is "" where lists are served in their order: items do not age, or only
+// one list has any. queued says when the next item of a list was queued; some is false
+// where it has none after all.
+func (t *Turn) Oldest(aging *board.Aging, lists []string, queued func(list string) (ms int64, some bool)) (oldest string) {
+	if aging.Step <= 0 || len(t.lists) < 2 {
+		return ""
+	}
+	var first int64
+	several := false
+	for i, list := range lists {
+		if !t.Has(list) {
+			continue
+		}
+		at, some := queued(list)
+		if !some {
+			continue
+		}
+		several = several || oldest != ""
+		if at += int64(i) * aging.Step.Milliseconds(); oldest == "" || at < first {
+			first, oldest = at, list
+		}
+	}
+	if !several {
+		return ""
+	}
+	return oldest
+}
 
 // enter puts the space among those that are served. It was away, so it comes
 // at the pass of the one served last; it keeps a later one of its own, or

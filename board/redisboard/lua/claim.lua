@@ -1,7 +1,9 @@
 -- Claims items. ARGV[3] is the ask, a flat MessagePack array:
 --   owner, lease ms, max, skip field, then seven times a number and as many:
 --   skip values, marks (names and values), milliseconds stamps, seconds stamps,
---   spaces (none: all), spaces that are passed over, queues. A queue is its group, cap group, what the keys
+--   spaces (none: all), spaces that are passed over, charges (a space and items,
+--   each); then the milliseconds by which items age, and the fields that say when they
+--   were queued; then the queues. A queue is its group, cap group, what the keys
 --   of its records begin with, and two times a number and as many: lists,
 --   siblings (the other lists that the group may have).
 -- Returns {now ms, more, runs}. A run is a space, the number of a queue, and a
@@ -45,6 +47,10 @@ for _, space in ipairs(values()) do
 end
 local except = {}
 for _, space in ipairs(values()) do except[space] = true end
+local charges = values()
+local ageStep = ask[place]
+place = place + 1
+local ageFields = values()
 local tokenAt = #write + 6
 local queueAt = tokenAt - 2
 write[tokenAt - 5], write[tokenAt - 4], write[tokenAt - 3], write[queueAt] = 'lease_owner', owner, 'lease_queue', ''
@@ -111,30 +117,89 @@ local function lease(t, item)
   return true
 end
 
+-- look reads the next items of a list where they lie, and returns the next; nil where
+-- there is none.
+local function look(t, lists, i)
+  local l = t.lines[i]
+  if not l then
+    l = { left = 0, chunk = t.chunk }
+    t.lines[i] = l
+  end
+  if l.left == 0 and not l.out then
+    local used = t.used[i] or 0
+    local items = try('LRANGE', t.pfx .. lists[i], -(used + l.chunk), -(used + 1))
+    if items.err then items = {} end
+    l.items, l.left, l.out, l.head = items, #items, #items == 0, nil
+    l.chunk = math.min(256, l.chunk * 2)
+  end
+  if l.left > 0 then return l.items[l.left], l end
+end
+
+-- age is when the next item of a list was queued, by those of its record's fields that say so.
+local function age(t, l, item)
+  if l.head then return l.head end
+  local at = now
+  if item ~= '' and #item <= t.longest then
+    local f = try('HMGET', t.key .. item, unpack(ageFields))
+    for k = #ageFields, 1, -1 do
+      local n = not f.err and whole(f[k])
+      if n and n > 0 then
+        if ageFields[k]:sub(-3) ~= '_ms' then n = n * 1000 end
+        at = math.min(n, now)
+      end
+    end
+  end
+  l.head = at
+  return at
+end
+
+-- choose returns the list to take from, the first that has something or by age, its next
+-- item, and what is known of it. Lists that have nothing left are not looked at again.
+local function choose(t, lists)
+  if ageStep == 0 then
+    for i = t.list, #lists do
+      local item, l = look(t, lists, i)
+      if item then
+        t.list = i
+        return i, item, l
+      end
+    end
+    t.list = #lists + 1
+    return nil
+  end
+  local some = t.some
+  if not some then
+    some = {}
+    for i = 1, #lists do some[i] = i end
+    t.some = some
+  end
+  for k = #some, 1, -1 do
+    if not look(t, lists, some[k]) then table.remove(some, k) end
+  end
+  local best, first = some[1], nil
+  for k = 1, #some > 1 and #some or 0 do
+    local i = some[k]
+    local item, l = look(t, lists, i)
+    local at = age(t, l, item) + (i - 1) * ageStep
+    if not first or at < first then first, best = at, i end
+  end
+  if best then return best, look(t, lists, best) end
+end
+
 -- take leases the next item of a space that can be leased. Items are looked
 -- at where they lie and taken off the list when the space is done.
 local function take(t, lists)
-  while t.list <= #lists do
-    local list = t.pfx .. lists[t.list]
-    if t.left == 0 then
-      local used = t.used[t.list] or 0
-      local items = try('LRANGE', list, -(used + t.chunk), -(used + 1))
-      if items.err then items = {} end
-      t.items, t.left = items, #items
-      t.chunk = math.min(256, t.chunk * 2)
+  while true do
+    local i, item, l = choose(t, lists)
+    if not i then break end
+    l.left, l.head = l.left - 1, nil
+    t.used[i] = (t.used[i] or 0) + 1
+    if lease(t, item) then
+      t.count = t.count + 1
+      return true
     end
-    while t.left > 0 do
-      local item = t.items[t.left]
-      t.left = t.left - 1
-      t.used[t.list] = (t.used[t.list] or 0) + 1
-      if lease(t, item) then
-        t.count = t.count + 1
-        return true
-      end
-      drops = drops + 1
-      if drops >= maxDrops then return false end
-    end
-    if #t.items == 0 then t.list = t.list + 1 end
+    drops = drops + 1
+    if drops >= maxDrops then return false end
   end
   t.empty = true
   return false
@@ -220,7 +285,7 @@ local function peek(line)
   local t = line.next
   if not t or t.at ~= line.from + line.at then
     t = { space = tonumber(line.page[line.at]), pass = tonumber(line.page[line.at + 1]), at = line.from + line.at,
-      list = 1, left = 0, used = {}, count = 0 }
+      list = 1, lines = {}, used = {}, count = 0 }
     line.next = t
   end
   return t
@@ -276,6 +341,40 @@ local function settleGroup(group, served, turn)
   end
 end
 
+-- weigh divides what is charged by the weights of the spaces, once.
+local function weigh()
+  for i = 1, #charges, 2 do
+    at(charges[i])
+    local f = try('HGET', prefix(charges[i]) .. 'ramet:limits', 'weight')
+    local w = type(f) == 'string' and whole(f)
+    if w and w >= 1 and w <= 1000 then charges[i + 1] = charges[i + 1] / w end
+  end
+end
+
+-- charge moves turns of a group on. The group's own goes along with the lowest of
+-- those that are ready, or where none is with those that are charged.
+local function charge(group)
+  at(0)
+  local turn = call('HGET', 'ramet:turn', group)
+  if not turn then return end -- nobody was served yet
+  turn = tonumber(turn)
+  local ready, parked, away = 'ramet:ready:' .. group, 'ramet:parked:' .. group, 'ramet:away:' .. group
+  local most = turn
+  for i = 1, #charges, 2 do
+    local space, items = charges[i], charges[i + 1]
+    local key, pass = ready, call('ZSCORE', ready, space)
+    if not pass and anyCapped() then key, pass = parked, call('ZSCORE', parked, space) end
+    if not pass then key, pass = away, call('ZSCORE', away, space) or turn end
+    pass = tonumber(pass) + items -- ZADD, not ZINCRBY: users of Redis were made without that
+    most = math.max(most, pass)
+    call('ZADD', key, pass, space)
+  end
+  local first = call('ZRANGE', ready, 0, 0, 'WITHSCORES')
+  turn = math.max(turn, tonumber(first[2] or most))
+  call('HSET', 'ramet:turn', group, turn)
+  call('ZREMRANGEBYSCORE', away, '-inf', turn)
+end
+
 local function claimFrom(group, capGroup, naming, lists, siblings)
   local heap, line, served, turn = {}, newcomers(group), {}, nil
   local share = nil
@@ -316,12 +415,14 @@ end
 
 local queues = ask[place]
 place = place + 1
+weigh()
 for i = 1, queues do
   if n >= most or drops >= maxDrops then break end
   number = i - 1
   local group, capGroup, naming = ask[place], ask[place + 1], ask[place + 2]
   place = place + 3
   local lists = values()
+  if #charges > 0 then charge(group) end
   claimFrom(group, capGroup, naming, lists, values())
 end
 if n > 0 then

@@ -29,6 +29,7 @@ local pushed = {}                -- group -> space -> items put on empty queues
 local unparks = {}               -- space -> slots
 local earliest                   -- first alarm, when set by this call
 local fails = {}
+local stirred = {}               -- spaces that a batch has changed
 
 -- put does the gathered push on a list.
 local function put(list)
@@ -528,7 +529,11 @@ end
 local number = 0 -- of the batch in the call
 local function commitNext()
   local bad = commit()
-  if bad then fails[#fails + 1], fails[#fails + 2] = number, bad end
+  if bad then
+    fails[#fails + 1], fails[#fails + 2] = number, bad
+  elseif b[5] > 0 and space ~= 0 then
+    stirred[space] = true
+  end
   number = number + 1
 end
 
@@ -548,6 +553,11 @@ for i = 3, #ARGV do
   end
 end
 finish()
+if next(stirred) then -- see Board.Changed; what others have written there fails no commit
+  at(0)
+  local n = try('HINCRBY', 'ramet:board', 'changes', 1)
+  for s in pairs(type(n) == 'number' and stirred or {}) do try('ZADD', 'ramet:changed', n, s) end
+end
 if earliest then call('PUBLISH', 'ramet:alarm', ARGV[2] .. '|' .. earliest) end
 local out = tell()
 if #fails == 0 and #out == 0 and not earliest then return false end

@@ -85,7 +85,7 @@ local function stat()
 end
 
 local function members()
-  return ask('set', 'SSCAN', ARGV[5], ARGV[6], 'COUNT', 1000)
+  return ask('set', 'SSCAN', ARGV[5], ARGV[6], 'COUNT', ARGV[7] or 1000)
 end
 
 -- keys returns cursor, keys and kinds, so that the board's own can be left out.
@@ -115,7 +115,10 @@ local function live()
   return call('ZRANGE', key, lo, lo + limit - 1, 'WITHSCORES')
 end
 
-local function nextNumber() return call('HINCRBY', pfx .. 'ramet:counters', ARGV[5], ARGV[6]) end
+local function nextNumber()
+  if ARGV[6] == '0' then return tonumber(call('HGET', pfx .. 'ramet:counters', ARGV[5]) or '0') end -- only looked at
+  return call('HINCRBY', pfx .. 'ramet:counters', ARGV[5], ARGV[6])
+end
 
 local function alarm()
   at(0)
@@ -168,6 +171,18 @@ local function touch()
   return some
 end
 
+-- changed returns the number of changes so far, and the spaces that were changed
+-- after that of ARGV[5]; only the number, where that was never reached, and only '' where
+-- others have written there.
+local function changed()
+  local n, since = call('HGET', 'ramet:board', 'changes') or '0', tonumber(ARGV[5])
+  if not n:match('^%d+$') then return { '' } end
+  if not since or since > tonumber(n) then return { n } end
+  local spaces = try('ZRANGE', 'ramet:changed', '(' .. ARGV[5], '+inf', 'BYSCORE')
+  if spaces.err then return { '' } end
+  return { n, spaces }
+end
+
 -- databases finds out how many there are, up to ARGV[5], where CONFIG is not
 -- allowed.
 local function databases()
@@ -183,7 +198,7 @@ end
 
 local acts = {
   get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber,
-  alarm = alarm, alarms = alarms, ready = ready, touch = touch, databases = databases,
+  alarm = alarm, alarms = alarms, ready = ready, changed = changed, touch = touch, databases = databases,
 }
 if what ~= 'alarms' and what ~= 'databases' then at(space) end
 return acts[what]()

@@ -1,0 +1,84 @@
+package api
+
+import "github.com/ramet-run/ramet/domain"
+
+// Info says what node this is.
+type Info struct {
+	Name       string          `json:"name"`
+	Version    string          `json:"version"`
+	RunnerID   domain.RunnerID `json:"runner_id"`
+	Board      string          `json:"board"`      // embedded, redis, memory
+	Durability string          `json:"durability"` // of acknowledged writes
+	// BoardError is why the board takes nothing that is written now.
+	BoardError string `json:"board_error,omitzero"`
+	Archive    string `json:"archive"` // sqlite, postgres, none
+	// ArchiveDurability is what archived records survive; "" where there is no
+	// archive, memory while its server has never been reached.
+	ArchiveDurability string `json:"archive_durability,omitzero"`
+	// ArchiveError is why the archive cannot be reached now.
+	ArchiveError string `json:"archive_error,omitzero"`
+	// ArchiveBacklog is what waits for the archive, as the node that archives told last.
+	// It tells within seconds while something waits, and when nothing does any more.
+	ArchiveBacklog *domain.ArchiveBacklog `json:"archive_backlog,omitzero"`
+	Ready          bool                   `json:"ready"`
+	// Roles are those that the node plays.
+	Roles []domain.Role `json:"roles,omitzero"`
+	// Off are the roles that rules of duty have taken from the node.
+	Off       []domain.Off `json:"off,omitzero"`
+	StartedMs int64        `json:"started_ms"`
+
+	// Stream is where events are: nats, memory; "" where the node has no
+	// streams. StreamDurability is what published events survive, Streams are
+	// their names.
+	Stream string `json:"stream,omitzero"`
+	// StreamError is why the streams, or some of them, take nothing now.
+	StreamError      string              `json:"stream_error,omitzero"`
+	StreamDurability string              `json:"stream_durability,omitzero"`
+	Streams          []domain.StreamName `json:"streams,omitzero"`
+	// The rest is told to callers who may know: sagas to those who have a role
+	// in their context, all else to the operator.
+	//
+	// Sagas are the partitions that the node holds, "<context>:<saga>:<partition>/<of>",
+	// Effects those that it does, Consumers the durable consumers by which it
+	// reads streams.
+	Sagas     []string `json:"sagas,omitzero"`
+	Effects   []string `json:"effects,omitzero"`
+	Consumers []string `json:"consumers,omitzero"`
+	// Locked are the encrypted contexts whose key this node does not have: it
+	// does not serve them.
+	Locked []domain.Locked `json:"locked,omitzero"`
+	// Links are those that it makes to the NATS servers of other sites.
+	Links []Link `json:"links,omitzero"`
+	// Unreadable are the first values in the board's store that cannot be read,
+	// by the names that they have there.
+	Unreadable []string `json:"unreadable,omitzero"`
+	// Loss is when the board may last have lost what it had acknowledged.
+	Loss *Loss `json:"loss,omitzero"`
+	// Evictions are sentences about what the board's store has thrown away, or would.
+	Evictions []string `json:"evictions,omitzero"`
+	// LateAlarm is what has come due longest ago on the board and is not done.
+	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
+}
+
+// Loss says that a board may have lost what it had acknowledged.
+type Loss struct {
+	Epoch int64  `json:"epoch"` // how often it may have
+	AtMs  int64  `json:"at_ms"`
+	Cause string `json:"cause"`
+}
+
+// Link is a link to another site.
+type Link struct {
+	Host string `json:"host"`
+	// To is the peer's name, or the key of its node that listens there; "" where
+	// the link says neither.
+	To string `json:"to,omitzero"`
+	Up bool   `json:"up"`
+}
+
+// LateAlarm is an alarm that has come and was not handled yet.
+type LateAlarm struct {
+	Context domain.TenantID `json:"context"`
+	Name    string          `json:"name"`
+	LateMs  int64           `json:"late_ms"`
+}

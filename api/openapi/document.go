@@ -1,0 +1,313 @@
+package openapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file makes the document: paths, and what stands beside the schemas.
+
+const about = `Ramet runs jobs, flows and sagas. This is its HTTP door, of every node alike.
+
+{context} is a context's number or its alias. HEAD is wherever GET is. Bodies are JSON in UTF-8, and a field that an
+operation does not know is refused. Answers may have fields in later versions that they do not have now.
+
+/health, /ready, /info and /metrics are the node's own and not described here.`
+
+// Write is the document, as it is kept.
+func Write(c *Comments) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err := enc.Encode(newDocument(c))
+	return b.Bytes(), err
+}
+
+func newDocument(c *Comments) object {
+	s := newSchemas(c)
+	paths, tags := object{}, []object{}
+	for _, o := range api.Table {
+		at, there := paths[o.Path].(object)
+		if !there {
+			at = object{}
+			paths[o.Path] = at
+		}
+		at[strings.ToLower(o.Method)] = s.operation(o)
+		if tag := (object{"name": o.Group()}); !slices.ContainsFunc(tags, func(t object) bool { return t["name"] == tag["name"] }) {
+			tags = append(tags, tag)
+		}
+	}
+	problem := s.of(reflect.TypeFor[api.Problem](), false)
+	return object{
+		"openapi":  "3.1.0",
+		"info":     object{"title": "Ramet", "version": "1", "description": about, "license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"}},
+		"servers":  []object{{"url": "/"}},
+		"tags":     tags,
+		"security": []object{{"token": []string{}}},
+		"paths":    paths,
+		"components": object{
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token that its actor has signed; `ramet token` makes one."}},
+			"parameters":      parameters,
+			"headers":         headers,
+			"responses":       responses(problem),
+			"schemas":         s.all(),
+		},
+	}
+}
+
+// operation describes one.
+func (s *schemas) operation(o *api.Operation) object {
+	description := "Needs the right to " + string(o.Right) + "."
+	if o.Right.OnNode() {
+		description = "Needs the right to " + string(o.Right) + " on the node."
+	}
+	described := object{
+		"operationId": o.Name, "tags": []string{o.Group()}, "summary": o.Summary, "description": description,
+		"responses": s.answers(o),
+	}
+	params := reflect.TypeOf(o.NewParams()).Elem()
+	path, query, body := o.Write(o.Example)
+	var inAddress []object
+	var inBody []reflect.StructField
+	for _, f := range api.FieldsOf(params) {
+		switch name := f.Tag.Get("path") + f.Tag.Get("query"); {
+		case f.Tag.Get("path") != "":
+			inAddress = append(inAddress, s.parameter(params, f, object{"name": name, "in": "path", "required": true, "example": pathExample(o, path, name, f.Type)}))
+		case name != "":
+			p := object{"name": name, "in": "query"}
+			if query.Has(name) {
+				p["example"] = typed(query.Get(name), f.Type)
+			}
+			inAddress = append(inAddress, s.parameter(params, f, p))
+		default:
+			inBody = append(inBody, f)
+		}
+	}
+	slices.SortStableFunc(inAddress, func(a, b object) int { return cmp.Compare(a["in"].(string), b["in"].(string)) })
+	for _, name := range headersOf(o, params) {
+		inAddress = append(inAddress, object{"$ref": "#/components/parameters/" + name})
+	}
+	if len(inAddress) > 0 {
+		described["parameters"] = inAddress
+	}
+	if len(inBody) > 0 {
+		described["requestBody"] = object{"required": true, "content": object{"application/json": object{
+			"schema": s.body(params, inBody), "example": body,
+		}}}
+	}
+	return described
+}
+
+// body is a reference to what the body of parameters is like.
+func (s *schemas) body(params reflect.Type, fields []reflect.StructField) object {
+	if _, made := s.in[params]; !made {
+		schema := s.structure(params, fields, true)
+		schema["description"] = s.comments.of(params)
+		s.in[params] = schema
+	}
+	return object{"$ref": &reference{s, params, true}}
+}
+
+// parameter adds to p what is known of a field that stands in the address.
+func (s *schemas) parameter(params reflect.Type, f reflect.StructField, p object) object {
+	p["schema"] = s.of(f.Type, true)
+	if f.Type == reflect.TypeFor[domain.TenantID]() {
+		p["schema"] = object{"anyOf": []object{p["schema"].(object), {"type": "string"}}}
+	}
+	text := s.comments.ofField(params, f)
+	if f.Type == reflect.TypeFor[domain.TenantID]() {
+		text = cmp.Or(text, "The context's number, or its alias.")
+	}
+	if text != "" {
+		p["description"] = text
+	}
+	return p
+}
+
+// pathExample is what stands for a parameter in the path of the example.
+func pathExample(o *api.Operation, path, name string, t reflect.Type) any {
+	at := slices.Index(strings.Split(o.Path, "/"), "{"+name+"}")
+	text, err := url.PathUnescape(strings.Split(path, "/")[at])
+	if err != nil {
+		panic("BUG: " + o.Name + ": " + err.Error())
+	}
+	return typed(text, t)
+}
+
+// typed is a parameter as it is in JSON.
+func typed(text string, t reflect.Type) any {
+	switch t.Kind() {
+	case reflect.String:
+		return text
+	case reflect.Bool:
+		return text == "true"
+	}
+	return json.Number(text)
+}
+
+// headersOf are the headers that an operation looks at, by their names in the components.
+func headersOf(o *api.Operation, params reflect.Type) (names []string) {
+	at, query := false, map[string]bool{}
+	for _, f := range api.FieldsOf(params) {
+		query[f.Tag.Get("query")] = true
+		at = at || f.Tag.Get("path") == "context" || f.Tag.Get("query") == "context"
+	}
+	if at {
+		names = append(names, "X-Tenant-Id")
+	}
+	if o.Creates() {
+		names = append(names, "Idempotency-Key")
+	}
+	if tagged(o) {
+		names = append(names, "If-None-Match", "If-Match")
+	}
+	if len(o.Follows) > 0 && query["from"] {
+		names = append(names, "Last-Event-ID")
+	}
+	return names
+}
+
+// tagged reports whether answers have an ETag.
+func tagged(o *api.Operation) bool { return o.Method == http.MethodGet && !o.Waits }
+
+// answers are what an operation may say, by status.
+func (s *schemas) answers(o *api.Operation) object {
+	content := object{"application/json": object{"schema": s.of(reflect.TypeOf(o.Result), false)}}
+	good := object{"description": "Done.", "content": content, "headers": object{
+		"X-Request-Id": headerRef("X-Request-Id"), "RateLimit-Policy": headerRef("RateLimit-Policy"), "RateLimit": headerRef("RateLimit"),
+	}}
+	if len(o.Follows) > 0 {
+		content["text/event-stream"] = s.events(o)
+	}
+	if o.Creates() {
+		good["headers"].(object)["Idempotency-Replayed"] = headerRef("Idempotency-Replayed")
+	}
+	all := object{"200": good}
+	add := func(status int) {
+		all[strconv.Itoa(status)] = object{"$ref": "#/components/responses/" + strconv.Itoa(status)}
+	}
+	for _, kind := range o.Kinds() {
+		f, _ := api.FailureOf(kind)
+		add(f.Status)
+	}
+	add(http.StatusInternalServerError)
+	add(http.StatusNotAcceptable)
+	switch {
+	case tagged(o):
+		good["headers"].(object)["ETag"] = headerRef("ETag")
+		add(http.StatusNotModified)
+		add(http.StatusPreconditionFailed)
+	case o.Method != http.MethodGet:
+		add(http.StatusRequestTimeout)
+		add(http.StatusRequestEntityTooLarge)
+		add(http.StatusUnsupportedMediaType)
+	}
+	return all
+}
+
+// events describes a stream. OpenAPI 3.1 has no words for what is in one: that stands in
+// x-events, the schema of the data of each event by its name.
+func (s *schemas) events(o *api.Operation) object {
+	data := object{}
+	for _, name := range append(slices.Clone(o.Follows), api.EventError) {
+		data[name] = s.of(reflect.TypeOf(o.EventData(name)), false)
+	}
+	return object{
+		"schema": object{"type": "string", "description": "Server-sent events: " + strings.Join(o.Follows, ", ") +
+			"; or error, a problem, by which it ends. Their data is JSON."},
+		"x-events": data,
+	}
+}
+
+func headerRef(name string) object { return object{"$ref": "#/components/headers/" + name} }
+
+// parameters are headers of requests, as the door reads them.
+var parameters = object{
+	"X-Tenant-Id": header("X-Tenant-Id", "A context's number or its alias. Where the address names one as well, it must be the same."),
+	"Idempotency-Key": header("Idempotency-Key", "Names the request, in "+strconv.Itoa(api.MaxRequestKey)+" bytes at most: sent again under the same key "+
+		"within 24 hours it creates nothing more, and is answered as before."),
+	"If-None-Match": header("If-None-Match", "ETags of answers that the caller has: 304 while it would be one of them."),
+	"If-Match":      header("If-Match", "ETags: 412 where the answer would have none of them."),
+	"Last-Event-ID": header("Last-Event-ID", "The id of the last event that came: a stream goes on behind it."),
+}
+
+func header(name, description string) object {
+	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
+}
+
+// headers are those of answers.
+var headers = object{
+	"X-Request-Id":         answerHeader("What the request is called, in the log of the node, too."),
+	"RateLimit-Policy":     answerHeader("How much of the node the caller may hold at once, by bound."),
+	"RateLimit":            answerHeader("What is left of that."),
+	"ETag":                 answerHeader("The hash of the answer."),
+	"Retry-After":          answerHeader("After how many seconds to come again."),
+	"WWW-Authenticate":     answerHeader("What would prove who calls."),
+	"Idempotency-Replayed": answerHeader("true where the answer is the one that was given before under the key."),
+}
+
+func answerHeader(description string) object {
+	return object{"description": description, "schema": object{"type": "string"}}
+}
+
+// notOfKinds are the statuses that the door gives by itself.
+var notOfKinds = map[int]string{
+	http.StatusNotAcceptable:         "Accept allows none of the forms that there are.",
+	http.StatusPreconditionFailed:    "The answer is not what If-Match names.",
+	http.StatusRequestTimeout:        "The body did not come in time.",
+	http.StatusRequestEntityTooLarge: "The body is too large.",
+	http.StatusUnsupportedMediaType:  "The body says that it is no JSON, or is in a coding other than gzip.",
+	http.StatusInternalServerError:   "A fault of the node; its log has it under the request's id.",
+}
+
+// kinds are those of errors, and what they mean to a caller.
+var kinds = []struct {
+	kind error
+	text string
+}{
+	{domain.ErrInvalid, "The request is not right; detail says what would be."},
+	{domain.ErrUnauthenticated, "Nobody knows who calls: there is no token, or one that is not valid."},
+	{domain.ErrForbidden, "The caller may not do that."},
+	{domain.ErrNotFound, "What is named is not there, or not for the caller to know of."},
+	{domain.ErrConflict, "It does not go together with what is there."},
+	{domain.ErrLimit, "A limit is reached, or would be passed."},
+	{domain.ErrExhausted, "There is no room now for what callers hold; come again after Retry-After."},
+	{domain.ErrUnavailable, "What the node stands on is away, or the node is stopping; what was asked for may have been done."},
+}
+
+// responses are the answers other than 200, by status.
+func responses(problem object) object {
+	all := object{strconv.Itoa(http.StatusNotModified): object{"description": "The caller has it already.", "headers": object{"ETag": headerRef("ETag")}}}
+	add := func(status int, text string) {
+		headers := object{"X-Request-Id": headerRef("X-Request-Id")}
+		switch status {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			headers["Retry-After"] = headerRef("Retry-After")
+		case http.StatusUnauthorized:
+			headers["WWW-Authenticate"] = headerRef("WWW-Authenticate")
+		}
+		all[strconv.Itoa(status)] = object{"description": text, "headers": headers, "content": object{"application/problem+json": object{"schema": problem}}}
+	}
+	for status, text := range notOfKinds {
+		add(status, text)
+	}
+	for _, k := range kinds {
+		f, listed := api.FailureOf(k.kind)
+		if !listed {
+			panic("BUG: no kind of error: " + k.text)
+		}
+		add(f.Status, k.text)
+	}
+	return all
+}

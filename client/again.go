@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// keyHeader is the header of a request's key.
+const keyHeader = "Idempotency-Key"
+
+// once is the key of a request in its context.
+type once struct{}
+
+// Once has what is made by a request with that context be made once: asked again under
+// the same key, within a day, a node gives the answer of the first time. It counts for
+// operations that create, such as [Client.Submit]; others have no key.
+func Once(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, once{}, key)
+}
+
+// keyOf is the key that a request of an operation has; "" is none.
+func keyOf(ctx context.Context, creates bool) string {
+	key, _ := ctx.Value(once{}).(string)
+	if !creates {
+		return ""
+	}
+	return key
+}
+
+// Pauses between two requests for the same.
+const (
+	againMin = 100 * time.Millisecond
+	againMax = 3 * time.Second
+)
+
+// again does what may be done twice until it comes to something, for [Config.Retry].
+func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
+	begun := time.Now()
+	for pause := againMin; ; pause = min(2*pause, againMax) {
+		err := do()
+		late := time.Since(begun)+pause > c.retry
+		if err == nil || !safe || late || ctx.Err() != nil || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {
+			return err
+		}
+		t := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause)/2)))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// header are the headers of a request with a key.
+func header(key string) http.Header {
+	if key == "" {
+		return nil
+	}
+	return http.Header{keyHeader: {key}}
+}

@@ -1,0 +1,16 @@
+//go:build no_etcd
+
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+func init() { without = append(without, "etcd") }
+
+func openEtcd(context.Context, string, *slog.Logger) (board.Board, error) {
+	return nil, leftOut("board on etcd", "no_etcd")
+}

@@ -1,0 +1,83 @@
+package domain
+
+import "encoding/json"
+
+// EffectOutcome is how an attempt ended.
+type EffectOutcome string
+
+// The outcomes.
+const (
+	EffectDone      EffectOutcome = "done"
+	EffectDenied    EffectOutcome = "refused"
+	EffectFailed    EffectOutcome = "failed"
+	EffectTimedOut  EffectOutcome = "timed_out"
+	EffectAbandoned EffectOutcome = "abandoned" // the node ended it
+)
+
+// EffectKind is how an effect reaches the outside.
+type EffectKind string
+
+// The kinds.
+const (
+	EffectHTTP EffectKind = "http"
+	EffectGRPC EffectKind = "grpc"
+	EffectSMTP EffectKind = "smtp"
+	EffectSQL  EffectKind = "sql"
+	EffectJob  EffectKind = "job"
+	EffectFlow EffectKind = "flow"
+)
+
+// EffectStatus is how an effect does on this node.
+type EffectStatus struct {
+	Name     string       `json:"name"`
+	Kind     EffectKind   `json:"kind"`
+	Summary  string       `json:"summary,omitzero"`
+	Target   string       `json:"target"`
+	Contexts []TenantID   `json:"contexts,omitzero"` // none: all
+	Breaker  BreakerState `json:"breaker"`
+	// OpenMs is how long the breaker lets nobody through yet.
+	OpenMs int64 `json:"open_ms,omitzero"`
+	// InFlight are the calls to the target that this node makes now, of all its
+	// effects, and MaxInFlight how many there may be.
+	InFlight    int `json:"in_flight"`
+	MaxInFlight int `json:"max_in_flight"`
+	// Hand is how many commands this node has taken, Taken how many all nodes
+	// have, and Pending how many nobody has yet.
+	Hand    int    `json:"hand"`
+	Taken   uint64 `json:"taken"`
+	Pending uint64 `json:"pending"`
+	// Paused says why no commands are taken, where none are.
+	Paused string `json:"paused,omitzero"`
+	// Error is that of the last attempt that failed.
+	Error   string `json:"error,omitzero"`
+	ErrorMs int64  `json:"error_ms,omitzero"`
+	// Trouble says why the stream cannot be asked, where it cannot.
+	Trouble string `json:"trouble,omitzero"`
+
+	TimeoutMs int64 `json:"timeout_ms"`
+	Attempts  int   `json:"attempts"`
+}
+
+// EffectTrial is what a test of an effect found.
+type EffectTrial struct {
+	Effect string     `json:"effect"`
+	Kind   EffectKind `json:"kind"`
+	Target string     `json:"target"`
+	// CommandID is that of a call that was made.
+	CommandID string          `json:"command_id,omitzero"`
+	Outcome   EffectOutcome   `json:"outcome"`
+	Answer    json.RawMessage `json:"answer,omitzero"`
+	Error     string          `json:"error,omitzero"`
+	TookMs    float64         `json:"took_ms"`
+}
+
+// BreakerState is what a target's breaker does.
+type BreakerState string
+
+// The states: a closed breaker lets all calls through, an open one none, one on
+// trial one.
+const (
+	BreakerClosed BreakerState = "closed"
+	BreakerOpen   BreakerState = "open"
+	BreakerTrial  BreakerState = "half-open"
+)

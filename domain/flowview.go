@@ -1,0 +1,132 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// StepChange is what a request changes of a step; zero fields change nothing.
+type StepChange struct {
+	Params  map[string]string `json:"params,omitzero"`
+	After   Instant           `json:"after,omitzero"`
+	Retries *int              `json:"retries,omitzero"`
+	Timeout Span              `json:"timeout,omitzero"`
+	MayFail *bool             `json:"may_fail,omitzero"`
+	Window  int               `json:"window,omitzero"`
+	// Count, Size, Start, End, Endless change how the step is split.
+	Count   int    `json:"count,omitzero"`
+	Size    int64  `json:"size,omitzero"`
+	Start   *int64 `json:"start,omitzero"`
+	End     *int64 `json:"end,omitzero"`
+	Endless *bool  `json:"endless,omitzero"`
+}
+
+// FlowView is a flow as people see it.
+type FlowView struct {
+	Flow
+	// Steps are its steps in the blueprint's order, or its jobs.
+	Steps List[StepView] `json:"steps"`
+	// StepsFrom and StepsTotal are set where these are a page only: which step the first of
+	// them is, counted from 0, and how many there are.
+	StepsFrom  int `json:"steps_from,omitzero"`
+	StepsTotal int `json:"steps_total,omitzero"`
+	// Slow is set where it takes longer than expected.
+	Slow bool `json:"slow,omitzero"`
+	// Added are the params that its jobs have added.
+	Added map[string]string `json:"added,omitzero"`
+}
+
+// MarshalJSON writes all of it: the method of the flow in it would leave the
+// rest out.
+func (v FlowView) MarshalJSON() ([]byte, error) {
+	head, err := json.Marshal(v.Flow)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := json.Marshal(struct {
+		Steps      List[StepView]    `json:"steps"`
+		StepsFrom  int               `json:"steps_from,omitzero"`
+		StepsTotal int               `json:"steps_total,omitzero"`
+		Slow       bool              `json:"slow,omitzero"`
+		Added      map[string]string `json:"added,omitzero"`
+	}{v.Steps, v.StepsFrom, v.StepsTotal, v.Slow, v.Added})
+	if err != nil {
+		return nil, err
+	}
+	return JoinObjects(head, rest), nil
+}
+
+// JoinObjects makes one JSON object of two that are not empty.
+func JoinObjects(a, b []byte) []byte {
+	out := append([]byte{}, bytes.TrimSpace(a)...)
+	out[len(out)-1] = ','
+	return append(out, bytes.TrimSpace(b)[1:]...)
+}
+
+// StepView is a step as people see it.
+type StepView struct {
+	Name   string     `json:"name"`
+	Kind   StepKind   `json:"kind"`
+	Status StepStatus `json:"status"`
+	Text   string     `json:"text,omitzero"`
+	Needs  []string   `json:"needs,omitzero"`
+	Phase  int        `json:"phase,omitzero"`
+	// Job is the key of a single step's job.
+	Job string `json:"job,omitzero"`
+	// Total is how many units there are; 0 where that is not known, or endless.
+	Total int64 `json:"total,omitzero"`
+	// Done, Open and Bad count units.
+	Done int64 `json:"done,omitzero"`
+	Open int   `json:"open,omitzero"`
+	Bad  int   `json:"bad,omitzero"`
+	// Ranges are the indexes or offsets that ended well, Watermark the last up
+	// to which none is missing.
+	Ranges    string `json:"ranges,omitzero"`
+	Watermark *int64 `json:"watermark,omitzero"`
+	Endless   bool   `json:"endless,omitzero"`
+	// Progress is from 0 to 1.
+	Progress float64 `json:"progress"`
+	SinceMs  int64   `json:"since_ms,omitzero"`
+	EndMs    int64   `json:"end_ms,omitzero"`
+	// Units are the open and the bad ones.
+	Units []UnitView `json:"units,omitzero"`
+}
+
+// UnitView is a part of a step as people see it.
+type UnitView struct {
+	ID      int64  `json:"id"`
+	Start   int64  `json:"start"`
+	End     int64  `json:"end"`
+	Job     string `json:"job"`
+	Outcome string `json:"outcome,omitzero"` // failed, errored, aborted, cancelled; "" is open
+	Text    string `json:"text,omitzero"`
+}
+
+// WholeSteps is up to how many steps a flow is shown whole. Of a larger one an answer has
+// [PageSteps] of them.
+const (
+	WholeSteps = MaxSteps
+	PageSteps  = 1_000
+)
+
+// Page leaves of a large flow the steps from one on, as many as an answer has, and their
+// jobs; of any other, which from must be in as well, all.
+//
+// Errors: [ErrInvalid] for a step that there is not.
+func (v FlowView) Page(from int) (FlowView, error) {
+	n := len(v.Steps)
+	if from < 0 || from > 0 && from >= n {
+		return v, Invalidf("steps_from %d: flow %d has %d steps, counted from 0", from, v.ID, n)
+	}
+	if n <= WholeSteps {
+		return v, nil
+	}
+	v.Steps, v.StepsFrom, v.StepsTotal = v.Steps[from:min(n, from+PageSteps)], from, n
+	v.Jobs = nil
+	for i := range v.Steps {
+		if key, err := ParseJobKey(v.Steps[i].Job); err == nil {
+			v.Jobs = append(v.Jobs, key.ID)
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,223 @@
+package domain
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"time"
+)
+
+// Limits of what a worker may ask for.
+const (
+	// MaxAssignments is how many jobs one claim brings, and one request ends or extends.
+	MaxAssignments = 256
+	// MaxWorkerTypes is how many script types one claim is for.
+	MaxWorkerTypes = 64
+	// MaxWorkerWait is how long a claim waits for the first job.
+	MaxWorkerWait = 30 * time.Second
+	// MinWorkerLease and MaxWorkerLease bound a worker's leases.
+	MinWorkerLease = 5 * time.Second
+	MaxWorkerLease = 10 * time.Minute
+	// DefaultLease is that of a worker that asks for none.
+	DefaultLease = 30 * time.Second
+	// MaxLogLines is how many lines one request brings.
+	MaxLogLines = 1000
+	// MaxContextTypes is how many script types the workers of one context have.
+	MaxContextTypes = 1000
+)
+
+// Worker is one life of a program that takes jobs of a context and runs them itself,
+// by functions of its own, rather than have a node run their scripts.
+type Worker struct {
+	Context TenantID
+	// Actor is as whom it is logged in: its leases are that actor's.
+	Actor ActorID
+	// Name tells its lives apart: it is another for each start of the program.
+	Name string
+}
+
+// workerName is what a worker may be called.
+var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Validate checks the name.
+//
+// Errors: [ErrInvalid].
+func (w Worker) Validate() error {
+	if !workerName.MatchString(w.Name) {
+		return Invalidf("worker %.80q: want a name of up to 64 letters, digits, '.', '_' and '-', another for each start of the program", w.Name)
+	}
+	return nil
+}
+
+// OutsideOwner begins the owners of leases that are no node's: "actor:<actor>".
+const OutsideOwner = "actor:"
+
+// Owner is what stands on its leases: its actor's, and nobody else's.
+func (w Worker) Owner() string { return fmt.Sprintf("%s%d/%s", OutsideOwner, w.Actor, w.Name) }
+
+// RunnerID is the id by which it is listed among the runners of its context, and by
+// which jobs ask for it alone: made from its name, far above those that are counted.
+func (w Worker) RunnerID() RunnerID {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(w.Owner()))
+	return RunnerID(h.Sum32() | 1<<31)
+}
+
+// WorkerAsk is what a worker asks for.
+type WorkerAsk struct {
+	// Types are the script types whose jobs it takes, 1..[MaxWorkerTypes]; those that
+	// no node serves are the context's from then on.
+	Types []ScriptType `json:"types"`
+	// Max is how many jobs it takes now, 1..[MaxAssignments]. Default: 1.
+	Max int `json:"max,omitzero"`
+	// WaitMs is how long to wait for the first, in milliseconds, at most 30 s.
+	// Default: not at all.
+	WaitMs int64 `json:"wait_ms,omitzero"`
+	// LeaseMs is how long it has them unless it extends that, 5 s to 10 min. Default: 30 s.
+	LeaseMs int64 `json:"lease_ms,omitzero"`
+	// Labels are what jobs may ask for by affinity.
+	Labels Labels `json:"labels,omitzero"`
+	// Slots is how many jobs it runs at once, and Running how many it has in hand: for
+	// those who look at the list of runners.
+	Slots   int `json:"slots,omitzero"`
+	Running int `json:"running,omitzero"`
+	// Host and Version say for people which program on which machine it is.
+	Host    string `json:"host,omitzero"`
+	Version string `json:"version,omitzero"`
+}
+
+// maxAbout bounds what a worker says of itself.
+const maxAbout = 200
+
+// Validate checks the ask and sets its defaults.
+//
+// Errors: [ErrInvalid], [ErrLimit].
+func (a *WorkerAsk) Validate() error {
+	if len(a.Types) == 0 {
+		return Invalidf("types: name the script types whose jobs the worker takes")
+	}
+	if len(a.Types) > MaxWorkerTypes {
+		return Limitf("types: %d of them, the limit is %d", len(a.Types), MaxWorkerTypes)
+	}
+	for _, t := range a.Types {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		if t == ScriptEffect {
+			return Invalidf("types: jobs of type %s are for nodes alone", t)
+		}
+	}
+	if a.Max == 0 {
+		a.Max = 1
+	}
+	if a.LeaseMs == 0 {
+		a.LeaseMs = DefaultLease.Milliseconds()
+	}
+	switch {
+	case a.Max < 1 || a.Max > MaxAssignments:
+		return Invalidf("max %d: want 1 to %d", a.Max, MaxAssignments)
+	case a.WaitMs < 0 || a.WaitMs > MaxWorkerWait.Milliseconds():
+		return Invalidf("wait_ms %d: want 0 to %d", a.WaitMs, MaxWorkerWait.Milliseconds())
+	case a.Slots < 0 || a.Running < 0:
+		return Invalidf("slots and running: want 0 or more")
+	case len(a.Host) > maxAbout || len(a.Version) > maxAbout:
+		return Invalidf("host and version: at most %d bytes each", maxAbout)
+	}
+	if err := a.Labels.Validate(); err != nil {
+		return err
+	}
+	return CheckWorkerLease(a.LeaseMs)
+}
+
+// CheckWorkerLease checks the length of a lease in milliseconds.
+//
+// Errors: [ErrInvalid].
+func CheckWorkerLease(ms int64) error {
+	if ms < MinWorkerLease.Milliseconds() || ms > MaxWorkerLease.Milliseconds() {
+		return Invalidf("lease_ms %d: want %d to %d", ms, MinWorkerLease.Milliseconds(), MaxWorkerLease.Milliseconds())
+	}
+	return nil
+}
+
+// Assignment is a job that a worker has, until its lease runs out.
+type Assignment struct {
+	// Job is the job; its script is what the function is called with.
+	Job Job `json:"job"`
+	// Attempt counts the runs of the job: with it the worker extends and ends its own.
+	Attempt int64 `json:"attempt"`
+	// LeaseMs is for how long it has the job, from when the claim was answered.
+	LeaseMs int64 `json:"lease_ms"`
+	// TimeoutMs is how long the attempt may take.
+	TimeoutMs int64 `json:"timeout_ms"`
+	// Env are the variables of the flow and of the job.
+	Env   map[string]string `json:"env,omitzero"`
+	Input Input             `json:"input"`
+}
+
+// HeldAttempt names a job that a worker believes to have.
+type HeldAttempt struct {
+	Caller  ActorID `json:"caller"`
+	ID      JobID   `json:"id"`
+	Attempt int64   `json:"attempt"`
+}
+
+// Key is the job's key.
+func (h HeldAttempt) Key() JobKey { return JobKey{Caller: h.Caller, ID: h.ID} }
+
+// LeaseState is what became of a lease that was to be extended.
+type LeaseState string
+
+// The states.
+const (
+	LeaseRenewed   LeaseState = "renewed"
+	LeaseCancelled LeaseState = "cancelled" // renewed; the job is to be stopped, and ended as stopped
+	LeaseTimeout   LeaseState = "timeout"   // the attempt has had its time: stop it
+	LeaseLost      LeaseState = "lost"      // another may have the job: stop it, and do not end it
+)
+
+// Verdict is how a worker's function ended.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictSucceeded Verdict = "succeeded"
+	VerdictFailed    Verdict = "failed"  // the function said so
+	VerdictErrored   Verdict = "errored" // unexpected: it panicked, say
+	// VerdictTimeout is of one that was stopped because it had had its time.
+	VerdictTimeout Verdict = "timeout"
+	// VerdictStopped is of one that was stopped before its end: because it was
+	// cancelled, or the worker goes away; then the job goes back to the head of its
+	// queue, and nothing is counted.
+	VerdictStopped Verdict = "stopped"
+)
+
+// AttemptEnd is the end of an attempt.
+type AttemptEnd struct {
+	HeldAttempt
+	Verdict Verdict `json:"verdict"`
+	// Result is what the job's record gets, at most 512 KiB and 1024 keys.
+	Result map[string]string `json:"result,omitzero"`
+	// Error is one line for people.
+	Error string `json:"error,omitzero"`
+	// Final is set when another attempt would end the same.
+	Final bool `json:"final,omitzero"`
+	// AfterMs is the least time before the next attempt, in milliseconds.
+	AfterMs int64 `json:"after_ms,omitzero"`
+	// Lines are the last ones of the log.
+	Lines []LogLine `json:"lines,omitzero"`
+}
+
+// LogLine is a line that a worker adds to a job's log.
+type LogLine struct {
+	// Stream is stdout or stderr. Default: stdout.
+	Stream string `json:"stream,omitzero"`
+	Line   string `json:"line"`
+}
+
+// AttemptEnded is what an attempt's end made of the job.
+type AttemptEnded struct {
+	// Status is "finished" or "error", or "started" where the job goes on later.
+	Status JobStatus `json:"status,omitzero"`
+	Reason Reason    `json:"reason,omitzero"`
+	Error  string    `json:"error,omitzero"`
+}

@@ -1,0 +1,123 @@
+// Command web-app is a small web application whose slow work is done by Ramet.
+//
+//	web-app serve    answers on $LISTEN: POST /reports asks for a report, GET /reports/ID shows how far it is
+//	web-app work     runs the reports, as many processes of it as you like
+//
+// Both reach the node at $RAMET_NODE with the token in $RAMET_TOKEN, in context 1.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/worker"
+)
+
+const (
+	house  = domain.TenantID(1)
+	report = domain.ScriptType("report")
+)
+
+// Report is what a report is asked for with.
+type Report struct {
+	Rows int `json:"rows"`
+}
+
+// Sum is what comes of it.
+type Sum struct {
+	Rows  int `json:"rows"`
+	Total int `json:"total"`
+}
+
+// makeReport is the slow work.
+func makeReport(ctx context.Context, job *worker.Job, r Report) (Sum, error) {
+	if r.Rows < 1 {
+		return Sum{}, worker.Fail(fmt.Errorf("rows is %d: want at least 1", r.Rows))
+	}
+	sum := Sum{Rows: r.Rows}
+	for row := 1; row <= r.Rows; row++ {
+		select {
+		case <-ctx.Done():
+			return Sum{}, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+		sum.Total += row
+		job.Logf("%d %%", 100*row/r.Rows)
+	}
+	return sum, nil
+}
+
+func main() {
+	c, err := client.New(client.Config{URL: os.Getenv("RAMET_NODE"), Token: func(context.Context) (string, error) { return os.Getenv("RAMET_TOKEN"), nil }})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "work":
+		w := worker.New(c, worker.Config{Context: house, Slots: 8, Lease: 5 * time.Second})
+		worker.Handle(w, report, makeReport)
+		err = w.Run(ctx)
+	case len(os.Args) == 2 && os.Args[1] == "serve":
+		err = serve(ctx, c)
+	default:
+		err = fmt.Errorf("want web-app serve or web-app work")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(ctx context.Context, c *client.Client) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /reports", func(w http.ResponseWriter, r *http.Request) {
+		rows, err := strconv.Atoi(r.FormValue("rows"))
+		if err != nil {
+			http.Error(w, "rows: want a number", http.StatusBadRequest)
+			return
+		}
+		key, err := worker.Submit(r.Context(), c, house, report, Report{Rows: rows}, func(j *domain.Job) { j.Retries = 3 })
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		fmt.Fprintln(w, key)
+	})
+	mux.HandleFunc("GET /reports/{key}", func(w http.ResponseWriter, r *http.Request) {
+		key, err := domain.ParseJobKey(r.PathValue("key"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		job, err := c.Job(r.Context(), house, key)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		fmt.Fprintf(w, "%s, attempt %d\n", job.Status, job.Attempt)
+		logs, _ := c.Logs(r.Context(), house, key, 0, 1000)
+		for _, l := range logs.Logs {
+			fmt.Fprintln(w, l.Line)
+		}
+		if job.Status == domain.JobFinished {
+			fmt.Fprintln(w, "total", job.Result["total"])
+		}
+	})
+	server := &http.Server{Addr: os.Getenv("LISTEN"), Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { <-ctx.Done(); server.Close() }()
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file decides which jobs are made.
+
+// makeMost bounds the jobs that one round makes: their commit is one batch.
+const makeMost = 150
+
+// makeUnits makes what the windows have room for, earlier steps first.
+func (a *advancer) makeUnits() {
+	if len(a.d.Ask) > 0 || a.f.Banned {
+		return // called again
+	}
+	m := maker{advancer: a, room: makeMost, parallel: 1 << 30}
+	if a.p.MaxParallel > 0 {
+		m.parallel = a.p.MaxParallel - a.s.Sums.Open
+	}
+	m.crowd()
+	places := slices.Clone(a.s.Sums.Ready)
+	if a.all {
+		places = Ranges{{0, int64(len(a.p.order) - 1)}} // what is full says so
+	}
+	for place := range slices.Clone(a.s.Sums.Made).all() {
+		i := a.p.order[place]
+		if _, ok := a.at(i); ok {
+			st, was := a.lift(i)
+			st.Status = domain.StepRunning
+			a.settle(i, was)
+		}
+	}
+	for place := range places.all() {
+		if a.d.More = a.d.More || m.full; m.full || !a.all && m.parallel <= 0 {
+			return
+		}
+		i := a.p.order[place]
+		if st, ok := a.at(i); !ok {
+			m.room, m.parallel = m.room-1, m.parallel-1
+			m.full = m.room <= 0
+		} else if st.Status == domain.StepOpen && !a.stopped(i) {
+			m.make(i, st)
+		}
+	}
+	a.d.More = a.d.More || m.full
+}
+
+// maker makes units.
+type maker struct {
+	*advancer
+	room     int  // for the jobs of one batch
+	parallel int  // how many more may be open
+	full     bool // there is no room for what could be made
+}
+
+// make makes units of a step that is open.
+func (m *maker) make(i int, st *StepState) {
+	text := ""
+	if m.advancer.full(st) {
+		text = fmt.Sprintf("no more of it is begun: what ended badly leaves %d gaps in the flow; it ends with its last job, unless that is retried", m.gaps)
+	}
+	if st.Text != text {
+		st = m.change(i)
+		st.Text = text
+	}
+	window := m.window(i, st)
+	if text != "" || st.left() && (len(st.Open) >= window || m.parallel <= 0) {
+		return
+	}
+	if m.full = m.room <= 0; m.full {
+		return
+	}
+	st, was := m.lift(i)
+	for st.left() && len(st.Open) < window && m.parallel > 0 && !m.full {
+		if m.full = m.room <= 0; m.full {
+			break
+		}
+		m.parallel--
+		u := st.next()
+		if u.Job != 0 {
+			m.d.Again = append(m.d.Again, u.Job)
+		} else {
+			m.room -= 1 + m.p.bytes[i]*makeMost/partBytes
+			m.d.Make = append(m.d.Make, Place{i, len(st.Open)})
+		}
+		st.Open = append(st.Open, u)
+	}
+	if !st.left() {
+		st.Status = domain.StepRunning
+	}
+	m.settle(i, was)
+}
+
+// next takes the next unit off what is left. It has a job where that is to be
+// started again.
+func (st *StepState) next() Unit {
+	if len(st.Lost) > 0 {
+		u := st.Lost[0]
+		st.Lost = st.Lost[1:]
+		return u
+	}
+	end := st.Split.last()
+	if end-st.At >= st.Split.Size { // what is left is more than one
+		end = st.At + st.Split.Size - 1
+	}
+	u := Unit{ID: st.Next, Start: st.At, End: end}
+	st.Next++
+	st.At = end + 1
+	return u
+}

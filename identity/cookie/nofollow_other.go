@@ -1,0 +1,9 @@
+//go:build !unix
+
+package cookie
+
+import "errors"
+
+const noFollow = 0
+
+var errLink = errors.New("a link")

@@ -1,0 +1,70 @@
+"""Your own Python functions as jobs of a Ramet node.
+
+app = ramet.App(url="http://127.0.0.1:7480#nina", context=7, key_file="alice.key")
+
+@app.job("mail", retries=3, timeout=60)
+def mail(to: str) -> None: ...
+
+mail.submit(to="x").wait()   # in one program
+app.run()                    # in another: the worker
+"""
+
+from .app import App
+from .calls import JobKey
+from .client import AsyncClient, Client, Place
+from .errors import (
+    ApiError,
+    Cause,
+    Conflict,
+    Exhausted,
+    Fail,
+    Forbidden,
+    Invalid,
+    JobFailed,
+    Limit,
+    NotFound,
+    RametError,
+    RetryAfter,
+    Stopped,
+    Unauthenticated,
+    Unavailable,
+    Unreachable,
+)
+from .function import AsyncHandle, Function, Handle, Options
+from .job import Job, JobLogHandler, current_job
+from .worker import Worker, WorkerConfig
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApiError",
+    "App",
+    "AsyncClient",
+    "AsyncHandle",
+    "Cause",
+    "Client",
+    "Conflict",
+    "Exhausted",
+    "Fail",
+    "Forbidden",
+    "Function",
+    "Handle",
+    "Invalid",
+    "Job",
+    "JobFailed",
+    "JobKey",
+    "JobLogHandler",
+    "Limit",
+    "NotFound",
+    "Options",
+    "Place",
+    "RametError",
+    "RetryAfter",
+    "Stopped",
+    "Unauthenticated",
+    "Unavailable",
+    "Unreachable",
+    "Worker",
+    "WorkerConfig",
+    "current_job",
+]

@@ -1,0 +1,447 @@
+"""Clients of a node: one for threads, one for asyncio; the same operations in both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from . import errors, wire
+from .calls import Call, Calls, JobKey, pause
+from .token import KeyFile
+
+T = TypeVar("T")
+Token = str | Callable[[], str]
+STREAM_SILENCE = 60.0
+"""How long a stream may be silent, in seconds; a node writes something every 15."""
+
+
+class Place:
+    """Where a node is, and how one proves oneself there."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: Token | None = None,
+        key_file: str | Path | None = None,
+        node: str | None = None,
+    ) -> None:
+        url = url or os.environ.get("RAMET_NODE") or "http://127.0.0.1:7480"
+        url, _, name = url.partition("#")
+        self.socket: str | None = None
+        self._proof: Callable[[], str]
+        if url.startswith("unix:"):
+            self.socket = url.removeprefix("unix:").removeprefix("//")
+            cookie = Path(self.socket).with_name("cookie")
+            self._proof = lambda: "Ramet-Cookie " + cookie.read_text(encoding="utf-8").strip()
+            url = "http://localhost"
+        parsed = httpx.URL(url)
+        if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.userinfo:
+            msg = f"url: want an address such as http://localhost:7480 or unix:/run/ramet/ramet.sock, got {url!r}"
+            raise ValueError(msg)
+        self.url = url.rstrip("/")
+        # Where no network lies between, packing an answer costs more than it saves.
+        near = self.socket is not None or parsed.host in ("localhost", "127.0.0.1", "::1")
+        self._always = {"Accept-Encoding": "identity"} if near else {}
+        if token is None and key_file is None:
+            token, key_file = os.environ.get("RAMET_TOKEN"), os.environ.get("RAMET_KEY")
+        if token is not None:
+            self._proof = lambda: "Bearer " + (token if isinstance(token, str) else token())
+        elif key_file is not None:
+            key = KeyFile(key_file, node or name)
+            self._proof = lambda: "Bearer " + key()
+        elif self.socket is None:
+            msg = "say who asks: token=… or $RAMET_TOKEN, or key_file=… or $RAMET_KEY with node=…"
+            raise ValueError(msg)
+
+    def headers(self, call: Call[Any]) -> dict[str, str]:
+        """Give all headers of a request."""
+        return {"Authorization": self._proof(), **self._always, **call.headers}
+
+
+def _refusal(answer: httpx.Response) -> errors.ApiError:
+    try:
+        return errors.of_problem(answer.json(), answer.status_code)
+    except ValueError:
+        return errors.of_problem(None, answer.status_code)
+
+
+def _read(call: Call[T], answer: httpx.Response) -> T:
+    if not answer.is_success:
+        raise _refusal(answer)
+    try:
+        return call.read(json.loads(answer.content))
+    except (ValueError, LookupError, TypeError) as err:
+        msg = f"{call.method} {call.path}: the answer cannot be read; is it a Ramet node of this version? ({err})"
+        raise errors.RametError(msg) from err
+
+
+def _unreachable(place: Place, err: httpx.HTTPError) -> errors.Unreachable:
+    return errors.Unreachable(f"{place.socket or place.url}: {str(err) or type(err).__name__}")
+
+
+def _retry_after(answer: httpx.Response | None) -> float:
+    """Read for how long a node does not want to be asked again, in seconds."""
+    text = answer.headers.get("Retry-After", "") if answer is not None else ""
+    return min(float(text), 30.0) if text.isdigit() else 0.0
+
+
+class _Events:
+    """The events of a stream, from its lines."""
+
+    def __init__(self) -> None:
+        self.last = ""  # the id of the last event that came whole
+        self._id = self._name = self._data = ""
+
+    def begin(self) -> dict[str, str]:
+        """Forget half an event, and give the headers by which a stream goes on where it broke."""
+        self._id, self._name, self._data = self.last, "", ""
+        return {"Accept": "text/event-stream", **({"Last-Event-ID": self.last} if self.last else {})}
+
+    def line(self, line: str) -> tuple[str, Any] | None:
+        """Take a line, and give the event that it ends."""
+        if line:
+            field, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if field == "event":
+                self._name = value
+            elif field == "data":
+                self._data += value
+            elif field == "id":
+                self._id = value
+            return None
+        name, data, self._name, self._data = self._name, self._data, "", ""
+        self.last = self._id
+        if not data:
+            return None
+        if name == "error":
+            raise errors.of_problem(json.loads(data))
+        return name, json.loads(data)
+
+
+def _ended(job: wire.Job) -> bool:
+    return job["status"] in ("finished", "error")
+
+
+def _result(job: wire.Job) -> dict[str, str]:
+    if job["status"] != "finished":
+        key = JobKey(job["caller_id"], job["id"])
+        raise errors.JobFailed(str(key), job.get("reason", ""), job.get("error", ""))
+    return job["result"]
+
+
+def _late(key: JobKey, timeout: float) -> TimeoutError:
+    return TimeoutError(f"{key} has not ended after {timeout} s")
+
+
+def _left(end: float | None) -> float:
+    return 60.0 if end is None else end - time.monotonic()
+
+
+def _query(filters: Mapping[str, str | int | None]) -> dict[str, str | int]:
+    return {name: value for name, value in filters.items() if value is not None}
+
+
+def _hurt(submitted: wire.Submitted) -> JobKey | errors.ApiError:
+    if "error" in submitted:
+        return errors.of_problem(submitted["error"])
+    return JobKey.parse(submitted["key"])
+
+
+class Client:
+    """A client for programs without asyncio. It may be used by many threads at once."""
+
+    def __init__(self, place: Place, context: int) -> None:
+        self.calls = Calls(context)
+        self._place = place
+        limits = httpx.Limits(max_connections=64)
+        transport = httpx.HTTPTransport(uds=place.socket, limits=limits) if place.socket else None
+        self._http = httpx.Client(base_url=place.url, transport=transport, limits=limits)
+
+    def send(self, call: Call[T]) -> T:
+        """Make a request, again if it may be repeated and nobody knows what became of it."""
+        failures = 0
+        while True:
+            answer = None
+            try:
+                answer = self._http.request(
+                    call.method,
+                    call.path,
+                    params=call.query,
+                    content=call.body,
+                    headers=self._place.headers(call),
+                    timeout=call.timeout,
+                )
+                return _read(call, answer)
+            except httpx.HTTPError as err:
+                problem: errors.RametError = _unreachable(self._place, err)
+                problem.__cause__ = err
+            except errors.ApiError as err:
+                problem = err
+            failures += 1
+            if not call.again(problem, failures):
+                raise problem
+            time.sleep(pause(failures, _retry_after(answer)))
+
+    def register(self, types: Sequence[str]) -> None:
+        """Have jobs be of types, before the first worker has asked for one."""
+        self.send(self.calls.register(types))
+
+    def submit(self, job: wire.JobInput, *, key: str | None = None) -> JobKey:
+        """Submit a job. With an idempotency key it may be repeated, and is when no answer comes."""
+        return self.send(self.calls.submit(job, key))
+
+    def submit_many(self, jobs: Sequence[wire.JobInput], *, key: str | None = None) -> list[JobKey | errors.ApiError]:
+        """Submit many jobs at once; each is answered alone, by its key or by why it was refused."""
+        return [_hurt(s) for s in self.send(self.calls.submit_many(jobs, key))]
+
+    def show(self, key: JobKey) -> wire.Job:
+        """Read a job."""
+        return self.send(self.calls.show(key))
+
+    def wait(self, key: JobKey, timeout: float | None = None) -> wire.Job:
+        """Wait until a job has ended, and return it. Raises TimeoutError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not _ended(job := self.send(self.calls.wait(key, _left(end)))):
+            if timeout is not None and _left(end) <= 0:
+                raise _late(key, timeout)
+        return job
+
+    def result(self, key: JobKey, timeout: float | None = None) -> dict[str, str]:
+        """Wait for the result of a job. Raises JobFailed when it has ended in error, and TimeoutError."""
+        return _result(self.wait(key, timeout))
+
+    def log_page(self, key: JobKey, start: int = 0) -> list[wire.Log]:
+        """Read the lines that a job has logged, from a line on: for those who poll."""
+        return self.send(self.calls.logs(key, start))["logs"]
+
+    def logs(self, key: JobKey) -> Iterator[wire.Log]:
+        """Follow the log of a job until it has ended. A stream that breaks goes on where it broke."""
+        call = Call("GET", self.calls.job(key) + "/logs", lambda a: a)
+        events, failures = _Events(), 0
+        while True:
+            try:
+                for name, data in self._stream(call, events):
+                    failures = 0
+                    if name == "end":
+                        return
+                    if name == "log":
+                        yield data
+                problem: errors.RametError = errors.Unreachable("the stream ended before the job did")
+            except (errors.Unreachable, errors.Unavailable, errors.Exhausted) as err:
+                problem = err
+            failures += 1
+            if not call.again(problem, failures):
+                raise problem
+            time.sleep(pause(failures))
+
+    def _stream(self, call: Call[Any], events: _Events) -> Iterator[tuple[str, Any]]:
+        headers = {**self._place.headers(call), **events.begin()}
+        try:
+            with self._http.stream(call.method, call.path, headers=headers, timeout=STREAM_SILENCE) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _refusal(answer)
+                for line in answer.iter_lines():
+                    if event := events.line(line):
+                        yield event
+        except httpx.HTTPError as err:
+            raise _unreachable(self._place, err) from err
+
+    def list(
+        self,
+        *,
+        status: wire.JobStatus | None = None,
+        type: str | None = None,  # noqa: A002 - the node's own word
+        caller: int | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[wire.Job]:
+        """List jobs, page by page; without scripts, environment and results."""
+        query = _query({"status": status, "type": type, "caller": caller, "where": where, "limit": limit})
+        while True:
+            page = self.send(self.calls.list_jobs(query))
+            yield from page["jobs"]
+            if not page.get("next"):
+                return
+            query["cursor"] = page["next"]
+
+    def cancel(self, key: JobKey) -> wire.Job:
+        """End a job that waits; tell one that runs to stop."""
+        return self.send(self.calls.act(key, "cancel"))
+
+    def retry(self, key: JobKey) -> wire.Job:
+        """Start a job again that ended in error."""
+        return self.send(self.calls.act(key, "retry"))
+
+    def explain(self, key: JobKey) -> wire.JobExplanation:
+        """Say what a job waits for, who holds it, and what will wake it."""
+        return self.send(self.calls.explain(key))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        """Use it until the end of a block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, tb: TracebackType | None) -> None:
+        """Close it."""
+        self.close()
+
+
+class AsyncClient:
+    """A client for one event loop."""
+
+    def __init__(self, place: Place, context: int) -> None:
+        self.calls = Calls(context)
+        self._place = place
+        limits = httpx.Limits(max_connections=64)
+        transport = httpx.AsyncHTTPTransport(uds=place.socket, limits=limits) if place.socket else None
+        self._http = httpx.AsyncClient(base_url=place.url, transport=transport, limits=limits)
+
+    async def send(self, call: Call[T]) -> T:
+        """Make a request, again if it may be repeated and nobody knows what became of it."""
+        failures = 0
+        while True:
+            answer = None
+            try:
+                answer = await self._http.request(
+                    call.method,
+                    call.path,
+                    params=call.query,
+                    content=call.body,
+                    headers=self._place.headers(call),
+                    timeout=call.timeout,
+                )
+                return _read(call, answer)
+            except httpx.HTTPError as err:
+                problem: errors.RametError = _unreachable(self._place, err)
+                problem.__cause__ = err
+            except errors.ApiError as err:
+                problem = err
+            failures += 1
+            if not call.again(problem, failures):
+                raise problem
+            await asyncio.sleep(pause(failures, _retry_after(answer)))
+
+    async def register(self, types: Sequence[str]) -> None:
+        """Have jobs be of types, before the first worker has asked for one."""
+        await self.send(self.calls.register(types))
+
+    async def submit(self, job: wire.JobInput, *, key: str | None = None) -> JobKey:
+        """Submit a job. With an idempotency key it may be repeated, and is when no answer comes."""
+        return await self.send(self.calls.submit(job, key))
+
+    async def submit_many(
+        self, jobs: Sequence[wire.JobInput], *, key: str | None = None
+    ) -> list[JobKey | errors.ApiError]:
+        """Submit many jobs at once; each is answered alone, by its key or by why it was refused."""
+        return [_hurt(s) for s in await self.send(self.calls.submit_many(jobs, key))]
+
+    async def show(self, key: JobKey) -> wire.Job:
+        """Read a job."""
+        return await self.send(self.calls.show(key))
+
+    async def wait(self, key: JobKey, timeout: float | None = None) -> wire.Job:
+        """Wait until a job has ended, and return it. Raises TimeoutError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not _ended(job := await self.send(self.calls.wait(key, _left(end)))):
+            if timeout is not None and _left(end) <= 0:
+                raise _late(key, timeout)
+        return job
+
+    async def result(self, key: JobKey, timeout: float | None = None) -> dict[str, str]:
+        """Wait for the result of a job. Raises JobFailed when it has ended in error, and TimeoutError."""
+        return _result(await self.wait(key, timeout))
+
+    async def log_page(self, key: JobKey, start: int = 0) -> list[wire.Log]:
+        """Read the lines that a job has logged, from a line on: for those who poll."""
+        return (await self.send(self.calls.logs(key, start)))["logs"]
+
+    async def logs(self, key: JobKey) -> AsyncIterator[wire.Log]:
+        """Follow the log of a job until it has ended. A stream that breaks goes on where it broke."""
+        call = Call("GET", self.calls.job(key) + "/logs", lambda a: a)
+        events, failures = _Events(), 0
+        while True:
+            try:
+                async for name, data in self._stream(call, events):
+                    failures = 0
+                    if name == "end":
+                        return
+                    if name == "log":
+                        yield data
+                problem: errors.RametError = errors.Unreachable("the stream ended before the job did")
+            except (errors.Unreachable, errors.Unavailable, errors.Exhausted) as err:
+                problem = err
+            failures += 1
+            if not call.again(problem, failures):
+                raise problem
+            await asyncio.sleep(pause(failures))
+
+    async def _stream(self, call: Call[Any], events: _Events) -> AsyncIterator[tuple[str, Any]]:
+        headers = {**self._place.headers(call), **events.begin()}
+        try:
+            async with self._http.stream(call.method, call.path, headers=headers, timeout=STREAM_SILENCE) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise _refusal(answer)
+                async for line in answer.aiter_lines():
+                    if event := events.line(line):
+                        yield event
+        except httpx.HTTPError as err:
+            raise _unreachable(self._place, err) from err
+
+    async def list(
+        self,
+        *,
+        status: wire.JobStatus | None = None,
+        type: str | None = None,  # noqa: A002 - the node's own word
+        caller: int | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[wire.Job]:
+        """List jobs, page by page; without scripts, environment and results."""
+        query = _query({"status": status, "type": type, "caller": caller, "where": where, "limit": limit})
+        while True:
+            page = await self.send(self.calls.list_jobs(query))
+            for job in page["jobs"]:
+                yield job
+            if not page.get("next"):
+                return
+            query["cursor"] = page["next"]
+
+    async def cancel(self, key: JobKey) -> wire.Job:
+        """End a job that waits; tell one that runs to stop."""
+        return await self.send(self.calls.act(key, "cancel"))
+
+    async def retry(self, key: JobKey) -> wire.Job:
+        """Start a job again that ended in error."""
+        return await self.send(self.calls.act(key, "retry"))
+
+    async def explain(self, key: JobKey) -> wire.JobExplanation:
+        """Say what a job waits for, who holds it, and what will wake it."""
+        return await self.send(self.calls.explain(key))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        """Use it until the end of a block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()

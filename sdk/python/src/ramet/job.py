@@ -1,0 +1,185 @@
+"""The job in a function's hands."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from .calls import JobKey
+from .errors import Cause, Stopped
+from .wire import MAX_LINE_BYTES, MAX_LOG_LINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from . import wire
+
+LINES_ROOM = 2 << 20
+"""How many bytes of lines go with one request."""
+
+_current: ContextVar[Job | None] = ContextVar("ramet_job", default=None)
+
+
+class Job:
+    """A job that is being run. It is safe to use from several threads."""
+
+    def __init__(self, assignment: wire.Assignment, noted: Callable[[], None] | None = None) -> None:
+        self.assignment = assignment
+        self._noted = noted  # is told when there are lines
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._cause: Cause | None = None
+        self._lines: list[wire.LogLine] = []
+        self._closed = False
+
+    @property
+    def record(self) -> wire.Job:
+        """The job's record, as it was when the worker got it."""
+        return self.assignment["job"]
+
+    @property
+    def key(self) -> JobKey:
+        """The job's key, the same in all attempts: make what the function does idempotent by it."""
+        return JobKey(self.record["caller_id"], self.record["id"])
+
+    @property
+    def type(self) -> str:
+        """Its type, by which the worker found the function."""
+        return self.record["script_type"]
+
+    @property
+    def attempt(self) -> int:
+        """How many runs of the job have begun, this one too."""
+        return self.assignment["attempt"]
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The variables of its flow and of the job."""
+        return self.assignment.get("env", {})
+
+    @property
+    def input(self) -> wire.Input:
+        """What the flow gave it: parameters, and the results of what it needed."""
+        return self.assignment["input"]
+
+    @property
+    def held(self) -> wire.HeldAttempt:
+        """The attempt's name."""
+        return {"caller": self.record["caller_id"], "id": self.record["id"], "attempt": self.attempt}
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why the function is to stop, if it is."""
+        return self._cause
+
+    def stop(self, cause: Cause) -> bool:
+        """Tell the function to stop; the first cause counts. Says whether it was the first."""
+        with self._lock:
+            first = self._cause is None
+            if first:
+                self._cause = cause
+        self._stop.set()
+        return first
+
+    def check(self) -> None:
+        """Raise Stopped if the function is to stop: for places where it can."""
+        if self._cause is not None:
+            raise Stopped(self._cause)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep in a function without async. Raises Stopped when the function is to stop."""
+        self._stop.wait(seconds)
+        self.check()
+
+    def log(self, text: str, *, stream: str = "stdout") -> None:
+        """Add to the job's log, which people follow while it runs."""
+        lines: list[wire.LogLine] = []
+        for line in text.split("\n"):
+            # What has lone surrogates is no UTF-8, and a letter has at most four bytes.
+            plain = line.encode("utf-8", "replace")
+            if len(plain) <= MAX_LINE_BYTES:
+                lines.append({"stream": stream, "line": plain.decode()})
+                continue
+            letters, size = plain.decode(), MAX_LINE_BYTES // 4
+            lines += [{"stream": stream, "line": letters[at : at + size]} for at in range(0, len(letters), size)]
+        with self._lock:
+            if self._closed:
+                return
+            self._lines += lines
+        if self._noted is not None:
+            self._noted()
+
+    def waiting(self) -> list[wire.LogLine]:
+        """Give the first lines that were not sent yet, as many as go with one request."""
+        with self._lock:
+            return _first(self._lines)
+
+    def sent(self, count: int) -> bool:
+        """Forget lines that were sent, and say whether there are more."""
+        with self._lock:
+            del self._lines[:count]
+            return bool(self._lines)
+
+    def close(self) -> list[wire.LogLine]:
+        """End the log and give the lines that were not sent: the last ones, where there are too many."""
+        with self._lock:
+            self._closed = True
+            last = _first(self._lines[: -MAX_LOG_LINES - 1 : -1])[::-1]
+            missing = len(self._lines) - len(last)
+        if missing:
+            last[0] = {"stream": "stderr", "line": f"{missing + 1} lines are missing here: they could not be sent"}
+        return last
+
+
+def _first(lines: list[wire.LogLine]) -> list[wire.LogLine]:
+    room = LINES_ROOM
+    for n, line in enumerate(lines[:MAX_LOG_LINES]):
+        room -= len(line["line"])
+        if room < 0:
+            return lines[:n]
+    return lines[:MAX_LOG_LINES]
+
+
+def current_job() -> Job:
+    """Give the job that the calling function runs as. Raises LookupError outside of jobs."""
+    job = _current.get()
+    if job is None:
+        msg = "no job: current_job is for functions that a worker runs; see ramet.testing for tests"
+        raise LookupError(msg)
+    return job
+
+
+class JobLogHandler(logging.Handler):
+    """Puts what is logged while a job runs into the job's log, warnings and worse as stderr.
+
+    Workers add one to the root logger; other records pass by.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a record to the log of the job that it was logged in."""
+        job = _current.get()
+        if job is None or (record.levelno < logging.WARNING and record.name.startswith(("httpx", "httpcore"))):
+            return  # that each request is made is for nobody
+        try:
+            job.log(self.format(record), stream="stderr" if record.levelno >= logging.WARNING else "stdout")
+        except Exception:
+            self.handleError(record)
+
+
+@contextlib.contextmanager
+def job_logs(*, at_info: bool) -> Iterator[None]:
+    """Put what jobs log into their logs until the end of a block; at_info: also where only warnings are wanted."""
+    root, handler = logging.getLogger(), JobLogHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    level = root.level
+    if at_info and level > logging.INFO:
+        root.setLevel(logging.INFO)
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)

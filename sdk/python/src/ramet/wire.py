@@ -1,0 +1,337 @@
+"""What goes over the wire. Made from the node's own types: do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypedDict
+
+MAX_ASSIGNMENTS: Final = 256
+MAX_WORKER_TYPES: Final = 64
+MAX_WORKER_WAIT_MS: Final = 30000
+MIN_WORKER_LEASE_MS: Final = 5000
+MAX_WORKER_LEASE_MS: Final = 600000
+DEFAULT_LEASE_MS: Final = 30000
+MAX_LOG_LINES: Final = 1000
+MAX_LINE_BYTES: Final = 16384
+MAX_RESULT_BYTES: Final = 524288
+MAX_RESULT_KEYS: Final = 1024
+MAX_BODY: Final = 8388608
+
+JobStatus = Literal["dispatched", "waiting_for_prerequisites", "started", "error", "finished"]
+LeaseState = Literal["renewed", "cancelled", "timeout", "lost"]
+Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped"]
+
+
+class Retry(TypedDict, total=False):
+    max: int
+    on: list[str]
+    final_exit_codes: list[int]
+
+
+class _Need(TypedDict):
+    state: str
+
+
+class Need(_Need, total=False):
+    status: JobStatus
+    reason: str
+    job: int
+    result: dict[str, str]
+
+
+class _Job(TypedDict):
+    id: int
+    caller_id: int
+    context_id: int
+    script: str
+    script_type: str
+    timeout: int
+    retries: int
+    env_vars: dict[str, str]
+    result: dict[str, str]
+    prerequisites: list[str]
+    dependends: list[int]
+    created_at: int
+    updated_at: int
+    status: JobStatus
+
+
+class Job(_Job, total=False):
+    retry: Retry
+    priority: int
+    not_before: int
+    for_runner: int
+    prerequisite_timeout: int
+    trace_id: str
+    affinity: dict[str, str]
+    at: str
+    reason: str
+    error: str
+    exit_code: int
+    attempt: int
+    losses: int
+    failures: int
+    runner_id: int
+    lease_owner: str
+    cancel: str
+    waits: int
+    followers: int
+    queued_ms: int
+    started_ms: int
+    finished_ms: int
+    next_retry_ms: int
+    parked: str
+    taken_by: int
+    ended_by: int
+    alive_until: int
+    flow_id: int
+    step: str
+    shard: str
+    pack: str
+    origin: str
+    message: str
+    routine: str
+    stepped: bool
+    flow_env: bool
+    params: dict[str, str]
+    needs: dict[str, Need]
+
+
+class _Needed(TypedDict):
+    result: dict[str, str]
+
+
+class Needed(_Needed, total=False):
+    state: str
+    status: JobStatus
+    reason: str
+
+
+class ShardPart(TypedDict):
+    index: int
+    total: int
+
+
+class PackRange(TypedDict):
+    id: int
+    start: int
+    end: int
+
+
+class _Input(TypedDict):
+    params: dict[str, str]
+    needs: dict[str, Needed]
+
+
+class Input(_Input, total=False):
+    flow: int
+    step: str
+    shard: ShardPart
+    pack: PackRange
+
+
+class _Assignment(TypedDict):
+    job: Job
+    attempt: int
+    lease_ms: int
+    timeout_ms: int
+    input: Input
+
+
+class Assignment(_Assignment, total=False):
+    env: dict[str, str]
+
+
+class _WorkerAsk(TypedDict):
+    types: list[str]
+
+
+class WorkerAsk(_WorkerAsk, total=False):
+    max: int
+    wait_ms: int
+    lease_ms: int
+    labels: dict[str, str]
+    slots: int
+    running: int
+    host: str
+    version: str
+
+
+class HeldAttempt(TypedDict):
+    caller: int
+    id: int
+    attempt: int
+
+
+class _LogLine(TypedDict):
+    line: str
+
+
+class LogLine(_LogLine, total=False):
+    stream: str
+
+
+class _AttemptEnd(TypedDict):
+    caller: int
+    id: int
+    attempt: int
+    verdict: Verdict
+
+
+class AttemptEnd(_AttemptEnd, total=False):
+    result: dict[str, str]
+    error: str
+    final: bool
+    after_ms: int
+    lines: list[LogLine]
+
+
+class _Log(TypedDict):
+    at_ms: int
+    stream: str
+    line: str
+
+
+class Log(_Log, total=False):
+    attempt: int
+    job: int
+    n: int
+
+
+class JobInput(TypedDict, total=False):
+    id: int
+    caller_id: int
+    context_id: int
+    script: str
+    script_type: str
+    timeout: int
+    retries: int
+    env_vars: dict[str, str]
+    result: dict[str, str]
+    prerequisites: list[str]
+    dependends: list[int]
+    created_at: int
+    updated_at: int
+    status: JobStatus
+    retry: Retry
+    priority: int
+    not_before: int
+    for_runner: int
+    prerequisite_timeout: int
+    trace_id: str
+    affinity: dict[str, str]
+    at: str
+    reason: str
+    error: str
+    exit_code: int
+    attempt: int
+    losses: int
+    failures: int
+    runner_id: int
+    lease_owner: str
+    cancel: str
+    waits: int
+    followers: int
+    queued_ms: int
+    started_ms: int
+    finished_ms: int
+    next_retry_ms: int
+    parked: str
+    taken_by: int
+    ended_by: int
+    alive_until: int
+    flow_id: int
+    step: str
+    shard: str
+    pack: str
+    origin: str
+    message: str
+    routine: str
+    stepped: bool
+    flow_env: bool
+    params: dict[str, str]
+    needs: dict[str, Need]
+    depends: list[int]
+
+
+class _Fault(TypedDict):
+    path: str
+    text: str
+
+
+class Fault(_Fault, total=False):
+    line: int
+    column: int
+
+
+class _Problem(TypedDict):
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+class Problem(_Problem, total=False):
+    type: str
+    request_id: str
+    faults: list[Fault]
+
+
+class Submitted(TypedDict, total=False):
+    key: str
+    existing: bool
+    error: Problem
+
+
+class JobSubmitted(TypedDict):
+    jobs: list[Submitted]
+    durability: str
+
+
+class _JobPage(TypedDict):
+    jobs: list[Job]
+    looked: int
+
+
+class JobPage(_JobPage, total=False):
+    next: str
+
+
+LogPage = TypedDict("LogPage", {"from": int, "logs": list[Log]})
+
+
+class Assignments(TypedDict):
+    jobs: list[Assignment]
+
+
+class Extended(TypedDict):
+    states: list[LeaseState]
+
+
+class FinishedJob(TypedDict, total=False):
+    status: JobStatus
+    reason: str
+    error: str
+    problem: Problem
+
+
+class Finished(TypedDict):
+    jobs: list[FinishedJob]
+
+
+class _JobExplanation(TypedDict):
+    key: str
+    status: JobStatus
+    standing: str
+    text: str
+
+
+class JobExplanation(_JobExplanation, total=False):
+    outlook: str
+    since_ms: int
+    holder: str
+    waits_for: list[str]
+    next_ms: int
+    ahead: int
+    queue: str
+    slots_taken: int
+    slot_contexts: int

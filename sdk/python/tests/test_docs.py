@@ -1,0 +1,79 @@
+"""The commands and programs of the pages, run as a reader would."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Node
+
+import ramet
+
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# (\w+\.py)\n")
+
+
+def argv(command: str) -> list[str]:
+    first, *rest = shlex.split(command)
+    assert first == "python"
+    return [sys.executable, *rest]
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/from/celery.md", "sdk/python/README.md"])
+def test_what_a_page_shows_is_what_comes_out(page: str, node: Node, tmp_path: Path) -> None:
+    env = node.environ()
+    workers: list[subprocess.Popen[bytes]] = []
+    printed: str | None = None
+    ran = 0
+
+    def run(command: list[str]) -> str:
+        nonlocal ran
+        ran += 1
+        p = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert p.returncode == 0, p.stderr
+        return p.stdout
+
+    try:
+        for kind, text in BLOCK.findall((ROOT / page).read_text()):
+            if kind == "python" and (named := NAMED.match(text)):
+                (tmp_path / named[1]).write_text(text)
+            elif kind == "python":
+                (tmp_path / "block.py").write_text(text)
+                run([sys.executable, "block.py"])
+            elif kind.startswith("sh") and " worker " in text:
+                workers.append(subprocess.Popen(argv(text), cwd=tmp_path, env=env))
+            elif kind == "sh":
+                printed = run(argv(text))
+            elif printed is not None:
+                assert printed == text
+                printed = None
+    finally:
+        for worker in workers:
+            worker.terminate()
+            assert worker.wait() == 0
+    assert workers
+    assert ran
+
+
+def test_the_program_of_the_node_s_readme_works_and_sends(node: Node, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+    (program,) = [text for kind, text in blocks if kind == "python"]
+    (tmp_path / "mail.py").write_text(program)
+    command = [sys.executable, "mail.py"]
+    worker = subprocess.Popen(command, cwd=tmp_path, env=node.environ())
+    try:
+        sent = subprocess.run(
+            [*command, "ada@example.org"], cwd=tmp_path, env=node.environ(), capture_output=True, text=True
+        )
+        assert (sent.returncode, sent.stdout) == (0, "sent\n"), sent.stderr
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    assert all(hasattr(ramet, name) for name in ramet.__all__)

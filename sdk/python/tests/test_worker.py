@@ -1,0 +1,458 @@
+"""The worker in this process, against a real node."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import pytest
+from conftest import Node
+
+import ramet
+from ramet.worker import Run, Worker
+
+
+def run(body: Any) -> None:
+    """Run a test's coroutine; what hangs fails with the time of the whole."""
+    asyncio.run(asyncio.wait_for(body, 60))
+
+
+@asynccontextmanager
+async def working(app: ramet.App, **config: Any) -> AsyncIterator[ramet.Worker]:
+    """Have a worker run until the end of a block, and look at how it ended."""
+    worker = app.worker(**config)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        await task
+        await app.aclose()
+
+
+class Mail(TypedDict):
+    to: str
+
+
+@dataclass
+class Receipt:
+    to: str
+    sent: int
+
+
+def test_functions_of_all_kinds_run_and_return(node: Node) -> None:
+    app = node.app()
+
+    @app.job("kinds-plain", retries=3, timeout=60)
+    def plain(to: str, n: int = 1) -> Receipt:
+        return Receipt(to, n)
+
+    @app.job("kinds-async")
+    async def coroutine(mail: Mail) -> str:
+        await asyncio.sleep(0)
+        return mail["to"]
+
+    async def body() -> None:
+        async with working(app):
+            first = await plain.asubmit(to="x", n=2)
+            assert await first.result(30) == {"to": "x", "sent": "2"}
+            job = await first.show()
+            assert (job["retries"], job["timeout"]) == (3, 60)
+            assert await (await coroutine.asubmit({"to": "y"})).result(30) == {"value": "y"}
+            assert await (await app.asubmit("kinds-plain", {"to": "z"})).result(30) == {"to": "z", "sent": "1"}
+
+    assert plain("here") == Receipt("here", 1)  # it is still the function
+    assert asyncio.run(coroutine({"to": "here"})) == "here"
+    run(body())
+
+
+def test_without_asyncio_a_job_is_submitted_followed_listed_and_explained(node: Node) -> None:
+    app = node.app()
+
+    @app.job("plainly")
+    def plainly(n: int) -> int:
+        ramet.current_job().log(f"got {n}")
+        return n + 1
+
+    handle = plainly.submit(1)  # the node did not know the type
+    assert handle.explain()["status"] == "dispatched"
+    assert handle.key in [ramet.JobKey(j["caller_id"], j["id"]) for j in app.client.list(type="plainly")]
+    with pytest.raises(TimeoutError):
+        handle.wait(0.01)
+    worker = app.worker()
+    thread = threading.Thread(target=lambda: asyncio.run(worker.run()))
+    thread.start()
+    try:
+        assert [line["line"] for line in handle.logs()] == ["got 1"]
+        assert handle.result(30) == {"value": "2"}
+        assert [line["line"] for line in handle.log_page()] == ["got 1"]
+        assert handle.log_page(1) == []
+    finally:
+        worker.stop()
+        thread.join()
+        app.close()
+
+
+def test_many_are_submitted_at_once_and_judged_alone(node: Node) -> None:
+    app = node.app()
+
+    @app.job("many")
+    async def many(n: int) -> int:
+        return n
+
+    async def body() -> None:
+        async with working(app, concurrency=512):
+            bad = many.using(priority=77).job(0)
+            handles = await app.asubmit_many([*[many.job(n) for n in range(600)], bad])
+            assert isinstance(handles.pop(), ramet.Invalid)
+            results = await asyncio.gather(*(h.result(30) for h in handles if isinstance(h, ramet.AsyncHandle)))
+            assert results == [{"value": str(n)} for n in range(600)]
+
+    run(body())
+
+
+def test_an_idempotency_key_makes_one_job_of_two_submits(node: Node) -> None:
+    app = node.app()
+
+    @app.job("once")
+    def once(n: int) -> None: ...
+
+    keyed = once.using(key="once-1")
+    assert keyed.submit(1).key == keyed.submit(1).key
+    with pytest.raises(ramet.Conflict):
+        keyed.submit(2)
+    assert once.submit(1).key != once.submit(1).key
+    app.close()
+
+
+def test_errors_say_what_becomes_of_the_job(node: Node) -> None:
+    app = node.app()
+    tries: list[str] = []
+
+    @app.job("errors", retries=2)
+    def errors(kind: str) -> str:
+        tries.append(kind)
+        if kind == "fail":
+            raise ramet.Fail("no such address")
+        if kind == "later" and ramet.current_job().attempt == 1:
+            raise ramet.RetryAfter(0.01, "busy")
+        if kind == "bug":
+            raise KeyError("x")
+        return "done"
+
+    async def body() -> None:
+        async with working(app):
+            failed = await (await errors.asubmit("fail")).wait(30)
+            assert (failed["status"], failed.get("error")) == ("error", "no such address")
+            assert await (await errors.asubmit("later")).result(30) == {"value": "done"}
+            bug = await errors.using(retries=0).asubmit("bug")
+            with pytest.raises(ramet.JobFailed, match="KeyError: 'x'"):
+                await bug.result(30)
+            assert any("Traceback" in line["line"] for line in await bug.log_page())
+            unread = await (await app.asubmit("errors", {"kind": 7})).wait(30)
+            assert unread.get("error", "").endswith("kind: want a text, got 7")
+            assert unread.get("attempt") == 1
+
+    run(body())
+    assert tries == ["fail", "later", "later", "bug"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_is_told_that_its_job_was_cancelled(node: Node, is_async: bool) -> None:
+    app = node.app()
+    running, told = threading.Event(), []
+
+    if is_async:
+
+        @app.job("cancelled-async")
+        async def hangs() -> None:
+            running.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                told.append(ramet.current_job().cause)
+    else:
+
+        @app.job("cancelled")
+        def hangs() -> None:
+            running.set()
+            try:
+                while True:  # never looks whether it should stop
+                    time.sleep(0.001)
+            finally:
+                told.append(ramet.current_job().cause)
+
+    async def body() -> None:
+        async with working(app, lease=5):
+            handle = await hangs.asubmit()
+            await asyncio.to_thread(running.wait)
+            await handle.cancel()
+            assert (await handle.wait(30)).get("reason") == "cancelled"
+
+    run(body())
+    assert told == [ramet.Cause.CANCELLED]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_that_takes_too_long_is_told_so(node: Node, is_async: bool) -> None:
+    app = node.app()
+
+    if is_async:
+
+        @app.job("late-async", timeout=1)
+        async def late() -> None:
+            await asyncio.Event().wait()
+    else:
+
+        @app.job("late", timeout=1)
+        def late() -> None:
+            ramet.current_job().sleep(3600)
+
+    async def body() -> None:
+        async with working(app):
+            assert (await (await late.asubmit()).wait(30)).get("reason") == "timeout"
+
+    run(body())
+
+
+def test_what_is_logged_is_followed_while_the_job_runs(node: Node) -> None:
+    app = node.app()
+    log = logging.getLogger("test.followed")
+    log.setLevel(logging.INFO)
+    seen = asyncio.Event()
+
+    @app.job("followed")
+    async def followed() -> None:
+        log.info("begun\nin two lines")
+        await seen.wait()
+        log.warning("ü" * 9000)
+
+    async def body() -> None:
+        async with working(app):
+            handle, lines = await followed.asubmit(), []
+            async for line in handle.logs():
+                lines.append((line["stream"], line["line"]))
+                seen.set()
+            assert lines[:2] == [("stdout", "begun"), ("stdout", "in two lines")]
+            assert {stream for stream, _ in lines[2:]} == {"stderr"}
+            assert "".join(text for _, text in lines[2:]) == "ü" * 9000
+            log.info("outside of jobs: nobody's")
+
+    run(body())
+
+
+def test_more_lines_than_fit_are_counted(node: Node) -> None:
+    app = node.app()
+
+    @app.job("wordy")
+    def wordy() -> None:
+        for n in range(5000):
+            ramet.current_job().log(f"line {n} \x00 \ud800")
+
+    async def body() -> None:
+        async with working(app):
+            handle = await wordy.asubmit()
+            await handle.result(30)
+            lines: list[str] = []
+            while page := await handle.log_page(len(lines)):
+                lines += [line["line"] for line in page]
+            missing = sum(int(line.split()[0]) for line in lines if "lines are missing here" in line)
+            kept = [line for line in lines if line.startswith("line ")]
+            assert kept[-1] == "line 4999 \x00 ?"
+            assert len(kept) + missing == 5000
+
+    run(body())
+
+
+def test_an_answer_of_10_mb_is_refused_with_a_clear_error(node: Node) -> None:
+    app = node.app()
+
+    @app.job("large", retries=5)
+    def large(n: int) -> str:
+        return "x" * n
+
+    async def body() -> None:
+        async with working(app):
+            job = await (await large.asubmit(10 << 20)).wait(30)
+            assert (job["status"], job.get("attempt")) == ("error", 1)
+            assert "the limit is 524288" in job.get("error", "")
+            assert len((await (await large.asubmit(500_000)).result(30))["value"]) == 500_000
+
+    run(body())
+    with pytest.raises(ramet.Limit, match="the limit is 8388608"):
+        app.submit("large", {"n": "x" * (9 << 20)})
+    app.close()
+
+
+def test_what_the_node_does_not_take_becomes_a_failure_that_says_so(node: Node) -> None:
+    app = node.app()
+
+    @app.job("odd-key")
+    def odd() -> dict[str, str]:
+        return {"k" * 300: "v"}
+
+    async def body() -> None:
+        async with working(app):
+            job = await (await odd.asubmit()).wait(30)
+            assert "its end was not taken" in job.get("error", "")
+
+    run(body())
+
+
+def test_functions_have_their_time_when_the_worker_stops_and_then_go_back(node: Node) -> None:
+    app = node.app()
+    begun, other_begun, goes_on = threading.Event(), threading.Event(), asyncio.Event()
+    runs: list[int] = []
+
+    @app.job("graceful")
+    async def graceful() -> str:
+        begun.set()
+        await goes_on.wait()
+        return "in time"
+
+    @app.job("goes-back")
+    def goes_back() -> str:
+        runs.append(ramet.current_job().attempt)
+        other_begun.set()
+        if len(runs) == 1:
+            ramet.current_job().sleep(3600)
+        return "the second time"
+
+    async def body() -> None:
+        worker = app.worker(grace=3600)
+        task = asyncio.create_task(worker.run())
+        handle, other = await graceful.asubmit(), await goes_back.asubmit()
+        await asyncio.to_thread(begun.wait)
+        await asyncio.to_thread(other_begun.wait)
+        worker.stop()
+        goes_on.set()
+        assert await handle.result(30) == {"value": "in time"}
+        worker.stop()  # again: at once
+        await task
+        async with working(app):
+            assert await other.result(30) == {"value": "the second time"}
+            assert (await other.show()).get("failures", 0) == 0
+
+    run(body())
+
+
+def test_a_function_that_holds_up_the_loop_keeps_its_lease(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = node.app()
+    renewed = threading.Event()
+    until: list[float] = []
+    extend = Worker._extend
+
+    def watched(self: Worker, client: ramet.Client, runs: list[Run]) -> None:
+        before = [run.until for run in runs]
+        extend(self, client, runs)
+        until.extend(run.until - old for run, old in zip(runs, before, strict=True))
+        renewed.set()
+
+    monkeypatch.setattr(Worker, "_extend", watched)
+
+    @app.job("holds-up")
+    async def holds_up() -> int:
+        renewed.wait()
+        return ramet.current_job().attempt
+
+    async def body() -> None:
+        async with working(app, lease=5):
+            assert await (await holds_up.asubmit()).result(30) == {"value": "1"}
+
+    run(body())
+    assert until[0] > 0
+
+
+def test_an_end_whose_answer_was_lost_is_handed_in_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = node.app()
+    send, finishes = ramet.AsyncClient.send, []
+
+    async def loses(self: ramet.AsyncClient, call: Any) -> Any:
+        answer = await send(self, call)
+        if call.path.endswith("/finish"):
+            finishes.append(call.body)
+            if len(finishes) == 1:
+                raise ramet.Unreachable("the answer was lost")
+        return answer
+
+    monkeypatch.setattr(ramet.AsyncClient, "send", loses)
+
+    @app.job("lost-answer")
+    async def lost_answer() -> int:
+        return ramet.current_job().attempt
+
+    async def body() -> None:
+        async with working(app):
+            assert await (await lost_answer.asubmit()).result(30) == {"value": "1"}
+
+    run(body())
+    assert len(finishes) == 2
+    assert finishes[0] == finishes[1]
+
+
+@pytest.mark.parametrize("lease", [5, 30, 600])
+def test_a_job_that_came_at_the_end_of_a_long_poll_has_most_of_its_lease_left(lease: int) -> None:
+    app = ramet.App(context=1)
+    app.job("late-in-poll")(lambda: None)
+    ask = app.worker(lease=lease)._ask
+    assert 1000 <= ask["wait_ms"] <= lease * 1000 / 3
+
+
+def test_a_clock_that_is_an_hour_off_changes_nothing(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = node.token()
+    app = ramet.App(url=node.url, context=1, token=token)
+
+    @app.job("clock", timeout=60)
+    def clock() -> float:
+        return time.time()
+
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3600)
+
+    async def body() -> None:
+        async with working(app, lease=5):
+            handle = await clock.asubmit()
+            assert float((await handle.result(30))["value"]) < now() - 3000
+
+    run(body())
+
+
+def test_an_app_without_functions_and_a_worker_that_asks_for_too_much_are_refused(node: Node) -> None:
+    app = node.app()
+    with pytest.raises(ramet.RametError, match="no functions"):
+        app.run()
+    with pytest.raises(ValueError, match="5 to 600"):
+        app.worker(lease=1)
+
+    @app.job("Not A Type")
+    def f() -> None: ...
+
+    with pytest.raises(ramet.Invalid, match="lower-case"):
+        asyncio.run(app.worker().run())
+
+
+def test_ends_twice_and_of_others_jobs(node: Node) -> None:
+    app = node.app()
+
+    @app.job("twice")
+    def twice() -> None: ...
+
+    handle, client = twice.submit(), app.client
+    (a,) = client.send(client.calls.claim("w1", {"types": ["twice"]}))
+    held = ramet.Job(a).held
+    end = b'{"caller":%d,"id":%d,"attempt":1,"verdict":"succeeded"}' % (held["caller"], held["id"])
+    (others,) = client.send(client.calls.finish("w2", [end]))
+    assert others["problem"]["code"] == "conflict"
+    for _ in range(2):
+        (done,) = client.send(client.calls.finish("w1", [end]))
+        assert done["status"] == "finished"
+    with pytest.raises(ramet.Conflict):
+        client.send(client.calls.log("w2", held, [{"line": "x"}]))
+    assert handle.show()["status"] == "finished"
+    app.close()

@@ -1,0 +1,190 @@
+import { RametError } from "./errors.js";
+import { readEvents } from "./events.js";
+import { Transport, maxTries, pause, type TokenSource } from "./http.js";
+import type * as wire from "./wire.js";
+
+/** A job's key: "job:12:2001", or its parts. */
+export type JobRef = string | { readonly caller: number; readonly id: number };
+
+export interface ClientOptions {
+  /** The node's address: http://host:port or https://. */
+  url: string;
+  /** The number of the context to work in. */
+  context: number;
+  /** The token, or what gives one; see also `keyToken`. */
+  token: TokenSource;
+}
+
+/** Narrows a list of jobs; what is left out does not. */
+export interface JobFilter {
+  status?: wire.JobStatus;
+  type?: string;
+  caller?: number;
+  /** A Rhai expression over `job`, such as `job.losses > 0`. */
+  where?: string;
+  /** How many a page has at the most. Default: the node's. */
+  limit?: number;
+}
+
+/** How long to wait, in seconds, and what ends the wait before. */
+export interface Waiting {
+  timeout?: number;
+  signal?: AbortSignal;
+}
+
+/** What a worker is called, and a job that it has: the wire's words. */
+export type Held = wire.HeldAttempt;
+
+/** How long one request waits for a job's end: the most that a node does. */
+const waitMs = 60_000;
+
+/** The operations of one context of a node, as they go over the wire. */
+export class Client {
+  readonly #http: Transport;
+  readonly #context: string;
+
+  constructor(options: ClientOptions) {
+    if (!Number.isInteger(options.context) || options.context < 1) throw new RametError("invalid", "context: want the number of a context, from 1");
+    this.#http = new Transport(options.url, options.token);
+    this.#context = `/v1/contexts/${options.context}`;
+  }
+
+  /** Lets go of idle connections. The client can still be used. */
+  close(): void {
+    this.#http.close();
+  }
+
+  /**
+   * Hands in jobs. Each place of the answer is a job's key, or the reason why it was refused. With the same key, they are
+   * handed in once.
+   */
+  async submit(jobs: Partial<wire.JobInput>[], key: string, signal?: AbortSignal): Promise<wire.Submitted[]> {
+    const call = { body: JSON.stringify({ jobs }), key, signal };
+    const answer = await this.#http.json<wire.JobSubmitted>("POST", `${this.#context}/jobs`, call);
+    if (answer.jobs.length !== jobs.length) {
+      throw new RametError("internal", `submit ${jobs.length} jobs: the node answered for ${answer.jobs.length}`);
+    }
+    return answer.jobs;
+  }
+
+  /** The job as it stands. */
+  show(job: JobRef, signal?: AbortSignal): Promise<wire.Job> {
+    return this.#http.json("GET", this.#path(job), { signal });
+  }
+
+  /** The job once it has ended, well or badly, or as it stands after the timeout. It goes on over connections that break. */
+  async wait(job: JobRef, { timeout = Infinity, signal }: Waiting = {}): Promise<wire.Job> {
+    const until = performance.now() + timeout * 1000;
+    for (;;) {
+      const asked = performance.now();
+      const left = Math.min(Math.max(Math.round(until - asked), 1), waitMs);
+      const record = await this.#http.json<wire.Job>("GET", `${this.#path(job)}/wait`, { query: { timeout_ms: left }, waitMs: left, signal });
+      if (ended(record) || performance.now() >= until) return record;
+      if (performance.now() - asked < left / 2) await pause(0, signal); // a node that does not wait is not to be asked in a tight loop
+    }
+  }
+
+  /**
+   * The lines of a job's log, from line number `from` on, as they come; it ends when the job has ended.
+   * Each line comes once and in order, also over connections that break.
+   */
+  async *logs(job: JobRef, { from = 0, signal }: { from?: number; signal?: AbortSignal | undefined } = {}): AsyncGenerator<wire.Log, wire.Job> {
+    const path = `${this.#path(job)}/logs`;
+    for (let tries = 0, next = from; ; tries++) {
+      let failure: unknown;
+      try {
+        const answer = await this.#http.open("GET", path, "text/event-stream", { query: { from: next }, waitMs, signal });
+        await this.#http.expect(answer);
+        for await (const e of readEvents(answer.setEncoding("utf8") as AsyncIterable<string>)) {
+          if (e.name === "end") return JSON.parse(e.data) as wire.Job;
+          if (e.name === "error") throw RametError.of(JSON.parse(e.data) as wire.Problem);
+          if (e.name !== "log" || Number(e.id) < next) continue; // for later versions; or seen before
+          next = Number(e.id) + 1;
+          tries = 0;
+          yield JSON.parse(e.data) as wire.Log;
+        }
+        failure = new RametError("unavailable", "the node ended the stream before the job ended");
+      } catch (err) {
+        signal?.throwIfAborted();
+        failure = broken(err) ? new RametError("unavailable", "the connection broke", { cause: err }) : err;
+      }
+      if (tries >= maxTries || !this.#http.mayTryAgain(failure)) throw failure;
+      await pause(tries, signal);
+    }
+  }
+
+  /** All jobs that the filter leaves, page by page, without scripts, environment and results. */
+  async *list({ status, type, caller, where, limit }: JobFilter = {}, signal?: AbortSignal): AsyncGenerator<wire.Job, void> {
+    for (let cursor: string | undefined; ; ) {
+      const query = { status, type, caller, where, limit, cursor };
+      const page: wire.JobPage = await this.#http.json("GET", `${this.#context}/jobs`, { query, signal });
+      yield* page.jobs;
+      if (!page.next) return;
+      cursor = page.next;
+    }
+  }
+
+  /** Asks for a job to end: at once where it waits; a running one is told to stop. */
+  cancel(job: JobRef, signal?: AbortSignal): Promise<wire.Job> {
+    return this.#http.json("POST", `${this.#path(job)}/cancel`, { signal });
+  }
+
+  /** Starts a job again that ended in error. */
+  retry(job: JobRef, signal?: AbortSignal): Promise<wire.Job> {
+    return this.#http.json("POST", `${this.#path(job)}/retry`, { signal });
+  }
+
+  /** Says why a job is where it is. */
+  explain(job: JobRef, signal?: AbortSignal): Promise<wire.JobExplanation> {
+    return this.#http.json("GET", `${this.#path(job)}/explain`, { signal });
+  }
+
+  /** Has jobs be of types that workers serve, before the first worker has asked for one. */
+  async register(types: string[], signal?: AbortSignal): Promise<void> {
+    await this.#http.json("POST", `${this.#context}/workers`, { body: JSON.stringify({ types } satisfies wire.RegisterParams), signal });
+  }
+
+  /** Takes jobs for a worker, and waits for the first if asked. It is not made again by itself: its answer may have been jobs. */
+  async claim(worker: string, ask: wire.WorkerAsk, signal?: AbortSignal): Promise<wire.Assignment[]> {
+    const call = { body: JSON.stringify(ask), waitMs: ask.wait_ms ?? 0, signal };
+    return (await this.#http.json<wire.Assignments>("POST", this.#worker(worker, "claim"), call)).jobs ?? [];
+  }
+
+  /** Renews leases of a worker's jobs, and says of each whether it goes on. */
+  async extend(worker: string, ask: wire.ExtendParams, signal?: AbortSignal): Promise<wire.LeaseState[]> {
+    return (await this.#http.json<wire.Extended>("POST", this.#worker(worker, "extend"), { body: JSON.stringify(ask), signal })).states ?? [];
+  }
+
+  /** Ends attempts of a worker, which are given as JSON, each judged alone. */
+  async finish(worker: string, ends: string[], signal?: AbortSignal): Promise<wire.FinishedJob[]> {
+    return (await this.#http.json<wire.Finished>("POST", this.#worker(worker, "finish"), { body: `{"jobs":[${ends.join()}]}`, signal })).jobs ?? [];
+  }
+
+  /** Adds lines to the log of a worker's job. */
+  async log(worker: string, held: Held, lines: wire.LogLine[], signal?: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ ...held, lines } satisfies wire.WorkerLogParams);
+    await this.#http.json("POST", this.#worker(worker, "log"), { body, signal });
+  }
+
+  #path(job: JobRef): string {
+    const { caller, id } = partsOf(job);
+    return `${this.#context}/jobs/${caller}/${id}`;
+  }
+
+  #worker(name: string, what: string): string {
+    return `${this.#context}/workers/${encodeURIComponent(name)}/${what}`;
+  }
+}
+
+/** Whether a stream ended because its connection did. */
+const broken = (err: unknown): boolean => err instanceof Error && "code" in err && err.code === "ECONNRESET";
+
+/** Whether a job has ended, well or badly. */
+export const ended = (job: wire.Job): boolean => job.status === "finished" || job.status === "error";
+
+export function partsOf(job: JobRef): { caller: number; id: number } {
+  if (typeof job !== "string") return job;
+  const m = /^(?:job:)?(\d+):(\d+)$/.exec(job);
+  if (!m) throw new RametError("invalid", `job ${JSON.stringify(job)}: want a key such as job:12:2001`);
+  return { caller: Number(m[1]), id: Number(m[2]) };
+}

@@ -1,0 +1,21 @@
+/**
+ * Ramet for TypeScript and JavaScript: submit jobs, and run your own functions as jobs.
+ *
+ *     const app = new App({ url: "http://127.0.0.1:7480", context: 7, token });
+ *     const mail = app.job("mail", { retries: 3, timeout: 60 }, async (args: Mail, job) => { … });
+ *     await mail.submit({ to: "x" });  // in the web server
+ *     await app.run();                 // in the worker
+ */
+export { App, type AppOptions, type JobFunction, type RequestOptions, type RunOptions } from "./app.js";
+export { Client, type ClientOptions, type JobFilter, type JobRef, type Waiting } from "./client.js";
+export { Fail, JobStopped, PartlyRefused, RametError, RetryAfter, type Code, type Why } from "./errors.js";
+export { JobHandle } from "./handle.js";
+export type { TokenSource } from "./http.js";
+export type { Job } from "./job.js";
+export type { Handler, Middleware } from "./perform.js";
+export type { Logger } from "./shift.js";
+export type { JobOptions, SubmitOptions } from "./submit.js";
+export { keyToken } from "./token.js";
+export type { Fault, Input, Job as JobRecord, JobExplanation, JobStatus, Log, Reason, Retry } from "./wire.js";
+/** The shapes of the wire, for those who call `Client` themselves. */
+export type * as wire from "./wire.js";

@@ -1,0 +1,325 @@
+// The shapes of the wire. Made from the node's own by `go test ./test/sdk -update`: do not edit.
+
+export const maxAssignments = 256;
+export const maxWorkerTypes = 64;
+export const maxWorkerWaitMs = 30000;
+export const minWorkerLeaseMs = 5000;
+export const maxWorkerLeaseMs = 600000;
+export const defaultLeaseMs = 30000;
+export const maxLogLines = 1000;
+export const maxLineBytes = 16384;
+export const maxResultBytes = 524288;
+export const maxResultKeys = 1024;
+
+export interface JobInput {
+  depends?: number[];
+  id: number;
+  caller_id: number;
+  context_id: number;
+  script: string;
+  script_type: string;
+  timeout: number;
+  retries: number;
+  env_vars: Record<string, string>;
+  result: Record<string, string>;
+  prerequisites: string[];
+  dependends: number[];
+  created_at: number;
+  updated_at: number;
+  status: JobStatus;
+  retry?: Retry;
+  priority?: number;
+  not_before?: number;
+  for_runner?: number;
+  prerequisite_timeout?: number;
+  trace_id?: string;
+  affinity?: Record<string, string>;
+  at?: string;
+  reason?: Reason;
+  error?: string;
+  exit_code?: number;
+  attempt?: number;
+  losses?: number;
+  failures?: number;
+  runner_id?: number;
+  lease_owner?: string;
+  cancel?: string;
+  waits?: number;
+  followers?: number;
+  queued_ms?: number;
+  started_ms?: number;
+  finished_ms?: number;
+  next_retry_ms?: number;
+  parked?: string;
+  taken_by?: number;
+  ended_by?: number;
+  alive_until?: number;
+  flow_id?: number;
+  step?: string;
+  shard?: string;
+  pack?: string;
+  origin?: string;
+  message?: string;
+  routine?: string;
+  stepped?: boolean;
+  flow_env?: boolean;
+  params?: Record<string, string>;
+  needs?: Record<string, Need>;
+}
+
+export type JobStatus = "dispatched" | "waiting_for_prerequisites" | "started" | "error" | "finished" | (string & {});
+
+export interface Retry {
+  max?: number;
+  on?: RetryOn[];
+  final_exit_codes?: number[];
+}
+
+export type RetryOn = "failed" | "errored" | (string & {});
+
+export type Reason = "script_failed" | "timeout" | "runner_lost" | "cancelled" | "prerequisite_timeout" | "prerequisite_impossible" | "dependency_failed" | "flow_aborted" | "invalid" | "refused" | (string & {});
+
+export interface Need {
+  state: string;
+  status?: JobStatus;
+  reason?: Reason;
+  job?: number;
+  result?: Record<string, string>;
+}
+
+export interface JobInputs {
+  jobs: JobInput[];
+}
+
+export interface JobSubmitted {
+  jobs: Submitted[];
+  durability: string;
+}
+
+export interface Submitted {
+  key?: string;
+  existing?: boolean;
+  error?: Problem;
+}
+
+export interface Problem {
+  type?: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  request_id?: string;
+  faults?: Fault[];
+}
+
+export interface Fault {
+  path: string;
+  text: string;
+  line?: number;
+  column?: number;
+}
+
+export interface Job {
+  id: number;
+  caller_id: number;
+  context_id: number;
+  script: string;
+  script_type: string;
+  timeout: number;
+  retries: number;
+  env_vars: Record<string, string>;
+  result: Record<string, string>;
+  prerequisites: string[];
+  dependends: number[];
+  created_at: number;
+  updated_at: number;
+  status: JobStatus;
+  retry?: Retry;
+  priority?: number;
+  not_before?: number;
+  for_runner?: number;
+  prerequisite_timeout?: number;
+  trace_id?: string;
+  affinity?: Record<string, string>;
+  at?: string;
+  reason?: Reason;
+  error?: string;
+  exit_code?: number;
+  attempt?: number;
+  losses?: number;
+  failures?: number;
+  runner_id?: number;
+  lease_owner?: string;
+  cancel?: string;
+  waits?: number;
+  followers?: number;
+  queued_ms?: number;
+  started_ms?: number;
+  finished_ms?: number;
+  next_retry_ms?: number;
+  parked?: string;
+  taken_by?: number;
+  ended_by?: number;
+  alive_until?: number;
+  flow_id?: number;
+  step?: string;
+  shard?: string;
+  pack?: string;
+  origin?: string;
+  message?: string;
+  routine?: string;
+  stepped?: boolean;
+  flow_env?: boolean;
+  params?: Record<string, string>;
+  needs?: Record<string, Need>;
+}
+
+export interface JobPage {
+  jobs: Job[];
+  next?: string;
+  looked: number;
+}
+
+export interface LogPage {
+  from: number;
+  logs: Log[];
+}
+
+export interface Log {
+  at_ms: number;
+  stream: string;
+  attempt?: number;
+  line: string;
+  job?: number;
+  n?: number;
+}
+
+export interface JobExplanation {
+  key: string;
+  status: JobStatus;
+  standing: string;
+  outlook?: string;
+  text: string;
+  since_ms?: number;
+  holder?: string;
+  waits_for?: string[];
+  next_ms?: number;
+  ahead?: number;
+  queue?: string;
+  slots_taken?: number;
+  slot_contexts?: number;
+}
+
+export interface WorkerAsk {
+  types: string[];
+  max?: number;
+  wait_ms?: number;
+  lease_ms?: number;
+  labels?: Record<string, string>;
+  slots?: number;
+  running?: number;
+  host?: string;
+  version?: string;
+}
+
+export interface Assignments {
+  jobs: Assignment[];
+}
+
+export interface Assignment {
+  job: Job;
+  attempt: number;
+  lease_ms: number;
+  timeout_ms: number;
+  env?: Record<string, string>;
+  input: Input;
+}
+
+export interface Input {
+  params: Record<string, string>;
+  needs: Record<string, Needed>;
+  flow?: number;
+  step?: string;
+  shard?: ShardPart;
+  pack?: PackRange;
+}
+
+export interface Needed {
+  state?: string;
+  status?: JobStatus;
+  reason?: Reason;
+  result: Record<string, string>;
+}
+
+export interface ShardPart {
+  index: number;
+  total: number;
+}
+
+export interface PackRange {
+  id: number;
+  start: number;
+  end: number;
+}
+
+export interface ExtendParams {
+  lease_ms?: number;
+  jobs: HeldAttempt[];
+}
+
+export interface HeldAttempt {
+  caller: number;
+  id: number;
+  attempt: number;
+}
+
+export interface Extended {
+  states: LeaseState[];
+}
+
+export type LeaseState = "renewed" | "cancelled" | "timeout" | "lost" | (string & {});
+
+export interface FinishParams {
+  jobs: AttemptEnd[];
+}
+
+export interface AttemptEnd {
+  verdict: Verdict;
+  result?: Record<string, string>;
+  error?: string;
+  final?: boolean;
+  after_ms?: number;
+  lines?: LogLine[];
+  caller: number;
+  id: number;
+  attempt: number;
+}
+
+export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | (string & {});
+
+export interface LogLine {
+  stream?: string;
+  line: string;
+}
+
+export interface Finished {
+  jobs: FinishedJob[];
+}
+
+export interface FinishedJob {
+  problem?: Problem;
+  status?: JobStatus;
+  reason?: Reason;
+  error?: string;
+}
+
+export interface WorkerLogParams {
+  lines: LogLine[];
+  caller: number;
+  id: number;
+  attempt: number;
+}
+
+export interface RegisterParams {
+  types: string[];
+}

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/saga"
+)
+
+// How many dead letters a page has, and how many one call deals with.
+const (
+	listLetters   = 100
+	mostLetters   = 500
+	lettersAtOnce = 500
+)
+
+// ListDeadLetters lists a page.
+func (c Caller) ListDeadLetters(ctx context.Context, p api.ListDeadLettersParams) (api.DeadLetterPage, error) {
+	if _, err := c.may(ctx, domain.VerbRead, p.Context, "deadletters"); err != nil {
+		return api.DeadLetterPage{}, err
+	}
+	engine, err := c.sagas()
+	if err != nil {
+		return api.DeadLetterPage{}, err
+	}
+	if p.Limit < 0 || p.Limit > mostLetters {
+		return api.DeadLetterPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostLetters, listLetters)
+	}
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs),
+		Limit: cmp.Or(p.Limit, listLetters), Cursor: p.Cursor}
+	list, next, err := engine.DeadLetters(ctx, p.Context, q)
+	if err != nil {
+		return api.DeadLetterPage{}, err
+	}
+	for _, d := range list {
+		d.Event, d.Work, d.Data = nil, nil, ""
+	}
+	return api.DeadLetterPage{DeadLetters: list, Next: next}, nil
+}
+
+// instant is a time in Unix milliseconds; 0 is none.
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// ShowDeadLetter reads one with what it was.
+func (c Caller) ShowDeadLetter(ctx context.Context, p api.DeadLetterParams) (*domain.DeadLetter, error) {
+	if _, err := c.may(ctx, domain.VerbRead, p.Context, letterObject(p.Kind, p.ID)); err != nil {
+		return nil, err
+	}
+	if err := checkKind(p.Kind); err != nil {
+		return nil, err
+	}
+	engine, err := c.sagas()
+	if err != nil {
+		return nil, err
+	}
+	return engine.DeadLetter(ctx, p.Context, p.Kind, p.ID)
+}
+
+func checkKind(kind domain.DeadKind) error {
+	if !slices.Contains(domain.DeadKinds, kind) {
+		return domain.Invalidf("kind %q of a dead letter: want event, saga, work or effect", domain.PlainText(string(kind), 64))
+	}
+	return nil
+}
+
+// letterObject is what the audit log calls a dead letter.
+func letterObject(kind domain.DeadKind, id string) string {
+	return "deadletter:" + string(kind) + ":" + id
+}
+
+func lettersObject(p *api.ChooseLettersParams) string {
+	if p.ID == "" {
+		return "deadletters"
+	}
+	return letterObject(p.Kind, p.ID)
+}
+
+func checkLetters(p *api.ChooseLettersParams) error {
+	filters := p.Saga != "" || p.Effect != "" || p.Cause != "" || p.BeforeMs != 0
+	switch {
+	case p.ID == "" && !p.All:
+		return domain.Invalidf("which dead letters? want kind and id of one, or all: true with a filter")
+	case p.ID != "" && (p.All || filters || p.Cursor != ""):
+		return domain.Invalidf("id names one dead letter; a filter and all are for many")
+	case p.ID != "":
+		return checkKind(p.Kind)
+	}
+	return nil
+}
+
+// ReplayLetters gives dead letters another chance.
+func (c Caller) ReplayLetters(ctx context.Context, p api.ChooseLettersParams) (api.DeadLettersDone, error) {
+	return c.onLetters(ctx, domain.VerbRetry, p, Sagas.Replay)
+}
+
+// DropLetters forgets dead letters.
+func (c Caller) DropLetters(ctx context.Context, p api.ChooseLettersParams) (api.DeadLettersDone, error) {
+	return c.onLetters(ctx, domain.VerbDelete, p, Sagas.Drop)
+}
+
+func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLettersParams,
+	do func(Sagas, context.Context, domain.TenantID, domain.DeadKind, string) error) (out api.DeadLettersDone, err error) {
+	if _, err := c.may(ctx, verb, p.Context, lettersObject(&p)); err != nil {
+		return out, err
+	}
+	engine, err := c.sagas()
+	if err != nil {
+		return out, err
+	}
+	if err := checkLetters(&p); err != nil {
+		return out, err
+	}
+	if p.ID != "" {
+		out.Count = 1
+		if p.CountOnly {
+			_, err := engine.DeadLetter(ctx, p.Context, p.Kind, p.ID)
+			return out, err
+		}
+		out.Done = 1
+		return out, do(engine, ctx, p.Context, p.Kind, p.ID)
+	}
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: lettersAtOnce, Cursor: p.Cursor}
+	list, next, err := engine.DeadLetters(ctx, p.Context, q)
+	if err != nil {
+		return out, err
+	}
+	out.Count, out.Next = len(list), next
+	if p.CountOnly {
+		return out, nil
+	}
+	for _, d := range list {
+		err := do(engine, ctx, p.Context, d.Kind, d.ID)
+		switch f, _ := api.FailureOf(err); {
+		case err == nil:
+			out.Done++
+		case f.Word == "unavailable":
+			return out, err // the others would fail too
+		default:
+			out.Failed = append(out.Failed, api.FailedLetter{Kind: d.Kind, ID: d.ID, Error: c.api.ProblemOf(ctx, err)})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+)
+
+// act has an order done in the caller's name.
+func (c Caller) act(ctx context.Context, verb domain.Verb, p api.FlowParams, o flow.Order) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, verb, p); err != nil {
+		return api.FlowDone{}, err
+	}
+	o.By = c.who.Actor
+	done, err := c.api.parts.Flows.Act(ctx, p.Context, p.Flow, o)
+	if err == nil {
+		c.api.log.InfoContext(ctx, "flow ordered", "flow", uint32(p.Flow), "context", uint32(p.Context), "verb", string(o.Verb),
+			"actor", uint32(c.who.Actor), "step", o.Step)
+	}
+	return api.FlowDone{Key: domain.FlowKey(p.Flow), Done: done}, err
+}
+
+// CancelFlow ends what a flow has not begun, and tells what runs to stop.
+func (c Caller) CancelFlow(ctx context.Context, p api.FlowParams) (api.FlowDone, error) {
+	return c.act(ctx, domain.VerbStop, p, flow.Order{Verb: flow.OrderCancel})
+}
+
+// RetryFlow starts again what ended in error.
+func (c Caller) RetryFlow(ctx context.Context, p api.RetryFlowParams) (api.FlowDone, error) {
+	return c.act(ctx, domain.VerbRetry, p.FlowParams, flow.Order{Verb: flow.OrderRetry, Failed: p.Failed})
+}
+
+// maxComment bounds what a person says about a step.
+const maxComment = 4 << 10
+
+func checkStep(p *api.StepParams) error {
+	if p.Step == "" {
+		return domain.Invalidf("step is empty: which one?")
+	}
+	if len(p.Comment) > maxComment {
+		return domain.Invalidf("comment has %d bytes, the limit is %d", len(p.Comment), maxComment)
+	}
+	return nil
+}
+
+func (c Caller) onStep(ctx context.Context, verb domain.Verb, p api.StepParams, order flow.Verb) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, verb, p.FlowParams); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := checkStep(&p); err != nil {
+		return api.FlowDone{}, err
+	}
+	return c.act(ctx, verb, p.FlowParams, flow.Order{Verb: order, Step: p.Step, Text: p.Comment})
+}
+
+// SkipStep skips a step, or accepts one that ended badly.
+func (c Caller) SkipStep(ctx context.Context, p api.StepParams) (api.FlowDone, error) {
+	return c.onStep(ctx, domain.VerbStart, p, flow.OrderSkip)
+}
+
+// ApproveStep lets a step succeed that waits for a decision.
+func (c Caller) ApproveStep(ctx context.Context, p api.StepParams) (api.FlowDone, error) {
+	return c.onStep(ctx, domain.VerbStart, p, flow.OrderApprove)
+}
+
+// RejectStep lets a step fail that waits for a decision.
+func (c Caller) RejectStep(ctx context.Context, p api.StepParams) (api.FlowDone, error) {
+	return c.onStep(ctx, domain.VerbStart, p, flow.OrderReject)
+}
+
+// UpdateFlow changes steps of a flow that lives. Only its creator may.
+//
+// Source: seed 002, "Only the creator may mutate the flow definition".
+func (c Caller) UpdateFlow(ctx context.Context, p api.UpdateFlowParams) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, domain.VerbCreate, p.FlowParams); err != nil {
+		return api.FlowDone{}, err
+	}
+	v, err := c.api.parts.Flows.Show(ctx, p.Context, p.Flow)
+	if err != nil {
+		return api.FlowDone{}, err
+	}
+	if v.CallerID != c.who.Actor {
+		return api.FlowDone{}, domain.Forbiddenf("flow %d belongs to actor %d; only its creator may change its definition", p.Flow, v.CallerID)
+	}
+	return c.act(ctx, domain.VerbCreate, p.FlowParams, flow.Order{Verb: flow.OrderUpdate, Steps: p.Steps})
+}
+
+// DeleteFlow removes a flow with its jobs from the board; one that lives is
+// cancelled first. The archive keeps it as it ended, and with it its name, unless
+// that is to be forgotten, which can also be said later.
+func (c Caller) DeleteFlow(ctx context.Context, p api.DeleteFlowParams) (api.FlowDone, error) {
+	return c.act(ctx, domain.VerbDelete, p.FlowParams, flow.Order{Verb: flow.OrderDelete, Forget: p.Forget})
+}
+
+// flowPaused is the reason of a ban that is a pause.
+const flowPaused = "the flow is paused"
+
+// PauseFlow holds a flow up: nothing more of it is begun.
+func (c Caller) PauseFlow(ctx context.Context, p api.FlowParams) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, domain.VerbCancel, p); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := c.mayOverBan(ctx, p.Context, flowScope(p)); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := c.api.parts.Flows.Pause(ctx, p.Context, p.Flow, true); err != nil {
+		return api.FlowDone{}, err
+	}
+	_, err := c.api.parts.Bans.Set(ctx, domain.Ban{BanScope: flowScope(p), Level: domain.BanCreate, By: c.who.Actor, Reason: flowPaused})
+	return api.FlowDone{Key: domain.FlowKey(p.Flow), Done: err == nil}, err
+}
+
+// ResumeFlow lets a flow go on that was paused.
+func (c Caller) ResumeFlow(ctx context.Context, p api.FlowParams) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, domain.VerbStart, p); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := c.mayOverBan(ctx, p.Context, flowScope(p)); err != nil {
+		return api.FlowDone{}, err
+	}
+	if _, err := c.api.parts.Bans.Lift(ctx, flowScope(p)); err != nil && !errors.Is(err, domain.ErrNotFound) {
+		return api.FlowDone{}, err
+	}
+	err := c.api.parts.Flows.Pause(ctx, p.Context, p.Flow, false)
+	return api.FlowDone{Key: domain.FlowKey(p.Flow), Done: err == nil}, err
+}
+
+func flowScope(p api.FlowParams) domain.BanScope {
+	return domain.BanScope{Kind: domain.BanFlow, Context: p.Context, Name: strconv.FormatUint(uint64(p.Flow), 10)}
+}

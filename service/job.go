@@ -1,0 +1,299 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
+	"github.com/ramet-run/ramet/work"
+)
+
+// jobOf is the job that is asked for, in a caller's name: only what a caller may
+// choose. What became of a job, and where it belongs, is not taken over.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrForbidden].
+func jobOf(in *api.JobInput, caller domain.ActorID, tenant domain.TenantID) (*domain.Job, error) {
+	if in.CallerID != 0 && in.CallerID != caller {
+		return nil, domain.Forbiddenf("job %d: caller_id %d is not you: jobs are submitted in one's own name; leave it out, or write %d", in.ID, in.CallerID, caller)
+	}
+	if in.ContextID != 0 && in.ContextID != tenant {
+		return nil, domain.Invalidf("job %d: context_id %d, but it is submitted to context %d; leave it out", in.ID, in.ContextID, tenant)
+	}
+	needs := in.Dependends
+	if len(needs) == 0 {
+		needs = in.Depends
+	} else if len(in.Depends) > 0 && !slices.Equal(needs, in.Depends) {
+		return nil, domain.Invalidf("job %d: dependends and depends are two spellings of one field; give one", in.ID)
+	}
+	return &domain.Job{
+		ID: in.ID, CallerID: caller, ContextID: tenant, Script: in.Script, ScriptType: in.ScriptType, Timeout: in.Timeout,
+		Retries: in.Retries, Retry: in.Retry, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
+		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID, Affinity: in.Affinity, At: in.At,
+	}, nil
+}
+
+// SubmitJobs submits in the caller's own name. Of a list each job gets its own
+// answer; a single job that is refused is an error.
+func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubmitted, error) {
+	if err := c.maySubmit(ctx, p.Context, "job"); err != nil {
+		return api.JobSubmitted{}, err
+	}
+	single := p.Jobs == nil
+	if single {
+		p.Jobs = []api.JobInput{p.JobInput}
+	} else if p.Script != "" || p.ScriptType != "" || p.ID != 0 {
+		return api.JobSubmitted{}, domain.Invalidf("the body has jobs and the fields of one job; give either")
+	}
+	jobs := make([]*domain.Job, len(p.Jobs))
+	for i := range p.Jobs {
+		j, err := jobOf(&p.Jobs[i], c.who.Actor, p.Context)
+		if err != nil {
+			return api.JobSubmitted{}, err
+		}
+		jobs[i] = j
+	}
+	traced(ctx, jobs)
+	if err := c.mayGoAll(jobs, nil); err != nil {
+		return api.JobSubmitted{}, err
+	}
+	if err := c.numberJobs(ctx, jobs); err != nil {
+		return api.JobSubmitted{}, err
+	}
+	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
+	if err != nil {
+		return api.JobSubmitted{}, err
+	}
+	if single && receipts[0].Err != nil {
+		return api.JobSubmitted{}, receipts[0].Err
+	}
+	return api.JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Info().Durability}, nil
+}
+
+// numberJobs gives the jobs of a request that has a key the numbers that are its
+// own: done again they exist, and are not made.
+func (c Caller) numberJobs(ctx context.Context, jobs []*domain.Job) error {
+	if c.once == nil || len(jobs) > work.MaxSubmit {
+		return nil
+	}
+	want := 0
+	for _, j := range jobs {
+		if j.ID == 0 {
+			want++
+		}
+	}
+	if want == 0 {
+		return nil
+	}
+	next, err := c.once.numbers(ctx, layout.Seq("job", c.who.Actor), want)
+	for _, j := range jobs {
+		if j.ID == 0 {
+			j.ID = domain.JobID(next)
+			next++
+		}
+	}
+	return err
+}
+
+func (c Caller) receipts(ctx context.Context, list []work.Receipt) []api.Submitted {
+	out := make([]api.Submitted, len(list))
+	for i, r := range list {
+		out[i] = api.Submitted{Existing: r.Existing}
+		if r.Key.ID != 0 { // 0: refused before it got a number
+			out[i].Key = r.Key.String()
+		}
+		if r.Err != nil {
+			p := c.api.ProblemOf(ctx, r.Err)
+			out[i].Error = &p
+		}
+	}
+	return out
+}
+
+// mayJob asks for a right on a job.
+func (c Caller) mayJob(ctx context.Context, verb domain.Verb, p api.JobParams) (domain.Tenant, error) {
+	return c.may(ctx, verb, p.Context, p.Key().String())
+}
+
+// view is the job as the caller may see it.
+func (c Caller) view(t domain.Tenant, j *domain.Job) *domain.Job {
+	if len(j.EnvVars) == 0 || c.who.Permits(t, domain.VerbReadEnv, identity.Holds(c.who.Actor, j.LeaseOwner), c.group) {
+		return j
+	}
+	seen := *j
+	seen.EnvVars = make(map[string]string, len(j.EnvVars))
+	for name := range j.EnvVars {
+		seen.EnvVars[name] = api.Redacted
+	}
+	return &seen
+}
+
+// ShowJob reads one job: from the archive, once the board has let it go.
+func (c Caller) ShowJob(ctx context.Context, p api.JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, domain.VerbRead, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+	if err != nil {
+		j, _, err = c.showArchived(ctx, p, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// ListJobs lists a page: those that have not ended in the order in which they began,
+// those that ended in error the newest end first, others the newest of the context's
+// members first. It looks on where nothing matches, but not for ever: a page may be
+// empty while more is to come. A job that is there all the time comes at least once
+// over all pages.
+func (c Caller) ListJobs(ctx context.Context, p api.ListJobsParams) (api.JobPage, error) {
+	t, err := c.may(ctx, domain.VerbRead, p.Context, "jobs")
+	if err != nil {
+		return api.JobPage{}, err
+	}
+	if p.Status != "" && !p.Status.Known() {
+		return api.JobPage{}, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished", p.Status)
+	}
+	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Callers: membersOf(t)}
+	if (p.Status == "" || p.Status == domain.JobError) && p.Type == "" && p.Where == "" {
+		filter.Look = p.Limit // all that is looked at is listed
+	}
+	f, err := find(ctx, c, wanted[*domain.Job]{tenant: p.Context, cursor: p.Cursor, limit: p.Limit, where: p.Where, name: "job",
+		page: func(cursor string) ([]*domain.Job, listing.At, error) {
+			return c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
+		},
+		key:   func(j *domain.Job) string { return j.Key().String() },
+		isKey: func(key string) bool { _, err := domain.ParseJobKey(key); return err == nil }})
+	if f.list == nil {
+		f.list = []*domain.Job{}
+	}
+	return api.JobPage{Jobs: f.list, Next: f.next, Looked: f.looked}, err
+}
+
+// membersOf are those whose work a context has, mostly: who is in none of its lists
+// (any more) has work there, too, which is listed last.
+func membersOf(t domain.Tenant) []domain.ActorID {
+	list := slices.Concat([]domain.ActorID{domain.Operator}, t.Admins)
+	if t.ExecutorsMaySubmit {
+		list = append(list, t.Executors...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// waitMost bounds job.wait without a stream.
+const waitMost = time.Minute
+
+// WaitJob waits for a job's end for a while, and returns it as it stands then.
+func (c Caller) WaitJob(ctx context.Context, p api.WaitParams) (*domain.Job, error) {
+	if _, err := c.mayJob(ctx, domain.VerbRead, p.JobParams); err != nil {
+		return nil, err
+	}
+	most := cmp.Or(time.Duration(p.TimeoutMs)*time.Millisecond, waitMost)
+	if most < 0 || most > waitMost {
+		return nil, domain.Invalidf("timeout_ms %d: want 0 to %d; ask for a stream to wait longer", p.TimeoutMs, waitMost.Milliseconds())
+	}
+	waiting, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := c.api.parts.Jobs.Await(waiting, p.Context, p.Key())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = nil
+	}
+	if err != nil && !errors.Is(err, domain.ErrNotFound) { // it may have ended long ago
+		return nil, err
+	}
+	if err := c.begin(ctx, p.Context); err != nil {
+		return nil, err
+	}
+	return c.ShowJob(ctx, p.JobParams) // asks again: the right may be gone
+}
+
+// WatchJob is the stream of job.wait: the job as it stands, and the job once
+// it has ended. params are *[api.WaitParams].
+func (c Caller) WatchJob(ctx context.Context, params any, emit func(api.Event) error) error {
+	p := params.(*api.WaitParams).JobParams
+	t, err := c.mayJob(ctx, domain.VerbRead, p)
+	if err != nil {
+		return err
+	}
+	show := func(name string) (ended bool, err error) {
+		if err := c.begin(ctx, p.Context); err != nil {
+			return false, err
+		}
+		defer c.end()
+		j, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key())
+		if err != nil {
+			j, _, err = c.showArchived(ctx, p, err)
+			name = api.EventEnd
+		}
+		if err != nil {
+			return false, err
+		}
+		return name == api.EventEnd, emit(api.Event{Name: name, Data: c.view(t, j)})
+	}
+	if ended, err := show(api.EventJob); ended || err != nil {
+		return err
+	}
+	if err := c.api.parts.Jobs.Await(ctx, p.Context, p.Key()); err != nil {
+		return err
+	}
+	_, err = show(api.EventEnd)
+	return err
+}
+
+// CancelJob ends a job that waits, or tells one that runs to stop. The operator may
+// in every context: it gets to know that the job is told, not what it does.
+func (c Caller) CancelJob(ctx context.Context, p api.JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, domain.VerbStop, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Cancel(ctx, p.Context, p.Key(), c.who.Actor)
+	if err != nil {
+		return nil, err
+	}
+	if !c.who.Permits(t, domain.VerbRead, false, c.group) {
+		return &domain.Job{ID: j.ID, CallerID: j.CallerID, ContextID: j.ContextID, ScriptType: j.ScriptType, Status: j.Status, Reason: j.Reason,
+			Attempt: j.Attempt, CreatedAt: j.CreatedAt, StartedMs: j.StartedMs, FinishedMs: j.FinishedMs, Cancel: j.Cancel}, nil
+	}
+	return c.view(t, j), nil
+}
+
+// RetryJob starts a job again that ended in error.
+func (c Caller) RetryJob(ctx context.Context, p api.JobParams) (*domain.Job, error) {
+	t, err := c.mayJob(ctx, domain.VerbRetry, p)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.api.parts.Jobs.Retry(ctx, p.Context, p.Key())
+	if err != nil {
+		return nil, err
+	}
+	return c.view(t, j), nil
+}
+
+// ExplainJob says why a job is where it is.
+func (c Caller) ExplainJob(ctx context.Context, p api.JobParams) (domain.JobExplanation, error) {
+	if _, err := c.mayJob(ctx, domain.VerbRead, p); err != nil {
+		return domain.JobExplanation{}, err
+	}
+	x, err := c.api.parts.Jobs.Explain(ctx, p.Context, p.Key())
+	if err == nil {
+		return x, nil
+	}
+	j, _, err := c.showArchived(ctx, p, err)
+	if err != nil {
+		return domain.JobExplanation{}, err
+	}
+	return domain.JobExplanation{Key: j.Key().String(), Status: j.Status, Standing: domain.StandingEnded, SinceMs: j.FinishedMs,
+		Text: "it has ended: " + string(j.Status) + "; only the archive still has it"}, nil
+}

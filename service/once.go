@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const (
+	// onceFor is how long a request is known by its key.
+	onceFor = 24 * time.Hour
+
+	// onceMost bounds the answer that is kept, in bytes: a longer one is found again
+	// by doing the request again, which creates nothing.
+	onceMost = 64 << 10
+)
+
+// Keys is what the operations need of the board to know a request again.
+type Keys interface {
+	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
+	Commit(ctx context.Context, b board.Batch) error
+	Next(ctx context.Context, space board.Space, counter string, n int) (int64, error)
+}
+
+// once is a request that its caller has given a key. What it creates has names
+// that were settled before: so it may be done again when nobody knows what became
+// of it. A nil once is a request without a key.
+type once struct {
+	keys  Keys
+	space board.Space
+	key   string // of its record
+	seed  string // what names are made of
+	rec   board.Record
+}
+
+// CallOnce calls an operation that creates for a request that has a key: one of the
+// same caller that is known already creates nothing more. sum is what the request
+// asks for. replayed is true where result is the answer that was given before.
+//
+// Errors: those of the operation; [domain.ErrInvalid] for the key;
+// [domain.ErrConflict] where the key stands for another request.
+func (c Caller) CallOnce(ctx context.Context, o *Operation, tenant domain.TenantID, params any, key string,
+	sum [32]byte) (result any, replayed bool, err error) {
+	if key == "" || len(key) > api.MaxRequestKey {
+		return nil, false, domain.Invalidf("the request's key (Idempotency-Key) has %d bytes: want 1 to %d", len(key), api.MaxRequestKey)
+	}
+	if err := c.Admit(ctx, o, tenant); err != nil {
+		return nil, false, err
+	}
+	n := &once{keys: c.api.parts.Keys, space: layout.SpaceOf(tenant), key: layout.Once(c.who.Actor, key)}
+	if err := n.begin(ctx, o.Name+" "+hex.EncodeToString(sum[:])); err != nil {
+		return nil, false, err
+	}
+	if answer := n.rec.Get(layout.OnceAnswer); answer != "" {
+		return json.RawMessage(answer), true, nil
+	}
+	c.once = n
+	if result, err = o.Call(ctx, c, params); err != nil {
+		return nil, false, err
+	}
+	if text, err := json.Marshal(result); err == nil && len(text) <= onceMost {
+		// Where this fails the request is done again, under the same names.
+		_ = n.put(ctx, board.Field{Name: layout.OnceAnswer, Value: string(text)})
+	}
+	return result, false, nil
+}
+
+// begin finds the request's record, or makes it.
+func (n *once) begin(ctx context.Context, asked string) error {
+	for {
+		recs, err := n.keys.Get(ctx, n.space, n.key)
+		if err != nil {
+			return err
+		}
+		if n.rec = recs[0]; n.rec != nil {
+			if n.seed = n.rec.Get(layout.OnceSeed); n.rec.Get(layout.OnceAsked) != asked {
+				return domain.Conflictf("this Idempotency-Key stands for another request of yours within the last 24 hours; take a new key for a new request")
+			}
+			return nil
+		}
+		b := board.Batch{Space: n.space}
+		b.Absent(n.key)
+		b.Set(n.key, board.Field{Name: layout.OnceAsked, Value: asked}, board.Field{Name: layout.OnceSeed, Value: rand.Text()}).Expire(n.key, onceFor)
+		if err := n.keys.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// put writes a field of the record, unless it is another's by now.
+func (n *once) put(ctx context.Context, f board.Field) error {
+	b := board.Batch{Space: n.space}
+	b.Equal(n.key, layout.OnceSeed, n.seed)
+	b.Equal(n.key, f.Name, "")
+	b.Set(n.key, f)
+	return n.keys.Commit(ctx, b)
+}
+
+// name is that of the i-th thing the request creates; "" without a key.
+func (n *once) name(i int) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d", n.seed, i)
+}
+
+// numberedBefore is the number under which an earlier version of the node may have sent
+// the message of this request; 0 where none has begun it.
+func (n *once) numberedBefore() (domain.MessageID, error) {
+	text := n.rec.Get(layout.OnceFirst)
+	if text == "" {
+		return 0, nil
+	}
+	first, err := strconv.ParseUint(text, 10, 32)
+	return domain.MessageID(first), err
+}
+
+// numbers are want ids of a counter that are the request's own.
+func (n *once) numbers(ctx context.Context, counter string, want int) (first int64, err error) {
+	for {
+		if text := n.rec.Get(layout.OnceFirst); text != "" {
+			return strconv.ParseInt(text, 10, 64)
+		}
+		if first, err = n.keys.Next(ctx, n.space, counter, want); err != nil {
+			return 0, err
+		}
+		if first+int64(want) > 1<<32 {
+			return 0, domain.Limitf("the ids of %s are used up", counter)
+		}
+		err = n.put(ctx, board.Field{Name: layout.OnceFirst, Value: strconv.FormatInt(first, 10)})
+		if err == nil || !errors.Is(err, domain.ErrConflict) {
+			return first, err
+		}
+		recs, err := n.keys.Get(ctx, n.space, n.key) // another was first
+		if err != nil {
+			return 0, err
+		}
+		if n.rec = recs[0]; n.rec.Get(layout.OnceSeed) != n.seed {
+			return 0, domain.Conflictf("the request's key has expired meanwhile; take a new one")
+		}
+	}
+}

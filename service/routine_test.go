@@ -1,0 +1,63 @@
+package service_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func TestRoutinesByTheirCallers(t *testing.T) {
+	r := newRig(t)
+	in := api.RoutineApplyParams{Context: house,
+		Routine: domain.Routine{Name: "sync", Script: "x", ScriptType: "shell", Env: map[string]string{"TOKEN": "secret"}, CallerID: stranger}}
+	made, err := r.api.As(admin).ApplyRoutine(t.Context(), in)
+	if err != nil || made.CallerID != admin || len(made.Instances) != 1 {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	p := api.RoutineParams{Context: house, Name: "sync"}
+	for actor, want := range map[domain.ActorID]string{admin: "secret", executor: api.Redacted, reader: api.Redacted} {
+		got, err := r.api.As(actor).ShowRoutine(t.Context(), p)
+		if err != nil || got.Env["TOKEN"] != want {
+			t.Errorf("actor %d: got %+v, %v", actor, got, err)
+		}
+		list, err := r.api.As(actor).ListRoutines(t.Context(), api.ListRoutinesParams{Context: house})
+		if err != nil || len(list.Routines) != 1 || list.Routines[0].Env != nil || list.Routines[0].Script != "" {
+			t.Errorf("actor %d: got %+v, %v", actor, list, err)
+		}
+	}
+	for name, do := range map[string]func(api.RoutineParams) (*domain.Routine, error){
+		"pause": func(p api.RoutineParams) (*domain.Routine, error) {
+			return r.api.As(admin).PauseRoutine(t.Context(), p)
+		},
+		"resume": func(p api.RoutineParams) (*domain.Routine, error) {
+			return r.api.As(admin).ResumeRoutine(t.Context(), p)
+		},
+		"run": func(p api.RoutineParams) (*domain.Routine, error) {
+			return r.api.As(admin).RunRoutine(t.Context(), p)
+		},
+		"delete": func(p api.RoutineParams) (*domain.Routine, error) {
+			return r.api.As(admin).DeleteRoutine(t.Context(), p)
+		},
+	} {
+		if _, err := do(api.RoutineParams{Context: house, Name: "missing"}); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("%s one that is not there: got %v", name, err)
+		}
+	}
+	if got, err := r.api.As(admin).PauseRoutine(t.Context(), p); err != nil || !got.Paused {
+		t.Errorf("pause: got %+v, %v", got, err)
+	}
+	if _, err := r.api.As(admin).RunRoutine(t.Context(), p); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("run: got %v", err)
+	}
+	if got, err := r.api.As(admin).ResumeRoutine(t.Context(), p); err != nil || got.Paused {
+		t.Errorf("resume: got %+v, %v", got, err)
+	}
+	if _, err := r.api.As(admin).DeleteRoutine(t.Context(), p); err != nil {
+		t.Errorf("delete: got %v", err)
+	}
+	if _, err := r.api.As(admin).ShowRoutine(t.Context(), p); !errors.Is(err, domain.ErrNotFound) {
+		t.Errorf("show: got %v", err)
+	}
+}

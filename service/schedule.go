@@ -1,0 +1,152 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+)
+
+// Schedules is what the operations need of the clockwork.
+type Schedules interface {
+	Apply(ctx context.Context, tenant domain.TenantID, def domain.Schedule, by domain.ActorID) (*domain.Schedule, error)
+	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
+	List(ctx context.Context, tenant domain.TenantID, cursor string) (list []*domain.Schedule, next string, err error)
+	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
+	Pause(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
+	Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
+	Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID) (flow.Receipt, error)
+	Upcoming(def domain.Schedule, after time.Time, n int) ([]time.Time, error)
+}
+
+// defaultUpcoming is how many of its next times a schedule is shown with.
+const defaultUpcoming = 10
+
+// maySchedule asks for a right on a schedule.
+func (c Caller) maySchedule(ctx context.Context, verb domain.Verb, tenant domain.TenantID, name string) (domain.Tenant, error) {
+	return c.may(ctx, verb, tenant, "schedule:"+name)
+}
+
+// ApplySchedule makes or changes a schedule; its flows are in the caller's name.
+func (c Caller) ApplySchedule(ctx context.Context, p api.ScheduleApplyParams) (api.Schedule, error) {
+	t, err := c.maySchedule(ctx, domain.VerbCreate, p.Context, p.Name)
+	if err == nil {
+		err = c.mayMake(ctx, p.Context, flow.Request{Blueprint: p.Blueprint, Version: p.Version})
+	}
+	if err == nil { // what is wrong in itself comes first
+		_, err = c.api.parts.Schedules.Upcoming(p.Schedule.Schedule, time.Now(), 1)
+	}
+	if err == nil { // a flow of none would be refused at night, each time
+		err = c.scheduleFits(ctx, p)
+	}
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	s, err := c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.who.Actor)
+	return c.scheduled(t, s, 0, err)
+}
+
+// scheduleFits asks whether there is a blueprint that takes what is scheduled.
+func (c Caller) scheduleFits(ctx context.Context, p api.ScheduleApplyParams) error {
+	stored, err := c.api.parts.Blueprints.Get(ctx, p.Context, p.Blueprint, p.Version)
+	if err != nil {
+		return err
+	}
+	return stored.Blueprint.TakesParams(p.Params)
+}
+
+// scheduled is a schedule as the caller may see it, with its next n times.
+func (c Caller) scheduled(t domain.Tenant, s *domain.Schedule, n int, err error) (api.Schedule, error) {
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	out := api.Schedule{Schedule: *s}
+	if !c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
+		out.Env = make(map[string]string, len(s.Env))
+		for name := range s.Env {
+			out.Env[name] = api.Redacted
+		}
+	}
+	if !s.Paused {
+		out.Upcoming, err = c.api.parts.Schedules.Upcoming(*s, time.Now(), cmp.Or(n, defaultUpcoming))
+	}
+	return out, err
+}
+
+// ShowSchedule reads one schedule.
+func (c Caller) ShowSchedule(ctx context.Context, p api.ScheduleShowParams) (api.Schedule, error) {
+	t, err := c.maySchedule(ctx, domain.VerbRead, p.Context, p.Name)
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	s, err := c.api.parts.Schedules.Show(ctx, p.Context, p.Name)
+	return c.scheduled(t, s, p.N, err)
+}
+
+// ListSchedules lists a page.
+func (c Caller) ListSchedules(ctx context.Context, p api.ScheduleListParams) (api.SchedulePage, error) {
+	if _, err := c.may(ctx, domain.VerbRead, p.Context, "schedules"); err != nil {
+		return api.SchedulePage{}, err
+	}
+	list, next, err := c.api.parts.Schedules.List(ctx, p.Context, p.Cursor)
+	out := api.SchedulePage{Schedules: make([]api.Schedule, len(list)), Next: next}
+	for i, s := range list {
+		out.Schedules[i].Schedule = *s
+		out.Schedules[i].Params, out.Schedules[i].Env, out.Schedules[i].Variables = nil, nil, nil
+	}
+	return out, err
+}
+
+// PreviewSchedule says when a schedule would come that is not stored.
+func (c Caller) PreviewSchedule(ctx context.Context, p api.SchedulePreviewParams) (api.ScheduleTimes, error) {
+	if _, err := c.maySchedule(ctx, domain.VerbRead, p.Context, p.Name); err != nil {
+		return api.ScheduleTimes{}, err
+	}
+	// What it is called and makes does not matter here.
+	def := p.Schedule.Schedule
+	def.Name, def.Blueprint = cmp.Or(def.Name, "preview"), cmp.Or(def.Blueprint, "preview")
+	times, err := c.api.parts.Schedules.Upcoming(def, time.Now(), cmp.Or(p.N, defaultUpcoming))
+	return api.ScheduleTimes{Upcoming: times}, err
+}
+
+// DeleteSchedule removes a schedule and returns it as it was; its flows stay.
+func (c Caller) DeleteSchedule(ctx context.Context, p api.ScheduleParams) (api.Schedule, error) {
+	s, err := c.onSchedule(ctx, domain.VerbDelete, p, c.api.parts.Schedules.Delete)
+	s.Upcoming = nil
+	return s, err
+}
+
+// PauseSchedule keeps a schedule from making flows.
+func (c Caller) PauseSchedule(ctx context.Context, p api.ScheduleParams) (api.Schedule, error) {
+	return c.onSchedule(ctx, domain.VerbStart, p, c.api.parts.Schedules.Pause)
+}
+
+// ResumeSchedule lets a paused schedule go on.
+func (c Caller) ResumeSchedule(ctx context.Context, p api.ScheduleParams) (api.Schedule, error) {
+	return c.onSchedule(ctx, domain.VerbStart, p, c.api.parts.Schedules.Resume)
+}
+
+func (c Caller) onSchedule(ctx context.Context, verb domain.Verb, p api.ScheduleParams,
+	do func(context.Context, domain.TenantID, string) (*domain.Schedule, error)) (api.Schedule, error) {
+	t, err := c.maySchedule(ctx, verb, p.Context, p.Name)
+	if err != nil {
+		return api.Schedule{}, err
+	}
+	s, err := do(ctx, p.Context, p.Name)
+	return c.scheduled(t, s, 0, err)
+}
+
+// TriggerSchedule makes a flow of a schedule now, in the caller's name.
+func (c Caller) TriggerSchedule(ctx context.Context, p api.ScheduleParams) (api.ScheduleTriggered, error) {
+	if _, err := c.maySchedule(ctx, domain.VerbStart, p.Context, p.Name); err != nil {
+		return api.ScheduleTriggered{}, err
+	}
+	r, err := c.api.parts.Schedules.Trigger(ctx, p.Context, p.Name, c.who.Actor)
+	if err != nil {
+		return api.ScheduleTriggered{}, err
+	}
+	return api.ScheduleTriggered{Flow: domain.FlowKey(r.ID), Existing: r.Existing}, nil
+}

@@ -1,0 +1,170 @@
+// Package worker holds workers, the programs that run jobs by functions of their own,
+// to a real node: processes of both are killed.
+package worker
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/internal/leash"
+	"github.com/ramet-run/ramet/internal/testbinary"
+	"github.com/ramet-run/ramet/internal/testport"
+)
+
+// patience bounds everything that is waited for. It only keeps what never comes from
+// holding up the rest: a machine may be as busy as it likes.
+const patience = 2 * time.Minute
+
+// ramet is the binary under test.
+var ramet string
+
+func TestMain(m *testing.M) {
+	os.Exit(testbinary.Run(m, func(folder string) { ramet = filepath.Join(folder, "ramet") }))
+}
+
+// node is a node that can be killed, and comes back at the same address.
+type node struct {
+	*testing.T
+	data, addr string
+	process    *exec.Cmd
+}
+
+// startNode starts a node with a config file.
+func startNode(t *testing.T, config string) *node {
+	data, err := os.MkdirTemp("", "ramet-worker") // not t.TempDir: its long names do not fit into a socket's 108 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "ramet.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := &node{T: t, data: data, addr: testport.Free(t)}
+	n.start()
+	t.Cleanup(func() { n.kill(); os.RemoveAll(data) })
+	return n
+}
+
+func (n *node) start() {
+	n.Helper()
+	n.process = exec.Command(ramet, "serve", "--data", n.data, "--config", filepath.Join(n.data, "ramet.yaml"), "--listen", n.addr, "--name", "n", "--isolation", "open", "--log-level", "error")
+	n.process.Stderr = n.Output()
+	if err := leash.Start(n.process, syscall.SIGKILL); err != nil {
+		n.Fatal(err)
+	}
+	n.until("the node answers", func() bool {
+		c, err := net.Dial("tcp", n.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+func (n *node) kill() {
+	_ = n.process.Process.Kill()
+	_ = n.process.Wait()
+}
+
+// until waits until something is so.
+func (n *node) until(what string, so func() bool) {
+	n.Helper()
+	for begun := time.Now(); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			n.Fatalf("never came: %s", what)
+		}
+	}
+}
+
+func (n *node) token() string {
+	n.Helper()
+	token, err := exec.Command(ramet, "token", "--key", filepath.Join(n.data, "operator.key"), "--audience", "n").Output()
+	if err != nil {
+		n.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}
+
+func (n *node) client() *client.Client {
+	n.Helper()
+	token := n.token()
+	c, err := client.New(client.Config{URL: "http://" + n.addr, Token: func(context.Context) (string, error) { return token, nil }})
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.Cleanup(c.Close)
+	return c
+}
+
+// TestTheWebApplication runs examples/web-app/go: a report is asked for, its worker is
+// killed in the middle, and so is the node; then another worker makes it.
+func TestTheWebApplication(t *testing.T) {
+	n := startNode(t, "")
+	program := filepath.Join(t.TempDir(), "web-app")
+	if out, err := exec.Command("go", "build", "-o", program, "../../examples/web-app/go").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	listen := testport.Free(t)
+	app := func(what string) *exec.Cmd {
+		p := exec.Command(program, what)
+		p.Env = append(os.Environ(), "RAMET_NODE=http://"+n.addr, "RAMET_TOKEN="+n.token(), "LISTEN="+listen)
+		p.Stderr = t.Output()
+		if err := leash.Start(p, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+		return p
+	}
+	app("serve")
+	ask := func(do func() (*http.Response, error)) (status int, text string) {
+		resp, err := do()
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(bytes.TrimSpace(body))
+	}
+	var key string
+	n.until("the application answers", func() bool {
+		status, text := ask(func() (*http.Response, error) {
+			return http.PostForm("http://"+listen+"/reports", url.Values{"rows": {"20"}})
+		})
+		key = text
+		return status == http.StatusAccepted
+	})
+	var shown string
+	shows := func(want ...string) func() bool {
+		return func() bool {
+			_, shown = ask(func() (*http.Response, error) { return http.Get("http://" + listen + "/reports/" + key) })
+			for _, w := range want {
+				if !strings.Contains(shown, w) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	worker := app("work")
+	n.until("the report is under way", shows("started, attempt 1", "10 %"))
+	if err := worker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	app("work")
+	n.until("another worker has it", shows("started, attempt 2"))
+	n.kill()
+	n.start()
+	n.until("the report is made", shows("finished, attempt 2", "100 %", "total 210"))
+	t.Log(shown)
+}

@@ -1,0 +1,408 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/script"
+)
+
+// This file lets workers take jobs: programs that run them by functions of their own
+// and reach the board through a door. A worker's lease is its own, not the node's that
+// it asked: that may die, and the worker goes on through another. So nothing of what is
+// here remembers a worker; each request says whose lease it is about.
+
+// labelledWait bounds a claim's wait where the worker has labels: queues of jobs that
+// ask for labels may come meanwhile.
+const labelledWait = 5 * time.Second
+
+// ClaimFor gives jobs to a worker, at most ask.Max, and waits for the first as long as it
+// asks. What cannot be given (cancelled, laid aside, unreadable) is dealt with as a
+// node's own runner does.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
+func (e *Engine) ClaimFor(ctx context.Context, w domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error) {
+	if err := errors.Join(w.Validate(), ask.Validate()); err != nil {
+		return nil, err
+	}
+	if err := e.register(ctx, w, &ask); err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(time.Duration(ask.WaitMs) * time.Millisecond)
+	for {
+		list, err := e.claimOnce(ctx, w, &ask, deadline)
+		if len(list) > 0 || err != nil || ctx.Err() != nil || !time.Now().Before(deadline) {
+			return list, err
+		}
+	}
+}
+
+// claimOnce is one claim on the board.
+func (e *Engine) claimOnce(ctx context.Context, w domain.Worker, ask *domain.WorkerAsk, deadline time.Time) ([]domain.Assignment, error) {
+	wait := max(time.Until(deadline), 0)
+	changed := e.bans.Changed() // first: no change after this is missed
+	types := slices.DeleteFunc(slices.Clone(ask.Types), func(t domain.ScriptType) bool {
+		_, banned := e.bans.Claims(t)
+		return banned
+	})
+	if len(types) == 0 {
+		awaitChange(ctx, changed, wait)
+		return nil, nil
+	}
+	if len(types) < len(ask.Types) || len(ask.Labels) > 0 {
+		wait = min(wait, labelledWait)
+	}
+	// Who is first among the types changes, so that none starves for another's backlog.
+	turn := int(e.claims.Add(1)) % len(types)
+	queues, err := e.workerQueues(ctx, w, ask, slices.Concat(types[turn:], types[:turn]))
+	if err != nil {
+		return nil, err
+	}
+	lease := time.Duration(ask.LeaseMs) * time.Millisecond
+	r := e.runnerOf(w, lease)
+	for _, t := range types {
+		r.lanes = append(r.lanes, workerLane(r, t))
+	}
+	b := r.lanes[0].ask
+	b.Spaces, b.Queues, b.Max, b.Wait, b.Firm = []board.Space{layout.SpaceOf(w.Context)}, queues, ask.Max, wait, true
+	claimed, err := e.board.Claim(ctx, b)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = nil // what a cancelled claim does not return it has not taken
+		}
+		return nil, err // else others may have what came of it
+	}
+	return e.assign(ctx, r, claimed)
+}
+
+// awaitChange waits for a change, at most for a time.
+func awaitChange(ctx context.Context, changed <-chan struct{}, most time.Duration) {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// workerQueues are those that a worker takes from.
+func (e *Engine) workerQueues(ctx context.Context, w domain.Worker, ask *domain.WorkerAsk, types []domain.ScriptType) (queues []board.Queue, err error) {
+	var labelled []string
+	if len(ask.Labels) > 0 {
+		if labelled, err = e.board.Members(ctx, layout.SpaceOf(w.Context), layout.Affinities, "", layout.MaxAffinitiesOf); err != nil {
+			return nil, err
+		}
+	}
+	id, has := w.RunnerID(), domain.Service{}
+	for _, t := range types {
+		queues = append(queues, layout.Queues(t, id)...)
+		for _, list := range labelled {
+			if q, ok := layout.ParseAffinityQueue(list); ok && q.Type == t && has.Has(ask.Labels, q.Labels) {
+				queues = append(queues, board.Queue{Lists: layout.ByPriority(board.Group(list))})
+			}
+		}
+	}
+	return queues, nil
+}
+
+// runnerOf stands for a worker where the engine knows runners: it has its name on the
+// leases, and neither loops nor slots.
+func (e *Engine) runnerOf(w domain.Worker, lease time.Duration) *Runner {
+	return &Runner{e: e, log: e.log, cfg: RunnerConfig{ID: w.RunnerID(), Owner: w.Owner(), Lease: lease, Aging: time.Minute}}
+}
+
+// workerLane has the worker's jobs of one type.
+func workerLane(r *Runner, t domain.ScriptType) *lane {
+	return newLane(r, workerRuntime(t), script.Info{InProcess: true, Outside: true}, 1)
+}
+
+// workerRuntime stands for a worker's functions of one type, which no node runs.
+type workerRuntime domain.ScriptType
+
+func (t workerRuntime) Type() domain.ScriptType     { return domain.ScriptType(t) }
+func (t workerRuntime) Info() script.Info           { return script.Info{InProcess: true} }
+func (t workerRuntime) Check(context.Context) error { return nil }
+func (t workerRuntime) Close() error                { return nil }
+func (t workerRuntime) Run(context.Context, script.Task, script.Host) (script.Outcome, error) {
+	return script.Outcome{}, domain.Unavailablef("jobs of type %s are run by workers", string(t))
+}
+
+// assign makes assignments of what was claimed, and deals with the rest.
+func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed) ([]domain.Assignment, error) {
+	var list []domain.Assignment
+	var others []finish
+	now, room := time.Now(), assignBytes
+	for _, c := range claimed {
+		x := r.taken(ctx, c, now)
+		room -= c.Record.Bytes()
+		a, f, err := x.assign(room > 0 || len(list) == 0)
+		switch {
+		case err != nil:
+			e.log.Warn("job not given to a worker", "job", c.Item, "context", uint32(c.Space), "err", err)
+			f = &finish{x: x, batch: x.heldBatch()}
+			f.what = x.unable(&f.batch, err)
+			others = append(others, *f)
+		case f == nil:
+			list = append(list, a)
+		case !f.what.written && f.what.reason != reasonLost:
+			others = append(others, *f)
+		}
+	}
+	for i, err := range e.endAll(ctx, others) {
+		if err != nil { // its lease runs out
+			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.claimed.Item, "err", err)
+		}
+	}
+	return list, nil
+}
+
+// taken is a run of a job that a worker has. Where it came from tells which type it is of.
+func (r *Runner) taken(ctx context.Context, c board.Claimed, begun time.Time) *run {
+	x := &run{r: r, claimed: c, begun: begun, until: c.Until, ctx: ctx, cancel: func(error) {}, done: func() {}}
+	x.key, x.foreignItem = jobItem(c.Item)
+	x.lane = r.lanes[0]
+	typ := domain.ScriptType(c.Record.Get(layout.JobScriptType))
+	if i := slices.IndexFunc(r.lanes, func(l *lane) bool { return l.typ == typ }); i >= 0 {
+		x.lane = r.lanes[i]
+	}
+	return x
+}
+
+// assignBytes is about how much one claim brings; jobs beyond it are put back.
+const assignBytes = 16 << 20
+
+// assign makes an assignment of the run, if there is room for one, or else its end.
+func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
+	b := x.heldBatch()
+	what, done, err := x.admit(&b)
+	if err != nil {
+		return a, nil, err
+	}
+	if done {
+		return a, &finish{x, b, what}, nil
+	}
+	if !room {
+		x.putBack(&b)
+		return a, &finish{x, b, ended{status: domain.JobStarted, text: "put back: there was no room for it"}}, nil
+	}
+	a = domain.Assignment{Job: *x.job, Attempt: x.claimed.Token, LeaseMs: x.r.cfg.Lease.Milliseconds(),
+		TimeoutMs: x.job.TimeoutOr(x.r.e.cfg.Timeout).Milliseconds(), Env: x.job.EnvVars}
+	if x.job.FlowEnv {
+		if a.Env, err = x.environment(); err != nil {
+			return a, nil, err
+		}
+	}
+	a.Input, err = x.input()
+	var unread *resultError
+	if errors.As(err, &unread) {
+		b := x.heldBatch()
+		return a, &finish{x, b, x.end(&b, invalid(err))}, nil
+	}
+	return a, nil, err
+}
+
+// ExtendFor renews leases of a worker's jobs, and says of each whether it goes on. One
+// whose attempt has had its time is told so, and ended when the worker does not do that
+// within another lease.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
+func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+	if err := errors.Join(w.Validate(), domain.CheckWorkerLease(lease.Milliseconds()), checkHeld(len(held))); err != nil {
+		return nil, err
+	}
+	space := layout.SpaceOf(w.Context)
+	ask := make([]board.Held, len(held))
+	keys := make([]string, len(held))
+	for i, h := range held {
+		keys[i] = h.Key().String()
+		ask[i] = board.Held{Space: space, Item: keys[i], Token: h.Attempt}
+	}
+	answers, err := e.board.Extend(ctx, w.Owner(), lease, ask)
+	if err != nil {
+		return nil, err
+	}
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.JobStartedMs, layout.JobTimeout}, keys...))
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	states := make([]domain.LeaseState, len(held))
+	for i, a := range answers {
+		switch a {
+		case board.Lost:
+			states[i] = domain.LeaseLost
+			continue
+		case board.Cancelled:
+			states[i] = domain.LeaseCancelled
+		default:
+			states[i] = domain.LeaseRenewed
+		}
+		switch over := e.overdue(held[i].Key(), recs[i], now); {
+		case over > lease:
+			if _, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout}); err != nil {
+				return nil, err
+			}
+			states[i] = domain.LeaseLost
+		case over > 0:
+			states[i] = domain.LeaseTimeout
+		}
+	}
+	return states, e.touch(ctx, w, now)
+}
+
+// touch says that a worker is alive which has all that it can do in hand.
+func (e *Engine) touch(ctx context.Context, w domain.Worker, now time.Time) error {
+	if due, err := e.workers.due(w, now); err != nil || !due {
+		return nil // it is written down with a later claim
+	}
+	key := layout.Runner(w.RunnerID())
+	b := board.Batch{Space: layout.SpaceOf(w.Context)}
+	b.Equal(key, layout.RunnerWorker, w.Name).Set(key, layout.SeenField(now)).Expire(key, workerKept)
+	if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	return nil // it is written down with its next claim
+}
+
+// overdue is how much longer than it may an attempt has taken.
+func (e *Engine) overdue(key domain.JobKey, rec board.Record, now time.Time) time.Duration {
+	j, err := layout.DecodeJob(key, rec)
+	if err != nil || j.StartedMs == 0 {
+		return 0
+	}
+	return now.Sub(time.UnixMilli(j.StartedMs)) - j.TimeoutOr(e.cfg.Timeout)
+}
+
+func checkHeld(n int) error {
+	if n < 1 || n > domain.MaxAssignments {
+		return domain.Limitf("%d jobs: want 1 to %d", n, domain.MaxAssignments)
+	}
+	return nil
+}
+
+// workerBook remembers when the workers that ask here were last written down as runners.
+type workerBook struct {
+	mu      sync.Mutex
+	written map[domain.Worker]time.Time
+	swept   time.Time // when those that say nothing any more were last let go
+}
+
+const (
+	// workerEvery is how often a worker's record is written.
+	workerEvery = 10 * time.Second
+	// workerKept is how long a record stays of one that says nothing any more.
+	workerKept = 10 * time.Minute
+	// maxWorkers is how many names workers may have had within that time at one
+	// node: who has another name for each request would fill the board.
+	maxWorkers = 10_000
+)
+
+// due reports whether the worker's record is to be written, and notes that it is.
+//
+// Errors: [domain.ErrExhausted] for a new one where there are too many.
+func (k *workerBook) due(w domain.Worker, now time.Time) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last, known := k.written[w]
+	if known && now.Sub(last) < workerEvery {
+		return false, nil
+	}
+	if now.Sub(k.swept) > workerEvery {
+		k.swept = now
+		maps.DeleteFunc(k.written, func(_ domain.Worker, at time.Time) bool { return now.Sub(at) > workerKept })
+	}
+	if !known && len(k.written) >= maxWorkers {
+		return false, domain.Exhaustedf("workers have had %d names here within %v, which is the limit: a program has one for all of its life", len(k.written), workerKept)
+	}
+	if k.written == nil {
+		k.written = map[domain.Worker]time.Time{}
+	}
+	k.written[w] = now
+	return true, nil
+}
+
+// register writes down a worker among the runners of its context, and its types among
+// those that jobs there may have.
+func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.WorkerAsk) error {
+	if err := e.RegisterTypes(ctx, w.Context, ask.Types); err != nil {
+		return err
+	}
+	now := time.Now()
+	if due, err := e.workers.due(w, now); err != nil || !due {
+		return err
+	}
+	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: now.UnixMilli()}
+	r.Topic = r.ID.DefaultTopic()
+	for _, t := range ask.Types {
+		use := domain.SlotUse{Slots: ask.Slots, PerContext: ask.Slots, Taken: ask.Running}
+		r.Serves = append(r.Serves, domain.Service{ScriptType: t, Served: true, Summary: strings.TrimSpace("worker " + ask.Version), SlotUse: use})
+	}
+	b := board.Batch{Space: layout.SpaceOf(w.Context)}
+	key := layout.Runner(r.ID)
+	b.Set(key, layout.EncodeRunner(r.Touched(now))...).Expire(key, workerKept)
+	return e.board.Commit(ctx, b)
+}
+
+// contextType is a script type of a context's workers.
+type contextType struct {
+	space board.Space
+	typ   domain.ScriptType
+}
+
+// RegisterTypes has jobs of a context be of these types, though no node serves them.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
+func (e *Engine) RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error {
+	space := layout.SpaceOf(tenant)
+	for _, t := range types {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		known, err := e.knows(ctx, space, t)
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		all, err := e.board.Members(ctx, space, layout.WorkerTypes, "", domain.MaxContextTypes)
+		if err != nil {
+			return err
+		}
+		if len(all) >= domain.MaxContextTypes {
+			return domain.Limitf("the workers of context %d have %d script types, which is the limit; use one of these", tenant, len(all))
+		}
+		b := board.Batch{Space: space}
+		if err := e.board.Commit(ctx, *b.Include(layout.WorkerTypes, string(t))); err != nil {
+			return err
+		}
+		e.types.Store(contextType{space, t}, true)
+	}
+	return nil
+}
+
+// knows reports whether jobs of a context may be of a type: nodes serve it, or workers of
+// the context have asked for it.
+func (e *Engine) knows(ctx context.Context, space board.Space, t domain.ScriptType) (bool, error) {
+	if e.cfg.Served == nil || e.cfg.Served(t) {
+		return true, nil
+	}
+	if _, known := e.types.Load(contextType{space, t}); known {
+		return true, nil
+	}
+	all, err := e.board.Members(ctx, space, layout.WorkerTypes, "", domain.MaxContextTypes)
+	if err != nil || !slices.Contains(all, string(t)) {
+		return false, err
+	}
+	e.types.Store(contextType{space, t}, true)
+	return true, nil
+}

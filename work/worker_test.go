@@ -1,0 +1,413 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work"
+)
+
+// hand is a worker's own hand in the tests.
+type hand struct {
+	*rig
+	domain.Worker
+	lease time.Duration
+}
+
+func (r *rig) hand(actor domain.ActorID, name string) *hand {
+	return &hand{r, domain.Worker{Context: tenant, Actor: actor, Name: name}, 30 * time.Second}
+}
+
+// mail is a type that no node serves.
+func mail(id domain.JobID, text string, change ...func(*domain.Job)) *domain.Job {
+	j := job(id, text, change...)
+	j.ScriptType = "mail"
+	return j
+}
+
+func (h *hand) ask(most int, wait time.Duration) domain.WorkerAsk {
+	return domain.WorkerAsk{Types: []domain.ScriptType{"mail"}, Max: most, WaitMs: wait.Milliseconds(), LeaseMs: h.lease.Milliseconds(), Slots: 5}
+}
+
+func (h *hand) claim(most int, wait time.Duration) []domain.Assignment {
+	h.Helper()
+	list, err := h.engine.ClaimFor(h.ctx, h.Worker, h.ask(most, wait))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list
+}
+
+func heldOf(a domain.Assignment) domain.HeldAttempt {
+	return domain.HeldAttempt{Caller: a.Job.CallerID, ID: a.Job.ID, Attempt: a.Attempt}
+}
+
+func end(a domain.Assignment, v domain.Verdict, change ...func(*domain.AttemptEnd)) domain.AttemptEnd {
+	e := domain.AttemptEnd{HeldAttempt: heldOf(a), Verdict: v}
+	for _, c := range change {
+		c(&e)
+	}
+	return e
+}
+
+// finish ends one attempt.
+func (h *hand) finish(e domain.AttemptEnd) (domain.AttemptEnded, error) {
+	h.Helper()
+	done, errs, err := h.engine.FinishFor(h.ctx, h.Worker, []domain.AttemptEnd{e})
+	if err != nil {
+		return domain.AttemptEnded{}, err
+	}
+	return done[0], errs[0]
+}
+
+func (h *hand) extend(a ...domain.Assignment) []domain.LeaseState {
+	h.Helper()
+	var held []domain.HeldAttempt
+	for _, a := range a {
+		held = append(held, heldOf(a))
+	}
+	states, err := h.engine.ExtendFor(h.ctx, h.Worker, h.lease, held)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return states
+}
+
+// known is a configuration whose nodes serve the type go alone.
+func known() work.Config {
+	return work.Config{Served: func(t domain.ScriptType) bool { return t == "go" }}
+}
+
+func TestWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		if got := h.claim(5, 0); len(got) != 0 {
+			t.Fatalf("claimed %v of nothing", got)
+		}
+		r.submit(mail(1, `{"to":"x"}`), mail(2, "b"), mail(3, "c", after(1)))
+		got := h.claim(5, 0)
+		if len(got) != 2 || got[0].Job.Script != `{"to":"x"}` || got[0].Attempt != 1 || got[0].TimeoutMs != 3_600_000 || got[0].Job.Status != domain.JobStarted {
+			t.Fatalf("got %+v", got)
+		}
+		done, err := h.finish(end(got[0], domain.VerdictSucceeded, func(e *domain.AttemptEnd) {
+			e.Result = map[string]string{"id": "17"}
+			e.Lines = []domain.LogLine{{Line: "sent"}}
+		}))
+		if err != nil || done.Status != domain.JobFinished {
+			t.Fatalf("got %+v, %v", done, err)
+		}
+		if j := r.wait(1); j.Result["id"] != "17" || j.RunnerID != h.RunnerID() {
+			t.Errorf("got %+v", j)
+		}
+		if logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10); err != nil || len(logs) != 1 || logs[0].Line != "sent" || logs[0].Stream != "stdout" {
+			t.Errorf("logs: %+v, %v", logs, err)
+		}
+		// Its follower comes with what it needed.
+		next := h.claim(5, time.Second)
+		if len(next) != 1 || next[0].Job.ID != 3 || next[0].Input.Needs["1"].Result["id"] != "17" {
+			t.Fatalf("got %+v", next)
+		}
+		// Said again it is no error: the answer may have been lost.
+		if done, err := h.finish(end(got[0], domain.VerdictSucceeded)); err != nil || done.Status != domain.JobFinished {
+			t.Errorf("again: %+v, %v", done, err)
+		}
+	})
+}
+
+func TestAWorkersClaimWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0) // so that its type is known
+		go func() {
+			time.Sleep(7 * time.Second)
+			r.submit(mail(1, "x"))
+		}()
+		begun := time.Now()
+		if got := h.claim(1, 20*time.Second); len(got) != 1 || time.Since(begun) > 8*time.Second {
+			t.Errorf("got %v after %v", got, time.Since(begun))
+		}
+		begun = time.Now()
+		if got := h.claim(1, 20*time.Second); len(got) != 0 || time.Since(begun) != 20*time.Second {
+			t.Errorf("got %v after %v", got, time.Since(begun))
+		}
+	})
+}
+
+func TestWhatAWorkerSaysOfAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		final := func(e *domain.AttemptEnd) { e.Final = true }
+		later := func(e *domain.AttemptEnd) { e.AfterMs = 600_000 }
+		for i, tt := range []struct {
+			name    string
+			retries uint8
+			end     func(domain.Assignment) domain.AttemptEnd
+			status  domain.JobStatus
+			reason  domain.Reason
+			next    time.Duration // at least, until it comes again
+		}{
+			{"failed without retries", 0, func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed) },
+				domain.JobError, domain.ReasonScriptFailed, 0},
+			{"errored with retries", 1, func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictErrored) },
+				domain.JobStarted, domain.ReasonScriptFailed, time.Second / 2},
+			{"final with retries", 1, func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed, final) },
+				domain.JobError, domain.ReasonScriptFailed, 0},
+			{"later", 1, func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed, later) },
+				domain.JobStarted, domain.ReasonScriptFailed, 10 * time.Minute},
+			{"given back", 0, func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) },
+				domain.JobStarted, "", time.Nanosecond},
+		} {
+			id := domain.JobID(i + 1)
+			r.submit(mail(id, "x", retries(tt.retries)))
+			a := h.claim(1, time.Second)
+			begun := time.Now()
+			done, err := h.finish(tt.end(a[0]))
+			if err != nil || done.Status != tt.status || done.Reason != tt.reason {
+				t.Errorf("%s: got %+v, %v", tt.name, done, err)
+			}
+			if tt.next == 0 {
+				continue
+			}
+			// Each claim lets virtual time pass.
+			for len(a) > 0 && a[0].Attempt == 1 {
+				for a = nil; len(a) == 0; {
+					a = h.claim(1, 30*time.Second)
+				}
+			}
+			if took := time.Since(begun); took < tt.next && tt.next > time.Nanosecond || a[0].Attempt != 2 {
+				t.Errorf("%s: attempt %d after %v", tt.name, a[0].Attempt, took)
+			}
+			if _, err := h.finish(end(a[0], domain.VerdictSucceeded)); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	})
+}
+
+// A worker that dies, hangs, or comes back late: its job goes to another, and what it
+// says of it is not counted.
+func TestALateWorkerIsNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h, other := r.hand(7, "a"), r.hand(7, "b")
+		h.claim(1, 0)
+		r.submit(mail(1, "x"))
+		a := h.claim(1, 0)
+		for range 10 { // as long as it says so it has it
+			time.Sleep(20 * time.Second)
+			if got := h.extend(a...); got[0] != domain.LeaseRenewed {
+				t.Fatalf("got %v", got)
+			}
+		}
+		var b []domain.Assignment
+		for range 5 {
+			if b = other.claim(1, 30*time.Second); len(b) > 0 {
+				break
+			}
+		}
+		if len(b) != 1 || b[0].Attempt != 2 || b[0].Job.Losses != 1 {
+			t.Fatalf("got %+v", b)
+		}
+		if got := h.extend(a...); got[0] != domain.LeaseLost {
+			t.Errorf("extended: %v", got)
+		}
+		for name, err := range map[string]error{
+			"finish":               second(h.finish(end(a[0], domain.VerdictSucceeded))),
+			"log":                  r.engine.LogFor(t.Context(), h.Worker, heldOf(a[0]), []domain.LogLine{{Line: "x"}}),
+			"finish of another's":  second(h.finish(end(b[0], domain.VerdictSucceeded))),
+			"finish as a stranger": second(r.hand(8, "b").finish(end(b[0], domain.VerdictSucceeded))),
+		} {
+			if !errors.Is(err, domain.ErrConflict) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if _, err := other.finish(end(b[0], domain.VerdictSucceeded, func(e *domain.AttemptEnd) { e.Result = map[string]string{"by": "b"} })); err != nil {
+			t.Error(err)
+		}
+		if j := r.wait(1); j.Result["by"] != "b" {
+			t.Errorf("got %+v", j)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestAWorkerHearsOfACancelAndOfItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		short := func(j *domain.Job) { j.Timeout = 60 }
+		r.submit(mail(1, "x"), mail(2, "y", short), mail(3, "z", short))
+		a := h.claim(3, 0)
+		if _, err := r.engine.Cancel(t.Context(), tenant, key(1), 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.extend(a...); !slices.Equal(got, []domain.LeaseState{domain.LeaseCancelled, domain.LeaseRenewed, domain.LeaseRenewed}) {
+			t.Errorf("got %v", got)
+		}
+		if done, err := h.finish(end(a[0], domain.VerdictStopped)); err != nil || done.Reason != domain.ReasonCancelled {
+			t.Errorf("got %+v, %v", done, err)
+		}
+		for range 4 {
+			time.Sleep(16 * time.Second)
+			h.extend(a[1:]...)
+		}
+		if got := h.extend(a[1:]...); got[0] != domain.LeaseTimeout {
+			t.Errorf("got %v", got)
+		}
+		if done, err := h.finish(end(a[1], domain.VerdictTimeout)); err != nil || done.Reason != domain.ReasonTimeout {
+			t.Errorf("got %+v, %v", done, err)
+		}
+		// One that does not listen loses the job in the end, however often it extends.
+		for range 3 {
+			time.Sleep(16 * time.Second)
+			h.extend(a[2])
+		}
+		if j := r.wait(3); j.Reason != domain.ReasonTimeout {
+			t.Errorf("got %+v", j)
+		}
+	})
+}
+
+func TestAWorkersJobsAreItsContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		if _, err := r.engine.Submit(t.Context(), tenant, []*domain.Job{mail(1, "x")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.engine.Show(t.Context(), tenant, key(1)); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("a job of a type that nobody has asked for: got %v", err)
+		}
+		h.claim(1, 0)
+		r.submit(mail(1, "x"))
+		elsewhere := *h
+		elsewhere.Context = 2
+		if got := elsewhere.claim(5, time.Second); len(got) != 0 {
+			t.Errorf("got %+v", got)
+		}
+		receipts, err := r.engine.Submit(t.Context(), 3, []*domain.Job{{ID: 1, CallerID: 1, Script: "x", ScriptType: "mail"}})
+		if err != nil || !errors.Is(receipts[0].Err, domain.ErrInvalid) {
+			t.Errorf("got %+v, %v", receipts, err)
+		}
+		// It is seen among those who take its jobs.
+		x, err := r.engine.Explain(t.Context(), tenant, key(1))
+		if err != nil || strings.Contains(x.Text, "no node") {
+			t.Errorf("got %+v, %v", x, err)
+		}
+		time.Sleep(time.Minute)
+		if x, err = r.engine.Explain(t.Context(), tenant, key(1)); err != nil || !strings.Contains(x.Text, "serves mail") {
+			t.Errorf("got %+v, %v", x, err)
+		}
+	})
+}
+
+func TestALogOfAWorkerIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := known()
+		cfg.LogBytes = 10_000
+		r := newRig(t, cfg)
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(1, "x"))
+		a := h.claim(1, 0)
+		for i := range 30 {
+			if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a[0]), []domain.LogLine{{Line: fmt.Sprint(i, strings.Repeat("x", 900))}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.finish(end(a[0], domain.VerdictSucceeded)); err != nil {
+			t.Fatal(err)
+		}
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		if err != nil || len(logs) != 11 || !strings.HasPrefix(logs[10].Line, "log cut") {
+			t.Errorf("%d lines, %v", len(logs), err)
+		}
+	})
+}
+
+func TestWhatAWorkerMayNotAsk(t *testing.T) {
+	r := newRig(t, known())
+	w := domain.Worker{Context: tenant, Actor: 7, Name: "a"}
+	ask := func(change func(*domain.WorkerAsk)) error {
+		a := domain.WorkerAsk{Types: []domain.ScriptType{"mail"}}
+		change(&a)
+		return second(r.engine.ClaimFor(context.Background(), w, a))
+	}
+	many := make([]domain.ScriptType, domain.MaxWorkerTypes+1)
+	for name, err := range map[string]error{
+		"no types":     ask(func(a *domain.WorkerAsk) { a.Types = nil }),
+		"many types":   ask(func(a *domain.WorkerAsk) { a.Types = many }),
+		"a bad type":   ask(func(a *domain.WorkerAsk) { a.Types[0] = "Mail!" }),
+		"effects":      ask(func(a *domain.WorkerAsk) { a.Types[0] = domain.ScriptEffect }),
+		"too many":     ask(func(a *domain.WorkerAsk) { a.Max = 1000 }),
+		"for ever":     ask(func(a *domain.WorkerAsk) { a.LeaseMs = 1 << 40 }),
+		"a long wait":  ask(func(a *domain.WorkerAsk) { a.WaitMs = 1 << 40 }),
+		"no name":      second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
+		"a bad name":   second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7, Name: "a b"}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
+		"no jobs":      second(r.engine.ExtendFor(context.Background(), w, time.Minute, nil)),
+		"a bad lease":  second(r.engine.ExtendFor(context.Background(), w, time.Hour, []domain.HeldAttempt{{}})),
+		"a long line":  r.engine.LogFor(context.Background(), w, domain.HeldAttempt{}, []domain.LogLine{{Line: strings.Repeat("x", 1<<20)}}),
+		"a bad stream": r.engine.LogFor(context.Background(), w, domain.HeldAttempt{}, []domain.LogLine{{Stream: "ramet"}}),
+	} {
+		if !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrLimit) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestAClaimBringsNoMoreThanItCanCarry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		large := strings.Repeat("x", 500<<10)
+		for i := range 50 {
+			r.submit(mail(domain.JobID(i+1), large))
+		}
+		got := map[domain.JobID]int64{}
+		for round := 0; len(got) < 50; round++ {
+			list := h.claim(50, time.Second)
+			if len(list) > 40 || len(list) == 0 {
+				t.Fatalf("got %d at once", len(list))
+			}
+			for _, a := range list {
+				got[a.Job.ID] = a.Attempt
+				if a.Job.Losses+a.Job.Failures != 0 {
+					t.Errorf("job %d has lost something: %+v", a.Job.ID, a.Job)
+				}
+				if _, err := h.finish(end(a, domain.VerdictSucceeded)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+func TestWhoHasAnotherNameEachTimeIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		var err error
+		n := 0
+		for ; err == nil && n < 20_000; n++ {
+			_, err = r.engine.ClaimFor(t.Context(), domain.Worker{Context: tenant, Actor: 7, Name: fmt.Sprint("w", n)}, domain.WorkerAsk{Types: []domain.ScriptType{"go"}})
+		}
+		if !errors.Is(err, domain.ErrExhausted) || n < 5000 {
+			t.Errorf("after %d names: %v", n, err)
+		}
+		time.Sleep(11 * time.Minute)
+		r.hand(7, "another").claim(1, 0)
+	})
+}

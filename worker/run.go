@@ -1,0 +1,249 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// claimWait is how long a node is to wait for the first job, at the most: a third of
+	// the lease, which is counted from when the node was asked.
+	claimWait = 20 * time.Second
+	// againMin and againMax bound the pause after a request that failed.
+	againMin = 200 * time.Millisecond
+	againMax = 10 * time.Second
+	// finishers is how many loops hand in ends: while one waits for its answer the other
+	// gathers the next.
+	finishers = 2
+	// endRoom is how much of a request ends may take together, in bytes.
+	endRoom = 4 << 20
+)
+
+// shift is one call of Run.
+type shift struct {
+	w        *Worker
+	handlers map[domain.ScriptType]Handler
+	slots    chan struct{} // one for each job in hand
+	ends     chan end
+
+	mu   sync.Mutex
+	held map[domain.HeldAttempt]*run
+}
+
+// end is what came of a run.
+type end struct {
+	x *run
+	domain.AttemptEnd
+}
+
+// Run claims jobs and runs them until ctx ends; then it claims no more, lets functions go
+// on for Grace, tells them to stop, gives back what has not ended, and returns.
+//
+// Errors: [domain.ErrInvalid] when the node does not take what the worker asks.
+func (w *Worker) Run(ctx context.Context) error {
+	if len(w.handlers) == 0 {
+		return domain.Invalidf("the worker has no functions: call worker.Handle before Run")
+	}
+	s := &shift{w: w, handlers: map[domain.ScriptType]Handler{}, slots: make(chan struct{}, w.cfg.Slots), ends: make(chan end, domain.MaxAssignments),
+		held: map[domain.HeldAttempt]*run{}}
+	for _, t := range w.types() {
+		s.handlers[t] = w.wrapped(t)
+	}
+	hard, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	var runs, loops, beats sync.WaitGroup
+	for range finishers {
+		loops.Go(s.finishLoop)
+	}
+	beat, stopBeat := context.WithCancel(hard)
+	beats.Go(func() { s.heartbeat(beat) })
+
+	err := s.claimLoop(ctx, hard, &runs)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runs.Wait()
+		close(s.ends)
+		loops.Wait()
+	}()
+	s.drain(ended, stop)
+	stopBeat()
+	beats.Wait()
+	return err
+}
+
+// drain waits for the functions in hand, and tells them to stop when they have had their
+// time.
+func (s *shift) drain(ended <-chan struct{}, stop context.CancelCauseFunc) {
+	select {
+	case <-ended:
+		return
+	case <-time.After(s.w.cfg.Grace):
+	}
+	stop(ErrStopping)
+	select {
+	case <-ended:
+	case <-time.After(s.w.cfg.Lease):
+		s.w.log.Warn("functions do not stop though they were told to; they are left behind")
+	}
+}
+
+// claimLoop takes as many jobs as there are free slots until ctx ends.
+func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error {
+	for failures := 0; ; {
+		n := s.takeSlots(ctx)
+		if n == 0 {
+			return nil
+		}
+		asked := time.Now()
+		list, err := s.w.node.ClaimWork(ctx, s.w.self, s.ask(n))
+		s.giveSlots(n - len(list))
+		for _, a := range list {
+			s.start(hard, a, asked, runs)
+		}
+		switch {
+		case err == nil:
+			failures = 0
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, domain.ErrInvalid):
+			return err
+		default:
+			s.w.log.Warn("no work taken", "err", err)
+			rest(ctx, failures)
+			failures++
+		}
+	}
+}
+
+// ask is what the worker asks for.
+func (s *shift) ask(n int) domain.WorkerAsk {
+	return domain.WorkerAsk{Types: s.w.types(), Max: n, WaitMs: min(claimWait, s.w.cfg.Lease/3).Milliseconds(), LeaseMs: s.w.cfg.Lease.Milliseconds(), Labels: s.w.cfg.Labels,
+		Slots: s.w.cfg.Slots, Running: len(s.slots) - n, Host: s.w.host, Version: s.w.cfg.Version}
+}
+
+// takeSlots waits for a free slot and takes all there are, as many as one claim brings; 0
+// when ctx has ended.
+func (s *shift) takeSlots(ctx context.Context) (n int) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	if ctx.Err() != nil {
+		s.giveSlots(1)
+		return 0
+	}
+	for n = 1; n < domain.MaxAssignments; n++ {
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+func (s *shift) giveSlots(n int) {
+	for range n {
+		<-s.slots
+	}
+}
+
+// rest waits after a failure, longer after several.
+func rest(ctx context.Context, failures int) {
+	d := min(againMin<<min(failures, 10), againMax)
+	t := time.NewTimer(d - time.Duration(rand.Int64N(int64(d)/2)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// start runs a job that was claimed by a request of that instant.
+func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time, runs *sync.WaitGroup) {
+	x := &run{job: NewJob(a), until: asked.Add(time.Duration(a.LeaseMs) * time.Millisecond)}
+	x.ctx, x.cancel = context.WithCancelCause(hard)
+	x.job.send = func(lines []domain.LogLine) error { return s.w.node.LogWork(x.ctx, s.w.self, x.job.held(), lines) }
+	s.mu.Lock()
+	s.held[x.job.held()] = x
+	s.mu.Unlock()
+	runs.Go(func() {
+		e := s.do(x)
+		if errors.Is(context.Cause(x.ctx), ErrLost) {
+			// It goes back where the lease is its own still: nobody waits for that to run out.
+			e = domain.AttemptEnd{HeldAttempt: e.HeldAttempt, Verdict: domain.VerdictStopped}
+			s.w.log.Warn("a job was dropped: its lease could not be renewed in time", "job", a.Job.Key().String(), "attempt", a.Attempt)
+		}
+		s.ends <- end{x, e}
+	})
+}
+
+// let forgets a job in hand.
+func (s *shift) let(x *run) {
+	x.cancel(nil)
+	s.mu.Lock()
+	delete(s.held, x.job.held())
+	s.mu.Unlock()
+	s.giveSlots(1)
+}
+
+// do runs the function and says how it ended.
+func (s *shift) do(x *run) domain.AttemptEnd {
+	ctx := x.ctx
+	if t := time.Duration(x.job.TimeoutMs) * time.Millisecond; t > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t, ErrTimeout)
+		defer cancel()
+	}
+	e := domain.AttemptEnd{HeldAttempt: x.job.held(), Verdict: domain.VerdictSucceeded}
+	result, err := call(ctx, s.handlers[x.job.Job.ScriptType], x.job)
+	var what *said
+	var panicked *panicError
+	switch {
+	case err == nil:
+		e.Result = result
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		e.Verdict, e.Error = domain.VerdictTimeout, err.Error()
+	case ctx.Err() != nil:
+		e.Verdict, e.Error = domain.VerdictStopped, err.Error()
+	case errors.As(err, &panicked):
+		e.Verdict, e.Error = domain.VerdictErrored, err.Error()
+		x.job.Errorf("%v\n%s", err, panicked.stack)
+	default:
+		e.Verdict, e.Error = domain.VerdictFailed, err.Error()
+		if errors.As(err, &what) {
+			e.Final, e.AfterMs = what.final, what.after.Milliseconds()
+		}
+	}
+	e.Lines = x.job.Close()
+	return e
+}
+
+// panicError is what a function panicked with.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the function panicked: %v", e.value) }
+
+func call(ctx context.Context, h Handler, job *Job) (result map[string]string, err error) {
+	if h == nil {
+		return nil, domain.Invalidf("this worker has no function for the type %q", job.Job.ScriptType)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{p, debug.Stack()}
+		}
+	}()
+	return h(ctx, job)
+}
