@@ -63,16 +63,12 @@ const svgStyle = `.ramet-graph{background:#fff;font:13px system-ui,sans-serif}
 // SVG writes the graph as a drawing that stands by itself, from left to right,
 // for light and dark pages. Phases are bands.
 func SVG(g *domain.Graph, w io.Writer) error {
-	top := margin
-	if numbers, _ := phases(g); len(numbers) > 1 {
-		top += phaseHead
-	}
-	d := &drawing{g: g, chart: arrange(g, nodeHeight+nodeGap, bendHeight), out: bufio.NewWriter(w), top: top - nodeGap/2}
-	d.measure()
+	d := &drawing{g: g, out: bufio.NewWriter(w)}
+	d.Placed = Place(g, d.nodeWidth, nodeHeight)
 	d.begin()
 	d.bands()
-	for i := range g.Edges {
-		d.edge(i)
+	for _, path := range d.Edges {
+		fmt.Fprintf(d.out, "<path class=\"edge\" marker-end=\"url(#ramet-arrow)\" d=\"%s\"/>\n", path)
 	}
 	for i := range g.Nodes {
 		d.node(i)
@@ -82,33 +78,9 @@ func SVG(g *domain.Graph, w io.Writer) error {
 }
 
 type drawing struct {
-	g     *domain.Graph
-	chart *chart
-	out   *bufio.Writer
-	top   float64
-	// left and wide are those of the columns.
-	left, wide    []float64
-	width, height float64
-}
-
-// measure finds the sizes of columns and of the whole.
-func (d *drawing) measure() {
-	x := margin
-	for _, col := range d.chart.columns {
-		wide := nodeLeast
-		for _, s := range col {
-			if spot := &d.chart.spots[s]; spot.node >= 0 {
-				wide = max(wide, d.nodeWidth(spot.node))
-			}
-		}
-		d.left, d.wide = append(d.left, x), append(d.wide, wide)
-		x += wide + columnGap
-	}
-	bottom := 0.0
-	for _, s := range d.chart.spots {
-		bottom = max(bottom, s.y+s.height/2)
-	}
-	d.width, d.height = max(x-columnGap+margin, 2*margin), d.top+bottom+margin
+	*Placed
+	g   *domain.Graph
+	out *bufio.Writer
 }
 
 func (d *drawing) nodeWidth(i int) float64 {
@@ -119,7 +91,7 @@ func (d *drawing) nodeWidth(i int) float64 {
 
 func (d *drawing) begin() {
 	fmt.Fprintf(d.out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ramet-graph\" role=\"img\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-		d.width, d.height, d.width, d.height)
+		d.Width, d.Height, d.Width, d.Height)
 	fmt.Fprintf(d.out, "<title>%s</title>\n<style>\n%s", escape(d.g.Title), svgStyle)
 	for _, p := range paints {
 		fmt.Fprintf(d.out, ".ramet-graph .%s .box{fill:%s;stroke:%s}.ramet-graph .%s text{fill:%s}\n", p.tone, p.fill, p.line, p.tone, p.text)
@@ -134,53 +106,15 @@ func (d *drawing) begin() {
 
 // bands shows the phases.
 func (d *drawing) bands() {
-	numbers, nodes := phases(d.g)
-	if len(numbers) < 2 {
-		return
-	}
-	for _, phase := range numbers {
-		from, to := d.width, 0.0
-		for _, i := range nodes[phase] {
-			c := d.chart.spots[i].column // nodes are the first spots
-			from, to = min(from, d.left[c]), max(to, d.left[c]+d.wide[c])
-		}
-		fmt.Fprintf(d.out, "<rect class=\"band\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"8\"/>\n", from-10, margin/2, to-from+20, d.height-margin)
-		fmt.Fprintf(d.out, "<text class=\"head\" x=\"%.0f\" y=\"%.0f\">phase %d</text>\n", (from+to)/2, margin/2+15, phase)
+	for _, b := range d.Bands {
+		fmt.Fprintf(d.out, "<rect class=\"band\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"8\"/>\n", b.X, b.Y, b.Width, b.Height)
+		fmt.Fprintf(d.out, "<text class=\"head\" x=\"%.0f\" y=\"%.0f\">phase %d</text>\n", b.X+b.Width/2, b.Y+15, b.Phase)
 	}
 }
-
-// edge draws a line with an arrowhead from a node to one that needs it.
-func (d *drawing) edge(i int) {
-	route := d.chart.routes[i]
-	first, last := &d.chart.spots[route[0]], &d.chart.spots[route[len(route)-1]]
-	x := d.left[first.column] + d.middle(first) + d.half(first)
-	y := d.top + first.y
-	fmt.Fprintf(d.out, "<path class=\"edge\" marker-end=\"url(#ramet-arrow)\" d=\"M%.0f %.0f", x, y)
-	for _, s := range route[1:] {
-		spot := &d.chart.spots[s]
-		toX, toY := d.left[spot.column], d.top+spot.y
-		if spot == last {
-			toX += d.middle(spot) - d.half(spot)
-		}
-		bend := (toX - x) / 2
-		fmt.Fprintf(d.out, "C%.0f %.0f %.0f %.0f %.0f %.0f", x+bend, y, toX-bend, toY, toX, toY)
-		x, y = toX, toY
-		if spot != last {
-			x += d.wide[spot.column]
-			fmt.Fprintf(d.out, "H%.0f", x)
-		}
-	}
-	fmt.Fprintln(d.out, "\"/>")
-}
-
-// middle is a column's, half is half the width of a spot's node.
-func (d *drawing) middle(s *spot) float64 { return d.wide[s.column] / 2 }
-func (d *drawing) half(s *spot) float64   { return d.nodeWidth(s.node) / 2 }
 
 func (d *drawing) node(i int) {
-	n, s := &d.g.Nodes[i], &d.chart.spots[i]
-	width := d.nodeWidth(i)
-	x, y := d.left[s.column]+d.middle(s)-width/2, d.top+s.y-nodeHeight/2
+	n, at := &d.g.Nodes[i], d.Nodes[i]
+	x, y, width := at.X, at.Y, at.Width
 	name, note := label(n)
 	fmt.Fprintf(d.out, "<g class=\"node %s\"><title>%s</title>", toneOf(n), escape(strings.TrimSpace(name+" "+note)))
 	radius := 6.0

@@ -103,3 +103,11 @@ func (c *Client) Info(ctx context.Context) (api.Info, error) {
 	err := c.call(ctx, http.MethodGet, "/info", nil, nil, nil, &out)
 	return out, err
 }
+
+// ConsoleLink makes a link by which a browser signs in to the node's console as who asks,
+// once.
+func (c *Client) ConsoleLink(ctx context.Context) (api.ConsoleLink, error) {
+	var link api.ConsoleLink
+	err := c.call(ctx, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
+	return link, err
+}

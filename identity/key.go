@@ -150,6 +150,11 @@ func LoadKey(path string) (Key, error) {
 	return parseKey(path, text)
 }
 
+// ParseKey reads the text of a key file that somebody has shown.
+//
+// Errors: [domain.ErrInvalid], without any of the text.
+func ParseKey(text []byte) (Key, error) { return parseKey("what was shown", text) }
+
 // readKey reads a file that holds a private key, with the errors of [LoadKey].
 func readKey(path string) ([]byte, error) {
 	f, err := os.Open(path)

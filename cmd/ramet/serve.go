@@ -24,6 +24,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/door/console"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/effect/effectscript"
 	"github.com/ramet-run/ramet/egress"
@@ -64,19 +65,23 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	listeners, address := []net.Listener{local}, ""
-	if o.Listen != "" {
+	if o.Listen != "" && o.Listen != cli.ListenNone {
 		tcp, err := http.ListenTCP(o.Listen, o.TLSCert, o.TLSKey)
 		if err != nil {
 			return errors.Join(err, local.Close())
 		}
 		listeners, address = append(listeners, tcp), tcp.Addr().String() // port 0 has become one
 	}
+	shown, err := p.listenForConsole(o, &listeners)
+	if err != nil {
+		return errors.Join(err, closeAll(listeners))
+	}
 	redis, err := p.openRESP(o.TLSCert, o.TLSKey)
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
 	}
 	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()), "archive", p.archived,
-		"listen", address, "resp", redis, "pid", os.Getpid())
+		"listen", address, "console", shown, "resp", redis, "pid", os.Getpid())
 	err = p.run(ctx, listeners...)
 	p.log.Info("node stopped", "node", p.node.Name())
 	return err
@@ -185,6 +190,7 @@ type parts struct {
 	drain     func() // ends the node; nil: it lives for one command
 	node      *node.Node
 	door      *http.Door
+	address   string         // at which browsers of this machine reach it, without a slash at the end
 	budget    *budget.Budget // of all doors
 	resp      string         // where to listen for clients of Redis; "": nowhere
 	services  []node.Service // to run beside
@@ -428,7 +434,11 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		parts.Effects = p.node.Effects
 	}
 	a := service.New(parts)
-	p.door = http.New(a, http.Config{Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
+	var pages http.Console
+	if p.options.serve {
+		pages = console.New(console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Logger: p.log, Audit: p.audit})
+	}
+	p.door = http.New(a, http.Config{Console: pages, Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
 		Ready: p.node.Ready, Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: checks})
 	return nil
 }

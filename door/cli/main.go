@@ -74,7 +74,7 @@ type ServeOptions struct {
 	DataDir  string
 	Socket   string // where to listen besides Listen: [SocketPath] of DataDir
 	BoardURL string
-	Listen   string // host:port, or ""
+	Listen   string // host:port, [ListenNone], or "" for the loopback
 	RESP     string // host:port or unix:PATH for clients of Redis, or ""
 	TLSCert  string // PEM files for Listen and RESP; both or none
 	TLSKey   string
@@ -247,7 +247,7 @@ func (a *app) root() *cobra.Command {
 		a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
 		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
 		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
-		a.rhaiCommand(), a.versionCommand())
+		a.rhaiCommand(), a.consoleCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)

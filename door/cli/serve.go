@@ -11,6 +11,9 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// ListenNone is what --listen says where a node is to be reached by its socket alone.
+const ListenNone = "none"
+
 func (a *app) serveCommand() *cobra.Command {
 	var runner uint32
 	var labels map[string]string
@@ -22,7 +25,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
 		Long: `Run a node on --data until it gets SIGTERM or Ctrl-C; it then lets running jobs go on for --grace.
 
-It always listens on a socket in its data folder, for this user. --listen adds TCP, where every request needs a token.`,
+It always listens on a socket in its data folder, for this user, and on the loopback, where ` + "`ramet console`" + ` leads a browser in. --listen names another
+address over TCP, where every request needs a token; --listen none leaves TCP away.`,
 		Example: "  ramet serve --data /var/lib/ramet\n  ramet serve --board redis://localhost:6379 --listen :7480\n  ramet serve --circle friends",
 	}, func(o *ServeOptions, _ []string) (err error) {
 		o.RunnerID, o.Labels, o.Buses = domain.RunnerID(runner), labels, buses
@@ -85,7 +89,7 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 		return a.hooks.Serve(c.Context(), o)
 	}
 	f := c.Flags()
-	f.StringVar(&o.Listen, "listen", "", "`address` to listen on over TCP, host:port (default: none)")
+	f.StringVar(&o.Listen, "listen", "", "`address` to listen on over TCP, host:port, or none (default: the loopback only, for the console)")
 	f.StringVar(&o.RESP, "resp", "", "`address` to listen on for clients of Redis, host:port or unix:PATH (default: none)")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate `file` (PEM) for --listen and --resp")
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key `file` (PEM)")
@@ -101,7 +105,7 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 //
 // Errors: [domain.ErrInvalid].
 func (o ServeOptions) checkListen() error {
-	if o.Listen == "" {
+	if o.Listen == "" || o.Listen == ListenNone {
 		if (o.TLSCert != "" || o.TLSKey != "") && o.RESP == "" {
 			return domain.Invalidf("--tls-cert and --tls-key are for --listen, which is missing")
 		}
@@ -112,7 +116,7 @@ func (o ServeOptions) checkListen() error {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480", domain.HideURL(o.Listen))
+		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480, or none", domain.HideURL(o.Listen))
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ var verbs = map[string]string{
 	"circle list": "", "circle show": "t", "circle explain": "t", "circle delete": "t",
 	"context create": "", "context decrypt": "1", "context encrypt": "1", "context rekey": "1", "context list": "", "context show": "1",
 	"context update": "1 --weight 2", "context grant": "1 2 --role reader", "context revoke": "1 2",
+	"console":         "",
 	"deadletter list": "", "deadletter show": "work 1", "deadletter replay": "work 1", "deadletter drop": "work 1",
 	"doctor": "", "duty show": "", "duty clear": "", "effect list": "", "effect show": "e", "effect pause": "e", "effect resume": "e",
 	"explain": "job:1:1", "flow approve": "1 s", "flow cancel": "1", "flow delete": "1", "flow explain": "1", "flow graph": "1", "flow list": "",
@@ -80,6 +81,9 @@ func TestNoVerbLetsStrangersActOnATerminal(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(hostileOf(o.Result))
 		})
 	}
+	mux.HandleFunc("POST "+api.ConsoleLinkPath, func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(hostileOf(api.ConsoleLink{}))
+	})
 	mux.HandleFunc("/info", func(w http.ResponseWriter, r *http.Request) { _ = json.NewEncoder(w).Encode(hostileOf(api.Info{})) })
 	s := httptest.NewServer(mux)
 	defer s.Close()

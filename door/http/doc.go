@@ -5,6 +5,7 @@
 //	POST /admin/drain /reload     operations of the node's operator
 //	GET  /metrics                 Prometheus; with a token or the cookie unless configured open
 //	     /v1/...                  the operations, with a token or the cookie
+//	     /console/...             the pages of package console, with a session of theirs; see [Console]
 //
 // # Who calls
 //

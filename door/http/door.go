@@ -35,6 +35,9 @@ const (
 	answerTime = 2 * time.Minute
 )
 
+// noDeadline is that of what takes as long as it takes.
+var noDeadline time.Time
+
 // Config says how the door stands.
 type Config struct {
 	// Node is the node's name: what tokens must be for. Required.
@@ -57,6 +60,8 @@ type Config struct {
 	// Origins are those of pages that a browser lets read what the door answers,
 	// such as https://console.example.com; [CheckOrigins] says what is one. Default: none.
 	Origins []string
+	// Console has the pages for browsers. Default: there are none.
+	Console Console
 	// Heartbeat is the pause between comments on a silent stream. Default: 15s.
 	Heartbeat time.Duration
 	// Budget bounds what callers hold; the other doors of the node have the same.
@@ -101,6 +106,7 @@ func New(a *service.API, cfg Config) *Door {
 		d.mount(&service.Operations[i])
 	}
 	d.mountNode()
+	d.mountConsole()
 	return d
 }
 
@@ -184,7 +190,7 @@ func (d *Door) mount(o *service.Operation) {
 			return
 		}
 		// The body is read: its deadline must not cut off a wait or a stream.
-		_ = nethttp.NewResponseController(w).SetReadDeadline(time.Time{})
+		_ = nethttp.NewResponseController(w).SetReadDeadline(noDeadline)
 		if follows {
 			d.stream(w, r, session, func(ctx context.Context, emit func(api.Event) error) error {
 				return o.Stream(ctx, caller.InTurn(&w.turn), params, emit)

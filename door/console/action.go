@@ -1,0 +1,41 @@
+package console
+
+import (
+	"github.com/ramet-run/ramet/domain"
+)
+
+// action is a thing to do that a page offers: a sheet under a button that says what will
+// happen, to how many, and the command that does the same.
+type action struct {
+	// Name is the button's, Verb that of the one that does it.
+	Name, Verb string
+	Post       string // where it is sent
+	Fields     []field
+	// Comment asks for a sentence that is kept with what was done.
+	Comment bool
+	Will    string
+	Command string
+	// Primary is what the person most likely came for.
+	Primary bool
+}
+
+// field is what a form sends beside what a person types.
+type field struct{ Name, Value string }
+
+// step names a step for an action.
+func stepField(name string) []field { return []field{{"step", name}} }
+
+// did shows what an action did on the page that it was asked for on.
+func (v *visit) did(to, sentence string, err error) error {
+	if err != nil {
+		v.say(sentenceOf(err), true)
+		return v.redirect(to)
+	}
+	v.say(sentence, false)
+	return v.redirect(to)
+}
+
+// sentenceOf is an error as a sentence.
+func sentenceOf(err error) string {
+	return "This was not done: " + domain.PlainText(err.Error(), maxPlain) + "."
+}

@@ -1,0 +1,293 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	nethttp "net/http"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/service"
+)
+
+// Path is where the pages begin.
+const Path = http.ConsolePath
+
+// maxForm bounds what a form sends, in bytes: a key file, a token, a comment.
+const maxForm = 64 << 10
+
+// Config says whose console it is.
+type Config struct {
+	// Node is the node's name. Required.
+	Node string
+	// Tokens says who a token names. Required.
+	Tokens *identity.Tokens
+	// Address is how browsers reach the node, such as http://127.0.0.1:7481, without a
+	// slash at its end; it is asked when a link is made. Default: links have no host.
+	Address func() string
+	// Audit takes who signed in, and who was refused. Default: none.
+	Audit identity.Recorder
+	// Logger takes pages that could not be made. Default: none.
+	Logger *slog.Logger
+	// Now is the time that pages count from. Default: [time.Now].
+	Now func() time.Time
+}
+
+// Console is the pages of one node. It is safe for concurrent use.
+type Console struct {
+	cfg      Config
+	cookie   string // the name of its cookie
+	sessions *sessions
+	mux      *nethttp.ServeMux // of pages
+	streams  *nethttp.ServeMux // of what they follow
+	guard    *nethttp.CrossOriginProtection
+}
+
+var _ http.Console = (*Console)(nil)
+
+// New returns the console of a node.
+func New(cfg Config) *Console {
+	cfg.Audit = cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{})
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	if cfg.Address == nil {
+		cfg.Address = func() string { return "" }
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	c := &Console{cfg: cfg, cookie: cookieName(cfg.Node), sessions: newSessions(), mux: nethttp.NewServeMux(),
+		streams: nethttp.NewServeMux(), guard: nethttp.NewCrossOriginProtection()}
+	c.mountSignIn()
+	c.mountAssets()
+	c.mountOverview()
+	c.mountFlows()
+	c.mountJobs()
+	c.page("GET {rest...}", func(v *visit) error {
+		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
+	})
+	return c
+}
+
+// Identify says who has the session that a request shows.
+//
+// Errors: [domain.ErrUnauthenticated]; [domain.ErrUnavailable] when the board cannot be
+// asked.
+func (c *Console) Identify(r *nethttp.Request) (identity.Proof, error) {
+	secret := c.secretOf(r)
+	if secret == "" {
+		return identity.Proof{}, errNoSession
+	}
+	k, err := c.sessions.find(secret, c.cfg.Now())
+	if err != nil || k.token == "" {
+		return k.who, err
+	}
+	who, err := c.cfg.Tokens.Verify(r.Context(), k.token)
+	if errors.Is(err, domain.ErrUnauthenticated) {
+		c.sessions.end(secret)
+	}
+	return who, err
+}
+
+// Link makes a link by which a browser signs in once.
+//
+// Errors: [domain.ErrUnavailable].
+func (c *Console) Link(who identity.Proof, token string) (api.ConsoleLink, error) {
+	secret, err := c.sessions.link(credential{who, token}, c.cfg.Now())
+	if err != nil {
+		return api.ConsoleLink{}, err
+	}
+	return api.ConsoleLink{URL: c.cfg.Address() + Path + "enter?link=" + secret, Seconds: int(linkLife.Seconds())}, nil
+}
+
+// Page answers a request for a page.
+func (c *Console) Page(w nethttp.ResponseWriter, r *nethttp.Request, who identity.Proof, caller service.Caller) {
+	protect(w.Header())
+	v := &visit{console: c, w: w, r: r, who: who, caller: caller, now: c.cfg.Now()}
+	if err := c.guard.Check(r); err != nil {
+		v.fail(domain.Forbiddenf("this request came from a page of somebody else, so it was not carried out; go back to the console and ask for it there"))
+		return
+	}
+	r.Body = nethttp.MaxBytesReader(w, r.Body, maxForm)
+	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
+}
+
+// Follow is what a page follows that changes.
+//
+// Errors: [domain.ErrNotFound].
+func (c *Console) Follow(r *nethttp.Request, caller service.Caller) (func(context.Context, func(api.Event) error) error, error) {
+	v := &visit{console: c, r: r, caller: caller, now: c.cfg.Now()}
+	c.streams.ServeHTTP(nowhere{}, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
+	if v.run == nil && v.failed == nil {
+		v.failed = domain.NotFoundf("there is nothing to follow at %q", domain.PlainText(r.URL.Path, 100))
+	}
+	return v.run, v.failed
+}
+
+// nowhere takes what a mux says where it has no handler.
+type nowhere struct{}
+
+func (nowhere) Header() nethttp.Header      { return nethttp.Header{} }
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (nowhere) WriteHeader(int)             {}
+
+// protect sets the headers by which a browser runs only what is ours, and shows pages in
+// no frame of others.
+func protect(h nethttp.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "+
+		"frame-ancestors 'none'; base-uri 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	// Not no-referrer: with it browsers say Origin: null, by which a form of ours could
+	// not be told from one of others where the connection has no TLS.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+}
+
+// visitKey is the context key of a request's visit.
+type visitKey struct{}
+
+// visit is one request of a browser.
+type visit struct {
+	console *Console
+	w       nethttp.ResponseWriter
+	r       *nethttp.Request
+	who     identity.Proof // zero: nobody is signed in
+	caller  service.Caller
+	now     time.Time
+	tenant  domain.Tenant // the context of the page; ID 0: none
+	// run and failed are what a stream's handler found.
+	run    stream
+	failed error
+}
+
+// stream reports what happens until it has ended.
+type stream func(context.Context, func(api.Event) error) error
+
+// signedIn reports whether somebody is.
+func (v *visit) signedIn() bool { return v.who.Actor != 0 }
+
+// open mounts a page that is for everybody.
+func (c *Console) open(pattern string, page func(v *visit) error) {
+	method, path := cutPattern(pattern)
+	c.mux.HandleFunc(method+Path+path, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		v := r.Context().Value(visitKey{}).(*visit)
+		v.w, v.r = w, r
+		if err := page(v); err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// page mounts one that is for who is signed in; others are asked to, and come back.
+func (c *Console) page(pattern string, page func(v *visit) error) {
+	c.open(pattern, func(v *visit) error {
+		if !v.signedIn() {
+			return v.askToSignIn()
+		}
+		return page(v)
+	})
+}
+
+// inContext mounts a page of a context, whose number or alias stands in its path.
+func (c *Console) inContext(pattern string, page func(v *visit) error) {
+	method, path := cutPattern(pattern)
+	c.page(method+"c/{context}/"+path, func(v *visit) error {
+		if err := v.findContext(); err != nil {
+			return err
+		}
+		return page(v)
+	})
+}
+
+// follow mounts what a page of a context follows.
+func (c *Console) follow(path string, begin func(v *visit) (stream, error)) {
+	c.streams.HandleFunc("GET "+Path+"c/{context}/"+path, func(_ nethttp.ResponseWriter, r *nethttp.Request) {
+		v := r.Context().Value(visitKey{}).(*visit)
+		v.r = r
+		if v.failed = v.findContext(); v.failed == nil {
+			v.run, v.failed = begin(v)
+		}
+	})
+}
+
+// cutPattern is a pattern's method, with the blank behind it, and its path.
+func cutPattern(pattern string) (method, path string) {
+	method, path, _ = strings.Cut(pattern, " ")
+	return method + " ", path
+}
+
+// findContext reads the context that the path names.
+func (v *visit) findContext() error {
+	id, err := v.caller.ContextNamed(v.r.Context(), v.r.PathValue("context"))
+	if err != nil {
+		return err
+	}
+	shown, err := call(v, api.ContextShow, api.ContextParams{Context: id})
+	v.tenant = shown.Tenant
+	v.tenant.ID = id
+	return err
+}
+
+// call does an operation as who looks, as every other door does.
+func call[P, R any](v *visit, op api.Op[P, R], params P) (result R, err error) {
+	got, err := service.Named(op.Name).Call(v.r.Context(), v.caller, &params)
+	if err != nil {
+		return result, err
+	}
+	return got.(R), nil
+}
+
+// may reports whether who looks has the right that an operation takes, so that what is
+// refused in any case is not offered. The operation asks for itself all the same.
+func (v *visit) may(op *api.Operation) bool {
+	return v.who.Permits(v.tenant, op.Right, false, op.Group())
+}
+
+// fail answers with a page that says what went wrong.
+func (v *visit) fail(err error) {
+	f, known := api.FailureOf(err)
+	text := err.Error()
+	if !known {
+		v.console.cfg.Logger.Error("a page of the console failed", "path", v.r.URL.Path, "err", err, service.RequestAttrs(v.r.Context()))
+		text = "something went wrong here; the node's log has the details under request id " + service.RequestID(v.r.Context())
+	}
+	v.render(f.Status, page{Title: nethttp.StatusText(f.Status), Template: "failure", Body: failure{Status: f.Status, Text: text}})
+}
+
+// failure is what the page of an error says.
+type failure struct {
+	Status int
+	Text   string
+}
+
+// render answers with a page. It is made whole before it is sent, so that an error within
+// does not look like a page.
+func (v *visit) render(status int, p page) {
+	var text bytes.Buffer
+	if err := v.complete(&p); err != nil && status < nethttp.StatusBadRequest {
+		v.fail(err)
+		return
+	}
+	if err := templates[p.Template].ExecuteTemplate(&text, "frame", &p); err != nil {
+		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
+		nethttp.Error(v.w, "this page cannot be written; the node's log says why", nethttp.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(text.Bytes()) // the browser may be gone; nothing is to be done about it
+}
+
+// redirect sends the browser to a page of the console.
+func (v *visit) redirect(path string) error {
+	nethttp.Redirect(v.w, v.r, path, nethttp.StatusSeeOther)
+	return nil
+}

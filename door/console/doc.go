@@ -1,0 +1,42 @@
+// Package console is pages for people: a translator between a browser and the operations
+// of package api, with no rules of its own. The HTTP door serves it below [Path].
+//
+//	browser ──> door/http: how many may ask at once, who tried in vain too often
+//	               │
+//	            Console: which session, then a page ──> service, as every other door
+//
+// # How a page is made
+//
+// A page is a method of visit, which is one request: it calls operations with call, fills
+// a struct, and renders the template of that name within the frame. All of it is there
+// without script, and its address has all that it shows: tab, filters, cursor, step.
+//
+//	noun.go               what is read, and what is shown of it
+//	templates/noun.html   how, within templates/frame.html; part-*.html are shared
+//	styles/noun.css       where it needs a look of its own; all are one sheet
+//	scripts/*.js          only move, follow and fold; all are one script
+//
+// What is offered follows from the rights of who looks (visit.may); the operation asks for
+// itself all the same. A thing to do is an action: a form under a button, which says what
+// will happen, to how many, and the command that does the same.
+//
+// What others wrote goes through html/template, and through plain, ansi or linesOf, which
+// leave nothing that acts: no markup, no escape sequence, no turned direction.
+//
+// # How a page lives
+//
+// A page names a stream (page.Live) that says only that something has changed. The browser
+// then loads the same address anew and puts in place what differs, so that live pages need
+// no second way to be written, and have the rights that hold now. The log of a job is sent
+// line by line, as the template writes lines. Lists look by themselves (page.Every).
+//
+// # Who looks
+//
+// Sessions lie in the node's memory, and hold what proved who it is, which is looked at
+// anew with each request: docs/decisions/0039. Their cookie goes to the console's pages
+// alone, is not readable by scripts, and comes with no request that another site caused.
+// Beside that, requests that change something are taken only from pages of the console
+// (net/http.CrossOriginProtection).
+//
+// The package has no goroutines.
+package console

@@ -1,0 +1,426 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
+)
+
+// This file has one flow: its sentence, its tabs, and what can be done with it. The list
+// of flows is in flows.go, the drawing in graph.go, the times in gantt.go.
+
+// flowTabs are the tabs of a flow's page; the first is shown where none is named.
+var flowTabs = []struct{ Key, Name string }{
+	{"graph", "Graph"}, {"gantt", "Gantt"}, {"steps", "Steps"}, {"logs", "Logs"}, {"data", "Params & result"}, {"history", "History"},
+}
+
+// flowBody is what a flow's page shows.
+type flowBody struct {
+	Flow  domain.FlowView
+	Name  string
+	State state
+	Facts []fact
+	Tabs  []tab
+	Tab   string
+	// One of these is set, by the tab.
+	Graph   *graph
+	Gantt   *gantt
+	Steps   []stepRow
+	Logs    []stepLog
+	Data    *flowData
+	History []happening
+	// Step is the one that was chosen, or that asks for attention; nil: none.
+	Step *stepRow
+	// Actions are those of a flow that has ended well, of which there is nothing to say.
+	Actions []action
+	// Older and Newer lead through the steps of a flow that has more than a page of them.
+	Older, Newer string
+}
+
+// fact is a short truth at the head of a page.
+type fact struct {
+	Name string
+	Text string
+	Link string // ""
+	At   moment // in place of Text
+}
+
+// tab is a view of a page.
+type tab struct {
+	Name, Link string
+	Here       bool
+}
+
+// flowData are a flow's params and its result.
+type flowData struct{ Params, Added, Env, Result []pair }
+
+// pair is a name with its value.
+type pair struct{ Name, Value string }
+
+// pairs are those of a map, by name.
+func pairs(m map[string]string) (list []pair) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, pair{name, m[name]})
+	}
+	return list
+}
+
+func (c *Console) mountFlow() {
+	c.inContext("GET flows/{flow}", (*visit).flowPage)
+	c.inContext("POST flows/{flow}/{act}", (*visit).actOnFlow)
+	c.follow("flows/{flow}/live", (*visit).followFlow)
+}
+
+// flowParams are those of the flow that the path names.
+func (v *visit) flowParams() (api.FlowParams, error) {
+	id, err := domain.ParseFlowKey(v.r.PathValue("flow"))
+	return api.FlowParams{Context: v.tenant.ID, Flow: id}, err
+}
+
+func (v *visit) flowPage() error {
+	p, err := v.flowParams()
+	if err != nil {
+		return err
+	}
+	from, _ := strconv.Atoi(v.r.FormValue("steps_from")) // what is no number is the beginning
+	f, err := call(v, api.FlowShow, api.ShowFlowParams{FlowParams: p, StepsFrom: from})
+	if err != nil {
+		return err
+	}
+	x, err := call(v, api.FlowExplain, p)
+	if err != nil {
+		return err
+	}
+	body := &flowBody{Flow: f, Name: flowName(&f.Flow), State: flowState(&f.Flow, x.Standing == domain.StandingDeciding), Facts: v.flowFacts(&f)}
+	v.flowTabs(body)
+	if err := v.fillTab(body); err != nil {
+		return err
+	}
+	pg := page{Title: body.Name, Template: "flow", Noun: "Flows", Command: v.command("flow", "show", strconv.Itoa(int(p.Flow))), Body: body,
+		Crumbs: []crumb{{"Flows", v.path("flows")}}}
+	if body.State.Class == succeeded {
+		body.Actions = v.flowActions(&f)
+	} else {
+		pg.Sentence = v.flowSentence(&f, x, body.State)
+	}
+	if f.Blueprint != "" {
+		pg.Crumbs = append(pg.Crumbs, crumb{f.Blueprint, v.path("flows") + query("blueprint", f.Blueprint)})
+	}
+	pg.Crumbs = append(pg.Crumbs, crumb{strconv.Itoa(int(p.Flow)), ""})
+	if !f.Final() {
+		pg.Live = v.path("flows/%d/live", p.Flow)
+	}
+	v.render(nethttp.StatusOK, pg)
+	return nil
+}
+
+// flowName is what people call a flow.
+func flowName(f *domain.Flow) string {
+	return strings.TrimSpace(cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))) + " " + f.Trigger)
+}
+
+// query is a query string of one parameter, whose value somebody else may have written.
+func query(name, value string) string { return "?" + name + "=" + urlEscape(value) }
+
+func (v *visit) flowFacts(f *domain.FlowView) []fact {
+	facts := []fact{{Name: "by", Text: "actor " + strconv.Itoa(int(f.CallerID))}}
+	if f.Version != 0 {
+		facts = append(facts, fact{Name: "version", Text: strconv.Itoa(f.Version)})
+	}
+	if f.Schedule != "" {
+		facts = append(facts, fact{Name: "schedule", Text: f.Schedule})
+	}
+	if f.StartedMs == 0 || f.StartedMs > int64(f.CreatedAt)*1000+2000 { // else both are one
+		facts = append(facts, fact{Name: "made", At: v.at(int64(f.CreatedAt) * 1000)})
+	}
+	if f.StartedMs != 0 {
+		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: "took", Text: v.took(f.StartedMs, f.FinishedMs)})
+	}
+	if f.Retried > 0 {
+		facts = append(facts, fact{Name: "retried", Text: plural(f.Retried, "time")})
+	}
+	return facts
+}
+
+// flowTabs finds which tab is shown, and links the others.
+func (v *visit) flowTabs(b *flowBody) {
+	b.Tab = flowTabs[0].Key
+	for _, t := range flowTabs {
+		if t.Key == v.r.FormValue("tab") {
+			b.Tab = t.Key
+		}
+	}
+	for _, t := range flowTabs {
+		name := t.Name
+		if t.Key == "steps" {
+			name += " " + strconv.Itoa(max(len(b.Flow.Steps), b.Flow.StepsTotal))
+		}
+		link := v.path("flows/%d", b.Flow.ID)
+		if t.Key != flowTabs[0].Key {
+			link += "?tab=" + t.Key
+		}
+		b.Tabs = append(b.Tabs, tab{name, link, t.Key == b.Tab})
+	}
+	if b.Flow.StepsTotal > 0 {
+		at := func(from int) string { return v.path("flows/%d?tab=%s&steps_from=%d", b.Flow.ID, b.Tab, from) }
+		if b.Flow.StepsFrom > 0 {
+			b.Newer = at(max(0, b.Flow.StepsFrom-domain.PageSteps))
+		}
+		if next := b.Flow.StepsFrom + domain.PageSteps; next < b.Flow.StepsTotal {
+			b.Older = at(next)
+		}
+	}
+}
+
+// fillTab reads what the tab shows.
+func (v *visit) fillTab(b *flowBody) (err error) {
+	switch b.Tab {
+	case "graph":
+		b.Step, err = v.chosenStep(b)
+		b.Graph = v.graphOf(&b.Flow, b.Step)
+	case "gantt":
+		b.Gantt, err = v.ganttOf(&b.Flow)
+	case "steps":
+		for i := range b.Flow.Steps {
+			b.Steps = append(b.Steps, v.stepRow(&b.Flow, &b.Flow.Steps[i]))
+		}
+	case "logs":
+		b.Logs, err = v.flowLogs(&b.Flow)
+	case "data":
+		b.Data = &flowData{Params: pairs(b.Flow.Params), Added: pairs(b.Flow.Added), Env: pairs(b.Flow.EnvVars), Result: pairs(b.Flow.Result)}
+	case "history":
+		b.History, err = v.flowHistory(&b.Flow)
+	}
+	return err
+}
+
+// flowSentence says how a flow stands that has not ended well.
+func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st state) *sentence {
+	s := &sentence{State: st, Since: v.at(x.SinceMs), Actions: v.flowActions(f)}
+	if f.Final() {
+		s.Since, s.Ended = v.at(f.FinishedMs), true
+	}
+	if x.NextMs > v.now.UnixMilli() {
+		s.Next = "looked at again in " + v.at(x.NextMs).Ago
+	}
+	switch bad := badSteps(f); {
+	case len(bad) > 0:
+		s.Text = badSentence(bad, v.lastWords(bad[0]))
+		if !f.Final() {
+			s.Text += " " + upper(x.Text) + "."
+		}
+	case x.Standing == domain.StandingDeciding && len(x.WaitsFor) > 0:
+		s.Text = decideSentence(x.WaitsFor)
+	case f.Final():
+		s.Text = upper(cmp.Or(f.Error, "it ended: "+string(f.Reason))) + "."
+	default:
+		s.Text = upper(x.Text) + "."
+	}
+	return s
+}
+
+// decideSentence says which steps wait for a person.
+func decideSentence(steps []string) string {
+	return "Waits for somebody to approve or reject " + strings.Join(steps, ", ") + "."
+}
+
+// badSteps are those that have ended badly, or have units that have, and were not meant to.
+func badSteps(f *domain.FlowView) (bad []*domain.StepView) {
+	for i := range f.Steps {
+		s := &f.Steps[i]
+		if s.Status == domain.StepFailed || s.Status == domain.StepErrored || s.Bad > 0 && s.Status != domain.StepFailedAccepted {
+			bad = append(bad, s)
+		}
+	}
+	return bad
+}
+
+// badSentence says which steps went wrong, and how the first did; words are its script's
+// own, "" where it said nothing.
+func badSentence(bad []*domain.StepView, words string) string {
+	s := bad[0]
+	text := "Step " + s.Name + " " + pastOf(s.Status)
+	if s.Bad > 0 && s.Total > 1 {
+		text += fmt.Sprintf(" in %d of %s", s.Bad, plural(int(s.Total), "job"))
+	}
+	switch why := whyOf(s); {
+	case words != "" && why != "":
+		text += ": " + strings.TrimRight(words, ".") + " (" + why + ")"
+	case words != "" || why != "":
+		text += ": " + words + why
+	}
+	text = strings.TrimRight(text, ". ") + "."
+	if n := len(bad) - 1; n > 0 {
+		text += " So did " + plural(n, "other step") + "."
+	}
+	return text
+}
+
+func pastOf(s domain.StepStatus) string {
+	if s == domain.StepErrored {
+		return "ended in error"
+	}
+	return "failed"
+}
+
+// whyOf is what a step says of its end, or the first of its units that ended badly.
+func whyOf(s *domain.StepView) string {
+	for i := range s.Units {
+		if s.Units[i].Outcome != "" && s.Units[i].Text != "" {
+			return s.Units[i].Text
+		}
+	}
+	return s.Text
+}
+
+// upper is a sentence that begins with a capital.
+func upper(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// flowActions are what can be done with a flow as it stands, by who looks.
+func (v *visit) flowActions(f *domain.FlowView) (list []action) {
+	id := strconv.Itoa(int(f.ID))
+	add := func(op *api.Operation, act string, a action) {
+		if !v.may(op) {
+			return
+		}
+		a.Post = v.path("flows/%d/%s", f.ID, act)
+		list = append(list, a)
+	}
+	openJobs, bad := 0, 0
+	for i := range f.Steps {
+		s := &f.Steps[i]
+		openJobs += s.Open
+		bad += badUnits(s)
+		if s.Kind == domain.StepApproval && s.Status.Begun() {
+			add(api.FlowApprove.Operation, "approve", action{Name: "Approve " + s.Name, Verb: "Approve", Fields: stepField(s.Name), Comment: true, Primary: true,
+				Will: "Step " + s.Name + " succeeds, and what waits for it begins.", Command: v.command("flow", "approve", id, s.Name)})
+			add(api.FlowReject.Operation, "reject", action{Name: "Reject", Verb: "Reject", Fields: stepField(s.Name), Comment: true,
+				Will: "Step " + s.Name + " fails, and what needs it is skipped.", Command: v.command("flow", "reject", id, s.Name)})
+		}
+	}
+	if f.Final() {
+		v.endedActions(f, bad, add)
+		return list
+	}
+	if f.Paused {
+		add(api.FlowResume.Operation, "resume", action{Name: "Resume", Verb: "Resume the flow", Primary: true, Will: "What is ready begins again.", Command: v.command("flow", "resume", id)})
+	} else {
+		add(api.FlowPause.Operation, "pause", action{Name: "Pause", Verb: "Pause the flow", Will: "Nothing more of it is begun; what runs goes on to its end.", Command: v.command("flow", "pause", id)})
+	}
+	add(api.FlowCancel.Operation, "cancel", action{Name: "Cancel", Verb: "Cancel the flow",
+		Will:    "What has not begun ends now, and " + plural(openJobs, "job") + " that wait or run are told to stop. What has ended stays as it is.",
+		Command: v.command("flow", "cancel", id)})
+	return list
+}
+
+// endedActions are what can be done with a flow that has ended.
+func (v *visit) endedActions(f *domain.FlowView, bad int, add func(*api.Operation, string, action)) {
+	id := strconv.Itoa(int(f.ID))
+	if f.Status == domain.FlowError {
+		add(api.FlowRetry.Operation, "retry", action{Name: "Retry " + plural(max(bad, 1), "job"), Verb: "Retry", Fields: []field{{"failed", "yes"}}, Primary: true,
+			Will:    "What failed or ended in error starts again, and what was skipped because of it follows. What succeeded keeps its result and is not run again.",
+			Command: v.command("flow", "retry", id, "--failed")})
+		for _, s := range badSteps(f) {
+			add(api.FlowSkip.Operation, "skip", action{Name: "Accept " + s.Name, Verb: "Accept the failure", Fields: stepField(s.Name),
+				Will: "Step " + s.Name + " counts as ended, failed and accepted, and the flow goes on without it.", Command: v.command("flow", "skip", id, s.Name)})
+			break // one is offered at a time: the next comes when this is done
+		}
+	}
+	add(api.FlowDelete.Operation, "delete", action{Name: "Delete", Verb: "Delete the flow",
+		Will: "The flow, " + plural(len(f.Jobs), "job") + " and their logs leave the board. This cannot be undone.", Command: v.command("flow", "delete", id)})
+}
+
+// badUnits is how many jobs of a step would start again.
+func badUnits(s *domain.StepView) int {
+	if s.Kind.One() && (s.Status == domain.StepFailed || s.Status == domain.StepErrored) {
+		return 1
+	}
+	return s.Bad
+}
+
+// flowActs are what actOnFlow does, by the last word of the path, and what is said of it.
+var flowActs = map[string]struct {
+	do   func(v *visit, p api.FlowParams) (api.FlowDone, error)
+	said string
+}{
+	"cancel": {func(v *visit, p api.FlowParams) (api.FlowDone, error) { return call(v, api.FlowCancel, p) }, "The flow was cancelled."},
+	"pause":  {func(v *visit, p api.FlowParams) (api.FlowDone, error) { return call(v, api.FlowPause, p) }, "The flow is paused."},
+	"resume": {func(v *visit, p api.FlowParams) (api.FlowDone, error) { return call(v, api.FlowResume, p) }, "The flow goes on."},
+	"retry": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
+		return call(v, api.FlowRetry, api.RetryFlowParams{FlowParams: p, Failed: v.r.PostFormValue("failed") == "yes"})
+	}, "The flow was started again."},
+	"approve": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
+		return call(v, api.FlowApprove, v.stepParams(p))
+	}, "The step was approved."},
+	"reject": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
+		return call(v, api.FlowReject, v.stepParams(p))
+	}, "The step was rejected."},
+	"skip": {func(v *visit, p api.FlowParams) (api.FlowDone, error) { return call(v, api.FlowSkip, v.stepParams(p)) }, "The step was skipped."},
+	"delete": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
+		return call(v, api.FlowDelete, api.DeleteFlowParams{FlowParams: p})
+	}, "The flow was deleted."},
+}
+
+func (v *visit) stepParams(p api.FlowParams) api.StepParams {
+	return api.StepParams{FlowParams: p, Step: v.r.PostFormValue("step"), Comment: v.r.PostFormValue("comment")}
+}
+
+// actOnFlow does what a person asked of a flow.
+func (v *visit) actOnFlow() error {
+	p, err := v.flowParams()
+	if err != nil {
+		return err
+	}
+	name := v.r.PathValue("act")
+	act, known := flowActs[name]
+	if !known {
+		return domain.NotFoundf("a flow cannot be told to %q", domain.PlainText(name, 20))
+	}
+	done, err := act.do(v, p)
+	said := act.said
+	if err == nil && !done.Done {
+		said = "It is noted durably, and is being carried out."
+	}
+	to := v.path("flows/%d", p.Flow)
+	if name == "delete" && err == nil {
+		to = v.path("flows")
+	}
+	return v.did(to, said, err)
+}
+
+// followFlow tells a page that its flow has changed.
+func (v *visit) followFlow() (stream, error) {
+	p, err := v.flowParams()
+	if err != nil {
+		return nil, err
+	}
+	caller := v.caller
+	return func(ctx context.Context, emit func(api.Event) error) error {
+		return service.Named(api.FlowWait.Name).Stream(ctx, caller, &api.WaitFlowParams{FlowParams: p}, func(e api.Event) error {
+			return emit(changed(e))
+		})
+	}, nil
+}
+
+// changed is an event that says only that something has: the page asks for itself anew,
+// with its rights, its tab and its filters.
+func changed(e api.Event) api.Event {
+	if e.Name != api.EventEnd {
+		e.Name = "change"
+	}
+	return api.Event{Name: e.Name, Data: struct{}{}}
+}

@@ -1,0 +1,194 @@
+package console_test
+
+import (
+	"bufio"
+	nethttp "net/http"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
+)
+
+// nightly fails in one of three jobs, has a step that never begins and one that comes last.
+const nightly = `name: nightly
+params: {day: "2026-11-20"}
+steps:
+  - {name: rates, script: "say rates are there\nrate=1.2", script_type: words}
+  - {name: sales, needs: rates, script: "say counting\nerr shop does not answer\nfail", script_type: words, shard: {count: 3}}
+  - {name: report, needs: sales, script: say never, script_type: words}
+  - {name: tell, phase: 1, script: say done, script_type: words}
+output: {rate: rates.rate}
+`
+
+func TestAFlowThatFailedSaysWhatAndOffersToMendIt(t *testing.T) {
+	r := newRig(t)
+	id := r.flow(nightly)
+	r.ended(id)
+	b := r.as(admin)
+	a := b.get(200, path("flows/%d", id))
+	b.has(a, "nightly t", "Step sales failed", "shop does not answer (exit code 3)", "Retry", "Accept sales", "ramet flow retry 1 --failed --context 7",
+		`aria-label="sales: failed`, `class="node failed chosen"`, `aria-label="report: skipped`, "phase 1", "copy as command", "ramet flow show 1 --context 7")
+	b.hasNot(a, "data-live") // nothing is to come
+	for tab, want := range map[string]string{"gantt": "stretch failed", "steps": "<td>shard</td>", "logs": "shop does not answer", "data": "2026-11-20", "history": "submitted the flow"} {
+		b.has(b.get(200, path("flows/%d?tab=%s", id, tab)), want, `aria-current="page"`)
+	}
+	b.has(b.get(200, path("flows/%d?step=rates", id)), "rates are there", `href="/console/c/7/jobs/10/1"`)
+	b.has(b.get(200, path("flows")), "nightly", "failed")
+	b.has(b.get(200, path("")), "1 thing needs you", "nightly t")
+}
+
+func TestAReaderIsOfferedNothingAndRefusedWhatItTries(t *testing.T) {
+	r := newRig(t)
+	id := r.flow(nightly)
+	r.ended(id)
+	for _, who := range []domain.ActorID{reader, executor} {
+		b := r.as(who)
+		a := b.get(200, path("flows/%d", id))
+		b.has(a, "Step sales failed")
+		b.hasNot(a, `method="post" action="/console/c/7/`)
+		for _, act := range []string{"retry", "cancel", "delete", "pause"} {
+			b.has(b.post(200, path("flows/%d/%s", id, act)), "This was not done: actor")
+		}
+		job := b.get(200, path("jobs/10/1"))
+		b.hasNot(job, `method="post" action="/console/c/7/`)
+		b.has(b.post(200, path("jobs/10/1/cancel")), "This was not done: actor")
+		b.hasNot(b.get(200, path("flows/%d?tab=history", id)), "denied") // the audit log is not theirs to read
+	}
+	b := r.as(admin)
+	testwait.Until(t, "the audit log has the denial", func() bool {
+		return strings.Contains(b.get(200, path("flows/%d?tab=history", id)).text, "actor 30")
+	})
+}
+
+func TestAFlowIsSteered(t *testing.T) {
+	r := newRig(t)
+	id := r.flow("name: release\nsteps:\n  - {name: build, script: gate, script_type: words}\n  - {name: look, kind: approval, needs: build}\n")
+	b := r.as(admin)
+	a := b.post(200, path("flows/%d/pause", id))
+	b.has(a, "The flow is paused.", "Resume", `data-live="/console/c/7/flows/1/live"`)
+	b.hasNot(b.get(200, path("flows/%d", id)), "The flow is paused.") // it is said once
+	b.has(b.post(200, path("flows/%d/resume", id)), "The flow goes on.", "Pause")
+	close(r.gate)
+	r.deciding(id)
+	b.has(b.get(200, path("flows/%d", id)), "Waits for somebody to approve or reject", "Approve look", "needs approval", "ramet flow approve 1 look")
+	b.has(b.get(200, path("")), "needs approval")
+	b.post(200, path("flows/%d/approve", id), "step", "look", "comment", "figures checked")
+	if v := r.ended(id); v.Status != domain.FlowFinished {
+		t.Fatalf("got %+v", v)
+	}
+	testwait.Until(t, "the audit log has the approval", func() bool {
+		return strings.Contains(b.get(200, path("flows/%d?tab=history", id)).text, "figures checked")
+	})
+	b.has(b.post(200, path("flows/%d/cancel", id)), "This was not done")
+	b.post(404, path("flows/%d/explode", id))
+}
+
+// deciding waits until a flow waits for a person.
+func (r *rig) deciding(id domain.FlowID) {
+	r.Helper()
+	events, end := r.follow(admin, path("flows/%d/live", id))
+	defer end()
+	for range events {
+		if x := do(r, admin, api.FlowExplain, api.FlowParams{Context: 7, Flow: id}); x.Standing == domain.StandingDeciding {
+			return
+		}
+	}
+	r.Fatal("it never waits for a person")
+}
+
+// follow reads the events of a stream, as name and data, until end is called.
+func (r *rig) follow(as domain.ActorID, path string, header ...string) (events <-chan [2]string, end func()) {
+	r.Helper()
+	b := r.as(as)
+	req, err := nethttp.NewRequestWithContext(r.Context(), "GET", b.server.URL+"/console/"+path, nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		r.Fatalf("%s: got %s %v", path, resp.Status, resp.Header)
+	}
+	found := make(chan [2]string, 100)
+	go func() {
+		defer close(found)
+		name := ""
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if word, rest, _ := strings.Cut(lines.Text(), ": "); word == "event" {
+				name = rest
+			} else if word == "data" {
+				found <- [2]string{name, rest}
+			}
+		}
+	}()
+	return found, func() { resp.Body.Close() }
+}
+
+func TestAFlowIsFollowed(t *testing.T) {
+	r := newRig(t)
+	id := r.flow("name: a\nsteps: [{name: x, script: gate, script_type: words}]")
+	events, end := r.follow(reader, path("flows/%d/live", id))
+	defer end()
+	if e := <-events; e[0] != "change" || e[1] != "{}" { // nothing of the flow: the page asks for itself
+		t.Errorf("got %v", e)
+	}
+	close(r.gate)
+	for e := range events {
+		if e[0] == "end" {
+			return
+		}
+	}
+	t.Error("it never ended")
+}
+
+func TestWhatCannotBeFollowed(t *testing.T) {
+	r := newRig(t)
+	id := r.flow(nightly)
+	r.ended(id)
+	b := r.as(reader)
+	accept := []string{"Accept", "text/event-stream"}
+	b.send(404, "GET", path("flows/99/live"), "", accept...)
+	b.send(404, "GET", path("nowhere/live"), "", accept...)
+	b.send(400, "GET", path("flows/x/live"), "", accept...)
+	r.as(stranger).send(403, "GET", path("flows/%d/live", id), "", accept...)
+	r.stranger().send(401, "GET", path("flows/%d/live", id), "", accept...)
+}
+
+func TestFlowsAreFiltered(t *testing.T) {
+	r := newRig(t)
+	r.ended(r.flow(nightly))
+	r.ended(r.flow("name: good\nsteps: [{name: x, script: say a, script_type: words}]"))
+	b := r.as(reader)
+	a := b.get(200, path("flows?status=error"))
+	b.has(a, "nightly", "ramet flow list --status error --context 7")
+	b.hasNot(a, ">good<")
+	a = b.get(200, path("flows?where=flow.retried+%%3E+0"))
+	b.has(a, "No flow on this page is like that", "Show all flows")
+	b.has(b.get(400, path("flows?where=flow.")), "This did not work")
+	b.get(400, path("flows?status=odd"))
+	b.get(400, path("flows?cursor=odd"))
+	a = b.get(200, path("jump?q=1"))
+	if got := a.Request.URL.Path; got != "/console/c/7/flows/1" {
+		t.Errorf("jumped to %s", got)
+	}
+	a = b.get(200, path("jump?q=10:2"))
+	if got := a.Request.URL.Path; got != "/console/c/7/jobs/10/2" {
+		t.Errorf("jumped to %s", got)
+	}
+}
+
+func TestAnEmptyContextNamesTheCommand(t *testing.T) {
+	r := newRig(t)
+	b := r.as(reader)
+	b.has(b.get(200, path("")), "All is well, and nothing runs.", "ramet flow submit nightly.yaml --context 7")
+	b.has(b.get(200, path("flows")), "There is no flow yet", "ramet flow submit")
+	b.has(b.get(200, path("jobs")), "There is no job yet", "ramet job submit")
+}

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// logJobs bounds the jobs whose logs a flow's page has, logLines the lines of each.
+	logJobs  = 60
+	logLines = 200
+)
+
+// stepLog is the logs of a step's jobs.
+type stepLog struct {
+	Step  string
+	State state
+	Jobs  []jobLines
+	Open  bool // it is not folded
+}
+
+// jobLines is the beginning of a job's log.
+type jobLines struct {
+	Name, Link string
+	State      state
+	Lines      []logLine
+	More       bool // there are more lines on the job's page
+}
+
+// flowLogs reads the logs of a flow's jobs, by step in the order of the flow.
+func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
+	jobs, err := v.flowJobs(f)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(jobs, func(a, b *domain.Job) int { return cmp.Compare(a.StartedMs, b.StartedMs) })
+	read := 0
+	for i := range f.Steps {
+		s := &f.Steps[i]
+		st := stepState(s)
+		sl := stepLog{Step: s.Name, State: st, Open: st.Class != succeeded && st.Class != skipped}
+		for _, j := range jobs {
+			if !ofStep(j, s) || j.Attempt == 0 || read >= logJobs {
+				continue
+			}
+			read++
+			page, err := call(v, api.JobLogs, api.LogParams{JobParams: api.JobParams{Context: v.tenant.ID, Caller: j.CallerID, ID: j.ID}, Limit: logLines + 1})
+			if err != nil {
+				return nil, err
+			}
+			jl := jobLines{Name: cmp.Or(j.Shard, j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j), More: len(page.Logs) > logLines}
+			for n := range page.Logs[:min(len(page.Logs), logLines)] {
+				jl.Lines = append(jl.Lines, v.lineOf(n+1, &page.Logs[n]))
+			}
+			sl.Jobs = append(sl.Jobs, jl)
+		}
+		if len(sl.Jobs) > 0 {
+			list = append(list, sl)
+		}
+	}
+	return list, nil
+}
+
+// ofStep reports whether a job is a step's: by its name, or by its key in flows that were
+// made of jobs.
+func ofStep(j *domain.Job, s *domain.StepView) bool {
+	return j.Step == s.Name && s.Name != "" || s.Job == j.Key().String()
+}

@@ -1,0 +1,153 @@
+package console
+
+import (
+	"cmp"
+	nethttp "net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// pageRows is how many rows a list has at once.
+const pageRows = 50
+
+// flowsBody is what the list of flows shows.
+type flowsBody struct {
+	Rows    []flowRow
+	Filters []filter
+	Fields  []formField
+	Pager   pager
+	Looked  int
+	// Filtered says that something is asked for, so that an empty list does not mean that
+	// there is nothing.
+	Filtered bool
+	// Make is the command that makes what stands in an empty list.
+	Make string
+}
+
+// flowRow is a flow in a list.
+type flowRow struct {
+	ID       domain.FlowID
+	Link     string
+	Name     string
+	Trigger  string
+	State    state
+	Why      string
+	Progress string
+	Made     moment
+	Took     string
+	By       domain.ActorID
+}
+
+// filter is a choice that is one click away.
+type filter struct {
+	Name, Link string
+	Here       bool
+}
+
+// formField is a field of the form that filters.
+type formField struct{ Name, Label, Value, Hint string }
+
+// pager leads through a list by cursors.
+type pager struct{ First, Next string }
+
+func (c *Console) mountFlows() {
+	c.inContext("GET flows", (*visit).flowsPage)
+	c.mountFlow()
+}
+
+// flowFilters are those of one click.
+var flowFilters = []struct{ Name, Query string }{
+	{"All", ""}, {"Running", "status=started"}, {"Waiting", "status=dispatched"}, {"Went wrong", "status=error"}, {"Succeeded", "status=finished"},
+}
+
+func (v *visit) flowsPage() error {
+	q := v.r.URL.Query()
+	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
+	p := api.ListFlowsParams{Context: v.tenant.ID, Status: domain.FlowStatus(q.Get("status")), Reason: domain.FlowReason(q.Get("reason")),
+		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
+	found, err := call(v, api.FlowList, p)
+	if err != nil {
+		return err
+	}
+	b := &flowsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
+		Fields: []formField{{"blueprint", "Blueprint", p.Blueprint, "nightly"}, {"trigger", "Trigger", p.Trigger, "2026-12-24"}, {"where", "Where", p.Where, "flow.retried > 0"}}}
+	for _, f := range flowFilters {
+		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
+	}
+	for i := range found.Flows {
+		b.Rows = append(b.Rows, v.flowRow(&found.Flows[i]))
+	}
+	words := []string{"flow", "list"}
+	for _, name := range []string{"status", "reason", "blueprint", "trigger", "caller", "where"} {
+		if value := q.Get(name); value != "" {
+			words = append(words, "--"+name, value)
+		}
+	}
+	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}}, Every: listEvery, Body: b})
+	return nil
+}
+
+// listEvery is after how many seconds a list looks for what has changed.
+const listEvery = 5
+
+func (v *visit) flowRow(f *domain.Flow) flowRow {
+	r := flowRow{ID: f.ID, Link: v.path("flows/%d", f.ID), Name: cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))), Trigger: f.Trigger, State: flowState(f, false),
+		Made: v.at(int64(f.CreatedAt) * 1000), Took: v.took(f.StartedMs, f.FinishedMs), By: f.CallerID}
+	if f.Final() {
+		r.Why = f.Error
+	} else if f.Progress != "" {
+		whole, _, _ := strings.Cut(f.Progress, ".")
+		r.Progress = whole + " %"
+	}
+	return r
+}
+
+// filtered reports whether a query asks for less than all.
+func filtered(q url.Values) bool {
+	for name, values := range q {
+		if name != "cursor" && len(values) > 0 && values[0] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// filterOf is a filter of one click: its query in place of the status that is asked for.
+func (v *visit) filterOf(path, name, query string, now url.Values) filter {
+	link := v.path("%s", path)
+	if query != "" {
+		link += "?" + query
+	}
+	want, _ := url.ParseQuery(query) // ours
+	return filter{name, link, want.Get("status") == now.Get("status")}
+}
+
+// pagerOf leads to the next page of a list, and back to its beginning.
+func (v *visit) pagerOf(path string, q url.Values, next string) (p pager) {
+	with := func(cursor string) string {
+		to := url.Values{}
+		for name, values := range q {
+			if name != "cursor" && len(values) > 0 && values[0] != "" {
+				to.Set(name, values[0])
+			}
+		}
+		if cursor != "" {
+			to.Set("cursor", cursor)
+		}
+		if len(to) == 0 {
+			return v.path("%s", path)
+		}
+		return v.path("%s", path) + "?" + to.Encode()
+	}
+	if q.Get("cursor") != "" {
+		p.First = with("")
+	}
+	if next != "" {
+		p.Next = with(next)
+	}
+	return p
+}

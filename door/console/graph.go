@@ -1,0 +1,95 @@
+package console
+
+import (
+	"unicode/utf8"
+
+	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// graphMost bounds the steps of a drawing: of more, nobody sees anything.
+	graphMost = 1500
+	boxWidth  = 168.0
+	boxHeight = 48.0
+	// boxLetters are those of a name that fit into a box; the whole is in its title.
+	boxLetters = 18
+)
+
+// graph is a flow's drawing.
+type graph struct {
+	Width, Height float64
+	Nodes         []node
+	Edges         []edge
+	Bands         []blueprint.Band
+	// TooMany is how many steps there are where that is too many to draw.
+	TooMany int
+}
+
+// node is a step's box.
+type node struct {
+	blueprint.Box
+	stepRow
+	Short  string
+	Pile   bool // many jobs
+	Nested bool // a flow of its own
+	Chosen bool
+	// Bar is how far the step is, in pixels of the box.
+	Bar float64
+}
+
+// edge says that a step needs another; Class is that of the one it comes from.
+type edge struct{ Path, Class string }
+
+// graphOf draws a flow's steps.
+func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
+	if n := max(len(f.Steps), f.StepsTotal); n > graphMost {
+		return &graph{TooMany: n}
+	}
+	g := domain.FlowGraph(f)
+	placed := blueprint.Place(g, func(int) float64 { return boxWidth }, boxHeight)
+	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands}
+	for i := range f.Steps {
+		s := &f.Steps[i]
+		n := node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,
+			Chosen: chosen != nil && chosen.Name == s.Name}
+		if n.Pile && !s.Status.Done() && s.SinceMs != 0 {
+			n.Bar = boxWidth * min(max(s.Progress, 0), 1)
+		}
+		d.Nodes = append(d.Nodes, n)
+	}
+	for i, e := range g.Edges {
+		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class})
+	}
+	return d
+}
+
+// shortName is a name that fits into a box.
+func shortName(name string) string {
+	name = plain(name)
+	if utf8.RuneCountInString(name) <= boxLetters {
+		return name
+	}
+	return string([]rune(name)[:boxLetters-1]) + "…"
+}
+
+// Left and Middle are where a box's text begins, and its lines.
+func (n node) Left() float64   { return n.X + 34 }
+func (n node) Line1() float64  { return n.Y + 20 }
+func (n node) Line2() float64  { return n.Y + 37 }
+func (n node) Bottom() float64 { return n.Y + n.Height - 3 }
+func (n node) ShapeX() float64 { return n.X + 11 }
+func (n node) ShapeY() float64 { return n.Y + 17 }
+func (n node) PileX() float64  { return n.X + 4 }
+func (n node) PileY() float64  { return n.Y + 4 }
+
+// Note is the second line of a box.
+func (n node) Note() string {
+	if n.Progress != "" && n.Took != "" {
+		return n.Progress + " · " + n.Took
+	}
+	if n.Took != "" {
+		return n.Took
+	}
+	return shortName(n.State.Word)
+}

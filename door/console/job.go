@@ -1,0 +1,345 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
+)
+
+// This file has one job. The list of jobs is in jobs.go.
+
+// logPage is how many lines of a log a page has at once.
+const logPage = 2000
+
+// jobTabs are the tabs of a job's page.
+var jobTabs = []struct{ Key, Name string }{{"log", "Log"}, {"data", "Params & result"}, {"script", "Script"}, {"history", "History"}}
+
+// jobBody is what a job's page shows.
+type jobBody struct {
+	Job   *domain.Job
+	State state
+	Facts []fact
+	Tabs  []tab
+	Tab   string
+	Log   *jobLog
+	Data  *jobData
+	// History is what people did to it, and its own times.
+	History []happening
+}
+
+// jobLog is a page of a job's log.
+type jobLog struct {
+	Lines []logLine
+	// Earlier and Later lead to the other pages, Download has all of it as text.
+	Earlier, Later string
+	Download       string
+	// Stream has the lines that are still to come, from the one behind the last; "" where
+	// none will.
+	Stream string
+}
+
+// jobData is what went into a job, and what came out.
+type jobData struct{ Params, Env, Result []pair }
+
+func (c *Console) mountJob() {
+	c.inContext("GET jobs/{caller}/{id}", (*visit).jobPage)
+	c.inContext("GET jobs/{caller}/{id}/log.txt", (*visit).downloadLog)
+	c.inContext("POST jobs/{caller}/{id}/{act}", (*visit).actOnJob)
+	c.follow("jobs/{caller}/{id}/live", (*visit).followJob)
+	c.follow("jobs/{caller}/{id}/log", (*visit).followLog)
+}
+
+// jobParams are those of the job that the path names.
+func (v *visit) jobParams() (api.JobParams, error) {
+	key, err := domain.ParseJobKey(v.r.PathValue("caller") + ":" + v.r.PathValue("id"))
+	return api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID}, err
+}
+
+func (v *visit) jobPage() error {
+	p, err := v.jobParams()
+	if err != nil {
+		return err
+	}
+	j, err := call(v, api.JobShow, p)
+	if err != nil {
+		return err
+	}
+	x, err := call(v, api.JobExplain, p)
+	if err != nil {
+		return err
+	}
+	b := &jobBody{Job: j, State: jobState(j), Facts: v.jobFacts(j)}
+	v.jobTabs(b)
+	if err := v.fillJobTab(p, b); err != nil {
+		return err
+	}
+	pg := page{Title: "Job " + p.Key().String(), Template: "job", Noun: "Jobs", Command: v.command("job", "show", p.Key().String()), Body: b,
+		Crumbs: []crumb{{"Jobs", v.path("jobs")}}}
+	if j.Status != domain.JobFinished { // of one that ended well there is nothing to say
+		pg.Sentence = v.jobSentence(j, x, b.State)
+	}
+	if j.FlowID != 0 {
+		pg.Crumbs = []crumb{{"Flows", v.path("flows")}, {strconv.Itoa(int(j.FlowID)), v.path("flows/%d", j.FlowID)}, {j.Step, v.path("flows/%d", j.FlowID) + query("step", j.Step)}}
+	}
+	pg.Crumbs = append(pg.Crumbs, crumb{p.Key().String(), ""})
+	if !j.Final() {
+		pg.Live = v.path("jobs/%d/%d/live", p.Caller, p.ID)
+	}
+	v.render(nethttp.StatusOK, pg)
+	return nil
+}
+
+func (v *visit) jobFacts(j *domain.Job) []fact {
+	facts := []fact{{Name: "type", Text: string(j.ScriptType)}, {Name: "by", Text: "actor " + strconv.Itoa(int(j.CallerID))}}
+	if j.Shard != "" || j.Pack != "" {
+		facts = append(facts, fact{Name: "part", Text: cmp.Or(j.Shard, j.Pack)})
+	}
+	if j.Attempt > 0 {
+		facts = append(facts, fact{Name: "attempt", Text: fmt.Sprintf("%d, up to %d retries", j.Attempt, j.MaxRetries())})
+	}
+	if j.RunnerID != 0 {
+		facts = append(facts, fact{Name: "runner", Text: strconv.Itoa(int(j.RunnerID))})
+	}
+	if j.ExitCode != nil {
+		facts = append(facts, fact{Name: "exit", Text: strconv.Itoa(*j.ExitCode)})
+	}
+	facts = append(facts, fact{Name: "made", At: v.at(int64(j.CreatedAt) * 1000)})
+	if j.QueuedMs != 0 && j.StartedMs > j.QueuedMs {
+		facts = append(facts, fact{Name: "waited", Text: span(time.Duration(j.StartedMs-j.QueuedMs) * time.Millisecond)})
+	}
+	if j.StartedMs != 0 {
+		facts = append(facts, fact{Name: "took", Text: v.took(j.StartedMs, j.FinishedMs)})
+	}
+	return append(facts, fact{Name: "time limit", Text: span(j.TimeoutOr(domain.DefaultTimeout * time.Second))})
+}
+
+func (v *visit) jobTabs(b *jobBody) {
+	b.Tab = jobTabs[0].Key
+	for _, t := range jobTabs {
+		if t.Key == v.r.FormValue("tab") {
+			b.Tab = t.Key
+		}
+	}
+	for _, t := range jobTabs {
+		link := v.path("jobs/%d/%d", b.Job.CallerID, b.Job.ID)
+		if t.Key != jobTabs[0].Key {
+			link += "?tab=" + t.Key
+		}
+		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
+	}
+}
+
+func (v *visit) fillJobTab(p api.JobParams, b *jobBody) (err error) {
+	j := b.Job
+	switch b.Tab {
+	case "log":
+		b.Log, err = v.jobLog(p, !j.Final())
+	case "data":
+		b.Data = &jobData{Params: pairs(j.Params), Env: pairs(j.EnvVars), Result: pairs(j.Result)}
+	case "history":
+		b.History = v.jobTimes(j)
+		var acts []happening
+		acts, err = v.acts(j.Key().String())
+		b.History = append(b.History, acts...)
+	}
+	return err
+}
+
+// jobTimes are a job's own instants.
+func (v *visit) jobTimes(j *domain.Job) (list []happening) {
+	add := func(ms int64, text string, st state) {
+		if ms != 0 {
+			list = append(list, happening{At: v.at(ms), Who: "the job", Text: text, State: st})
+		}
+	}
+	add(int64(j.CreatedAt)*1000, "was submitted", state{"waiting", waiting})
+	add(j.QueuedMs, "was queued for the last attempt", state{"waiting", waiting})
+	add(j.StartedMs, fmt.Sprintf("began attempt %d", j.Attempt), state{"running", running})
+	if j.Final() {
+		st := jobState(j)
+		add(j.FinishedMs, st.Word, st)
+	}
+	return list
+}
+
+// jobLog reads a page of a job's log: that of the address, else the first.
+func (v *visit) jobLog(p api.JobParams, alive bool) (*jobLog, error) {
+	from, err := strconv.Atoi(cmp.Or(v.r.FormValue("from"), "0"))
+	if err != nil {
+		return nil, domain.Invalidf("from %q: want the number of a line", domain.PlainText(v.r.FormValue("from"), 20))
+	}
+	page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: from, Limit: logPage + 1})
+	if err != nil {
+		return nil, err
+	}
+	more := len(page.Logs) > logPage
+	page.Logs = page.Logs[:min(len(page.Logs), logPage)]
+	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID)}
+	for i := range page.Logs {
+		l.Lines = append(l.Lines, v.lineOf(from+i+1, &page.Logs[i]))
+	}
+	here := v.path("jobs/%d/%d", p.Caller, p.ID)
+	if from > 0 {
+		l.Earlier = fmt.Sprintf("%s?from=%d", here, max(0, from-logPage))
+	}
+	if more {
+		l.Later = fmt.Sprintf("%s?from=%d", here, from+logPage)
+	} else if alive {
+		l.Stream = v.path("jobs/%d/%d/log?from=%d", p.Caller, p.ID, from+len(page.Logs))
+	}
+	return l, nil
+}
+
+// jobSentence says how a job stands.
+func (v *visit) jobSentence(j *domain.Job, x domain.JobExplanation, st state) *sentence {
+	s := &sentence{State: st, Since: v.at(cmp.Or(j.FinishedMs, x.SinceMs)), Ended: j.Final(), Actions: v.jobActions(j)}
+	switch {
+	case j.Final() && j.Error != "":
+		s.Text = upper(st.Word) + ": " + strings.TrimRight(j.Error, ".") + "."
+	default:
+		s.Text = upper(x.Text) + "."
+	}
+	if x.NextMs > v.now.UnixMilli() {
+		s.Next = "looked at again in " + v.at(x.NextMs).Ago
+	}
+	return s
+}
+
+func (v *visit) jobActions(j *domain.Job) (list []action) {
+	key := j.Key().String()
+	add := func(op *api.Operation, act string, a action) {
+		if v.may(op) {
+			a.Post = v.path("jobs/%d/%d/%s", j.CallerID, j.ID, act)
+			list = append(list, a)
+		}
+	}
+	switch {
+	case !j.Final():
+		will := "It ends now, before it has begun."
+		if j.Status == domain.JobStarted {
+			will = "Its script is told to stop, and is killed when it does not. What it has done outside stays done."
+		}
+		add(api.JobCancel.Operation, "cancel", action{Name: "Cancel", Verb: "Cancel the job", Will: will, Command: v.command("job", "cancel", key)})
+	case j.Status == domain.JobError && j.FlowID == 0:
+		add(api.JobRetry.Operation, "retry", action{Name: "Retry", Verb: "Retry the job", Primary: true,
+			Will: "It is queued again, with the same script and params, and gets its retries anew.", Command: v.command("job", "retry", key)})
+	}
+	return list
+}
+
+// actOnJob does what a person asked of a job.
+func (v *visit) actOnJob() error {
+	p, err := v.jobParams()
+	if err != nil {
+		return err
+	}
+	said := ""
+	switch act := v.r.PathValue("act"); act {
+	case "cancel":
+		var j *domain.Job
+		if j, err = call(v, api.JobCancel, p); err == nil {
+			if said = "The job was cancelled."; !j.Final() {
+				said = "The job is told to stop."
+			}
+		}
+	case "retry":
+		_, err = call(v, api.JobRetry, p)
+		said = "The job is queued again."
+	default:
+		return domain.NotFoundf("a job cannot be told to %q", domain.PlainText(act, 20))
+	}
+	return v.did(v.path("jobs/%d/%d", p.Caller, p.ID), said, err)
+}
+
+// downloadLog sends all of a log as text, as it was written.
+func (v *visit) downloadLog() error {
+	p, err := v.jobParams()
+	if err != nil {
+		return err
+	}
+	const atOnce = 1000
+	for from := 0; ; from += atOnce {
+		page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: from, Limit: atOnce})
+		if err != nil && from == 0 {
+			return err
+		} else if err != nil {
+			panic(nethttp.ErrAbortHandler) // half a file must not look like a whole one
+		}
+		if from == 0 {
+			h := v.w.Header()
+			h.Set("Content-Type", "text/plain; charset=utf-8")
+			h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="job-%d-%d.txt"`, p.Caller, p.ID))
+		}
+		var text strings.Builder
+		for i := range page.Logs {
+			l := &page.Logs[i]
+			fmt.Fprintf(&text, "%s %s %s\n", time.UnixMilli(l.AtMs).UTC().Format("2006-01-02T15:04:05.000Z"), l.Stream, l.Line)
+		}
+		if _, err := v.w.Write([]byte(text.String())); err != nil || len(page.Logs) < atOnce {
+			return nil // the browser is gone, or has all
+		}
+	}
+}
+
+// followJob tells a page that its job has ended.
+func (v *visit) followJob() (stream, error) {
+	p, err := v.jobParams()
+	if err != nil {
+		return nil, err
+	}
+	caller := v.caller
+	return func(ctx context.Context, emit func(api.Event) error) error {
+		return service.Named(api.JobWait.Name).Stream(ctx, caller, &api.WaitParams{JobParams: p}, func(e api.Event) error { return emit(changed(e)) })
+	}, nil
+}
+
+// lineEvent is a line of a log, as the piece of the page that it becomes.
+type lineEvent struct {
+	HTML string `json:"html"`
+}
+
+// followLog sends the lines of a log as they come, from the one that the address names,
+// or from where the connection broke.
+func (v *visit) followLog() (stream, error) {
+	p, err := v.jobParams()
+	if err != nil {
+		return nil, err
+	}
+	from, err := strconv.Atoi(cmp.Or(v.r.FormValue("from"), "0"))
+	if err != nil {
+		return nil, domain.Invalidf("from: want the number of a line")
+	}
+	if last, err := strconv.Atoi(v.r.Header.Get("Last-Event-ID")); err == nil {
+		from = last + 1
+	}
+	caller, number := v.caller, from
+	return func(ctx context.Context, emit func(api.Event) error) error {
+		return service.Named(api.JobLogs.Name).Stream(ctx, caller, &api.LogParams{JobParams: p, From: from}, func(e api.Event) error {
+			line, isLine := e.Data.(domain.Log)
+			if !isLine {
+				return emit(changed(e))
+			}
+			number++
+			html, err := lineHTML(v.lineOf(number, &line))
+			if err != nil {
+				return err
+			}
+			return emit(api.Event{Name: "line", ID: e.ID, Data: lineEvent{html}})
+		})
+	}, nil
+}
+
+// lineHTML is a line as the template of the page writes it.
+func lineHTML(l logLine) (string, error) {
+	var b strings.Builder
+	err := templates["job"].ExecuteTemplate(&b, "line", l)
+	return b.String(), err
+}

@@ -1,0 +1,82 @@
+package console
+
+import (
+	nethttp "net/http"
+	"strconv"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// jobsBody is what the list of jobs shows.
+type jobsBody struct {
+	Rows     []jobRow
+	Filters  []filter
+	Fields   []formField
+	Pager    pager
+	Looked   int
+	Filtered bool
+	Make     string
+}
+
+// jobRow is a job in a list.
+type jobRow struct {
+	Key   string
+	Link  string
+	Type  domain.ScriptType
+	State state
+	Why   string
+	// Flow and FlowLink are the flow and step that it belongs to.
+	Flow, FlowLink string
+	Made           moment
+	Took           string
+	By             domain.ActorID
+}
+
+func (c *Console) mountJobs() {
+	c.inContext("GET jobs", (*visit).jobsPage)
+	c.mountJob()
+}
+
+// jobFilters are those of one click.
+var jobFilters = []struct{ Name, Query string }{
+	{"All", ""}, {"Running", "status=started"}, {"Waiting", "status=dispatched"}, {"Wait for others", "status=waiting_for_prerequisites"},
+	{"Went wrong", "status=error"}, {"Succeeded", "status=finished"},
+}
+
+func (v *visit) jobsPage() error {
+	q := v.r.URL.Query()
+	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
+	p := api.ListJobsParams{Context: v.tenant.ID, Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
+		Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
+	found, err := call(v, api.JobList, p)
+	if err != nil {
+		return err
+	}
+	b := &jobsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job", "submit", "hello.py"),
+		Fields: []formField{{"type", "Type", string(p.Type), "python"}, {"where", "Where", p.Where, "job.losses > 0"}}}
+	for _, f := range jobFilters {
+		b.Filters = append(b.Filters, v.filterOf("jobs", f.Name, f.Query, q))
+	}
+	for _, j := range found.Jobs {
+		b.Rows = append(b.Rows, v.jobRow(j))
+	}
+	words := []string{"job", "list"}
+	for _, name := range []string{"status", "type", "caller", "where"} {
+		if value := q.Get(name); value != "" {
+			words = append(words, "--"+name, value)
+		}
+	}
+	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}}, Every: listEvery, Body: b})
+	return nil
+}
+
+func (v *visit) jobRow(j *domain.Job) jobRow {
+	r := jobRow{Key: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Type: j.ScriptType, State: jobState(j), Why: j.Error,
+		Made: v.at(int64(j.CreatedAt) * 1000), Took: v.took(j.StartedMs, j.FinishedMs), By: j.CallerID}
+	if j.FlowID != 0 {
+		r.Flow = strconv.Itoa(int(j.FlowID)) + " " + j.Step
+		r.FlowLink = v.path("flows/%d", j.FlowID) + query("step", j.Step)
+	}
+	return r
+}

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// page is what the frame shows, and the page in it.
+type page struct {
+	Title string
+	// Template is the name of the page's own, in templates/<name>.html.
+	Template string
+	// Noun is the entry of the rail that the page belongs to.
+	Noun     string
+	Crumbs   []crumb
+	Sentence *sentence // nil: there is nothing to say
+	// Command does the same in a shell.
+	Command string
+	// Live is the stream of events after which the page is loaded anew; "": there is none.
+	Live string
+	// Every is after how many seconds the page is loaded anew where there is no stream; 0: never.
+	Every int
+	Body  any
+
+	// The rest is filled in for every page.
+	Here     string // the page's own address
+	Theme    string
+	SignedIn bool
+	Actor    domain.ActorID
+	Node     nodeChip
+	Context  domain.Tenant // ID 0: the page is of none
+	Contexts []domain.Tenant
+	Rail     []railEntry
+	Flash    string
+	Unwell   bool // the flash is about something that went wrong
+	Assets   string
+}
+
+// crumb is a step of the way to a page.
+type crumb struct{ Text, Link string }
+
+// sentence says how things stand, and what can be done.
+type sentence struct {
+	State state
+	Text  string
+	Since moment
+	// Ended says that it stands like this for good: then Since is when it ended.
+	Ended bool
+	// Next is what will happen by itself, "" where that is nothing.
+	Next    string
+	Actions []action
+}
+
+// nodeChip says which node answers, and what its board survives.
+type nodeChip struct {
+	Name, Durability string
+	// Away is why something that the node stands on is not there; "": all is.
+	Away string
+}
+
+// railEntry is a link of the rail at the left.
+type railEntry struct {
+	Name, Link string
+	Here       bool
+}
+
+// contextsMost bounds the contexts that the switch offers.
+const contextsMost = 200
+
+// complete fills in what every page has.
+func (v *visit) complete(p *page) error {
+	p.Here, p.Theme, p.Assets = v.r.URL.RequestURI(), theme(v.r), assetPath
+	if p.Template == "failure" && v.r.Method != "GET" {
+		p.Here = Path
+	}
+	p.SignedIn, p.Actor, p.Node.Name = v.signedIn(), v.who.Actor, v.console.cfg.Node
+	if !p.SignedIn {
+		return nil
+	}
+	p.Flash, p.Unwell = v.console.sessions.said(v.console.secretOf(v.r))
+	p.Context = v.tenant
+	p.Rail = v.rail(p.Noun)
+	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	if err != nil {
+		return err
+	}
+	p.Node.Durability, p.Node.Away = info.Durability, cmp.Or(info.BoardError, info.StreamError, info.ArchiveError)
+	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: contextsMost})
+	p.Contexts = list.Contexts
+	return err
+}
+
+// rail are the nouns, in the order in which people come for them.
+func (v *visit) rail(here string) (entries []railEntry) {
+	if v.tenant.ID == 0 {
+		return nil
+	}
+	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}} {
+		entries = append(entries, railEntry{e.name, v.path("%s", e.path), e.name == here})
+	}
+	return entries
+}
+
+// path is a page's within the context that one looks at. Its parts are numbers and words
+// of ours; a name of somebody else's is a query parameter.
+func (v *visit) path(format string, args ...any) string {
+	return Path + "c/" + contextName(v.tenant) + "/" + fmt.Sprintf(format, args...)
+}
+
+// contextName is what paths and commands call a context.
+func contextName(t domain.Tenant) string {
+	return cmp.Or(t.Alias, strconv.FormatUint(uint64(t.ID), 10))
+}
+
+// command is a command line for the context that one looks at. What somebody else wrote
+// in it is quoted, for people paste it into a shell.
+func (v *visit) command(words ...string) string {
+	for i, w := range words {
+		words[i] = quoted(w)
+	}
+	line := "ramet " + strings.Join(words, " ")
+	if v.tenant.ID > 1 {
+		line += " --context " + contextName(v.tenant)
+	}
+	return line
+}
+
+// quoted is a word as a shell takes it for itself alone. What acts in a terminal is left
+// out: nobody pastes it to have that.
+func quoted(word string) string {
+	word = domain.PlainText(word, 500)
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// functions are those of templates.
+var functions = template.FuncMap{
+	"plain":       plain,
+	"plural":      plural,
+	"contextName": contextName,
+	"lines":       linesOf,
+	"inc":         func(i int) int { return i + 1 },
+	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
+}
+
+// maxPlain bounds a text of somebody else's in a page's own lines, in bytes.
+const maxPlain = 2000
+
+// plain is a text of somebody else's that shows what it has, and acts on nothing: what
+// would turn the direction of writing, or cannot be seen, is a question mark.
+func plain(text any) string { return domain.PlainText(fmt.Sprint(text), maxPlain) }
+
+// linesOf are the lines of a text of somebody else's, each as [plain] has it.
+func linesOf(text string) (lines []string) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		lines = append(lines, logLine{Spans: ansi(domain.CutText(line, maxLine))}.text())
+	}
+	return lines
+}
+
+// plural is a count with its noun: "1 job", "3 jobs".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"errors"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
+)
+
+// This file has the ways in: a token or a key file that somebody pastes, or a one-time
+// link; the way out; and the list of sessions.
+
+func (c *Console) mountSignIn() {
+	c.open("GET sign-in", (*visit).signInPage)
+	c.open("POST sign-in", (*visit).signIn)
+	c.open("GET enter", (*visit).enterPage)
+	c.open("POST enter", (*visit).enter)
+	c.page("POST sign-out", (*visit).signOut)
+	c.page("GET sessions", (*visit).sessionsPage)
+	c.page("POST sessions/{name}/revoke", (*visit).revokeSession)
+	c.open("POST theme", (*visit).setTheme)
+}
+
+// signInBody is what the page of signing in shows.
+type signInBody struct {
+	Node string
+	// Next is where to go afterwards.
+	Next  string
+	Fault string
+	// Plain says that what is sent can be read on its way: no key file is taken then.
+	Plain bool
+}
+
+func (v *visit) signInPage() error {
+	if v.signedIn() {
+		return v.redirect(next(v.r.FormValue("next")))
+	}
+	v.showSignIn(nethttp.StatusOK, v.r.FormValue("next"), "")
+	return nil
+}
+
+func (v *visit) showSignIn(status int, to, fault string) {
+	v.render(status, page{Title: "Sign in", Template: "signin",
+		Body: signInBody{Node: v.console.cfg.Node, Next: next(to), Fault: fault, Plain: !private(v.r)}})
+}
+
+// askToSignIn shows the page of signing in in place of another, to which it leads back.
+func (v *visit) askToSignIn() error {
+	to := ""
+	if v.r.Method == nethttp.MethodGet {
+		to = v.r.URL.RequestURI()
+	}
+	v.console.setCookie(v.w, v.r, "")
+	v.showSignIn(nethttp.StatusUnauthorized, to, "")
+	return nil
+}
+
+// next is a place in the console to go to: nothing that a link of somebody else made of it.
+func next(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Path) || strings.Contains(u.Path, "..") || strings.HasPrefix(u.Path, Path+"sign-") {
+		return Path
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).RequestURI()
+}
+
+// private reports whether nobody on the way reads what a browser sends.
+func private(r *nethttp.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && net.ParseIP(host).IsLoopback()
+}
+
+func (v *visit) signIn() error {
+	proof := strings.TrimSpace(v.r.PostFormValue("proof"))
+	to := v.r.PostFormValue("next")
+	k, err := v.prove(proof)
+	if errors.Is(err, domain.ErrUnavailable) {
+		return err
+	} else if err != nil {
+		v.showSignIn(nethttp.StatusUnauthorized, to, err.Error())
+		return nil
+	}
+	v.admit(k)
+	return v.redirect(next(to))
+}
+
+// prove is who has a token, or a key, from which a token is made and which is forgotten.
+func (v *visit) prove(proof string) (credential, error) {
+	switch {
+	case proof == "":
+		return credential{}, domain.Invalidf("paste a token, or the text of a key file")
+	case strings.HasPrefix(proof, "{"):
+		if !private(v.r) {
+			return credential{}, domain.Invalidf("this connection has no TLS, and somebody could read the key on its way: sign in with a token; `ramet token` makes one")
+		}
+		key, err := identity.ParseKey([]byte(proof))
+		if err != nil {
+			return credential{}, domain.Invalidf("this is no whole key file: paste all of the file that `ramet actor new` wrote")
+		}
+		made, err := identity.MintFor(key, v.console.cfg.Node, v.now, sessionLife, identity.Claims{Name: "console"})
+		if err != nil {
+			return credential{}, err
+		}
+		proof = made
+	}
+	who, err := v.console.cfg.Tokens.Verify(v.r.Context(), proof)
+	return credential{who, proof}, err
+}
+
+// admit begins a session, with a new secret: what the browser showed before is ended.
+func (v *visit) admit(k credential) {
+	v.console.sessions.end(v.console.secretOf(v.r))
+	secret := v.console.sessions.begin(k, v.r.UserAgent(), v.now)
+	v.console.setCookie(v.w, v.r, secret)
+	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: k.who.Actor, Verb: "sign_in", Object: "console", Outcome: domain.AuditDone, Detail: "session " + nameOf(secret)})
+}
+
+// enterPage shows what a link would do. Only its button does it: programs that look at
+// links before people do would use the link up.
+func (v *visit) enterPage() error {
+	v.render(nethttp.StatusOK, page{Title: "Sign in", Template: "enter", Body: struct{ Node, Link string }{v.console.cfg.Node, v.r.FormValue("link")}})
+	return nil
+}
+
+func (v *visit) enter() error {
+	k, err := v.console.sessions.follow(v.r.PostFormValue("link"), v.now)
+	if err != nil {
+		v.showSignIn(nethttp.StatusUnauthorized, "", err.Error())
+		return nil
+	}
+	v.admit(k)
+	return v.redirect(Path)
+}
+
+func (v *visit) signOut() error {
+	v.console.sessions.end(v.console.secretOf(v.r))
+	v.console.setCookie(v.w, v.r, "")
+	return v.redirect(Path + "sign-in")
+}
+
+// sessionRow is a session as people see it.
+type sessionRow struct {
+	Name, Browser string
+	Actor         domain.ActorID
+	Began, Used   moment
+	Until         moment
+	Here          bool // the one that looks
+}
+
+func (v *visit) sessionsPage() error {
+	var rows []sessionRow
+	here := nameOf(v.console.secretOf(v.r))
+	for _, s := range v.console.sessions.list(v.who.Actor, v.now) {
+		rows = append(rows, sessionRow{Name: s.name, Browser: browserOf(s.agent), Actor: s.who.Actor, Began: v.at(s.began.UnixMilli()), Used: v.at(s.used.UnixMilli()),
+			Until: v.at(s.until.UnixMilli()), Here: s.name == here})
+	}
+	v.render(nethttp.StatusOK, page{Title: "Sessions", Template: "sessions", Command: "ramet token list", Body: rows})
+	return nil
+}
+
+func (v *visit) revokeSession() error {
+	name := v.r.PathValue("name")
+	if !v.console.sessions.revoke(v.who.Actor, name) {
+		return domain.NotFoundf("there is no session %q any more", domain.PlainText(name, 20))
+	}
+	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "revoke", Object: "console", Outcome: domain.AuditDone, Detail: "session " + domain.PlainText(name, 20)})
+	v.say("The session "+name+" has ended.", false)
+	return v.redirect(Path + "sessions")
+}
+
+// browserOf is what people call the browser of a name that browsers send.
+func browserOf(agent string) string {
+	for _, b := range [...]struct{ mark, name string }{{"Edg/", "Edge"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {
+		if strings.Contains(agent, b.mark) {
+			return b.name
+		}
+	}
+	if agent == "" {
+		return "unknown"
+	}
+	return domain.PlainText(agent, 40)
+}
+
+// say keeps a sentence for the page that comes next.
+func (v *visit) say(sentence string, unwell bool) {
+	v.console.sessions.say(v.console.secretOf(v.r), sentence, unwell)
+}
+
+// themeCookie keeps which colours somebody wants; it is no secret.
+const themeCookie = "ramet-theme"
+
+// setTheme changes the colours: light, dark, or as the browser has them.
+func (v *visit) setTheme() error {
+	k := &nethttp.Cookie{Name: themeCookie, Value: v.r.PostFormValue("theme"), Path: Path, MaxAge: int((365 * 24 * time.Hour).Seconds()),
+		HttpOnly: true, Secure: v.r.TLS != nil, SameSite: nethttp.SameSiteStrictMode}
+	if k.Value != "light" && k.Value != "dark" {
+		k.Value, k.MaxAge = "", -1
+	}
+	nethttp.SetCookie(v.w, k)
+	return v.redirect(next(v.r.PostFormValue("next")))
+}
+
+// theme is which colours the browser is to show: light, dark, or "".
+func theme(r *nethttp.Request) string {
+	k, err := r.Cookie(themeCookie)
+	if err != nil || k.Value != "light" && k.Value != "dark" {
+		return ""
+	}
+	return k.Value
+}

@@ -1,0 +1,277 @@
+package console
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// lastWords is the last line that a step's job wrote to its standard error, "" where it
+// wrote none: scripts say there why they fail.
+func (v *visit) lastWords(s *domain.StepView) string {
+	lines, err := v.tailOf(s)
+	if err != nil {
+		return "" // the sentence is true without it
+	}
+	for _, l := range slices.Backward(lines) {
+		if text := strings.TrimSpace(l.text()); l.Class == "err" && text != "" {
+			return domain.CutText(text, 200)
+		}
+	}
+	return ""
+}
+
+// jobsMost bounds the jobs of a flow that one page reads.
+const jobsMost = 200
+
+// stepRow is a step of a flow as people see it.
+type stepRow struct {
+	Name, Kind string
+	State      state
+	Progress   string // "3 of 8"
+	Percent    int    // of those that have ended well
+	Text       string
+	Since      moment
+	Took       string
+	Link       string // to the step in the graph
+	Job        string // link to its only job
+	Needs      []string
+	Units      []unitRow
+	Ranges     string
+	Cells      []cell
+	Jobs       string // link to the list of its jobs
+	// Tail is the end of the log of its job, or of the first that went wrong.
+	Tail []logLine
+}
+
+// unitRow is a part of a step: a job.
+type unitRow struct {
+	Name  string
+	State state
+	Text  string
+	Link  string
+}
+
+// cell is a job in the grid of a step that has many.
+type cell struct {
+	Title, Link string
+	State       state
+}
+
+func (v *visit) stepRow(f *domain.FlowView, s *domain.StepView) stepRow {
+	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs), Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
+		Link: v.path("flows/%d", f.ID) + query("step", s.Name), Ranges: s.Ranges, Percent: int(s.Progress * 100), Progress: progressOf(s)}
+	if s.SinceMs == 0 {
+		r.Took = ""
+	}
+	r.Job = v.jobLink(s.Job)
+	for i := range s.Units {
+		u := &s.Units[i]
+		r.Units = append(r.Units, unitRow{Name: unitName(s, u), State: unitState(u), Text: u.Text, Link: v.jobLink(u.Job)})
+	}
+	return r
+}
+
+// progressOf is how many of a step's jobs have ended well.
+func progressOf(s *domain.StepView) string {
+	switch {
+	case s.Kind.One() || s.Kind == domain.StepApproval || s.SinceMs == 0:
+		return ""
+	case s.Endless || s.Total == 0:
+		return fmt.Sprintf("%d done", s.Done)
+	}
+	return fmt.Sprintf("%d/%d", s.Done, s.Total)
+}
+
+func unitName(s *domain.StepView, u *domain.UnitView) string {
+	if s.Kind == domain.StepPack {
+		return fmt.Sprintf("%d to %d", u.Start, u.End)
+	}
+	return strconv.FormatInt(u.ID, 10)
+}
+
+func unitState(u *domain.UnitView) state {
+	switch u.Outcome {
+	case "":
+		return state{"open", running}
+	case "failed":
+		return state{"failed", failed}
+	case "errored":
+		return state{"errored", errored}
+	}
+	return state{u.Outcome, skipped}
+}
+
+// jobLink is where a job is shown, by its key on the board; "" for no job's.
+func (v *visit) jobLink(key string) string {
+	k, err := domain.ParseJobKey(key)
+	if err != nil {
+		return ""
+	}
+	return v.path("jobs/%d/%d", k.Caller, k.ID)
+}
+
+// chosenStep is the step that the address names, else the first that asks for attention:
+// one that went wrong, waits for a person, or runs.
+func (v *visit) chosenStep(b *flowBody) (*stepRow, error) {
+	best, rank := -1, 0
+	for i := range b.Flow.Steps {
+		s := &b.Flow.Steps[i]
+		if s.Name == v.r.FormValue("step") {
+			best = i
+			break
+		}
+		if r := attention(s); r > rank {
+			best, rank = i, r
+		}
+	}
+	if best < 0 {
+		return nil, nil
+	}
+	s := &b.Flow.Steps[best]
+	row := v.stepRow(&b.Flow, s)
+	if row.Cells = v.cellsOf(s); row.Cells != nil {
+		row.Units = nil // the cells say the same
+	}
+	if !s.Kind.One() {
+		row.Jobs = v.path("jobs") + query("where", fmt.Sprintf("job.flow_id == %d && job.step == %q", b.Flow.ID, s.Name))
+	}
+	var err error
+	row.Tail, err = v.tailOf(s)
+	return &row, err
+}
+
+// cellsMost bounds the grid of a step: what is behind it is on the tab of the steps.
+const cellsMost = 600
+
+// cellsOf is the grid of a shard: a cell for each job, by its index.
+func (v *visit) cellsOf(s *domain.StepView) (cells []cell) {
+	if s.Kind != domain.StepShard || s.Total == 0 || s.SinceMs == 0 {
+		return nil
+	}
+	rest := state{"waiting", waiting}
+	if s.Status.Done() {
+		rest = state{"not begun", skipped}
+	}
+	for i := range min(s.Total, cellsMost) {
+		cells = append(cells, cell{Title: fmt.Sprintf("%d: %s", i, rest.Word), State: rest})
+	}
+	for from, to := range rangesOf(s.Ranges) {
+		for i := max(0, from); i <= min(to, int64(len(cells))-1); i++ {
+			cells[i] = cell{Title: fmt.Sprintf("%d: succeeded", i), State: state{"succeeded", succeeded}}
+		}
+	}
+	for i := range s.Units {
+		if u := &s.Units[i]; u.ID >= 0 && u.ID < int64(len(cells)) {
+			st := unitState(u)
+			cells[u.ID] = cell{Title: fmt.Sprintf("%d: %s", u.ID, st.Word), State: st, Link: v.jobLink(u.Job)}
+		}
+	}
+	return cells
+}
+
+// rangesOf reads ranges such as "[0,2];[5,9]".
+func rangesOf(text string) iter.Seq2[int64, int64] {
+	return func(yield func(from, to int64) bool) {
+		for part := range strings.SplitSeq(text, ";") {
+			first, last, _ := strings.Cut(strings.Trim(part, "[]"), ",")
+			from, err := strconv.ParseInt(first, 10, 64)
+			to, err2 := strconv.ParseInt(last, 10, 64)
+			if err == nil && err2 == nil && !yield(from, to) {
+				return
+			}
+		}
+	}
+}
+
+const (
+	// tailLines is how many lines of a log are shown beside what went wrong; tailLook is
+	// how many are read to find them.
+	tailLines = 8
+	tailLook  = 1000
+)
+
+// tailOf is the end of the log of a step's job, or of the first that went wrong or runs.
+func (v *visit) tailOf(s *domain.StepView) (lines []logLine, err error) {
+	text := s.Job
+	for i := range s.Units {
+		if text == "" {
+			text = s.Units[i].Job
+		}
+	}
+	key, err := domain.ParseJobKey(text)
+	if err != nil {
+		return nil, nil // it has none
+	}
+	page, err := call(v, api.JobLogs, api.LogParams{JobParams: api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID}, Limit: tailLook})
+	if notThere(err) {
+		return nil, nil // it has left the board, and nothing keeps it
+	} else if err != nil {
+		return nil, err
+	}
+	for i := max(0, len(page.Logs)-tailLines); i < len(page.Logs); i++ {
+		lines = append(lines, v.lineOf(i+1, &page.Logs[i]))
+	}
+	return lines, nil
+}
+
+// attention is how much a step asks to be looked at.
+func attention(s *domain.StepView) int {
+	switch stepState(s).Class {
+	case errored:
+		return 5
+	case held:
+		return 4
+	case failed:
+		if s.Status == domain.StepFailedAccepted {
+			return 1
+		}
+		return 5
+	case running:
+		return 3
+	}
+	return 0
+}
+
+// flowJobs reads the jobs of a flow that the view names, up to [jobsMost].
+func (v *visit) flowJobs(f *domain.FlowView) (jobs []*domain.Job, err error) {
+	seen := map[domain.JobKey]bool{}
+	read := func(key domain.JobKey) error {
+		if seen[key] || len(jobs) >= jobsMost {
+			return nil
+		}
+		seen[key] = true
+		j, err := call(v, api.JobShow, api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID})
+		if notThere(err) {
+			return nil // it has left the board, and nothing keeps it
+		} else if err != nil {
+			return err
+		}
+		jobs = append(jobs, j)
+		return nil
+	}
+	for i := range f.Steps {
+		keys := []string{f.Steps[i].Job}
+		for _, u := range f.Steps[i].Units {
+			keys = append(keys, u.Job)
+		}
+		for _, text := range keys {
+			if key, err := domain.ParseJobKey(text); err == nil {
+				if err := read(key); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, id := range f.Jobs {
+		if err := read(domain.JobKey{Caller: f.CallerID, ID: id}); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}

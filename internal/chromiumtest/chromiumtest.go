@@ -1,0 +1,125 @@
+// Package chromiumtest starts a real browser for tests: Chromium without a window, with a
+// profile of its own, gone with the test.
+package chromiumtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long all of a test may take in its browser, also on a machine that has
+// much else to do.
+const patience = 4 * time.Minute
+
+// Browser is one tab. Its methods are for one goroutine.
+type Browser struct {
+	t   testing.TB
+	ctx context.Context
+}
+
+// Start starts a browser. The test is skipped where none is installed, and fails where the
+// browser's own console says that something went wrong: a script that failed, a style or a
+// script that the page's policy refused, something that was not found.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.Flag("lang", "en"), chromedp.Flag("force-prefers-reduced-motion", true))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // which Chromium does not have for root
+	}
+	ctx, cancelAll := context.WithTimeout(context.Background(), patience)
+	ctx, cancelBrowser := chromedp.NewExecAllocator(ctx, options...)
+	ctx, cancelTab := chromedp.NewContext(ctx)
+	b := &Browser{t, ctx}
+	said := chromedp.Console(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for m, err := range said {
+			if err != nil {
+				return // the test has ended
+			}
+			t.Errorf("the browser says: %v", m)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // it is killed in any case
+		cancelTab()
+		cancelBrowser()
+		cancelAll()
+		<-told
+	})
+	return b
+}
+
+func find(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if bin, err := exec.LookPath(name); err == nil {
+			return bin
+		}
+	}
+	if os.Getenv("RAMET_TEST_SERVERS") == "required" {
+		t.Fatal("no Chromium is installed: apt-get install chromium")
+	}
+	t.Skip("no Chromium is installed: apt-get install chromium")
+	return ""
+}
+
+// Do does actions one after the other.
+func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Eval is the value of an expression in the page.
+func Eval[T any](b *Browser, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Until waits until an expression holds in the page. One that fails does not hold: a page
+// that is just being loaded has nothing yet.
+func (b *Browser) Until(expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
+		switch {
+		case err == nil && holds:
+			return
+		case b.ctx.Err() != nil || time.Now().After(end):
+			b.t.Fatalf("it does not come: %s, %v; the page says %s", expression, err, Eval[string](b, "document.body.innerText"))
+		}
+	}
+}
+
+// See sets how wide the window is, and which colours the reader likes: light or dark.
+func (b *Browser) See(width, height int64, colours string) {
+	b.t.Helper()
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: colours}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		b.t.Fatal(err)
+	}
+	b.Do(chromedp.EmulateViewport(width, height))
+}
+
+// Picture is what can be seen, as a PNG.
+func (b *Browser) Picture() []byte {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return png
+}

@@ -1,0 +1,188 @@
+// Package browser looks at the console of a real node in a real browser.
+package browser
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ramet-run/ramet/internal/chromiumtest"
+	"github.com/ramet-run/ramet/internal/leash"
+	"github.com/ramet-run/ramet/internal/testbinary"
+)
+
+var (
+	ramet  string
+	update = flag.Bool("update", false, "write the pictures of docs/ anew")
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(testbinary.Run(m, func(folder string) { ramet = filepath.Join(folder, "ramet") }))
+}
+
+// node is a node that runs as a process.
+type node struct {
+	*testing.T
+	data string
+}
+
+func startNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{t, t.TempDir()}
+	cmd := exec.Command(ramet, "serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms")
+	cmd.Stderr = t.Output()
+	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = cmd.Wait()
+	})
+	return n
+}
+
+// run runs a command line at the node, and returns what it prints.
+func (n *node) run(args ...string) string {
+	n.Helper()
+	ctx, cancel := context.WithTimeout(n.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, ramet, append(args, "--data", n.data)...)
+	cmd.Dir = filepath.Join("..", "..", "examples")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		n.Fatalf("ramet %s: %v: %s", strings.Join(args, " "), err, said.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// file writes a blueprint, and returns where.
+func (n *node) file(text string) string {
+	n.Helper()
+	path := filepath.Join(n.TempDir(), "b.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		n.Fatal(err)
+	}
+	return path
+}
+
+// signIn brings a browser into the console as the operator.
+func (n *node) signIn(b *chromiumtest.Browser) (base string) {
+	n.Helper()
+	link := n.run("console")
+	b.Do(chromedp.Navigate(link), chromedp.Click("main button.primary"), chromedp.WaitVisible("nav.rail"))
+	base, _, _ = strings.Cut(link, "enter?")
+	return base
+}
+
+const release = `name: release
+steps:
+  - {name: build, script: "print(\"built\");", script_type: rhai}
+  - {name: look, kind: approval, needs: build}
+  - {name: deploy, needs: look, script: "print(\"deployed\");", script_type: rhai}
+`
+
+func TestAFlowChangesWhileOneLooksAtIt(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release), "--trigger", "1.4.0")
+	base := n.signIn(b)
+	b.See(1440, 900, "light")
+	b.Do(chromedp.Navigate(base + "c/1/flows/1"))
+	b.Until(`document.querySelector(".sentence").innerText.includes("Waits for somebody to approve or reject")`)
+	mark := `document.querySelector("[data-step=build]").marked = true`
+	chromiumtest.Eval[bool](b, mark)
+	n.run("flow", "approve", "1", "look")
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("succeeded")`)
+	if !chromiumtest.Eval[bool](b, `document.querySelector("[data-step=build]").marked === true`) {
+		t.Error("what did not change was made anew")
+	}
+	if chromiumtest.Eval[bool](b, `!!document.querySelector(".sentence")`) {
+		t.Error("a flow that ended well still has a sentence")
+	}
+}
+
+func TestAFlowIsApprovedByKeysAlone(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release))
+	base := n.signIn(b)
+	b.Do(chromedp.Navigate(base + "c/1/"))
+	b.Until(`document.body.innerText.includes("needs approval")`)
+	b.Do(chromedp.KeyEvent("j")) // the first of what needs one
+	b.Until(`document.activeElement.matches("tr a")`)
+	b.Do(chromedp.KeyEvent("\r"))
+	b.Until(`!!document.querySelector(".sentence .sheet")`)
+	chromiumtest.Eval[any](b, `document.querySelector(".sentence .sheet summary").focus()`)
+	b.Do(chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("figures checked\r"))
+	b.Until(`document.body.innerText.includes("The step was approved.") || document.body.innerText.includes("noted durably")`)
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("succeeded")`)
+}
+
+func TestALogIsFollowedAndSearched(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file("name: talk\nsteps:\n  - {name: wait, kind: approval}\n  - {name: say, needs: wait, script: \"for i in 0..300 { print(`line ${i} <b>bold</b>`); }\", script_type: rhai}\n"))
+	n.run("flow", "approve", "1", "wait")
+	n.run("flow", "watch", "1")
+	base := n.signIn(b)
+	b.Do(chromedp.Navigate(base + "c/1/jobs/1/1"))
+	b.Until(`document.querySelectorAll(".line").length >= 300`)
+	if chromiumtest.Eval[bool](b, `!!document.querySelector(".line b")`) {
+		t.Error("a log's markup became the page's")
+	}
+	b.Do(chromedp.SendKeys("[data-find]", "line 29"))
+	b.Until(`document.querySelector(".found").innerText === "11 lines"`) // 29, and 290 to 299
+	b.Do(chromedp.SendKeys("[data-find]", "\r"))
+	b.Until(`document.querySelector(".found").innerText === "1 of 11 lines"`)
+}
+
+// pages are looked at in each width and colours.
+func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", "nightly/nightly.yaml", "--trigger", "2026-11-20", "--param", "closed=3")
+	n.run("flow", "submit", "approval/release.yaml", "--trigger", "1.4.0")
+	base := n.signIn(b)
+	b.Do(chromedp.Navigate(base + "c/1/flows/1"))
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
+	paths := []string{"c/1/", "c/1/flows", "c/1/flows/1", "c/1/flows/1?tab=gantt", "c/1/flows/1?tab=steps", "c/1/flows/1?tab=logs", "c/1/flows/1?tab=data", "c/1/flows/1?tab=history",
+		"c/1/jobs", "c/1/jobs/1/1", "sessions"}
+	for _, width := range []int64{390, 1440} {
+		for _, colours := range []string{"light", "dark"} {
+			b.See(width, 844, colours)
+			for _, path := range paths {
+				b.Do(chromedp.Navigate(base + path))
+				if wide := chromiumtest.Eval[int](b, `document.documentElement.scrollWidth`); wide > int(width) {
+					t.Errorf("%s is %d wide in a window of %d", path, wide, width)
+				}
+			}
+		}
+	}
+	if *update {
+		n.pictures(b, base)
+	}
+}
+
+// pictures writes those of docs/.
+func (n *node) pictures(b *chromiumtest.Browser, base string) {
+	for _, p := range []struct {
+		name, path, colours string
+		width, height       int64
+	}{{"console-flow", "c/1/flows/1", "light", 1280, 520}, {"console-flow-dark", "c/1/flows/1", "dark", 1280, 520}} {
+		b.See(p.width, p.height, p.colours)
+		b.Do(chromedp.Navigate(base + p.path))
+		if err := os.WriteFile(filepath.Join("..", "..", "docs", p.name+".png"), b.Picture(), 0o644); err != nil {
+			n.Fatal(err)
+		}
+	}
+}
