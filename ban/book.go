@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -101,7 +102,7 @@ func (k *Book) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn("bans not read; those known before hold on", "err", err)
-			pause(ctx, bookAgain)
+			pause.For(ctx, bookAgain)
 		}
 	}
 	return nil
@@ -350,14 +351,4 @@ func (k *Book) hold(kind domain.BanKind, t domain.TenantID, names ...string) (do
 		scopes = append(scopes, domain.BanScope{Kind: kind, Name: n}, domain.BanScope{Kind: kind, Context: t, Name: n})
 	}
 	return k.first(domain.BanPick, scopes...)
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

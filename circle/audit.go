@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -61,7 +62,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 		}
 		after = page[len(page)-1]
 		if rest > 0 {
-			pause(ctx, time.Since(begun)*time.Duration(rest))
+			pause.For(ctx, time.Since(begun)*time.Duration(rest))
 		}
 	}
 }

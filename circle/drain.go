@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -68,7 +69,7 @@ func (w *Worker) awaitGone(ctx context.Context, gone chan<- struct{}) {
 			close(gone)
 			return
 		}
-		pause(ctx, boardLook)
+		pause.For(ctx, boardLook)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -194,7 +195,7 @@ func (f end) again(ctx context.Context, err error) {
 			f.refused(err)
 		default:
 			unsure = true
-			pause(ctx, min(againMin<<min(try, 6), againMax))
+			pause.For(ctx, pause.Doubled(againMin, againMax, try))
 		}
 		f.batch = f.x.batch(f.what)
 		err = f.x.w.e.board.Commit(ctx, f.batch)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -101,7 +102,7 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 		}
 		if err != nil && ctx.Err() == nil {
 			l.w.log.Warn("no tasks taken", "circle", l.circle.Name, "context", uint32(l.circle.Context), "err", err)
-			pause(ctx, claimPause)
+			pause.For(ctx, claimPause)
 		}
 	}
 }

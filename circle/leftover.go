@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -38,7 +39,7 @@ func (a *auditor) leftovers(ctx context.Context, rest int) error {
 			break
 		}
 		if rest > 0 {
-			pause(ctx, time.Since(begun)*time.Duration(rest))
+			pause.For(ctx, time.Since(begun)*time.Duration(rest))
 		}
 	}
 	if err := a.leaveQueued(ctx, left); err != nil {

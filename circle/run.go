@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -158,7 +159,7 @@ func (x *run) awaitScript() error {
 	}
 	rec, began := x.claimed.Record, time.Now()
 	for wait := scriptPause; time.Since(began) < scriptWait && x.ctx.Err() == nil; wait = min(2*wait, scriptPauseMost) {
-		pause(x.ctx, wait)
+		pause.For(x.ctx, wait)
 		recs, err := x.w.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
 		if err != nil {
 			return err
@@ -190,7 +191,7 @@ func (x *run) without(err error) ending {
 		return n
 	}
 	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "err", err)
-	pause(x.ctx, claimPause)
+	pause.For(x.ctx, claimPause)
 	return ending{fate: givenBack, text: err.Error()}
 }
 

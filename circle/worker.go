@@ -138,13 +138,3 @@ func (w *Worker) inHand() []*run {
 	}
 	return list
 }
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

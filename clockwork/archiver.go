@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -123,7 +124,7 @@ func (a *archiver) round(ctx context.Context) error {
 		if rest := a.rest(p, time.Since(began)); p.failed != nil {
 			a.await(ctx, rest)
 		} else {
-			pause(ctx, rest)
+			pause.For(ctx, rest)
 		}
 	}
 	return nil
@@ -145,7 +146,7 @@ func (a *archiver) await(ctx context.Context, most time.Duration) {
 			return
 		}
 		away = err != nil
-		pause(ctx, min(archiveEvery, left))
+		pause.For(ctx, min(archiveEvery, left))
 	}
 }
 
@@ -221,7 +222,7 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 		if n < forgetBatch {
 			break
 		}
-		pause(ctx, time.Since(began)*archiveRest)
+		pause.For(ctx, time.Since(began)*archiveRest)
 	}
 	a.forgotAt = now
 }

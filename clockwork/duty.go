@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -98,7 +99,7 @@ func (d *Duties) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := d.follow(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("rules of duty not read; those known before stay", "err", err)
-			pause(ctx, dutyAgain)
+			pause.For(ctx, dutyAgain)
 		}
 	}
 	return nil

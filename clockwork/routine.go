@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -80,7 +81,7 @@ type keeper struct {
 func (k keeper) run(ctx context.Context) {
 	for k.allowed(ctx) {
 		if !k.wanted() {
-			pause(ctx, k.routine.Every)
+			pause.For(ctx, k.routine.Every)
 			continue
 		}
 		token, err := k.occupy(ctx)
@@ -90,13 +91,13 @@ func (k keeper) run(ctx context.Context) {
 		}
 		if err == nil {
 			k.holdAWhile(ctx, token)
-			pause(ctx, k.cfg.Lease) // others look twice in that time
+			pause.For(ctx, k.cfg.Lease) // others look twice in that time
 			continue
 		}
 		if !errors.Is(err, domain.ErrConflict) && ctx.Err() == nil {
 			k.cfg.Logger.Warn("routine not occupied", "routine", k.routine.Name, "err", err)
 		}
-		pause(ctx, k.cfg.Lease/2)
+		pause.For(ctx, k.cfg.Lease/2)
 	}
 }
 
@@ -209,7 +210,7 @@ func (k keeper) renew(ctx context.Context) {
 }
 
 func (k keeper) rounds(ctx context.Context) {
-	for pause(ctx, k.routine.Every); ctx.Err() == nil && k.wanted(); pause(ctx, k.routine.Every) {
+	for pause.For(ctx, k.routine.Every); ctx.Err() == nil && k.wanted(); pause.For(ctx, k.routine.Every) {
 		changed := k.cfg.Bans.Changed() // first: no change after this is missed
 		if _, banned := k.cfg.Bans.Routine(domain.BanExec, 0, k.routine.Name); banned {
 			changes{changed}.wait(ctx)
@@ -217,7 +218,7 @@ func (k keeper) rounds(ctx context.Context) {
 		}
 		if err := k.routine.Round(ctx); err != nil && ctx.Err() == nil {
 			k.cfg.Logger.Warn("routine round failed", "routine", k.routine.Name, "err", err)
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		}
 	}
 }
@@ -242,17 +243,4 @@ func (k keeper) free(ctx context.Context, token int64) {
 	b.Held(item, k.cfg.Owner, token).Release(item)
 	// Whatever goes wrong here, the lease runs out by itself.
 	_ = k.board.Commit(ctx, b)
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 )
 
 const (
@@ -139,7 +140,7 @@ func (s sweeper[T]) round(ctx context.Context) error {
 			}
 		}
 		if freshPart*taken < len(due) {
-			pause(ctx, sweepRest*time.Duration(1+len(due)/sweepWaiting))
+			pause.For(ctx, sweepRest*time.Duration(1+len(due)/sweepWaiting))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -96,7 +97,7 @@ func (w *Worker) buryTroubles(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.readTroubles(ctx); err != nil && ctx.Err() == nil {
 			w.text.Warn("what the broker gave up on cannot be read; it is tried again", "err", err)
-			sleep(ctx, jitter(brokerPause))
+			pause.For(ctx, jitter(brokerPause))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -83,15 +84,15 @@ func (f *finisher) finish(ctx context.Context, group []*ending) {
 // until does what remains of a group again and again, until nothing does or
 // ctx ends.
 func (f *finisher) until(ctx context.Context, what string, group []*ending, do func([]*ending) (rest []*ending, err error)) {
-	pause := finishPause
+	wait := finishPause
 	for len(group) > 0 && ctx.Err() == nil {
 		var err error
 		if group, err = do(group); len(group) == 0 {
 			return
 		}
 		f.w.text.Warn("results of effects wait; it is tried again", "step", what, "results", len(group), "err", err)
-		sleep(ctx, jitter(pause))
-		pause = min(2*pause, mostFinishPause)
+		pause.For(ctx, jitter(wait))
+		wait = min(2*wait, mostFinishPause)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -69,7 +70,7 @@ func (l *lane) run(ctx, calls context.Context) {
 		err := l.serve(ctx, calls)
 		if err != nil && ctx.Err() == nil {
 			l.w.text.Warn("commands of an effect cannot be read; it is tried again", "effect", l.e.Name, "err", err)
-			sleep(ctx, jitter(brokerPause))
+			pause.For(ctx, jitter(brokerPause))
 		}
 	}
 }
@@ -278,9 +279,6 @@ func (l *lane) read(ctx context.Context, list []*task) []*task {
 	}
 	return good
 }
-
-// sleep waits, or less when ctx ends.
-func sleep(ctx context.Context, d time.Duration) { waitFor(ctx, d) }
 
 // waitFor waits until ctx ends, a time is over (0: none is set), or one of up
 // to two channels has something or is closed; a nil one never does.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 )
 
 // target is what effects call: they share its breaker and its cap. It holds for
@@ -115,11 +116,7 @@ func (t *target) judge(v verdict) {
 
 // backoff is the pause after the nth attempt.
 func (d Definition) backoff(n int) time.Duration {
-	pause := d.Backoff
-	for ; n > 1 && pause < d.MaxBackoff; n-- {
-		pause *= 2
-	}
-	return jitter(min(pause, d.MaxBackoff))
+	return jitter(pause.Doubled(d.Backoff, d.MaxBackoff, n-1))
 }
 
 // jitter adds up to a fifth, so that what failed together does not come back

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -202,7 +203,7 @@ func (k *Keys) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn("keys of contexts not followed; those known before stay", "err", err)
-			pause(ctx, tryAgain)
+			pause.For(ctx, tryAgain)
 		}
 	}
 	return nil
@@ -371,14 +372,4 @@ func (k *Keys) read(ctx context.Context, name string) (string, error) {
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

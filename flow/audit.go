@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -54,7 +55,7 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 				return a.report, err
 			}
 			if rest > 0 {
-				pause(ctx, time.Since(begun)*time.Duration(rest))
+				pause.For(ctx, time.Since(begun)*time.Duration(rest))
 			}
 		}
 		after = page[len(page)-1]

@@ -193,16 +193,3 @@ func missing(p place) error {
 func wake(b *board.Batch, id domain.FlowID) {
 	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, layout.Keeper, layout.FlowState(id))
 }
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -39,7 +40,7 @@ func (e *Engine) Keep(ctx context.Context, owner string) {
 			k.start(ctx, claimed)
 		} else if ctx.Err() == nil {
 			e.log.Warn("no flow taken", "err", err)
-			pause(ctx, keeperPause)
+			pause.For(ctx, keeperPause)
 		}
 	}
 }
@@ -141,14 +142,14 @@ func (t *tending) run(ctx context.Context) {
 			continue
 		case errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrLimit):
 			if refused++; refused < maxRefused {
-				pause(ctx, keeperPause)
+				pause.For(ctx, keeperPause)
 				continue
 			}
 			t.giveUp(ctx, err)
 			return
 		default:
 			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
-			pause(ctx, keeperPause)
+			pause.For(ctx, keeperPause)
 			t.back(ctx)
 			return
 		}

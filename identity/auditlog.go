@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -177,13 +178,12 @@ func (l *AuditLog) write(e domain.AuditEntry) {
 // still.
 func (l *AuditLog) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		pause := auditGather
 		if l.await(ctx) {
-			sleep(ctx, pause)
+			pause.For(ctx, auditGather)
 		}
 		if err := l.Flush(ctx); err != nil && ctx.Err() == nil {
 			l.log.Warn("audit log not written; it is tried again", "err", err)
-			sleep(ctx, auditPatience)
+			pause.For(ctx, auditPatience)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
@@ -217,15 +217,6 @@ func (l *AuditLog) await(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	return false
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // closeFolds lets what was counted be written, if its time has come; the zero

@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -173,22 +174,11 @@ func (s *Store) try(ctx context.Context, in domain.Model, write func() error) er
 		if !errors.As(err, &lost) {
 			return err
 		}
-		if err := pause(ctx, rand.N(min(longPause, shortPause<<min(n, 10)))); err != nil {
+		if err := pause.For(ctx, rand.N(pause.Doubled(shortPause, longPause, n))); err != nil {
 			return err
 		}
 	}
 	return domain.Conflictf("model %q: others were faster %d times; try again later", in.Name, maxTries)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // load reads an object with its model.

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -37,7 +38,7 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 			}
 		default:
 			s.log.Warn("message not answered; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
-			pause(ctx, restAfter)
+			pause.For(ctx, restAfter)
 			s.answerLater(ctx, c)
 		}
 	})

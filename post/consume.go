@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -94,7 +95,7 @@ func (s *Supervisor) consumeOne(ctx context.Context, c *board.Claimed, atOnce bo
 	r, err := s.takeIn(ctx, c, key, m, err, atOnce)
 	if err != nil {
 		s.log.Warn("message not taken in; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
-		pause(ctx, restAfter)
+		pause.For(ctx, restAfter)
 		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
 		return rest{}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -390,11 +390,7 @@ func (s *Supervisor) result(b *board.Batch, o *outgoing, now time.Time) {
 
 // backoff is the pause before the next push, with jitter.
 func (e *Engine) backoff(pushes int) time.Duration {
-	d := e.cfg.PushMin << min(pushes, 20)
-	if d <= 0 || d > e.cfg.PushMax {
-		d = e.cfg.PushMax
-	}
-	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+	return pause.Spread(pause.Doubled(e.cfg.PushMin, e.cfg.PushMax, pushes))
 }
 
 // refuse ends a message that can never be sent, or that this board refused.

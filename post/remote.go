@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -28,7 +29,7 @@ func (s *Supervisor) sendJobs(ctx context.Context, claimed []board.Claimed) {
 			s.letGo(ctx, c, nil)
 		default:
 			s.log.Warn("job not sent; it comes again", "job", c.Item, "context", uint32(c.Space), "err", err)
-			pause(ctx, restAfter)
+			pause.For(ctx, restAfter)
 			s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostJobs, c.Item) })
 		}
 	})

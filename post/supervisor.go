@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -79,7 +80,7 @@ func (s *Supervisor) loop(ctx context.Context, all *sync.WaitGroup, take func(co
 			}
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("no message taken", "queues", queues, "err", err)
-				pause(ctx, restAfter)
+				pause.For(ctx, restAfter)
 			}
 		}
 	})
@@ -92,7 +93,7 @@ func (s *Supervisor) receiveFrom(ctx context.Context, b bus.Bus) {
 		if err != nil {
 			if ctx.Err() == nil {
 				s.log.Warn("no parcel taken", "bus", b.Scheme(), "err", err)
-				pause(ctx, restAfter)
+				pause.For(ctx, restAfter)
 			}
 			continue
 		}
@@ -100,7 +101,7 @@ func (s *Supervisor) receiveFrom(ctx context.Context, b bus.Bus) {
 		if err := s.open(work, p); err != nil {
 			// Not done: the bus gives it again, or the sender pushes again.
 			s.log.Warn("parcel not dealt with; it comes again", "bus", b.Scheme(), "err", err)
-			pause(ctx, restAfter)
+			pause.For(ctx, restAfter)
 			continue
 		}
 		if err := p.Done(work); err != nil {
@@ -133,16 +134,6 @@ func release(b *board.Batch, c *board.Claimed) {
 	b.Release(c.Item)
 	if c.Record.Bare() {
 		b.Unset(c.Item, board.FieldAttempt)
-	}
-}
-
-// pause rests for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/machine"
 )
@@ -85,7 +86,7 @@ func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
 			return nil
 		}
 		if rest > 0 {
-			pauseFor(ctx, time.Since(begun)*time.Duration(rest))
+			pause.For(ctx, time.Since(begun)*time.Duration(rest))
 		}
 	}
 }
@@ -155,16 +156,4 @@ func (a *auditor) unread(ctx context.Context, in *domain.SagaInstance) (bool, er
 	subjects := []string{subject(in.Tenant, string(domain.SourceWorkflow), in.Saga, token(in.Correlation))}
 	list, err := a.e.log.Scan(ctx, domain.WorkflowCommands, subjects, at+1, 1)
 	return len(list) > 0, err
-}
-
-func pauseFor(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

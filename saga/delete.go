@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -202,12 +203,8 @@ func (d *deletion) occupy(ctx context.Context) error {
 			if time.Now().After(until) {
 				return domain.Unavailablef("saga %s: partition %d is still served; delete it again in a while", d.saga, s.partition)
 			}
-			timer := time.NewTimer(deletePause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return ctx.Err()
+			if err := pause.For(ctx, deletePause); err != nil {
+				return err
 			}
 		}
 	}

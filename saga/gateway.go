@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 )
 
 // GatewayConfig says where commands for aggregates go.
@@ -112,8 +113,8 @@ func (g *gateways) wait(ctx context.Context) error {
 //
 // failed is told of each attempt that it did neither. Errors: [domain.ErrInvalid]
 // when it refuses; the context's own.
-func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem, failed func(pause time.Duration, err error)) error {
-	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem, failed func(wait time.Duration, err error)) error {
+	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
 		after, err := g.post(ctx, tenant, w)
 		g.give()
 		var no *refusal
@@ -123,9 +124,9 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		g.text.Log(ctx, again(pause), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
-		failed(pause, err)
-		if err := sleep(ctx, max(pause, min(after, time.Minute))); err != nil {
+		g.text.Log(ctx, again(wait), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
+		failed(wait, err)
+		if err := pause.For(ctx, max(wait, min(after, time.Minute))); err != nil {
 			return err
 		}
 		if err := g.wait(ctx); err != nil {

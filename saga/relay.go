@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -141,14 +142,14 @@ func (r *relay) admit(ctx context.Context) error {
 // run sends until ctx ends; once last is closed, until all is sent.
 func (r *relay) run(ctx context.Context, last <-chan struct{}) error {
 	defer r.busy.Wait()
-	for pause := pauseMin; ; {
+	for wait := pauseMin; ; {
 		freed := r.s.gateways.freed() // before the look: no place is missed
 		progress, err := r.send(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil && progress:
-			pause = pauseMin
+			wait = pauseMin
 			continue
 		case err != nil && !errors.Is(err, domain.ErrUnavailable):
 			return err
@@ -174,32 +175,20 @@ func (r *relay) run(ctx context.Context, last <-chan struct{}) error {
 			}
 			continue
 		}
-		r.s.e.text.Log(ctx, again(pause), "work waits in the outbox", "context", uint32(r.s.tenant), "saga", r.s.saga, "partition", r.s.partition, "err", err)
-		if sleep(ctx, pause) != nil {
+		r.s.e.text.Log(ctx, again(wait), "work waits in the outbox", "context", uint32(r.s.tenant), "saga", r.s.saga, "partition", r.s.partition, "err", err)
+		if pause.For(ctx, wait) != nil {
 			return nil
 		}
-		pause = min(2*pause, pauseMax)
+		wait = min(2*wait, pauseMax)
 	}
 }
 
 // again is how loud it is told that something is tried again: once.
-func again(pause time.Duration) slog.Level {
-	if pause > pauseMin {
+func again(wait time.Duration) slog.Level {
+	if wait > pauseMin {
 		return slog.LevelDebug
 	}
 	return slog.LevelWarn
-}
-
-// sleep waits, unless ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (r *relay) empty() bool {
@@ -358,20 +347,20 @@ func (r *relay) commit(ctx context.Context, b *board.Batch) error {
 // takes.
 func (r *relay) deliver(ctx context.Context, w outgoing) {
 	r.busy.Go(func() {
-		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem, func(pause time.Duration, err error) {
-			if w.tries++; pause >= noteAfter {
+		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem, func(wait time.Duration, err error) {
+			if w.tries++; wait >= noteAfter {
 				r.noteTry(ctx, &w, err)
 			}
 		})
 		if ctx.Err() != nil {
 			return // the next holder finds it in the outbox
 		}
-		for pause := pauseMin; no != nil; pause = min(2*pause, pauseMax) {
+		for wait := pauseMin; no != nil; wait = min(2*wait, pauseMax) {
 			err := r.turnedDown(ctx, &w, no)
 			if err == nil {
 				break
 			}
-			if errors.Is(err, errLost) || sleep(ctx, pause) != nil {
+			if errors.Is(err, errLost) || pause.For(ctx, wait) != nil {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -144,7 +145,7 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 			return
 		}
 		// Its outbox is not worth waiting for any longer: others have it.
-		if sleep(held, stop.patience) == nil {
+		if pause.For(held, stop.patience) == nil {
 			lose(nil)
 		}
 	}()
@@ -270,7 +271,7 @@ var shortNames = map[domain.StreamName]string{domain.AggregateEvents: "events", 
 // feed hands over what a stream has behind a position. While that cannot be
 // reached it tries again: work that is in the outbox may go elsewhere.
 func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
-	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
 		got, err := s.feedFrom(ctx, src, &at)
 		switch {
 		case ctx.Err() != nil:
@@ -280,11 +281,11 @@ func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
 		case !errors.Is(err, domain.ErrUnavailable):
 			return err
 		case got:
-			pause = pauseMin
+			wait = pauseMin
 		}
-		s.e.text.Log(ctx, again(pause), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga,
+		s.e.text.Log(ctx, again(wait), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga,
 			"partition", s.partition, "stream", src.name, "err", err)
-		if err := sleep(ctx, pause); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -33,7 +34,7 @@ type Loss struct {
 //
 // Errors: [domain.ErrConflict] for streams that are not the board's.
 func (e *Engine) Recognise(ctx context.Context, accept Loss) error {
-	pause, others := pauseMin, 0
+	wait, others := pauseMin, 0
 	for {
 		err := e.recognise(ctx, accept)
 		switch {
@@ -44,10 +45,10 @@ func (e *Engine) Recognise(ctx context.Context, accept Loss) error {
 			return err
 		}
 		e.text.Warn("board or event streams are away; the node goes on when it knows whether they belong together", "err", err)
-		if err := sleep(ctx, pause); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
-		pause = min(2*pause, time.Second)
+		wait = min(2*wait, time.Second)
 	}
 }
 
@@ -138,7 +139,7 @@ func (e *Engine) KeepMarks(ctx context.Context) {
 	var known map[domain.StreamName]uint64
 	for ctx.Err() == nil {
 		// What was stored for that long is on the disk.
-		if err := sleep(ctx, markEvery); err != nil {
+		if err := pause.For(ctx, markEvery); err != nil {
 			break
 		}
 		e.mark(ctx, known)

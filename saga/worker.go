@@ -250,7 +250,7 @@ func (w *Worker) hold(ctx context.Context, s shardOf, name string, h *held) {
 		w.mu.Unlock()
 		w.wake()
 	}()
-	for pause := pauseMin; ; pause *= 2 {
+	for wait := pauseMin; ; wait *= 2 {
 		began := time.Now()
 		sh, err := w.shard(ctx, s, name)
 		if err == nil {
@@ -271,11 +271,11 @@ func (w *Worker) hold(ctx context.Context, s shardOf, name string, h *held) {
 			most = w.cfg.Lease / 2
 		}
 		if time.Since(began) > w.cfg.Lease {
-			pause = pauseMin
+			wait = pauseMin
 		}
-		pause = min(pause, most)
+		wait = min(wait, most)
 		w.text.Log(ctx, level, "saga stopped, and begins again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "err", err)
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-h.stop.told:

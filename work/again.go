@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -37,18 +38,18 @@ func (x *run) finishAgain(ctx context.Context, f finish, err error) {
 			return
 		case errors.Is(err, domain.ErrConflict):
 			if try >= quickTries {
-				pause(ctx, againPause(try-quickTries))
+				pause.For(ctx, againPause(try-quickTries))
 			}
 			f, err = x.rebuild(ctx, f)
 		case errors.Is(err, domain.ErrInvalid):
 			// The board refuses it for good: the job must not vanish.
 			if try > 0 {
-				pause(ctx, againPause(try))
+				pause.For(ctx, againPause(try))
 			}
 			f, err = x.refused(f, err), nil
 		default:
 			unsure = true
-			pause(ctx, againPause(try))
+			pause.For(ctx, againPause(try))
 			err = nil
 		}
 		if err == nil {
@@ -57,7 +58,7 @@ func (x *run) finishAgain(ctx context.Context, f finish, err error) {
 	}
 }
 
-func againPause(try int) time.Duration { return min(againMin<<min(try, 6), againMax) }
+func againPause(try int) time.Duration { return pause.Doubled(againMin, againMax, try) }
 
 // applied tells whether the commit whose answer was lost is what ended our
 // lease: then nobody has begun another attempt, or counted a loss.

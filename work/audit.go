@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 		}
 		after = page[len(page)-1]
 		if rest > 0 {
-			pause(ctx, time.Since(begun)*time.Duration(rest))
+			pause.For(ctx, time.Since(begun)*time.Duration(rest))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -83,7 +84,7 @@ func (e *Engine) Check(ctx context.Context, owner string) {
 		if err != nil {
 			if ctx.Err() == nil {
 				e.log.Warn("no address taken to look at", "err", err)
-				pause(ctx, claimPause)
+				pause.For(ctx, claimPause)
 			}
 			continue // nothing is begun of a claim that failed: others may have it
 		}

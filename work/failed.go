@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -103,7 +104,7 @@ func (e *Engine) findFailed(ctx context.Context, space board.Space, prefix strin
 		if cursor = next; next == "" {
 			return found, nil
 		}
-		if pause(ctx, time.Since(begun)*failedRest); ctx.Err() != nil {
+		if pause.For(ctx, time.Since(begun)*failedRest); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}

@@ -3,13 +3,13 @@ package work
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -335,10 +335,5 @@ func (e *Engine) clearWaits(b *board.Batch, j *domain.Job) {
 // backoff is the pause before the attempt after failures failed ones:
 // exponential, with jitter so that a crowd does not come back at once.
 func (e *Engine) backoff(failures int) time.Duration {
-	d := e.cfg.RetryMin << min(failures-1, 30)
-	if d <= 0 || d > e.cfg.RetryMax {
-		d = e.cfg.RetryMax
-	}
-	// Between three quarters and all of it.
-	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+	return pause.Spread(pause.Doubled(e.cfg.RetryMin, e.cfg.RetryMax, failures-1))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -153,7 +154,7 @@ func (x *run) awaitRecord() error {
 		if x.job.Script != "" || x.job.ScriptType != "" {
 			return nil
 		}
-		pause(x.ctx, unwrittenPause)
+		pause.For(x.ctx, unwrittenPause)
 		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
 		if err != nil {
 			return err

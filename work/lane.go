@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -123,7 +124,7 @@ func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
 		}
 		if err != nil && ctx.Err() == nil {
 			l.r.log.Warn("no work taken", "script_type", string(l.typ), "err", err)
-			pause(ctx, claimPause)
+			pause.For(ctx, claimPause)
 		}
 	}
 }
@@ -145,7 +146,7 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	}
 	l.mu.Unlock()
 	if ask.Max == 0 {
-		pause(ctx, claimPause)
+		pause.For(ctx, claimPause)
 		return nil, nil
 	}
 	claimed, err := l.r.e.board.Claim(waiting, ask)
@@ -212,18 +213,5 @@ func (l *lane) work(x *run) {
 		x.do()
 		l.ran(x)
 		x = <-l.idle
-	}
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

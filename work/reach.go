@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/egress"
+	"github.com/ramet-run/ramet/internal/pause"
 )
 
 // This file looks at addresses that jobs name as prerequisites. Who may submit a
@@ -62,7 +63,9 @@ func addressHint(unmet []string) string {
 }
 
 // conceal waits until a look that began then would have ended without an answer.
-func (r *reach) conceal(ctx context.Context, began time.Time) { pause(ctx, r.took-time.Since(began)) }
+func (r *reach) conceal(ctx context.Context, began time.Time) {
+	pause.For(ctx, r.took-time.Since(began))
+}
 
 // look looks at addresses all at once. More than reachAtOnce are not looked at,
 // and count as not met; which ones is left to chance.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -353,7 +354,7 @@ func (x *run) unable(b *board.Batch, err error) ended {
 	}
 	if x.job.ScriptType == "" {
 		// Queued but not written yet: there is nothing to keep an alarm for.
-		pause(x.ctx, claimPause)
+		pause.For(x.ctx, claimPause)
 		return x.giveBack(b)
 	}
 	x.r.log.Warn("job not run", "job", x.claimed.Item, "context", uint32(x.claimed.Space), "err", err)

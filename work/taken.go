@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -158,7 +159,7 @@ func (f *takings) follow(ctx context.Context, space board.Space, sweeps chan<- s
 			return err
 		}
 		f.e.log.Warn("foreign runners of a context not followed", "context", space, "err", err)
-		pause(ctx, followAgain)
+		pause.For(ctx, followAgain)
 	}
 }
 
@@ -256,7 +257,7 @@ func (f *takings) sweepOnce(ctx context.Context, space board.Space) error {
 		if cursor = next; err != nil || next == "" {
 			return err
 		}
-		pause(ctx, time.Since(begun)*sweepRest)
+		pause.For(ctx, time.Since(begun)*sweepRest)
 	}
 }
 
