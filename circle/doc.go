@@ -32,10 +32,9 @@
 //
 // # Goroutines
 //
-// Engine has none. Worker.Run starts one claim loop for each circle, two loops
-// that commit the ends of tasks, one that renews leases, and one goroutine for
-// each task, with one more while its end must be written again. All have ended
-// when Run returns, unless a script does not stop when it is told.
+// Engine has none. Worker.Run has those of a lease.Runner, with a lane for each
+// circle. All have ended when Run returns, unless a script does not stop when it
+// is told.
 //
 // Source: seed 001.
 package circle

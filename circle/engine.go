@@ -97,10 +97,8 @@ func (e *Engine) stopHere(space board.Space, key string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for w := range e.workers {
-		for _, x := range w.inHand() {
-			if x.claimed.Space == space && x.claimed.Item == key {
-				x.cancel(script.ErrLost)
-			}
+		if x, found := w.runner.Find(space, key); found {
+			x.Stop(script.ErrLost)
 		}
 	}
 }

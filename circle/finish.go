@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // fate is what becomes of a task after a run.
@@ -43,11 +44,14 @@ func failed(text string) ending {
 	return ending{status: domain.TaskError, text: text}
 }
 
-// batch is what a run's end changes; only the holder of the lease can commit it.
-func (x *run) batch(n ending) board.Batch {
-	item := x.claimed.Item
-	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 6)}
-	b.Held(item, x.w.cfg.Owner, x.claimed.Token).Release(item)
+// ends says what the run ends with, and so what that changes.
+func (x *run) ends(n ending) {
+	if x.what = n; n.fate == lost {
+		return
+	}
+	item := x.Claimed.Item
+	b := board.Batch{Space: x.Claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 6)}
+	b.Held(item, x.w.cfg.Owner, x.Claimed.Token).Release(item)
 	if n.unwritten {
 		b.Equal(item, layout.TaskScript, "")
 	}
@@ -60,7 +64,7 @@ func (x *run) batch(n ending) board.Batch {
 	default:
 		x.w.e.end(&b, x.task, n, time.Now())
 	}
-	return b
+	x.batch = b
 }
 
 // requeue puts a task back where it goes first.
@@ -118,64 +122,8 @@ func (e *Engine) reply(b *board.Batch, t *domain.Task, n ending) {
 	b.PushLeft(t.ReplyToQueue, layout.EncodeReply(&told)).Expire(t.ReplyToQueue, e.cfg.ReplyExpiry)
 }
 
-// finishers is how many loops commit the ends of runs: while one waits for the
-// disk, the other gathers the next.
-const finishers = 2
-
-// end is a batch that ends a run.
-type end struct {
-	x     *run
-	batch board.Batch
-	what  ending
-}
-
-// endLoop commits the ends of runs, all that are ready at once.
-func (w *Worker) endLoop(ctx context.Context) {
-	for f := range w.ends {
-		group := append(make([]end, 0, 16), f)
-	more:
-		for len(group) < maxClaim {
-			select {
-			case f, open := <-w.ends:
-				if !open {
-					break more
-				}
-				group = append(group, f)
-			default:
-				break more
-			}
-		}
-		w.finish(ctx, group)
-	}
-}
-
-func (w *Worker) finish(ctx context.Context, group []end) {
-	batches := make([]board.Batch, len(group))
-	for i := range group {
-		batches[i] = group[i].batch
-	}
-	freed := map[*lane]int{}
-	for i, err := range w.e.board.CommitEach(ctx, batches) {
-		f := group[i]
-		if err != nil && !settled(err) {
-			// The slow way, beside the loop: it may take until the board is back.
-			go f.again(ctx, err)
-			continue
-		}
-		f.x.close(f.what, err)
-		freed[f.x.lane]++
-	}
-	for l, n := range freed {
-		l.giveSlots(n)
-	}
-}
-
-// settled reports whether err means that there is nothing left to do: the
-// lease is no longer ours.
-func settled(err error) bool {
-	var g *board.GuardError
-	return errors.As(err, &g) && g.Guard.Kind == board.GuardHeld
-}
+// End is what the run's end changes; only the holder of the lease can commit it.
+func (x *run) End() board.Batch { return x.batch }
 
 const (
 	// againMin and againMax bound the pause between two tries.
@@ -183,52 +131,50 @@ const (
 	againMax = 5 * time.Second
 )
 
-// again tries until the end of the run is written or the lease is no longer
-// ours.
-func (f end) again(ctx context.Context, err error) {
+// Again tries until the end of the run is written or the lease is no longer ours.
+func (x *run) Again(ctx context.Context, err error) error {
 	unsure := false // an answer was lost
-	for try := 0; err != nil && !settled(err) && ctx.Err() == nil; try++ {
+	for try := 0; err != nil && !lease.IsGone(err) && ctx.Err() == nil; try++ {
 		switch {
 		case errors.Is(err, domain.ErrConflict): // a script was written after all
-			f.what = ending{fate: givenBack, text: "written late"}
+			x.ends(ending{fate: givenBack, text: "written late"})
 		case errors.Is(err, domain.ErrInvalid):
-			f.refused(err)
+			x.refused(err)
 		default:
 			unsure = true
 			pause.For(ctx, pause.Doubled(againMin, againMax, try))
+			x.ends(x.what)
 		}
-		f.batch = f.x.batch(f.what)
-		err = f.x.w.e.board.Commit(ctx, f.batch)
+		err = x.w.e.board.Commit(ctx, x.batch)
 	}
-	if unsure && settled(err) && f.x.applied(ctx) {
-		err = nil
+	if unsure && lease.IsGone(err) && x.applied(ctx) {
+		return nil
 	}
-	f.x.lane.giveSlots(1)
-	f.x.close(f.what, err)
+	return err
 }
 
 // refused deals with an end that the board refuses for good. What cannot go back
 // ends; what ends does so first without the reply, whose list may be something
 // else, then without what the script gave.
-func (f *end) refused(err error) {
-	x := f.x
-	if f.what.fate == givenBack {
-		f.what = notBack(err)
+func (x *run) refused(err error) {
+	if x.what.fate == givenBack {
+		x.ends(notBack(err))
 		return
 	}
 	if x.task.ReplyToQueue != "" {
-		x.w.log.Warn("no reply sent", "task", x.task.ID, "context", uint32(x.claimed.Space), "reply_to_queue", x.task.ReplyToQueue, "err", err)
+		x.w.log.Warn("no reply sent", "task", x.task.ID, "context", uint32(x.Claimed.Space), "reply_to_queue", x.task.ReplyToQueue, "err", err)
 		x.task.ReplyToQueue = ""
+		x.ends(x.what)
 		return
 	}
 	n := failed("its end could not be written: " + err.Error())
-	n.unwritten = f.what.unwritten
-	f.what = n
+	n.unwritten = x.what.unwritten
+	x.ends(n)
 }
 
 // applied tells whether the commit whose answer was lost is what ended our
 // lease.
 func (x *run) applied(ctx context.Context) bool {
-	t, err := x.w.e.Show(ctx, domain.TenantID(x.claimed.Space), x.task.ID)
-	return err == nil && t.Attempt == x.claimed.Token && t.LeaseOwner == ""
+	t, err := x.w.e.Show(ctx, domain.TenantID(x.Claimed.Space), x.task.ID)
+	return err == nil && t.Attempt == x.Claimed.Token && t.LeaseOwner == ""
 }

@@ -7,61 +7,32 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
 // run is one task in the hands of this worker.
 type run struct {
-	w       *Worker
-	lane    *lane
-	claimed board.Claimed
-	task    *domain.Task
-	begun   time.Time
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	done    func() // tells the worker that nothing of the run is left
-
-	mu    sync.Mutex
-	until time.Time // when the lease runs out
+	lease.Item
+	w     *Worker
+	lane  *lane
+	task  *domain.Task
+	what  ending      // how it ended, once Do has returned
+	batch board.Batch // what that changes
 }
 
-func (x *run) leaseUntil() time.Time {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.until
-}
-
-// look ends the run while its lease has some time left.
-func (x *run) look(now time.Time) {
-	if lease := x.w.cfg.Lease; x.leaseUntil().Sub(now) < lease/6+lease/20 {
-		x.cancel(script.ErrLost)
-	}
-}
-
-func (x *run) renewed(until time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.until = until
-}
-
-// do runs the task and hands its end to the finishers.
-func (x *run) do() {
-	id, _ := layout.ParseTask(x.claimed.Item) // a circle's list has nothing else: see board.Named
-	x.task = layout.DecodeTask(id, x.claimed.Record)
-	n := x.attempt()
-	if n.fate == lost {
-		x.lane.giveSlots(1)
-		x.close(n, nil)
-		return
-	}
-	x.w.ends <- end{x, x.batch(n), n}
+// Do runs the task.
+func (x *run) Do() (write bool) {
+	id, _ := layout.ParseTask(x.Claimed.Item) // a circle's list has nothing else: see board.Named
+	x.task = layout.DecodeTask(id, x.Claimed.Record)
+	x.ends(x.attempt())
+	return x.what.fate != lost
 }
 
 // attempt runs the script and says what becomes of the task.
@@ -77,14 +48,14 @@ func (x *run) attempt() ending {
 	} else if err != nil {
 		return x.without(err)
 	}
-	if fault := x.claimed.Record.Get(board.FieldUnreadable); fault != "" {
+	if fault := x.Claimed.Record.Get(board.FieldUnreadable); fault != "" {
 		return failed(fault)
 	}
 	limit := x.w.e.cfg.Timeout
-	if script.Stop(x.ctx) != nil {
+	if script.Stop(x.Ctx) != nil {
 		return x.stopped(limit)
 	}
-	timer := time.AfterFunc(limit, func() { x.cancel(script.ErrTimeout) })
+	timer := time.AfterFunc(limit, func() { x.Stop(script.ErrTimeout) })
 	defer timer.Stop()
 	out, err := x.runScript()
 	if err != nil {
@@ -111,7 +82,7 @@ func (x *run) permit() error {
 		}
 		return nil
 	}
-	err := cfg.Permit(x.ctx, x.lane.circle.Context, caller, x.claimed.Item)
+	err := cfg.Permit(x.Ctx, x.lane.circle.Context, caller, x.Claimed.Item)
 	if errors.Is(err, domain.ErrForbidden) {
 		return domain.Forbiddenf("its caller, actor %d, may not create work in context %d: that wants the role admin there, "+
 			"or executor where the context says executors_may_submit; see `ramet context grant`", caller, x.lane.circle.Context)
@@ -121,7 +92,7 @@ func (x *run) permit() error {
 
 // stopped deals with a run that was told to stop.
 func (x *run) stopped(limit time.Duration) ending {
-	cause := context.Cause(x.ctx)
+	cause := context.Cause(x.Ctx)
 	switch {
 	case errors.Is(cause, script.ErrTimeout):
 		return failed(fmt.Sprintf("stopped after %v", limit))
@@ -154,13 +125,13 @@ var (
 //
 // Errors: errUnwritten; errNoScript; the board's.
 func (x *run) awaitScript() error {
-	if layout.HasScript(x.claimed.Record) {
+	if layout.HasScript(x.Claimed.Record) {
 		return nil
 	}
-	rec, began := x.claimed.Record, time.Now()
-	for wait := scriptPause; time.Since(began) < scriptWait && x.ctx.Err() == nil; wait = min(2*wait, scriptPauseMost) {
-		pause.For(x.ctx, wait)
-		recs, err := x.w.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+	rec, began := x.Claimed.Record, time.Now()
+	for wait := scriptPause; time.Since(began) < scriptWait && x.Ctx.Err() == nil; wait = min(2*wait, scriptPauseMost) {
+		pause.For(x.Ctx, wait)
+		recs, err := x.w.e.board.Get(x.Ctx, x.Claimed.Space, x.Claimed.Item)
 		if err != nil {
 			return err
 		}
@@ -181,7 +152,7 @@ var claimedFields = []string{layout.TaskStatus, layout.TaskUpdatedAt, layout.Tas
 // without is what becomes of a task without a script.
 func (x *run) without(err error) ending {
 	switch {
-	case x.ctx.Err() != nil:
+	case x.Ctx.Err() != nil:
 		return x.stopped(0)
 	case errors.Is(err, errUnwritten):
 		return ending{fate: dropped, text: err.Error(), unwritten: true}
@@ -190,8 +161,8 @@ func (x *run) without(err error) ending {
 		n.unwritten = true
 		return n
 	}
-	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "err", err)
-	pause.For(x.ctx, claimPause)
+	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.Claimed.Space), "err", err)
+	pause.For(x.Ctx, lease.Rest)
 	return ending{fate: givenBack, text: err.Error()}
 }
 
@@ -199,35 +170,33 @@ func (x *run) without(err error) ending {
 func (x *run) runScript() (out script.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.w.log.Error("runtime panicked", "task", x.task.ID, "context", uint32(x.claimed.Space), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			x.w.log.Error("runtime panicked", "task", x.task.ID, "context", uint32(x.Claimed.Space), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out, err = script.Outcome{}, fmt.Errorf("the runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", p)
 		}
 	}()
-	return x.w.cfg.Runtime.Run(x.ctx, script.Task{
-		Name: x.claimed.Item, Script: x.task.Script, Context: domain.TenantID(x.claimed.Space), Caller: x.task.CallerID,
-		Attempt: x.claimed.Token, Whole: true, Limits: x.w.cfg.Limits,
+	return x.w.cfg.Runtime.Run(x.Ctx, script.Task{
+		Name: x.Claimed.Item, Script: x.task.Script, Context: domain.TenantID(x.Claimed.Space), Caller: x.task.CallerID,
+		Attempt: x.Claimed.Token, Whole: true, Limits: x.w.cfg.Limits,
 	}, x)
 }
 
 // Log implements [script.Host]: a task has no log of its own.
 func (x *run) Log(stream string, line []byte) {
-	if x.w.log.Enabled(x.ctx, slog.LevelDebug) {
-		x.w.log.Debug("task says", "task", x.task.ID, "context", uint32(x.claimed.Space), "stream", stream, "line", string(line))
+	if x.w.log.Enabled(x.Ctx, slog.LevelDebug) {
+		x.w.log.Debug("task says", "task", x.task.ID, "context", uint32(x.Claimed.Space), "stream", stream, "line", string(line))
 	}
 }
 
-// close ends the run on this side.
-func (x *run) close(n ending, err error) {
-	x.cancel(nil)
-	x.w.release(x)
+// Close tells how the run ended.
+func (x *run) Close(err error) {
+	n := x.what
 	switch {
 	case err != nil || n.fate == lost:
 		x.w.log.Warn("end of a task dropped: its lease is lost", "task", x.task.ID, "circle", x.lane.circle.Name,
-			"context", uint32(x.claimed.Space), "attempt", x.claimed.Token, "err", err)
+			"context", uint32(x.Claimed.Space), "attempt", x.Claimed.Token, "err", err)
 	case n.fate == dropped:
-		x.w.log.Warn("task dropped", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.claimed.Space), "why", n.text)
+		x.w.log.Warn("task dropped", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.Claimed.Space), "why", n.text)
 	case n.fate == ended && x.w.cfg.Observer != nil:
-		x.w.cfg.Observer.TaskEnded(x.lane.circle.Name, n.status, time.Since(x.begun))
+		x.w.cfg.Observer.TaskEnded(x.lane.circle.Name, n.status, time.Since(x.Begun))
 	}
-	x.done()
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -51,32 +51,28 @@ type Observer interface {
 
 // Worker leases tasks and runs them.
 type Worker struct {
-	e     *Engine
-	cfg   WorkerConfig
-	log   *slog.Logger
-	lanes []*lane
-	// ends carries the batches that end runs. Closed when the last run has
-	// ended.
-	ends chan end
-
-	mu   sync.Mutex
-	held map[*run]struct{}
+	e      *Engine
+	cfg    WorkerConfig
+	log    *slog.Logger
+	runner *lease.Runner[*run]
 }
 
 // NewWorker returns a worker on the engine's board.
 func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	if cfg.May == nil {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}
 	if cfg.Banned == nil {
 		cfg.Banned = func(domain.TenantID) (bool, <-chan struct{}) { return false, nil }
 	}
-	w := &Worker{e: e, cfg: cfg, log: e.log, ends: make(chan end, board.MaxClaim), held: map[*run]struct{}{}}
+	w := &Worker{e: e, cfg: cfg, log: e.log, runner: lease.NewRunner(lease.RunnerConfig[*run]{
+		Config: lease.Config[*run]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Abandons: true,
+			Lost: script.ErrLost, Cancelled: script.ErrCancelled, Context: script.WithLook, What: "tasks", Log: e.log},
+		Grace: cfg.Grace, Draining: script.ErrDraining})}
 	slots := cmp.Or(cfg.Slots, cfg.Runtime.Info().Slots)
 	for _, c := range cfg.Circles {
-		w.lanes = append(w.lanes, newLane(w, c, max(1, slots/len(cfg.Circles))))
+		w.runner.Serve(newLane(w, c), max(1, slots/len(cfg.Circles)))
 	}
 	return w
 }
@@ -89,32 +85,11 @@ func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 // they go on when their leases have run out.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.e.join(w)()
-	// Work in hand outlives ctx: it is ended by the drain below.
-	hard, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	w.announce(ctx)
-	var lanes, runs, ends, beats sync.WaitGroup
-	for _, l := range w.lanes {
-		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
+	if left := w.runner.Run(ctx); left.Items > 0 {
+		return domain.Unavailablef("%d task(s) of circles in hand were not given back; they go on when their leases have run out", left.Items)
 	}
-	for range finishers {
-		ends.Go(func() { w.endLoop(hard) })
-	}
-	beat, stopBeat := context.WithCancel(hard)
-	beats.Go(func() { w.heartbeat(beat) })
-
-	lanes.Wait()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runs.Wait()
-		close(w.ends)
-		ends.Wait()
-	}()
-	err := w.drain(done, stop)
-	stopBeat()
-	beats.Wait()
-	return err
+	return nil
 }
 
 // announce lets people see the circles that are served, also empty ones.
@@ -126,15 +101,4 @@ func (w *Worker) announce(ctx context.Context) {
 			w.log.Warn("circle not announced; it is served all the same", "circle", c.Name, "context", uint32(c.Context), "err", err)
 		}
 	}
-}
-
-// inHand are the runs that have not ended.
-func (w *Worker) inHand() []*run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make([]*run, 0, len(w.held))
-	for x := range w.held {
-		list = append(list, x)
-	}
-	return list
 }
