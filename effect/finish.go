@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -43,26 +44,7 @@ func newFinisher(w *Worker) *finisher { return &finisher{w, make(chan *ending, m
 // run ends commands until no more can come. After ctx's end they are let go of:
 // the board may know how they ended, the broker gives them to others.
 func (f *finisher) run(ctx context.Context) {
-	for first := range f.ended {
-		f.finish(ctx, f.group(first))
-	}
-}
-
-// group is what is there to be ended now.
-func (f *finisher) group(first *ending) []*ending {
-	group := []*ending{first}
-	for len(group) < mostFinish {
-		select {
-		case e, open := <-f.ended:
-			if !open {
-				return group
-			}
-			group = append(group, e)
-		default:
-			return group
-		}
-	}
-	return group
+	lease.InGroups(f.ended, mostFinish, func(group []*ending) { f.finish(ctx, group) })
 }
 
 // finish brings a group to its end, step by step.

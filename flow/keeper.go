@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 const (
@@ -18,10 +19,6 @@ const (
 	// keeperRounds is how many flows are looked after at once: most of it is
 	// waiting for commits, which the board gathers.
 	keeperRounds = 64
-	// keeperWait bounds one wait for a flow.
-	keeperWait = time.Minute
-	// keeperPause is the rest after the board could not be asked.
-	keeperPause = 500 * time.Millisecond
 )
 
 // Keep looks after flows until ctx ends: it claims those that something has
@@ -30,19 +27,13 @@ const (
 func (e *Engine) Keep(ctx context.Context, owner string) {
 	k := keeper{Engine: e, owner: owner, slots: make(chan struct{}, keeperRounds)}
 	defer k.rounds.Wait()
-	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Owner: owner, Lease: k.cfg.Lease, Wait: keeperWait}
-	for ctx.Err() == nil {
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Owner: owner, Lease: k.cfg.Lease, Wait: lease.Wait}
+	lease.Take(ctx, func(ctx context.Context) ([]board.Claimed, error) {
 		// Who is busy takes no more than it can begin: what waits in its hands has had
 		// its context's turn, and others' comes after it.
 		ask.Max = min(keeperClaim, max(1, 2*(keeperRounds-len(k.slots))))
-		claimed, err := e.board.Claim(ctx, ask)
-		if err == nil { // nothing is begun of a claim that failed: others may have it
-			k.start(ctx, claimed)
-		} else if ctx.Err() == nil {
-			e.log.Warn("no flow taken", "err", err)
-			pause.For(ctx, keeperPause)
-		}
-	}
+		return e.board.Claim(ctx, ask)
+	}, func(claimed []board.Claimed) { k.start(ctx, claimed) }, func(err error) { e.log.Warn("no flow taken", "err", err) })
 }
 
 // keeper looks after flows in this process.
@@ -130,26 +121,25 @@ func (t *tending) run(ctx context.Context) {
 	refused := 0
 	for range maxTendings {
 		err := t.round(ctx)
-		var g *board.GuardError
 		switch {
 		case err == nil:
 			continue
 		case errors.Is(err, errDone):
 			return
-		case errors.As(err, &g) && g.Guard.Kind == board.GuardHeld:
+		case lease.IsGone(err):
 			return // somebody else has it now
 		case errors.Is(err, domain.ErrConflict):
 			continue
 		case errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrLimit):
 			if refused++; refused < maxRefused {
-				pause.For(ctx, keeperPause)
+				pause.For(ctx, lease.Rest)
 				continue
 			}
 			t.giveUp(ctx, err)
 			return
 		default:
 			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
-			pause.For(ctx, keeperPause)
+			pause.For(ctx, lease.Rest)
 			t.back(ctx)
 			return
 		}

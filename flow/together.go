@@ -2,13 +2,13 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // This file ends plain flows many at a time: most flows are such.
@@ -66,12 +66,11 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 		return rest
 	}
 	for i, err := range k.board.CommitEach(ctx, batches) {
-		var g *board.GuardError
 		if err == nil {
 			of[i].told(flows[i])
 			continue
 		}
-		if !(errors.As(err, &g) && g.Guard.Kind == board.GuardHeld) {
+		if !lease.IsGone(err) {
 			rest = append(rest, of[i])
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // answer writes the answers to messages whose work has ended.
@@ -38,7 +39,7 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 			}
 		default:
 			s.log.Warn("message not answered; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
-			pause.For(ctx, restAfter)
+			pause.For(ctx, lease.Rest)
 			s.answerLater(ctx, c)
 		}
 	})

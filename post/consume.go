@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // actorText is an actor's number as a field has it.
@@ -95,7 +96,7 @@ func (s *Supervisor) consumeOne(ctx context.Context, c *board.Claimed, atOnce bo
 	r, err := s.takeIn(ctx, c, key, m, err, atOnce)
 	if err != nil {
 		s.log.Warn("message not taken in; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
-		pause.For(ctx, restAfter)
+		pause.For(ctx, lease.Rest)
 		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
 		return rest{}
 	}

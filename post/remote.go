@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -29,7 +30,7 @@ func (s *Supervisor) sendJobs(ctx context.Context, claimed []board.Claimed) {
 			s.letGo(ctx, c, nil)
 		default:
 			s.log.Warn("job not sent; it comes again", "job", c.Item, "context", uint32(c.Space), "err", err)
-			pause.For(ctx, restAfter)
+			pause.For(ctx, lease.Rest)
 			s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostJobs, c.Item) })
 		}
 	})

@@ -4,21 +4,17 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 const (
 	// claimMost is how many messages are taken at once.
 	claimMost = 256
-	// claimWait bounds one wait for a message.
-	claimWait = time.Minute
-	// restAfter is the rest after the board or a bus could not be asked.
-	restAfter = 500 * time.Millisecond
 	// receivers is how many parcels of a bus are dealt with at once.
 	receivers = 4
 	// outLoops, inLoops are how many claims of a queue are dealt with at once:
@@ -68,21 +64,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 // loop claims from queues, in order, and lets take deal with what came. What is
 // begun outlives ctx: it is short.
 func (s *Supervisor) loop(ctx context.Context, all *sync.WaitGroup, take func(context.Context, []board.Claimed), queues ...string) {
-	ask := board.Ask{Max: claimMost, Owner: s.owner, Lease: s.cfg.Lease, Wait: claimWait}
+	ask := board.Ask{Max: claimMost, Owner: s.owner, Lease: s.cfg.Lease, Wait: lease.Wait}
 	for _, q := range queues {
 		ask.Queues = append(ask.Queues, board.Queue{Lists: []string{q}})
 	}
 	all.Go(func() {
-		for ctx.Err() == nil {
-			claimed, err := s.board.Claim(ctx, ask)
-			if err == nil && len(claimed) > 0 { // nothing is begun of a claim that failed: others may have it
-				take(context.WithoutCancel(ctx), claimed)
-			}
-			if err != nil && ctx.Err() == nil {
-				s.log.Warn("no message taken", "queues", queues, "err", err)
-				pause.For(ctx, restAfter)
-			}
-		}
+		lease.Take(ctx, func(ctx context.Context) ([]board.Claimed, error) { return s.board.Claim(ctx, ask) },
+			func(claimed []board.Claimed) { take(context.WithoutCancel(ctx), claimed) },
+			func(err error) { s.log.Warn("no message taken", "queues", queues, "err", err) })
 	})
 }
 
@@ -93,7 +82,7 @@ func (s *Supervisor) receiveFrom(ctx context.Context, b bus.Bus) {
 		if err != nil {
 			if ctx.Err() == nil {
 				s.log.Warn("no parcel taken", "bus", b.Scheme(), "err", err)
-				pause.For(ctx, restAfter)
+				pause.For(ctx, lease.Rest)
 			}
 			continue
 		}
@@ -101,7 +90,7 @@ func (s *Supervisor) receiveFrom(ctx context.Context, b bus.Bus) {
 		if err := s.open(work, p); err != nil {
 			// Not done: the bus gives it again, or the sender pushes again.
 			s.log.Warn("parcel not dealt with; it comes again", "bus", b.Scheme(), "err", err)
-			pause.For(ctx, restAfter)
+			pause.For(ctx, lease.Rest)
 			continue
 		}
 		if err := p.Done(work); err != nil {

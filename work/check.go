@@ -10,8 +10,8 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // This file has looks at addresses made by others than those who handle alarms:
@@ -27,9 +27,8 @@ const (
 	// checksContext how many of one context within the time of a look.
 	checksNode    = 64
 	checksContext = 16
-	// checkWait bounds one wait for something to look at, and checkFull one that
-	// passes over contexts that have as many in hand as they may.
-	checkWait = time.Minute
+	// checkFull bounds one wait for something to look at that passes over contexts
+	// which have as many in hand as they may.
 	checkFull = time.Second
 	// checkSpare is what a lease is longer than a look.
 	checkSpare = 30 * time.Second
@@ -71,23 +70,7 @@ func (e *Engine) Check(ctx context.Context, owner string) {
 	c := checker{Engine: e, owner: owner, held: map[board.Space]int{}, freed: make(chan struct{}, 1)}
 	var looks sync.WaitGroup
 	defer looks.Wait()
-	for ctx.Err() == nil {
-		ask, room := c.ask()
-		if !room {
-			select {
-			case <-c.freed:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		claimed, err := e.board.Claim(ctx, ask)
-		if err != nil {
-			if ctx.Err() == nil {
-				e.log.Warn("no address taken to look at", "err", err)
-				pause.For(ctx, claimPause)
-			}
-			continue // nothing is begun of a claim that failed: others may have it
-		}
+	lease.Take(ctx, c.claim, func(claimed []board.Claimed) {
 		for _, it := range claimed {
 			c.take(it.Space)
 			looks.Go(func() {
@@ -95,7 +78,7 @@ func (e *Engine) Check(ctx context.Context, owner string) {
 				c.free(func() { c.now-- })
 			})
 		}
-	}
+	}, func(err error) { e.log.Warn("no address taken to look at", "err", err) })
 }
 
 // checker is a node's pool of looks.
@@ -109,12 +92,25 @@ type checker struct {
 	held map[board.Space]int // looks within the time of one
 }
 
+// claim waits for something to look at, or for room.
+func (c *checker) claim(ctx context.Context) ([]board.Claimed, error) {
+	ask, room := c.ask()
+	if !room {
+		select {
+		case <-c.freed:
+		case <-ctx.Done():
+		}
+		return nil, nil
+	}
+	return c.board.Claim(ctx, ask)
+}
+
 // ask is for as many as there is room for, of contexts that have not as many as
 // they may. They may all be of one.
 func (c *checker) ask() (ask board.Ask, room bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ask = board.Ask{Queues: []board.Queue{{Lists: []string{layout.Checks}}}, Owner: c.owner, Lease: c.reach.took + checkSpare, Wait: checkWait,
+	ask = board.Ask{Queues: []board.Queue{{Lists: []string{layout.Checks}}}, Owner: c.owner, Lease: c.reach.took + checkSpare, Wait: lease.Wait,
 		Max: min(checksNode-c.now, checksContext)}
 	for space, n := range c.held {
 		if n >= checksContext {
@@ -160,15 +156,12 @@ func (c *checker) look(ctx context.Context, it board.Claimed) {
 	l := addressLook{checker: c, claimed: it, began: time.Now(), met: map[string]bool{}}
 	for range checkTries {
 		err := l.once(ctx)
-		var moved *board.GuardError
 		switch {
-		case err == nil:
+		case err == nil, lease.IsGone(err): // somebody else has it now
 			return
-		case !errors.As(err, &moved):
+		case !errors.As(err, new(*board.GuardError)):
 			c.log.Warn("addresses not looked at; that comes again", "item", it.Item, "context", uint32(it.Space), "err", err)
 			return
-		case moved.Guard.Kind == board.GuardHeld:
-			return // somebody else has it now
 		}
 	}
 }
