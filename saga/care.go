@@ -52,7 +52,7 @@ func (s *shard) openCare(ctx context.Context) error {
 	if recs[0].Get(careLife) != s.owner {
 		lives++
 		b := board.Batch{Space: s.space}
-		b.Held(s.record, s.owner, s.token).
+		b.Held(s.record, s.owner, s.Claimed.Token).
 			Set(s.record, board.Field{Name: careLives, Value: strconv.Itoa(lives)}, board.Field{Name: careLife, Value: s.owner})
 		if err := s.e.board.Commit(ctx, b); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (s *shard) carefully(ctx context.Context, t *task) error {
 	}
 	c.same = false
 	b := board.Batch{Space: s.space}
-	b.Held(s.record, s.owner, s.token).
+	b.Held(s.record, s.owner, s.Claimed.Token).
 		Set(s.record, board.Field{Name: careTrying, Value: c.trying}, board.Field{Name: careTried, Value: strconv.Itoa(c.tries)})
 	if err := s.e.board.Commit(ctx, b); err != nil {
 		return err

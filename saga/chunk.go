@@ -38,7 +38,7 @@ type chunk struct {
 func (s *shard) chunk() *chunk {
 	c := &chunk{changed: map[string]*instance{}, upTo: map[*source]progress{}}
 	c.Space = s.space
-	c.Held(s.record, s.owner, s.token).Equal(s.keys.Checkpoint(s.saga), generationNo, s.positions.no)
+	c.Held(s.record, s.owner, s.Claimed.Token).Equal(s.keys.Checkpoint(s.saga), generationNo, s.positions.no)
 	return c
 }
 

@@ -318,7 +318,7 @@ func (r *relay) remove(ctx context.Context, list []outgoing) error {
 // holder.
 func (r *relay) batch() *board.Batch {
 	b := &board.Batch{Space: r.s.space}
-	return b.Held(r.s.record, r.s.owner, r.s.token)
+	return b.Held(r.s.record, r.s.owner, r.s.Claimed.Token)
 }
 
 // takeOut takes items out of the outbox.

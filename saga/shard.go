@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -34,8 +35,8 @@ const (
 )
 
 var (
-	// errLost ends a shard that another worker has now.
-	errLost = errors.New("the partition is held by another worker")
+	// errLost ends a shard that another worker has now, or may have.
+	errLost = errors.New("the partition's lease is lost: another worker has it, or it could not be renewed in time")
 	// errNewer ends one whose definition has a newer version: that may read
 	// other subjects.
 	errNewer = errors.New("there is a newer version of the saga")
@@ -69,15 +70,15 @@ func partitionOf(correlation string, of int) int {
 // shard is a partition of a saga while this worker holds it.
 type shard struct {
 	shardOf
+	lease.Item
 	e        *Engine
 	name     string // the tenant's, as keys and subjects have it
 	keys     layout.SagaKeys
 	space    board.Space
 	record   string // by which it is held
 	owner    string
-	token    int64
 	lease    time.Duration
-	leases   *leases
+	leases   *lease.Book[*shard]
 	gateways *gateways
 	newest   *compiled // when it was opened
 
@@ -127,10 +128,10 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	if err != nil {
 		return err
 	}
-	s.token = token
-	held, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
-	defer s.leases.keep(s, began, lose)()
+	s.leases.Begin(ctx, s, board.Claimed{Space: s.space, Item: s.record, Token: token}, began)
+	s.leases.Add(s)
+	defer s.leases.Remove(s)
+	held := s.Ctx
 	take, noMore := context.WithCancel(held)
 	defer noMore()
 
@@ -146,7 +147,7 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 		}
 		// Its outbox is not worth waiting for any longer: others have it.
 		if pause.For(held, stop.patience) == nil {
-			lose(nil)
+			s.Stop(nil)
 		}
 	}()
 	err = s.work(held, take)
@@ -154,13 +155,13 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	if cause := context.Cause(held); errors.Is(cause, errLost) {
 		err = cause
 	}
-	lose(nil)
+	s.Stop(nil)
 	<-watched
 	if errors.Is(err, errLost) || ctx.Err() != nil {
 		return err
 	}
 	b := board.Batch{Space: s.space}
-	b.Held(s.record, s.owner, s.token).Release(s.record)
+	b.Held(s.record, s.owner, s.Claimed.Token).Release(s.record)
 	if err == nil {
 		b.Unset(s.record, careLives, careLife)
 	}

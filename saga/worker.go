@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // WorkerConfig says what a worker does.
@@ -39,7 +40,7 @@ type Worker struct {
 	text      *slog.Logger
 	placement func() Placement
 	gateways  *gateways
-	leases    *leases
+	leases    *lease.Book[*shard]
 	joined    bool // it is said on the board that it is there
 	changed   chan struct{}
 
@@ -76,7 +77,8 @@ func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}
 	return &Worker{e: e, cfg: cfg, text: e.text, placement: cfg.Placement, gateways: newGateways(cfg.Gateway, e.text),
-		leases:  newLeases(e.board, cfg.Owner, cfg.Lease),
+		leases: lease.NewBook(lease.Config[*shard]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
+			What: "partitions", Log: e.text}),
 		changed: make(chan struct{}, 1), shards: map[shardOf]*held{}}
 }
 
@@ -97,7 +99,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		w.leases.run(life)
+		w.leases.Keep(life)
 	}()
 	defer func() {
 		kill()
@@ -275,14 +277,11 @@ func (w *Worker) hold(ctx context.Context, s shardOf, name string, h *held) {
 		}
 		wait = min(wait, most)
 		w.text.Log(ctx, level, "saga stopped, and begins again", "context", uint32(s.tenant), "saga", s.saga, "partition", s.partition, "err", err)
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-h.stop.told:
-			timer.Stop()
 			return
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
 	}
@@ -302,10 +301,8 @@ func (w *Worker) shard(ctx context.Context, s shardOf, name string) (*shard, err
 // Holds are the partitions that the worker has, for people:
 // "<context>:<saga>:<partition>/<partitions>".
 func (w *Worker) Holds() []string {
-	w.leases.mu.Lock()
-	defer w.leases.mu.Unlock()
-	list := make([]string, 0, len(w.leases.held))
-	for s := range w.leases.held {
+	list := []string{}
+	for _, s := range w.leases.All() {
 		list = append(list, s.String())
 	}
 	slices.Sort(list)
@@ -315,10 +312,8 @@ func (w *Worker) Holds() []string {
 // Consumers are the durable consumers by which the worker reads streams. A
 // partition has no more, but may have fewer, where its saga reads no such events.
 func (w *Worker) Consumers() []string {
-	w.leases.mu.Lock()
-	defer w.leases.mu.Unlock()
 	var list []string
-	for s := range w.leases.held {
+	for _, s := range w.leases.All() {
 		for _, n := range read {
 			list = append(list, s.durable(n))
 		}

@@ -44,7 +44,7 @@ var may = map[string][]string{
 	"clockwork":       {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable", "internal/pause"},
 	"telemetry":       {},
 	"effect":          {"ban", "board", "egress", "layout", "lease", "stream", "internal/dialtls", "internal/intake", "internal/pause"},
-	"saga":            {"board", "condition", "layout", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns", "internal/pause"},
+	"saga":            {"board", "condition", "layout", "lease", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns", "internal/pause"},
 	"post":            {"board", "bus", "flow", "identity", "layout", "lease", "listing", "work", "internal/intake", "internal/pause"},
 	"lease":           {"board", "layout", "internal/pause"},
 	"circle":          {"board", "layout", "lease", "script", "internal/pause"},
