@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -103,7 +104,7 @@ func (r *Runner) followAffinities(ctx context.Context, lanes []*lane, changed fu
 	for ctx.Err() == nil {
 		if err := r.followOnce(ctx, lanes, changed); err != nil && ctx.Err() == nil {
 			r.log.Warn("queues of jobs that ask for labels not read; those known before stay", "err", err)
-			pause.For(ctx, claimPause)
+			pause.For(ctx, lease.Rest)
 		}
 	}
 }

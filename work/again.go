@@ -10,10 +10,11 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
-// This file ends runs whose first commit failed: a follower or a cancel came
-// between, the board was away, or refused what the script left.
+// This file ends runs, also those whose first commit failed: a follower or a cancel
+// came between, the board was away, or refused what the script left.
 
 const (
 	// againMin and againMax bound the pause between two tries.
@@ -23,37 +24,52 @@ const (
 	quickTries = 5
 )
 
-// finishAgain tries until the end of the run is written or the lease is no
-// longer ours.
-func (x *run) finishAgain(ctx context.Context, f finish, err error) {
+// finish is a batch that ends a run.
+type finish struct {
+	x     *run
+	batch board.Batch
+	what  ended
+}
+
+// ended is what came of a run, for the observer and the log.
+type ended struct {
+	status  domain.JobStatus // started: it goes on later
+	reason  domain.Reason
+	text    string
+	written bool // it is on the board already
+}
+
+// End is the commit that ends the run.
+func (x *run) End() board.Batch { return x.last.batch }
+
+// Again tries until the end of the run is written or the lease is no longer ours.
+func (x *run) Again(ctx context.Context, err error) error {
 	unsure := false // an answer was lost
 	for try := 0; ; try++ {
 		switch {
-		case err == nil || x.settled(err) || ctx.Err() != nil:
+		case err == nil || lease.IsGone(err) || ctx.Err() != nil:
 			if unsure && err != nil && x.applied(ctx) {
 				err = nil
 			}
-			x.lane.vacate(x.claimed.Space)
-			x.close(f.what, err)
-			return
+			return err
 		case errors.Is(err, domain.ErrConflict):
 			if try >= quickTries {
 				pause.For(ctx, againPause(try-quickTries))
 			}
-			f, err = x.rebuild(ctx, f)
+			x.last, err = x.rebuild(ctx, x.last)
 		case errors.Is(err, domain.ErrInvalid):
 			// The board refuses it for good: the job must not vanish.
 			if try > 0 {
 				pause.For(ctx, againPause(try))
 			}
-			f, err = x.refused(f, err), nil
+			x.last, err = x.refused(x.last, err), nil
 		default:
 			unsure = true
 			pause.For(ctx, againPause(try))
 			err = nil
 		}
 		if err == nil {
-			err = x.r.e.board.Commit(ctx, f.batch)
+			err = x.r.e.board.Commit(ctx, x.last.batch)
 		}
 	}
 }
@@ -63,13 +79,13 @@ func againPause(try int) time.Duration { return pause.Doubled(againMin, againMax
 // applied tells whether the commit whose answer was lost is what ended our
 // lease: then nobody has begun another attempt, or counted a loss.
 func (x *run) applied(ctx context.Context) bool {
-	j, err := x.r.e.loadAny(ctx, x.claimed.Space, x.key)
-	return err == nil && j.Attempt == x.claimed.Token && j.LeaseOwner == "" && (j.Final() || j.Losses == x.job.Losses)
+	j, err := x.r.e.loadAny(ctx, x.Claimed.Space, x.key)
+	return err == nil && j.Attempt == x.Claimed.Token && j.LeaseOwner == "" && (j.Final() || j.Losses == x.job.Losses)
 }
 
 // rebuild puts the batch together again for the job as it is now.
 func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
-	j, err := x.r.e.loadAny(ctx, x.claimed.Space, x.key)
+	j, err := x.r.e.loadAny(ctx, x.Claimed.Space, x.key)
 	if errors.Is(err, domain.ErrNotFound) {
 		return f, nil // the lease has gone with it: the commit will say so
 	} else if err != nil {
@@ -84,7 +100,7 @@ func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
 	case f.what.status != domain.JobStarted:
 		b := x.heldBatch()
 		b.Ops = keepOps(f.batch.Ops, func(op board.Op) bool { return !tellOp(op, x.key) })
-		x.r.e.tell(ctx, &b, j, x.claimed.Item, f.what.status, now)
+		x.r.e.tell(ctx, &b, j, x.Claimed.Item, f.what.status, now)
 		if j.FlowID != x.job.FlowID { // it has become one of a flow's since it was taken
 			x.r.e.tellFlow(ctx, &b, j, ending{status: f.what.status, reason: f.what.reason, text: f.what.text})
 			x.job.FlowID = j.FlowID
@@ -93,7 +109,7 @@ func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
 	case j.Cancel != "":
 		n := cancelled(j.Cancel)
 		b := x.heldBatch()
-		b.Release(x.claimed.Item)
+		b.Release(x.Claimed.Item)
 		b.Ops = append(b.Ops, keepOps(f.batch.Ops, x.logOp)...)
 		x.r.e.end(ctx, &b, j, n, now)
 		f.batch, f.what = b, ended{status: n.status, reason: n.reason, text: n.text}

@@ -45,7 +45,7 @@ func (l *lane) singleOut(list []*run) {
 		return
 	}
 	for _, x := range list {
-		if losses(x.claimed) > 0 {
+		if losses(x.Claimed) > 0 {
 			l.alone, l.wary = x, true
 			break
 		}
@@ -81,12 +81,12 @@ func (l *lane) waitAlone(x *run) {
 		case <-l.calm:
 			continue
 		case <-late.C:
-		case <-x.ctx.Done():
+		case <-x.Ctx.Done():
 		}
 		break
 	}
-	end := time.AfterFunc(aloneAtMost<<min(losses(x.claimed)-1, mostDoubled), func() { l.goOn(x) })
-	context.AfterFunc(x.ctx, func() { end.Stop() }) // which ends with the run
+	end := time.AfterFunc(aloneAtMost<<min(losses(x.Claimed)-1, mostDoubled), func() { l.goOn(x) })
+	context.AfterFunc(x.Ctx, func() { end.Stop() }) // which ends with the run
 }
 
 // ran tells that a run has ended.
@@ -110,9 +110,6 @@ func (l *lane) goOn(x *run) {
 	}
 	l.mu.Unlock()
 	if was {
-		select {
-		case l.freed <- struct{}{}:
-		default:
-		}
+		l.items.Wake()
 	}
 }

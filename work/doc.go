@@ -54,14 +54,12 @@
 // # Goroutines
 //
 // Engine.Check has one for each job whose addresses are looked at, and each look
-// some, all of which have ended when it returns. Runner.Run starts one claim loop for each script type, one
-// that follows the queues of jobs that ask for labels where the node has some
-// (and one for each runtime that has others), two
-// loops that commit the ends of runs (while one waits for the disk the other
-// gathers), one that renews leases, and one goroutine for each run, with one
-// more while the run writes log lines, and one while its end must be tried
-// again. All have ended when Run returns, unless a script inside the process
-// does not stop when it is told: then Run says so in the log and leaves it.
+// some, all of which have ended when it returns. Runner.Run has those of a lease.Runner with a
+// lane for each script type, one that follows the queues of jobs that ask for
+// labels where the node has some (and one for each runtime that has others), and
+// one for each run while it writes log lines. All have ended when Run returns,
+// unless a script inside the process does not stop when it is told: then Run says
+// so in the log and leaves it.
 // Engine.FollowTaken has one that hears of pops, one for each context in which
 // foreign runners work, and one for each look through all records of a context;
 // all have ended when it returns.

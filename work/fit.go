@@ -35,7 +35,7 @@ func (x *run) fit(f finish) finish {
 func (x *run) weight(b *board.Batch) int {
 	n := b.Bytes()
 	if x.r.e.board.Limits().Whole {
-		n += x.claimed.Record.Bytes()
+		n += x.Claimed.Record.Bytes()
 	}
 	return n
 }
@@ -61,7 +61,7 @@ const noteBytes = 300
 
 // note is a line of ours for the job's log.
 func (x *run) note(text string) string {
-	return layout.EncodeLog(domain.Log{AtMs: time.Now().UnixMilli(), Stream: "ramet", Attempt: int(x.claimed.Token), Line: text})
+	return layout.EncodeLog(domain.Log{AtMs: time.Now().UnixMilli(), Stream: "ramet", Attempt: int(x.Claimed.Token), Line: text})
 }
 
 // smallPart is the least that is written of a log at once.
@@ -75,7 +75,7 @@ func (x *run) parts(lines []string) (parts [][]string) {
 	}
 	room := limits.Commit
 	if limits.Whole {
-		room -= x.claimed.Record.Bytes()
+		room -= x.Claimed.Record.Bytes()
 	}
 	room = max(room/2, smallPart)
 	size, from := 0, 0

@@ -55,8 +55,8 @@ type folder struct {
 // prepare makes the folder and what the script finds in it.
 func (x *run) prepare() (script.Task, error) {
 	task := script.Task{
-		Name: x.claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Level: x.level, Grace: x.r.cfg.StopGrace,
-		Context: domain.TenantID(x.claimed.Space), Caller: x.key.Caller, Attempt: x.claimed.Token,
+		Name: x.Claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Level: x.level, Grace: x.r.cfg.StopGrace,
+		Context: domain.TenantID(x.Claimed.Space), Caller: x.key.Caller, Attempt: x.Claimed.Token,
 	}
 	if x.job.FlowEnv || !x.lane.info.InProcess {
 		env, err := x.environment()
@@ -75,7 +75,7 @@ func (x *run) prepare() (script.Task, error) {
 		return task, err
 	}
 	addParamNames(env, in.Params)
-	task.Dir = JobDir(x.r.e.cfg.DataDir, domain.TenantID(x.claimed.Space), x.key, x.claimed.Token)
+	task.Dir = JobDir(x.r.e.cfg.DataDir, domain.TenantID(x.Claimed.Space), x.key, x.Claimed.Token)
 	task.ResultFile = filepath.Join(task.Dir, resultName)
 	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
 	task.InputFile = filepath.Join(task.Dir, inputName)
@@ -155,10 +155,10 @@ func (x *run) newFolder(dir string, cell *script.Checkpoint) *folder {
 
 // earlierCheckpoint reads what an earlier attempt has saved.
 func (x *run) earlierCheckpoint() (data string, found bool, err error) {
-	if x.claimed.Token == 1 && x.job.Routine == "" {
+	if x.Claimed.Token == 1 && x.job.Routine == "" {
 		return "", false, nil
 	}
-	recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, layout.Checkpoint(x.key))
+	recs, err := x.r.e.board.Get(x.Ctx, x.Claimed.Space, layout.Checkpoint(x.key))
 	if err != nil || recs[0] == nil {
 		return "", false, err
 	}
@@ -168,7 +168,7 @@ func (x *run) earlierCheckpoint() (data string, found bool, err error) {
 // environment is what the script finds of the flow and the job: flow < job.
 func (x *run) environment() (map[string]string, error) {
 	env := make(map[string]string, len(x.job.EnvVars)+16)
-	of, err := x.r.e.envOf(x.ctx, x.claimed.Space, x.job)
+	of, err := x.r.e.envOf(x.Ctx, x.Claimed.Space, x.job)
 	if err != nil {
 		return nil, err
 	}
@@ -179,10 +179,10 @@ func (x *run) environment() (map[string]string, error) {
 
 // addNames adds the variables by which a process knows itself.
 func (x *run) addNames(env map[string]string) {
-	env["RAMET_JOB"] = x.claimed.Item
-	env["RAMET_CONTEXT"] = strconv.FormatUint(uint64(x.claimed.Space), 10)
+	env["RAMET_JOB"] = x.Claimed.Item
+	env["RAMET_CONTEXT"] = strconv.FormatUint(uint64(x.Claimed.Space), 10)
 	env["RAMET_CALLER"] = strconv.FormatUint(uint64(x.key.Caller), 10)
-	env["RAMET_ATTEMPT"] = strconv.FormatInt(x.claimed.Token, 10)
+	env["RAMET_ATTEMPT"] = strconv.FormatInt(x.Claimed.Token, 10)
 	if x.job.FlowID != 0 {
 		env["RAMET_FLOW"] = domain.FlowKey(x.job.FlowID)
 	}
@@ -231,7 +231,7 @@ func (x *run) hasInput() bool {
 }
 
 // input puts it together.
-func (x *run) input() (domain.Input, error) { return x.r.e.inputOf(x.ctx, x.claimed.Space, x.job) }
+func (x *run) input() (domain.Input, error) { return x.r.e.inputOf(x.Ctx, x.Claimed.Space, x.job) }
 
 // inputOf puts together what a job finds.
 func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in domain.Input, err error) {
@@ -404,7 +404,7 @@ func (x *run) saveCheckpoint(ctx context.Context) {
 	case err == nil:
 		f.checkpointSaved(version)
 	case !errors.Is(err, domain.ErrConflict):
-		x.r.log.Warn("checkpoint not saved; it is tried again with the next renewal of the lease", "job", x.claimed.Item, "err", err)
+		x.r.log.Warn("checkpoint not saved; it is tried again with the next renewal of the lease", "job", x.Claimed.Item, "err", err)
 	}
 }
 
@@ -414,7 +414,7 @@ func (x *run) closeFolder(keep bool) error {
 		return nil
 	}
 	if keep {
-		_, err := x.r.e.leave(domain.TenantID(x.claimed.Space), x.folder.dir)
+		_, err := x.r.e.leave(domain.TenantID(x.Claimed.Space), x.folder.dir)
 		return err
 	}
 	return script.RemoveFolder(x.folder.dir)
@@ -510,9 +510,7 @@ func (e *Engine) worksIn(dir string) bool {
 }
 
 func (r *Runner) hasFolder(dir string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, x := range r.held {
+	for _, x := range r.items.All() {
 		x.mu.Lock()
 		f := x.folder
 		x.mu.Unlock()

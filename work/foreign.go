@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // This file deals with foreign programs that speak to the same Redis: jobs
@@ -57,7 +58,7 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 		return true, what, decodeErr
 	}
 	j := x.job
-	j.ContextID = domain.TenantID(x.claimed.Space)
+	j.ContextID = domain.TenantID(x.Claimed.Space)
 	verr := j.Validate()
 	if verr == nil {
 		verr = validatePrerequisites(j.Prerequisites)
@@ -79,9 +80,9 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 // record proves that a door let it in, for who can write jobs can write that. Nor
 // does one that says it is of another caller's flow begin.
 func (x *run) unpermitted(b *board.Batch) (done bool, what ended, err error) {
-	err = x.r.e.permit(x.ctx, x.claimed.Space, x.key.Caller, x.claimed.Item)
+	err = x.r.e.permit(x.Ctx, x.Claimed.Space, x.key.Caller, x.Claimed.Item)
 	if err == nil {
-		err = x.r.e.ownFlow(x.ctx, x.claimed.Space, x.job)
+		err = x.r.e.ownFlow(x.Ctx, x.Claimed.Space, x.job)
 	}
 	if errors.Is(err, domain.ErrForbidden) {
 		x.r.e.clearWaits(b, x.job)
@@ -115,29 +116,29 @@ func invalid(err error) ending {
 func (x *run) letWait() (done bool, what ended, err error) {
 	for {
 		b := x.heldBatch()
-		b.Equal(x.claimed.Item, layout.JobQueuedMs, "")
-		b.Equal(x.claimed.Item, layout.JobCancel, "")
-		b.Release(x.claimed.Item)
+		b.Equal(x.Claimed.Item, layout.JobQueuedMs, "")
+		b.Equal(x.Claimed.Item, layout.JobCancel, "")
+		b.Release(x.Claimed.Item)
 		status := domain.JobDispatched
 		if len(x.job.Dependends)+len(x.job.Prerequisites) > 0 {
 			status = domain.JobWaiting
 		}
-		b.Set(x.claimed.Item, board.Field{Name: layout.JobStatus, Value: string(status)})
-		b.Unset(x.claimed.Item, layout.JobStartedMs, layout.JobRunnerID)
-		err = x.r.e.board.Commit(x.ctx, b)
+		b.Set(x.Claimed.Item, board.Field{Name: layout.JobStatus, Value: string(status)})
+		b.Unset(x.Claimed.Item, layout.JobStartedMs, layout.JobRunnerID)
+		err = x.r.e.board.Commit(x.Ctx, b)
 		switch {
 		case err == nil:
 			return true, ended{status: domain.JobStarted, text: "it still waits", written: true}, nil
-		case x.settled(err):
+		case lease.IsGone(err):
 			return true, ended{reason: reasonLost}, nil
 		case !errors.Is(err, domain.ErrConflict):
 			return true, what, err
 		}
-		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+		recs, err := x.r.e.board.Get(x.Ctx, x.Claimed.Space, x.Claimed.Item)
 		if err != nil {
 			return true, what, err
 		}
-		x.claimed.Record = recs[0]
+		x.Claimed.Record = recs[0]
 		if x.job, err = layout.DecodeJob(x.key, recs[0]); err != nil {
 			return true, what, err
 		}
@@ -154,12 +155,12 @@ func (x *run) awaitRecord() error {
 		if x.job.Script != "" || x.job.ScriptType != "" {
 			return nil
 		}
-		pause.For(x.ctx, unwrittenPause)
-		recs, err := x.r.e.board.Get(x.ctx, x.claimed.Space, x.claimed.Item)
+		pause.For(x.Ctx, unwrittenPause)
+		recs, err := x.r.e.board.Get(x.Ctx, x.Claimed.Space, x.Claimed.Item)
 		if err != nil {
 			return err
 		}
-		x.claimed.Record = recs[0]
+		x.Claimed.Record = recs[0]
 		if x.job, err = layout.DecodeJob(x.key, recs[0]); err != nil {
 			return err
 		}
@@ -186,7 +187,7 @@ func (x *run) adoptValid(b *board.Batch) (done bool, what ended, err error) {
 		case errors.Is(err, domain.ErrInvalid):
 			scanFlows(b, time.Now())
 			return true, x.end(b, invalid(err)), nil
-		case err != nil && x.settled(err):
+		case err != nil && lease.IsGone(err):
 			return true, ended{reason: reasonLost}, nil
 		case !errors.Is(err, domain.ErrConflict):
 			return done, ended{status: domain.JobStarted, text: "adopted", written: done}, err
@@ -203,14 +204,14 @@ func (e *dependencyError) Unwrap() error { return domain.ErrConflict }
 
 func (x *run) adoptOnce() (waits bool, err error) {
 	now := time.Now()
-	s := submission{e: x.r.e, space: x.claimed.Space, now: now}
+	s := submission{e: x.r.e, space: x.Claimed.Space, now: now}
 	b := x.heldBatch()
 	j := x.job
 	j.Waits, j.QueuedMs = 0, 0
-	if err := x.r.e.waitsForItself(x.ctx, x.claimed.Space, j); err != nil {
+	if err := x.r.e.waitsForItself(x.Ctx, x.Claimed.Space, j); err != nil {
 		return false, err
 	}
-	failed, err := s.follow(x.ctx, &b, j, false)
+	failed, err := s.follow(x.Ctx, &b, j, false)
 	if err != nil {
 		return false, err
 	}
@@ -227,16 +228,16 @@ func (x *run) adoptOnce() (waits bool, err error) {
 	} else {
 		j.QueuedMs = now.UnixMilli()
 	}
-	b.Set(x.claimed.Item, layout.AdoptedFields(j, status)...)
+	b.Set(x.Claimed.Item, layout.AdoptedFields(j, status)...)
 	if len(j.Prerequisites) > 0 {
-		b.Set(x.claimed.Item, layout.UnmetField(j.Prerequisites))
+		b.Set(x.Claimed.Item, layout.UnmetField(j.Prerequisites))
 	}
-	b.Live(x.claimed.Item, now)
+	b.Live(x.Claimed.Item, now)
 	scanFlows(&b, now)
 	if j.Waits > 0 {
-		b.Release(x.claimed.Item)
+		b.Release(x.Claimed.Item)
 	}
-	return j.Waits > 0, x.r.e.board.Commit(x.ctx, b)
+	return j.Waits > 0, x.r.e.board.Commit(x.Ctx, b)
 }
 
 // scanFlows has flows looked for: who writes jobs may have written a flow of them.
@@ -382,15 +383,15 @@ func leaveQueue(b *board.Batch, j *domain.Job) {
 // more than once.
 func (x *run) leaveForeign() (done bool, what ended, err error) {
 	b := x.heldBatch()
-	b.Equal(x.claimed.Item, layout.JobTakenBy, strconv.FormatUint(uint64(x.job.TakenBy), 10))
-	b.Release(x.claimed.Item)
-	b.Unset(x.claimed.Item, layout.JobRunnerID)
+	b.Equal(x.Claimed.Item, layout.JobTakenBy, strconv.FormatUint(uint64(x.job.TakenBy), 10))
+	b.Release(x.Claimed.Item)
+	b.Unset(x.Claimed.Item, layout.JobRunnerID)
 	b.SetAlarm(layout.Alarm(layout.AlarmForeign, x.key), time.Now().Add(foreignLook))
-	err = x.r.e.board.Commit(x.ctx, b)
+	err = x.r.e.board.Commit(x.Ctx, b)
 	switch {
 	case err == nil:
 		return true, ended{status: domain.JobStarted, text: "a foreign runner has it", written: true}, nil
-	case x.settled(err):
+	case lease.IsGone(err):
 		return true, ended{reason: reasonLost}, nil
 	}
 	return true, what, err

@@ -36,11 +36,11 @@ func (l *lane) holds(want domain.Isolation) bool {
 // holdIn finds out how far the job is held in, and puts it back where that cannot
 // be had here.
 func (x *run) holdIn(b *board.Batch) (what ended, left bool, err error) {
-	x.level, err = x.r.e.isolation(x.ctx, x.claimed.Space)
+	x.level, err = x.r.e.isolation(x.Ctx, x.Claimed.Space)
 	if err != nil || x.lane.holds(x.level) {
 		return what, false, err
 	}
-	x.lane.passOver(x.claimed.Space, x.level)
+	x.lane.passOver(x.Claimed.Space, x.level)
 	x.putBack(b)
 	return ended{status: domain.JobStarted, text: "put back: its context wants its scripts " + string(x.level)}, true, nil
 }
@@ -48,7 +48,7 @@ func (x *run) holdIn(b *board.Batch) (what ended, left bool, err error) {
 // putBack lets go of a job that was not begun, where it is taken first.
 func (x *run) putBack(b *board.Batch) {
 	x.letGo(b)
-	b.PushRight(layout.Queue(x.job), x.claimed.Item)
+	b.PushRight(layout.Queue(x.job), x.Claimed.Item)
 }
 
 // passOver has the lane take nothing of a context.

@@ -10,10 +10,11 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
-// lane serves one script type: a number of slots and a loop that fills them.
+// lane takes the jobs of one script type.
 type lane struct {
 	r     *Runner
 	rt    script.Runtime
@@ -23,14 +24,10 @@ type lane struct {
 	perContext int
 	info       script.Info
 	ask        board.Ask
-	freed      chan struct{} // a slot became free; capacity 1
+	items      *lease.Lane[*run]
 	calm       chan struct{} // a run has ended; capacity 1
-	// idle hands runs to goroutines that have ended one: their stacks have
-	// grown already. Closed by claimLoop.
-	idle chan *run
 
 	mu        sync.Mutex
-	free      int
 	held      map[board.Space]*use // slots, by context
 	passed    map[board.Space]bool // whose scripts cannot be held in far enough
 	labelled  []string             // groups of queues of jobs that ask for labels
@@ -42,18 +39,14 @@ type lane struct {
 	interrupt context.CancelFunc   // ends it
 }
 
-// claimWait is how long one Claim waits. It only bounds the wait: a push wakes
-// it at once.
-const claimWait = time.Minute
-
 func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	return &lane{
 		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]*use{},
-		passed: map[board.Space]bool{}, free: slots, freed: make(chan struct{}, 1), calm: make(chan struct{}, 1), idle: make(chan *run),
+		passed: map[board.Space]bool{}, calm: make(chan struct{}, 1),
 		ask: board.Ask{
 			Owner: r.cfg.Owner,
 			Lease: r.cfg.Lease,
-			Wait:  claimWait,
+			Wait:  lease.Wait,
 			Mark: []board.Field{
 				{Name: layout.JobStatus, Value: string(domain.JobStarted)},
 				{Name: layout.JobRunnerID, Value: strconv.FormatUint(uint64(r.cfg.ID), 10)},
@@ -69,68 +62,21 @@ func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 	}
 }
 
-// takeSlots takes all free slots, up to what one claim may bring.
-func (l *lane) takeSlots() int {
+// Room is how many of the free slots the next claim may fill.
+func (l *lane) Room(free int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(l.free, maxClaim)
 	switch {
 	case l.alone != nil:
-		n = 0
+		return 0
 	case l.wary:
-		n = min(n, 1) // the next one may be to run alone too
+		return min(free, 1) // the next one may be to run alone too
 	}
-	l.free -= n
-	return n
+	return free
 }
 
-func (l *lane) giveSlots(n int) {
-	if n == 0 {
-		return
-	}
-	l.mu.Lock()
-	l.free += n
-	l.mu.Unlock()
-	select {
-	case l.freed <- struct{}{}:
-	default:
-	}
-}
-
-// maxClaim is how many jobs one claim takes at the most: enough to make its
-// cost small, few enough that other nodes get their share.
-const maxClaim = 256
-
-// claimPause is how long a lane rests after the board could not be asked.
-const claimPause = 500 * time.Millisecond
-
-// claimLoop fills the lane's slots until ctx ends. What it starts runs under
-// hard.
-func (l *lane) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) {
-	defer close(l.idle)
-	for l.open(ctx) {
-		n := l.takeSlots()
-		if n == 0 {
-			select {
-			case <-l.freed:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		claimed, err := l.claim(ctx, n)
-		l.giveSlots(n - len(claimed))
-		if len(claimed) > 0 {
-			l.start(hard, claimed, runs)
-		}
-		if err != nil && ctx.Err() == nil {
-			l.r.log.Warn("no work taken", "script_type", string(l.typ), "err", err)
-			pause.For(ctx, claimPause)
-		}
-	}
-}
-
-// claim waits for up to n jobs, or until the lane is to look elsewhere too.
-func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
+// Claim waits for up to n jobs, or until the lane is to look elsewhere too.
+func (l *lane) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	passed := l.stillPassed(ctx)
 	l.mu.Lock()
 	if l.waiting == nil || l.waiting.Err() != nil {
@@ -146,7 +92,7 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	}
 	l.mu.Unlock()
 	if ask.Max == 0 {
-		pause.For(ctx, claimPause)
+		pause.For(ctx, lease.Rest)
 		return nil, nil
 	}
 	claimed, err := l.r.e.board.Claim(waiting, ask)
@@ -162,8 +108,8 @@ func (l *lane) claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	return claimed, err
 }
 
-// open waits until the lane may claim; false is that ctx has ended.
-func (l *lane) open(ctx context.Context) bool {
+// Open waits until the lane may claim; false is that ctx has ended.
+func (l *lane) Open(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		changed := l.r.e.bans.Changed() // first: no change after this is missed
 		may, turned := l.r.may()
@@ -179,39 +125,23 @@ func (l *lane) open(ctx context.Context) bool {
 	return false
 }
 
-func (l *lane) start(hard context.Context, claimed []board.Claimed, runs *sync.WaitGroup) {
-	if o := l.r.cfg.Observer; o != nil {
-		o.JobsClaimed(l.typ, len(claimed))
-	}
-	begun := time.Now()
-	list := make([]*run, len(claimed))
-	for i, c := range claimed {
-		// The rest of the lease is measured from now, not read off the clock,
-		// which somebody may set.
-		until := begun.Add(min(c.Until.Sub(begun), l.r.cfg.Lease))
-		x := &run{r: l.r, lane: l, claimed: c, begun: begun, until: until, done: runs.Done}
-		x.ctx, x.cancel = context.WithCancelCause(hard)
-		x.ctx = script.WithLook(x.ctx, func() { x.look(time.Now()) })
-		x.key, x.foreignItem = jobItem(c.Item)
-		list[i] = x
-	}
-	l.singleOut(list)
-	l.r.hold(list)
-	runs.Add(len(list))
-	for _, x := range list {
-		select {
-		case l.idle <- x:
-		default:
-			go l.work(x)
-		}
-	}
+// Work is a run of a job.
+func (l *lane) Work(c board.Claimed) *run {
+	x := &run{r: l.r, lane: l}
+	x.key, x.foreignItem = jobItem(c.Item)
+	return x
 }
 
-// work does one run after the other, until the lane takes no more.
-func (l *lane) work(x *run) {
-	for x != nil {
-		x.do()
-		l.ran(x)
-		x = <-l.idle
+// Begin is told of jobs that were claimed together.
+func (l *lane) Begin(list []*run) {
+	if o := l.r.cfg.Observer; o != nil {
+		o.JobsClaimed(l.typ, len(list))
 	}
+	l.singleOut(list)
+	l.r.e.stopLate(list)
+}
+
+// Failed tells people that the board could not be asked.
+func (l *lane) Failed(err error) {
+	l.r.log.Warn("no work taken", "script_type", string(l.typ), "err", err)
 }

@@ -71,7 +71,7 @@ func (l *logBook) add(stream string, line []byte) bool {
 		stream, line = "ramet", []byte("log cut: the job's share of "+strconv.Itoa(l.x.r.e.cfg.LogBytes)+" bytes is used up")
 	}
 	l.lines = append(l.lines, layout.EncodeLog(domain.Log{
-		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.claimed.Token), Line: string(line),
+		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.Claimed.Token), Line: string(line),
 	}))
 	l.bytes += cost
 	return true
@@ -98,7 +98,7 @@ func (l *logBook) stop() {
 	much := l.bytes > smallPart && l.x.r.e.board.Limits().Commit > 0
 	l.mu.Unlock()
 	if much {
-		l.commit(context.WithoutCancel(l.x.ctx)) // so that it is not in the way of the result
+		l.commit(context.WithoutCancel(l.x.Ctx)) // so that it is not in the way of the result
 	}
 }
 
@@ -155,7 +155,7 @@ func (l *logBook) write() {
 			return
 		}
 		pause.Stop()
-		l.commit(l.x.ctx)
+		l.commit(l.x.Ctx)
 	}
 }
 

@@ -35,19 +35,19 @@ func (x *run) heldUp(b *board.Batch) (what ended, yes bool, err error) {
 		return ended{status: domain.JobStarted, text: "put back: the node has lost the duty of a runner"}, true, nil
 	}
 	j := x.job
-	j.ContextID = domain.TenantID(x.claimed.Space)
+	j.ContextID = domain.TenantID(x.Claimed.Space)
 	bans := x.r.e.bans
 	pick := func() (domain.Ban, bool, error) {
-		return bans.Pick(j, func() (string, error) { return x.r.e.blueprintOf(x.ctx, x.claimed.Space, j.FlowID) })
+		return bans.Pick(j, func() (string, error) { return x.r.e.blueprintOf(x.Ctx, x.Claimed.Space, j.FlowID) })
 	}
 	by, yes, err := pick()
 	if err != nil || !yes {
 		return what, false, err
 	}
-	held, yes, err := ban.New(x.r.e.board).Holds(x.ctx, by.BanScope, domain.BanPick)
+	held, yes, err := ban.New(x.r.e.board).Holds(x.Ctx, by.BanScope, domain.BanPick)
 	if err == nil && !yes {
 		// The book has not heard yet that it was lifted. There may be others.
-		if err = bans.Load(x.ctx); err == nil {
+		if err = bans.Load(x.Ctx); err == nil {
 			held, yes, err = pick()
 		}
 	}
@@ -70,7 +70,7 @@ func (e *Engine) blueprintOf(ctx context.Context, space board.Space, flow domain
 // letGo ends the lease on a job that was not begun: its status is what it was
 // before, unless an earlier attempt has begun it.
 func (x *run) letGo(b *board.Batch) {
-	item := x.claimed.Item
+	item := x.Claimed.Item
 	b.Equal(item, layout.JobCancel, "")
 	b.Release(item)
 	b.Unset(item, layout.JobRunnerID)
@@ -82,7 +82,7 @@ func (x *run) letGo(b *board.Batch) {
 
 // park lets go of a job for the time of a ban.
 func (x *run) park(b *board.Batch, by domain.Ban) {
-	item := x.claimed.Item
+	item := x.Claimed.Item
 	x.letGo(b)
 	if by.Context == 0 {
 		// Nobody claims such jobs as long as the ban holds.

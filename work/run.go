@@ -16,65 +16,45 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
 // run is one attempt at one job in this process.
 type run struct {
-	r       *Runner
-	lane    *lane
-	claimed board.Claimed
-	key     domain.JobKey
-	job     *domain.Job
-	begun   time.Time
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	done    func() // tells the runner that nothing of the run is left
+	lease.Item
+	r    *Runner
+	lane *lane
+	key  domain.JobKey
+	job  *domain.Job
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
 	refusals    int // of its end by the board
 	// early says that another is to run alone first: this one goes back.
 	early bool
+	// last is how it ended, once Do has returned.
+	last finish
 
 	level domain.Isolation // how far its context wants it held in
 
-	log    *logBook
+	log *logBook
+
+	mu     sync.Mutex
 	folder *folder // nil until it is made
-
-	mu    sync.Mutex
-	until time.Time // when the lease runs out
 }
 
-func (x *run) place() place { return place{x.claimed.Space, x.key} }
-
-func (x *run) leaseUntil() time.Time {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.until
-}
-
-func (x *run) renewed(until time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.until = until
-}
-
-// look ends the run while its lease has some time left.
-func (x *run) look(now time.Time) {
-	if lease := x.r.cfg.Lease; x.leaseUntil().Sub(now) < lease/6+lease/20 {
-		x.cancel(script.ErrLost)
-	}
-}
+func (x *run) place() place { return place{x.Claimed.Space, x.key} }
 
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {
-	b := board.Batch{Space: x.claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 8)}
-	b.Held(x.claimed.Item, x.r.cfg.Owner, x.claimed.Token)
+	b := board.Batch{Space: x.Claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 8)}
+	b.Held(x.Claimed.Item, x.r.cfg.Owner, x.Claimed.Token)
 	return b
 }
 
-// do runs the job and hands its end to the finisher.
-func (x *run) do() {
+// Do runs the job.
+func (x *run) Do() (write bool) {
+	defer x.lane.ran(x)
 	b := x.heldBatch()
 	what, err := x.attempt(&b)
 	if err != nil {
@@ -82,12 +62,12 @@ func (x *run) do() {
 		b = x.heldBatch()
 		what = x.unable(&b, err)
 	}
+	x.last = finish{x, b, what}
 	if what.reason == reasonLost || what.written {
-		x.lane.vacate(x.claimed.Space)
-		x.close(what, nil)
-		return
+		return false
 	}
-	x.r.finishes <- x.fit(finish{x, b, what})
+	x.last = x.fit(x.last)
+	return true
 }
 
 // reasonLost marks the end of a run whose lease is gone: nothing is written.
@@ -116,14 +96,14 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	case err != nil:
 		return ended{}, err
 	}
-	if script.Stop(x.ctx) != nil {
-		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.ctx)), nil
+	if script.Stop(x.Ctx) != nil {
+		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.Ctx)), nil
 	}
-	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.claimed.Record)}
-	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.cancel(script.ErrTimeout) })
+	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
+	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.Stop(script.ErrTimeout) })
 	out, err := x.runScript(task)
 	timeout.Stop()
-	cause := context.Cause(x.ctx)
+	cause := context.Cause(x.Ctx)
 	x.log.stop()
 	if err != nil {
 		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
@@ -137,7 +117,7 @@ func (x *run) admit(b *board.Batch) (what ended, done bool, err error) {
 	if x.foreignItem != nil {
 		return x.discard(b), true, nil
 	}
-	job, err := layout.DecodeJob(x.key, x.claimed.Record)
+	job, err := layout.DecodeJob(x.key, x.Claimed.Record)
 	x.job = job
 	if adopted, what, err := x.adopt(b, err); adopted || err != nil {
 		return what, true, err
@@ -155,13 +135,13 @@ func (x *run) admit(b *board.Batch) (what ended, done bool, err error) {
 func (x *run) runScript(task script.Task) (out script.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.r.log.Error("runtime panicked", "job", x.claimed.Item, "context", uint32(x.claimed.Space),
+			x.r.log.Error("runtime panicked", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space),
 				"script_type", string(x.lane.typ), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out, err = script.Outcome{Verdict: script.Errored, ExitCode: 1,
 				Error: fmt.Sprintf("the %s runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", x.lane.typ, p)}, nil
 		}
 	}()
-	return x.lane.rt.Run(x.ctx, task, x.log)
+	return x.lane.rt.Run(x.Ctx, task, x.log)
 }
 
 func logBytesOf(r board.Record) int {
@@ -244,7 +224,7 @@ func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what end
 
 // canceller is who asked for the cancel: known only when it was read.
 func (x *run) canceller() string {
-	recs, err := x.r.e.board.Get(context.WithoutCancel(x.ctx), x.claimed.Space, x.key.String())
+	recs, err := x.r.e.board.Get(context.WithoutCancel(x.Ctx), x.Claimed.Space, x.key.String())
 	if err != nil || recs[0] == nil {
 		return "unknown"
 	}
@@ -253,19 +233,19 @@ func (x *run) canceller() string {
 
 // end puts the end of the job into b.
 func (x *run) end(b *board.Batch, n ending) ended {
-	b.Release(x.claimed.Item)
+	b.Release(x.Claimed.Item)
 	x.addLogs(b)
 	if n.status == domain.JobError || x.job.Routine != "" {
 		// Whoever retries it by hand goes on from its checkpoint, and so does a
 		// routine's next round.
 		x.addCheckpoint(b)
 		if n.status == domain.JobError && n.reason != domain.ReasonCancelled {
-			b.Set(x.claimed.Item, x.failuresField())
+			b.Set(x.Claimed.Item, x.failuresField())
 		}
-	} else if x.claimed.Token > 1 || x.folder.hasCheckpoint() {
+	} else if x.Claimed.Token > 1 || x.folder.hasCheckpoint() {
 		b.Delete(layout.Checkpoint(x.key))
 	}
-	x.r.e.end(context.WithoutCancel(x.ctx), b, x.job, n, time.Now())
+	x.r.e.end(context.WithoutCancel(x.Ctx), b, x.job, n, time.Now())
 	return ended{status: n.status, reason: n.reason, text: n.text}
 }
 
@@ -293,7 +273,7 @@ func (x *run) addLogs(b *board.Batch) {
 func (x *run) tryLater(b *board.Batch, n ending, after time.Duration) ended {
 	now := time.Now()
 	next := now.Add(max(x.r.e.backoff(x.job.Failures+1), min(after, longestAfter)))
-	b.Set(x.claimed.Item, x.failuresField())
+	b.Set(x.Claimed.Item, x.failuresField())
 	x.later(b, now, next, n.text)
 	return ended{status: domain.JobStarted, reason: n.reason, text: n.text}
 }
@@ -303,15 +283,15 @@ const longestAfter = 24 * time.Hour
 
 // later lets go of the job until next, unless it was cancelled meanwhile.
 func (x *run) later(b *board.Batch, now, next time.Time, text string) {
-	b.Equal(x.claimed.Item, layout.JobCancel, "")
-	b.Release(x.claimed.Item)
+	b.Equal(x.Claimed.Item, layout.JobCancel, "")
+	b.Release(x.Claimed.Item)
 	x.addLogs(b)
-	b.Set(x.claimed.Item,
+	b.Set(x.Claimed.Item,
 		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
 		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)},
 		board.Field{Name: layout.JobErrorText, Value: cutText(text)})
 	if x.job.Parked != "" {
-		b.Unset(x.claimed.Item, layout.JobParked)
+		b.Unset(x.Claimed.Item, layout.JobParked)
 	}
 	x.addCheckpoint(b)
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, x.key), next)
@@ -320,8 +300,8 @@ func (x *run) later(b *board.Batch, now, next time.Time, text string) {
 // giveBack puts the job back where it goes first: the node is going away, and
 // that is not the job's fault.
 func (x *run) giveBack(b *board.Batch) ended {
-	b.Equal(x.claimed.Item, layout.JobCancel, "")
-	b.Release(x.claimed.Item)
+	b.Equal(x.Claimed.Item, layout.JobCancel, "")
+	b.Release(x.Claimed.Item)
 	x.addLogs(b)
 	x.addCheckpoint(b)
 	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.lane.typ)
@@ -335,12 +315,12 @@ func (x *run) giveBack(b *board.Batch) ended {
 func (x *run) letDown(b *board.Batch) ended {
 	losses := x.job.Losses + 1
 	if losses >= x.r.e.cfg.MaxLosses {
-		b.Set(x.claimed.Item, lossesField(losses))
+		b.Set(x.Claimed.Item, lossesField(losses))
 		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("its lease was lost %d times, last by %s, which could not renew it in time; does the job keep its node from that?", losses, x.r.cfg.Owner)})
 	}
 	what := x.giveBack(b)
-	b.Set(x.claimed.Item, lossesField(losses))
+	b.Set(x.Claimed.Item, lossesField(losses))
 	what.text = "put back: its lease could not be renewed in time"
 	return what
 }
@@ -349,17 +329,17 @@ func (x *run) letDown(b *board.Batch) ended {
 // no process, no disk. It counts as a loss, so that it does not go on for
 // ever, and is tried again, perhaps elsewhere.
 func (x *run) unable(b *board.Batch, err error) ended {
-	if what, yes := x.stopped(b, script.Outcome{}, context.Cause(x.ctx)); yes {
+	if what, yes := x.stopped(b, script.Outcome{}, context.Cause(x.Ctx)); yes {
 		return what
 	}
 	if x.job.ScriptType == "" {
 		// Queued but not written yet: there is nothing to keep an alarm for.
-		pause.For(x.ctx, claimPause)
+		pause.For(x.Ctx, lease.Rest)
 		return x.giveBack(b)
 	}
-	x.r.log.Warn("job not run", "job", x.claimed.Item, "context", uint32(x.claimed.Space), "err", err)
+	x.r.log.Warn("job not run", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", err)
 	text := "the runner could not run it: " + err.Error()
-	b.Set(x.claimed.Item, lossesField(x.job.Losses+1))
+	b.Set(x.Claimed.Item, lossesField(x.job.Losses+1))
 	if x.job.Losses+1 >= x.r.e.cfg.MaxLosses {
 		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost, text: text})
 	}
@@ -372,31 +352,30 @@ func (x *run) unable(b *board.Batch, err error) ended {
 // written: if that is all there is, nothing is left. Whatever else stands
 // there is not ours to delete.
 func (x *run) discard(b *board.Batch) ended {
-	x.r.log.Warn("queued item is no job", "item", x.claimed.Item, "context", uint32(x.claimed.Space), "err", x.foreignItem)
+	x.r.log.Warn("queued item is no job", "item", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", x.foreignItem)
 	if x.job == nil {
 		x.job = &domain.Job{}
 	} else {
 		// Its writer may be slow, rather than none.
-		b.Equal(x.claimed.Item, layout.JobScript, "").Equal(x.claimed.Item, layout.JobScriptType, "")
+		b.Equal(x.Claimed.Item, layout.JobScript, "").Equal(x.Claimed.Item, layout.JobScriptType, "")
 	}
-	b.Release(x.claimed.Item)
-	b.Unset(x.claimed.Item, layout.JobStatus, layout.JobRunnerID, layout.JobStartedMs, layout.JobUpdatedAt, layout.JobAttempt, layout.JobLosses)
+	b.Release(x.Claimed.Item)
+	b.Unset(x.Claimed.Item, layout.JobStatus, layout.JobRunnerID, layout.JobStartedMs, layout.JobUpdatedAt, layout.JobAttempt, layout.JobLosses)
 	return ended{status: domain.JobError, reason: domain.ReasonInvalid, text: x.foreignItem.Error()}
 }
 
-// close ends the run on this side.
-func (x *run) close(what ended, err error) {
-	x.cancel(nil)
-	x.r.release(x)
-	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.claimed.Space))
+// Close ends the run on this side.
+func (x *run) Close(err error) {
+	what := x.last.what
+	x.lane.leave(x.Claimed.Space)
+	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.Claimed.Space))
 	if ferr := x.closeFolder(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
-		x.r.log.Warn("job folder not removed", "job", x.claimed.Item, "err", ferr)
+		x.r.log.Warn("job folder not removed", "job", x.Claimed.Item, "err", ferr)
 	}
 	if err != nil || what.reason == reasonLost {
-		x.r.log.Warn("finish of a lost lease dropped", "job", x.claimed.Item, "context", uint32(x.claimed.Space), "attempt", x.claimed.Token, "err", err)
+		x.r.log.Warn("finish of a lost lease dropped", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "attempt", x.Claimed.Token, "err", err)
 	}
 	if o := x.r.cfg.Observer; o != nil {
-		o.AttemptEnded(x.lane.typ, what.status, what.reason, time.Since(x.begun))
+		o.AttemptEnded(x.lane.typ, what.status, what.reason, time.Since(x.Begun))
 	}
-	x.done()
 }

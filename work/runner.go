@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -65,25 +65,24 @@ type Runner struct {
 	cfg   RunnerConfig
 	log   *slog.Logger
 	lanes []*lane
-	// finishes carries the batches that end runs. Closed when the last run has
-	// ended.
-	finishes chan finish
-
-	mu   sync.Mutex
-	held map[place]*run
+	items *lease.Runner[*run]
 }
 
 // NewRunner returns a runner on the engine's board.
 func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 	cfg.Aging = max(cmp.Or(cfg.Aging, time.Minute), 0)
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	cfg.StopGrace = cmp.Or(cfg.StopGrace, 5*time.Second)
-	r := &Runner{e: e, cfg: cfg, log: e.log, finishes: make(chan finish, board.MaxClaim), held: map[place]*run{}}
+	r := &Runner{e: e, cfg: cfg, log: e.log, items: lease.NewRunner(lease.RunnerConfig[*run]{
+		Config: lease.Config[*run]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Lost: script.ErrLost, Cancelled: script.ErrCancelled,
+			Context: script.WithLook, Renewed: func(ctx context.Context, x *run) { x.saveCheckpoint(ctx) }, What: "jobs", Log: e.log},
+		Grace: cfg.Grace, StopGrace: cfg.StopGrace, Draining: script.ErrDraining})}
 	for _, rt := range cfg.Runtimes {
 		info := rt.Info()
 		slots := cmp.Or(cfg.Slots[rt.Type()], info.Slots, 1)
-		r.lanes = append(r.lanes, newLane(r, rt, info, slots))
+		l := newLane(r, rt, info, slots)
+		l.items = r.items.Serve(l, slots)
+		r.lanes = append(r.lanes, l)
 	}
 	return r
 }
@@ -95,35 +94,16 @@ func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 // Errors: [domain.ErrUnavailable] when the board did not answer, so that jobs
 // in hand could not be given back.
 func (r *Runner) Run(ctx context.Context) error {
-	// Work in hand outlives ctx: it is ended by the drain below.
 	defer r.join()()
-	hard, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var lanes, runs, ends, beats sync.WaitGroup
-	for _, l := range r.lanes {
-		lanes.Go(func() { l.claimLoop(ctx, hard, &runs) })
+	left := r.items.Run(ctx, r.followers()...)
+	for _, x := range left.Stuck {
+		r.log.Error("script does not stop; another node may run it when its lease has run out", "job", x.Claimed.Item,
+			"context", uint32(x.Claimed.Space), "script_type", string(x.lane.typ))
 	}
-	for _, follow := range r.followers() {
-		lanes.Go(func() { follow(ctx) })
+	if left.Gone {
+		return domain.Unavailablef("the board does not answer: %d job(s) in hand were not given back; they go on when their leases have run out", left.Items)
 	}
-	for range finishers {
-		ends.Go(func() { r.finishLoop(hard) })
-	}
-	beat, stopBeat := context.WithCancel(hard)
-	beats.Go(func() { r.heartbeat(beat) })
-
-	lanes.Wait()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		runs.Wait()
-		close(r.finishes)
-		ends.Wait()
-	}()
-	err := r.drain(ended, stop)
-	stopBeat()
-	beats.Wait()
-	return err
+	return nil
 }
 
 // may reports whether the runner may take work now.
@@ -132,27 +112,6 @@ func (r *Runner) may() (bool, <-chan struct{}) {
 		return true, nil
 	}
 	return r.cfg.May()
-}
-
-// hold and release keep the book of runs in hand.
-func (r *Runner) hold(runs []*run) {
-	r.mu.Lock()
-	for _, x := range runs {
-		if old := r.held[x.place()]; old != nil {
-			old.cancel(script.ErrLost) // it goes on, but the lease is another's: this one's
-		}
-		r.held[x.place()] = x
-	}
-	r.mu.Unlock()
-	r.e.stopLate(runs)
-}
-
-func (r *Runner) release(x *run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.held[x.place()] == x { // or a later attempt has come here, whose lease must be renewed
-		delete(r.held, x.place())
-	}
 }
 
 // join makes the runner known to its engine until the returned function is
@@ -177,20 +136,16 @@ const stopMemory = time.Minute
 func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	where := place{space, key}
 	for r := range e.runners {
-		r.mu.Lock()
-		x := r.held[where]
-		r.mu.Unlock()
-		if x != nil {
-			x.cancel(script.ErrCancelled)
+		if x, found := r.items.Find(space, key.String()); found {
+			x.Stop(script.ErrCancelled)
 			return
 		}
 	}
 	if len(e.runners) == 0 {
 		return
 	}
-	now := time.Now()
+	where, now := place{space, key}, time.Now()
 	for old, mark := range e.stops {
 		if now.Sub(mark.at) > stopMemory {
 			delete(e.stops, old)
@@ -213,9 +168,9 @@ func (e *Engine) stopLate(runs []*run) {
 		return
 	}
 	for _, x := range runs {
-		if mark, ok := e.stops[x.place()]; ok && mark.attempt == x.claimed.Token {
+		if mark, ok := e.stops[x.place()]; ok && mark.attempt == x.Claimed.Token {
 			delete(e.stops, x.place())
-			x.cancel(script.ErrCancelled)
+			x.Stop(script.ErrCancelled)
 		}
 	}
 }

@@ -64,23 +64,19 @@ func (l *lane) occupy(claimed []board.Claimed) {
 	}
 }
 
-// vacate gives back the slots of runs that have ended. A claim that waits and
-// passes over one of their contexts begins anew.
-func (l *lane) vacate(spaces ...board.Space) {
+// leave gives back the slot of a run that has ended. A claim that waits and passes
+// over its context begins anew.
+func (l *lane) leave(space board.Space) {
 	now := time.Now()
 	l.mu.Lock()
-	bound := l.bound()
-	for _, space := range spaces {
-		u := l.held[space]
-		if u.slots >= bound && bound < l.slots && l.interrupt != nil {
-			l.interrupt()
-		}
-		if u.change(-1, now); u.slots == 0 && (u.time < turnTime || !l.several()) {
-			delete(l.held, space)
-		}
+	defer l.mu.Unlock()
+	u, bound := l.held[space], l.bound()
+	if u.slots >= bound && bound < l.slots && l.interrupt != nil {
+		l.interrupt()
 	}
-	l.mu.Unlock()
-	l.giveSlots(len(spaces))
+	if u.change(-1, now); u.slots == 0 && (u.time < turnTime || !l.several()) {
+		delete(l.held, space)
+	}
 }
 
 // Limits of what a runner says of those who hold its slots.
@@ -100,17 +96,16 @@ func (r *Runner) Uses() map[domain.ScriptType]domain.SlotUse {
 		l.mu.Unlock()
 		holders[l] = map[board.Space]*domain.Holder{}
 	}
-	r.mu.Lock()
-	for at, x := range r.held {
-		h := holders[x.lane][at.space]
+	for _, x := range r.items.All() {
+		space := x.Claimed.Space
+		h := holders[x.lane][space]
 		if h == nil {
-			h = &domain.Holder{Context: domain.TenantID(at.space)}
-			holders[x.lane][at.space] = h
+			h = &domain.Holder{Context: domain.TenantID(space)}
+			holders[x.lane][space] = h
 		}
 		h.Slots++
-		h.Jobs = append(h.Jobs, domain.HeldJob{Key: at.key.String(), SinceMs: x.begun.UnixMilli()})
+		h.Jobs = append(h.Jobs, domain.HeldJob{Key: x.key.String(), SinceMs: x.Begun.UnixMilli()})
 	}
-	r.mu.Unlock()
 	for l, by := range holders {
 		use := uses[l.typ]
 		for _, h := range by {

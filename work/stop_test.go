@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -20,18 +21,18 @@ func TestACancelBetweenClaimAndRun(t *testing.T) {
 	defer r.join()()
 	key := domain.JobKey{Caller: 1, ID: 7}
 	newRun := func(token int64) *run {
-		x := &run{r: r, key: key, claimed: board.Claimed{Space: 1, Item: key.String(), Token: token}}
-		x.ctx, x.cancel = context.WithCancelCause(t.Context())
+		x := &run{r: r, key: key}
+		r.items.Begin(t.Context(), x, board.Claimed{Space: 1, Item: key.String(), Token: token}, time.Now())
 		return x
 	}
 	e.stopHere(1, key, 2)
 	early, late := newRun(1), newRun(2)
 	e.stopLate([]*run{early})
 	e.stopLate([]*run{late})
-	if early.ctx.Err() != nil {
+	if early.Ctx.Err() != nil {
 		t.Error("another attempt was stopped")
 	}
-	if context.Cause(late.ctx) != script.ErrCancelled {
-		t.Errorf("the cancelled attempt: got %v", context.Cause(late.ctx))
+	if context.Cause(late.Ctx) != script.ErrCancelled {
+		t.Errorf("the cancelled attempt: got %v", context.Cause(late.Ctx))
 	}
 }

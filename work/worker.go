@@ -159,7 +159,7 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 	}
 	for i, err := range e.endAll(ctx, others) {
 		if err != nil { // its lease runs out
-			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.claimed.Item, "err", err)
+			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.Claimed.Item, "err", err)
 		}
 	}
 	return list, nil
@@ -167,7 +167,8 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 
 // taken is a run of a job that a worker has. Where it came from tells which type it is of.
 func (r *Runner) taken(ctx context.Context, c board.Claimed, begun time.Time) *run {
-	x := &run{r: r, claimed: c, begun: begun, until: c.Until, ctx: ctx, cancel: func(error) {}, done: func() {}}
+	x := &run{r: r}
+	x.Claimed, x.Begun, x.Ctx = c, begun, ctx
 	x.key, x.foreignItem = jobItem(c.Item)
 	x.lane = r.lanes[0]
 	typ := domain.ScriptType(c.Record.Get(layout.JobScriptType))
@@ -194,7 +195,7 @@ func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
 		x.putBack(&b)
 		return a, &finish{x, b, ended{status: domain.JobStarted, text: "put back: there was no room for it"}}, nil
 	}
-	a = domain.Assignment{Job: *x.job, Attempt: x.claimed.Token, LeaseMs: x.r.cfg.Lease.Milliseconds(),
+	a = domain.Assignment{Job: *x.job, Attempt: x.Claimed.Token, LeaseMs: x.r.cfg.Lease.Milliseconds(),
 		TimeoutMs: x.job.TimeoutOr(x.r.e.cfg.Timeout).Milliseconds(), Env: x.job.EnvVars}
 	if x.job.FlowEnv {
 		if a.Env, err = x.environment(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -181,11 +182,11 @@ func (e *Engine) endAll(ctx context.Context, group []finish) []error {
 func (x *run) insist(ctx context.Context, f finish, err error) (finish, error) {
 	for try := 0; err != nil; try++ {
 		switch {
-		case x.settled(err):
+		case lease.IsGone(err):
 			if x.applied(ctx) {
 				return f, nil
 			}
-			return f, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out; what it did is not counted", x.key, x.claimed.Token)
+			return f, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out; what it did is not counted", x.key, x.Claimed.Token)
 		case try >= endTries:
 			return f, domain.Unavailablef("job %q changes too quickly; try again", x.key)
 		case errors.Is(err, domain.ErrConflict):
@@ -232,7 +233,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		x.log.addTo(&b)
 		err = e.board.Commit(ctx, b)
 		switch {
-		case x.settled(err):
+		case lease.IsGone(err):
 			return domain.Conflictf("job %q: attempt %s is not this worker's any more", key, strconv.FormatInt(held.Attempt, 10))
 		case !errors.Is(err, domain.ErrConflict):
 			return err
