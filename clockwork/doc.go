@@ -38,8 +38,8 @@
 //
 // # Goroutines
 //
-// Run starts one goroutine a routine and one that renews its lease while it is
-// held; the sweeps (alarms, leases) have a bounded number of handlers beside
+// Run starts one goroutine that renews leases, one a routine, and while that is held
+// one that hears of bans and duties; the sweeps (alarms, leases) have a bounded number of handlers beside
 // them. All have ended when Run returns.
 //
 // Handlers are commits guarded by the alarm's instant or the lease's token. A

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/lease"
 )
 
 // Routine is something that exactly one node does at a time.
@@ -62,9 +64,12 @@ func Run(ctx context.Context, b board.Board, cfg Config, routines []Routine) err
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	held := lease.NewBook(lease.Config[*holding]{Board: b, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
+		What: "routines", Log: cfg.Logger})
 	var g errgroup.Group
+	g.Go(func() error { held.Keep(ctx); return nil })
 	for _, r := range routines {
-		k := keeper{board: b, cfg: cfg, routine: r}
+		k := keeper{board: b, cfg: cfg, routine: r, held: held}
 		g.Go(func() error { k.run(ctx); return nil })
 	}
 	return g.Wait()
@@ -75,7 +80,14 @@ type keeper struct {
 	board   board.Board
 	cfg     Config
 	routine Routine
+	held    *lease.Book[*holding] // routines that this node has
 }
+
+// holding is a routine that this node has.
+type holding struct{ lease.Item }
+
+// errLost is why its rounds end where another node has it, or may have.
+var errLost = errors.New("the routine's lease is lost")
 
 // run occupies the routine whenever it is free, and does it.
 func (k keeper) run(ctx context.Context) {
@@ -84,13 +96,14 @@ func (k keeper) run(ctx context.Context) {
 			pause.For(ctx, k.routine.Every)
 			continue
 		}
+		asked := time.Now()
 		token, err := k.occupy(ctx)
 		if err == nil && !k.yields() {
-			k.hold(ctx, token)
+			k.hold(ctx, token, asked)
 			continue
 		}
 		if err == nil {
-			k.holdAWhile(ctx, token)
+			k.holdAWhile(ctx, token, asked)
 			pause.For(ctx, k.cfg.Lease) // others look twice in that time
 			continue
 		}
@@ -147,19 +160,29 @@ func (k keeper) occupy(ctx context.Context) (int64, error) {
 
 // hold does rounds while the routine stays occupied by us, and frees it at the
 // end so that another node need not wait for the lease to run out.
-func (k keeper) hold(ctx context.Context, token int64) {
-	held, cancel := context.WithCancel(ctx)
+func (k keeper) hold(ctx context.Context, token int64, since time.Time) {
+	h := new(holding)
+	k.held.Begin(ctx, h, board.Claimed{Item: layout.Routine(k.routine.Name), Token: token}, since)
+	k.held.Add(h)
 	k.sign(ctx, token)
-	renewals := make(chan struct{})
-	go func() {
-		defer close(renewals)
-		defer cancel()
-		k.renew(held)
-	}()
-	k.rounds(held)
-	cancel()
-	<-renewals
+	var watch sync.WaitGroup
+	watch.Go(func() { k.watch(h) })
+	k.rounds(h.Ctx)
+	k.held.Remove(h)
+	watch.Wait()
 	k.free(context.WithoutCancel(ctx), token)
+}
+
+// watch ends the rounds when the node may not have the routine any more.
+func (k keeper) watch(h *holding) {
+	for h.Ctx.Err() == nil {
+		may, changed := k.may()
+		if !may {
+			h.Stop(nil)
+			return
+		}
+		changed.wait(h.Ctx)
+	}
 }
 
 func (k keeper) wanted() bool { return k.routine.Wanted == nil || k.routine.Wanted() }
@@ -171,42 +194,10 @@ func (k keeper) yields() bool {
 }
 
 // holdAWhile is hold of a node that would rather leave the routine to another.
-func (k keeper) holdAWhile(ctx context.Context, token int64) {
+func (k keeper) holdAWhile(ctx context.Context, token int64, since time.Time) {
 	turn, cancel := context.WithTimeout(ctx, yieldAfter)
 	defer cancel()
-	k.hold(turn, token)
-}
-
-// renew keeps the lease until ctx ends or it is lost.
-func (k keeper) renew(ctx context.Context) {
-	tick := time.NewTicker(k.cfg.Lease / 3)
-	defer tick.Stop()
-	until := time.Now().Add(k.cfg.Lease)
-	for {
-		may, changed := k.may()
-		if !may {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-changed[0]:
-			continue
-		case <-changed[1]:
-			continue
-		case <-ctx.Done():
-			return
-		}
-		asked := time.Now()
-		attempt, cancel := context.WithTimeout(ctx, k.cfg.Lease/3)
-		_, err := k.occupy(attempt)
-		cancel()
-		switch {
-		case err == nil:
-			until = asked.Add(k.cfg.Lease)
-		case errors.Is(err, domain.ErrConflict) || time.Now().After(until):
-			return
-		}
-	}
+	k.hold(turn, token, since)
 }
 
 func (k keeper) rounds(ctx context.Context) {

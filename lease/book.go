@@ -26,9 +26,10 @@ type Config[W Work] struct {
 	Owner string
 	// Length is for how long a lease holds unless it is renewed. Required.
 	Length time.Duration
-	// Guarded says that the work changes nothing but by commits that its lease
-	// guards. Then it goes on until its lease has run out, and a slow answer is waited
-	// for as long. Default: it is stopped a fifth of the length before.
+	// Guarded says that it does no harm when another is at the same work for a moment:
+	// all that it changes are commits that its lease guards, or that two may make. Then
+	// it goes on until its lease has run out. Default: it is stopped a fifth of the
+	// length before.
 	Guarded bool
 	// Abandons says that work whose lease is lost leaves it as it is: then it is not
 	// renewed any more, so that another may have the item when it has run out.
@@ -50,8 +51,9 @@ type Config[W Work] struct {
 
 // Book has the leases of what is in hand, and renews them together.
 type Book[W Work] struct {
-	cfg   Config[W]
-	terms terms
+	cfg     Config[W]
+	terms   terms
+	failing bool // the last call of Keep's
 
 	mu   sync.Mutex
 	held map[place]W
@@ -174,11 +176,15 @@ func (b *Book[W]) renew(ctx context.Context, list []W) {
 	defer cancel()
 	answers, err := b.cfg.Board.Extend(call, b.cfg.Owner, b.cfg.Length, held)
 	if err != nil {
-		if ctx.Err() == nil {
-			b.cfg.Log.Warn("leases not renewed", b.cfg.What, len(list), "err", err)
+		level := slog.LevelWarn // once, not each time that it is asked again
+		if b.failing || ctx.Err() != nil {
+			level = slog.LevelDebug
 		}
+		b.failing = true
+		b.cfg.Log.Log(ctx, level, "leases not renewed; it is tried again", b.cfg.What, len(list), "err", err)
 		return
 	}
+	b.failing = false
 	for i, w := range list {
 		switch answers[i] {
 		case board.Lost:
@@ -198,11 +204,11 @@ func (b *Book[W]) renew(ctx context.Context, list []W) {
 
 // patience is how long an answer is waited for, where so much is left of a lease. It
 // is bounded, so that a board that hangs does not hide that leases run out: time is
-// left to stop what has least.
+// left to ask again, and to stop what has least.
 func (b *Book[W]) patience(left time.Duration) time.Duration {
-	least := b.cfg.Length / 20
+	d := max(left/2, b.cfg.Length/20)
 	if b.cfg.Guarded {
-		return max(left, least)
+		return d
 	}
-	return min(b.cfg.Length/6, max(left/2, least))
+	return min(d, b.cfg.Length/6)
 }

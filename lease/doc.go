@@ -30,6 +30,6 @@
 // [Left].
 //
 // Effects of sagas have no leases: a broker gives their commands to others when it
-// hears nothing. A keeper of flows renews by itself, between two rounds, and routines
-// are occupied again under the same token.
+// hears nothing. A keeper of flows renews by itself, between two rounds: one that hangs
+// is to lose its flow.
 package lease

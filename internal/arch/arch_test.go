@@ -41,7 +41,7 @@ var may = map[string][]string{
 	"document":        {"board", "layout", "internal/intake"},
 	"blueprint":       {"board", "condition", "document", "layout", "rhai", "internal/intake"},
 	"flow":            {"archive", "blueprint", "board", "condition", "layout", "lease", "listing", "script", "work", "rhai/value", "internal/turns", "internal/pause"},
-	"clockwork":       {"archive", "ban", "board", "layout", "work", "flow", "clockwork/timetable", "internal/pause"},
+	"clockwork":       {"archive", "ban", "board", "layout", "lease", "work", "flow", "clockwork/timetable", "internal/pause"},
 	"telemetry":       {},
 	"effect":          {"ban", "board", "egress", "layout", "lease", "stream", "internal/dialtls", "internal/intake", "internal/pause"},
 	"saga":            {"board", "condition", "layout", "lease", "saga/definition", "saga/machine", "stream", "internal/intake", "internal/turns", "internal/pause"},
