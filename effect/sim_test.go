@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
 )
@@ -27,11 +27,6 @@ import (
 // however often it is told, what is told is true, each is applied by an
 // idempotent target once, and nothing is lost.
 
-var (
-	simSeed  = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	simSeeds = flag.Int("seeds", 20, "how many seeds to simulate")
-)
-
 const (
 	simNodes    = 3
 	simSteps    = 40
@@ -39,12 +34,8 @@ const (
 )
 
 func TestSimulation(t *testing.T) {
-	if *simSeed != 0 {
-		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
-		return
-	}
-	for i := range *simSeeds {
-		seed := uint64(i + 1)
+	first, last := simtest.Seeds(20)
+	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -189,12 +190,9 @@ func (x *parts) check(t *testing.T, plan *flow.Plan) {
 }
 
 func TestAPartOfAFlowIsDecidedAsTheWhole(t *testing.T) {
-	first, last := uint64(1), uint64(2**simSeeds)
-	if testing.Short() {
+	first, last := simtest.Seeds(2 * simSeeds)
+	if testing.Short() && !simtest.Only() {
 		last = 10
-	}
-	if *simSeed != 0 {
-		first, last = *simSeed, *simSeed
 	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

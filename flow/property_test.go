@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -18,12 +19,9 @@ import (
 // is one run. What it promises is checked after every step.
 
 func TestAdvanceKeepsItsPromises(t *testing.T) {
-	first, last := uint64(1), uint64(5**simSeeds)
-	if testing.Short() { // as under the race detector, to which one goroutine tells nothing
+	first, last := simtest.Seeds(5 * simSeeds)
+	if testing.Short() && !simtest.Only() { // as under the race detector, to which one goroutine tells nothing
 		last = 10
-	}
-	if *simSeed != 0 {
-		first, last = *simSeed, *simSeed
 	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/simtest"
 )
 
 const crowd = 64
@@ -187,23 +188,22 @@ func TestOneSubmitOfTheSameNameTwiceMakesOneFlow(t *testing.T) {
 func TestKeepersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
-		var g gate
-		g.open()
+		var g simtest.Gate
 		r := newRigOn(t, b, flow.Config{})
 		r.stop() // its node: two others take over
 		ctx, cancel := context.WithCancel(t.Context())
-		stopped := flow.New(faultboard.New(b, faultboard.Config{Before: g.pass}), r.work, flow.Config{})
+		stopped := flow.New(faultboard.New(b, faultboard.Config{Before: g.Before}), r.work, flow.Config{})
 		r.wg.Go(func() { stopped.Keep(ctx, "old/a") })
 		r.cancel = cancel
 		r.submit(flow.Request{Plan: blueprint(step("a", "gate go", shards(5, 2)), step("b", "", needs("a")))})
-		g.close() // in the middle of whatever it does
+		g.Close() // in the middle of whatever it does
 		id := r.submit(flow.Request{Plan: blueprint(step("a", "set x 1", shards(50, 2)), step("b", "", needs("a")))})
 		time.Sleep(time.Second)
 		r.node(ctx, "new")
 		r.want(id, domain.FlowSucceeded)
 		close(r.words.gate("go"))
 		time.Sleep(10 * time.Minute)
-		g.open()
+		g.Open()
 		time.Sleep(10 * time.Minute)
 		for id := domain.FlowID(1); id <= 2; id++ {
 			v := r.want(id, domain.FlowSucceeded)

@@ -3,7 +3,6 @@ package flow_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -29,30 +29,15 @@ import (
 // one seed is one run, in virtual time. What is promised of flows is checked at
 // every start of a script, at every audit, and when the last fault has healed.
 
-var (
-	simSeed  = flag.Uint64("seed", 0, "run the simulations of this seed only")
-	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate")
-)
+// simSeeds is how many seeds are simulated as a rule.
+const simSeeds = 30
 
 const (
 	simNodes = 2
 	simSteps = 40
 )
 
-func TestSimulation(t *testing.T) {
-	if *simSeed != 0 {
-		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
-		return
-	}
-	n := *simSeeds
-	if testing.Short() { // as under the race detector, where one costs ten times as much
-		n = min(n, 8)
-	}
-	for i := range n {
-		seed := uint64(i + 1)
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
-	}
-}
+func TestSimulation(t *testing.T) { simtest.Run(t, simSeeds, simulate) }
 
 func simulate(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +63,7 @@ type sim struct {
 	t      *testing.T
 	board  *memboard.Board
 	words  *words
-	nodes  []*simNode
+	nodes  []*simtest.Node
 	lives  int
 	faults *faultboard.Board
 	hand   *flow.Engine // of the people at the door, behind faults of their own
@@ -87,47 +72,6 @@ type sim struct {
 
 	mu     sync.Mutex
 	starts map[string]int // by key and attempt
-}
-
-// simNode is one life of a node.
-type simNode struct {
-	faults *faultboard.Board
-	kill   context.CancelFunc
-	ended  chan struct{}
-	gate   gate
-}
-
-// gate holds up the changes of a paused node.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the pause is over; nil without one
-}
-
-func (g *gate) pass(context.Context, faultboard.Call) error {
-	g.mu.Lock()
-	shut := g.shut
-	g.mu.Unlock()
-	if shut != nil {
-		<-shut // a stopped process does not look at its context
-	}
-	return nil
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
-	}
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -147,43 +91,38 @@ func newSim(t *testing.T, seed uint64) *sim {
 }
 
 // start begins a new life of node i.
-func (s *sim) start(i int) *simNode {
+func (s *sim) start(i int) *simtest.Node {
 	s.lives++
-	n := &simNode{ended: make(chan struct{})}
-	n.faults = faultboard.New(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond, Before: n.gate.pass})
+	n := simtest.Boot(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond}, nil)
 	owner := fmt.Sprintf("n%d/%d", i, s.lives)
 	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
 		s.t.Fatal(err)
 	}
-	w := work.New(n.faults, work.Config{MaxLosses: 1000})
-	f := flow.New(n.faults, w, flow.Config{})
+	w := work.New(n.Board, work.Config{MaxLosses: 1000})
+	f := flow.New(n.Board, w, flow.Config{})
 	s.spread(f)
 	r := work.NewRunner(w, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simWords{s.words, s}}})
-	ctx, kill := context.WithCancel(context.Background())
-	n.kill = kill
 	log := slog.New(slog.DiscardHandler)
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = r.Run(ctx) })
-	wg.Go(func() { f.Keep(ctx, owner) })
-	wg.Go(func() {
-		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
-			clockwork.Alarms(n.faults, log, func(ctx context.Context, a board.Alarm) (bool, error) {
+	keep := func(ctx context.Context) error { f.Keep(ctx, owner); return nil }
+	clock := func(ctx context.Context) error {
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+			clockwork.Alarms(n.Board, log, func(ctx context.Context, a board.Alarm) (bool, error) {
 				if ours, err := f.HandleAlarm(ctx, a); ours || err != nil {
 					return ours, err
 				}
 				return w.HandleAlarm(ctx, a)
 			}, nil),
-			clockwork.Leases(n.faults, log, func(ctx context.Context, l board.Lease) (bool, error) {
+			clockwork.Leases(n.Board, log, func(ctx context.Context, l board.Lease) (bool, error) {
 				if ours, err := f.RecoverLease(ctx, l); ours || err != nil {
 					return ours, err
 				}
 				return w.RecoverLease(ctx, l)
 			}),
-			clockwork.Audits(n.faults, w, f, log, s.audited),
+			clockwork.Audits(n.Board, w, f, log, s.audited),
 		})
-	})
-	go func() { wg.Wait(); close(n.ended) }()
+	}
+	n.Run(r.Run, keep, clock)
 	return n
 }
 
@@ -208,20 +147,15 @@ func (s *sim) step() {
 	node := s.nodes[i]
 	switch s.IntN(12) {
 	case 0: // kill -9, and a new life
-		node.faults.Cut()
-		node.kill()
-		node.gate.open()
+		node.Kill()
 		s.nodes[i] = s.start(i)
 	case 1: // drain, and a new life
-		node.kill()
-		node.gate.open()
+		node.Drain()
 		s.nodes[i] = s.start(i)
 	case 2: // stopped, longer than its leases
-		node.gate.close()
-		time.AfterFunc(time.Duration(s.Int64N(int64(100*time.Second))), node.gate.open)
+		node.Freeze(time.Duration(s.Int64N(int64(100 * time.Second))))
 	case 3: // cut off
-		node.faults.Cut()
-		time.AfterFunc(time.Duration(s.Int64N(int64(90*time.Second))), node.faults.Heal)
+		node.CutOff(time.Duration(s.Int64N(int64(90 * time.Second))))
 	case 4, 5, 6, 7:
 		s.order()
 	default:
@@ -400,9 +334,7 @@ func (s *sim) flows() (ids []domain.FlowID) {
 func (s *sim) heal() {
 	s.faults.Calm()
 	for _, n := range s.nodes {
-		n.gate.open()
-		n.faults.Heal()
-		n.faults.Calm()
+		n.Calm()
 	}
 	for _, id := range s.flows() {
 		if err := s.calm.Pause(context.Background(), tenant, id, false); err != nil && !errors.Is(err, domain.ErrConflict) && !errors.Is(err, domain.ErrNotFound) {
@@ -556,8 +488,7 @@ func left(t *testing.T, b board.Board) (keys []string) {
 
 func (s *sim) stop() {
 	for _, n := range s.nodes {
-		n.kill()
-		<-n.ended
+		n.Stop()
 	}
 	if err := s.board.Close(); err != nil {
 		s.t.Error(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/script"
@@ -37,31 +38,14 @@ import (
 // What is promised of messages is checked at every commit, at every audit, and
 // when the last fault has healed; see simjudge_test.go.
 
-var (
-	simSeed  = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	simTrace = flag.Bool("trace", false, "print what was committed in a simulation that fails")
-	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate; RAMET_SIM_SEEDS says so too")
-)
+var simTrace = flag.Bool("trace", false, "print what was committed in a simulation that fails")
+
+// simSeeds is how many seeds are simulated as a rule.
+const simSeeds = 30
 
 const simSteps = 50
 
-func TestSimulation(t *testing.T) {
-	if *simSeed != 0 {
-		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
-		return
-	}
-	n := *simSeeds
-	if testing.Short() { // as under the race detector, where one costs ten times as much
-		n = min(n, 8)
-	}
-	if more, err := strconv.Atoi(os.Getenv("RAMET_SIM_SEEDS")); err == nil {
-		n = more
-	}
-	for i := range n {
-		seed := uint64(i + 1)
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
-	}
-}
+func TestSimulation(t *testing.T) { simtest.Run(t, simSeeds, simulate) }
 
 func simulate(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
@@ -153,50 +137,8 @@ func (s *sim) newParts(b board.Board, k *identity.Keyring, log *slog.Logger, bus
 
 // simNode is one life of a node.
 type simNode struct {
-	site   *simSite
-	i      int
-	faults *faultboard.Board
-	bus    *membus.Bus
-	end    context.CancelFunc
-	ended  chan struct{}
-	gate   gate
-
-	mu   sync.Mutex
-	rand *rand.Rand // when it crashes
-	dead bool
-}
-
-// gate holds up the changes of a paused node.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the pause is over; nil without one
-}
-
-func (g *gate) pass(context.Context, faultboard.Call) error {
-	g.mu.Lock()
-	shut := g.shut
-	g.mu.Unlock()
-	if shut != nil {
-		<-shut // a stopped process does not look at its context
-	}
-	return nil
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
-	}
+	*simtest.Node
+	luck *simtest.Luck // when it crashes
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -290,30 +232,26 @@ func (x *simSite) meet(other *simSite) {
 // start begins a new life of node i.
 func (x *simSite) start(i int) {
 	x.sim.lives++
-	n := &simNode{site: x, i: i, ended: make(chan struct{}), rand: rand.New(rand.NewPCG(x.sim.Uint64(), 6))}
-	n.faults = faultboard.New(x.board, faultboard.Config{Seed: x.sim.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 40 * time.Millisecond,
-		Before: n.gate.pass, After: n.crash})
-	n.bus = x.sim.net.Join(x.nodeName(i))
+	n := &simNode{luck: simtest.NewLuck(x.sim.Uint64(), 6)}
+	n.Node = simtest.Boot(x.board, faultboard.Config{Seed: x.sim.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 40 * time.Millisecond},
+		func() bool { return n.luck.N(1000) == 0 })
+	bus := x.sim.net.Join(x.nodeName(i))
+	n.Link(func() { _ = bus.Close() })
 	owner := fmt.Sprintf("%s/%d", x.nodeName(i), x.sim.lives)
 	x.sim.must(x.board.Void(context.Background(), x.nodeName(i)+"/"))
 	log := slog.New(slog.DiscardHandler)
-	if *simSeed != 0 && testing.Verbose() {
+	if simtest.Only() && testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(x.sim.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", owner)
 	}
-	p := x.sim.newParts(n.faults, x.keys[i], log, n.bus)
+	p := x.sim.newParts(n.Board, x.keys[i], log, bus)
 	runner := work.NewRunner(p.work, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{x.lines}})
 	supervisor := p.post.Supervise(owner)
-	ctx, end := context.WithCancel(context.Background())
-	n.end = end
-	var all sync.WaitGroup
-	all.Go(func() { _ = runner.Run(ctx) })
-	all.Go(func() { p.flows.Keep(ctx, owner) })
-	all.Go(func() { _ = supervisor.Run(ctx) })
-	all.Go(func() {
-		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
-			clockwork.Alarms(n.faults, log, clockwork.Handlers(p.post.HandleAlarm, p.flows.HandleAlarm, p.work.HandleAlarm), nil),
-			clockwork.Leases(n.faults, log, func(ctx context.Context, l board.Lease) (bool, error) {
+	keep := func(ctx context.Context) error { p.flows.Keep(ctx, owner); return nil }
+	clock := func(ctx context.Context) error {
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+			clockwork.Alarms(n.Board, log, clockwork.Handlers(p.post.HandleAlarm, p.flows.HandleAlarm, p.work.HandleAlarm), nil),
+			clockwork.Leases(n.Board, log, func(ctx context.Context, l board.Lease) (bool, error) {
 				for _, recover := range []func(context.Context, board.Lease) (bool, error){p.post.RecoverLease, p.flows.RecoverLease} {
 					if ours, err := recover(ctx, l); ours || err != nil {
 						return ours, err
@@ -321,11 +259,11 @@ func (x *simSite) start(i int) {
 				}
 				return p.work.RecoverLease(ctx, l)
 			}),
-			clockwork.Audits(n.faults, p.work, clockwork.Auditors{p.flows, p.post}, log, x.audited),
-			clockwork.Prunes(n.faults, p.work, x.sim.keep()),
+			clockwork.Audits(n.Board, p.work, clockwork.Auditors{p.flows, p.post}, log, x.audited),
+			clockwork.Prunes(n.Board, p.work, x.sim.keep()),
 		})
-	})
-	go func() { all.Wait(); n.bus.Close(); close(n.ended) }()
+	}
+	n.Run(runner.Run, keep, supervisor.Run, clock)
 	x.nodes[i] = n
 }
 
@@ -337,40 +275,11 @@ func (x *simSite) audited(t domain.TenantID, a domain.Audit) {
 	}
 }
 
-// crash is between any two changes of the node's.
-func (n *simNode) crash(context.Context, faultboard.Call) error {
-	n.mu.Lock()
-	crash := !n.dead && n.rand.Float64() < 0.001
-	n.mu.Unlock()
-	if !crash {
-		return nil
-	}
-	n.kill()
-	return domain.Unavailablef("crashed")
-}
-
-// kill ends the node as kill -9 does: nothing of it changes anything any more.
-func (n *simNode) kill() {
-	n.faults.Cut()
-	n.bus.Close()
-	n.end()
-	n.gate.open()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dead = true
-}
-
-func (n *simNode) isDead() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.dead
-}
-
 // step does one thing that people or misfortune do.
 func (s *sim) step() {
 	x := s.sites[s.IntN(len(s.sites))]
 	for i, n := range x.nodes {
-		if n.isDead() && s.yes(60) {
+		if n.Dead() && s.yes(60) {
 			x.start(i)
 		}
 	}
@@ -382,22 +291,15 @@ func (s *sim) step() {
 	case 20:
 		x.retry()
 	case 0:
-		node.kill()
+		node.Kill()
 	case 1: // drain, and a new life
-		node.end()
-		node.gate.open()
+		node.Drain()
 		x.start(i)
 	case 2: // stopped, longer than its leases
-		node.gate.close()
-		time.AfterFunc(time.Duration(s.Int64N(int64(60*time.Second))), node.gate.open)
+		node.Freeze(time.Duration(s.Int64N(int64(60 * time.Second))))
 	case 3: // cut off from its board
-		if !node.isDead() {
-			node.faults.Cut()
-			time.AfterFunc(time.Duration(s.Int64N(int64(40*time.Second))), func() {
-				if !node.isDead() {
-					node.faults.Heal()
-				}
-			})
+		if !node.Dead() {
+			node.CutOff(time.Duration(s.Int64N(int64(40 * time.Second))))
 		}
 	case 4, 5: // parted from another node
 		y := s.other(x)
@@ -648,33 +550,21 @@ func (s *sim) heal() {
 	for _, x := range s.sites {
 		x.faults.Calm()
 		for i, n := range x.nodes {
-			n.mu.Lock()
-			n.rand = rand.New(lucky{})
-			n.mu.Unlock()
-			if n.isDead() {
+			n.luck.End()
+			if n.Dead() {
 				x.start(i)
 				n = x.nodes[i]
-				n.mu.Lock()
-				n.rand = rand.New(lucky{})
-				n.mu.Unlock()
+				n.luck.End()
 			}
-			n.gate.open()
-			n.faults.Heal()
-			n.faults.Calm()
+			n.Calm()
 		}
 	}
 }
 
-// lucky is the chance of a node that does not crash any more.
-type lucky struct{}
-
-func (lucky) Uint64() uint64 { return 1<<64 - 1 }
-
 func (s *sim) stop() {
 	for _, x := range s.sites {
 		for _, n := range x.nodes {
-			n.end()
-			<-n.ended
+			n.Stop()
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
@@ -302,7 +303,7 @@ func TestOtherPartitionsDoNothingTwice(t *testing.T) {
 // lateLog is a way to streams on which nothing is read before a gate opens.
 type lateLog struct {
 	stream.Log
-	gate *gate
+	gate *simtest.Gate
 }
 
 func (l lateLog) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error) {
@@ -312,25 +313,25 @@ func (l lateLog) Read(ctx context.Context, c stream.Consumer) (stream.Reader, er
 
 type lateReader struct {
 	stream.Reader
-	gate *gate
+	gate *simtest.Gate
 }
 
 func (r lateReader) Next(ctx context.Context, most int) ([]stream.Message, error) {
 	list, err := r.Reader.Next(ctx, most)
-	r.gate.pass()
+	r.gate.Pass()
 	return list, err
 }
 
 // lateBoard has some commits on their way until a gate opens.
 type lateBoard struct {
 	board.Board
-	wire *gate
+	wire *simtest.Gate
 	late func(b board.Batch) bool
 }
 
 func (b lateBoard) Commit(ctx context.Context, batch board.Batch) error {
 	if b.late(batch) {
-		b.wire.pass()
+		b.wire.Pass()
 		ctx = context.WithoutCancel(ctx)
 	}
 	return b.Board.Commit(ctx, batch)
@@ -358,7 +359,7 @@ func TestACommitOfAnEarlierGenerationIsRefused(t *testing.T) {
 		def := machineOf("s", countsEvents)
 		def.Partitions, def.Dedupe = 3, 1
 		r.apply(shop, def)
-		var wire, streams gate
+		var wire, streams simtest.Gate
 		stopped := lateBoard{r.board, &wire, does(board.OpAppend, "ramet:saga:history:")}
 		var away atomic.Bool
 		first := r.workOn(stopped, r.log, saga.WorkerConfig{Grace: time.Second, Placement: func() saga.Placement {
@@ -368,18 +369,18 @@ func TestACommitOfAnEarlierGenerationIsRefused(t *testing.T) {
 			return saga.Placement{}
 		}})
 		time.Sleep(5 * time.Second)
-		wire.close()
+		wire.Close()
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Second)
 		away.Store(true)
-		streams.close()
+		streams.Close()
 		def.Partitions = 1
 		r.apply(shop, def)
 		second := r.workOn(r.board, lateLog{r.log, &streams}, saga.WorkerConfig{Grace: time.Second})
 		time.Sleep(10 * time.Second)
-		wire.open()
+		wire.Open()
 		time.Sleep(10 * time.Second)
-		streams.open()
+		streams.Open()
 		time.Sleep(10 * time.Second)
 		if got := r.data(shop, "s", "1"); got != `{"n":1}` {
 			t.Errorf("got %s", got)
@@ -627,8 +628,8 @@ func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{command: #{aggregate_type: "T", aggregate_id: "1"}}]} }`))
-		var stopped gate
-		stopped.close()
+		var stopped simtest.Gate
+		stopped.Close()
 		slow := lateBoard{r.board, &stopped, does(board.OpDelete, "outbox:")}
 		var away atomic.Bool
 		first := r.workOn(slow, r.log, saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int {
@@ -657,7 +658,7 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 		code.Store(503)
 		r.must(r.engine.Replay(r.Context(), shop, list[0].Kind, list[0].ID))
 		time.Sleep(time.Second)
-		stopped.open()
+		stopped.Open()
 		time.Sleep(time.Second)
 		second()
 		first()
@@ -837,16 +838,16 @@ func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {
 func TestAnInstanceThatWasChangedMeanwhileIsReadAgain(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", countsEvents))
-		var wire gate
+		var wire simtest.Gate
 		defer r.workOn(lateBoard{r.board, &wire, does(board.OpAppend, "ramet:saga:history:")}, r.log, saga.WorkerConfig{})()
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Second)
-		wire.close()
+		wire.Close()
 		r.publish(shop, goes("e2", `{"id":1}`))
 		time.Sleep(time.Second)
 		b := board.Batch{Space: board.Space(shop)}
 		r.must(r.board.Commit(r.Context(), *b.Set("saga:acme:s:1", board.Field{Name: "version", Value: "5"}, board.Field{Name: "state", Value: `{"n":10}`})))
-		wire.open()
+		wire.Open()
 		time.Sleep(10 * time.Second)
 		if got := r.data(shop, "s", "1"); got != `{"n":11}` {
 			t.Errorf("got %s", got)

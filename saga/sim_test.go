@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
@@ -34,31 +34,14 @@ import (
 // other: one seed is one run, in virtual time. What is promised is checked at
 // every commit, and when the last fault has healed; see simjudge_test.go.
 
-var (
-	simSeed  = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	simTrace = flag.Bool("trace", false, "print what was committed in a simulation that fails")
-	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate; RAMET_SIM_SEEDS says so too")
-)
+var simTrace = flag.Bool("trace", false, "print what was committed in a simulation that fails")
+
+// simSeeds is how many seeds are simulated as a rule.
+const simSeeds = 30
 
 const simSteps = 30
 
-func TestSimulation(t *testing.T) {
-	if *simSeed != 0 {
-		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
-		return
-	}
-	n := *simSeeds
-	if testing.Short() { // as under the race detector, where one costs ten times as much
-		n = min(n, 8)
-	}
-	if more, err := strconv.Atoi(os.Getenv("RAMET_SIM_SEEDS")); err == nil {
-		n = more
-	}
-	for i := range n {
-		seed := uint64(i + 1)
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
-	}
-}
+func TestSimulation(t *testing.T) { simtest.Run(t, simSeeds, simulate) }
 
 func simulate(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,39 +98,16 @@ func (s *sim) must(err error) {
 	}
 }
 
-// chance is a source of it that goroutines share.
-type chance struct {
-	mu   sync.Mutex
-	rand *rand.Rand
-	calm bool
-}
-
-func (c *chance) yes(percent int) bool { return c.n(100) < percent }
-
-func (c *chance) n(n int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calm {
-		return n - 1
-	}
-	return c.rand.IntN(n)
-}
-
-func (c *chance) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calm = true
-}
-
-func newChance(seed uint64) *chance { return &chance{rand: rand.New(rand.NewPCG(seed, 7))} }
+// newLuck returns one that goroutines share.
+func newLuck(seed uint64) *simtest.Luck { return simtest.NewLuck(seed, 7) }
 
 func newSim(t *testing.T, seed uint64) *sim {
 	s := &sim{Rand: rand.New(rand.NewPCG(seed, 5)), seed: seed, t: t, contexts: [][]domain.TenantID{{shop, 1}, {shop}, {1}, {9}}[seed%4],
 		board: newAccount(t, memboard.Open()), broker: memstream.New(),
 		published: map[place]domain.Event{}, versions: map[domain.TenantID]variant{}, touched: map[string]bool{}, redone: map[place]bool{}}
 	s.board.redone = s.redone
-	s.gateway = &simGateway{chance: newChance(s.Uint64()), arrived: map[string][]arrival{}, done: map[string]bool{}}
-	s.bank = &simBank{chance: newChance(s.Uint64()), done: map[string]int{}}
+	s.gateway = &simGateway{luck: newLuck(s.Uint64()), arrived: map[string][]arrival{}, done: map[string]bool{}}
+	s.bank = &simBank{luck: newLuck(s.Uint64()), done: map[string]int{}}
 	s.log = s.broker.Log()
 	s.calm = s.engine(s.board, s.log)
 	s.hand = s.engine(faultboard.New(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.03, Delay: 20 * time.Millisecond}), s.log)
@@ -165,7 +125,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 
 func (s *sim) engine(b board.Board, l stream.Log) *saga.Engine {
 	log := slog.New(slog.DiscardHandler)
-	if *simSeed != 0 && testing.Verbose() {
+	if simtest.Only() && testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("life", s.lives)
 	}
 	return saga.New(b, l, saga.Config{Names: names{}, Retention: 90 * 24 * time.Hour, History: 100_000, Share: 1 + int(s.seed%3),
@@ -225,85 +185,43 @@ func (s *sim) apply(in domain.TenantID) {
 
 // simNode is one life of a node.
 type simNode struct {
-	i      int
-	sim    *sim
-	faults *faultboard.Board
-	log    *memstream.Log
-	gate   gate
-	end    context.CancelFunc
-	ended  chan struct{}
-	luck   *chance // when it crashes
-
-	mu   sync.Mutex
-	dead bool
-}
-
-// gate holds up what a paused node does.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the pause is over; nil without one
-}
-
-func (g *gate) pass() {
-	g.mu.Lock()
-	shut := g.shut
-	g.mu.Unlock()
-	if shut != nil {
-		<-shut // a stopped process does not look at its context
-	}
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
-	}
+	*simtest.Node
+	i    int
+	luck *simtest.Luck // when it crashes
 }
 
 // gatedLog is a node's way to the streams: a stopped node publishes late.
 type gatedLog struct {
 	stream.Log
-	gate *gate
+	node *simtest.Node
 }
 
 func (l gatedLog) Publish(ctx context.Context, messages ...stream.Message) error {
-	l.gate.pass()
+	l.node.Pass()
 	return l.Log.Publish(ctx, messages...)
 }
 
 // start begins a new life of node i.
 func (s *sim) start(i int) {
 	s.lives++
-	n := &simNode{i: i, sim: s, log: s.broker.Log(), ended: make(chan struct{}), luck: newChance(s.Uint64())}
-	n.faults = faultboard.New(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 30 * time.Millisecond,
-		Before: func(context.Context, faultboard.Call) error { n.gate.pass(); return nil }, After: n.crash})
+	n := &simNode{i: i, luck: newLuck(s.Uint64())}
+	n.Node = simtest.Boot(s.board, faultboard.Config{Seed: s.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 30 * time.Millisecond},
+		func() bool { return n.luck.N(2000) == 0 })
+	streams := s.broker.Log()
+	n.Link(func() { _ = streams.Close() })
 	owner := fmt.Sprintf("node%d/%d", i, s.lives)
-	log := gatedLog{n.log, &n.gate}
-	e := s.engine(n.faults, log)
+	log := gatedLog{streams, n.Node}
+	e := s.engine(n.Board, log)
 	worker := saga.NewWorker(e, saga.WorkerConfig{Owner: owner, Grace: 3 * time.Second,
 		Gateway: saga.GatewayConfig{URL: "http://gateway/commands", Timeout: 2 * time.Second, MaxInFlight: 3, Client: &http.Client{Transport: s.gateway}}})
 	effects, err := effect.OpenSet(simEffects(), map[domain.EffectKind]effect.Open{"sim": func(effect.Definition, effect.Host) (effect.Provider, error) {
 		return s.bank, nil
 	}}, effect.Host{})
 	s.must(err)
-	effector := effect.NewWorker(log, n.faults, effects, effect.Config{Tenant: names{}.TenantByName, Grace: 2 * time.Second, AckWait: 10 * time.Second})
-	ctx, end := context.WithCancel(context.Background())
-	n.end = end
-	var all sync.WaitGroup
-	all.Go(func() { s.must(worker.Run(ctx)) })
-	all.Go(func() { _ = effector.Run(ctx) })
-	all.Go(func() { ring(ctx, n.faults, e) })
-	go func() { all.Wait(); n.log.Close(); close(n.ended) }()
+	effector := effect.NewWorker(log, n.Board, effects, effect.Config{Tenant: names{}.TenantByName, Grace: 2 * time.Second, AckWait: 10 * time.Second})
+	serve := func(ctx context.Context) error { s.must(worker.Run(ctx)); return nil }
+	clock := func(ctx context.Context) error { ring(ctx, n.Board, e); return nil }
+	n.Run(serve, effector.Run, clock)
 	s.nodes[i] = n
 }
 
@@ -323,36 +241,10 @@ func ring(ctx context.Context, b board.Board, e *saga.Engine) {
 	}
 }
 
-// crash is between any two changes of the node's.
-func (n *simNode) crash(context.Context, faultboard.Call) error {
-	if n.isDead() || n.luck.n(2000) != 0 {
-		return nil
-	}
-	n.kill()
-	return domain.Unavailablef("crashed")
-}
-
-// kill ends the node as kill -9 does: nothing of it changes anything any more.
-func (n *simNode) kill() {
-	n.faults.Cut()
-	n.log.Close()
-	n.end()
-	n.gate.open()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dead = true
-}
-
-func (n *simNode) isDead() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.dead
-}
-
 // step does one thing that people or misfortune do.
 func (s *sim) step() {
 	for i, n := range s.nodes {
-		if n.isDead() && s.yes(50) {
+		if n.Dead() && s.yes(50) {
 			s.start(i)
 		}
 	}
@@ -360,22 +252,15 @@ func (s *sim) step() {
 	n := s.nodes[s.IntN(len(s.nodes))]
 	switch s.IntN(26) {
 	case 0:
-		n.kill()
+		n.Kill()
 	case 1: // drain, and a new life
-		n.end()
-		n.gate.open()
+		n.Drain()
 		s.start(n.i)
 	case 2: // stopped, longer than its leases
-		n.gate.close()
-		time.AfterFunc(time.Duration(s.Int64N(int64(90*time.Second))), n.gate.open)
+		n.Freeze(time.Duration(s.Int64N(int64(90 * time.Second))))
 	case 3: // cut off from the board
-		if !n.isDead() {
-			n.faults.Cut()
-			time.AfterFunc(time.Duration(s.Int64N(int64(30*time.Second))), func() {
-				if !n.isDead() {
-					n.faults.Heal()
-				}
-			})
+		if !n.Dead() {
+			n.CutOff(time.Duration(s.Int64N(int64(30 * time.Second))))
 		}
 	case 4: // no streams for a while
 		s.broker.Fault(memstream.Faults{Away: true})
@@ -539,8 +424,8 @@ func (s *sim) decide(in domain.TenantID, d *domain.DeadLetter, replay bool) {
 // heal ends every fault.
 func (s *sim) heal() {
 	s.broker.Fault(memstream.Faults{})
-	s.gateway.chance.end()
-	s.bank.chance.end()
+	s.gateway.luck.End()
+	s.bank.luck.End()
 	s.hand = s.calm
 	for _, in := range s.contexts {
 		for _, name := range []string{"order", "ship", "ledger"} {
@@ -548,15 +433,13 @@ func (s *sim) heal() {
 		}
 	}
 	for i, n := range s.nodes {
-		n.luck.end()
-		if n.isDead() {
+		n.luck.End()
+		if n.Dead() {
 			s.start(i)
 			n = s.nodes[i]
-			n.luck.end()
+			n.luck.End()
 		}
-		n.gate.open()
-		n.faults.Heal()
-		n.faults.Calm()
+		n.Calm()
 	}
 	for _, in := range s.contexts { // an apply whose answer was lost
 		s.apply(in)
@@ -565,8 +448,7 @@ func (s *sim) heal() {
 
 func (s *sim) stop() {
 	for _, n := range s.nodes {
-		n.end()
-		<-n.ended
+		n.Stop()
 	}
 }
 
@@ -580,7 +462,7 @@ type arrival struct {
 // simGateway takes commands. What has an id that it knows it takes again
 // without doing anything.
 type simGateway struct {
-	chance *chance
+	luck *simtest.Luck
 
 	mu      sync.Mutex
 	arrived map[string][]arrival // by command id
@@ -595,7 +477,7 @@ func (g *simGateway) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	if g.chance.yes(10) {
+	if g.luck.Yes(10) {
 		return nil, errors.New("connection refused")
 	}
 	var c domain.SubmitCommandRequest
@@ -609,7 +491,7 @@ func (g *simGateway) RoundTrip(req *http.Request) (*http.Response, error) {
 		g.done[c.CommandID] = true
 	}
 	g.mu.Unlock()
-	switch g.chance.n(12) {
+	switch g.luck.N(12) {
 	case 0: // it did it, and does not answer
 		<-req.Context().Done()
 		return nil, req.Context().Err()
@@ -628,7 +510,7 @@ func answer(code int) *http.Response {
 
 // simBank does effects: what has one key once.
 type simBank struct {
-	chance *chance
+	luck *simtest.Luck
 
 	mu   sync.Mutex
 	done map[string]int
@@ -642,13 +524,13 @@ func (b *simBank) Do(ctx context.Context, c effect.Call) (json.RawMessage, error
 	if wish.Fail {
 		return nil, effect.Refusedf("no")
 	}
-	if b.chance.yes(15) {
+	if b.luck.Yes(15) {
 		return nil, errors.New("away")
 	}
 	b.mu.Lock()
 	b.done[c.CommandID] = 1
 	b.mu.Unlock()
-	if b.chance.yes(10) { // it did it, and does not answer
+	if b.luck.Yes(10) { // it did it, and does not answer
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}

@@ -3,7 +3,6 @@ package work_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -29,10 +29,8 @@ import (
 // run, in virtual time. What the engine promises is checked at every start of
 // a script, at every commit, and when the last fault has healed.
 
-var (
-	simSeed  = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	simSeeds = flag.Int("seeds", 30, "how many seeds to simulate")
-)
+// simSeeds is how many seeds are simulated as a rule.
+const simSeeds = 30
 
 const (
 	simNodes = 3
@@ -41,20 +39,7 @@ const (
 	simLease = 12 * time.Second
 )
 
-func TestSimulation(t *testing.T) {
-	if *simSeed != 0 {
-		t.Run(strconv.FormatUint(*simSeed, 10), func(t *testing.T) { simulate(t, *simSeed) })
-		return
-	}
-	n := *simSeeds
-	if testing.Short() { // as under the race detector, where one costs ten times as much
-		n = min(n, 8)
-	}
-	for i := range n {
-		seed := uint64(i + 1)
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { simulate(t, seed) })
-	}
-}
+func TestSimulation(t *testing.T) { simtest.Run(t, simSeeds, simulate) }
 
 func simulate(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +60,7 @@ type sim struct {
 	t      *testing.T
 	rand   *rand.Rand // the driver's alone
 	board  *recorder
-	nodes  []*simNode
+	nodes  []*simtest.Node
 	lives  int
 	hand   *work.Engine // of the people at the door, behind faults of their own
 	faults *faultboard.Board
@@ -88,47 +73,6 @@ type sim struct {
 
 	mu     sync.Mutex
 	active map[string]board.Held // runs under way, by key and token
-}
-
-// simNode is one life of a node.
-type simNode struct {
-	faults *faultboard.Board
-	kill   context.CancelFunc
-	ended  chan struct{}
-	gate   gate
-}
-
-// gate holds up the commits of a paused node.
-type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the pause is over; nil without one
-}
-
-func (g *gate) pass(ctx context.Context, _ faultboard.Call) error {
-	g.mu.Lock()
-	shut := g.shut
-	g.mu.Unlock()
-	if shut != nil {
-		<-shut // a stopped process does not look at its context
-	}
-	return nil
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut == nil {
-		g.shut = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
-	}
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -158,37 +102,30 @@ func (s *sim) commit(b board.Batch) {
 }
 
 // start begins a new life of node i.
-func (s *sim) start(i int) *simNode {
+func (s *sim) start(i int) *simtest.Node {
 	s.lives++
-	n := &simNode{ended: make(chan struct{})}
-	n.faults = faultboard.New(s.board, faultboard.Config{Seed: s.rand.Uint64(), Refuse: 0.03, Lose: 0.05,
-		Delay: 50 * time.Millisecond, Before: n.gate.pass})
+	n := simtest.Boot(s.board, faultboard.Config{Seed: s.rand.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond}, nil)
 	owner := fmt.Sprintf("n%d/%d", i, s.lives)
 	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
 		s.t.Fatal(err)
 	}
-	book := ban.NewBook(n.faults, nil)
+	book := ban.NewBook(n.Board, nil)
 	_ = book.Load(context.Background()) // a fault may keep it from that; it looks again
-	e := work.New(n.faults, work.Config{MaxLosses: 1000, Bans: book})
+	e := work.New(n.Board, work.Config{MaxLosses: 1000, Bans: book})
 	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simScript{s}}})
-	ctx, kill := context.WithCancel(context.Background())
-	n.kill = kill
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = r.Run(ctx) })
-	wg.Go(func() { _ = book.Run(ctx) })
 	alarms := clockwork.Handlers(e.HandleAlarm)
 	if s.settles {
-		alarms = clockwork.Handlers(e.HandleAlarm, ban.New(n.faults).HandleAlarm)
+		alarms = clockwork.Handlers(e.HandleAlarm, ban.New(n.Board).HandleAlarm)
 	}
-	wg.Go(func() {
-		_ = clockwork.Run(ctx, n.faults, clockwork.Config{Owner: owner}, []clockwork.Routine{
-			clockwork.Alarms(n.faults, discard(), alarms, nil),
-			clockwork.Leases(n.faults, discard(), e.RecoverLease),
-			clockwork.Audits(n.faults, e, nil, discard(), s.audited),
+	clock := func(ctx context.Context) error {
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+			clockwork.Alarms(n.Board, discard(), alarms, nil),
+			clockwork.Leases(n.Board, discard(), e.RecoverLease),
+			clockwork.Audits(n.Board, e, nil, discard(), s.audited),
 		})
-	})
-	go func() { wg.Wait(); close(n.ended) }()
+	}
+	n.Run(r.Run, book.Run, clock)
 	return n
 }
 
@@ -211,22 +148,15 @@ func (s *sim) step() {
 			_, _ = ban.New(s.faults).Lift(context.Background(), scope)
 		}
 	case 0: // kill -9, and a new life
-		s.nodes[n].faults.Cut()
-		s.nodes[n].kill()
-		s.nodes[n].gate.open()
+		s.nodes[n].Kill()
 		s.nodes[n] = s.start(n)
 	case 1: // drain, and a new life
-		s.nodes[n].kill()
-		s.nodes[n].gate.open()
+		s.nodes[n].Drain()
 		s.nodes[n] = s.start(n)
 	case 2: // stopped, longer than its leases
-		node := s.nodes[n]
-		node.gate.close()
-		time.AfterFunc(time.Duration(s.rand.Int64N(int64(40*time.Second))), node.gate.open)
+		s.nodes[n].Freeze(time.Duration(s.rand.Int64N(int64(40 * time.Second))))
 	case 3: // cut off
-		node := s.nodes[n]
-		node.faults.Cut()
-		time.AfterFunc(time.Duration(s.rand.Int64N(int64(30*time.Second))), node.faults.Heal)
+		s.nodes[n].CutOff(time.Duration(s.rand.Int64N(int64(30 * time.Second))))
 	case 4:
 		s.cancel()
 	case 5:
@@ -410,9 +340,7 @@ func (s *sim) foreignRun() {
 func (s *sim) heal() {
 	s.faults.Calm()
 	for _, n := range s.nodes {
-		n.gate.open()
-		n.faults.Heal()
-		n.faults.Calm()
+		n.Calm()
 	}
 	for i := range 3 {
 		if err := s.hand.MarkMet(context.Background(), tenant, "name"+strconv.Itoa(i)); err != nil {
@@ -444,8 +372,7 @@ func (s *sim) drained() {
 
 func (s *sim) stop() {
 	for _, n := range s.nodes {
-		n.kill()
-		<-n.ended
+		n.Stop()
 	}
 }
 

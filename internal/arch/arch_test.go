@@ -113,6 +113,7 @@ var may = map[string][]string{
 	"script/rhaiscript":       {"script", "rhai", "rhai/value", "rhai/syntax", "internal/machine"},
 	"script/salscript":        {"script", "script/jail", "script/rhaiscript", "rhai", "rhai/value"},
 	"internal/chromiumtest":   {},
+	"internal/simtest":        {"board", "board/faultboard"},
 	"internal/testbinary":     {},
 	"internal/testmount":      {},
 	"internal/testpipe":       {},
