@@ -14,8 +14,8 @@
 //
 // # Whose clock
 //
-// What is left of a lease is measured from when it was asked for, by a clock that
-// nobody sets. Work is stopped while some time is left, because another node may
+// What is left of a lease is measured from when it was given, by a clock that nobody
+// sets. Work is stopped while some time is left, because another node may
 // begin the item as soon as there is none; what changes nothing but by commits that
 // the lease guards may go on to the end (see [Config.Guarded]). A process that was
 // held up (a machine that slept) finds its timers late: so [Item.Look] is asked right
