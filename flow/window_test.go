@@ -19,8 +19,9 @@ func (r *rig) begun() (n int) {
 
 // A flow of three steps, which a keeper moves on, beside ten large ones of its context:
 // at its first step it waits for what they have in the queue, which is two to four windows
-// of one of them (keepers that look at the same time add to it) and would be ten, and for
-// its others it does not wait again.
+// of one of them and would be ten, and for its others it does not wait again. Keepers that
+// look at the same time do not see what each of them adds, which made it seven in one of
+// a hundred runs: the bound is between that and ten.
 func TestASmallFlowIsNotHeldUpByLargeOnes(t *testing.T) {
 	const window, slots, large = 200, 64, 10
 	fan := func() []domain.Step {
@@ -35,8 +36,8 @@ func TestASmallFlowIsNotHeldUpByLargeOnes(t *testing.T) {
 		steps []domain.Step
 		most  int // that begin before it ends
 	}{
-		"shards": {[]domain.Step{step("s", "sleep 1s", shards(1000, window))}, large*window/2 + 5*slots},
-		"packs":  {[]domain.Step{step("s", "sleep 1s", packs(1, 0, 999), func(s *domain.Step) { s.Pack.Window = window })}, large*window/2 + 5*slots},
+		"shards": {[]domain.Step{step("s", "sleep 1s", shards(1000, window))}, large*window*3/4 + 5*slots},
+		"packs":  {[]domain.Step{step("s", "sleep 1s", packs(1, 0, 999), func(s *domain.Step) { s.Pack.Window = window })}, large*window*3/4 + 5*slots},
 		"fans":   {fan, large*domain.MaxWindow/2 + 5*slots},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -180,7 +180,7 @@ func (f *takings) followChanges(ctx context.Context, space board.Space, sweeps c
 		}
 		var keys []string
 		if keys, missed, err = changed(ctx, events); err == nil && !missed {
-			err = f.look(ctx, space, keys, 0)
+			err = f.look(ctx, space, keys, asked{})
 		}
 		if err != nil {
 			return err
@@ -211,7 +211,9 @@ func changed(ctx context.Context, events <-chan board.Event) (keys []string, mis
 	return keys, false, nil
 }
 
-// lookAtLive looks at all unfinished jobs of a context.
+// lookAtLive looks at all jobs of a context that are marked as unfinished. It leaves the
+// marks as they are: one that is set anew goes to the end of these pages, which then would
+// have none, and the auditor's time for it begins anew.
 func (f *takings) lookAtLive(ctx context.Context, space board.Space) error {
 	for after := (board.LiveItem{}); ; {
 		page, err := f.e.board.Live(ctx, space, after, listPage)
@@ -222,7 +224,7 @@ func (f *takings) lookAtLive(ctx context.Context, space board.Space) error {
 		for i, it := range page {
 			keys[i], after = it.Item, it
 		}
-		if err := f.look(ctx, space, keys, 0); err != nil {
+		if err := f.look(ctx, space, keys, asked{marked: true}); err != nil {
 			return err
 		}
 	}
@@ -252,7 +254,7 @@ func (f *takings) sweepOnce(ctx context.Context, space board.Space) error {
 		begun := time.Now()
 		keys, next, err := f.e.board.Keys(ctx, space, layout.JobPrefix, cursor, listPage)
 		if err == nil {
-			err = f.look(ctx, space, keys, domain.At(begun.Add(-sweepAge)))
+			err = f.look(ctx, space, keys, asked{since: domain.At(begun.Add(-sweepAge))})
 		}
 		if cursor = next; err != nil || next == "" {
 			return err
@@ -261,9 +263,14 @@ func (f *takings) sweepOnce(ctx context.Context, space board.Space) error {
 	}
 }
 
-// look does what there is to do for jobs that may have changed by a foreign hand,
-// but those whose dates are all before since.
-func (f *takings) look(ctx context.Context, space board.Space, items []string, since domain.UnixTime) error {
+// asked is how jobs come to be looked at.
+type asked struct {
+	since  domain.UnixTime // those whose dates are all before it are left alone
+	marked bool            // as unfinished: the auditor watches them already
+}
+
+// look does what there is to do for jobs that may have changed by a foreign hand.
+func (f *takings) look(ctx context.Context, space board.Space, items []string, a asked) error {
 	if len(items) == 0 {
 		return nil
 	}
@@ -279,10 +286,10 @@ func (f *takings) look(ctx context.Context, space board.Space, items []string, s
 			continue
 		}
 		j, _ := layout.DecodeJob(key, rec) // as far as it can be read
-		if dated := max(j.CreatedAt, j.UpdatedAt, domain.At(time.UnixMilli(j.StartedMs))); dated != 0 && dated < since {
+		if dated := max(j.CreatedAt, j.UpdatedAt, domain.At(time.UnixMilli(j.StartedMs))); dated != 0 && dated < a.since {
 			continue
 		}
-		if b, some := f.heed(space, j, now); some {
+		if b, some := f.heed(space, j, a.marked, now); some {
 			batches = append(batches, b)
 		}
 	}
@@ -299,7 +306,7 @@ func (f *takings) look(ctx context.Context, space board.Space, items []string, s
 
 // heed says what there is to do for a job as it stands: nothing where it is ours
 // to look after, has ended with all that follows, or lies in a queue for all we know.
-func (f *takings) heed(space board.Space, j *domain.Job, now time.Time) (b board.Batch, some bool) {
+func (f *takings) heed(space board.Space, j *domain.Job, marked bool, now time.Time) (b board.Batch, some bool) {
 	key := j.Key().String()
 	b.Space = space
 	b.Free(key)
@@ -317,7 +324,7 @@ func (f *takings) heed(space board.Space, j *domain.Job, now time.Time) (b board
 	case j.Final() || j.AliveUntil != 0: // it ended, or says that it lives: the alarm does what follows
 		b.SetAlarm(layout.Alarm(layout.AlarmForeign, j.Key()), now)
 		return b, true
-	case j.ScriptType == "" || j.QueuedMs != 0 || j.Waits > 0 || j.NextRetryMs != 0:
+	case marked || j.ScriptType == "" || j.QueuedMs != 0 || j.Waits > 0 || j.NextRetryMs != 0:
 		return b, false // not written yet, or taken over long since
 	case j.Status == domain.JobStarted || (*f.known.Load())[layout.TakenFrom(space, layout.Queue(j))]:
 		b.Equal(key, layout.JobScriptType, string(j.ScriptType)) // it is there still

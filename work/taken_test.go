@@ -268,6 +268,43 @@ func TestAJobThatWasTakenUnseenComesBack(t *testing.T) {
 	})
 }
 
+// slowlyRead is a board on which time passes while what is unfinished is read.
+type slowlyRead struct{ board.Board }
+
+func (b slowlyRead) Live(ctx context.Context, space board.Space, after board.LiveItem, n int) ([]board.LiveItem, error) {
+	time.Sleep(100 * time.Millisecond)
+	return b.Board.Live(ctx, space, after, n)
+}
+
+// A node starts while foreign runners that have died hold jobs: the look that it begins
+// with comes to an end, and the jobs come back once their time is over.
+func TestANodeThatStartsLooksAtForeignJobsOnce(t *testing.T) {
+	const jobs = 60
+	synctest.Test(t, func(t *testing.T) {
+		b := slowlyRead{memboard.Open()}
+		defer b.Close()
+		c := board.Batch{Space: 1}
+		for id := 1; id <= jobs; id++ {
+			item := key(domain.JobID(id)).String()
+			c.Set(item, v(f("status", "started"))...).Live(item, time.Now())
+		}
+		mark := board.Batch{}
+		mark.Include(layout.Taken, layout.TakenFrom(1, "queue:v"))
+		for _, batch := range []board.Batch{c, mark} {
+			if err := b.Commit(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		r := followingRig(t.Context(), t, b, work.Config{}, make(chan board.Event), true)
+		defer r.stop()
+		time.Sleep(3 * time.Minute)
+		if n := r.queued("queue:v"); n != jobs {
+			t.Errorf("%d jobs are in the queue again, want %d", n, jobs)
+		}
+	})
+}
+
 // A runner that was given up and was only slow ends its job: nobody is to run it
 // once more, or sooner than after the pause of a retry.
 func TestWhatASlowRunnerEndsLeavesTheQueue(t *testing.T) {
