@@ -1,10 +1,12 @@
 package resp
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // call is one command being done on a sheet.
@@ -16,8 +18,11 @@ type call struct {
 	args []string
 	// took is the list and the item that a blocking pop took.
 	took [2]string
-	// names is room for the names of fields.
-	names []string
+	// names is room for the names of fields; change and request are what rules are
+	// asked about and by whom, here so that they need no room of their own.
+	names   []string
+	change  keyspace.Change
+	request keyspace.Request
 }
 
 // do checks the rights of a command on its keys and does it.
@@ -34,11 +39,11 @@ func (x *call) do(spec *command) error {
 		if err := checkKey(key); err != nil {
 			return err
 		}
-		cl := spec.class
+		class := spec.class
 		if spec.second != nil && i > 0 {
-			cl = *spec.second
+			class = *spec.second
 		}
-		if err := x.allow(key, cl); err != nil {
+		if err := x.allow(key, class); err != nil {
 			return err
 		}
 	}
@@ -58,24 +63,20 @@ func checkKey(key string) error {
 
 // allow checks the right of a class on a key. Where fields have rights of their
 // own it is checked with them: see write.
-func (x *call) allow(key string, cl class) error {
+func (x *call) allow(key string, class keyspace.Class) error {
 	space := x.s.space()
-	r := rowOf(space, key)
-	if cl == writes && r.fields != nil {
+	kind := keyspace.Of(space, key)
+	if class == keyspace.Write && kind.ByField() {
 		return nil
 	}
-	want := r.right(cl, key, x.c.who.Actor)
-	if want.no != "" {
-		known := domain.VerbRead
-		if space == 0 {
-			known = domain.VerbInspect
-		}
-		if err := x.c.may(x.s.now, space, known, key, r.group); err != nil {
+	want := kind.Right(class, key, x.c.who.Actor)
+	if want.Not != "" {
+		if err := x.c.may(x.s.now, space, keyspace.Knowing(space), key, kind.Group); err != nil {
 			return err
 		}
-		return failure("NOPERM " + key + ": " + want.no)
+		return failure("NOPERM " + key + ": " + want.Not)
 	}
-	return x.c.may(x.s.now, space, want.verb, key, r.group)
+	return x.c.may(x.s.now, space, want.Verb, key, kind.Group)
 }
 
 // write sets fields of a hash, which are loaded, if the client may. It returns
@@ -90,78 +91,98 @@ func (x *call) write(l *leaf, fields ...board.Field) (made int, err error) {
 // check asks whether the client may set and take away these fields of a hash,
 // and whether the rule of its key has anything against it.
 func (x *call) check(l *leaf, set []board.Field, unset []string) error {
-	r := rowOf(x.s.space(), l.key)
-	if r.fields == nil {
-		return checkFree(l.key, set, unset)
+	kind := keyspace.Of(x.s.space(), l.key)
+	x.change = keyspace.Change{Key: l.key, Set: set, Unset: unset}
+	verb, err := kind.FieldRight(&x.change)
+	if err == nil && verb != "" {
+		err = x.c.may(x.s.now, x.s.space(), verb, l.key, kind.Group)
 	}
-	c := &change{l: l, set: set, unset: unset}
-	if err := x.mayFields(r, c); err != nil || r.put == nil {
+	if err != nil || kind.Put == nil {
 		return err
 	}
-	return r.put(x, c)
+	_, err = x.ask(kind.Put, l)
+	return err
 }
 
-// checkFree leaves the fields alone that the board keeps itself.
-func checkFree(key string, set []board.Field, unset []string) error {
-	for _, f := range set {
-		if contains(boardFields, f.Name) {
-			return errOurField(key, f.Name)
+// ask reads what a rule needs, lets it decide about the change of a record, and has
+// the commit bring what it adds.
+func (x *call) ask(rule *keyspace.Rule, l *leaf) (out keyspace.Outcome, err error) {
+	seen := keyspace.Seen{Fields: l}
+	if names := rule.Needs(&x.change); len(names) > 0 { // else there may be something else than a record
+		if err := x.s.load(l, names...); err != nil {
+			return out, err
+		}
+		if seen.There, err = x.s.recordThere(l); err != nil {
+			return out, err
 		}
 	}
-	for _, name := range unset {
-		if contains(boardFields, name) {
-			return errOurField(key, name)
+	if key := rule.Beside(l.key); key != "" {
+		beside, err := x.s.as(key, board.KindRecord)
+		if err == nil {
+			seen.Beside, err = x.s.recordThere(beside)
 		}
+		if err != nil {
+			return out, err
+		}
+	}
+	cfg := &x.c.door.cfg
+	x.request = keyspace.Request{Who: x.c.who.Actor, Space: x.s.space(), Now: x.s.now, Tenant: x.tenant,
+		NamedCallers: cfg.NamedCallers, ReplyExpiry: cfg.ReplyExpiry}
+	if out, err = rule.Decide(&x.request, &x.change, seen); err != nil {
+		return out, err
+	}
+	return out, x.add(l, &out)
+}
+
+func (x *call) tenant() (domain.Tenant, error) { return x.c.tenant(x.s.now, x.s.space()) }
+
+// add adds what a rule has decided about a record to the commit.
+func (x *call) add(l *leaf, out *keyspace.Outcome) error {
+	if out.Reply != nil {
+		if err := x.reply(out.Reply); err != nil {
+			return err
+		}
+	}
+	for _, name := range out.Guards {
+		x.s.pin(l, name)
+	}
+	if out.Absent != "" {
+		x.s.batch.Absent(out.Absent)
+	}
+	if len(out.Set) > 0 {
+		x.s.put(l, out.Set...)
+	}
+	if len(out.Unset) > 0 {
+		x.s.cut(l, out.Unset...)
+	}
+	if out.Live {
+		x.s.batch.Live(l.key, x.s.now)
+	}
+	switch {
+	case out.Alarm == "":
+	case out.At.IsZero():
+		x.s.batch.ClearAlarm(out.Alarm)
+	default:
+		x.s.batch.SetAlarm(out.Alarm, out.At)
 	}
 	return nil
 }
 
-func errOurField(key, name string) error {
-	return failure("NOPERM " + key + ": field " + clip(name, 64) + " is written by the node alone")
-}
-
-// mayFields checks the rights on fields of the layout.
-func (x *call) mayFields(r *row, c *change) error {
-	worker := false
-	check := func(name string) error {
-		switch {
-		case contains(boardFields, name), contains(r.fields.ours, name):
-			return errOurField(c.l.key, name)
-		case contains(r.fields.progress, name):
-			worker = true
-		case r.fields.closed && !contains(r.fields.definition, name):
-			return errOurField(c.l.key, name)
-		default:
-			c.maker = true
-		}
-		return nil
+// reply pushes a reply, where somebody may wait for it.
+func (x *call) reply(r *keyspace.Reply) error {
+	l, err := x.s.listOf(r.List)
+	if err == errWrongType {
+		return nil // nobody waits there for a reply
 	}
-	for _, f := range c.set {
-		if err := check(f.Name); err != nil {
-			return err
-		}
+	if err == nil {
+		_, err = x.s.length(l)
 	}
-	for _, name := range c.unset {
-		if err := check(name); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	if c.maker { // who may make one may also work on it
-		return x.c.may(x.s.now, x.s.space(), r.fields.maker, c.l.key, r.group)
-	}
-	if worker {
-		return x.c.may(x.s.now, x.s.space(), r.fields.worker, c.l.key, r.group)
-	}
+	x.s.push(l, true, r.Item)
+	x.s.expireAt(l, r.Expires)
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }
 
 // takeItem pops an item, asking the rule of the list for each; ok is false when
@@ -171,8 +192,8 @@ func (x *call) takeItem(key string, left bool) (item string, ok bool, err error)
 	if err != nil {
 		return "", false, err
 	}
-	r := rowOf(x.s.space(), key)
-	if r.take != nil {
+	kind := keyspace.Of(x.s.space(), key)
+	if kind.Take != nil {
 		if held, err := x.heldBack(key); held || err != nil {
 			return "", false, err
 		}
@@ -182,22 +203,38 @@ func (x *call) takeItem(key string, left bool) (item string, ok bool, err error)
 		if !there || err != nil {
 			return "", false, err
 		}
-		keep := true
-		if r.take != nil {
-			if keep, err = r.take(x, key, item); err != nil {
-				return "", false, err
-			}
+		out, err := x.askItem(kind, kind.Take, key, item)
+		if err != nil {
+			return "", false, err
 		}
 		if _, _, err := x.s.take(l, left); err != nil {
 			return "", false, err
 		}
-		if keep {
+		if !out.Drop {
 			return item, true, nil
 		}
 		if x.s.full() {
 			return "", false, errFlush // many were dropped; commit that and go on
 		}
 	}
+}
+
+// askItem asks a rule about the record that an item of a list stands for. Nothing
+// is asked where it stands for none.
+func (x *call) askItem(kind *keyspace.Kind, rule *keyspace.Rule, list, item string) (out keyspace.Outcome, err error) {
+	key := kind.ItemKey(list, item)
+	if rule == nil || key == "" {
+		return out, nil
+	}
+	l, err := x.s.as(key, board.KindRecord)
+	if err == nil {
+		x.change = keyspace.Change{Key: key}
+		out, err = x.ask(rule, l)
+	}
+	if err == errWrongType {
+		return keyspace.Outcome{}, nil
+	}
+	return out, err
 }
 
 // heldBack reports whether a ban, or a limit of 0, lets nothing be taken from a
@@ -207,21 +244,9 @@ func (x *call) heldBack(list string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	group := "max:" + board.CapGroup(list)
-	if err := x.s.load(l, "max", group); err != nil {
+	limits := keyspace.HeldBack(list)
+	if err := x.s.load(l, limits...); err != nil {
 		return false, err
 	}
-	return l.get("max") == "0" || l.get(group) == "0", nil
-}
-
-// visible is a field's value as the client may see it.
-func (x *call) visible(l *leaf, name, text string) (string, error) {
-	hide := rowOf(x.s.space(), l.key).secret[name]
-	if hide == nil || text == "" {
-		return text, nil
-	}
-	if sees, err := x.sees(l); sees || err != nil {
-		return text, err
-	}
-	return hide(text), nil
+	return slices.ContainsFunc(limits, func(name string) bool { return l.Get(name) == "0" }), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // This file has the channels: messages from client to client of this node and
@@ -27,11 +28,11 @@ var channelCommands = []command{
 	{name: "pubsub", arity: -2, conn: pubsub},
 }
 
-// keyspace begins the channels on which the changes of a key are told:
+// keyChannel begins the channels on which the changes of a key are told:
 // __keyspace@7__:job:12:2001. What is told is always the same word.
 const (
-	keyspace    = "__keyspace@"
-	keyspaceSay = "changed"
+	keyChannel = "__keyspace@"
+	changedSay = "changed"
 )
 
 // channel is a channel of a context.
@@ -195,9 +196,11 @@ func (h *hub) changed(space board.Space, key string) {
 	if h.watched.Load() == 0 || key == "" {
 		return
 	}
-	name := keyspace + strconv.FormatUint(uint64(space), 10) + "__:" + key
-	r := rowOf(space, key)
-	h.deliver(channel{space, name}, keyspaceSay, func(s *subscriber) bool { return h.hears(s, r.right(reads, key, s.who.Actor).verb, r.group) })
+	name := keyChannel + strconv.FormatUint(uint64(space), 10) + "__:" + key
+	kind := keyspace.Of(space, key)
+	h.deliver(channel{space, name}, changedSay, func(s *subscriber) bool {
+		return h.hears(s, kind.Right(keyspace.Read, key, s.who.Actor).Verb, kind.Group)
+	})
 }
 
 // hears reports whether a subscriber still has a right in its context, on what is
@@ -215,7 +218,7 @@ func (h *hub) hears(s *subscriber, verb domain.Verb, group string) bool {
 
 // ask is the question whether a subscriber may hear channels of its space.
 func (s *subscriber) ask() identity.Ask {
-	return identity.Ask{Actor: s.who.Actor, Verb: hearing(s.space), Tenant: domain.TenantID(s.space), Object: "channel", Scope: s.who.Scope,
+	return identity.Ask{Actor: s.who.Actor, Verb: keyspace.Knowing(s.space), Tenant: domain.TenantID(s.space), Object: "channel", Scope: s.who.Scope,
 		Group: api.GroupChannel}
 }
 
@@ -315,8 +318,8 @@ func (h *hub) list(space board.Space, match *match) ([]string, error) {
 }
 
 func publish(x *call) error {
-	if strings.HasPrefix(x.args[1], keyspace) {
-		return failure("NOPERM channels that begin with " + keyspace + " are told by the node alone")
+	if strings.HasPrefix(x.args[1], keyChannel) {
+		return failure("NOPERM channels that begin with " + keyChannel + " are told by the node alone")
 	}
 	if err := x.c.may(x.s.now, x.s.space(), domain.VerbWrite, "channel", api.GroupChannel); err != nil {
 		return err
@@ -363,7 +366,7 @@ func (h *hub) count(ch channel) int {
 // tell delivers what was published.
 func (h *hub) tell(letters []letterTo) {
 	for _, l := range letters {
-		h.deliver(l.to, l.text, func(s *subscriber) bool { return h.hears(s, hearing(s.space), api.GroupChannel) })
+		h.deliver(l.to, l.text, func(s *subscriber) bool { return h.hears(s, keyspace.Knowing(s.space), api.GroupChannel) })
 	}
 }
 
@@ -496,15 +499,7 @@ func unsubscribe(c *client, args []string, pattern bool) error {
 
 // mayHear asks for the right to listen on channels of the space.
 func (c *client) mayHear() error {
-	return c.may(time.Now(), c.space, hearing(c.space), "channel", api.GroupChannel)
-}
-
-// hearing is the verb that channels of a space take.
-func hearing(space board.Space) domain.Verb {
-	if space == 0 {
-		return domain.VerbInspect
-	}
-	return domain.VerbRead
+	return c.may(time.Now(), c.space, keyspace.Knowing(c.space), "channel", api.GroupChannel)
 }
 
 func pubsub(c *client, args []string) error {

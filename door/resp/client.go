@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // client is one connection. One goroutine reads and answers; a second one
@@ -507,6 +508,6 @@ func (c *client) permits(now time.Time, verb domain.Verb, group string) bool {
 
 // lists reports whether a key may be named to the client.
 func (c *client) lists(now time.Time, key string) bool {
-	r := rowOf(c.space, key)
-	return c.permits(now, r.right(reads, key, c.who.Actor).verb, r.group)
+	kind := keyspace.Of(c.space, key)
+	return c.permits(now, kind.Right(keyspace.Read, key, c.who.Actor).Verb, kind.Group)
 }

@@ -1,6 +1,10 @@
 package resp
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ramet-run/ramet/keyspace"
+)
 
 // command is one command of the door.
 type command struct {
@@ -12,8 +16,8 @@ type command struct {
 	first, last, step int
 	// class is what it does to its keys, second to the keys after the first,
 	// where that differs.
-	class  class
-	second *class
+	class  keyspace.Class
+	second *keyspace.Class
 
 	writes bool // it may change something: it waits for its turn
 	much   bool // it only reads, and that may be more than a record
@@ -103,4 +107,4 @@ func (s *command) waitsFor(args []string) []string {
 func is(arg, word string) bool { return strings.EqualFold(arg, word) }
 
 // Shorthands for the tables below.
-var pushed = pushes
+var pushed = keyspace.Push

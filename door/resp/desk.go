@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // desk is where the clients of one space take turns. Whoever comes while nobody
@@ -352,7 +353,7 @@ func (d *desk) composeAsk(w *wave, a *ask) (more bool) {
 // wait for a commit.
 func (d *desk) composeOne(w *wave, a *ask) bool {
 	q := a.cmds[a.next]
-	if q.spec.class == pops && len(d.waiting) > 0 && !w.alone && !d.serveWaiting(w, q.spec.keys(q.args)...) {
+	if q.spec.class == keyspace.Pop && len(d.waiting) > 0 && !w.alone && !d.serveWaiting(w, q.spec.keys(q.args)...) {
 		return false // who came first goes first
 	}
 	d.call = call{d: d, c: a.c, s: d.sheet, a: a.out, args: q.args, names: d.call.names}

@@ -1,5 +1,5 @@
-// Package resp is the Redis door: the Redis protocol over any board, with the
-// rights of the context on every key. Programs that were written for the layout
+// Package resp is the Redis door: the Redis protocol and its commands over any
+// board, with the rights of the context on every key. Programs that were written for the layout
 // on a Redis work before it unchanged.
 //
 // # Terms
@@ -35,12 +35,10 @@
 //
 // # Rights
 //
-// rights.go is the table: which right of package identity each class of command
-// needs on each kind of key, and who may write which field of the layout's
-// hashes. rule.go has what holds beside it, so that records stay readable and
-// the engine learns what it must in the same commit: a job that a foreign
-// runner takes gets an alarm by which the engine looks after it, and one that it
-// ends gets that alarm at once.
+// Package keyspace says what a key is: which right of package identity each class of
+// command needs on it, who may write which field, and the rule that holds beside it,
+// so that records stay readable and the engine learns what it must in the same
+// commit. call.go asks it: it reads what the rule needs, and commits what it adds.
 //
 // # Goroutines
 //

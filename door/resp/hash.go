@@ -6,24 +6,25 @@ import (
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 var hashCommands = []command{
-	{name: "hset", arity: -4, first: 1, last: 1, step: 1, class: writes, writes: true, run: hset},
-	{name: "hmset", arity: -4, first: 1, last: 1, step: 1, class: writes, writes: true, run: hset},
-	{name: "hsetnx", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: hsetnx},
-	{name: "hdel", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: hdel},
-	{name: "hincrby", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: hincrby},
-	{name: "hincrbyfloat", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: hincrbyfloat},
-	{name: "hget", arity: 3, first: 1, last: 1, step: 1, class: reads, run: hget},
-	{name: "hmget", arity: -3, first: 1, last: 1, step: 1, class: reads, run: hmget},
-	{name: "hexists", arity: 3, first: 1, last: 1, step: 1, class: reads, run: hexists},
-	{name: "hstrlen", arity: 3, first: 1, last: 1, step: 1, class: reads, run: hstrlen},
-	{name: "hgetall", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return hall(x, true, true) }},
-	{name: "hkeys", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return hall(x, true, false) }},
-	{name: "hvals", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return hall(x, false, true) }},
-	{name: "hlen", arity: 2, first: 1, last: 1, step: 1, class: reads, run: hlen},
-	{name: "hscan", arity: -3, first: 1, last: 1, step: 1, class: reads, run: hscan},
+	{name: "hset", arity: -4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hset},
+	{name: "hmset", arity: -4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hset},
+	{name: "hsetnx", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hsetnx},
+	{name: "hdel", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hdel},
+	{name: "hincrby", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hincrby},
+	{name: "hincrbyfloat", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hincrbyfloat},
+	{name: "hget", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hget},
+	{name: "hmget", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hmget},
+	{name: "hexists", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hexists},
+	{name: "hstrlen", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hstrlen},
+	{name: "hgetall", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return hall(x, true, true) }},
+	{name: "hkeys", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return hall(x, true, false) }},
+	{name: "hvals", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return hall(x, false, true) }},
+	{name: "hlen", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: hlen},
+	{name: "hscan", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hscan},
 }
 
 // hset answers with how many of the fields are new.
@@ -80,7 +81,7 @@ func hdel(x *call) error {
 	}
 	var there []string
 	for _, name := range x.args[2:] {
-		if _, is := l.field(name); is && !contains(there, name) {
+		if _, is := l.field(name); is && !slices.Contains(there, name) {
 			there = append(there, name)
 		}
 	}

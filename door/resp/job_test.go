@@ -669,3 +669,21 @@ func TestTasksOfCircles(t *testing.T) {
 		LLEN rhai_tasks:friends -> 0
 	`)
 }
+
+// TestAJobIsTakenInThePipelineThatMadeIt: what a pipeline, or a MULTI, has written
+// counts for what comes behind it there, though none of it is committed yet.
+func TestAJobIsTakenInThePipelineThatMadeIt(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		c := p.as(admin)
+		c.script(`
+			MULTI -> OK
+			HSET job:10:1 script x script_type v -> QUEUED
+			LPUSH queue:v job:10:1 -> QUEUED
+			RPOP queue:v -> QUEUED
+			EXEC -> [2 1 job:10:1]
+		`)
+		if got := p.field("job:10:1", "taken_by"); got != "10" {
+			t.Errorf("taken by %q", got)
+		}
+	})
+}

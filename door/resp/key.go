@@ -5,27 +5,27 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 var keyCommands = []command{
-	{name: "exists", arity: -2, first: 1, last: -1, step: 1, class: reads, run: exists},
-	{name: "touch", arity: -2, first: 1, last: -1, step: 1, class: reads, run: exists},
-	{name: "type", arity: 2, first: 1, last: 1, step: 1, class: reads, run: typeOf},
-	{name: "del", arity: -2, first: 1, last: -1, step: 1, class: deletes, writes: true, run: del},
-	{name: "unlink", arity: -2, first: 1, last: -1, step: 1, class: deletes, writes: true, run: del},
-	{name: "expire", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Second, false) }},
-	{name: "pexpire", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Millisecond, false) }},
-	{name: "expireat", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error { return expire(x, time.Second, true) }},
-	{name: "pexpireat", arity: -3, first: 1, last: 1, step: 1, class: expires, writes: true, run: func(x *call) error {
+	{name: "exists", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Read, run: exists},
+	{name: "touch", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Read, run: exists},
+	{name: "type", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: typeOf},
+	{name: "del", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Delete, writes: true, run: del},
+	{name: "unlink", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Delete, writes: true, run: del},
+	{name: "expire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Second, false) }},
+	{name: "pexpire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Millisecond, false) }},
+	{name: "expireat", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Second, true) }},
+	{name: "pexpireat", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error {
 		return expire(x, time.Millisecond, true)
 	}},
-	{name: "persist", arity: 2, first: 1, last: 1, step: 1, class: expires, writes: true, run: persist},
-	{name: "ttl", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Second, false) }},
-	{name: "pttl", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Millisecond, false) }},
-	{name: "expiretime", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Second, true) }},
-	{name: "pexpiretime", arity: 2, first: 1, last: 1, step: 1, class: reads, run: func(x *call) error { return ttl(x, time.Millisecond, true) }},
+	{name: "persist", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: persist},
+	{name: "ttl", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return ttl(x, time.Second, false) }},
+	{name: "pttl", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return ttl(x, time.Millisecond, false) }},
+	{name: "expiretime", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return ttl(x, time.Second, true) }},
+	{name: "pexpiretime", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: func(x *call) error { return ttl(x, time.Millisecond, true) }},
 	{name: "keys", arity: 2, much: true, run: keysLike},
 	{name: "scan", arity: -2, much: true, run: scan},
 	{name: "dbsize", arity: 1, much: true, run: dbsize},
@@ -57,10 +57,10 @@ func kindOf(s *sheet, key string) (string, error) {
 		return words[""], err
 	}
 	if l.kind == board.KindRecord {
-		if err := s.load(l, stringField); err != nil {
+		if err := s.load(l, keyspace.StringField); err != nil {
 			return "", err
 		}
-		if _, text := l.field(stringField); text {
+		if _, text := l.field(keyspace.StringField); text {
 			return "string", nil
 		}
 	}
@@ -84,8 +84,9 @@ func del(x *call) error {
 		if err != nil {
 			return err
 		}
-		if r := rowOf(x.s.space(), key); there && r.drop != nil {
-			if err := r.drop(x, l); err != nil {
+		if kind := keyspace.Of(x.s.space(), key); there && kind.Drop != nil {
+			x.change = keyspace.Change{Key: key}
+			if _, err := x.ask(kind.Drop, l); err != nil {
 				return err
 			}
 		}
@@ -219,10 +220,7 @@ func ttl(x *call, unit time.Duration, instant bool) error {
 
 // mayList asks for the right to name keys.
 func mayList(x *call) error {
-	if x.s.space() == 0 {
-		return x.c.may(x.s.now, 0, domain.VerbInspect, "keys", identity.AnyGroup)
-	}
-	return x.c.may(x.s.now, x.s.space(), domain.VerbRead, "keys", identity.AnyGroup)
+	return x.c.may(x.s.now, x.s.space(), keyspace.Knowing(x.s.space()), "keys", identity.AnyGroup)
 }
 
 // listPage is how many keys are asked of the board at once.

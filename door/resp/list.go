@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // maxPopped is how many items one command pops: each costs a guard of the batch.
@@ -14,25 +16,25 @@ const maxPopped = 900
 const maxPoppedBytes = maxAnswer / 2
 
 var listCommands = []command{
-	{name: "lpush", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, true, false) }},
-	{name: "rpush", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, false, false) }},
-	{name: "lpushx", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, true, true) }},
-	{name: "rpushx", arity: -3, first: 1, last: 1, step: 1, class: pushes, writes: true, run: func(x *call) error { return push(x, false, true) }},
-	{name: "lpop", arity: -2, first: 1, last: 1, step: 1, class: pops, writes: true, single: true, run: func(x *call) error { return pop(x, true) }},
-	{name: "rpop", arity: -2, first: 1, last: 1, step: 1, class: pops, writes: true, single: true, run: func(x *call) error { return pop(x, false) }},
-	{name: "blpop", arity: -3, first: 1, last: -2, step: 1, class: pops, writes: true, blocks: true, run: func(x *call) error { return popAny(x, true) },
+	{name: "lpush", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Push, writes: true, run: func(x *call) error { return push(x, true, false) }},
+	{name: "rpush", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Push, writes: true, run: func(x *call) error { return push(x, false, false) }},
+	{name: "lpushx", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Push, writes: true, run: func(x *call) error { return push(x, true, true) }},
+	{name: "rpushx", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Push, writes: true, run: func(x *call) error { return push(x, false, true) }},
+	{name: "lpop", arity: -2, first: 1, last: 1, step: 1, class: keyspace.Pop, writes: true, single: true, run: func(x *call) error { return pop(x, true) }},
+	{name: "rpop", arity: -2, first: 1, last: 1, step: 1, class: keyspace.Pop, writes: true, single: true, run: func(x *call) error { return pop(x, false) }},
+	{name: "blpop", arity: -3, first: 1, last: -2, step: 1, class: keyspace.Pop, writes: true, blocks: true, run: func(x *call) error { return popAny(x, true) },
 		undo: func(c *client, w *waiter) { putBack(c, w, true) }},
-	{name: "brpop", arity: -3, first: 1, last: -2, step: 1, class: pops, writes: true, blocks: true, run: func(x *call) error { return popAny(x, false) },
+	{name: "brpop", arity: -3, first: 1, last: -2, step: 1, class: keyspace.Pop, writes: true, blocks: true, run: func(x *call) error { return popAny(x, false) },
 		undo: func(c *client, w *waiter) { putBack(c, w, false) }},
-	{name: "lmove", arity: 5, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, run: lmove},
-	{name: "blmove", arity: 6, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, blocks: true, run: lmove},
-	{name: "rpoplpush", arity: 3, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, run: rpoplpush},
-	{name: "brpoplpush", arity: 4, first: 1, last: 2, step: 1, class: pops, second: &pushed, writes: true, single: true, blocks: true, run: rpoplpush},
-	{name: "llen", arity: 2, first: 1, last: 1, step: 1, class: reads, run: llen},
-	{name: "lrange", arity: 4, first: 1, last: 1, step: 1, class: reads, much: true, run: lrange},
-	{name: "lindex", arity: 3, first: 1, last: 1, step: 1, class: reads, run: lindex},
-	{name: "lrem", arity: 4, first: 1, last: 1, step: 1, class: prunes, writes: true, run: lrem},
-	{name: "ltrim", arity: 4, first: 1, last: 1, step: 1, class: prunes, writes: true, run: ltrim},
+	{name: "lmove", arity: 5, first: 1, last: 2, step: 1, class: keyspace.Pop, second: &pushed, writes: true, single: true, run: lmove},
+	{name: "blmove", arity: 6, first: 1, last: 2, step: 1, class: keyspace.Pop, second: &pushed, writes: true, single: true, blocks: true, run: lmove},
+	{name: "rpoplpush", arity: 3, first: 1, last: 2, step: 1, class: keyspace.Pop, second: &pushed, writes: true, single: true, run: rpoplpush},
+	{name: "brpoplpush", arity: 4, first: 1, last: 2, step: 1, class: keyspace.Pop, second: &pushed, writes: true, single: true, blocks: true, run: rpoplpush},
+	{name: "llen", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: llen},
+	{name: "lrange", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Read, much: true, run: lrange},
+	{name: "lindex", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: lindex},
+	{name: "lrem", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Prune, writes: true, run: lrem},
+	{name: "ltrim", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Prune, writes: true, run: ltrim},
 }
 
 // push answers with the length. Nothing is guarded by it: where the engine or
@@ -133,7 +135,8 @@ func putBack(c *client, w *waiter, left bool) {
 	}
 	l := &ask{c: c, out: &answer{}, turn: make(chan bool, 1)}
 	l.cmds = []queued{{&command{name: args[0], writes: true, run: func(x *call) error {
-		if err := untakeJob(x, w.took[0], w.took[1]); err != nil {
+		kind := keyspace.Of(x.s.space(), w.took[0])
+		if _, err := x.askItem(kind, kind.Untake, w.took[0], w.took[1]); err != nil {
 			return err
 		}
 		return push(x, left, false)
@@ -189,7 +192,7 @@ func move(x *call, from, to string, fromLeft, toLeft bool) error {
 	}
 	// The only item of a list is put there once more first: an empty list would be
 	// gone, and its expiry with it. Queues, whose items may be refused, have none.
-	again := from == to && n == 1 && rowOf(x.s.space(), from).take == nil
+	again := from == to && n == 1 && keyspace.Of(x.s.space(), from).Take == nil
 	if again {
 		x.s.push(l, toLeft, only)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // This file has transactions: what stands between MULTI and EXEC is done in one
@@ -18,7 +19,7 @@ var multiCommands = []command{
 	{name: "multi", arity: 1, atOnce: true, conn: multi},
 	{name: "exec", arity: 1, atOnce: true, conn: exec},
 	{name: "discard", arity: 1, atOnce: true, conn: discard},
-	{name: "watch", arity: -2, first: 1, last: -1, step: 1, class: reads, atOnce: true, conn: watchKeys},
+	{name: "watch", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Read, atOnce: true, conn: watchKeys},
 	{name: "unwatch", arity: 1, atOnce: true, conn: unwatch},
 }
 
@@ -130,7 +131,7 @@ func watchKeys(c *client, args []string) error {
 		if err := checkKey(key); err != nil {
 			return err
 		}
-		if err := x.allow(key, reads); err != nil {
+		if err := x.allow(key, keyspace.Read); err != nil {
 			return err
 		}
 		if _, again := c.watch.seen[key]; again {

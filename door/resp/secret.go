@@ -1,85 +1,34 @@
 package resp
 
 import (
-	"encoding/json"
-	"strconv"
-	"strings"
-
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
-// This file hides what not everybody who may read a record may see of it.
-
-// environment hides the values of environment variables.
-var environment = map[string]func(string) string{"env_vars": hideValues}
-
-// letter hides them in the jobs that a message carries, and in its flow.
-var letter = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
-
-// hideValues hides the values of a JSON object of strings.
-func hideValues(text string) string {
-	if text == "" || text == "{}" {
-		return text
+// visible is a field's value as the client may see it.
+func (x *call) visible(l *leaf, name, text string) (string, error) {
+	hide := keyspace.Of(x.s.space(), l.key).Secret(name)
+	if hide == nil || text == "" {
+		return text, nil
 	}
-	var m map[string]string
-	if json.Unmarshal([]byte(text), &m) != nil {
-		return api.Redacted
+	if sees, err := x.sees(l); sees || err != nil {
+		return text, err
 	}
-	for name := range m {
-		m[name] = api.Redacted
-	}
-	hidden, err := json.Marshal(m)
-	if err != nil {
-		return api.Redacted
-	}
-	return string(hidden)
-}
-
-// hideInJobs hides them in a JSON list of jobs.
-func hideInJobs(text string) string {
-	if text == "" || text == "[]" {
-		return text
-	}
-	var jobs []map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &jobs) != nil {
-		return api.Redacted
-	}
-	for _, j := range jobs {
-		for name, raw := range j {
-			// encoding/json takes names in any case, so others may read them so.
-			if strings.EqualFold(name, "env_vars") {
-				j[name] = json.RawMessage(hideRaw(raw))
-			}
-		}
-	}
-	hidden, err := json.Marshal(jobs)
-	if err != nil {
-		return api.Redacted
-	}
-	return string(hidden)
-}
-
-func hideRaw(raw json.RawMessage) string {
-	if hidden := hideValues(string(raw)); hidden != api.Redacted {
-		return hidden
-	}
-	return `"` + api.Redacted + `"`
+	return hide(text), nil
 }
 
 // sees reports whether the client may read a record's secrets: with the right
 // to, or as the executor who took the job from its queue and has it still.
 func (x *call) sees(l *leaf) (bool, error) {
-	if x.c.permits(x.s.now, domain.VerbReadEnv, rowOf(x.s.space(), l.key).group) {
+	kind := keyspace.Of(x.s.space(), l.key)
+	if x.c.permits(x.s.now, domain.VerbReadEnv, kind.Group) {
 		return true, nil
 	}
-	if !strings.HasPrefix(l.key, layout.JobPrefix) || !x.c.permits(x.s.now, domain.VerbFinish, "job") {
+	if kind.HolderNeeds == nil || !x.c.permits(x.s.now, domain.VerbFinish, kind.Group) {
 		return false, nil
 	}
-	if err := x.s.load(l, layout.JobTakenBy, layout.JobLeaseOwner, layout.JobFinishedMs); err != nil {
+	if err := x.s.load(l, kind.HolderNeeds...); err != nil {
 		return false, err
 	}
-	mine := l.get(layout.JobTakenBy) == strconv.FormatUint(uint64(x.c.who.Actor), 10)
-	return mine && l.get(layout.JobLeaseOwner) == "" && l.get(layout.JobFinishedMs) == "", nil
+	return kind.Holds(x.c.who.Actor, keyspace.Seen{Fields: l}), nil
 }

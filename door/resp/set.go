@@ -1,13 +1,19 @@
 package resp
 
+import (
+	"slices"
+
+	"github.com/ramet-run/ramet/keyspace"
+)
+
 var setCommands = []command{
-	{name: "sadd", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: sadd},
-	{name: "srem", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: srem},
-	{name: "smembers", arity: 2, first: 1, last: 1, step: 1, class: reads, much: true, run: smembers},
-	{name: "sismember", arity: 3, first: 1, last: 1, step: 1, class: reads, run: sismember},
-	{name: "smismember", arity: -3, first: 1, last: 1, step: 1, class: reads, run: smismember},
-	{name: "scard", arity: 2, first: 1, last: 1, step: 1, class: reads, run: scard},
-	{name: "sscan", arity: -3, first: 1, last: 1, step: 1, class: reads, much: true, run: sscan},
+	{name: "sadd", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: sadd},
+	{name: "srem", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: srem},
+	{name: "smembers", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, much: true, run: smembers},
+	{name: "sismember", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: sismember},
+	{name: "smismember", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Read, run: smismember},
+	{name: "scard", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: scard},
+	{name: "sscan", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Read, much: true, run: sscan},
 }
 
 // changeSet puts members in or takes them out, and answers how many that were.
@@ -25,7 +31,7 @@ func changeSet(x *call, in bool) error {
 		if err != nil {
 			return err
 		}
-		if has != in && !contains(moved, m) {
+		if has != in && !slices.Contains(moved, m) {
 			moved = append(moved, m)
 		}
 	}

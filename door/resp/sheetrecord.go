@@ -1,12 +1,11 @@
 package resp
 
 import (
-	"github.com/ramet-run/ramet/board"
-)
+	"slices"
 
-// stringField is the one field of a record that stands for a Redis string. The
-// board has no strings; no record of the layout has a field of this name.
-const stringField = "ramet:string"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/keyspace"
+)
 
 // recordLeaf is what a sheet knows of a record.
 type recordLeaf struct {
@@ -105,7 +104,7 @@ func (s *sheet) learn(l *leaf, rec board.Record, names []string) {
 	}
 	s.learnThere(l)
 	for i, name := range names {
-		if contains(names[:min(i, indexFrom)], name) || i > indexFrom && l.record.find(name) != nil {
+		if slices.Contains(names[:min(i, indexFrom)], name) || i > indexFrom && l.record.find(name) != nil {
 			continue // named twice
 		}
 		text, there := rec.Lookup(name)
@@ -166,7 +165,7 @@ func (l *leaf) field(name string) (text string, there bool) {
 }
 
 // get is a loaded field's text, "" where it is not there.
-func (l *leaf) get(name string) string {
+func (l *leaf) Get(name string) string {
 	text, _ := l.field(name)
 	return text
 }
@@ -182,7 +181,7 @@ func (s *sheet) recordThere(l *leaf) (bool, error) {
 	}
 	if !removed && !l.complete() {
 		if l.record.read == 0 {
-			err := s.load(l, stringField)
+			err := s.load(l, keyspace.StringField)
 			return l.record.read > 0, err
 		}
 		return true, nil
@@ -237,10 +236,10 @@ func (s *sheet) hash(key string, names ...string) (*leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.load(l, append(names, stringField)...); err != nil {
+	if err := s.load(l, append(names, keyspace.StringField)...); err != nil {
 		return nil, err
 	}
-	if _, text := l.field(stringField); text {
+	if _, text := l.field(keyspace.StringField); text {
 		return nil, errWrongType
 	}
 	return l, nil
@@ -255,7 +254,7 @@ func (s *sheet) wholeHash(key string) (*leaf, error) {
 	if err := s.loadAll(l); err != nil {
 		return nil, err
 	}
-	if _, text := l.field(stringField); text {
+	if _, text := l.field(keyspace.StringField); text {
 		return nil, errWrongType
 	}
 	return l, nil
@@ -266,10 +265,10 @@ func (s *sheet) text(key string) (l *leaf, text string, there bool, err error) {
 	if l, err = s.as(key, board.KindRecord); err != nil {
 		return nil, "", false, err
 	}
-	if err = s.load(l, stringField); err != nil {
+	if err = s.load(l, keyspace.StringField); err != nil {
 		return nil, "", false, err
 	}
-	if text, there = l.field(stringField); there {
+	if text, there = l.field(keyspace.StringField); there {
 		return l, text, true, nil
 	}
 	other, err := s.recordThere(l)
@@ -288,5 +287,5 @@ func (s *sheet) pin(l *leaf, name string) {
 		s.batch.Absent(l.key)
 		return
 	}
-	s.batch.Equal(l.key, name, l.get(name))
+	s.batch.Equal(l.key, name, l.Get(name))
 }

@@ -6,33 +6,34 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
-// This file has the commands on strings: records with one field, stringField.
+// This file has the commands on strings: records with one field, keyspace.StringField.
 
 var stringCommands = []command{
-	{name: "get", arity: 2, first: 1, last: 1, step: 1, class: reads, run: get},
-	{name: "strlen", arity: 2, first: 1, last: 1, step: 1, class: reads, run: strlen},
-	{name: "mget", arity: -2, first: 1, last: -1, step: 1, class: reads, much: true, run: mget},
-	{name: "set", arity: -3, first: 1, last: 1, step: 1, class: writes, writes: true, run: set},
-	{name: "setnx", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: setnx},
-	{name: "setex", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return setFor(x, time.Second) }},
-	{name: "psetex", arity: 4, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return setFor(x, time.Millisecond) }},
-	{name: "mset", arity: -3, first: 1, last: -1, step: 2, class: writes, writes: true, run: mset},
-	{name: "getset", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: getset},
-	{name: "getdel", arity: 2, first: 1, last: 1, step: 1, class: deletes, writes: true, run: getdel},
-	{name: "append", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: appendText},
-	{name: "incr", arity: 2, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return count(x, 1) }},
-	{name: "decr", arity: 2, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return count(x, -1) }},
-	{name: "incrby", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return countBy(x, 1) }},
-	{name: "decrby", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: func(x *call) error { return countBy(x, -1) }},
-	{name: "incrbyfloat", arity: 3, first: 1, last: 1, step: 1, class: writes, writes: true, run: incrbyfloat},
+	{name: "get", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: get},
+	{name: "strlen", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: strlen},
+	{name: "mget", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Read, much: true, run: mget},
+	{name: "set", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: set},
+	{name: "setnx", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: setnx},
+	{name: "setex", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return setFor(x, time.Second) }},
+	{name: "psetex", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return setFor(x, time.Millisecond) }},
+	{name: "mset", arity: -3, first: 1, last: -1, step: 2, class: keyspace.Write, writes: true, run: mset},
+	{name: "getset", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: getset},
+	{name: "getdel", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Delete, writes: true, run: getdel},
+	{name: "append", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: appendText},
+	{name: "incr", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return count(x, 1) }},
+	{name: "decr", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return count(x, -1) }},
+	{name: "incrby", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return countBy(x, 1) }},
+	{name: "decrby", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: func(x *call) error { return countBy(x, -1) }},
+	{name: "incrbyfloat", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: incrbyfloat},
 }
 
 // free refuses strings where the layout has hashes.
 func freeForStrings(x *call, key string) error {
-	if rowOf(x.s.space(), key).fields != nil {
-		return failure("NOPERM " + key + ": " + isHash)
+	if keyspace.Of(x.s.space(), key).ByField() {
+		return failure("NOPERM " + key + ": " + keyspace.IsHash)
 	}
 	return nil
 }
@@ -42,7 +43,7 @@ func putText(x *call, l *leaf, text string) error {
 	if err := freeForStrings(x, l.key); err != nil {
 		return err
 	}
-	x.s.put(l, board.Field{Name: stringField, Value: text})
+	x.s.put(l, board.Field{Name: keyspace.StringField, Value: text})
 	return nil
 }
 
@@ -196,7 +197,7 @@ func setAfterLook(x *call, l *leaf, o *setting) (done bool, err error) {
 	}
 	switch {
 	case there && l.record.read != 0:
-		x.s.pin(l, stringField)
+		x.s.pin(l, keyspace.StringField)
 	case !there:
 		x.s.pinAbsent(l)
 	}
@@ -272,7 +273,7 @@ func getset(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.s.pin(l, stringField)
+	x.s.pin(l, keyspace.StringField)
 	if _, err := replace(x, l.key, x.args[2]); err != nil {
 		return err
 	}
@@ -286,7 +287,7 @@ func getdel(x *call) error {
 		return err
 	}
 	if there {
-		x.s.pin(l, stringField)
+		x.s.pin(l, keyspace.StringField)
 		x.s.remove(l)
 	}
 	x.a.bulkOr(old, there)
@@ -298,7 +299,7 @@ func appendText(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.s.pin(l, stringField)
+	x.s.pin(l, keyspace.StringField)
 	if err := putText(x, l, old+x.args[2]); err != nil {
 		return err
 	}
@@ -323,7 +324,7 @@ func count(x *call, by int64) error {
 	if err != nil {
 		return err
 	}
-	x.s.pin(l, stringField)
+	x.s.pin(l, keyspace.StringField)
 	if err := putText(x, l, strconv.FormatInt(n, 10)); err != nil {
 		return err
 	}
@@ -340,7 +341,7 @@ func incrbyfloat(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.s.pin(l, stringField)
+	x.s.pin(l, keyspace.StringField)
 	if err := putText(x, l, n); err != nil {
 		return err
 	}

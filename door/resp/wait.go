@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/keyspace"
 )
 
 // This file is about clients that wait for an item: BLPOP and its kind.
@@ -113,8 +114,8 @@ func (c *client) sit(w *waiter, most time.Duration) (err error) {
 func (c *client) hang(w *waiter) (context.Context, *identity.Session) {
 	ctx, session := c.door.cfg.Tokens.Open(c.door.ctx, c.who)
 	for _, key := range w.keys {
-		r := rowOf(c.space, key)
-		session.Hang(c.asks(r.right(w.q.spec.class, key, c.who.Actor).verb, c.space, key, r.group))
+		kind := keyspace.Of(c.space, key)
+		session.Hang(c.asks(kind.Right(w.q.spec.class, key, c.who.Actor).Verb, c.space, key, kind.Group))
 	}
 	return ctx, session
 }

@@ -28,7 +28,7 @@ var readers = map[string]string{
 	"rhai/cases/cases.go":            "files of cases of our own",
 	"blueprint/canonical.go":         "a document that was read before, written out again",
 	"blueprint/import.go":            "a text that is checked right before, and its parts",
-	"door/resp/secret.go":            "only hides values: what it cannot read is hidden whole",
+	"keyspace/secret.go":             "only hides values: what it cannot read is hidden whole",
 	"effect/effectscript/payload.go": "what the engine wrote for the job",
 	"effect/effectscript/result.go":  "an answer that nobody else reads, field by field",
 	"effect/jobeffect/params.go":     "a payload within a command that was checked whole",

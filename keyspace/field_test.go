@@ -1,4 +1,4 @@
-package resp
+package keyspace
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // the layout: a field that is new there must be given to somebody here.
 func TestEveryFieldOfTheLayoutIsSomebodys(t *testing.T) {
 	for file, f := range map[string]*fields{"job": &jobFields, "flow": &flowFields, "message": &messageFields, "runner": &runnerFields, "task": &taskFields} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "layout", "testdata", file+".golden"))
+		text, err := os.ReadFile(filepath.Join("..", "layout", "testdata", file+".golden"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestEveryFieldOfTheLayoutIsSomebodys(t *testing.T) {
 		for _, line := range lines[1:] {
 			name, _, ok := strings.Cut(line, "=")
 			if ok && !slices.Contains(slices.Concat(f.definition, f.progress, f.ours, boardFields), name) {
-				t.Errorf("%s: field %s is in no list of rights.go", file, name)
+				t.Errorf("%s: field %s is in no list of field.go", file, name)
 			}
 		}
 	}

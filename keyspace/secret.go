@@ -1,0 +1,70 @@
+package keyspace
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+)
+
+// This file hides what not everybody who may read a record may see of it.
+
+// Secret hides a field's value from who may not read environment variables; nil
+// where everybody who reads the record may see it.
+func (k *Kind) Secret(field string) func(text string) string { return k.secret[field] }
+
+// environment hides the values of environment variables.
+var environment = map[string]func(string) string{"env_vars": hideValues}
+
+// letter hides them in the jobs that a message carries, and in its flow.
+var letter = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
+
+// hideValues hides the values of a JSON object of strings.
+func hideValues(text string) string {
+	if text == "" || text == "{}" {
+		return text
+	}
+	var m map[string]string
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return api.Redacted
+	}
+	for name := range m {
+		m[name] = api.Redacted
+	}
+	hidden, err := json.Marshal(m)
+	if err != nil {
+		return api.Redacted
+	}
+	return string(hidden)
+}
+
+// hideInJobs hides them in a JSON list of jobs.
+func hideInJobs(text string) string {
+	if text == "" || text == "[]" {
+		return text
+	}
+	var jobs []map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &jobs) != nil {
+		return api.Redacted
+	}
+	for _, j := range jobs {
+		for name, raw := range j {
+			// encoding/json takes names in any case, so others may read them so.
+			if strings.EqualFold(name, "env_vars") {
+				j[name] = json.RawMessage(hideRaw(raw))
+			}
+		}
+	}
+	hidden, err := json.Marshal(jobs)
+	if err != nil {
+		return api.Redacted
+	}
+	return string(hidden)
+}
+
+func hideRaw(raw json.RawMessage) string {
+	if hidden := hideValues(string(raw)); hidden != api.Redacted {
+		return hidden
+	}
+	return `"` + api.Redacted + `"`
+}
