@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -237,9 +238,9 @@ func (s *Bans) settleCap(ctx context.Context, scope domain.BanScope) (ban domain
 func capField(scope domain.BanScope) string {
 	switch {
 	case scope.Kind == domain.BanContext:
-		return "max"
+		return queue.MaxField
 	case scope.Kind == domain.BanType && scope.Context != 0:
-		return "max:queue:" + domain.ScriptType(scope.Name).QueueSuffix()
+		return queue.CapField(queue.OfType(domain.ScriptType(scope.Name)))
 	}
 	return ""
 }

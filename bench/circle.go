@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/rhaiscript"
 )
@@ -119,7 +120,7 @@ func (r *rig) redisClient(circle string) (circleClient, func()) {
 		reply := layout.ReplyPrefix + id
 		for _, answer := range c.DoMulti(context.Background(),
 			c.B().Arbitrary("HSET").Keys(layout.Task(id)).Args("script", circleScript, "status", "pending", "reply_to_queue", reply).Build(),
-			c.B().Lpush().Key(layout.Circle(circle)).Element(id).Build()) {
+			c.B().Lpush().Key(queue.Circle(circle)).Element(id).Build()) {
 			check(answer.Error())
 		}
 		got, err := c.Do(context.Background(), c.B().Blpop().Key(reply).Timeout(60).Build()).AsStrSlice()
@@ -160,7 +161,7 @@ func (r *rig) serveByHand(circle string) (stop func()) {
 	for range handWorkers {
 		wg.Go(func() {
 			for {
-				got, err := c.Do(ctx, c.B().Brpop().Key(layout.Circle(circle)).Timeout(60).Build()).AsStrSlice()
+				got, err := c.Do(ctx, c.B().Brpop().Key(queue.Circle(circle)).Timeout(60).Build()).AsStrSlice()
 				if ctx.Err() != nil {
 					return
 				}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Limits of the contract. A driver refuses what is larger with [domain.ErrInvalid].
@@ -28,7 +30,7 @@ const (
 const (
 	FieldAttempt = "attempt"     // fencing token: how often it was leased; stays after release
 	FieldOwner   = "lease_owner" // who holds it; absent when nobody does
-	FieldQueue   = "lease_queue" // the CapGroup it counts to; absent when nobody holds it
+	FieldQueue   = "lease_queue" // the [queue.CapGroup] it counts to; absent when nobody holds it
 	FieldCancel  = "cancel"      // non-empty: Extend tells the holder to stop
 )
 
@@ -40,76 +42,14 @@ const FieldUnreadable = "unreadable"
 // LimitsKey is the record in a space that holds its weight and caps.
 const LimitsKey = "ramet:limits"
 
-// QueuePrefixes begin the names of lists that can be claimed from.
-var QueuePrefixes = []string{"queue:", circlePrefix, "msg_out", "msg_in", ownPrefix}
-
-// A circle's queue holds the ids of its tasks, not the keys of their records.
-const (
-	circlePrefix = "rhai_tasks:"
-	taskPrefix   = "rhai_task_details:"
-)
-
-// ownPrefix begins the queues by which the engine gives itself something to do.
-const ownPrefix = "ramet:queue:"
-
-// Counted reports whether leases of a group count to a space's caps. Those of
-// the engine's own queues do not: at a cap it must still see that jobs ended.
-func Counted(capGroup string) bool { return !strings.HasPrefix(capGroup, ownPrefix) }
-
-// IsQueue reports whether list can be claimed from.
-func IsQueue(list string) bool {
-	for _, p := range QueuePrefixes {
-		if strings.HasPrefix(list, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// NamePrefix begins the keys of the records that a queue's items name: the
-// items of "rhai_tasks:<circle>" are ids of tasks, those of other queues are the
-// keys themselves.
-func NamePrefix(list string) string {
-	if strings.HasPrefix(list, circlePrefix) {
-		return taskPrefix
-	}
-	return ""
-}
-
 // Named is the key of the record that an item of a queue names; "" when it
 // names none: it is empty, has a NUL, or is too long. A claim drops such items.
 func Named(list, item string) string {
-	prefix := NamePrefix(list)
+	prefix := queue.NamePrefix(list)
 	if item == "" || len(prefix)+len(item) > MaxKey || strings.IndexByte(item, 0) >= 0 {
 		return ""
 	}
 	return prefix + item
-}
-
-// ItemFor is the item by which a queue names the record key: what a claim of it
-// took off the list, to be pushed back.
-func ItemFor(list, key string) string { return strings.TrimPrefix(key, NamePrefix(list)) }
-
-// Group is the name under which a queue's ready spaces are kept: priorities
-// share the group of what they stand behind ("queue:v:p7" -> "queue:v",
-// "queue:v:at:zone=eu:p7" -> "queue:v:at:zone=eu"), a runner's own queue is its
-// own ("queue:v:runner7"), other queues are their own.
-func Group(list string) string {
-	i := len(list) - len(":p7")
-	if i > len("queue:") && strings.HasPrefix(list, "queue:") && list[i:i+2] == ":p" {
-		return list[:i]
-	}
-	return list
-}
-
-// CapGroup is the name under which leases are counted for caps: the type,
-// also for a runner's own queue ("queue:v:runner7" -> "queue:v").
-func CapGroup(list string) string {
-	if typ, found := strings.CutPrefix(list, "queue:"); found {
-		typ, _, _ = strings.Cut(typ, ":")
-		return "queue:" + typ
-	}
-	return list
 }
 
 // Space is the number of one context's board. Space 0 is the node-wide one.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Check holds the batch to the limits that can be judged without the state:
@@ -162,10 +163,10 @@ func (q Queue) check() error {
 		return domain.Invalidf("claim from a queue without lists")
 	}
 	for _, l := range q.Lists {
-		if !IsQueue(l) {
-			return domain.Invalidf("claim from %q, which is no queue: names begin with %s", l, strings.Join(QueuePrefixes, " "))
+		if !queue.Is(l) {
+			return domain.Invalidf("claim from %q, which is no queue: names begin with %s", l, strings.Join(queue.Prefixes, " "))
 		}
-		if Group(l) != Group(q.Lists[0]) {
+		if queue.Group(l) != queue.Group(q.Lists[0]) {
 			return domain.Invalidf("claim from %q and %q as one queue: they are of different groups", q.Lists[0], l)
 		}
 		if err := checkKey("list", l); err != nil {
@@ -176,7 +177,7 @@ func (q Queue) check() error {
 }
 
 // Group is the group that all lists of the queue share.
-func (q Queue) Group() string { return Group(q.Lists[0]) }
+func (q Queue) Group() string { return queue.Group(q.Lists[0]) }
 
 // Matches reports whether the record has the field at one of the values.
 func (m Match) Matches(r Record) bool {

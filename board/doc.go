@@ -22,7 +22,7 @@
 //
 // # Queues
 //
-// A list whose name begins with one of [QueuePrefixes] is a queue: it can be
+// A list whose name begins with one of [queue.Prefixes] is a queue: it can be
 // claimed from, and the board keeps for each queue group (see [Group]) the
 // spaces that have something ready, so that nobody ever looks through the
 // contexts. Producers push on the left, Claim takes from the right: first in,
@@ -56,7 +56,7 @@
 //	max           leases at once from all queues         default no limit
 //	max:<group>   leases at once from that queue's type  default no limit
 //
-// (for max:<group> a runner's own queue counts to its type: see [CapGroup]).
+// (for max:<group> a runner's own queue counts to its type: see [queue.CapGroup]).
 // Caps hold at every instant; a space at its cap waits for a release. A lease
 // that has run out counts until it is taken away. A cap of 0 lets nothing be
 // claimed. A value that is not a decimal number, or is out of range, counts as

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -91,7 +92,7 @@ type doubt struct {
 func (a *auditor) lists(ctx context.Context, circles []string) (err error) {
 	a.faults, err = a.Engine.faults(ctx, a.space, circles)
 	for _, name := range slices.Sorted(maps.Keys(a.faults)) {
-		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: layout.Circle(name), Text: a.faults[name]})
+		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: queue.Circle(name), Text: a.faults[name]})
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func (a *auditor) lists(ctx context.Context, circles []string) (err error) {
 func (a *auditor) strays(ctx context.Context, circles []string) error {
 	lists := make([]string, len(circles))
 	for i, name := range circles {
-		lists[i] = layout.Circle(name)
+		lists[i] = queue.Circle(name)
 	}
 	stats, err := a.board.Stat(ctx, 0, lists...)
 	if err != nil {
@@ -140,7 +141,7 @@ var taskLine = []string{layout.TaskStatus, layout.TaskCreatedAt, layout.TaskUpda
 func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	var keys []string
 	for _, it := range page {
-		if strings.HasPrefix(it.Item, layout.TaskPrefix) && a.now.Sub(it.At) >= auditAge {
+		if strings.HasPrefix(it.Item, queue.TaskPrefix) && a.now.Sub(it.At) >= auditAge {
 			keys = append(keys, it.Item)
 		}
 	}
@@ -187,7 +188,7 @@ func (a *auditor) look(ctx context.Context, key string, rec board.Record) error 
 		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: "its record does not say which circle it belongs to"})
 		return nil
 	}
-	if a.faults[strings.TrimPrefix(list, layout.CirclePrefix)] != "" {
+	if a.faults[strings.TrimPrefix(list, queue.CirclePrefix)] != "" {
 		return nil
 	}
 	if a.count++; a.count > auditDoubts {

@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Explain answers for one task.
@@ -56,7 +57,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 		if faults[circle] != "" {
 			continue
 		}
-		ahead, found, err := e.ahead(ctx, space, layout.Circle(circle), t.ID)
+		ahead, found, err := e.ahead(ctx, space, queue.Circle(circle), t.ID)
 		if err != nil {
 			return x, err
 		}

@@ -20,12 +20,13 @@ import (
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // deadClaim takes a task as a worker would that dies at once.
 func (r *rig) deadClaim() board.Claimed {
 	r.Helper()
-	got, err := r.board.Claim(r.Context(), board.Ask{Queues: []board.Queue{{Lists: []string{layout.Circle(club)}}}, Max: 1, Owner: "dead/x",
+	got, err := r.board.Claim(r.Context(), board.Ask{Queues: []board.Queue{{Lists: []string{queue.Circle(club)}}}, Max: 1, Owner: "dead/x",
 		Lease: 30 * time.Second,
 		Mark:  []board.Field{{Name: layout.TaskStatus, Value: "processing"}}})
 	if err != nil || len(got) != 1 {

@@ -7,6 +7,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // lane takes the tasks of one circle.
@@ -18,7 +19,7 @@ type lane struct {
 }
 
 func newLane(w *Worker, c domain.ServedCircle) *lane {
-	list := layout.Circle(c.Name)
+	list := queue.Circle(c.Name)
 	return &lane{
 		w: w, circle: c, list: list,
 		ask: board.Ask{

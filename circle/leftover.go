@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file gives an end to tasks that only other programs had in hand: a
@@ -28,7 +29,7 @@ func (a *auditor) leftovers(ctx context.Context, rest int) error {
 	left := map[string]board.Record{}
 	for cursor := ""; ; {
 		begun := time.Now()
-		keys, next, err := a.board.Keys(ctx, a.space, layout.TaskPrefix, cursor, listPage)
+		keys, next, err := a.board.Keys(ctx, a.space, queue.TaskPrefix, cursor, listPage)
 		if err == nil {
 			err = a.leftOf(ctx, keys, left)
 		}
@@ -91,7 +92,7 @@ func (a *auditor) leftOf(ctx context.Context, keys []string, left map[string]boa
 // leaveQueued takes out of left what waits in a circle.
 func (a *auditor) leaveQueued(ctx context.Context, left map[string]board.Record) error {
 	for cursor := ""; len(left) > 0; {
-		lists, next, err := a.board.Keys(ctx, a.space, layout.CirclePrefix, cursor, listPage)
+		lists, next, err := a.board.Keys(ctx, a.space, queue.CirclePrefix, cursor, listPage)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -33,7 +34,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]domain.Cir
 	list, sound, lists := make([]domain.Circle, len(names)), make([]int, 0, len(names)), make([]string, 0, len(names))
 	for i, name := range names {
 		if list[i] = (domain.Circle{Name: name, Fault: faults[name]}); list[i].Fault == "" {
-			sound, lists = append(sound, i), append(lists, layout.Circle(name))
+			sound, lists = append(sound, i), append(lists, queue.Circle(name))
 		}
 	}
 	lengths, err := e.board.Len(ctx, space, lists...)
@@ -51,7 +52,7 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID) ([]domain.Cir
 func (e *Engine) faults(ctx context.Context, space board.Space, names []string) (map[string]string, error) {
 	lists := make([]string, len(names))
 	for i, name := range names {
-		lists[i] = layout.Circle(name)
+		lists[i] = queue.Circle(name)
 	}
 	stats, err := e.board.Stat(ctx, space, lists...)
 	if err != nil {
@@ -75,12 +76,12 @@ func (e *Engine) names(ctx context.Context, space board.Space) ([]string, error)
 		return nil, err
 	}
 	for cursor := ""; len(names) < listMost; {
-		keys, next, err := e.board.Keys(ctx, space, layout.CirclePrefix, cursor, listPage)
+		keys, next, err := e.board.Keys(ctx, space, queue.CirclePrefix, cursor, listPage)
 		if err != nil {
 			return nil, err
 		}
 		for _, key := range keys {
-			names = append(names, strings.TrimPrefix(key, layout.CirclePrefix))
+			names = append(names, strings.TrimPrefix(key, queue.CirclePrefix))
 		}
 		if cursor = next; next == "" {
 			break

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // RecoverLease brings back a task whose lease has run out: its worker is dead,
@@ -82,11 +83,11 @@ func notBack(err error) ending { return failed("it could not go back into its ci
 // listOf is the list that a task belongs to: the one it was claimed from, or
 // that of the circle it was submitted to; "" where neither is known.
 func listOf(r board.Record) string {
-	if list := r.Get(layout.TaskQueue); strings.HasPrefix(list, layout.CirclePrefix) {
+	if list := r.Get(layout.TaskQueue); strings.HasPrefix(list, queue.CirclePrefix) {
 		return list
 	}
 	if circle := r.Get(layout.TaskCircle); circle != "" {
-		return layout.Circle(circle)
+		return queue.Circle(circle)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Submit puts a task into its circle. One that is there already, with the same
@@ -27,7 +28,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, t *domain.T
 	key := layout.Task(t.ID)
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Absent(key).Set(key, layout.EncodeTask(t)...)
-	b.PushLeft(layout.Circle(t.Circle), t.ID).Live(key, now)
+	b.PushLeft(queue.Circle(t.Circle), t.ID).Live(key, now)
 	e.announce(&b, t.Circle)
 	err = e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Show reads one task.
@@ -112,7 +113,7 @@ func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, id string) 
 				return nil, err
 			}
 			if faults[t.Circle] == "" {
-				b.DropSome(layout.Circle(t.Circle), -1, id)
+				b.DropSome(queue.Circle(t.Circle), -1, id)
 			}
 		}
 		err = e.board.Commit(ctx, b)

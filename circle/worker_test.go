@@ -14,7 +14,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 func TestWhatAScriptGives(t *testing.T) {
@@ -459,7 +459,7 @@ func TestServedCirclesAreListed(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.worker()
 		synctest.Wait()
-		r.commit(new(board.Batch).PushLeft(layout.Circle("foreign"), "a", "b"))
+		r.commit(new(board.Batch).PushLeft(queue.Circle("foreign"), "a", "b"))
 		got, err := r.engine.List(r.Context(), home)
 		if err != nil {
 			r.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // TestOneBlueprintThroughEveryState walks a blueprint through every state that
@@ -111,7 +112,7 @@ func (r *rig) acceptedRecords(id domain.FlowID) {
 	if recs[2].Get(layout.FlowNameID) != "1" || recs[3].Get("steps.parts.pack.end") != "39" {
 		r.Errorf("name %v, params %v", recs[2], recs[3])
 	}
-	lengths, err := r.board.Len(r.ctx, 1, layout.FlowEnded(id), layout.FlowOrders(id), layout.Keeper)
+	lengths, err := r.board.Len(r.ctx, 1, layout.FlowEnded(id), layout.FlowOrders(id), queue.Keeper)
 	if err != nil || lengths[0]+lengths[1]+lengths[2] != 0 {
 		r.Errorf("left for a keeper: %v, %v", lengths, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -52,7 +53,7 @@ func TestAnAuditWithinATimeLooksAtTheOldestFlows(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				lose := board.Batch{Space: 1}
-				if err := b.Commit(t.Context(), *lose.Drop(layout.Keeper, layout.FlowState(1), layout.FlowState(n))); err != nil {
+				if err := b.Commit(t.Context(), *lose.Drop(queue.Keeper, layout.FlowState(1), layout.FlowState(n))); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)

@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file writes what becomes of a flow on its record.
@@ -136,7 +137,7 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 	b.Settle(key)
 	layout.Ended(b, key, s.now, layout.FailedFlows, status == domain.FlowError)
 	if m := s.flow.Message; m != "" {
-		b.Countdown(m, layout.MessageOpen, layout.PostResult, m)
+		b.Countdown(m, layout.MessageOpen, queue.PostResult, m)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -191,5 +192,5 @@ func missing(p place) error {
 
 // wake adds to b that the keeper looks at a flow.
 func wake(b *board.Batch, id domain.FlowID) {
-	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, layout.Keeper, layout.FlowState(id))
+	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, queue.Keeper, layout.FlowState(id))
 }

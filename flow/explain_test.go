@@ -10,7 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -23,7 +23,7 @@ func TestExplainTellsAKeepersLeaseThatRanOut(t *testing.T) {
 		jobs := work.New(b, work.Config{})
 		r := &rig{T: t, board: b, work: jobs, flows: flow.New(b, jobs, flow.Config{}), ctx: t.Context()}
 		id := r.steps(step("a", "set x 1"), step("b", "set y 1", phase(1)))
-		ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: 1, Owner: "dead/x", Lease: 30 * time.Second}
+		ask := board.Ask{Queues: []board.Queue{{Lists: []string{queue.Keeper}}}, Max: 1, Owner: "dead/x", Lease: 30 * time.Second}
 		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 {
 			t.Fatalf("claim: got %v, %v", got, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file takes over flows that foreign programs have written: a record
@@ -123,7 +124,7 @@ func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err erro
 			board.Field{Name: layout.FlowStateCaller, Value: strconv.FormatUint(uint64(f.CallerID), 10)}, layout.IDsField(layout.FlowStateJobs, f.Jobs))
 		// One more than there are jobs: it does not end while they are adopted.
 		b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(len(f.Jobs) + 1)}, board.Field{Name: layout.WaitsArmed, Value: "0"})
-		b.PushLeft(layout.Keeper, layout.FlowState(p.id))
+		b.PushLeft(queue.Keeper, layout.FlowState(p.id))
 	}
 	err = e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 func (e *Engine) Keep(ctx context.Context, owner string) {
 	k := keeper{Engine: e, owner: owner, slots: make(chan struct{}, keeperRounds)}
 	defer k.rounds.Wait()
-	ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Owner: owner, Lease: k.cfg.Lease, Wait: lease.Wait}
+	ask := board.Ask{Queues: []board.Queue{{Lists: []string{queue.Keeper}}}, Owner: owner, Lease: k.cfg.Lease, Wait: lease.Wait}
 	lease.Take(ctx, func(ctx context.Context) ([]board.Claimed, error) {
 		// Who is busy takes no more than it can begin: what waits in its hands has had
 		// its context's turn, and others' comes after it.
@@ -180,7 +181,7 @@ func (t *tending) giveUp(ctx context.Context, cause error) {
 // back puts the flow at the end of the queue.
 func (t *tending) back(ctx context.Context) {
 	b := t.batch()
-	b.Release(t.claimed.Item).PushLeft(layout.Keeper, t.claimed.Item)
+	b.Release(t.claimed.Item).PushLeft(queue.Keeper, t.claimed.Item)
 	// Where this fails the lease runs out.
 	_ = t.board.Commit(ctx, b)
 }
@@ -211,7 +212,7 @@ func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, er
 		return false, nil
 	}
 	b := board.Batch{Space: l.Space}
-	b.Lapsed(l.Item, l.Token).Release(l.Item).PushRight(layout.Keeper, l.Item)
+	b.Lapsed(l.Item, l.Token).Release(l.Item).PushRight(queue.Keeper, l.Item)
 	err = e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		err = nil

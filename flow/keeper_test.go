@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // orders puts orders on the board at once, so that one round finds them all.
@@ -28,7 +29,7 @@ func (r *rig) orders(id domain.FlowID, texts ...string) {
 	for i, text := range texts {
 		b.PushLeft(layout.FlowOrders(id), strings.Replace(text, "{", `{"id":"x`+strconv.Itoa(i)+`","by":9,`, 1))
 	}
-	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, layout.Keeper, layout.FlowState(id))
+	b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, queue.Keeper, layout.FlowState(id))
 	if err := r.board.Commit(r.ctx, b); err != nil {
 		r.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -68,7 +69,7 @@ var mishaps = []func(r *outlookRig, id domain.FlowID){
 		if err := r.flows.Pause(r.ctx, tenant, id, false); err != nil {
 			r.Fatal(err)
 		}
-		r.change(func(b *board.Batch) { b.Drop(layout.Keeper, layout.FlowState(id)) })
+		r.change(func(b *board.Batch) { b.Drop(queue.Keeper, layout.FlowState(id)) })
 	},
 	func(r *outlookRig, id domain.FlowID) {
 		r.change(func(b *board.Batch) { b.Delete(layout.FlowState(id)) })
@@ -99,7 +100,7 @@ var mishaps = []func(r *outlookRig, id domain.FlowID){
 		if err := r.flows.Pause(r.ctx, tenant, id, false); err != nil {
 			r.Fatal(err)
 		}
-		ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Keeper}}}, Max: 1, Owner: "dead/x",
+		ask := board.Ask{Queues: []board.Queue{{Lists: []string{queue.Keeper}}}, Max: 1, Owner: "dead/x",
 			Lease: time.Second * time.Duration(5+r.rand.IntN(30))}
 		if _, err := r.board.Claim(r.ctx, ask); err != nil {
 			r.Fatal(err)
@@ -107,7 +108,7 @@ var mishaps = []func(r *outlookRig, id domain.FlowID){
 	},
 	func(r *outlookRig, id domain.FlowID) { // held by nobody
 		r.change(func(b *board.Batch) {
-			b.Drop(layout.Keeper, layout.FlowState(id)).Set(layout.FlowState(id), board.Field{Name: board.FieldOwner, Value: "dead/x"})
+			b.Drop(queue.Keeper, layout.FlowState(id)).Set(layout.FlowState(id), board.Field{Name: board.FieldOwner, Value: "dead/x"})
 		})
 	},
 	func(r *outlookRig, id domain.FlowID) { // half written
@@ -276,7 +277,7 @@ type wakingBoard struct {
 
 func (b *wakingBoard) List(ctx context.Context, space board.Space, list string, from, count int) ([]string, error) {
 	items, err := b.Board.List(ctx, space, list, from, count)
-	if do := b.then; list == layout.Keeper && do != nil {
+	if do := b.then; list == queue.Keeper && do != nil {
 		b.then = nil
 		do()
 	}
@@ -300,7 +301,7 @@ func TestAuditSeesWhatIsQueuedMeanwhile(t *testing.T) {
 			}
 		}
 		wake(lost)
-		r.change(func(b *board.Batch) { b.Drop(layout.Keeper, layout.FlowState(lost)) })
+		r.change(func(b *board.Batch) { b.Drop(queue.Keeper, layout.FlowState(lost)) })
 		time.Sleep(11 * time.Second)
 		b.then = func() { wake(woken) }
 		if a := r.audit(); len(a.Repaired) != 1 || a.Repaired[0].Key != domain.FlowKey(lost) {

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -119,7 +120,7 @@ func (t *tending) beginPage(ctx context.Context, s *seen) (began bool, wait time
 	for n, r := range recs {
 		key := s.job(s.Begun + n)
 		if j, _ := layout.DecodeJob(key, r); r != nil && !j.Final() {
-			page.Add(key.String(), layout.Queue(j))
+			page.Add(key.String(), queue.Of(j))
 			waits = append(waits, r)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -90,7 +91,7 @@ func TestMoreHappensThanOneRoundTakesIn(t *testing.T) {
 			b := board.Batch{Space: 1}
 			for i := range 40 {
 				b.PushLeft(layout.FlowOrders(id), fmt.Sprintf(`{"id":"o%d","by":9,"verb":"approve","step":"a%d"}`, i, i))
-				b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, layout.Keeper, layout.FlowState(id))
+				b.Countdown(layout.FlowWaits(id), layout.WaitsArmed, queue.Keeper, layout.FlowState(id))
 			}
 			if err := r.board.Commit(r.ctx, b); err != nil {
 				t.Fatal(err)
@@ -329,7 +330,7 @@ func TestACounterThatIsWrongDoesNotEndAFlow(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		// A job that a foreign program said was the flow's.
 		b := board.Batch{Space: 1}
-		b.Countdown(layout.FlowWaits(id), layout.WaitsPlain, layout.Keeper, layout.FlowState(id))
+		b.Countdown(layout.FlowWaits(id), layout.WaitsPlain, queue.Keeper, layout.FlowState(id))
 		if err := r.board.Commit(r.ctx, b); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -146,7 +147,7 @@ func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
 		// Where the last job has ended meanwhile, its entry in the queue may be
 		// lost, as we held the flow. No guard: jobs end all the time, and we
 		// would read the flow again each time.
-		last.Add(waits, layout.WaitsPlain, 1).Countdown(waits, layout.WaitsPlain, layout.Keeper, t.claimed.Item)
+		last.Add(waits, layout.WaitsPlain, 1).Countdown(waits, layout.WaitsPlain, queue.Keeper, t.claimed.Item)
 	}
 	err := t.board.Commit(ctx, last)
 	var g *board.GuardError

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -156,7 +157,7 @@ func (l *looker) leased(ctx context.Context, p place, r records, x explained) (e
 		return x, err
 	case !held:
 		x.stuck("its record names a keeper, but there is no such lease", &work.Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
-			b.Release(item).Unset(item, board.FieldOwner, board.FieldQueue).PushLeft(layout.Keeper, item)
+			b.Release(item).Unset(item, board.FieldOwner, board.FieldQueue).PushLeft(queue.Keeper, item)
 		}})
 		return x, nil
 	}
@@ -196,7 +197,7 @@ func (l *looker) due(ctx context.Context, p place, x explained) (explained, erro
 	}
 	if !queued {
 		x.stuck("a keeper had to look at it, but it was in no queue", &work.Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
-			b.Free(item).PushLeft(layout.Keeper, item)
+			b.Free(item).PushLeft(queue.Keeper, item)
 		}})
 		return x, nil
 	}
@@ -372,7 +373,7 @@ func (l *looker) inQueue(ctx context.Context, item string) (bool, error) {
 	}
 	l.queued = map[string]bool{}
 	for from := 0; ; from += listPage {
-		items, err := l.board.List(ctx, l.space, layout.Keeper, from, listPage)
+		items, err := l.board.List(ctx, l.space, queue.Keeper, from, listPage)
 		if err != nil {
 			return false, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -333,7 +334,7 @@ func (s *submission) head(b *board.Batch, d *draft) {
 	armed := "1"
 	if d.flow.Stepped && !d.state.Writing {
 		armed = "0"
-		b.PushLeft(layout.Keeper, layout.FlowState(id))
+		b.PushLeft(queue.Keeper, layout.FlowState(id))
 	}
 	b.Set(layout.FlowWaits(id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(len(d.jobs))}, board.Field{Name: layout.WaitsArmed, Value: armed})
 	if d.plan != nil && len(d.parts) == 0 {

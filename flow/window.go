@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file keeps large flows from filling their queue: it is first in, first out, so
@@ -42,7 +42,7 @@ func stepQueue(b *domain.Blueprint, s *domain.Step) string {
 	if s.KindOr() == domain.StepEffect {
 		j.ScriptType, j.Affinity = domain.ScriptEffect, over(s.Affinity, map[string]string{domain.LabelEffect: s.Effect.Target})
 	}
-	return layout.Queue(&j)
+	return queue.Of(&j)
 }
 
 // crowds are the queues that the flow could fill.

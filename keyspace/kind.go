@@ -6,6 +6,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file is the table of what may be done with which key: the right that
@@ -117,12 +118,12 @@ var contextKinds = []Kind{
 	hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields}),
 	fixed(Kind{prefix: "context:", Group: "context"}, domain.VerbRead, byGrant),
 	fixed(Kind{prefix: "actor:", Group: "actor"}, domain.VerbRead, byActor),
-	list(Kind{prefix: "queue:", Group: "job", Take: takeJob, Untake: untakeJob, item: jobItem}, may(domain.VerbCreate), may(domain.VerbPop)),
-	list(Kind{prefix: "msg_out", exact: true, Group: "message"}, may(domain.VerbFinish), may(domain.VerbDelete)),
-	list(Kind{prefix: "msg_in", exact: true, Group: "message"}, not(bySender), may(domain.VerbPop)),
-	fixed(Kind{prefix: "msg_out_coordinator", exact: true, Group: "message"}, domain.VerbRead, bySender),
-	list(Kind{prefix: "rhai_tasks:", Group: "circle", Take: takeTask, item: board.Named}, may(domain.VerbCreate), may(domain.VerbPop)),
-	hash(Kind{prefix: "rhai_task_details:", Group: "circle", fields: &taskFields, Put: putTask, Drop: putTask}),
+	list(Kind{prefix: queue.JobPrefix, Group: "job", Take: takeJob, Untake: untakeJob, item: jobItem}, may(domain.VerbCreate), may(domain.VerbPop)),
+	list(Kind{prefix: queue.MsgOut, exact: true, Group: "message"}, may(domain.VerbFinish), may(domain.VerbDelete)),
+	list(Kind{prefix: queue.MsgIn, exact: true, Group: "message"}, not(bySender), may(domain.VerbPop)),
+	fixed(Kind{prefix: queue.MsgSent, exact: true, Group: "message"}, domain.VerbRead, bySender),
+	list(Kind{prefix: queue.CirclePrefix, Group: "circle", Take: takeTask, item: board.Named}, may(domain.VerbCreate), may(domain.VerbPop)),
+	hash(Kind{prefix: queue.TaskPrefix, Group: "circle", fields: &taskFields, Put: putTask, Drop: putTask}),
 	{prefix: "rhai_reply:", Group: "circle", rights: [classes]Right{Read: may(domain.VerbRead), Write: not(isList), Push: may(domain.VerbFinish),
 		Pop: may(domain.VerbPop), Prune: may(domain.VerbPop), Delete: may(domain.VerbPop), Expire: may(domain.VerbFinish)}},
 	fixed(Kind{prefix: "ramet:inbox:", Group: "inbox", own: layout.Inbox, ownRead: may(domain.VerbRead)}, domain.VerbReadEnv, oursAlone),
@@ -185,7 +186,9 @@ func (k *Kind) ItemKey(list, item string) string {
 
 // HeldBack are the fields of the record [board.LimitsKey] of which none may be 0
 // for anything to be taken from a list: a ban, or a limit.
-func HeldBack(list string) []string { return []string{"max", "max:" + board.CapGroup(list)} }
+func HeldBack(list string) []string {
+	return []string{queue.MaxField, queue.CapField(queue.CapGroup(list))}
+}
 
 func (k *Kind) fits(key string) bool {
 	if k.exact {

@@ -8,30 +8,26 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Keys of circles, in the space of their context.
 //
 // Source: seed 001, "Redis Data Structures".
 const (
-	CirclePrefix = "rhai_tasks:"        // lists of task ids
-	TaskPrefix   = "rhai_task_details:" // records of tasks
-	ReplyPrefix  = "rhai_reply:"        // lists of results, by the clients' custom
+	ReplyPrefix = "rhai_reply:" // lists of results, by the clients' custom
 
 	// Circles is the set of the circles that Ramet has to do with there: those
 	// without a task in them have no list.
 	Circles = "ramet:circles"
 )
 
-// Circle is the list of a circle's tasks: of their ids, not of their keys.
-func Circle(name string) string { return CirclePrefix + name }
-
 // Task is a task's key.
-func Task(id string) string { return TaskPrefix + id }
+func Task(id string) string { return queue.TaskPrefix + id }
 
 // ParseTask is the id in a task's key; ok is false for other keys.
 func ParseTask(key string) (id string, ok bool) {
-	id, ok = strings.CutPrefix(key, TaskPrefix)
+	id, ok = strings.CutPrefix(key, queue.TaskPrefix)
 	return id, ok && id != ""
 }
 
@@ -182,7 +178,7 @@ func EncodeReply(t *domain.Task) string {
 
 // reserved are what begins the names of keys that are Ramet's, or the seeds'.
 var reserved = []string{
-	"ramet:", "queue:", CirclePrefix, TaskPrefix, "msg_out", "msg_in", JobPrefix, "flow:", "message:", ActorPrefix, "context:", Contexts, RunnerPrefix,
+	"ramet:", queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix, queue.MsgOut, queue.MsgIn, JobPrefix, "flow:", "message:", ActorPrefix, "context:", Contexts, RunnerPrefix,
 	"saga:", "checkpoint:", "outbox:", "outbox_index:", "schedule:", "dedupe:", "deadletter:",
 }
 

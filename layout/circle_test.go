@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 func TestATaskComesBackAsItWas(t *testing.T) {
@@ -72,9 +73,9 @@ func TestWhereRepliesMayGo(t *testing.T) {
 			t.Errorf("%.40s: refused", list)
 		}
 	}
-	all := []string{"", "a\x00b", strings.Repeat("x", 256), "contexts", layout.Task("t"), layout.Circle("c"), layout.Actor(1), layout.Tenant(1), layout.Runner(1),
+	all := []string{"", "a\x00b", strings.Repeat("x", 256), "contexts", layout.Task("t"), queue.Circle("c"), layout.Actor(1), layout.Tenant(1), layout.Runner(1),
 		"flow:1", "message:1:2", "job:1:2", "saga:7:a:b", "outbox_index:7", layout.Finished, layout.Limits}
-	for _, list := range append(all, board.QueuePrefixes...) {
+	for _, list := range append(all, queue.Prefixes...) {
 		if layout.IsReply(list) {
 			t.Errorf("%.40q: taken for a client's own", list)
 		}
@@ -83,9 +84,9 @@ func TestWhereRepliesMayGo(t *testing.T) {
 
 // TestCirclesAreQueues holds what the board knows of them to what we write.
 func TestCirclesAreQueues(t *testing.T) {
-	list := layout.Circle("friends")
-	if !board.IsQueue(list) || board.Named(list, "t1") != layout.Task("t1") || board.CapGroup(list) != list {
-		t.Errorf("%s: a queue %v, of %s, counted as %s", list, board.IsQueue(list), board.Named(list, "t1"), board.CapGroup(list))
+	list := queue.Circle("friends")
+	if !queue.Is(list) || board.Named(list, "t1") != layout.Task("t1") || queue.CapGroup(list) != list {
+		t.Errorf("%s: a queue %v, of %s, counted as %s", list, queue.Is(list), board.Named(list, "t1"), queue.CapGroup(list))
 	}
 	for id, key := range map[string]string{"t1": "rhai_task_details:t1", "": "rhai_task_details:", "a:b": "rhai_task_details:a:b"} {
 		got, ok := layout.ParseTask(key)
@@ -96,8 +97,8 @@ func TestCirclesAreQueues(t *testing.T) {
 	if _, ok := layout.ParseTask("job:1:2"); ok {
 		t.Error("a job's key was taken for a task's")
 	}
-	longest := board.Named(layout.Circle(strings.Repeat("c", domain.MaxCircleBytes)), strings.Repeat("t", domain.MaxTaskIDBytes))
-	if longest == "" || len(layout.Circle(strings.Repeat("c", domain.MaxCircleBytes))) > board.MaxKey {
+	longest := board.Named(queue.Circle(strings.Repeat("c", domain.MaxCircleBytes)), strings.Repeat("t", domain.MaxTaskIDBytes))
+	if longest == "" || len(queue.Circle(strings.Repeat("c", domain.MaxCircleBytes))) > board.MaxKey {
 		t.Error("the longest names that we take make no key")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // EncryptionPrefix begins the keys of the records in space 0 that hold the
@@ -48,7 +49,7 @@ var encryptedRecords = []encryptedFields{
 	{statePrefix, "", []string{FlowStateData, FlowStateChanged}},
 	{"ramet:checkpoint:", "", []string{CheckpointData}},
 	{MessagePrefix, "", []string{"message", "job", MessageLogs, "flow", MessageError, MessageMade, MessageReceipt}},
-	{TaskPrefix, "", []string{TaskScript, TaskOutput, TaskError, taskErrorToo}},
+	{queue.TaskPrefix, "", []string{TaskScript, TaskOutput, TaskError, taskErrorToo}},
 	{BlueprintKeys.prefix, "", []string{versionText, versionSummary}},
 	{SagaDefKeys.prefix, "", []string{versionText, versionSummary}},
 	{SchedulePrefix, "", []string{"definition", "last_error"}},

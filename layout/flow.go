@@ -12,10 +12,7 @@ import (
 // FlowPrefix begins the keys of flows.
 const FlowPrefix = "flow:"
 
-// Keeper is the queue of flows that their keeper has to look at.
-const Keeper = "ramet:queue:keeper"
-
-// statePrefix begins the keys of what keepers know of flows: the items of Keeper.
+// statePrefix begins the keys of what keepers know of flows: the items of [queue.Keeper].
 const statePrefix = "ramet:flow:"
 
 // FlowState is the record of what the keeper knows of a flow. It is the item

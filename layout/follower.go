@@ -6,12 +6,13 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Follower is the entry of a job in the list of those that follow another:
 // its key and the queue it goes to when it is ready, so that the finishing
 // commit need not read it.
-func Follower(j *domain.Job) string { return j.Key().String() + " " + Queue(j) }
+func Follower(j *domain.Job) string { return j.Key().String() + " " + queue.Of(j) }
 
 // ParseFollower takes an entry apart.
 func ParseFollower(entry string) (key, queue string) {
@@ -43,10 +44,6 @@ func Unmet(r board.Record) []string {
 	}
 	return unmet
 }
-
-// Checks is the queue of jobs whose addresses somebody is to look at. Its items
-// are keys of [Check].
-const Checks = "ramet:queue:checks"
 
 const checkPrefix = "ramet:check:"
 

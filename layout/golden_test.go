@@ -183,29 +183,6 @@ func TestDecodeForeignJob(t *testing.T) {
 	}
 }
 
-func TestQueues(t *testing.T) {
-	for want, j := range map[string]domain.Job{
-		"queue:python":         {ScriptType: "python"},
-		"queue:v:p7":           {ScriptType: "v", Priority: 7},
-		"queue:shell:runner20": {ScriptType: "shell", ForRunner: 20, Priority: 7},
-	} {
-		if got := layout.Queue(&j); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	q := layout.Queues("v", 3)
-	if q[0].Lists[0] != "queue:v:runner3" || q[1].Lists[0] != "queue:v:p9" || q[1].Lists[9] != "queue:v" {
-		t.Errorf("got %v", q)
-	}
-	for _, one := range q {
-		for _, l := range one.Lists {
-			if !board.IsQueue(l) || board.CapGroup(l) != "queue:v" {
-				t.Errorf("%s: queue %v, cap group %s", l, board.IsQueue(l), board.CapGroup(l))
-			}
-		}
-	}
-}
-
 func TestAlarmNames(t *testing.T) {
 	k := domain.JobKey{Caller: 12, ID: 7}
 	kind, got, ok := layout.ParseAlarm(layout.Alarm(layout.AlarmRetry, k))

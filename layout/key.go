@@ -8,15 +8,13 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Keys with one owner each.
 const (
 	Contexts = "contexts"       // space 0: set of context ids
 	Finished = "ramet:finished" // list of ended work, newest left, for whoever keeps or clears it
-	MsgOut   = "msg_out"
-	MsgSent  = "msg_out_coordinator"
-	MsgIn    = "msg_in"
 
 	// Limits is the record by which the board weighs and caps a context.
 	Limits = board.LimitsKey
@@ -66,7 +64,7 @@ const Taken = "ramet:taken"
 // TakenFrom is the member of Taken for a queue of a space: its type's, whatever
 // the priority.
 func TakenFrom(space board.Space, list string) string {
-	return strconv.FormatUint(uint64(space), 10) + " " + board.CapGroup(list)
+	return strconv.FormatUint(uint64(space), 10) + " " + queue.CapGroup(list)
 }
 
 // ParseTaken says of which space such a member is.
@@ -74,14 +72,6 @@ func ParseTaken(member string) (space board.Space, ok bool) {
 	number, _, found := strings.Cut(member, " ")
 	n, err := strconv.ParseUint(number, 10, 32)
 	return board.Space(n), found && err == nil && n > 0
-}
-
-// QueuedType is the type of the jobs that a queue has; ok is false for a list that
-// is no queue of jobs.
-func QueuedType(list string) (t domain.ScriptType, ok bool) {
-	suffix, ok := strings.CutPrefix(board.CapGroup(list), "queue:")
-	t = domain.ScriptType(suffix)
-	return t, ok && t.Validate() == nil
 }
 
 // Prefixes of keys, for listing.
@@ -181,40 +171,10 @@ func Seq(noun string, caller domain.ActorID) string {
 	return "ramet:seq:" + noun + ":" + strconv.FormatUint(uint64(caller), 10)
 }
 
-// Queue is the list a job is queued on.
-//
-// Source: seeds 000 and 002, "queue:${suffix}"; priorities and runners are ours.
-func Queue(j *domain.Job) string {
-	base := "queue:" + j.ScriptType.QueueSuffix()
-	switch {
-	case j.At != "":
-		return PostJobs
-	case j.ForRunner != 0:
-		return base + ":runner" + strconv.FormatUint(uint64(j.ForRunner), 10)
-	case len(j.Affinity) > 0:
-		return affinityQueue(base, j)
-	case j.Priority > 0:
-		return base + ":p" + strconv.Itoa(j.Priority)
-	}
-	return base
-}
-
 // Queues is what a runner claims from for one script type, in order: its own
 // queue, then the type's by priority, then the plain one.
 func Queues(t domain.ScriptType, r domain.RunnerID) []board.Queue {
-	base := "queue:" + t.QueueSuffix()
-	own := base + ":runner" + strconv.FormatUint(uint64(r), 10)
-	return []board.Queue{{Lists: []string{own}}, {Lists: ByPriority(base)}}
-}
-
-// ByPriority are the lists of a group of queues, those of higher priority
-// first.
-func ByPriority(group string) []string {
-	lists := make([]string, 0, domain.MaxPriority+1)
-	for p := domain.MaxPriority; p > 0; p-- {
-		lists = append(lists, group+":p"+strconv.Itoa(p))
-	}
-	return append(lists, group)
+	return []board.Queue{{Lists: []string{queue.OfRunner(t, r)}}, {Lists: queue.ByPriority(queue.OfType(t))}}
 }
 
 // AlarmKind says what an alarm of a job is for.

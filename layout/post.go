@@ -12,15 +12,6 @@ import (
 // MessagePrefix begins the keys of messages.
 const MessagePrefix = "message:"
 
-// The queues by which the supervisor gives itself something to do. Their items
-// are the keys of messages, but for PostJobs, whose are those of jobs.
-const (
-	PostPush   = "ramet:queue:push"   // to be handed to a bus again
-	PostResult = "ramet:queue:result" // received; all its work has ended
-	PostLogs   = "ramet:queue:logs"   // received; its jobs may have said something
-	PostJobs   = "ramet:queue:remote" // jobs that another context is to run
-)
-
 // Fields by which a received message is followed.
 const (
 	MessageOpen      = "open"       // how many of its jobs, or flows, have not ended; one more while it is taken in

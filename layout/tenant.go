@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // EncodeTenant writes a context's record.
@@ -37,9 +38,9 @@ func EncodeTenant(t domain.Tenant) []board.Field {
 func EncodeLimits(t domain.Tenant) []board.Field {
 	var e encoder
 	e.numOpt("weight", int64(t.Weight))
-	e.numOpt("max", int64(t.MaxRunning))
+	e.numOpt(queue.MaxField, int64(t.MaxRunning))
 	for typ, n := range t.MaxRunningByType {
-		e.str("max:queue:"+typ.QueueSuffix(), strconv.Itoa(n))
+		e.str(queue.CapField(queue.OfType(typ)), strconv.Itoa(n))
 	}
 	return e
 }
@@ -79,9 +80,9 @@ func ChangeLimits(b *board.Batch, was board.Record, t domain.Tenant) {
 	// The turn tells whoever is about to set or lift a ban to look again.
 	b.Equal(Limits, BannedTurn, was.Get(BannedTurn)).Add(Limits, BannedTurn, 1)
 	set("weight")
-	set("max")
+	set(queue.MaxField)
 	for _, f := range slices.Concat(was, want) {
-		if strings.HasPrefix(f.Name, "max:queue:") {
+		if group, capped := queue.CappedGroup(f.Name); capped && strings.HasPrefix(group, queue.JobPrefix) {
 			set(f.Name)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script/rhaiscript"
 )
 
@@ -58,17 +58,17 @@ func TestANodeBringsBackTasks(t *testing.T) {
 		// Of two tasks, another node took one and died, and somebody emptied the
 		// list with the other.
 		put(t, n.Node, "lost", "1")
-		ask := board.Ask{Queues: []board.Queue{{Lists: []string{layout.Circle("friends")}}}, Max: 1, Owner: "n3/x", Lease: 30 * time.Second}
+		ask := board.Ask{Queues: []board.Queue{{Lists: []string{queue.Circle("friends")}}}, Max: 1, Owner: "n3/x", Lease: 30 * time.Second}
 		if got, err := b.Claim(t.Context(), ask); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
 		put(t, n.Node, "stray", "1")
 		empty := board.Batch{Space: 1}
-		if err := b.Commit(t.Context(), *empty.Delete(layout.Circle("friends"))); err != nil {
+		if err := b.Commit(t.Context(), *empty.Delete(queue.Circle("friends"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		got, err := b.List(t.Context(), 1, layout.Circle("friends"), 0, 10)
+		got, err := b.List(t.Context(), 1, queue.Circle("friends"), 0, 10)
 		slices.Sort(got)
 		if err != nil || !slices.Equal(got, []string{"lost", "stray"}) {
 			t.Errorf("got %v, %v, want both back in their circle", got, err)

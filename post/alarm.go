@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // HandleAlarm does what an alarm of a message asks for. It reports whether the
@@ -21,7 +22,7 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 	}
 	switch kind {
 	case layout.AlarmPush:
-		err = e.queueFor(ctx, a, key, layout.PostPush, key.String())
+		err = e.queueFor(ctx, a, key, queue.PostPush, key.String())
 	case layout.AlarmNotes:
 		err = e.noteLater(ctx, a, key)
 	case layout.AlarmLate:
@@ -34,16 +35,16 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 
 // queueFor lets a supervisor look at a message again: which node handles alarms
 // says nothing of which has the bus.
-func (e *Engine) queueFor(ctx context.Context, a board.Alarm, key domain.MessageKey, queue, item string) error {
+func (e *Engine) queueFor(ctx context.Context, a board.Alarm, key domain.MessageKey, list, item string) error {
 	m, rec, err := e.loadLine(ctx, a.Space, key)
 	if err != nil && !errors.Is(err, domain.ErrNotFound) {
 		return err
 	}
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
-	if err == nil && !m.Final() && (m.Status == domain.MessageDispatched || queue == layout.PostLogs) {
+	if err == nil && !m.Final() && (m.Status == domain.MessageDispatched || list == queue.PostLogs) {
 		b.Equal(key.String(), layout.MessageStatus, rec.Get(layout.MessageStatus))
-		b.PushLeft(queue, item)
+		b.PushLeft(list, item)
 	}
 	return e.board.Commit(ctx, b)
 }
@@ -56,7 +57,7 @@ func (e *Engine) noteLater(ctx context.Context, a board.Alarm, key domain.Messag
 	if err != nil {
 		return err
 	} else if !quiet {
-		return e.queueFor(ctx, a, key, layout.PostLogs, layout.Notes(key))
+		return e.queueFor(ctx, a, key, queue.PostLogs, layout.Notes(key))
 	}
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(quietNote))
@@ -155,11 +156,11 @@ func queueOf(m *domain.Message, rec board.Record) string {
 	_, decided := layout.MadeOf(rec)
 	switch {
 	case m.Origin == "" && m.Pushes == 0 && m.Status != domain.MessageAcknowledged:
-		return layout.MsgOut
+		return queue.MsgOut
 	case m.Origin == "":
-		return layout.PostPush
+		return queue.PostPush
 	case decided && rec.Get(layout.MessageOpen) == "0":
-		return layout.PostResult
+		return queue.PostResult
 	}
-	return layout.MsgIn
+	return queue.MsgIn
 }

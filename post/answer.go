@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // answer writes the answers to messages whose work has ended.
@@ -51,7 +52,7 @@ func (s *Supervisor) answer(ctx context.Context, claimed []board.Claimed) {
 
 // answerLater puts a message back whose answer could not be written.
 func (s *Supervisor) answerLater(ctx context.Context, c *board.Claimed) {
-	s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostResult, c.Item) })
+	s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(queue.PostResult, c.Item) })
 }
 
 // errNothing says that nothing is to be done with a claimed item but to let it go.

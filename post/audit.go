@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -95,7 +96,7 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 		// Its jobs are gone: a program took them off the board, or all have been
 		// told of. What is known of them is the answer.
 		b.Set(item, board.Field{Name: layout.MessageOpen, Value: "0"})
-		b.PushLeft(layout.PostResult, item)
+		b.PushLeft(queue.PostResult, item)
 	} else {
 		b.PushLeft(queueOf(m, rec), item)
 	}
@@ -113,14 +114,14 @@ func (a *auditor) alive(ctx context.Context, key domain.MessageKey, m *domain.Me
 	}
 	if m.Origin == "" {
 		if m.Pushes == 0 && m.Status == domain.MessageDispatched {
-			return a.queued(ctx, layout.MsgOut, key)
+			return a.queued(ctx, queue.MsgOut, key)
 		}
 		for _, kind := range []layout.AlarmKind{layout.AlarmLate, layout.AlarmPush} {
 			if _, set, err := a.e.board.AlarmOf(ctx, a.space, layout.MessageAlarm(kind, key)); err != nil || set {
 				return set, err
 			}
 		}
-		return a.queued(ctx, layout.PostPush, key)
+		return a.queued(ctx, queue.PostPush, key)
 	}
 	if open := rec.Get(layout.MessageOpen); open != "" && open != "0" {
 		return a.working(ctx, m, rec)
@@ -144,7 +145,7 @@ func (a *auditor) working(ctx context.Context, m *domain.Message, rec board.Reco
 			return true, err
 		}
 	}
-	return a.queued(ctx, layout.MsgIn, domain.MessageKey{Caller: m.CallerID, ID: m.ID})
+	return a.queued(ctx, queue.MsgIn, domain.MessageKey{Caller: m.CallerID, ID: m.ID})
 }
 
 // queued reports whether a queue has the message. What was read of the queue

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // actorText is an actor's number as a field has it.
@@ -97,7 +98,7 @@ func (s *Supervisor) consumeOne(ctx context.Context, c *board.Claimed, atOnce bo
 	if err != nil {
 		s.log.Warn("message not taken in; it comes again", "message", c.Item, "context", uint32(c.Space), "err", err)
 		pause.For(ctx, lease.Rest)
-		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
+		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(queue.MsgIn, c.Item) })
 		return rest{}
 	}
 	return r

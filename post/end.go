@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) acknowledge(b *board.Batch, n ended, node string) {
 		board.Field{Name: layout.MessageUpdatedAt, Value: strconv.FormatInt(n.now.Unix(), 10)},
 		board.Field{Name: layout.MessageAckedMs, Value: strconv.FormatInt(n.now.UnixMilli(), 10)},
 		board.Field{Name: layout.MessageNode, Value: node})
-	b.DropSome(layout.MsgSent, -1, item)
+	b.DropSome(queue.MsgSent, -1, item)
 	b.ClearAlarm(layout.MessageAlarm(layout.AlarmPush, n.key))
 	b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, n.key), n.now.Add(n.m.TimeoutOf(domain.StageResult)))
 }
@@ -111,7 +112,7 @@ func (e *Engine) addEnd(b *board.Batch, n ended) {
 		b.Set(item, layout.MessageLogsField(n.logs))
 	}
 	if n.m.Status != domain.MessageAcknowledged { // else they went when it was
-		b.DropSome(layout.MsgSent, -1, item)
+		b.DropSome(queue.MsgSent, -1, item)
 		b.ClearAlarm(layout.MessageAlarm(layout.AlarmPush, n.key))
 	}
 	b.Delete(layout.MessageLog(n.key))

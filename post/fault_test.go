@@ -23,6 +23,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -146,7 +147,7 @@ func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
 		// The job takes a while, so that the result cannot overtake the word that the letter was sent.
 		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
 			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"sleep 5s\\nset x 9","script_type":"lines"}]`)
-		a.push(layout.MsgOut, key.String())
+		a.push(queue.MsgOut, key.String())
 		done := a.wait(&domain.Message{CallerID: a.op, ID: 101})
 		if done.Status != domain.MessageProcessed || !snare.sprung() {
 			t.Fatalf("got %+v", done)
@@ -168,7 +169,7 @@ func TestAForeignMessageWaitsForANodeThatCanSign(t *testing.T) {
 		key := domain.MessageKey{Caller: a.op, ID: 101}
 		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
 			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`)
-		a.push(layout.MsgOut, key.String())
+		a.push(queue.MsgOut, key.String())
 		time.Sleep(time.Minute)
 		x, err := keyless.post.Explain(t.Context(), home, key)
 		if err != nil || !strings.HasPrefix(x.Text, "nobody has signed it: this node cannot sign for actor 1: ") {
@@ -184,7 +185,7 @@ func TestAForeignMessageWaitsForANodeThatCanSign(t *testing.T) {
 		keyless.start("a2/2")
 		a.write("message:1:102", "id", "102", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "x", "dst_context", "7",
 			"dst_node", b.post.Node(), "dst_pubkey", b.opKey.Pubkey())
-		a.push(layout.MsgOut, "message:1:102")
+		a.push(queue.MsgOut, "message:1:102")
 		if done := a.wait(&domain.Message{CallerID: a.op, ID: 102}); done.Status != domain.MessageError || !strings.Contains(done.Error, "cannot sign") {
 			t.Errorf("got %+v", done)
 		}
@@ -295,7 +296,7 @@ func TestAMessageWhoseLastJobEndsWhileItIsLeasedIsAnswered(t *testing.T) {
 		key := there[0].Key().String()
 		snare.hold(func(op board.Op) bool { return op.Kind == board.OpRelease && op.Key == key }, func() { time.Sleep(25 * time.Second) })
 		b := board.Batch{Space: board.Space(annex)}
-		a.must(a.board.Commit(t.Context(), *b.PushLeft(layout.MsgIn, key))) // as when a lease ran out
+		a.must(a.board.Commit(t.Context(), *b.PushLeft(queue.MsgIn, key))) // as when a lease ran out
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		done, err := a.post.Wait(ctx, home, m.Key())

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // takeJob makes the jobs, or the flow, that a message asks for, but for the rest.
@@ -119,13 +120,13 @@ func (s *Supervisor) takenBefore(ctx context.Context, c *board.Claimed) error {
 	b.Release(c.Item)
 	open := c.Record.Get(layout.MessageOpen)
 	if open == "0" {
-		b.PushLeft(layout.PostResult, c.Item)
+		b.PushLeft(queue.PostResult, c.Item)
 	}
 	// If its last job ends just now, what that queues is passed over: the
 	// message is leased.
 	err := s.board.Commit(ctx, *b.Equal(c.Item, layout.MessageOpen, open))
 	if errors.Is(err, domain.ErrConflict) {
-		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.MsgIn, c.Item) })
+		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(queue.MsgIn, c.Item) })
 	}
 	return unlessConflict(err)
 }
@@ -157,7 +158,7 @@ func (s *Supervisor) taken(b *board.Batch, c *board.Claimed, refused int) {
 	b.Set(c.Item, board.Field{Name: layout.MessageTaken, Value: "1"})
 	b.Release(c.Item)
 	for range refused + 1 {
-		b.Countdown(c.Item, layout.MessageOpen, layout.PostResult, c.Item)
+		b.Countdown(c.Item, layout.MessageOpen, queue.PostResult, c.Item)
 	}
 }
 
@@ -282,7 +283,7 @@ func (s *Supervisor) takeNothing(ctx context.Context, c *board.Claimed, m *domai
 	b := s.heldBatch(c)
 	b.Set(c.Item, layout.MadeField(made), board.Field{Name: layout.MessageOpen, Value: "0"})
 	b.Release(c.Item)
-	b.PushLeft(layout.PostResult, c.Item)
+	b.PushLeft(queue.PostResult, c.Item)
 	return unlessConflict(s.board.Commit(ctx, b))
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/queue"
 )
 
 func TestAJobThatEndsBeforeItsMessageIsLetGoIsAnswered(t *testing.T) {
@@ -63,7 +64,7 @@ func TestAJobOfTheSameNumberIsLeftAlone(t *testing.T) {
 		}
 		// Other programs' messages do not ask; their jobs of that number keep no record here.
 		a.write("message:1:77", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(), "job", `[{"id":5,"script":"set x 1","script_type":"lines"}]`)
-		a.push(layout.MsgOut, "message:1:77")
+		a.push(queue.MsgOut, "message:1:77")
 		if done := a.wait(&domain.Message{CallerID: a.op, ID: 77}); done.Status != domain.MessageProcessed {
 			t.Fatalf("got %s %s", done.Status, done.Error)
 		}
@@ -200,7 +201,7 @@ func TestATopicOfNoRunnerIsRefused(t *testing.T) {
 func TestContextIDIsWhereAMessageGoes(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
 		a.write("message:1:77", "message_type", "job", "context_id", "7", "job", `[{"id":5,"script":"set x 1","script_type":"lines"}]`)
-		a.push(layout.MsgOut, "message:1:77")
+		a.push(queue.MsgOut, "message:1:77")
 		done := a.wait(&domain.Message{CallerID: a.op, ID: 77})
 		if done.Status != domain.MessageProcessed || done.DstContext != annex || done.ContextID != home {
 			t.Errorf("got %s %q, to context %d", done.Status, done.Error, done.DstContext)
@@ -216,7 +217,7 @@ func TestContextIDIsWhereAMessageGoes(t *testing.T) {
 func TestAMessageThatSaysNotWhenItWasMadeHasNoDuration(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
 		a.write("message:99:77", "message_type", "chat", "message", "hello", "dst_actor", "1") // of nobody
-		a.push(layout.MsgOut, "message:99:77")
+		a.push(queue.MsgOut, "message:99:77")
 		done := a.wait(&domain.Message{CallerID: 99, ID: 77})
 		if longest := time.Duration(a.counts.longest.Load()); done.Status != domain.MessageError || longest != 0 {
 			t.Errorf("got %s after %v", done.Status, longest)

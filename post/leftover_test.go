@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // kept are the keys that stay on a board whatever is sent: a few for each
@@ -130,9 +131,9 @@ func TestNothingOfAMessageIsLeft(t *testing.T) {
 		// What other programs write, also what is no message.
 		a.write("message:1:500", "id", "500", "caller_id", "1", "context_id", "1", "message_type", "chat", "message", "hi", "dst_actor", "1", "timeout",
 			"60", "timeout_ack", "60")
-		a.push(layout.MsgOut, "message:1:500")
+		a.push(queue.MsgOut, "message:1:500")
 		sent++
-		for _, list := range []string{layout.MsgOut, layout.MsgIn, layout.PostPush, layout.PostResult, layout.PostLogs, layout.PostJobs} {
+		for _, list := range []string{queue.MsgOut, queue.MsgIn, queue.PostPush, queue.PostResult, queue.PostLogs, queue.PostJobs} {
 			for _, item := range []string{"rubbish", "message:1:9999", "job:1:9999", "ramet:notes:message:1:9999"} {
 				a.push(list, item)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // outgoing is a message on its way to a bus.
@@ -179,7 +180,7 @@ func (s *Supervisor) adopt(ctx context.Context, list []*outgoing) []*outgoing {
 			continue
 		}
 		// One of its jobs has moved, say: all over again.
-		s.letGo(ctx, o.claimed, func(b *board.Batch) { b.PushRight(layout.MsgOut, o.claimed.Item) })
+		s.letGo(ctx, o.claimed, func(b *board.Batch) { b.PushRight(queue.MsgOut, o.claimed.Item) })
 	}
 	return slices.DeleteFunc(list, func(o *outgoing) bool { return gone[o] })
 }
@@ -378,7 +379,7 @@ func (s *Supervisor) result(b *board.Batch, o *outgoing, now time.Time) {
 		return
 	}
 	if o.m.Pushes == 0 {
-		b.PushLeft(layout.MsgSent, item)
+		b.PushLeft(queue.MsgSent, item)
 	}
 	b.SetAlarm(layout.MessageAlarm(layout.AlarmPush, o.key), now.Add(s.backoff(o.m.Pushes)))
 	late := o.m.CreatedAt.Time().Add(o.m.TimeoutOf(domain.StageDelivery))

@@ -10,7 +10,7 @@ import (
 	"github.com/ramet-run/ramet/bus/membus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 func TestAJobGoesToAnotherSiteAndItsResultComesBack(t *testing.T) {
@@ -184,7 +184,7 @@ func TestMessagesOfForeignProgramsAreSignedAndSent(t *testing.T) {
 		job := `[{"id":2001,"caller_id":1,"context_id":7,"script":"set x 9","script_type":"lines"}]`
 		a.write("job:1:2001", "id", "2001", "caller_id", "1", "context_id", "1", "script", "set x 9", "script_type", "lines", "status", "dispatched")
 		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "job", job, "dst_context", "7", "dst_node", b.post.Node())
-		a.push(layout.MsgOut, key.String())
+		a.push(queue.MsgOut, key.String())
 		done := a.wait(&domain.Message{CallerID: a.op, ID: 101})
 		if done.Status != domain.MessageProcessed {
 			t.Fatalf("got %+v", done)
@@ -204,7 +204,7 @@ func TestWithinOneBoardNoBusIsNeeded(t *testing.T) {
 		if done.Status != domain.MessageProcessed || len(done.Logs) != 1 {
 			t.Fatalf("got %+v", done)
 		}
-		if left, err := a.board.Len(t.Context(), 1, layout.MsgOut, layout.MsgSent, layout.PostPush); err != nil || left[0]+left[1]+left[2] != 0 {
+		if left, err := a.board.Len(t.Context(), 1, queue.MsgOut, queue.MsgSent, queue.PostPush); err != nil || left[0]+left[1]+left[2] != 0 {
 			t.Errorf("left in queues: %v, %v", left, err)
 		}
 	})

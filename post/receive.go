@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Causes of refusals, for counting.
@@ -369,7 +370,7 @@ func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Ba
 	b.Absent(seen).Absent(key)
 	b.Set(key, layout.EncodeMessage(&m)...)
 	b.Live(key, now)
-	b.PushLeft(layout.MsgIn, key)
+	b.PushLeft(queue.MsgIn, key)
 	b.Set(seen, board.Field{Name: layout.SeenMessage, Value: key})
 	b.Expire(seen, rememberFor(&m))
 	return b

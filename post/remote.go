@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -31,7 +32,7 @@ func (s *Supervisor) sendJobs(ctx context.Context, claimed []board.Claimed) {
 		default:
 			s.log.Warn("job not sent; it comes again", "job", c.Item, "context", uint32(c.Space), "err", err)
 			pause.For(ctx, lease.Rest)
-			s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(layout.PostJobs, c.Item) })
+			s.letGo(ctx, c, func(b *board.Batch) { b.PushLeft(queue.PostJobs, c.Item) })
 		}
 	})
 }
@@ -65,7 +66,7 @@ func (s *Supervisor) sendJob(ctx context.Context, c *board.Claimed) error {
 func (s *Supervisor) commitJob(ctx context.Context, c *board.Claimed, b board.Batch) error {
 	err := s.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
-		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(layout.PostJobs, c.Item) })
+		s.letGo(ctx, c, func(b *board.Batch) { b.PushRight(queue.PostJobs, c.Item) })
 	}
 	return err
 }

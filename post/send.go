@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // numberTries bounds the search for a free message id.
@@ -319,7 +320,7 @@ func (e *Engine) addMessage(b *board.Batch, m *domain.Message, now time.Time) {
 	b.Set(key.String(), layout.EncodeMessage(m)...)
 	b.Live(key.String(), now)
 	b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), now.Add(m.TimeoutOf(domain.StageDelivery)))
-	b.PushLeft(layout.MsgOut, key.String())
+	b.PushLeft(queue.MsgOut, key.String())
 }
 
 // peerName is the name of the site of a node, "" for our own.

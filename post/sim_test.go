@@ -29,6 +29,7 @@ import (
 	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/post"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -453,7 +454,7 @@ func (x *simSite) foreign() {
 		"job", fmt.Sprintf(`[{"id":%d,"caller_id":1,"context_id":7,"script":%s,"script_type":"lines"}]`, job, text))
 	s.must(x.board.Commit(context.Background(), b))
 	b = board.Batch{Space: board.Space(home)}
-	s.must(x.board.Commit(context.Background(), *b.PushLeft(layout.MsgOut, key)))
+	s.must(x.board.Commit(context.Background(), *b.PushLeft(queue.MsgOut, key)))
 }
 
 // flow submits a flow with steps here and elsewhere.

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file holds the ends of a simulation against what is promised.
@@ -126,7 +127,7 @@ func (x *simSite) each(do func(in domain.TenantID, m *domain.Message, rec board.
 }
 
 // simQueues are all those that messages lie in.
-var simQueues = []string{layout.MsgOut, layout.MsgSent, layout.MsgIn, layout.PostPush, layout.PostResult, layout.PostLogs, layout.PostJobs}
+var simQueues = []string{queue.MsgOut, queue.MsgSent, queue.MsgIn, queue.PostPush, queue.PostResult, queue.PostLogs, queue.PostJobs}
 
 // left is what is still there of unfinished things.
 func (x *simSite) left() (left []string) {

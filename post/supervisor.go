@@ -8,8 +8,8 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/internal/pause"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -43,14 +43,14 @@ func (e *Engine) Supervise(owner string) *Supervisor {
 func (s *Supervisor) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for range outLoops {
-		s.loop(ctx, &all, s.handOver, layout.MsgOut, layout.PostPush)
+		s.loop(ctx, &all, s.handOver, queue.MsgOut, queue.PostPush)
 	}
 	for range inLoops {
-		s.loop(ctx, &all, s.consume, layout.MsgIn)
+		s.loop(ctx, &all, s.consume, queue.MsgIn)
 	}
-	s.loop(ctx, &all, s.answer, layout.PostResult)
-	s.loop(ctx, &all, s.sendJobs, layout.PostJobs)
-	s.loop(ctx, &all, s.sendNotes, layout.PostLogs)
+	s.loop(ctx, &all, s.answer, queue.PostResult)
+	s.loop(ctx, &all, s.sendJobs, queue.PostJobs)
+	s.loop(ctx, &all, s.sendNotes, queue.PostLogs)
 	for _, b := range s.cfg.Buses {
 		for range receivers {
 			all.Go(func() { s.receiveFrom(ctx, b) })

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -28,7 +29,7 @@ const affinityLook = 30 * time.Second
 func (e *Engine) Announce(ctx context.Context, jobs ...*domain.Job) error {
 	for _, j := range jobs {
 		if len(j.Affinity) > 0 {
-			if err := e.announce(ctx, layout.SpaceOf(j.ContextID), layout.Queue(j)); err != nil {
+			if err := e.announce(ctx, layout.SpaceOf(j.ContextID), queue.Of(j)); err != nil {
 				return err
 			}
 		}
@@ -44,8 +45,8 @@ type announcement struct {
 
 // announce puts the group of a queue into the set, and before that into one of
 // the context, which bounds what the context puts into the other.
-func (e *Engine) announce(ctx context.Context, space board.Space, queue string) error {
-	it := announcement{space, board.Group(queue)}
+func (e *Engine) announce(ctx context.Context, space board.Space, list string) error {
+	it := announcement{space, queue.Group(list)}
 	if _, known := e.announced.Load(it); known {
 		return nil
 	}
@@ -147,9 +148,9 @@ func (l *lane) matching(all []string) []string {
 	}
 	var fit []string
 	for _, list := range all {
-		q, ok := layout.ParseAffinityQueue(list)
+		q, ok := queue.ParseLabelled(list)
 		if ok && q.Type == l.typ && has.Has(l.r.cfg.Labels, q.Labels) {
-			fit = append(fit, board.Group(list))
+			fit = append(fit, queue.Group(list))
 		}
 	}
 	slices.Sort(fit)
@@ -188,7 +189,7 @@ func (l *lane) queues() []board.Queue {
 		queues = append(queues, plain)
 	}
 	for i := range n {
-		queues = append(queues, board.Queue{Lists: layout.ByPriority(l.labelled[(l.claims/2+i)%n])})
+		queues = append(queues, board.Queue{Lists: queue.ByPriority(l.labelled[(l.claims/2+i)%n])})
 	}
 	if l.claims%2 == 1 {
 		queues = append(queues, plain)

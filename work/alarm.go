@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // HandleAlarm does what an alarm of a job asks for. It reports whether the
@@ -63,7 +64,7 @@ func (e *Engine) startDelayed(ctx context.Context, a board.Alarm, key domain.Job
 	}
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
-	b.Countdown(key.String(), layout.JobWaits, layout.Queue(j), key.String(), ready(time.Now()))
+	b.Countdown(key.String(), layout.JobWaits, queue.Of(j), key.String(), ready(time.Now()))
 	return e.board.Commit(ctx, b)
 }
 
@@ -101,7 +102,7 @@ func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
 		b.Unset(key, layout.JobParked)
 	}
 	handsOff(b, j)
-	b.PushRight(layout.Queue(j), key)
+	b.PushRight(queue.Of(j), key)
 }
 
 // handsOff takes a job from the foreign runner that had it.

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 const (
@@ -199,7 +200,7 @@ func (a *auditor) doubt(j *domain.Job) {
 		return // the next round
 	}
 	a.count++
-	q := layout.Queue(j)
+	q := queue.Of(j)
 	if a.doubts[q] == nil {
 		a.doubts[q] = map[string]*domain.Job{}
 	}
@@ -214,7 +215,7 @@ func (a *auditor) doubt(j *domain.Job) {
 func (a *auditor) searchQueues(ctx context.Context) error {
 	for _, q := range slices.Sorted(maps.Keys(a.doubts)) {
 		jobs := a.doubts[q]
-		if _, at := layout.ParseAffinityQueue(q); at {
+		if _, at := queue.ParseLabelled(q); at {
 			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrLimit) {
 				return err
 			}
@@ -296,7 +297,7 @@ func (a *auditor) isTaken(ctx context.Context, j *domain.Job) (bool, error) {
 		return true, nil
 	}
 	err := a.ask(ctx)
-	return err == nil && a.serving.taken(layout.Queue(j)), err
+	return err == nil && a.serving.taken(queue.Of(j)), err
 }
 
 // stuck repairs what there is a rule for.

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file has looks at addresses made by others than those who handle alarms:
@@ -53,14 +54,14 @@ func (e *Engine) askToCheck(ctx context.Context, b *board.Batch, job domain.JobK
 		return nil
 	}
 	b.Set(key, board.Field{Name: layout.CheckAskedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})
-	b.PushLeft(layout.Checks, key)
+	b.PushLeft(queue.Checks, key)
 	return nil
 }
 
 // recoverCheck brings back a look whose node was lost.
 func (e *Engine) recoverCheck(ctx context.Context, l board.Lease) error {
 	b := board.Batch{Space: l.Space}
-	b.Lapsed(l.Item, l.Token).Release(l.Item).PushRight(layout.Checks, l.Item)
+	b.Lapsed(l.Item, l.Token).Release(l.Item).PushRight(queue.Checks, l.Item)
 	return e.board.Commit(ctx, b)
 }
 
@@ -110,7 +111,7 @@ func (c *checker) claim(ctx context.Context) ([]board.Claimed, error) {
 func (c *checker) ask() (ask board.Ask, room bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ask = board.Ask{Queues: []board.Queue{{Lists: []string{layout.Checks}}}, Owner: c.owner, Lease: c.reach.took + checkSpare, Wait: lease.Wait,
+	ask = board.Ask{Queues: []board.Queue{{Lists: []string{queue.Checks}}}, Owner: c.owner, Lease: c.reach.took + checkSpare, Wait: lease.Wait,
 		Max: min(checksNode-c.now, checksContext)}
 	for space, n := range c.held {
 		if n >= checksContext {
@@ -188,7 +189,7 @@ func (l *addressLook) once(ctx context.Context) error {
 	if unmet := layout.Unmet(rec); j != nil && slices.ContainsFunc(unmet, isAddress) {
 		still := l.find(ctx, unmet)
 		if len(still) > 0 && ctx.Err() != nil { // cut short: the node ends
-			b.Release(l.claimed.Item).PushRight(layout.Checks, l.claimed.Item)
+			b.Release(l.claimed.Item).PushRight(queue.Checks, l.claimed.Item)
 			return l.board.Commit(after, b)
 		}
 		if len(still) < len(unmet) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // explained is an explanation, and what else follows from why the job is as it is.
@@ -88,7 +89,7 @@ func (e *Engine) explainStuck(ctx context.Context, space board.Space, j *domain.
 		return nil
 	}
 	x.Standing, x.untaken, x.Reason = domain.StandingWriting, true, Reason{Held: true}
-	queue := layout.Queue(j)
+	queue := queue.Of(j)
 	if j.ScriptType == "" {
 		x.Text = "its record has no script_type: whoever writes it has not done so yet"
 		return nil
@@ -350,7 +351,7 @@ func joinSome(names []string) string {
 const queueLook = 100_000
 
 func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain.Job, x explained) (explained, error) {
-	queue := layout.Queue(j)
+	queue := queue.Of(j)
 	x.Queue, x.SinceMs = queue, j.QueuedMs
 	found, whole, err := e.aheadInQueue(ctx, space, queue, x.Key)
 	if err == nil && found < 0 && whole {

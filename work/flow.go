@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file is what flows need of jobs, and how jobs tell their flow that they
@@ -94,10 +95,10 @@ func report(b *board.Batch, j *domain.Job, n ending) {
 		b.PushLeft(layout.FlowEnded(j.FlowID), string(outcome(n))+" "+strconv.FormatUint(uint64(j.ID), 10)+" "+text)
 	}
 	if !j.Stepped {
-		b.Countdown(waits, layout.WaitsPlain, layout.Keeper, item)
+		b.Countdown(waits, layout.WaitsPlain, queue.Keeper, item)
 	}
 	if j.Stepped || n.status != domain.JobFinished {
-		b.Countdown(waits, layout.WaitsArmed, layout.Keeper, item)
+		b.Countdown(waits, layout.WaitsArmed, queue.Keeper, item)
 	}
 }
 
@@ -182,7 +183,7 @@ type Place struct {
 // that the id is free. All it depends on must be made in the same flow and
 // before it may run. It returns the queue it goes to, "" where it waits: the
 // caller pushes it there, several at once.
-func AddFlowJob(b *board.Batch, j *domain.Job, p Place, now time.Time) (queue string) {
+func AddFlowJob(b *board.Batch, j *domain.Job, p Place, now time.Time) (list string) {
 	key := j.Key().String()
 	j.Status, j.Waits, j.Followers = domain.JobDispatched, len(j.Dependends), len(p.Followers)
 	j.CreatedAt, j.UpdatedAt = domain.At(now), domain.At(now)
@@ -205,7 +206,7 @@ func AddFlowJob(b *board.Batch, j *domain.Job, p Place, now time.Time) (queue st
 	if j.Waits > 0 {
 		return ""
 	}
-	return layout.Queue(j)
+	return queue.Of(j)
 }
 
 // Abort ends a job of a flow that nobody runs.

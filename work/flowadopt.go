@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file makes jobs that a foreign program wrote into those of a flow.
@@ -127,7 +128,7 @@ func (e *Engine) queueAdopted(ctx context.Context, b *board.Batch, j *domain.Job
 	} else {
 		j.QueuedMs = now.UnixMilli()
 		// A foreign program may have pushed it as well: one entry is dropped.
-		b.PushLeft(layout.Queue(j), item)
+		b.PushLeft(queue.Of(j), item)
 	}
 	b.Set(item, append(layout.AdoptedFields(j, status), fields...)...)
 	b.Live(item, now)

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file deals with foreign programs that speak to the same Redis: jobs
@@ -286,7 +287,7 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		handsOff(&b, j)
 		return e.board.Commit(ctx, b)
 	case !whole:
-		b.Drop(layout.Queue(j), key.String()) // else it might stand there twice
+		b.Drop(queue.Of(j), key.String()) // else it might stand there twice
 	}
 	if !inForeignHands(j) {
 		// Its key was popped before its record was there, and handed to nobody.
@@ -313,7 +314,7 @@ func (e *Engine) backInQueue(ctx context.Context, space board.Space, j *domain.J
 		return false, true, nil
 	}
 	key, looked := j.Key().String(), 0
-	err = e.scanQueue(ctx, space, layout.Queue(j), func(item string) bool {
+	err = e.scanQueue(ctx, space, queue.Of(j), func(item string) bool {
 		found = item == key
 		looked++
 		return !found && looked < foreignSearch
@@ -375,7 +376,7 @@ func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job)
 // may stand: that runner had been given up, and was only slow.
 func leaveQueue(b *board.Batch, j *domain.Job) {
 	if j.Losses > 0 {
-		b.Drop(layout.Queue(j), j.Key().String())
+		b.Drop(queue.Of(j), j.Key().String())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file holds jobs in as far as their contexts want it. A lane that cannot
@@ -48,7 +48,7 @@ func (x *run) holdIn(b *board.Batch) (what ended, left bool, err error) {
 // putBack lets go of a job that was not begun, where it is taken first.
 func (x *run) putBack(b *board.Batch) {
 	x.letGo(b)
-	b.PushRight(layout.Queue(x.job), x.Claimed.Item)
+	b.PushRight(queue.Of(x.job), x.Claimed.Item)
 }
 
 // passOver has the lane take nothing of a context.

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // RecoverLease brings back a job whose lease has run out: its runner is dead,
@@ -41,7 +41,8 @@ func (e *Engine) recoverJob(ctx context.Context, l board.Lease, key domain.JobKe
 		return err
 	}
 	// A key that was queued but not written has no type of its own.
-	j.ScriptType = cmp.Or(j.ScriptType, domain.ScriptType(strings.TrimPrefix(rec.Get(board.FieldQueue), "queue:")))
+	named, _ := queue.TypeOf(rec.Get(board.FieldQueue))
+	j.ScriptType = cmp.Or(j.ScriptType, named)
 	now := time.Now()
 	b := board.Batch{Space: l.Space}
 	b.Lapsed(l.Item, l.Token)

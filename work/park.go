@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file lays jobs aside that may not be picked, and brings them back. A
@@ -86,7 +87,7 @@ func (x *run) park(b *board.Batch, by domain.Ban) {
 	x.letGo(b)
 	if by.Context == 0 {
 		// Nobody claims such jobs as long as the ban holds.
-		b.PushRight(layout.Queue(x.job), item)
+		b.PushRight(queue.Of(x.job), item)
 		return
 	}
 	scope := by.BanScope.String()
@@ -150,7 +151,7 @@ func (e *Engine) unparkOne(b *board.Batch, item string, rec board.Record, scope 
 		return
 	}
 	b.Unset(item, layout.JobParked)
-	b.PushRight(layout.Queue(j), item)
+	b.PushRight(queue.Of(j), item)
 }
 
 // explainParked answers for a job that a ban has laid aside.

@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // How prerequisites are looked at again: soon at first, then each minute. Names are
@@ -257,7 +258,7 @@ func (e *Engine) nowUnmet(b *board.Batch, j *domain.Job, rec board.Record, unmet
 		b.ClearAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()))
 		b.Unset(key, layout.JobUnmet)
 		e.unwant(b, j)
-		b.Countdown(key, layout.JobWaits, layout.Queue(j), key, ready(time.Now()))
+		b.Countdown(key, layout.JobWaits, queue.Of(j), key, ready(time.Now()))
 	case len(unmet) < len(layout.Unmet(rec)):
 		b.Set(key, layout.UnmetField(unmet))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -262,7 +263,7 @@ func TestAFewLooksAtOnce(t *testing.T) {
 		t.Errorf("%d more looks than %d were made at once for one context", n, work.ChecksContext)
 	}
 	end() // looks are cut short, and made by the next node
-	if n, err := b.Len(t.Context(), 1, layout.Checks); err != nil || n[0] != jobs {
+	if n, err := b.Len(t.Context(), 1, queue.Checks); err != nil || n[0] != jobs {
 		t.Errorf("%d looks are asked for after the end, %v, want %d", n, err, jobs)
 	}
 }
@@ -324,12 +325,12 @@ func TestALookSurvivesItsNode(t *testing.T) {
 	r := &rig{T: t, board: b, engine: e, ctx: t.Context()}
 	r.submit(job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{"tcp:" + server.address} }))
 	handlePrereq(t, b, e, 1, 1)
-	taken, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "dead/a", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{layout.Checks}}}})
+	taken, err := b.Claim(t.Context(), board.Ask{Max: 1, Owner: "dead/a", Lease: time.Minute, Queues: []board.Queue{{Lists: []string{queue.Checks}}}})
 	if err != nil || len(taken) != 1 {
 		t.Fatal(taken, err)
 	}
 	handlePrereq(t, b, e, 1, 1)
-	if n, err := b.Len(t.Context(), 1, layout.Checks); err != nil || n[0] != 0 {
+	if n, err := b.Len(t.Context(), 1, queue.Checks); err != nil || n[0] != 0 {
 		t.Errorf("%d looks are asked for, %v, while one is in hand", n, err)
 	}
 	if err := b.Void(t.Context(), "dead/"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file deals with jobs that cross from one context to another as part of
@@ -165,7 +166,7 @@ func tellMessage(b *board.Batch, j *domain.Job) {
 	}
 	// Jobs are their message's caller's; see [Engine.flowOf].
 	if key, err := domain.ParseMessageKey(j.Message); err == nil && key.Caller == j.CallerID && key.String() == j.Message && j.At == "" {
-		b.Countdown(j.Message, layout.MessageOpen, layout.PostResult, j.Message)
+		b.Countdown(j.Message, layout.MessageOpen, queue.PostResult, j.Message)
 	}
 }
 

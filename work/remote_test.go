@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -26,7 +27,7 @@ func (r *rig) letter(key, n string) {
 // wantAnswered checks that the message is to be answered, once.
 func (r *rig) wantAnswered(key string) {
 	r.Helper()
-	items, err := r.board.List(r.ctx, 1, layout.PostResult, 0, 10)
+	items, err := r.board.List(r.ctx, 1, queue.PostResult, 0, 10)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.want(1, domain.JobFinished, "")
-		if items, err := r.board.List(r.ctx, 1, layout.PostResult, 0, 10); err != nil || len(items) > 0 {
+		if items, err := r.board.List(r.ctx, 1, queue.PostResult, 0, 10); err != nil || len(items) > 0 {
 			t.Errorf("answered while a job of the message is missing: %v, %v", items, err)
 		}
 		r.submit(job(2, "ok", ofMessage("message:1:1")))
@@ -111,7 +112,7 @@ func TestAJobIsOfNoMessageOfAnotherCaller(t *testing.T) {
 		r.letter("message:2:1", "1")
 		r.submit(job(1, "ok", ofMessage("message:2:1")))
 		r.want(1, domain.JobFinished, "")
-		if items, err := r.board.List(r.ctx, 1, layout.PostResult, 0, 10); err != nil || len(items) > 0 {
+		if items, err := r.board.List(r.ctx, 1, queue.PostResult, 0, 10); err != nil || len(items) > 0 {
 			t.Errorf("another's message is to be answered: %v, %v", items, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Retry starts a job again that ended in error, with all its retries anew; its
@@ -114,7 +115,7 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	}
 	if j.Waits == 0 {
 		j.QueuedMs = now.UnixMilli()
-		b.PushLeft(layout.Queue(j), key)
+		b.PushLeft(queue.Of(j), key)
 	}
 	b.Set(key, layout.RestartedFields(j)...)
 	b.Add(key, layout.JobRetried, 1)

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // serving is what the runners of the board say that they serve, for one context at
@@ -87,7 +88,7 @@ func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err
 func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
 	want := domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
 	takers, lack = domain.Takers(s.runners, want, s.now)
-	if lack != "" && s.taken(layout.Queue(j)) {
+	if lack != "" && s.taken(queue.Of(j)) {
 		lack = ""
 	}
 	return takers, lack

@@ -21,6 +21,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/simtest"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -280,7 +281,7 @@ func (s *sim) pushAgain() {
 	}
 	j, _ := layout.DecodeJob(k, recs[0])
 	b := board.Batch{Space: 1}
-	s.commit(*b.PushLeft(layout.Queue(j), k.String()))
+	s.commit(*b.PushLeft(queue.Of(j), k.String()))
 }
 
 // submitForeign writes a job as a foreign program does.

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // MaxSubmit bounds the jobs of one Submit.
@@ -295,7 +296,7 @@ func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (boar
 	b.Set(key, jobFields(j)...)
 	b.Live(key, s.now)
 	if j.Waits == 0 {
-		b.PushLeft(layout.Queue(j), key)
+		b.PushLeft(queue.Of(j), key)
 	}
 	return b, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file follows foreign runners that work on the store itself, past every
@@ -97,7 +98,7 @@ func (f *takings) run(ctx context.Context, taken <-chan board.Event) error {
 // mark remembers that a queue of jobs is taken from, if that is new.
 func (f *takings) mark(ctx context.Context, t board.Event) (news bool, err error) {
 	member := layout.TakenFrom(t.Space, t.Key)
-	if _, jobs := layout.QueuedType(t.Key); !jobs || (*f.known.Load())[member] || f.types[t.Space] >= maxTaken {
+	if _, jobs := queue.TypeOf(t.Key); !jobs || (*f.known.Load())[member] || f.types[t.Space] >= maxTaken {
 		return false, nil
 	}
 	var b board.Batch
@@ -326,7 +327,7 @@ func (f *takings) heed(space board.Space, j *domain.Job, marked bool, now time.T
 		return b, true
 	case marked || j.ScriptType == "" || j.QueuedMs != 0 || j.Waits > 0 || j.NextRetryMs != 0:
 		return b, false // not written yet, or taken over long since
-	case j.Status == domain.JobStarted || (*f.known.Load())[layout.TakenFrom(space, layout.Queue(j))]:
+	case j.Status == domain.JobStarted || (*f.known.Load())[layout.TakenFrom(space, queue.Of(j))]:
 		b.Equal(key, layout.JobScriptType, string(j.ScriptType)) // it is there still
 		b.Live(key, now)
 		scanFlows(&b, now)

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -106,8 +107,8 @@ func (e *Engine) workerQueues(ctx context.Context, w domain.Worker, ask *domain.
 	for _, t := range types {
 		queues = append(queues, layout.Queues(t, id)...)
 		for _, list := range labelled {
-			if q, ok := layout.ParseAffinityQueue(list); ok && q.Type == t && has.Has(ask.Labels, q.Labels) {
-				queues = append(queues, board.Queue{Lists: layout.ByPriority(board.Group(list))})
+			if q, ok := queue.ParseLabelled(list); ok && q.Type == t && has.Has(ask.Labels, q.Labels) {
+				queues = append(queues, board.Queue{Lists: queue.ByPriority(queue.Group(list))})
 			}
 		}
 	}

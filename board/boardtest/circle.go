@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 var circleTests = []test{
@@ -62,7 +63,7 @@ func testCircleLease(t *testing.T, f Factory) {
 	}
 	r.must(r.Void(r.ctx, "old"))
 	l := r.lapsed(task("t1"))[0]
-	r.commit(in(sp).Lapsed(l.Item, l.Token).Release(l.Item).PushRight(list, board.ItemFor(list, l.Item)))
+	r.commit(in(sp).Lapsed(l.Item, l.Token).Release(l.Item).PushRight(list, queue.ItemFor(list, l.Item)))
 	r.wantList(sp, list, "t1")
 	r.conflict(held(stale, "old"), 0)
 	if got := r.extend("old", stale); got[0] != board.Lost {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 var keyTests = []test{
@@ -38,7 +39,7 @@ func testOddKeys(t *testing.T, f Factory) {
 		if v := r.get(sp, "fields").Get(key); v != key {
 			t.Fatalf("field %q: got %q", key, v)
 		}
-		r.wantReady(board.Group("queue:"+key), sp)
+		r.wantReady(queue.Group("queue:"+key), sp)
 		c := r.claimOne(ask(1, "the "+key, "queue:"+key), key)
 		r.commit(held(c, "the "+key).Release(key))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 var queueTests = []test{
@@ -205,10 +206,10 @@ func testQueueKinds(t *testing.T, f Factory) {
 	for i, l := range []string{"queue:python", "rhai_tasks:c1", "msg_out", "msg_out_coordinator", "msg_in", "msg_in:7", "queue:", "queue:a:b:c", "queue:a:b:p7"} {
 		item := name("item:", i)
 		r.commit(in(sp).PushLeft(l, item))
-		r.wantReady(board.Group(l), sp)
+		r.wantReady(queue.Group(l), sp)
 		c := r.claimOne(ask(1, "me", l), board.Named(l, item))
-		if got := c.Record.Get(board.FieldQueue); got != board.CapGroup(l) {
-			t.Errorf("%s: lease_queue is %q, want %q", l, got, board.CapGroup(l))
+		if got := c.Record.Get(board.FieldQueue); got != queue.CapGroup(l) {
+			t.Errorf("%s: lease_queue is %q, want %q", l, got, queue.CapGroup(l))
 		}
 	}
 }

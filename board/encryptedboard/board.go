@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Board is a board whose encrypted contexts lie encrypted on the one below.
@@ -127,9 +128,9 @@ func (b *Board) claim(ctx context.Context, ask board.Ask) ([]board.Claimed, erro
 func (b *Board) giveBack(ctx context.Context, ask *board.Ask, c board.Claimed) {
 	group := c.Record.Get(board.FieldQueue)
 	for _, q := range ask.Queues {
-		if list := q.Lists[len(q.Lists)-1]; board.CapGroup(list) == group {
+		if list := q.Lists[len(q.Lists)-1]; queue.CapGroup(list) == group {
 			back := board.Batch{Space: c.Space}
-			back.Held(c.Item, ask.Owner, c.Token).Release(c.Item).PushRight(list, board.ItemFor(list, c.Item))
+			back.Held(c.Item, ask.Owner, c.Token).Release(c.Item).PushRight(list, queue.ItemFor(list, c.Item))
 			_ = b.Board.Commit(context.WithoutCancel(ctx), back)
 			return
 		}

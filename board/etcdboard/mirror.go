@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/internal/sorted"
 	"github.com/ramet-run/ramet/board/internal/turn"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // cell is a value as etcd has it, with the revision that wrote it. The zero
@@ -314,12 +315,12 @@ func (m *mirror) count(out *news) (fed []*group) {
 			s.turns.Limits = limits(m.head(n))
 			out.free(s)
 		}
-		if !board.IsQueue(n.key) {
+		if !queue.Is(n.key) {
 			continue
 		}
 		filled := m.space(n.space).lengths[n.key] > 0
-		if filled || m.groups[board.Group(n.key)] != nil {
-			g := m.group(board.Group(n.key))
+		if filled || m.groups[queue.Group(n.key)] != nil {
+			g := m.group(queue.Group(n.key))
 			g.Account(m.space(n.space).turns, n.key, filled)
 			fed = append(fed, g)
 		}

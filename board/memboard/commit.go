@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Commit implements [board.Board].
@@ -92,7 +93,7 @@ func (t *tx) undo() {
 func (t *tx) settle() {
 	for _, key := range t.changed {
 		t.b.watchers.Tell(t.s.id, key)
-		if board.IsQueue(key) {
+		if queue.Is(key) {
 			t.b.account(t.s, key)
 		}
 		if key == board.LimitsKey {
@@ -104,8 +105,8 @@ func (t *tx) settle() {
 		t.b.unpark(t.s, t.now)
 	}
 	for _, key := range t.changed {
-		if board.IsQueue(key) {
-			t.b.serve(t.b.groups[board.Group(key)], t.now)
+		if queue.Is(key) {
+			t.b.serve(t.b.groups[queue.Group(key)], t.now)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package memboard
 import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/internal/turn"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // readLimits reads the limits of a space from what lies under
@@ -33,8 +34,8 @@ func (b *Board) group(name string) *group {
 func (b *Board) account(s *space, list string) {
 	e := s.entries[list]
 	filled := e != nil && e.kind == board.KindList
-	if filled || b.groups[board.Group(list)] != nil {
-		b.group(board.Group(list)).Account(s.turns, list, filled)
+	if filled || b.groups[queue.Group(list)] != nil {
+		b.group(queue.Group(list)).Account(s.turns, list, filled)
 	}
 }
 

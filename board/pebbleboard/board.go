@@ -55,7 +55,7 @@ type Board struct {
 	owner  *ownerFile
 	opened int64 // Unix ms
 
-	queue   queue
+	queue   requests
 	groups  chan *written // from the committer, which closes it, to the syncer
 	fetches chan *fetch   // from the committer, which closes it, to the fetcher
 	applied atomic.Uint64 // number of the last group in the store

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file has the layout of keys and values. doc.go lists them. What is
@@ -50,7 +51,7 @@ func ordered(b []byte) int64 { return int64(binary.BigEndian.Uint64(b) ^ 1<<63) 
 
 func appendKey(dst []byte, id ident) []byte {
 	ns := byte(nsKey)
-	if board.IsQueue(id.name) {
+	if queue.Is(id.name) {
 		ns = nsQueue
 	}
 	return append(appendSpace(dst, ns, id.space), id.name...)

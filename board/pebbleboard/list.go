@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // list is where a list's items lie: they are numbered [left, right), and on
@@ -323,7 +323,7 @@ func (c *committer) collect(g garbage) {
 // popped, so other lists need none.
 func (o *object) shrink(room int) {
 	l := o.list
-	if !board.IsQueue(o.id.name) {
+	if !queue.Is(o.id.name) {
 		room = 0
 	}
 	if l.window.n <= room {

@@ -34,7 +34,7 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, 32<<20)
 	b := &Board{
 		dir: filepath.Clean(dir), cfg: cfg, log: cfg.Logger, opened: time.Now().UnixMilli(),
-		queue:  queue{wake: make(chan struct{}, 1)},
+		queue:  requests{wake: make(chan struct{}, 1)},
 		groups: make(chan *written, 64), fetches: make(chan *fetch, fetchBacklog),
 		counters: counters{last: map[ident]int64{}, fresh: map[ident]struct{}{}},
 		hot:      hot{records: map[ident]hotRecord{}},

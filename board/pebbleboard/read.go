@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file has the reads. They go to the store, past the committer: what
@@ -294,7 +295,7 @@ func (b *Board) Keys(ctx context.Context, space board.Space, prefix, cursor stri
 	for _, ns := range []byte{nsKey, nsQueue} {
 		from := prefix
 		if cursor != "" {
-			inQueues := board.IsQueue(cursor)
+			inQueues := queue.Is(cursor)
 			if inQueues && ns == nsKey {
 				continue
 			}

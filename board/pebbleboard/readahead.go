@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file reads ahead for the committer. While it works on the window of a
@@ -55,7 +56,7 @@ type aheadRecord struct {
 
 // windowRoom says how many items of a list are kept in memory.
 func (c *committer) windowRoom(o *object) int {
-	if !board.IsQueue(o.id.name) {
+	if !queue.Is(o.id.name) {
 		return 0
 	}
 	return min(maxWindow, max(minWindow, allWindows/max(1, c.filled)))

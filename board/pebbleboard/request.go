@@ -46,15 +46,15 @@ func (r *request) answer() {
 	}
 }
 
-// queue is the requests that wait for the committer.
-type queue struct {
+// requests are those that wait for the committer.
+type requests struct {
 	mu     sync.Mutex
 	list   []*request
 	closed bool
 	wake   chan struct{} // buffered 1
 }
 
-func (q *queue) post(r *request) {
+func (q *requests) post(r *request) {
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
@@ -68,7 +68,7 @@ func (q *queue) post(r *request) {
 	}
 }
 
-func (q *queue) signal() {
+func (q *requests) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -77,7 +77,7 @@ func (q *queue) signal() {
 
 // take waits for requests and returns all of them; spare is room for the next
 // ones. It returns false once the queue is closed and empty.
-func (q *queue) take(spare []*request) ([]*request, bool) {
+func (q *requests) take(spare []*request) ([]*request, bool) {
 	for {
 		q.mu.Lock()
 		list, closed := q.list, q.closed
@@ -94,7 +94,7 @@ func (q *queue) take(spare []*request) ([]*request, bool) {
 	}
 }
 
-func (q *queue) close() {
+func (q *requests) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()

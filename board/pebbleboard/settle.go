@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file does what follows from a batch that is applied: it counts leases,
@@ -69,7 +70,7 @@ func (c *committer) swapLease(was, is *lease) {
 // changed does what follows from a change of what is under a key.
 func (c *committer) changed(o *object, freed []board.Space) []board.Space {
 	c.tell(o.id)
-	if board.IsQueue(o.id.name) {
+	if queue.Is(o.id.name) {
 		if g, filled := c.account(o.id.space, o.id.name, o.kind == kindList); filled {
 			c.ready(g)
 		}

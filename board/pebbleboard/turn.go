@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/internal/turn"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // spaceOf is what the committer counts of one space. It is made when the space
@@ -51,12 +52,12 @@ func (c *committer) group(name string) *group {
 // account takes note of whether a queue is empty, and says whether it holds
 // something that may be claimed.
 func (c *committer) account(id board.Space, list string, filled bool) (*group, bool) {
-	g := c.groups[board.Group(list)]
+	g := c.groups[queue.Group(list)]
 	switch {
 	case g == nil && !filled:
 		return nil, false
 	case g == nil:
-		g = c.group(board.Group(list))
+		g = c.group(queue.Group(list))
 	case !filled && !g.Knows(id):
 		return g, false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // grace is how long a claim under way may still answer after its context has
@@ -175,10 +176,10 @@ func packAsk(ask *board.Ask) string {
 	s.num(len(ask.Queues))
 	for _, q := range ask.Queues {
 		s.text(q.Group())
-		s.text(board.CapGroup(q.Lists[0]))
-		s.text(board.NamePrefix(q.Lists[0]))
+		s.text(queue.CapGroup(q.Lists[0]))
+		s.text(queue.NamePrefix(q.Lists[0]))
 		run(q.Lists)
-		run(siblings(q.Group()))
+		run(queue.Siblings(q.Group()))
 	}
 	return rueidis.BinaryString(append(packArray(nil, s.n), s.b...))
 }
@@ -225,7 +226,7 @@ func (c *claim) read(answer []rueidis.RedisMessage, until time.Time) (got []boar
 		if answer[0].IsInt64() {
 			space = board.Space(num(0))
 			list := c.ask.Queues[num(1)].Lists[0]
-			set[0].Value, naming = board.CapGroup(list), board.NamePrefix(list)
+			set[0].Value, naming = queue.CapGroup(list), queue.NamePrefix(list)
 			answer = answer[2:]
 		}
 		rest, _ := answer[0].ToString()

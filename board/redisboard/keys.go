@@ -50,27 +50,6 @@ func (b *Board) cutPrefix(db board.Space, key string) (board.Space, string) {
 // hidden reports whether a key of a space is not to be listed.
 func hidden(key string) bool { return slices.Contains(own, key) }
 
-// siblings are the lists that share the group with others: a queue and its
-// priorities. Nil: the group is one list.
-func siblings(group string) []string {
-	if !strings.HasPrefix(group, "queue:") {
-		return nil
-	}
-	out := []string{group}
-	for p := range 10 {
-		out = append(out, group+":p"+strconv.Itoa(p))
-	}
-	return out
-}
-
-// listsOf are all lists that a group is known to have.
-func listsOf(group string) []string {
-	if s := siblings(group); s != nil {
-		return s
-	}
-	return []string{group}
-}
-
 // escape makes text stand for itself in a glob pattern.
 func escape(text string) string {
 	if !strings.ContainsAny(text, `*?[]\^-`) {

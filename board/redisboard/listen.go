@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // channels are what every board listens to; pushPattern are the pushes of
@@ -179,7 +180,7 @@ func (b *Board) hear(m rueidis.PubSubMessage) {
 		}
 	case m.Pattern == popPattern:
 		if db, ok := database(m.Channel, "__keyevent@"); ok {
-			if space, list := b.cutPrefix(db, m.Message); board.IsQueue(list) {
+			if space, list := b.cutPrefix(db, m.Message); queue.Is(list) {
 				b.watches.popped(space, list)
 			}
 		}
@@ -212,10 +213,10 @@ func database(channel, head string) (board.Space, bool) {
 // pushed handles a push by anybody on any list.
 func (b *Board) pushed(space board.Space, list string) {
 	b.heard.note(space)
-	if !board.IsQueue(list) {
+	if !queue.Is(list) {
 		return
 	}
-	group := board.Group(list)
+	group := queue.Group(list)
 	if claims, waits := b.line.asked(group); claims {
 		b.touches.add(space, group, waits)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file encodes the operations of a batch, as the function act of
@@ -209,8 +210,8 @@ func (e *encoder) push(name, list string, items []string) {
 // queue.
 func (e *encoder) group(list string) {
 	group := ""
-	if board.IsQueue(list) {
-		group = board.Group(list)
+	if queue.Is(list) {
+		group = queue.Group(list)
 		if !slices.Contains(e.groups, group) {
 			e.groups = append(e.groups, group)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // read calls one of the reads of lua/read.lua on a space.
@@ -248,7 +249,7 @@ func (b *Board) Live(ctx context.Context, space board.Space, after board.LiveIte
 
 // Ready implements [board.Board].
 func (b *Board) Ready(ctx context.Context, group string) ([]board.Space, error) {
-	m, err := b.read(ctx, "ready", 0, append([]string{group}, listsOf(group)...)...)
+	m, err := b.read(ctx, "ready", 0, append([]string{group}, queue.Lists(group)...)...)
 	if err != nil {
 		return nil, err
 	}

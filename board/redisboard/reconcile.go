@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file keeps the ready index right where foreign programs push: at once
@@ -48,7 +49,7 @@ func (ts *touches) add(space board.Space, group string, urgent bool) {
 		ts.spaces[group] = map[board.Space]struct{}{}
 	}
 	ts.spaces[group][space] = struct{}{}
-	circle := board.NamePrefix(group) != ""
+	circle := queue.NamePrefix(group) != ""
 	if soon, now := urgent || circle, urgent && circle; soon && !ts.urgent || now && !ts.now {
 		ts.urgent, ts.now = true, ts.now || now
 		poke(ts.hurry)
@@ -124,7 +125,7 @@ func (b *Board) gather(began time.Time) {
 // touch puts those of the spaces into the ready index that have something,
 // and wakes who waits for it.
 func (b *Board) touch(ctx context.Context, group string, spaces []board.Space) error {
-	lists := listsOf(group)
+	lists := queue.Lists(group)
 	head := append([]string{group, strconv.Itoa(len(lists))}, lists...)
 	for len(spaces) > 0 {
 		part := spaces[:min(maxTouched, len(spaces))]

@@ -5,11 +5,13 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/redis/rueidis"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 var (
@@ -30,9 +32,13 @@ var (
 type script struct{ source, hash string }
 
 func newScript(source string) script {
-	sum := sha1.Sum([]byte(libLua + source)) // Redis names scripts by SHA-1; nothing hangs on its strength
-	return script{libLua + source, hex.EncodeToString(sum[:])}
+	source = namesLua + libLua + source
+	sum := sha1.Sum([]byte(source)) // Redis names scripts by SHA-1; nothing hangs on its strength
+	return script{source, hex.EncodeToString(sum[:])}
 }
+
+// namesLua is what the scripts must know of the names of queues.
+var namesLua = fmt.Sprintf("local maxField, capPrefix, ownQueues = '%s', '%s', '%s'\n", queue.MaxField, queue.CapField(""), queue.OwnPrefix)
 
 var (
 	commitScript = newScript(commitLua)

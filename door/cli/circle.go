@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 func (a *app) circleCommand() *cobra.Command {
@@ -183,7 +184,7 @@ func (a *app) onTask(use, short string, do func(c *client.Circle, ctx context.Co
 	return &cobra.Command{
 		Use: use + " TASK", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			id := strings.TrimPrefix(args[0], taskPrefix)
+			id := strings.TrimPrefix(args[0], queue.TaskPrefix)
 			return a.with(c.Context(), func(n *client.Client) error {
 				task, err := do(a.ofCircles(n, ""), c.Context(), id)
 				if err != nil {
@@ -194,12 +195,6 @@ func (a *app) onTask(use, short string, do func(c *client.Circle, ctx context.Co
 		},
 	}
 }
-
-// Beginnings of keys: of tasks, and of the lists where those of a circle wait.
-const (
-	taskPrefix   = "rhai_task_details:"
-	circlePrefix = "rhai_tasks:"
-)
 
 func (a *app) circleShow() *cobra.Command {
 	return a.onTask("show", "Show a task and what it gave", (*client.Circle).Task)
@@ -252,7 +247,7 @@ func (a *app) circleExplain() *cobra.Command {
 		Use: "explain TASK", Short: "Say why a task is where it is, and who holds it", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				x, err := a.ofCircles(n, "").Explain(c.Context(), strings.TrimPrefix(args[0], taskPrefix))
+				x, err := a.ofCircles(n, "").Explain(c.Context(), strings.TrimPrefix(args[0], queue.TaskPrefix))
 				if err != nil {
 					return err
 				}

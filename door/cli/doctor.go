@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // finding is one line of `ramet doctor`.
@@ -343,7 +344,7 @@ func (c *checkup) circles(list []api.Circle, told []domain.Finding) {
 	for _, one := range list {
 		what := "circle " + one.Name
 		switch {
-		case one.Fault != "" && !slices.ContainsFunc(told, func(f domain.Finding) bool { return f.Key == circlePrefix+one.Name }):
+		case one.Fault != "" && !slices.ContainsFunc(told, func(f domain.Finding) bool { return f.Key == queue.Circle(one.Name) }):
 			c.add(what, stateBad, "%s", one.Fault)
 		case one.Fault == "" && one.Queued > 0 && len(one.Nodes) == 0:
 			c.add(what, stateWarning, "tasks wait in it (%d), and no node that is alive serves it: see `ramet serve --circle`; "+

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // explainCommand answers for anything unfinished, by its key.
@@ -29,7 +30,7 @@ func (a *app) explainCommand() *cobra.Command {
 			case strings.HasPrefix(args[0], "message:"):
 				message.SetContext(c.Context())
 				return message.RunE(message, args)
-			case strings.HasPrefix(args[0], taskPrefix):
+			case strings.HasPrefix(args[0], queue.TaskPrefix):
 				task.SetContext(c.Context())
 				return task.RunE(task, args)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file holds what two sites have at the end against what was acknowledged
@@ -252,7 +253,7 @@ func (s *site) verifySpace(b board.Board, in board.Space) {
 		recs, err := b.Get(ctx, in, it.Item)
 		s.Errorf("%s, context %d: %s is unfinished since %v: %v, %v", s.name, in, it.Item, it.At, recs, err)
 	}
-	for _, q := range []string{layout.MsgOut, layout.MsgSent, layout.MsgIn, layout.PostPush, layout.PostResult, layout.PostJobs} {
+	for _, q := range []string{queue.MsgOut, queue.MsgSent, queue.MsgIn, queue.PostPush, queue.PostResult, queue.PostJobs} {
 		if items, err := b.List(ctx, in, q, 0, 5); err != nil || len(items) > 0 {
 			s.Errorf("%s, context %d: in %s is still %v, %v", s.name, in, q, items, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // Limits is what a space's record [board.LimitsKey] says.
@@ -35,11 +36,11 @@ func ReadLimits(fields []board.Field) Limits {
 		if err != nil || n < 0 {
 			continue
 		}
-		group, isCap := strings.CutPrefix(f.Name, "max:")
+		group, isCap := queue.CappedGroup(f.Name)
 		switch {
 		case f.Name == "weight" && n >= 1 && n <= 1000:
 			lim.weight = float64(n)
-		case f.Name == "max":
+		case f.Name == queue.MaxField:
 			lim.max = n
 		case isCap:
 			if lim.caps == nil {
@@ -67,7 +68,7 @@ func NewSpace(id board.Space) *Space {
 
 // Hold counts a claimed lease.
 func (s *Space) Hold(capGroup string) {
-	if board.Counted(capGroup) {
+	if queue.Counted(capGroup) {
 		s.held++
 	}
 	s.heldBy[capGroup]++
@@ -75,7 +76,7 @@ func (s *Space) Hold(capGroup string) {
 
 // Release takes back what Hold counted.
 func (s *Space) Release(capGroup string) {
-	if board.Counted(capGroup) {
+	if queue.Counted(capGroup) {
 		s.held--
 	}
 	if s.heldBy[capGroup]--; s.heldBy[capGroup] == 0 {
@@ -85,7 +86,7 @@ func (s *Space) Release(capGroup string) {
 
 // free says how many more leases of a cap group the space may have, at most n.
 func (s *Space) free(capGroup string, n int) int {
-	if s.Limits.max != noLimit && board.Counted(capGroup) {
+	if s.Limits.max != noLimit && queue.Counted(capGroup) {
 		n = min(n, s.Limits.max-s.held)
 	}
 	if most, capped := s.Limits.caps[capGroup]; capped {
@@ -118,7 +119,7 @@ type Group struct {
 
 // NewGroup returns a group without spaces. It keeps name.
 func NewGroup(name string) Group {
-	return Group{name: name, capGroup: board.CapGroup(name), turns: map[board.Space]*Turn{}}
+	return Group{name: name, capGroup: queue.CapGroup(name), turns: map[board.Space]*Turn{}}
 }
 
 // Any reports whether a space has its turn: one with something, below its caps.

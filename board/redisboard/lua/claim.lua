@@ -208,19 +208,18 @@ end
 -- limit reads a space's weight and caps.
 local function limit(t, capGroup)
   at(t.space)
-  local f = try('HMGET', t.pfx .. 'ramet:limits', 'weight', 'max', 'max:' .. capGroup)
+  local f = try('HMGET', t.pfx .. 'ramet:limits', 'weight', maxField, capPrefix .. capGroup)
   if f.err then f = {} end
   local w = whole(f[1])
   t.weight = w and w >= 1 and w <= 1000 and w or 1
   t.room = math.huge
   local all, mine = whole(f[2]), whole(f[3])
   -- The engine's own queues count to no cap.
-  local own = 'ramet:queue:'
-  if all and all >= 0 and capGroup:sub(1, #own) ~= own then
+  if all and all >= 0 and capGroup:sub(1, #ownQueues) ~= ownQueues then
     local running = 0
     local counts = call('HGETALL', t.pfx .. 'ramet:running')
     for i = 1, #counts, 2 do
-      if counts[i]:sub(1, #own) ~= own then running = running + counts[i + 1] end
+      if counts[i]:sub(1, #ownQueues) ~= ownQueues then running = running + counts[i + 1] end
     end
     t.room = all - running
   end
