@@ -117,7 +117,8 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
 	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen,
 		spread: spreading{whole: wholeSteps, record: recordSteps, commit: commitSteps}}
-	w.PruneFlowsBy(e.prune)
+	w.Ends(work.EndedKind{Prefix: layout.FlowPrefix, Status: layout.FlowStatus, EndedMs: layout.FlowFinishedMs, Stale: layout.FlowStale,
+		Final: func(status string) bool { return domain.FlowStatus(status).Final() }, Remove: e.pruneEntry})
 	return e
 }
 

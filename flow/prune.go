@@ -69,6 +69,16 @@ func Archived(r *archive.Record) (domain.FlowView, error) {
 // guards the name on the board.
 const nameFor = 2 * submitWithin
 
+// pruneEntry is prune for an entry among those of ended jobs. What is no flow's key has
+// nothing that could be removed.
+func (e *Engine) pruneEntry(ctx context.Context, b *board.Batch, key string) error {
+	id, err := domain.ParseFlowKey(key)
+	if err != nil {
+		return nil
+	}
+	return e.prune(ctx, b, id)
+}
+
 // prune removes what a flow kept besides its own records, and adds to b that
 // those go. Of one that says that it stays longer, it adds the alarm by which
 // it goes: then no entry of it stands on the list of what has ended any more.

@@ -87,8 +87,8 @@ type Engine struct {
 	kept   kept
 	rooms  rooms
 	crowds crowds
-	// pruneFlow adds to a batch that a flow goes; see [Engine.PruneFlowsBy].
-	pruneFlow func(ctx context.Context, b *board.Batch, id domain.FlowID) error
+	// endedKinds are the kinds of work that end beside jobs; see [Engine.Ends].
+	endedKinds []EndedKind
 	// announced are each [announcement] known to be in layout.Affinities.
 	announced sync.Map
 	// types are each [contextType] known to be in layout.WorkerTypes.
@@ -125,14 +125,12 @@ func New(b board.Board, cfg Config) *Engine {
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
 		kept:    kept{limits: cfg.Limits.WithDefaults(script.Limits{}), contexts: map[domain.TenantID]*leftovers{}},
 		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{}, rooms: rooms{known: map[domain.TenantID]room{}},
-		pruneFlow: func(context.Context, *board.Batch, domain.FlowID) error { return nil }}
+		endedKinds: []EndedKind{endedMessages}}
 }
 
-// PruneFlowsBy says who removes flows: they have their entries among those of
-// ended jobs. It is called before anything runs.
-func (e *Engine) PruneFlowsBy(prune func(ctx context.Context, b *board.Batch, id domain.FlowID) error) {
-	e.pruneFlow = prune
-}
+// Ends tells of a kind of work that has entries among those of ended jobs: Prune
+// removes it as it says. It is called before anything runs.
+func (e *Engine) Ends(k EndedKind) { e.endedKinds = append(e.endedKinds, k) }
 
 // jobItem reads an item of a queue, a list or a lease as a job's key, in the
 // one spelling that the board has: "1:7" is good enough for people, but here

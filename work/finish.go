@@ -72,18 +72,14 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 	b.Settle(key)
 	layout.Ended(b, key, now, layout.FailedJobs, n.status == domain.JobError)
 	e.tell(ctx, b, j, key, n.status, now)
-	e.tellFlow(ctx, b, j, n)
-	tellMessage(b, j)
-	tellRoutine(b, j, now)
+	e.tellAbove(ctx, b, j, n, now)
 }
 
-// tellRoutine lets the routine whose round the job was look at its end. A name
-// that is no routine's would be an alarm that nobody ever clears.
-func tellRoutine(b *board.Batch, j *domain.Job, now time.Time) {
-	alarm := layout.RoutineAlarm(j.Routine)
-	if _, _, ours := layout.ParseRoutineAlarm(alarm); ours {
-		b.SetAlarm(alarm, now)
-	}
+// tellAbove adds to b what the end of j means to those above: to its flow, and to
+// whoever else says on its record that it waits.
+func (e *Engine) tellAbove(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) {
+	e.tellFlow(ctx, b, j, n)
+	layout.TellWaiters(b, j, now)
 }
 
 // staleFields are those of an unfinished job that its end takes away.

@@ -427,8 +427,6 @@ func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job
 	layout.Ended(&b, key, now, layout.FailedJobs, j.Status == domain.JobError)
 	leaveQueue(&b, j)
 	e.tell(ctx, &b, j, key, j.Status, now)
-	e.tellFlow(ctx, &b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result})
-	tellMessage(&b, j)
-	tellRoutine(&b, j, now)
+	e.tellAbove(ctx, &b, j, ending{status: j.Status, reason: cmp.Or(j.Reason, domain.ReasonScriptFailed), result: j.Result}, now)
 	return e.board.Commit(ctx, b)
 }

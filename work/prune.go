@@ -68,9 +68,49 @@ func (e *Engine) OldestEnd(ctx context.Context, tenant domain.TenantID) (at time
 	return at, true, nil
 }
 
-// pruneFields are what Prune looks at of what ended, and of the record [layout.Trimmed].
+// EndedKind is a kind of work, beside jobs, that has an entry among those of ended
+// jobs, and how it is removed when it is old.
+type EndedKind struct {
+	// Prefix begins the keys of its records.
+	Prefix string
+	// Status and EndedMs are the fields of its end, Stale, which may be "", the number of
+	// entries of earlier ends: each goes by itself, and the newest with the record.
+	Status, EndedMs, Stale string
+	// Final reports whether a status is that of an end.
+	Final func(status string) bool
+	// Remove adds to b, which guards EndedMs, that the work goes with all that belongs to
+	// it. A conflict says that it has begun again, and ends the round.
+	Remove func(ctx context.Context, b *board.Batch, key string) error
+}
+
+// endedMessages are removed by any node, also one that has no supervisor. One in an
+// inbox has no entry yet.
+var endedMessages = EndedKind{Prefix: layout.MessagePrefix, Status: layout.MessageStatus, EndedMs: layout.MessageEndedMs,
+	Final: func(status string) bool { return domain.MessageStatus(status).Final() },
+	Remove: func(_ context.Context, b *board.Batch, key string) error {
+		if id, err := messageItem(key); err == nil {
+			b.Delete(key).Delete(layout.MessageLog(id)).Delete(layout.Notes(id))
+		}
+		return nil
+	}}
+
+// pruneFields are what Prune looks at of jobs that ended, and of the record
+// [layout.Trimmed].
 var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
-	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.FlowStale, layout.MessageEndedMs}
+	layout.JobFlowID, layout.JobShard, layout.JobPack}
+
+// fields are what is looked at of all that ended.
+func (pr pruner) fields() []string {
+	fields := slices.Clone(pruneFields)
+	for _, k := range pr.e.endedKinds {
+		fields = append(fields, k.Status, k.EndedMs)
+		if k.Stale != "" {
+			fields = append(fields, k.Stale)
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
 
 // pruner removes what is old of one context.
 type pruner struct {
@@ -87,11 +127,11 @@ type pruner struct {
 func (pr pruner) page(ctx context.Context, keys []string) (removed int, err error) {
 	// An entry whose key holds something else goes as one that is gone: what lies
 	// there is not the engine's.
-	recs, bad, err := board.PerKey(pr.e.board.GetFields(ctx, pr.space, pruneFields, append(slices.Clone(keys), layout.Trimmed)...))
+	recs, bad, err := board.PerKey(pr.e.board.GetFields(ctx, pr.space, pr.fields(), append(slices.Clone(keys), layout.Trimmed)...))
 	if err := cmp.Or(err, bad[len(keys)]); err != nil {
 		return 0, err
 	}
-	p := pruning{before: pr.before, stale: map[string]int64{}}
+	p := pruning{before: pr.before, ended: pr.e.endedKinds, stale: map[string]int64{}}
 	if p.telling, err = pr.e.telling(ctx, pr.space, keys, recs); err != nil {
 		return 0, err
 	}
@@ -108,13 +148,13 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 		if removed == most || !p.entry(key, recs[i]) {
 			break
 		}
-		if p.flow != 0 {
-			if err := pr.e.pruneFlow(ctx, &p.b, p.flow); errors.Is(err, domain.ErrConflict) {
+		if p.remove != nil {
+			if err := p.remove(ctx, &p.b, key); errors.Is(err, domain.ErrConflict) {
 				return 0, nil // it was started again: the next round
 			} else if err != nil {
 				return 0, err
 			}
-			p.flow = 0
+			p.remove = nil
 		}
 		removed++
 		if len(p.b.Ops)+len(p.b.Guards) > board.MaxOps-16 {
@@ -186,7 +226,8 @@ func (pr pruner) flows(ctx context.Context, recs []board.Record) (map[string]boo
 // pruning is the batch that removes a page.
 type pruning struct {
 	alive   map[string]bool // flows that are there
-	flow    domain.FlowID   // to be removed with the entry
+	ended   []EndedKind
+	remove  func(ctx context.Context, b *board.Batch, key string) error // for the entry, where it is no job's
 	b       board.Batch
 	before  time.Time
 	telling map[string]bool
@@ -205,11 +246,10 @@ const wrongClock = 24 * time.Hour
 // entry adds the removal of one entry with what it names. It returns false when
 // that has to stay: it ended too recently, or is needed.
 func (p *pruning) entry(key string, rec board.Record) bool {
-	if flow, err := domain.ParseFlowKey(key); err == nil && strings.HasPrefix(key, layout.FlowPrefix) {
-		return p.flowEntry(flow, key, rec)
-	}
-	if message, err := messageItem(key); err == nil {
-		return p.messageEntry(message, rec)
+	for i := range p.ended {
+		if strings.HasPrefix(key, p.ended[i].Prefix) {
+			return p.entryOf(&p.ended[i], key, rec)
+		}
 	}
 	id, err := jobItem(key)
 	if rec == nil || err != nil {
@@ -218,11 +258,7 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	if p.alive[layout.FlowPrefix+rec.Get(layout.JobFlowID)] && rec.Get(layout.JobShard) == "" && rec.Get(layout.JobPack) == "" {
 		return true // its flow removes it
 	}
-	if n, _ := board.Number(rec.Get(layout.JobRetried)); p.stale[key] < n {
-		// It was started again by hand: its newest end has an entry of its own.
-		p.stale[key]++
-		p.b.Equal(key, layout.JobRetried, rec.Get(layout.JobRetried))
-		p.b.Add(key, layout.JobRetried, -1)
+	if p.staleEntry(layout.JobRetried, key, rec) {
 		return true
 	}
 	j, _ := layout.DecodeJob(id, rec)
@@ -237,38 +273,32 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	return true
 }
 
-// flowEntry is entry for a flow.
-func (p *pruning) flowEntry(id domain.FlowID, key string, rec board.Record) bool {
-	stale, _ := board.Number(rec.Get(layout.FlowStale))
-	ended := int64(number(rec.Get(layout.FlowFinishedMs)))
+// entryOf is entry for what is no job.
+func (p *pruning) entryOf(k *EndedKind, key string, rec board.Record) bool {
+	ended := int64(number(rec.Get(k.EndedMs)))
 	switch {
 	case rec == nil:
 		return true
-	case p.stale[key] < stale:
-		p.stale[key]++
-		p.b.Equal(key, layout.FlowStale, rec.Get(layout.FlowStale))
-		p.b.Add(key, layout.FlowStale, -1)
+	case k.Stale != "" && p.staleEntry(k.Stale, key, rec):
 		return true
-	case !domain.FlowStatus(rec.Get(layout.FlowStatus)).Final() || ended == 0:
+	case !k.Final(rec.Get(k.Status)) || ended == 0:
 		return true // its next end puts it on the list again
 	case p.young(ended):
 		return false
 	}
-	p.b.Equal(key, layout.FlowFinishedMs, rec.Get(layout.FlowFinishedMs))
-	p.flow = id
+	p.b.Equal(key, k.EndedMs, rec.Get(k.EndedMs))
+	p.remove = k.Remove
 	return true
 }
 
-// messageEntry is entry for a message. One in an inbox has no entry yet.
-func (p *pruning) messageEntry(id domain.MessageKey, rec board.Record) bool {
-	ended := int64(number(rec.Get(layout.MessageEndedMs)))
-	switch {
-	case !domain.MessageStatus(rec.Get(layout.MessageStatus)).Final() || ended == 0:
-		return true // gone; or its end puts it on the list again
-	case p.young(ended):
+// staleEntry takes away an entry of an earlier end of what was started again by hand:
+// its newest end has one of its own.
+func (p *pruning) staleEntry(field, key string, rec board.Record) bool {
+	if n, _ := board.Number(rec.Get(field)); p.stale[key] >= n {
 		return false
 	}
-	p.b.Equal(id.String(), layout.MessageEndedMs, rec.Get(layout.MessageEndedMs))
-	p.b.Delete(id.String()).Delete(layout.MessageLog(id)).Delete(layout.Notes(id))
+	p.stale[key]++
+	p.b.Equal(key, field, rec.Get(field))
+	p.b.Add(key, field, -1)
 	return true
 }

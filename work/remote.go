@@ -10,7 +10,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/queue"
 )
 
 // This file deals with jobs that cross from one context to another as part of
@@ -156,18 +155,6 @@ func (r Remote) ending() ending {
 		n.status = domain.JobError
 	}
 	return n
-}
-
-// tellMessage counts down what is open of the message that a job came with:
-// who makes it zero has the answer written.
-func tellMessage(b *board.Batch, j *domain.Job) {
-	if j.Message == "" {
-		return // of nearly all: reading "" as a key would cost more than this
-	}
-	// Jobs are their message's caller's; see [Engine.flowOf].
-	if key, err := domain.ParseMessageKey(j.Message); err == nil && key.Caller == j.CallerID && key.String() == j.Message && j.At == "" {
-		b.Countdown(j.Message, layout.MessageOpen, queue.PostResult, j.Message)
-	}
 }
 
 // explainSent says where a job stands that has left in a message.

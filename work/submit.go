@@ -444,7 +444,7 @@ func (s *submission) stillborn(b *board.Batch, j *domain.Job, failed domain.JobI
 	j.FinishedMs = s.now.UnixMilli()
 	b.Set(j.Key().String(), jobFields(j)...)
 	layout.Ended(b, j.Key().String(), s.now, layout.FailedJobs, true)
-	tellMessage(b, j)
+	layout.TellWaiters(b, j, s.now)
 }
 
 func dependencyText(dep domain.JobKey) string {
