@@ -2,7 +2,7 @@
 // [Operations], what goes in and comes out in package api. Doors translate and have no
 // rules of their own.
 //
-//	door: parse ──> API.As(actor) ──> may this actor? ──> work, identity
+//	door: parse ──> Service.As(actor) ──> may this actor? ──> work, identity
 //	                     │
 //	          Operations: the same, by name
 //

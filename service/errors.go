@@ -15,7 +15,7 @@ import (
 // goes to the log, with the request's id.
 //
 // Source: RFC 9457.
-func (a *API) ProblemOf(ctx context.Context, err error) api.Problem {
+func (s *Service) ProblemOf(ctx context.Context, err error) api.Problem {
 	f, listed := api.FailureOf(err)
 	p := api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Detail: err.Error(),
 		Code: f.Word, RequestID: RequestID(ctx)}
@@ -23,7 +23,7 @@ func (a *API) ProblemOf(ctx context.Context, err error) api.Problem {
 		p.Faults = document.Faults
 	}
 	if !listed {
-		a.log.LogAttrs(ctx, slog.LevelError, "request failed", RequestAttrs(ctx), slog.Any("err", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "request failed", RequestAttrs(ctx), slog.Any("err", err))
 		p.Detail = "internal error; the node's log has the details under request id " + p.RequestID
 	}
 	return p

@@ -9,6 +9,6 @@ import (
 // For tests from outside.
 
 // HoldConditions is a condition of a context that takes until done.
-func (a *API) HoldConditions(ctx context.Context, tenant domain.TenantID) (done func(), err error) {
-	return a.turns.Take(ctx, tenant)
+func (s *Service) HoldConditions(ctx context.Context, tenant domain.TenantID) (done func(), err error) {
+	return s.turns.Take(ctx, tenant)
 }

@@ -25,7 +25,7 @@ import (
 // mail is an API whose node sends messages, in virtual time.
 type mail struct {
 	*testing.T
-	api  *service.API
+	api  *service.Service
 	keys map[domain.ActorID]identity.Key
 }
 

@@ -31,7 +31,7 @@ const (
 // rig is an API on a memory board, with nobody to run jobs.
 type rig struct {
 	*testing.T
-	api      *service.API
+	api      *service.Service
 	board    *memboard.Board
 	registry *identity.Registry
 	engine   *work.Engine

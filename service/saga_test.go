@@ -30,7 +30,7 @@ import (
 // shop is an API whose node moves sagas and does effects, in virtual time.
 type shop struct {
 	*testing.T
-	api   *service.API
+	api   *service.Service
 	parts service.Parts
 	board board.Board
 }

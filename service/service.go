@@ -128,15 +128,15 @@ type Parts struct {
 	Logger *slog.Logger
 }
 
-// API is the operations of one node. It is safe for concurrent use.
-type API struct {
+// Service is the operations of one node. It is safe for concurrent use.
+type Service struct {
 	parts Parts
 	log   *slog.Logger
 	turns turns.Turns // of conditions on lists
 }
 
 // New returns the operations on these parts.
-func New(p Parts) *API {
+func New(p Parts) *Service {
 	log := p.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -153,26 +153,26 @@ func New(p Parts) *API {
 	if p.Audit == nil {
 		p.Audit = noAudit{}
 	}
-	return &API{parts: p, log: log}
+	return &Service{parts: p, log: log}
 }
 
 // As returns the operations as they are for one actor, whom the door has
 // authenticated without a token.
-func (a *API) As(actor domain.ActorID) Caller { return a.For(identity.Proof{Actor: actor}, nil) }
+func (s *Service) As(actor domain.ActorID) Caller { return s.For(identity.Proof{Actor: actor}, nil) }
 
 // For returns the operations as they are for who has proven something. session,
 // where there is one, ends when a right is lost that was used.
-func (a *API) For(who identity.Proof, session *identity.Session) Caller {
-	return Caller{api: a, who: who, session: session}
+func (s *Service) For(who identity.Proof, session *identity.Session) Caller {
+	return Caller{api: s, who: who, session: session}
 }
 
 // Info says what node this is, as far as everybody may know: a caller must know
 // the node's name before it can make a token for it.
-func (a *API) Info() api.Info { return api.Info{Name: a.parts.Info().Name} }
+func (s *Service) Info() api.Info { return api.Info{Name: s.parts.Info().Name} }
 
 // Caller is an actor at the table of operations.
 type Caller struct {
-	api     *API
+	api     *Service
 	who     identity.Proof
 	session *identity.Session
 	group   string        // of the operation that is called

@@ -34,8 +34,8 @@ func where[T any](ctx context.Context, c Caller, in domain.TenantID, text, name 
 }
 
 // holds asks about one thing, when it is the context's turn.
-func (a *API) holds(ctx context.Context, in domain.TenantID, over *condition.Condition, thing any) (bool, error) {
-	done, err := a.turns.Take(ctx, in)
+func (s *Service) holds(ctx context.Context, in domain.TenantID, over *condition.Condition, thing any) (bool, error) {
+	done, err := s.turns.Take(ctx, in)
 	if err != nil {
 		return false, err
 	}

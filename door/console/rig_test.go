@@ -39,7 +39,7 @@ type rig struct {
 	testing.TB
 	server *httptest.Server
 	pages  *console.Console
-	api    *service.API
+	api    *service.Service
 	tokens *identity.Tokens
 	keys   map[domain.ActorID]identity.Key
 	gate   chan struct{} // lets scripts go on that wait

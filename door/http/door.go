@@ -75,7 +75,7 @@ type Config struct {
 
 // Door is the HTTP door of one node.
 type Door struct {
-	api    *service.API
+	api    *service.Service
 	cfg    Config
 	mux    *nethttp.ServeMux
 	log    *slog.Logger
@@ -90,7 +90,7 @@ type Door struct {
 var _ nethttp.Handler = (*Door)(nil)
 
 // New returns the door to a's operations. Use it as a handler, or call Serve.
-func New(a *service.API, cfg Config) *Door {
+func New(a *service.Service, cfg Config) *Door {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
 	discard := slog.New(slog.DiscardHandler)
 	d := &Door{api: a, cfg: cfg, mux: nethttp.NewServeMux(), log: cmp.Or(cfg.Logger, discard),
@@ -111,7 +111,7 @@ func New(a *service.API, cfg Config) *Door {
 }
 
 // Handler is the door as a handler for servers of one's own.
-func Handler(a *service.API, cfg Config) nethttp.Handler { return New(a, cfg) }
+func Handler(a *service.Service, cfg Config) nethttp.Handler { return New(a, cfg) }
 
 // ServeHTTP answers one request.
 func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
