@@ -25,10 +25,10 @@ type WorkerConfig struct {
 	// its share, one at least, so that none can starve another. Default: what
 	// the runtime says.
 	Slots int
-	// Lease is the length of a lease. Default: 30s.
+	// Lease is the length of a lease. Default: [domain.DefaultLease].
 	Lease time.Duration
 	// Grace is how long running scripts may go on when the worker is told to
-	// stop; then their tasks go back. Default: 30s.
+	// stop; then their tasks go back. Default: [domain.DefaultGrace].
 	Grace time.Duration
 	// Limits bound every script.
 	Limits script.Limits
@@ -59,7 +59,7 @@ type Worker struct {
 
 // NewWorker returns a worker on the engine's board.
 func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
-	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
 	if cfg.May == nil {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}

@@ -18,8 +18,6 @@ const (
 	// MinWorkerLease and MaxWorkerLease bound a worker's leases.
 	MinWorkerLease = 5 * time.Second
 	MaxWorkerLease = 10 * time.Minute
-	// DefaultLease is that of a worker that asks for none.
-	DefaultLease = 30 * time.Second
 	// MaxLogLines is how many lines one request brings.
 	MaxLogLines = 1000
 	// MaxContextTypes is how many script types the workers of one context have.

@@ -28,10 +28,10 @@ type Config struct {
 	// that is closed when that changes. What is in flight goes on. Default: always.
 	May func() (may bool, changed <-chan struct{})
 	// Grace is how long calls in flight may go on when the worker is told to
-	// stop; then others try again. Default: 30s.
+	// stop; then others try again. Default: [domain.DefaultGrace].
 	Grace time.Duration
 	// AckWait is after what silence of this node its commands go to others.
-	// Default: 30s.
+	// Default: [stream.DefaultAckWait].
 	AckWait time.Duration
 	// Keep is how long the board remembers how a command ended. Default: 7 days.
 	Keep time.Duration
@@ -85,7 +85,7 @@ type Worker struct {
 // NewWorker returns a worker that does the effects of set, which it closes in
 // the end.
 func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	cfg.AckWait = cmp.Or(cfg.AckWait, stream.DefaultAckWait)
 	cfg.Keep = cmp.Or(cfg.Keep, 7*24*time.Hour)
 	if cfg.Logger == nil {

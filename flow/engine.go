@@ -61,7 +61,7 @@ type Config struct {
 	// Bans are asked before a flow or a job is made. Default: nothing is banned.
 	Bans Bans
 	// Lease is how long a keeper has a flow unless it renews: what a flow waits
-	// whose node dies. Default: 30s.
+	// whose node dies. Default: [domain.DefaultLease].
 	Lease time.Duration
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
@@ -114,7 +114,7 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	if cfg.Observer == nil {
 		cfg.Observer = nobody{}
 	}
-	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
 	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen,
 		spread: spreading{whole: wholeSteps, record: recordSteps, commit: commitSteps}}
 	w.Ends(work.EndedKind{Prefix: layout.FlowPrefix, Status: layout.FlowStatus, EndedMs: layout.FlowFinishedMs, Stale: layout.FlowStale,

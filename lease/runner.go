@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // Doing is work that a [Runner] does.
@@ -27,7 +28,7 @@ type Doing interface {
 // RunnerConfig says how a runner works.
 type RunnerConfig[W Doing] struct {
 	Config[W]
-	// Grace is how long work may go on when the runner is told to stop. Default: 30s.
+	// Grace is how long work may go on when the runner is told to stop. Default: [domain.DefaultGrace].
 	Grace time.Duration
 	// StopGrace is how long work that was told to stop is waited for in any case.
 	StopGrace time.Duration
@@ -53,7 +54,7 @@ type done[W Doing] struct {
 
 // NewRunner returns a runner without lanes.
 func NewRunner[W Doing](cfg RunnerConfig[W]) *Runner[W] {
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	return &Runner[W]{Book: NewBook(cfg.Config), cfg: cfg, ends: make(chan done[W], board.MaxClaim)}
 }
 

@@ -64,9 +64,11 @@ type Config struct {
 	// Limits bound every script. Default: the runtimes'.
 	Limits script.Limits
 	// Lease is the length of a job's lease, and after what silence the commands
-	// of effects that the node has in hand go to others. Default: 30s.
+	// of effects that the node has in hand go to others. Default:
+	// [domain.DefaultLease].
 	Lease time.Duration
-	// Grace is how long running jobs may go on at the end. Default: 30s.
+	// Grace is how long running jobs may go on at the end. Default:
+	// [domain.DefaultGrace].
 	Grace time.Duration
 	// MaxLosses, Timeout, LogBytes: see work.Config.
 	MaxLosses int
@@ -115,8 +117,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.Grace = cmp.Or(c.Grace, 30*time.Second)
+	c.Lease = cmp.Or(c.Lease, domain.DefaultLease)
+	c.Grace = cmp.Or(c.Grace, domain.DefaultGrace)
 	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)

@@ -27,7 +27,8 @@ type Config struct {
 	Flows *flow.Engine
 	// Buses carry parcels to other sites; none: messages stay on this board.
 	Buses []bus.Bus
-	// Lease is how long a message may be in one supervisor's hands. Default: 30s.
+	// Lease is how long a message may be in one supervisor's hands. Default:
+	// [domain.DefaultLease].
 	Lease time.Duration
 	// Retention is how long ended messages stay on the board. Default: 24h.
 	Retention time.Duration
@@ -75,7 +76,7 @@ type Engine struct {
 
 // New returns an engine on b.
 func New(b board.Board, cfg Config) *Engine {
-	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
 	cfg.Retention = cmp.Or(cfg.Retention, 24*time.Hour)
 	cfg.PushMin = cmp.Or(cfg.PushMin, time.Second)
 	cfg.PushMax = cmp.Or(cfg.PushMax, time.Minute)

@@ -22,7 +22,7 @@ type WorkerConfig struct {
 	// the time of a fail-over. Default: 5s.
 	Lease time.Duration
 	// Grace is how long it may take to empty outboxes when it is told to stop.
-	// Default: 30s.
+	// Default: [domain.DefaultGrace].
 	Grace time.Duration
 	// Placement says what it serves; it is asked again all the time. Default: all.
 	Placement func() Placement
@@ -69,7 +69,7 @@ func (s *stop) tell(patience time.Duration) {
 // NewWorker returns a worker on the engine's board.
 func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 	cfg.Lease = cmp.Or(cfg.Lease, 5*time.Second)
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	if cfg.Placement == nil {
 		cfg.Placement = func() Placement { return Placement{} }
 	}

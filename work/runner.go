@@ -32,12 +32,13 @@ type RunnerConfig struct {
 	// Aging is how much longer a job must have waited to go before one of the next
 	// higher priority. Default: a minute; less than 0: priorities do not age.
 	Aging time.Duration
-	// Lease is the length of a lease. Default: 30s.
+	// Lease is the length of a lease. Default: [domain.DefaultLease].
 	Lease time.Duration
 	// Grace is how long running jobs may go on when the runner is told to
-	// stop; then they go back to the queue. Default: 30s.
+	// stop; then they go back to the queue. Default: [domain.DefaultGrace].
 	Grace time.Duration
-	// StopGrace is the time between SIGTERM and SIGKILL. Default: 5s.
+	// StopGrace is the time between SIGTERM and SIGKILL. Default:
+	// [script.DefaultGrace].
 	StopGrace time.Duration
 	// Limits bound every script.
 	Limits script.Limits
@@ -71,8 +72,8 @@ type Runner struct {
 // NewRunner returns a runner on the engine's board.
 func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 	cfg.Aging = max(cmp.Or(cfg.Aging, time.Minute), 0)
-	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	cfg.StopGrace = cmp.Or(cfg.StopGrace, 5*time.Second)
+	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
+	cfg.StopGrace = cmp.Or(cfg.StopGrace, script.DefaultGrace)
 	r := &Runner{e: e, cfg: cfg, log: e.log, items: lease.NewRunner(lease.RunnerConfig[*run]{
 		Config: lease.Config[*run]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Lost: script.ErrLost, Cancelled: script.ErrCancelled,
 			Context: script.WithLook, Renewed: func(ctx context.Context, x *run) { x.saveCheckpoint(ctx) }, What: "jobs", Log: e.log},

@@ -36,10 +36,12 @@ type Config struct {
 	Slots int
 	// Labels are what jobs may ask for by affinity. Default: none.
 	Labels domain.Labels
-	// Lease is how long a job stays with a worker that is not heard of. Default: 30s.
+	// Lease is how long a job stays with a worker that is not heard of. Default:
+	// [domain.DefaultLease].
 	Lease time.Duration
 	// Grace is how long functions may go on when the worker is told to stop; then they
-	// are told, too, and their jobs go back. Default: 30s.
+	// are told, too, and their jobs go back. Default:
+	// [domain.DefaultGrace].
 	Grace time.Duration
 	// Version is what the list of runners shows. Default: none.
 	Version string
@@ -70,7 +72,7 @@ func New(n Node, cfg Config) *Worker {
 	cfg.Name = cmp.Or(cfg.Name, plain(host)+"-"+strings.ToLower(rand.Text()[:12]))
 	cfg.Slots = cmp.Or(cfg.Slots, 64)
 	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
-	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
+	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}

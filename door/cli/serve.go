@@ -94,8 +94,8 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate `file` (PEM) for --listen and --resp")
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key `file` (PEM)")
 	f.StringVar(&o.Name, "name", "", "the node's `name` (default: remembered, at first the host's)")
-	f.DurationVar(&o.Grace, "grace", 0, "how long what runs may go on at the end (default: the config's, 30s)")
-	f.DurationVar(&o.Lease, "lease", 0, "length of a lease (default: the config's, 30s)")
+	f.DurationVar(&o.Grace, "grace", 0, "how long what runs may go on at the end (default: the config's, "+domain.DefaultGrace.String()+")")
+	f.DurationVar(&o.Lease, "lease", 0, "length of a lease (default: the config's, "+domain.DefaultLease.String()+")")
 	f.StringVar(&format, "log-format", format, "text or json")
 	f.TextVar(&level, "log-level", level, "debug, info, warn or error")
 	return c
