@@ -10,16 +10,16 @@ type keyText string
 
 func (k keyText) String() string { return string(k) }
 
+var actorTable = newTable(
+	number32("id", func(a *domain.Actor) *domain.ActorID { return &a.ID }),
+	text("pubkey", func(a *domain.Actor) *string { return &a.Pubkey }),
+	list("address", "a JSON list of strings", func(a *domain.Actor) *domain.List[domain.Address] { return &a.Address }),
+	number32("created_at", func(a *domain.Actor) *domain.UnixTime { return &a.CreatedAt }),
+	number32("updated_at", func(a *domain.Actor) *domain.UnixTime { return &a.UpdatedAt }),
+)
+
 // EncodeActor writes an actor's record.
-func EncodeActor(a domain.Actor) []board.Field {
-	var e encoder
-	e.num("id", int64(a.ID))
-	e.str("pubkey", a.Pubkey)
-	e.str("address", encodeList(a.Address))
-	e.num("created_at", int64(a.CreatedAt))
-	e.num("updated_at", int64(a.UpdatedAt))
-	return e
-}
+func EncodeActor(a domain.Actor) []board.Field { return actorTable.encode(&a) }
 
 // ChangeActor adds to a batch in space 0 what makes the record was that of a,
 // if nobody has changed it meanwhile, and takes the entry of a key away that a
@@ -38,22 +38,7 @@ func ChangeActor(b *board.Batch, was board.Record, a domain.Actor) {
 // DecodeActor reads an actor's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
-func DecodeActor(key string, r board.Record) (domain.Actor, error) {
-	var a domain.Actor
-	d := decoder{key: keyText(key)}
-	for _, f := range r {
-		switch f.Name {
-		case "id":
-			a.ID = domain.ActorID(d.u32(f))
-		case "pubkey":
-			a.Pubkey = f.Value
-		case "address":
-			d.json(f, &a.Address, "a JSON list of strings")
-		case "created_at":
-			a.CreatedAt = domain.UnixTime(d.u32(f))
-		case "updated_at":
-			a.UpdatedAt = domain.UnixTime(d.u32(f))
-		}
-	}
-	return a, d.err
+func DecodeActor(key string, r board.Record) (a domain.Actor, err error) {
+	err = actorTable.decode(decoder{key: keyText(key)}, &a, r)
+	return a, err
 }

@@ -54,47 +54,26 @@ const (
 // BanAtMs is the field of a ban's record that says when it was set.
 const BanAtMs = "at_ms"
 
+var banTable = newTable(
+	text("kind", func(b *domain.Ban) *domain.BanKind { return &b.Kind }),
+	number32("context", func(b *domain.Ban) *domain.TenantID { return &b.Context }).ours(),
+	text("name", func(b *domain.Ban) *string { return &b.Name }).ours(),
+	text("level", func(b *domain.Ban) *domain.BanLevel { return &b.Level }),
+	number32("by", func(b *domain.Ban) *domain.ActorID { return &b.By }),
+	number(BanAtMs, func(b *domain.Ban) *int64 { return &b.AtMs }),
+	text("reason", func(b *domain.Ban) *string { return &b.Reason }),
+	number("until_ms", func(b *domain.Ban) *int64 { return &b.UntilMs }).ours(),
+)
+
 // EncodeBan writes a ban's record.
-func EncodeBan(b domain.Ban) []board.Field {
-	var e encoder
-	e.str("kind", string(b.Kind))
-	e.numOpt("context", int64(b.Context))
-	e.strOpt("name", b.Name)
-	e.str("level", string(b.Level))
-	e.num("by", int64(b.By))
-	e.num(BanAtMs, b.AtMs)
-	e.str("reason", b.Reason)
-	e.numOpt("until_ms", b.UntilMs)
-	return e
-}
+func EncodeBan(b domain.Ban) []board.Field { return banTable.encode(&b) }
 
 // DecodeBan reads a ban's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
-func DecodeBan(key string, rec board.Record) (domain.Ban, error) {
-	var b domain.Ban
-	d := decoder{key: keyText(key)}
-	for _, f := range rec {
-		switch f.Name {
-		case "kind":
-			b.Kind = domain.BanKind(f.Value)
-		case "context":
-			b.Context = domain.TenantID(d.u32(f))
-		case "name":
-			b.Name = f.Value
-		case "level":
-			b.Level = domain.BanLevel(f.Value)
-		case "by":
-			b.By = domain.ActorID(d.u32(f))
-		case BanAtMs:
-			b.AtMs = d.int(f)
-		case "reason":
-			b.Reason = f.Value
-		case "until_ms":
-			b.UntilMs = d.int(f)
-		}
-	}
-	return b, d.err
+func DecodeBan(key string, rec board.Record) (b domain.Ban, err error) {
+	err = banTable.decode(decoder{key: keyText(key)}, &b, rec)
+	return b, err
 }
 
 func cutScope(name, prefix string) (domain.BanScope, bool) {

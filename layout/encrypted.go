@@ -42,13 +42,13 @@ type encryptedFields struct {
 // states, times, names and numbers stay plain: by them the board works.
 var encryptedRecords = []encryptedFields{
 	{JobPrefix, "", []string{JobScript, jobEnvVars, JobResult, JobErrorText, jobParams, jobNeeds}},
-	{FlowPrefix, "", []string{FlowEnvVars, FlowResult, "params", FlowError}},
+	{FlowPrefix, "", flowTable.payload()},
 	{statePrefix, ":params", nil},
 	{statePrefix, ":plan", []string{FlowPlanText}},
 	{statePrefix, ":steps", nil},
 	{statePrefix, "", []string{FlowStateData, FlowStateChanged}},
 	{"ramet:checkpoint:", "", []string{CheckpointData}},
-	{MessagePrefix, "", []string{"message", "job", MessageLogs, "flow", MessageError, MessageMade, MessageReceipt}},
+	{MessagePrefix, "", append(messageTable.payload(), MessageMade)},
 	{queue.TaskPrefix, "", []string{TaskScript, TaskOutput, TaskError, taskErrorToo}},
 	{BlueprintKeys.prefix, "", []string{versionText, versionSummary}},
 	{SagaDefKeys.prefix, "", []string{versionText, versionSummary}},
@@ -59,7 +59,7 @@ var encryptedRecords = []encryptedFields{
 	{SagaTimerPrefix, "", []string{TimerPayload}},
 	{DedupePrefix, "", []string{DoneResult}},
 	{DeadPrefix, "", []string{DeadText}},
-	{"ramet:object:", "", []string{ObjectData}},
+	{"ramet:object:", "", objectTable.payload()},
 	{oncePrefix, "", []string{OnceAnswer}},
 }
 

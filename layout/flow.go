@@ -161,133 +161,58 @@ const (
 	FlowStale = "stale_ends"
 )
 
+var flowTable = newTable(
+	number32("id", func(f *domain.Flow) *domain.FlowID { return &f.ID }),
+	number32(FlowCaller, func(f *domain.Flow) *domain.ActorID { return &f.CallerID }),
+	number32("context_id", func(f *domain.Flow) *domain.TenantID { return &f.ContextID }),
+	jobIDs(FlowJobs, func(f *domain.Flow) *domain.List[domain.JobID] { return &f.Jobs }).notInPages(),
+	texts(FlowEnvVars, func(f *domain.Flow) *map[string]string { return &f.EnvVars }).secret().notInPages(),
+	texts(FlowResult, func(f *domain.Flow) *map[string]string { return &f.Result }).secret().notInPages(),
+	number32("created_at", func(f *domain.Flow) *domain.UnixTime { return &f.CreatedAt }),
+	number32(FlowUpdatedAt, func(f *domain.Flow) *domain.UnixTime { return &f.UpdatedAt }),
+	text(FlowStatus, func(f *domain.Flow) *domain.FlowStatus { return &f.Status }).then(func(d *decoder, fl *domain.Flow, f board.Field) {
+		if f.Value != "" && !fl.Status.Known() {
+			d.fail(f, "dispatched, started, error or finished")
+		}
+	}),
+
+	text(FlowReason, func(f *domain.Flow) *domain.FlowReason { return &f.Reason }).ours(),
+	text(FlowError, func(f *domain.Flow) *string { return &f.Error }).secret().ours(),
+	text(FlowBlueprint, func(f *domain.Flow) *string { return &f.Blueprint }).ours(),
+	number("version", func(f *domain.Flow) *int { return &f.Version }).ours(),
+	text("hash", func(f *domain.Flow) *string { return &f.Hash }).ours(),
+	text(FlowTrigger, func(f *domain.Flow) *string { return &f.Trigger }).ours(),
+	text("on_error", func(f *domain.Flow) *domain.OnError { return &f.OnError }).ours(),
+	number("priority", func(f *domain.Flow) *int { return &f.Priority }).ours(),
+	texts("params", func(f *domain.Flow) *map[string]string { return &f.Params }).secret().notInPages().ours(),
+	flag(FlowPaused, func(f *domain.Flow) *bool { return &f.Paused }).ours(),
+	text(FlowCancel, func(f *domain.Flow) *string { return &f.Cancel }).ours(),
+	text("schedule", func(f *domain.Flow) *string { return &f.Schedule }).ours(),
+	text("message", func(f *domain.Flow) *string { return &f.Message }).ours(),
+	number(FlowStartedMs, func(f *domain.Flow) *int64 { return &f.StartedMs }).ours(),
+	number(FlowFinishedMs, func(f *domain.Flow) *int64 { return &f.FinishedMs }).ours(),
+	number("after_ms", func(f *domain.Flow) *int64 { return &f.AfterMs }).ours(),
+	number32("duration", func(f *domain.Flow) *uint32 { return &f.Duration }).ours(),
+	number32("retention", func(f *domain.Flow) *uint32 { return &f.Retention }).ours(),
+	flag("stepped", func(f *domain.Flow) *bool { return &f.Stepped }).ours(),
+	number(FlowRetried, func(f *domain.Flow) *int { return &f.Retried }).ours(),
+	text(FlowProgress, func(f *domain.Flow) *string { return &f.Progress }).ours(),
+)
+
 // FlowLine are the fields of a flow but those that may be large.
-var FlowLine = []string{"id", "caller_id", "context_id", "created_at", FlowUpdatedAt, FlowStatus, FlowReason, FlowError, FlowBlueprint, "version", "hash",
-	FlowTrigger, "on_error", "priority", FlowPaused, FlowCancel, "schedule", FlowStartedMs, FlowFinishedMs, "after_ms", "duration", "retention", "stepped",
-	FlowRetried, FlowProgress, "message"}
+var FlowLine = flowTable.line()
 
 // EncodeFlow writes a flow's record: every field of the seeds, and those of
 // ours that are set.
-func EncodeFlow(f domain.Flow) []board.Field {
-	e := make(encoder, 0, 20)
-	e.num("id", int64(f.ID))
-	e.num(FlowCaller, int64(f.CallerID))
-	e.num("context_id", int64(f.ContextID))
-	e.str(FlowJobs, encodeIDs(f.Jobs))
-	e.str(FlowEnvVars, encodeMap(f.EnvVars))
-	e.str(FlowResult, encodeMap(f.Result))
-	e.num("created_at", int64(f.CreatedAt))
-	e.num(FlowUpdatedAt, int64(f.UpdatedAt))
-	e.str(FlowStatus, string(f.Status))
-
-	e.strOpt(FlowReason, string(f.Reason))
-	e.strOpt(FlowError, f.Error)
-	e.strOpt(FlowBlueprint, f.Blueprint)
-	e.numOpt("version", int64(f.Version))
-	e.strOpt("hash", f.Hash)
-	e.strOpt(FlowTrigger, f.Trigger)
-	e.strOpt("on_error", string(f.OnError))
-	e.numOpt("priority", int64(f.Priority))
-	if len(f.Params) > 0 {
-		e.str("params", encodeMap(f.Params))
-	}
-	e.flagOpt(FlowPaused, f.Paused)
-	e.strOpt(FlowCancel, f.Cancel)
-	e.strOpt("schedule", f.Schedule)
-	e.strOpt("message", f.Message)
-	e.numOpt(FlowStartedMs, f.StartedMs)
-	e.numOpt(FlowFinishedMs, f.FinishedMs)
-	e.numOpt("after_ms", f.AfterMs)
-	e.numOpt("duration", int64(f.Duration))
-	e.numOpt("retention", int64(f.Retention))
-	e.flagOpt("stepped", f.Stepped)
-	e.numOpt(FlowRetried, int64(f.Retried))
-	e.strOpt(FlowProgress, f.Progress)
-	return e
-}
+func EncodeFlow(f domain.Flow) []board.Field { return flowTable.encode(&f) }
 
 // DecodeFlow reads a flow's record.
 //
 // Errors: [domain.ErrInvalid] naming the field; the flow is filled as far as
 // it could be read.
-func DecodeFlow(key string, r board.Record) (domain.Flow, error) {
-	var fl domain.Flow
-	d := decoder{key: keyText(key)}
-	for _, f := range r {
-		switch f.Name {
-		case "id":
-			fl.ID = domain.FlowID(d.u32(f))
-		case FlowCaller:
-			fl.CallerID = domain.ActorID(d.u32(f))
-		case "context_id":
-			fl.ContextID = domain.TenantID(d.u32(f))
-		case FlowJobs:
-			d.ids(f, (*[]domain.JobID)(&fl.Jobs))
-		case FlowEnvVars:
-			fl.EnvVars = d.strMap(f)
-		case FlowResult:
-			fl.Result = d.strMap(f)
-		case "created_at":
-			fl.CreatedAt = domain.UnixTime(d.u32(f))
-		case FlowUpdatedAt:
-			fl.UpdatedAt = domain.UnixTime(d.u32(f))
-		case FlowStatus:
-			fl.Status = domain.FlowStatus(f.Value)
-			if f.Value != "" && !fl.Status.Known() {
-				d.fail(f, "dispatched, started, error or finished")
-			}
-		default:
-			decodeOurFlowField(&d, &fl, f)
-		}
-	}
-	return fl, d.err
-}
-
-func decodeOurFlowField(d *decoder, fl *domain.Flow, f board.Field) {
-	switch f.Name {
-	case FlowReason:
-		fl.Reason = domain.FlowReason(f.Value)
-	case FlowError:
-		fl.Error = f.Value
-	case FlowBlueprint:
-		fl.Blueprint = f.Value
-	case "version":
-		fl.Version = int(d.int(f))
-	case "hash":
-		fl.Hash = f.Value
-	case FlowTrigger:
-		fl.Trigger = f.Value
-	case "on_error":
-		fl.OnError = domain.OnError(f.Value)
-	case "priority":
-		fl.Priority = int(d.int(f))
-	case "params":
-		fl.Params = d.strMap(f)
-	case FlowPaused:
-		fl.Paused = d.flag(f)
-	case FlowCancel:
-		fl.Cancel = f.Value
-	case "schedule":
-		fl.Schedule = f.Value
-	case "message":
-		fl.Message = f.Value
-	case FlowStartedMs:
-		fl.StartedMs = d.int(f)
-	case FlowFinishedMs:
-		fl.FinishedMs = d.int(f)
-	case "after_ms":
-		fl.AfterMs = d.int(f)
-	case "duration":
-		fl.Duration = d.u32(f)
-	case "retention":
-		fl.Retention = d.u32(f)
-	case "stepped":
-		fl.Stepped = d.flag(f)
-	case FlowRetried:
-		fl.Retried = int(d.int(f))
-	case FlowProgress:
-		fl.Progress = f.Value
-	}
+func DecodeFlow(key string, r board.Record) (f domain.Flow, err error) {
+	err = flowTable.decode(decoder{key: keyText(key)}, &f, r)
+	return f, err
 }
 
 // MapField is a map of strings as a field of a record.

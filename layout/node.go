@@ -22,52 +22,29 @@ const (
 	HealthNode = "node"
 )
 
+var nodeTable = newTable(
+	text(NodeVersion, func(n *domain.Node) *string { return &n.Version }),
+	text("host", func(n *domain.Node) *string { return &n.Host }),
+	number32("runner_id", func(n *domain.Node) *domain.RunnerID { return &n.RunnerID }),
+	text("durability", func(n *domain.Node) *string { return &n.Durability }),
+	texts("labels", func(n *domain.Node) *domain.Labels { return &n.Labels }),
+	list("circles", wantList, func(n *domain.Node) *[]domain.ServedCircle { return &n.Circles }),
+	list("effects", wantList, func(n *domain.Node) *[]string { return &n.Effects }),
+	list("off", wantList, func(n *domain.Node) *[]domain.Off { return &n.Off }),
+	number("started_ms", func(n *domain.Node) *int64 { return &n.StartedMs }),
+	number(NodeSeen, func(n *domain.Node) *int64 { return &n.SeenMs }).readOnly(),
+)
+
 // EncodeNode writes what a node says of itself; [NodeID] and [NodeSeen] are
 // for whoever takes the name. All fields are there each time: the record is
 // written over again and again.
-func EncodeNode(n domain.Node) []board.Field {
-	var e encoder
-	e.str(NodeVersion, n.Version)
-	e.str("host", n.Host)
-	e.num("runner_id", int64(n.RunnerID))
-	e.str("durability", n.Durability)
-	e.str("labels", encodeMap(n.Labels))
-	e.str("circles", encodeList(n.Circles))
-	e.str("effects", encodeList(n.Effects))
-	e.str("off", encodeList(n.Off))
-	e.num("started_ms", n.StartedMs)
-	return e
-}
+func EncodeNode(n domain.Node) []board.Field { return nodeTable.encode(&n) }
 
 // DecodeNode reads a node's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
 func DecodeNode(key string, r board.Record) (domain.Node, error) {
 	n := domain.Node{Name: strings.TrimPrefix(key, NodePrefix)}
-	d := decoder{key: keyText(key)}
-	for _, f := range r {
-		switch f.Name {
-		case NodeVersion:
-			n.Version = f.Value
-		case "host":
-			n.Host = f.Value
-		case "runner_id":
-			n.RunnerID = domain.RunnerID(d.u32(f))
-		case "durability":
-			n.Durability = f.Value
-		case "labels":
-			n.Labels = d.strMap(f)
-		case "circles":
-			d.json(f, &n.Circles, "a JSON list")
-		case "effects":
-			d.json(f, &n.Effects, "a JSON list")
-		case "off":
-			d.json(f, &n.Off, "a JSON list")
-		case "started_ms":
-			n.StartedMs = d.int(f)
-		case NodeSeen:
-			n.SeenMs = d.int(f)
-		}
-	}
-	return n, d.err
+	err := nodeTable.decode(decoder{key: keyText(key)}, &n, r)
+	return n, err
 }

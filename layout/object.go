@@ -83,41 +83,25 @@ func ParseObjectMember(s string) (domain.ObjectID, error) {
 	return domain.ObjectID(n), nil
 }
 
+var objectTable = newTable(
+	text(ObjectData, func(o *domain.Object) *string { return &o.Data }).secret(),
+	number(ObjectVersion, func(o *domain.Object) *int64 { return &o.Version }),
+	number32("created_by", func(o *domain.Object) *domain.ActorID { return &o.CreatedBy }),
+	number32("updated_by", func(o *domain.Object) *domain.ActorID { return &o.UpdatedBy }),
+	number32("created_at", func(o *domain.Object) *domain.UnixTime { return &o.CreatedAt }),
+	number32("updated_at", func(o *domain.Object) *domain.UnixTime { return &o.UpdatedAt }),
+)
+
 // EncodeObject writes an object.
-func EncodeObject(o domain.Object) []board.Field {
-	e := make(encoder, 0, 6)
-	e.str(ObjectData, o.Data)
-	e.num(ObjectVersion, o.Version)
-	e.num("created_by", int64(o.CreatedBy))
-	e.num("updated_by", int64(o.UpdatedBy))
-	e.num("created_at", int64(o.CreatedAt))
-	e.num("updated_at", int64(o.UpdatedAt))
-	return e
-}
+func EncodeObject(o domain.Object) []board.Field { return objectTable.encode(&o) }
 
 // DecodeObject reads an object of a model.
 //
 // Errors: [domain.ErrInvalid].
 func DecodeObject(model string, id domain.ObjectID, r board.Record) (domain.Object, error) {
 	o := domain.Object{ID: id}
-	d := decoder{key: keyText(Object(model, id))}
-	for _, f := range r {
-		switch f.Name {
-		case ObjectData:
-			o.Data = f.Value
-		case ObjectVersion:
-			o.Version = d.int(f)
-		case "created_by":
-			o.CreatedBy = domain.ActorID(d.u32(f))
-		case "updated_by":
-			o.UpdatedBy = domain.ActorID(d.u32(f))
-		case "created_at":
-			o.CreatedAt = domain.UnixTime(d.u32(f))
-		case "updated_at":
-			o.UpdatedAt = domain.UnixTime(d.u32(f))
-		}
-	}
-	return o, d.err
+	err := objectTable.decode(decoder{key: keyText(Object(model, id))}, &o, r)
+	return o, err
 }
 
 // EncodeIndexes writes a model's indexes; none is "".

@@ -17,79 +17,37 @@ const (
 	RunnerWorker = "worker" // the worker that it is
 )
 
+var runnerTable = newTable(
+	number32("id", func(r *domain.Runner) *domain.RunnerID { return &r.ID }),
+	text("pubkey", func(r *domain.Runner) *string { return &r.Pubkey }),
+	text("address", func(r *domain.Runner) *string { return &r.Address }),
+	text("topic", func(r *domain.Runner) *string { return &r.Topic }),
+	flag("local", func(r *domain.Runner) *bool { return &r.Local }),
+	number32("created_at", func(r *domain.Runner) *domain.UnixTime { return &r.CreatedAt }),
+	number32("updated_at", func(r *domain.Runner) *domain.UnixTime { return &r.UpdatedAt }),
+
+	text(RunnerNode, func(r *domain.Runner) *string { return &r.Node }).ours(),
+	list("serves", wantList, func(r *domain.Runner) *[]domain.Service { return &r.Serves }).ours(),
+	list(RunnerOff, wantList, func(r *domain.Runner) *[]domain.Off { return &r.Off }).ours(),
+	texts(RunnerLabels, func(r *domain.Runner) *domain.Labels { return &r.Labels }).ours(),
+	list(RunnerLocked, wantList, func(r *domain.Runner) *[]domain.Locked { return &r.Locked }).ours(),
+	text(RunnerWorker, func(r *domain.Runner) *string { return &r.Worker }).ours(),
+	text("host", func(r *domain.Runner) *string { return &r.Host }).ours(),
+	text("version", func(r *domain.Runner) *string { return &r.Version }).ours(),
+	number(runnerSeen, func(r *domain.Runner) *int64 { return &r.SeenMs }).ours(),
+)
+
+const wantList = "a JSON list"
+
 // EncodeRunner writes a runner's record.
-func EncodeRunner(r domain.Runner) []board.Field {
-	var e encoder
-	e.num("id", int64(r.ID))
-	e.str("pubkey", r.Pubkey)
-	e.str("address", r.Address)
-	e.str("topic", r.Topic)
-	e.flag("local", r.Local)
-	e.num("created_at", int64(r.CreatedAt))
-	e.num("updated_at", int64(r.UpdatedAt))
-	e.strOpt(RunnerNode, r.Node)
-	if len(r.Serves) > 0 {
-		e.str("serves", encodeList(r.Serves))
-	}
-	if len(r.Off) > 0 {
-		e.str(RunnerOff, encodeList(r.Off))
-	}
-	if len(r.Labels) > 0 {
-		e.str(RunnerLabels, encodeMap(r.Labels))
-	}
-	if len(r.Locked) > 0 {
-		e.str(RunnerLocked, encodeList(r.Locked))
-	}
-	e.strOpt(RunnerWorker, r.Worker)
-	e.strOpt("host", r.Host)
-	e.strOpt("version", r.Version)
-	e.numOpt(runnerSeen, r.SeenMs)
-	return e
-}
+func EncodeRunner(r domain.Runner) []board.Field { return runnerTable.encode(&r) }
 
 // DecodeRunner reads a runner's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
-func DecodeRunner(key string, rec board.Record) (domain.Runner, error) {
-	var r domain.Runner
-	d := decoder{key: keyText(key)}
-	for _, f := range rec {
-		switch f.Name {
-		case "id":
-			r.ID = domain.RunnerID(d.u32(f))
-		case "pubkey":
-			r.Pubkey = f.Value
-		case "address":
-			r.Address = f.Value
-		case "topic":
-			r.Topic = f.Value
-		case "local":
-			r.Local = d.flag(f)
-		case "created_at":
-			r.CreatedAt = domain.UnixTime(d.u32(f))
-		case "updated_at":
-			r.UpdatedAt = domain.UnixTime(d.u32(f))
-		case RunnerNode:
-			r.Node = f.Value
-		case "serves":
-			d.json(f, &r.Serves, "a JSON list")
-		case RunnerLabels:
-			r.Labels = d.strMap(f)
-		case RunnerOff:
-			d.json(f, &r.Off, "a JSON list")
-		case RunnerLocked:
-			d.json(f, &r.Locked, "a JSON list")
-		case RunnerWorker:
-			r.Worker = f.Value
-		case "host":
-			r.Host = f.Value
-		case "version":
-			r.Version = f.Value
-		case runnerSeen:
-			r.SeenMs = d.int(f)
-		}
-	}
-	return r, d.err
+func DecodeRunner(key string, rec board.Record) (r domain.Runner, err error) {
+	err = runnerTable.decode(decoder{key: keyText(key)}, &r, rec)
+	return r, err
 }
 
 const runnerSeen = "seen_ms"

@@ -10,28 +10,36 @@ import (
 	"github.com/ramet-run/ramet/queue"
 )
 
+var tenantTable = newTable(
+	number32("id", func(t *domain.Tenant) *domain.TenantID { return &t.ID }),
+	list("admins", wantActors, func(t *domain.Tenant) *domain.List[domain.ActorID] { return &t.Admins }),
+	list("readers", wantActors, func(t *domain.Tenant) *domain.List[domain.ActorID] { return &t.Readers }),
+	list("executors", wantActors, func(t *domain.Tenant) *domain.List[domain.ActorID] { return &t.Executors }),
+	number32("created_at", func(t *domain.Tenant) *domain.UnixTime { return &t.CreatedAt }),
+	number32("updated_at", func(t *domain.Tenant) *domain.UnixTime { return &t.UpdatedAt }),
+
+	text("alias", func(t *domain.Tenant) *string { return &t.Alias }).ours(),
+	flag("executors_may_submit", func(t *domain.Tenant) *bool { return &t.ExecutorsMaySubmit }).ours(),
+	number("weight", func(t *domain.Tenant) *int { return &t.Weight }).ours(),
+	number("max_running", func(t *domain.Tenant) *int { return &t.MaxRunning }).ours(),
+	object("max_running_by_type", "a JSON object of numbers", func(t *domain.Tenant) *map[domain.ScriptType]int { return &t.MaxRunningByType }).ours(),
+	text("isolation", func(t *domain.Tenant) *domain.Isolation { return &t.Isolation }).ours().then(func(d *decoder, t *domain.Tenant, f board.Field) {
+		// What is not known might mean more than this node would hold in.
+		if t.Isolation.ValidateOfContext() != nil {
+			d.fail(f, "walled or sealed")
+		}
+	}),
+	text("archives", func(t *domain.Tenant) *domain.Archives { return &t.Archives }).ours().then(func(_ *decoder, t *domain.Tenant, _ board.Field) {
+		if t.Archives.Validate() != nil {
+			t.Archives = "" // all: what is archived without need can be removed
+		}
+	}),
+)
+
+const wantActors = "a JSON list of actor ids"
+
 // EncodeTenant writes a context's record.
-func EncodeTenant(t domain.Tenant) []board.Field {
-	var e encoder
-	e.num("id", int64(t.ID))
-	e.str("admins", encodeIDs(t.Admins))
-	e.str("readers", encodeIDs(t.Readers))
-	e.str("executors", encodeIDs(t.Executors))
-	e.num("created_at", int64(t.CreatedAt))
-	e.num("updated_at", int64(t.UpdatedAt))
-	e.strOpt("alias", t.Alias)
-	if t.ExecutorsMaySubmit {
-		e.flag("executors_may_submit", true)
-	}
-	e.numOpt("weight", int64(t.Weight))
-	e.numOpt("max_running", int64(t.MaxRunning))
-	if len(t.MaxRunningByType) > 0 {
-		e.str("max_running_by_type", mustJSON(t.MaxRunningByType))
-	}
-	e.strOpt("isolation", string(t.Isolation))
-	e.strOpt("archives", string(t.Archives))
-	return e
-}
+func EncodeTenant(t domain.Tenant) []board.Field { return tenantTable.encode(&t) }
 
 // EncodeLimits writes what the board itself must know of a context: the
 // record [Limits] in its space. It may be empty.
@@ -45,10 +53,10 @@ func EncodeLimits(t domain.Tenant) []board.Field {
 	return e
 }
 
-// tenantOptional are the fields of a context's record that are there at times
-// only, and tenantFields all that a change looks at.
+// tenantOptional are the fields of a context's record that a change may take away, and
+// tenantFields all that it looks at. An alias stays.
 var (
-	tenantOptional = []string{"executors_may_submit", "weight", "max_running", "max_running_by_type", "isolation", "archives"}
+	tenantOptional = slices.DeleteFunc(tenantTable.optional(), func(name string) bool { return name == "alias" })
 	tenantFields   = append([]string{"admins", "readers", "executors"}, tenantOptional...)
 )
 
@@ -91,43 +99,7 @@ func ChangeLimits(b *board.Batch, was board.Record, t domain.Tenant) {
 // DecodeTenant reads a context's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
-func DecodeTenant(key string, r board.Record) (domain.Tenant, error) {
-	var t domain.Tenant
-	d := decoder{key: keyText(key)}
-	for _, f := range r {
-		switch f.Name {
-		case "id":
-			t.ID = domain.TenantID(d.u32(f))
-		case "admins":
-			d.json(f, &t.Admins, "a JSON list of actor ids")
-		case "readers":
-			d.json(f, &t.Readers, "a JSON list of actor ids")
-		case "executors":
-			d.json(f, &t.Executors, "a JSON list of actor ids")
-		case "created_at":
-			t.CreatedAt = domain.UnixTime(d.u32(f))
-		case "updated_at":
-			t.UpdatedAt = domain.UnixTime(d.u32(f))
-		case "alias":
-			t.Alias = f.Value
-		case "executors_may_submit":
-			t.ExecutorsMaySubmit = d.flag(f)
-		case "weight":
-			t.Weight = int(d.int(f))
-		case "max_running":
-			t.MaxRunning = int(d.int(f))
-		case "max_running_by_type":
-			d.json(f, &t.MaxRunningByType, "a JSON object of numbers")
-		case "isolation":
-			// What is not known might mean more than this node would hold in.
-			if t.Isolation = domain.Isolation(f.Value); t.Isolation.ValidateOfContext() != nil {
-				d.fail(f, "walled or sealed")
-			}
-		case "archives":
-			if a := domain.Archives(f.Value); a.Validate() == nil {
-				t.Archives = a // else all: what is archived without need can be removed
-			}
-		}
-	}
-	return t, d.err
+func DecodeTenant(key string, r board.Record) (t domain.Tenant, err error) {
+	err = tenantTable.decode(decoder{key: keyText(key)}, &t, r)
+	return t, err
 }

@@ -1,0 +1,180 @@
+package layout
+
+import (
+	"strconv"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file is how the record of a noun is written and read by one table of its
+// fields. The table says of each field all that there is to say: its name, its place in
+// the domain's value, whether it is left out where it is empty, whether encrypted
+// contexts hide it, and whether pages of many leave it out. What else needs a list of
+// fields takes it from there.
+
+// field is one field of the record of a T.
+type field[T any] struct {
+	name string
+	// opt leaves it out where it is empty: so are fields of ours, which foreign readers
+	// need not meet. Those of the seeds are always there.
+	opt bool
+	// payload is hidden in encrypted contexts; unlisted is not read for a page of many.
+	payload, unlisted bool
+	// write is its text, and whether that is of an empty value. Nil: it is read only.
+	write func(*T) (text string, empty bool)
+	// read takes its text in. Nil: it is not read.
+	read func(*decoder, *T, board.Field)
+}
+
+func (f field[T]) ours() field[T]       { f.opt = true; return f }
+func (f field[T]) secret() field[T]     { f.payload = true; return f }
+func (f field[T]) notInPages() field[T] { f.unlisted = true; return f }
+
+// then looks at what was read.
+func (f field[T]) then(check func(*decoder, *T, board.Field)) field[T] {
+	read := f.read
+	f.read = func(d *decoder, v *T, b board.Field) {
+		read(d, v, b)
+		check(d, v, b)
+	}
+	return f
+}
+
+// fromKey is a field whose value is known by the record's key, and is not read.
+func (f field[T]) fromKey() field[T] { f.read, f.unlisted = nil, true; return f }
+
+// readOnly is a field that others write.
+func (f field[T]) readOnly() field[T] { f.write = nil; return f }
+
+// table is all fields of a record, in the order in which they are written.
+type table[T any] struct {
+	fields []field[T]
+	byName map[string]int
+	kept   int // how many are always there
+}
+
+func newTable[T any](fields ...field[T]) *table[T] {
+	t := &table[T]{fields: fields, byName: make(map[string]int, len(fields))}
+	for i, f := range fields {
+		if _, twice := t.byName[f.name]; twice {
+			panic("BUG: field " + f.name + " is twice in a table")
+		}
+		t.byName[f.name] = i
+		if !f.opt && f.write != nil {
+			t.kept++
+		}
+	}
+	return t
+}
+
+// encode writes a record.
+func (t *table[T]) encode(v *T) []board.Field {
+	rec := make([]board.Field, 0, t.kept+8)
+	for i := range t.fields {
+		f := &t.fields[i]
+		if f.write == nil {
+			continue
+		}
+		if text, empty := f.write(v); !empty || !f.opt {
+			rec = append(rec, board.Field{Name: f.name, Value: text})
+		}
+	}
+	return rec
+}
+
+// decode reads a record into v. Fields it does not know are ignored.
+//
+// Errors: [domain.ErrInvalid] naming the field; v is filled as far as it could be read.
+func (t *table[T]) decode(d decoder, v *T, rec board.Record) error {
+	for _, f := range rec {
+		if i, known := t.byName[f.Name]; known && t.fields[i].read != nil {
+			t.fields[i].read(&d, v, f)
+		}
+	}
+	return d.err
+}
+
+// names are those of the fields that are so, and written.
+func (t *table[T]) names(so func(field[T]) bool) (names []string) {
+	for _, f := range t.fields {
+		if f.write != nil && so(f) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// payload are the fields that encrypted contexts hide, line those that are read for
+// pages of many, and optional those that are left out where they are empty.
+func (t *table[T]) payload() []string  { return t.names(func(f field[T]) bool { return f.payload }) }
+func (t *table[T]) line() []string     { return t.names(func(f field[T]) bool { return !f.unlisted }) }
+func (t *table[T]) optional() []string { return t.names(func(f field[T]) bool { return f.opt }) }
+
+// text is a text of any type.
+func text[T any, S ~string](name string, at func(*T) *S) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { s := *at(v); return string(s), s == "" },
+		read:  func(_ *decoder, v *T, f board.Field) { *at(v) = S(f.Value) }}
+}
+
+// number is a whole number.
+func number[T any, N ~int | ~int64](name string, at func(*T) *N) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { n := *at(v); return strconv.FormatInt(int64(n), 10), n == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { *at(v) = N(d.int(f)) }}
+}
+
+// number32 is a number of 32 bits, from 0: an id, Unix seconds.
+func number32[T any, N ~uint32](name string, at func(*T) *N) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { n := *at(v); return strconv.FormatUint(uint64(n), 10), n == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { *at(v) = N(d.u32(f)) }}
+}
+
+// flag is true or false.
+func flag[T any](name string, at func(*T) *bool) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { b := *at(v); return strconv.FormatBool(b), !b },
+		read:  func(d *decoder, v *T, f board.Field) { *at(v) = d.flag(f) }}
+}
+
+// texts is a map of texts.
+func texts[T any, M ~map[string]string](name string, at func(*T) *M) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { m := *at(v); return encodeMap(m), len(m) == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { *at(v) = d.strMap(f) }}
+}
+
+// jobIDs is a list of ids of jobs.
+func jobIDs[T any](name string, at func(*T) *domain.List[domain.JobID]) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { ids := *at(v); return encodeIDs(ids), len(ids) == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { d.ids(f, (*[]domain.JobID)(at(v))) }}
+}
+
+// list is a list of anything; want says for an error what it should have been.
+func list[T, E any, L ~[]E](name, want string, at func(*T) *L) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { all := *at(v); return encodeList([]E(all)), len(all) == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
+}
+
+// object is a map that is no [texts], as JSON; want as for [list].
+func object[T any, K comparable, E any](name, want string, at func(*T) *map[K]E) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { m := *at(v); return mustJSON(m), len(m) == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
+}
+
+// parts is a list of what a message has; want as for [list].
+func parts[T, E any, L ~[]E](name, want string, at func(*T) *L) field[T] {
+	f := list(name, want, at)
+	f.write = func(v *T) (string, bool) { all := *at(v); return partsOf([]E(all)), len(all) == 0 }
+	return f
+}
+
+// unreadable tells that values of the record do not open; see [board.FieldUnreadable].
+func unreadable[T any]() field[T] {
+	return field[T]{name: board.FieldUnreadable, read: func(d *decoder, _ *T, f board.Field) { d.unreadable(f) }}
+}

@@ -1,0 +1,97 @@
+package layout
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/board"
+)
+
+// tabled are the records that are written by a table, as docs/redis-layout.md names
+// them in its first column: all fields of each, and its payload.
+var tabled = map[string]struct {
+	key             string
+	fields, payload []string
+}{
+	"actor":   {"actor:", namesOf(actorTable), actorTable.payload()},
+	"context": {"context:", namesOf(tenantTable), tenantTable.payload()},
+	"runner":  {"runner:", namesOf(runnerTable), runnerTable.payload()},
+	"node":    {"ramet:node:", namesOf(nodeTable), nodeTable.payload()},
+	"object":  {"ramet:object:", namesOf(objectTable), objectTable.payload()},
+	"ban":     {"ramet:ban:", namesOf(banTable), banTable.payload()},
+	"flow":    {"flow:", namesOf(flowTable), flowTable.payload()},
+	"message": {"message:", namesOf(messageTable), messageTable.payload()},
+}
+
+func namesOf[T any](t *table[T]) (names []string) {
+	for _, f := range t.fields {
+		if f.name != board.FieldUnreadable {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// TestEveryFieldStandsInTheDocs wants each field of a table in the rows that
+// docs/redis-layout.md has for its record, and each with somebody's payload in
+// docs/encryption.md.
+func TestEveryFieldStandsInTheDocs(t *testing.T) {
+	page, encryption := lines(t, "../docs/redis-layout.md"), lines(t, "../docs/encryption.md")
+	for noun, r := range tabled {
+		rows := rowsOf(page, "| `"+r.key, "| "+noun+" |", "| "+noun+",")
+		for _, name := range r.fields {
+			if !strings.Contains(rows, "`"+name+"`") {
+				t.Errorf("field %s of a %s is in no row of docs/redis-layout.md", name, noun)
+			}
+		}
+		rows = rowsOf(encryption, "| a "+noun, "| "+noun, "| an "+noun)
+		for _, name := range r.payload {
+			if !strings.Contains(rows, "`"+name+"`") {
+				t.Errorf("field %s of a %s is payload, and in no row of docs/encryption.md", name, noun)
+			}
+		}
+	}
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}
+
+// rowsOf are the lines of a page that begin so.
+func rowsOf(page []string, beginnings ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(page), func(line string) bool {
+		return !slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(line, b) })
+	}), "\n")
+}
+
+// TestListsOfFieldsAreThoseThatWere holds what is taken from the tables to what other
+// programs and nodes of earlier versions know.
+func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
+	for name, c := range map[string]struct {
+		got  []string
+		want string
+	}{
+		"flow line": {FlowLine, "id caller_id context_id created_at updated_at status reason error blueprint version hash trigger on_error priority paused " +
+			"cancel schedule message started_ms finished_ms after_ms duration retention stepped retried progress"},
+		"flow payload": {flowTable.payload(), "env_vars result error params"},
+		"message line": {MessageLine, "context_id message_type message_format_type timeout timeout_ack timeout_result created_at updated_at status " +
+			"dst_context dst_actor dst_pubkey dst_node topic reply_to src_context pubkey expires_at error stage node origin answer pushes sent_ms acked_ms " +
+			"ended_ms ending"},
+		"message payload": {messageTable.payload(), "message job logs flow error receipt"},
+		"object payload":  {objectTable.payload(), "data"},
+		"optional of a context": {tenantOptional,
+			"executors_may_submit weight max_running max_running_by_type isolation archives"},
+	} {
+		want := strings.Fields(c.want)
+		if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(c.got)), want) {
+			t.Errorf("%s: got %v", name, c.got)
+		}
+	}
+}
