@@ -178,7 +178,8 @@ func EncodeReply(t *domain.Task) string {
 
 // reserved are what begins the names of keys that are Ramet's, or the seeds'.
 var reserved = []string{
-	"ramet:", queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix, queue.MsgOut, queue.MsgIn, JobPrefix, "flow:", "message:", ActorPrefix, "context:", Contexts, RunnerPrefix,
+	"ramet:", queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix, queue.MsgOut, queue.MsgIn,
+	JobPrefix, FlowPrefix, MessagePrefix, ActorPrefix, "context:", Contexts, RunnerPrefix,
 	"saga:", "checkpoint:", "outbox:", "outbox_index:", "schedule:", "dedupe:", "deadletter:",
 }
 

@@ -34,12 +34,6 @@ func (e *encoder) numOpt(name string, v int64) {
 
 func (e *encoder) flag(name string, v bool) { e.str(name, strconv.FormatBool(v)) }
 
-func (e *encoder) flagOpt(name string, v bool) {
-	if v {
-		e.flag(name, v)
-	}
-}
-
 // encodeMap writes a map; the empty one costs nothing, it is the usual one.
 func encodeMap(m map[string]string) string {
 	if len(m) == 0 {

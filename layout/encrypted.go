@@ -41,7 +41,7 @@ type encryptedFields struct {
 // encryptedRecords are rows for records; the first that fits counts. Ids, keys,
 // states, times, names and numbers stay plain: by them the board works.
 var encryptedRecords = []encryptedFields{
-	{JobPrefix, "", []string{JobScript, jobEnvVars, JobResult, JobErrorText, jobParams, jobNeeds}},
+	{JobPrefix, "", jobTable.payload()},
 	{FlowPrefix, "", flowTable.payload()},
 	{statePrefix, ":params", nil},
 	{statePrefix, ":plan", []string{FlowPlanText}},

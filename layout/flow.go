@@ -165,7 +165,7 @@ var flowTable = newTable(
 	number32("id", func(f *domain.Flow) *domain.FlowID { return &f.ID }),
 	number32(FlowCaller, func(f *domain.Flow) *domain.ActorID { return &f.CallerID }),
 	number32("context_id", func(f *domain.Flow) *domain.TenantID { return &f.ContextID }),
-	jobIDs(FlowJobs, func(f *domain.Flow) *domain.List[domain.JobID] { return &f.Jobs }).notInPages(),
+	jobIDs(FlowJobs, func(f *domain.Flow) *[]domain.JobID { return (*[]domain.JobID)(&f.Jobs) }).notInPages(),
 	texts(FlowEnvVars, func(f *domain.Flow) *map[string]string { return &f.EnvVars }).secret().notInPages(),
 	texts(FlowResult, func(f *domain.Flow) *map[string]string { return &f.Result }).secret().notInPages(),
 	number32("created_at", func(f *domain.Flow) *domain.UnixTime { return &f.CreatedAt }),

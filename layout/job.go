@@ -70,87 +70,106 @@ const (
 	jobNeeds         = "needs"
 )
 
+var jobTable = newTable(
+	number32(jobID, func(j *domain.Job) *domain.JobID { return &j.ID }).fromKey(),
+	number32(jobCaller, func(j *domain.Job) *domain.ActorID { return &j.CallerID }).fromKey(),
+	number32(jobContext, func(j *domain.Job) *domain.TenantID { return &j.ContextID }),
+	text(JobScript, func(j *domain.Job) *string { return &j.Script }).secret().notInPages(),
+	text(JobScriptType, func(j *domain.Job) *domain.ScriptType { return &j.ScriptType }),
+	number32(JobTimeout, func(j *domain.Job) *uint32 { return &j.Timeout }),
+	number8(jobRetries, func(j *domain.Job) *uint8 { return &j.Retries }),
+	texts(jobEnvVars, func(j *domain.Job) *map[string]string { return &j.EnvVars }).secret().notInPages(),
+	texts(JobResult, func(j *domain.Job) *map[string]string { return &j.Result }).secret().notInPages(),
+	list(jobPrerequisites, "a JSON list of strings", func(j *domain.Job) *[]string { return &j.Prerequisites }),
+	jobIDs(jobDependends, func(j *domain.Job) *[]domain.JobID { return &j.Dependends }),
+	jobIDs(jobDependsToo, func(j *domain.Job) *[]domain.JobID { return &j.Dependends }).readOnly(),
+	number32(JobCreatedAt, func(j *domain.Job) *domain.UnixTime { return &j.CreatedAt }),
+	number32(JobUpdatedAt, func(j *domain.Job) *domain.UnixTime { return &j.UpdatedAt }),
+	text(JobStatus, func(j *domain.Job) *domain.JobStatus { return &j.Status }).then(func(d *decoder, j *domain.Job, f board.Field) {
+		if f.Value != "" && !j.Status.Known() {
+			d.fail(f, "dispatched, waiting_for_prerequisites, started, error or finished")
+		}
+	}),
+
+	number(jobPriority, func(j *domain.Job) *int { return &j.Priority }).ours(),
+	number(jobNotBefore, func(j *domain.Job) *int64 { return &j.NotBefore }).ours(),
+	number32(jobForRunner, func(j *domain.Job) *domain.RunnerID { return &j.ForRunner }).ours(),
+	number32(jobPrereqTimeout, func(j *domain.Job) *uint32 { return &j.PrerequisiteTimeout }).ours(),
+	text(jobTraceID, func(j *domain.Job) *string { return &j.TraceID }).ours(),
+	text(JobReason, func(j *domain.Job) *domain.Reason { return &j.Reason }).ours(),
+	text(JobErrorText, func(j *domain.Job) *string { return &j.Error }).secret().ours(),
+	exitCode,
+	number(JobLosses, func(j *domain.Job) *int { return &j.Losses }).ours(),
+	number(JobFailures, func(j *domain.Job) *int { return &j.Failures }).ours(),
+	number32(JobRunnerID, func(j *domain.Job) *domain.RunnerID { return &j.RunnerID }).ours(),
+	text(JobCancel, func(j *domain.Job) *string { return &j.Cancel }).ours(),
+	number(JobWaits, func(j *domain.Job) *int { return &j.Waits }).ours(),
+	guarded(JobFollowers, func(j *domain.Job) *int { return &j.Followers }).ours(),
+	guarded(JobQueuedMs, func(j *domain.Job) *int64 { return &j.QueuedMs }).ours(),
+	number(JobStartedMs, func(j *domain.Job) *int64 { return &j.StartedMs }).ours(),
+	guarded(JobFinishedMs, func(j *domain.Job) *int64 { return &j.FinishedMs }).ours(),
+	guarded(JobNextRetryMs, func(j *domain.Job) *int64 { return &j.NextRetryMs }).ours(),
+	number32(JobFlowID, func(j *domain.Job) *domain.FlowID { return &j.FlowID }).ours(),
+	text(JobStep, func(j *domain.Job) *string { return &j.Step }).ours(),
+	text(JobShard, func(j *domain.Job) *string { return &j.Shard }).ours(),
+	text(JobPack, func(j *domain.Job) *string { return &j.Pack }).ours(),
+	text(jobOrigin, func(j *domain.Job) *string { return &j.Origin }).ours(),
+	text(jobAt, func(j *domain.Job) *string { return &j.At }).ours(),
+	text(JobMessage, func(j *domain.Job) *string { return &j.Message }).ours(),
+	text(JobRoutine, func(j *domain.Job) *string { return &j.Routine }).ours(),
+	flag(jobStepped, func(j *domain.Job) *bool { return &j.Stepped }).ours(),
+	flag(jobFlowEnv, func(j *domain.Job) *bool { return &j.FlowEnv }).ours(),
+	text(JobParked, func(j *domain.Job) *string { return &j.Parked }).ours(),
+	number32(JobTakenBy, func(j *domain.Job) *domain.ActorID { return &j.TakenBy }).ours(),
+	number32(JobEndedBy, func(j *domain.Job) *domain.ActorID { return &j.EndedBy }).ours(),
+	number32(JobAliveUntil, func(j *domain.Job) *domain.UnixTime { return &j.AliveUntil }).ours(),
+	texts(jobAffinity, func(j *domain.Job) *domain.Labels { return &j.Affinity }).ours(),
+	pointer(jobRetry, "a JSON object with on and final_exit_codes", func(j *domain.Job) **domain.Retry { return &j.Retry }).ours(),
+	texts(jobParams, func(j *domain.Job) *map[string]string { return &j.Params }).secret().notInPages().ours(),
+	object(jobNeeds, "a JSON object of steps", func(j *domain.Job) *map[string]domain.Need { return &j.Needs }).secret().notInPages().ours(),
+
+	// What the board keeps itself.
+	guarded(JobAttempt, func(j *domain.Job) *int64 { return &j.Attempt }).readOnly(),
+	text(JobLeaseOwner, func(j *domain.Job) *string { return &j.LeaseOwner }).readOnly(),
+	apart[domain.Job](board.FieldQueue).notInPages(),
+	apart[domain.Job](JobUnmet),
+	apart[domain.Job](JobLogBytes).notInPages(),
+	apart[domain.Job](JobRetried).notInPages(),
+	unreadable[domain.Job](),
+)
+
+// exitCode may not be there, and may be anything in records of old: then it is not.
+var exitCode = field[domain.Job]{name: JobExitCode, opt: true,
+	write: func(j *domain.Job) (string, bool) {
+		if j.ExitCode == nil {
+			return "", true
+		}
+		return strconv.Itoa(*j.ExitCode), false
+	},
+	read: func(_ *decoder, j *domain.Job, f board.Field) {
+		if n, err := strconv.Atoi(f.Value); err == nil {
+			j.ExitCode = &n
+		}
+	}}
+
+// guarded is a number that only the engine writes, and that its commits guard: see
+// [NumberText].
+func guarded[N ~int | ~int64](name string, at func(*domain.Job) *N) field[domain.Job] {
+	f := number(name, at)
+	f.read = func(d *decoder, j *domain.Job, f board.Field) { *at(j) = N(d.ours(j, f)) }
+	return f
+}
+
 // JobLine are the fields of a job but those that may be large: the script, its
 // environment, its result. It is what a page of many jobs is read by.
-var JobLine = []string{
-	jobContext, JobScriptType, JobTimeout, jobRetries, jobPrerequisites, jobDependends, jobDependsToo, JobCreatedAt, JobUpdatedAt, JobStatus,
-	jobPriority, jobNotBefore, jobForRunner, jobPrereqTimeout, jobTraceID, JobReason, JobErrorText, JobExitCode, JobAttempt, JobLosses,
-	JobFailures, JobRunnerID, JobLeaseOwner, JobCancel, JobWaits, JobUnmet, JobFollowers, JobQueuedMs, JobStartedMs, JobFinishedMs,
-	JobNextRetryMs, JobFlowID, JobStep, JobShard, JobPack, jobOrigin,
-	jobStepped, jobFlowEnv, JobParked, JobRoutine, jobAffinity, jobRetry, jobAt, JobMessage, JobTakenBy, JobEndedBy,
-	JobAliveUntil,
-}
+var JobLine = jobTable.line()
 
 // JobEnd are the fields that tell whether a job has ended and is not tried again.
 var JobEnd = []string{JobStatus, JobFinishedMs, JobReason, JobExitCode, JobCancel, JobFailures, jobRetries, jobRetry}
 
 // EncodeJob writes every field of the seeds, and those of ours that are set.
 // The fields that the board keeps itself (attempt, lease) are left out.
-func EncodeJob(j *domain.Job) []board.Field {
-	e := make(encoder, 0, 24)
-	e.num(jobID, int64(j.ID))
-	e.num(jobCaller, int64(j.CallerID))
-	e.num(jobContext, int64(j.ContextID))
-	e.str(JobScript, j.Script)
-	e.str(JobScriptType, string(j.ScriptType))
-	e.num(JobTimeout, int64(j.Timeout))
-	e.num(jobRetries, int64(j.Retries))
-	e.str(jobEnvVars, encodeMap(j.EnvVars))
-	e.str(JobResult, encodeMap(j.Result))
-	e.str(jobPrerequisites, encodeList(j.Prerequisites))
-	e.str(jobDependends, encodeIDs(j.Dependends))
-	e.num(JobCreatedAt, int64(j.CreatedAt))
-	e.num(JobUpdatedAt, int64(j.UpdatedAt))
-	e.str(JobStatus, string(j.Status))
-
-	e.numOpt(jobPriority, int64(j.Priority))
-	e.numOpt(jobNotBefore, j.NotBefore)
-	e.numOpt(jobForRunner, int64(j.ForRunner))
-	e.numOpt(jobPrereqTimeout, int64(j.PrerequisiteTimeout))
-	e.strOpt(jobTraceID, j.TraceID)
-	e.strOpt(JobReason, string(j.Reason))
-	e.strOpt(JobErrorText, j.Error)
-	if j.ExitCode != nil {
-		e.num(JobExitCode, int64(*j.ExitCode))
-	}
-	e.numOpt(JobLosses, int64(j.Losses))
-	e.numOpt(JobFailures, int64(j.Failures))
-	e.numOpt(JobRunnerID, int64(j.RunnerID))
-	e.strOpt(JobCancel, j.Cancel)
-	e.numOpt(JobWaits, int64(j.Waits))
-	e.numOpt(JobFollowers, int64(j.Followers))
-	e.numOpt(JobQueuedMs, j.QueuedMs)
-	e.numOpt(JobStartedMs, j.StartedMs)
-	e.numOpt(JobFinishedMs, j.FinishedMs)
-	e.numOpt(JobNextRetryMs, j.NextRetryMs)
-	e.numOpt(JobFlowID, int64(j.FlowID))
-	e.strOpt(JobStep, j.Step)
-	e.strOpt(JobShard, j.Shard)
-	e.strOpt(JobPack, j.Pack)
-	e.strOpt(jobOrigin, j.Origin)
-	e.strOpt(jobAt, j.At)
-	e.strOpt(JobMessage, j.Message)
-	e.strOpt(JobRoutine, j.Routine)
-	e.flagOpt(jobStepped, j.Stepped)
-	e.flagOpt(jobFlowEnv, j.FlowEnv)
-	e.strOpt(JobParked, j.Parked)
-	e.numOpt(JobTakenBy, int64(j.TakenBy))
-	e.numOpt(JobEndedBy, int64(j.EndedBy))
-	e.numOpt(JobAliveUntil, int64(j.AliveUntil))
-	if len(j.Affinity) > 0 {
-		e.str(jobAffinity, encodeMap(j.Affinity))
-	}
-	if j.Retry != nil {
-		e.str(jobRetry, mustJSON(j.Retry))
-	}
-	if len(j.Params) > 0 {
-		e.str(jobParams, encodeMap(j.Params))
-	}
-	if len(j.Needs) > 0 {
-		e.str(jobNeeds, mustJSON(j.Needs))
-	}
-	return e
-}
+func EncodeJob(j *domain.Job) []board.Field { return jobTable.encode(j) }
 
 // DecodeJob reads a job's record. Fields it does not know are ignored; caller
 // and id come from the key, which is the identity.
@@ -159,140 +178,8 @@ func EncodeJob(j *domain.Job) []board.Field {
 // could be read.
 func DecodeJob(key domain.JobKey, r board.Record) (*domain.Job, error) {
 	j := &domain.Job{ID: key.ID, CallerID: key.Caller}
-	d := decoder{key: key}
-	for _, f := range r {
-		decodeJobField(&d, j, f)
-	}
-	return j, d.err
-}
-
-func decodeJobField(d *decoder, j *domain.Job, f board.Field) {
-	switch f.Name {
-	case jobContext:
-		j.ContextID = domain.TenantID(d.u32(f))
-	case JobScript:
-		j.Script = f.Value
-	case JobScriptType:
-		j.ScriptType = domain.ScriptType(f.Value)
-	case JobTimeout:
-		j.Timeout = d.u32(f)
-	case jobRetries:
-		j.Retries = uint8(d.uint(f, 8))
-	case jobEnvVars:
-		j.EnvVars = d.strMap(f)
-	case JobResult:
-		j.Result = d.strMap(f)
-	case jobPrerequisites:
-		d.json(f, &j.Prerequisites, "a JSON list of strings")
-	case jobDependends, jobDependsToo:
-		d.ids(f, (*[]domain.JobID)(&j.Dependends))
-	case JobCreatedAt:
-		j.CreatedAt = domain.UnixTime(d.u32(f))
-	case JobUpdatedAt:
-		j.UpdatedAt = domain.UnixTime(d.u32(f))
-	case JobStatus:
-		j.Status = domain.JobStatus(f.Value)
-		if f.Value != "" && !j.Status.Known() {
-			d.fail(f, "dispatched, waiting_for_prerequisites, started, error or finished")
-		}
-	default:
-		decodeOurJobField(d, j, f)
-	}
-}
-
-// decodeOurJobField reads what was asked of the engine beside the seeds' fields, and
-// where the job belongs.
-func decodeOurJobField(d *decoder, j *domain.Job, f board.Field) {
-	switch f.Name {
-	case jobPriority:
-		j.Priority = int(d.int(f))
-	case jobNotBefore:
-		j.NotBefore = d.int(f)
-	case jobForRunner:
-		j.ForRunner = domain.RunnerID(d.u32(f))
-	case jobPrereqTimeout:
-		j.PrerequisiteTimeout = d.u32(f)
-	case jobTraceID:
-		j.TraceID = f.Value
-	case JobFlowID:
-		j.FlowID = domain.FlowID(d.u32(f))
-	case JobStep:
-		j.Step = f.Value
-	case JobShard:
-		j.Shard = f.Value
-	case JobPack:
-		j.Pack = f.Value
-	case JobRoutine:
-		j.Routine = f.Value
-	case jobOrigin:
-		j.Origin = f.Value
-	case jobAt:
-		j.At = f.Value
-	case JobMessage:
-		j.Message = f.Value
-	case jobAffinity:
-		j.Affinity = d.strMap(f)
-	case jobRetry:
-		d.json(f, &j.Retry, "a JSON object with on and final_exit_codes")
-	case jobStepped:
-		j.Stepped = d.flag(f)
-	case jobFlowEnv:
-		j.FlowEnv = d.flag(f)
-	case jobParams:
-		j.Params = d.strMap(f)
-	case jobNeeds:
-		d.json(f, &j.Needs, "a JSON object of steps")
-	case board.FieldUnreadable:
-		d.unreadable(f)
-	default:
-		decodeJobStanding(d, j, f)
-	}
-}
-
-// decodeJobStanding reads where the job stands, and how it ended.
-func decodeJobStanding(d *decoder, j *domain.Job, f board.Field) {
-	switch f.Name {
-	case JobReason:
-		j.Reason = domain.Reason(f.Value)
-	case JobErrorText:
-		j.Error = f.Value
-	case JobExitCode:
-		if n, err := strconv.Atoi(f.Value); err == nil {
-			j.ExitCode = &n
-		}
-	case JobAttempt:
-		j.Attempt = d.ours(j, f)
-	case JobLosses:
-		j.Losses = int(d.int(f))
-	case JobFailures:
-		j.Failures = int(d.int(f))
-	case JobRunnerID:
-		j.RunnerID = domain.RunnerID(d.u32(f))
-	case JobLeaseOwner:
-		j.LeaseOwner = f.Value
-	case JobCancel:
-		j.Cancel = f.Value
-	case JobWaits:
-		j.Waits = int(d.int(f))
-	case JobFollowers:
-		j.Followers = int(d.ours(j, f))
-	case JobQueuedMs:
-		j.QueuedMs = d.ours(j, f)
-	case JobStartedMs:
-		j.StartedMs = d.int(f)
-	case JobFinishedMs:
-		j.FinishedMs = d.ours(j, f)
-	case JobNextRetryMs:
-		j.NextRetryMs = d.ours(j, f)
-	case JobParked:
-		j.Parked = f.Value
-	case JobTakenBy:
-		j.TakenBy = domain.ActorID(d.u32(f))
-	case JobEndedBy:
-		j.EndedBy = domain.ActorID(d.u32(f))
-	case JobAliveUntil:
-		j.AliveUntil = domain.UnixTime(d.u32(f))
-	}
+	err := jobTable.decode(decoder{key: key}, j, r)
+	return j, err
 }
 
 // ours reads a number that only the engine writes, and keeps its text where the

@@ -44,8 +44,11 @@ func (f field[T]) then(check func(*decoder, *T, board.Field)) field[T] {
 // fromKey is a field whose value is known by the record's key, and is not read.
 func (f field[T]) fromKey() field[T] { f.read, f.unlisted = nil, true; return f }
 
-// readOnly is a field that others write.
+// readOnly is a field that others write: the board itself, or a program of others.
 func (f field[T]) readOnly() field[T] { f.write = nil; return f }
+
+// apart are fields of the record that are written and read by themselves.
+func apart[T any](name string) field[T] { return field[T]{name: name} }
 
 // table is all fields of a record, in the order in which they are written.
 type table[T any] struct {
@@ -87,18 +90,25 @@ func (t *table[T]) encode(v *T) []board.Field {
 //
 // Errors: [domain.ErrInvalid] naming the field; v is filled as far as it could be read.
 func (t *table[T]) decode(d decoder, v *T, rec board.Record) error {
+	next := 0 // records mostly come as they were written: that spares most look-ups
 	for _, f := range rec {
-		if i, known := t.byName[f.Name]; known && t.fields[i].read != nil {
+		i, known := next, next < len(t.fields) && t.fields[next].name == f.Name
+		if !known {
+			if i, known = t.byName[f.Name]; !known {
+				continue
+			}
+		}
+		if next = i + 1; t.fields[i].read != nil {
 			t.fields[i].read(&d, v, f)
 		}
 	}
 	return d.err
 }
 
-// names are those of the fields that are so, and written.
-func (t *table[T]) names(so func(field[T]) bool) (names []string) {
-	for _, f := range t.fields {
-		if f.write != nil && so(f) {
+// names are those of the fields that are so.
+func (t *table[T]) names(so func(*field[T]) bool) (names []string) {
+	for i := range t.fields {
+		if f := &t.fields[i]; f.name != board.FieldUnreadable && so(f) {
 			names = append(names, f.name)
 		}
 	}
@@ -107,9 +117,9 @@ func (t *table[T]) names(so func(field[T]) bool) (names []string) {
 
 // payload are the fields that encrypted contexts hide, line those that are read for
 // pages of many, and optional those that are left out where they are empty.
-func (t *table[T]) payload() []string  { return t.names(func(f field[T]) bool { return f.payload }) }
-func (t *table[T]) line() []string     { return t.names(func(f field[T]) bool { return !f.unlisted }) }
-func (t *table[T]) optional() []string { return t.names(func(f field[T]) bool { return f.opt }) }
+func (t *table[T]) payload() []string  { return t.names(func(f *field[T]) bool { return f.payload }) }
+func (t *table[T]) line() []string     { return t.names(func(f *field[T]) bool { return !f.unlisted }) }
+func (t *table[T]) optional() []string { return t.names(func(f *field[T]) bool { return f.opt }) }
 
 // text is a text of any type.
 func text[T any, S ~string](name string, at func(*T) *S) field[T] {
@@ -132,6 +142,13 @@ func number32[T any, N ~uint32](name string, at func(*T) *N) field[T] {
 		read:  func(d *decoder, v *T, f board.Field) { *at(v) = N(d.u32(f)) }}
 }
 
+// number8 is a number of 8 bits, from 0.
+func number8[T any](name string, at func(*T) *uint8) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { n := *at(v); return strconv.FormatUint(uint64(n), 10), n == 0 },
+		read:  func(d *decoder, v *T, f board.Field) { *at(v) = uint8(d.uint(f, 8)) }}
+}
+
 // flag is true or false.
 func flag[T any](name string, at func(*T) *bool) field[T] {
 	return field[T]{name: name,
@@ -147,10 +164,10 @@ func texts[T any, M ~map[string]string](name string, at func(*T) *M) field[T] {
 }
 
 // jobIDs is a list of ids of jobs.
-func jobIDs[T any](name string, at func(*T) *domain.List[domain.JobID]) field[T] {
+func jobIDs[T any](name string, at func(*T) *[]domain.JobID) field[T] {
 	return field[T]{name: name,
 		write: func(v *T) (string, bool) { ids := *at(v); return encodeIDs(ids), len(ids) == 0 },
-		read:  func(d *decoder, v *T, f board.Field) { d.ids(f, (*[]domain.JobID)(at(v))) }}
+		read:  func(d *decoder, v *T, f board.Field) { d.ids(f, at(v)) }}
 }
 
 // list is a list of anything; want says for an error what it should have been.
@@ -160,10 +177,18 @@ func list[T, E any, L ~[]E](name, want string, at func(*T) *L) field[T] {
 		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
 }
 
-// object is a map that is no [texts], as JSON; want as for [list].
+// object is a map that is no [texts], as JSON, and left out where it is empty; want as for
+// [list].
 func object[T any, K comparable, E any](name, want string, at func(*T) *map[K]E) field[T] {
 	return field[T]{name: name,
-		write: func(v *T) (string, bool) { m := *at(v); return mustJSON(m), len(m) == 0 },
+		write: func(v *T) (string, bool) { return orNothing(*at(v), len(*at(v)) == 0) },
+		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
+}
+
+// pointer is something that may not be there, as JSON; want as for [list].
+func pointer[T, E any](name, want string, at func(*T) **E) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { return orNothing(*at(v), *at(v) == nil) },
 		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
 }
 
@@ -172,6 +197,14 @@ func parts[T, E any, L ~[]E](name, want string, at func(*T) *L) field[T] {
 	f := list(name, want, at)
 	f.write = func(v *T) (string, bool) { all := *at(v); return partsOf([]E(all)), len(all) == 0 }
 	return f
+}
+
+// orNothing writes what is always left out where it is empty.
+func orNothing(v any, empty bool) (string, bool) {
+	if empty {
+		return "", true
+	}
+	return mustJSON(v), false
 }
 
 // unreadable tells that values of the record do not open; see [board.FieldUnreadable].

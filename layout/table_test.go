@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ramet-run/ramet/board"
 )
 
 // tabled are the records that are written by a table, as docs/redis-layout.md names
@@ -22,17 +20,11 @@ var tabled = map[string]struct {
 	"object":  {"ramet:object:", namesOf(objectTable), objectTable.payload()},
 	"ban":     {"ramet:ban:", namesOf(banTable), banTable.payload()},
 	"flow":    {"flow:", namesOf(flowTable), flowTable.payload()},
+	"job":     {"job:", namesOf(jobTable), jobTable.payload()},
 	"message": {"message:", namesOf(messageTable), messageTable.payload()},
 }
 
-func namesOf[T any](t *table[T]) (names []string) {
-	for _, f := range t.fields {
-		if f.name != board.FieldUnreadable {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}
+func namesOf[T any](t *table[T]) []string { return t.names(func(*field[T]) bool { return true }) }
 
 // TestEveryFieldStandsInTheDocs wants each field of a table in the rows that
 // docs/redis-layout.md has for its record, and each with somebody's payload in
@@ -81,6 +73,11 @@ func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
 		"flow line": {FlowLine, "id caller_id context_id created_at updated_at status reason error blueprint version hash trigger on_error priority paused " +
 			"cancel schedule message started_ms finished_ms after_ms duration retention stepped retried progress"},
 		"flow payload": {flowTable.payload(), "env_vars result error params"},
+		"job line": {JobLine, "context_id script_type timeout retries prerequisites dependends depends created_at updated_at status priority not_before " +
+			"for_runner prerequisite_timeout trace_id reason error exit_code attempt losses failures runner_id lease_owner cancel waits unmet followers " +
+			"queued_ms started_ms finished_ms next_retry_ms flow_id step shard pack origin stepped flow_env parked routine affinity retry at message " +
+			"taken_by ended_by alive_until"},
+		"job payload": {jobTable.payload(), "script env_vars result error params needs"},
 		"message line": {MessageLine, "context_id message_type message_format_type timeout timeout_ack timeout_result created_at updated_at status " +
 			"dst_context dst_actor dst_pubkey dst_node topic reply_to src_context pubkey expires_at error stage node origin answer pushes sent_ms acked_ms " +
 			"ended_ms ending"},
