@@ -41,6 +41,8 @@ type ArchiveFilter struct {
 	// such as record.end_ms - record.begin_ms > 60000. With it a page may be
 	// empty while more is to come.
 	Where string `json:"-" query:"where"`
+	// Count counts what the filter fits, and lists nothing. It takes no where.
+	Count bool `json:"-" query:"count"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most, up to 500. 0: 100.
@@ -66,6 +68,8 @@ type ArchivePage struct {
 	Records []ArchiveRecord `json:"records"`
 	// Next is the cursor of the next page; "" is the end.
 	Next string `json:"next,omitzero"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // ArchiveRecord is one end of one thing.

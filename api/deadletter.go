@@ -7,7 +7,7 @@ var (
 	DeadLetterList = op[DeadLetterPage](Operation{
 		Name: "deadletter.list", Method: "GET", Path: "/v1/contexts/{context}/deadletters", Right: domain.VerbRead, Much: true,
 		Summary: "List dead letters page by page, without what they were.",
-	}, ListDeadLettersParams{Context: 7, Kind: domain.DeadEvent})
+	}, ListDeadLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Kind: domain.DeadEvent}})
 	DeadLetterShow = op[*domain.DeadLetter](Operation{
 		Name: "deadletter.show", Method: "GET", Path: "/v1/contexts/{context}/deadletters/{kind}/{id}", Right: domain.VerbRead,
 		Summary: "Show a dead letter with what it was.",
@@ -28,6 +28,8 @@ type DeadLetterPage struct {
 	// Next is the cursor of the next page; "" is the end. A page may be empty
 	// while more is to come.
 	Next string `json:"next,omitzero"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // DeadLetterChoice says which dead letters are meant: one by kind and id, or
@@ -67,18 +69,28 @@ type FailedLetter struct {
 	Error Problem         `json:"error"`
 }
 
-// ListDeadLettersParams are those of deadletter.list. Empty filters do not
-// filter.
+// DeadLetterFilter says which dead letters are meant. Empty filters do not filter.
+type DeadLetterFilter struct {
+	Kind   domain.DeadKind `json:"-" query:"kind"`
+	Saga   string          `json:"-" query:"saga"`
+	Effect string          `json:"-" query:"effect"`
+	Cause  string          `json:"-" query:"cause"` // a part of the sentence
+	// BeforeMs leaves out those that are younger, in Unix milliseconds: the same as to_ms.
+	BeforeMs int64 `json:"-" query:"before_ms"`
+	// Where is a Rhai expression over `letter`, such as letter.attempts > 3.
+	Where string `json:"-" query:"where"`
+	Narrowing
+}
+
+// ListDeadLettersParams are those of deadletter.list.
 type ListDeadLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
-	Kind    domain.DeadKind `json:"-" query:"kind"`
-	Saga    string          `json:"-" query:"saga"`
-	Effect  string          `json:"-" query:"effect"`
-	Cause   string          `json:"-" query:"cause"` // a part of the sentence
-	// BeforeMs leaves out those that are younger, in Unix milliseconds.
-	BeforeMs int64  `json:"-" query:"before_ms"`
-	Cursor   string `json:"-" query:"cursor"`
-	// Limit is about how many a page has, up to 500. 0: 100.
+	DeadLetterFilter
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+	// Limit is how many a page has at the most, up to 500. 0: 100.
 	Limit int `json:"-" query:"limit"`
 }
 

@@ -15,7 +15,7 @@ var (
 	FlowList = op[FlowPage](Operation{
 		Name: "flow.list", Method: "GET", Path: "/v1/contexts/{context}/flows", Right: domain.VerbRead, Much: true,
 		Summary: "List flows page by page, without their jobs, environment, params and results.",
-	}, ListFlowsParams{Context: 7, Status: domain.FlowError, Blueprint: "nightly"})
+	}, ListFlowsParams{Context: 7, FlowFilter: FlowFilter{Status: domain.FlowError, Blueprint: "nightly"}})
 	FlowShow = op[domain.FlowView](Operation{
 		Name: "flow.show", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}", Right: domain.VerbRead, Much: true,
 		Summary: "Show a flow with its steps.",
@@ -126,6 +126,8 @@ type FlowPage struct {
 	Next string `json:"next,omitzero"`
 	// Looked is how many flows were looked at for this page.
 	Looked int `json:"looked"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 	// Archived is true where the flow was found by its name, and only the archive has it.
 	Archived bool `json:"archived,omitzero"`
 }
@@ -158,9 +160,8 @@ type ShowFlowParams struct {
 	StepsFrom int `json:"-" query:"steps_from"`
 }
 
-// ListFlowsParams are those of flow.list. Empty filters do not filter.
-type ListFlowsParams struct {
-	Context   domain.TenantID   `json:"-" path:"context"`
+// FlowFilter says which flows are meant. Empty filters do not filter.
+type FlowFilter struct {
 	Status    domain.FlowStatus `json:"-" query:"status"`
 	Reason    domain.FlowReason `json:"-" query:"reason"`
 	Blueprint string            `json:"-" query:"blueprint"`
@@ -168,6 +169,18 @@ type ListFlowsParams struct {
 	Caller    domain.ActorID    `json:"-" query:"caller"`
 	// Where is a Rhai expression over `flow`, such as flow.retried > 0.
 	Where string `json:"-" query:"where"`
+	Narrowing
+}
+
+// ListFlowsParams are those of flow.list.
+type ListFlowsParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	FlowFilter
+	// Sort is newest; oldest, of what has not ended; or ended, of what ended in error.
+	// "": oldest or ended where status and reason allow it, else newest.
+	Sort string `json:"-" query:"sort"`
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most. 0: as many as the board gives at once,

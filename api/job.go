@@ -16,7 +16,7 @@ var (
 	JobList = op[JobPage](Operation{
 		Name: "job.list", Method: "GET", Path: "/v1/contexts/{context}/jobs", Right: domain.VerbRead, Much: true,
 		Summary: "List jobs page by page, without scripts, environment and results.",
-	}, ListJobsParams{Context: 7, Status: domain.JobError, Limit: 100})
+	}, ListJobsParams{Context: 7, JobFilter: JobFilter{Status: domain.JobError}, Limit: 100})
 	JobShow = op[*domain.Job](Operation{
 		Name: "job.show", Method: "GET", Path: "/v1/contexts/{context}/jobs/{caller}/{id}", Right: domain.VerbRead,
 		Summary: "Show one job.",
@@ -67,14 +67,27 @@ type JobParams struct {
 // Key names the job within its context.
 func (p JobParams) Key() domain.JobKey { return domain.JobKey{Caller: p.Caller, ID: p.ID} }
 
-// ListJobsParams are those of job.list. Empty filters do not filter.
-type ListJobsParams struct {
-	Context domain.TenantID   `json:"-" path:"context"`
-	Status  domain.JobStatus  `json:"-" query:"status"`
-	Type    domain.ScriptType `json:"-" query:"type"`
-	Caller  domain.ActorID    `json:"-" query:"caller"`
+// JobFilter says which jobs are meant. Empty filters do not filter.
+type JobFilter struct {
+	Status domain.JobStatus  `json:"-" query:"status"`
+	Type   domain.ScriptType `json:"-" query:"type"`
+	Caller domain.ActorID    `json:"-" query:"caller"`
+	// Flow is the number of the flow that they belong to.
+	Flow domain.FlowID `json:"-" query:"flow"`
 	// Where is a Rhai expression over `job`, such as job.losses > 0.
 	Where string `json:"-" query:"where"`
+	Narrowing
+}
+
+// ListJobsParams are those of job.list.
+type ListJobsParams struct {
+	Context domain.TenantID `json:"-" path:"context"`
+	JobFilter
+	// Sort is newest; oldest, of what has not ended; or ended, of what ended in error.
+	// "": oldest or ended where the status allows it, else newest.
+	Sort string `json:"-" query:"sort"`
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most. 0: as many as the board gives
@@ -148,6 +161,8 @@ type JobPage struct {
 	Next string `json:"next,omitzero"`
 	// Looked is how many jobs were looked at for this page.
 	Looked int `json:"looked"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // LogPage is a part of a job's log.

@@ -108,6 +108,11 @@ type ListMessagesParams struct {
 	Caller  domain.ActorID       `json:"-" query:"caller"`
 	// Box is "sent" or "received".
 	Box string `json:"-" query:"box"`
+	// Where is a Rhai expression over `message`, such as message.dst_actor == 20.
+	Where string `json:"-" query:"where"`
+	Narrowing
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 	// Limit is how many a page has at the most. 0: as many as the board gives at once,
@@ -121,6 +126,8 @@ type MessagePage struct {
 	Next     string         `json:"next,omitzero"`
 	// Looked is how many messages were looked at for this page.
 	Looked int `json:"looked,omitzero"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // InboxParams are those of inbox.list.

@@ -40,7 +40,7 @@ var (
 	SagaInstances = op[InstancePage](Operation{
 		Name: "saga.instances", Method: "GET", Path: "/v1/contexts/{context}/sagas/{saga}/instances", Right: domain.VerbRead, Much: true,
 		Summary: "List instances of a saga page by page, those for which a Rhai condition holds, without their steps.",
-	}, ListInstancesParams{Context: 7, Name: "order", Where: "state == \"Paying\""})
+	}, ListInstancesParams{Context: 7, Name: "order", InstanceFilter: InstanceFilter{Where: "state == \"Paying\""}})
 	SagaInstance = op[*domain.SagaInstance](Operation{
 		Name: "saga.instance", Method: "GET", Path: "/v1/contexts/{context}/sagas/{saga}/instances/{correlation}", Right: domain.VerbRead,
 		Summary: "Show an instance of a saga.",

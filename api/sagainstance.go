@@ -9,6 +9,8 @@ type InstancePage struct {
 	// Next is the cursor of the next page; "" is the end. A page may be empty
 	// while more is to come.
 	Next string `json:"next,omitzero"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // HistoryPage is what an instance went through, oldest first.
@@ -25,16 +27,26 @@ type SagaDone struct {
 	Done        bool   `json:"done"`
 }
 
+// InstanceFilter says which instances of a saga are meant. Empty filters do not filter.
+type InstanceFilter struct {
+	// State is the state that they are in, by its name in the definition.
+	State string `json:"-" query:"state"`
+	// Where is a Rhai condition over an instance, such as
+	// state == "Paying" && data.total > 100.
+	Where string `json:"-" query:"where"`
+	Narrowing
+}
+
 // ListInstancesParams are those of saga.instances.
 type ListInstancesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
-	// Where is a Rhai condition over an instance, such as
-	// state == "Paying" && data.total > 100.
-	Where string `json:"-" query:"where"`
+	InstanceFilter
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
-	// Limit is about how many a page has, up to 500. 0: 100.
+	// Limit is how many a page has at the most, up to 500. 0: 100.
 	Limit int `json:"-" query:"limit"`
 }
 

@@ -57,6 +57,8 @@ type SchedulePage struct {
 	// Next is the cursor of the next page; "" is the end. A page may be empty
 	// while more is to come.
 	Next string `json:"next,omitzero"`
+	// Count is there where it was asked for.
+	Count *Counted `json:"count,omitzero"`
 }
 
 // ScheduleTimes are when a schedule comes, in UTC.
@@ -101,6 +103,15 @@ type SchedulePreviewParams struct {
 // ScheduleListParams are those of schedule.list.
 type ScheduleListParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
+	// Blueprint is that of which they make flows.
+	Blueprint string `json:"-" query:"blueprint"`
+	// Where is a Rhai expression over `schedule`, such as schedule.paused == true.
+	Where string `json:"-" query:"where"`
+	Narrowing
+	// Count counts what the filter fits, and lists nothing.
+	Count bool `json:"-" query:"count"`
+	// Limit is how many a page has at the most. 0: as many as the board gives at once.
+	Limit int `json:"-" query:"limit"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
 }

@@ -32,15 +32,15 @@ type listed struct {
 
 var lists = []listed{
 	{"flows", flowsOf(api.ListFlowsParams{Limit: enough})},
-	{"flows_error", flowsOf(api.ListFlowsParams{Status: domain.FlowError, Limit: enough})},
-	{"flows_reason", flowsOf(api.ListFlowsParams{Reason: domain.FlowFailed, Limit: enough})},
-	{"flows_started", flowsOf(api.ListFlowsParams{Status: domain.FlowStarted, Limit: enough})},
-	{"flows_name", flowsOf(api.ListFlowsParams{Blueprint: "listed", Trigger: "t7", Limit: enough})},
-	{"flows_where", flowsOf(api.ListFlowsParams{Where: "flow.retried > 5", Limit: enough})},
+	{"flows_error", flowsOf(api.ListFlowsParams{FlowFilter: api.FlowFilter{Status: domain.FlowError}, Limit: enough})},
+	{"flows_reason", flowsOf(api.ListFlowsParams{FlowFilter: api.FlowFilter{Reason: domain.FlowFailed}, Limit: enough})},
+	{"flows_started", flowsOf(api.ListFlowsParams{FlowFilter: api.FlowFilter{Status: domain.FlowStarted}, Limit: enough})},
+	{"flows_name", flowsOf(api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "listed", Trigger: "t7"}, Limit: enough})},
+	{"flows_where", flowsOf(api.ListFlowsParams{FlowFilter: api.FlowFilter{Where: "flow.retried > 5"}, Limit: enough})},
 	{"jobs", jobsOf(api.ListJobsParams{Limit: enough})},
-	{"jobs_error", jobsOf(api.ListJobsParams{Status: domain.JobError, Limit: enough})},
-	{"jobs_started", jobsOf(api.ListJobsParams{Status: domain.JobStarted, Limit: enough})},
-	{"jobs_where", jobsOf(api.ListJobsParams{Where: "job.losses > 5", Limit: enough})},
+	{"jobs_error", jobsOf(api.ListJobsParams{JobFilter: api.JobFilter{Status: domain.JobError}, Limit: enough})},
+	{"jobs_started", jobsOf(api.ListJobsParams{JobFilter: api.JobFilter{Status: domain.JobStarted}, Limit: enough})},
+	{"jobs_where", jobsOf(api.ListJobsParams{JobFilter: api.JobFilter{Where: "job.losses > 5"}, Limit: enough})},
 	{"actors", func(ctx context.Context, c service.Caller) (int, error) {
 		l, err := c.ListActors(ctx, api.ListActorsParams{Limit: enough})
 		return len(l.Actors), err

@@ -10,8 +10,14 @@ import (
 // DeadLetters is a page of dead letters, without what they were; cursor is ""
 // or the Next of the page before. Of the choice its filters count.
 func (c *Client) DeadLetters(ctx context.Context, tenant domain.TenantID, f api.DeadLetterChoice, cursor string) (api.DeadLetterPage, error) {
-	return Call(ctx, c, api.DeadLetterList, api.ListDeadLettersParams{Context: tenant, Kind: f.Kind, Saga: f.Saga, Effect: f.Effect, Cause: f.Cause,
-		BeforeMs: f.BeforeMs, Cursor: cursor})
+	filter := api.DeadLetterFilter{Kind: f.Kind, Saga: f.Saga, Effect: f.Effect, Cause: f.Cause, BeforeMs: f.BeforeMs}
+	return c.ListDeadLetters(ctx, api.ListDeadLettersParams{Context: tenant, DeadLetterFilter: filter, Cursor: cursor})
+}
+
+// ListDeadLetters is a page of dead letters, without what they were; the Next of a page is
+// the cursor of the one after.
+func (c *Client) ListDeadLetters(ctx context.Context, p api.ListDeadLettersParams) (api.DeadLetterPage, error) {
+	return Call(ctx, c, api.DeadLetterList, p)
 }
 
 // DeadLetter is one dead letter with what it was.

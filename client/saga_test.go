@@ -87,7 +87,7 @@ func TestRequestsOfSagas(t *testing.T) {
 		want string
 	}{
 		{"pages of instances", func() error {
-			_, err := c.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "order", Where: "a == 1", Limit: 5, Cursor: "x"})
+			_, err := c.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "order", InstanceFilter: api.InstanceFilter{Where: "a == 1"}, Limit: 5, Cursor: "x"})
 			return err
 		}, "GET /v1/contexts/7/sagas/order/instances?cursor=x&limit=5&where=a+%3D%3D+1"},
 		{"one by an odd name", func() error { _, err := c.Instance(ctx, 7, "order", "a/b"); return err }, "GET /v1/contexts/7/sagas/order/instances/a%2Fb"},

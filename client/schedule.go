@@ -24,10 +24,16 @@ func (c *Client) Schedule(ctx context.Context, tenant domain.TenantID, name stri
 
 // Schedules lists all of a context, without params, environment and variables.
 func (c *Client) Schedules(ctx context.Context, tenant domain.TenantID) (api.SchedulePage, error) {
+	return c.ListSchedules(ctx, api.ScheduleListParams{Context: tenant})
+}
+
+// ListSchedules lists all schedules that filters fit, or counts them.
+func (c *Client) ListSchedules(ctx context.Context, p api.ScheduleListParams) (api.SchedulePage, error) {
 	all := api.SchedulePage{Schedules: []api.Schedule{}}
 	err := c.pages(func(cursor string) (next string, err error) {
-		page, err := Call(ctx, c, api.ScheduleList, api.ScheduleListParams{Context: tenant, Cursor: cursor})
-		all.Schedules = append(all.Schedules, page.Schedules...)
+		p.Cursor = cursor
+		page, err := Call(ctx, c, api.ScheduleList, p)
+		all.Schedules, all.Count = append(all.Schedules, page.Schedules...), page.Count
 		return page.Next, err
 	})
 	return all, err

@@ -17,6 +17,9 @@ type Filter struct {
 	Blueprint string
 	Trigger   string
 	Caller    domain.ActorID
+	// Way is how they are to be listed: one that [Filter.Ways] has. Default: the way
+	// on which they are found soonest.
+	Way listing.Way
 	// Look is how many records a page looks at. Default: [listing.Look].
 	Look int
 }
@@ -30,6 +33,17 @@ func (f Filter) Matches(fl *domain.Flow) bool {
 // unsuccessful reports whether f wants none but flows that ended in error.
 func (f Filter) unsuccessful() bool {
 	return f.Status == domain.FlowError || f.Reason != "" && f.Reason != domain.FlowSucceeded
+}
+
+// Ways are those that miss nothing of what f wants.
+func (f Filter) Ways() []listing.Way {
+	switch {
+	case f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
+		return []listing.Way{listing.WayLive, listing.WayNewest}
+	case f.unsuccessful():
+		return []listing.Way{listing.WayLogged, listing.WayNewest}
+	}
+	return []listing.Way{listing.WayNewest}
 }
 
 // listPage is how many records are looked at for one page of a list.
@@ -77,15 +91,9 @@ func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, curs
 	case way != listing.WayNone:
 	case f.Blueprint != "" && f.Trigger != "":
 		return e.named(ctx, recs, f)
-	case f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
-		way = listing.WayLive
-	case f.unsuccessful():
-		whole, err := e.work.FailedWhole(ctx, space)
-		if err != nil {
+	default:
+		if way, err = e.work.WayOn(ctx, space, f.Ways(), f.Way); err != nil {
 			return p, err
-		}
-		if whole {
-			way = listing.WayLogged
 		}
 	}
 	switch way {

@@ -16,6 +16,7 @@ import (
 type Archive interface {
 	Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error)
 	Search(ctx context.Context, q archive.Query) (archive.Page, error)
+	Count(ctx context.Context, q archive.Query) (int64, error)
 	Ping(ctx context.Context) error
 	Durability() board.Durability
 }
@@ -32,6 +33,8 @@ func (noArchive) Get(context.Context, domain.TenantID, string, int64) (archive.R
 func (noArchive) Search(context.Context, archive.Query) (archive.Page, error) {
 	return archive.Page{}, errNoArchive
 }
+
+func (noArchive) Count(context.Context, archive.Query) (int64, error) { return 0, errNoArchive }
 
 func (noArchive) Ping(context.Context) error { return nil }
 
@@ -58,6 +61,9 @@ func (c Caller) archived(ctx context.Context, p api.ArchiveParams, whole bool) (
 	if err != nil {
 		return api.ArchivePage{}, err
 	}
+	if p.Count {
+		return c.countArchive(ctx, p)
+	}
 	page, err := c.api.parts.Archive.Search(ctx, archiveQuery(p, whole))
 	if err != nil {
 		return api.ArchivePage{}, err
@@ -70,6 +76,18 @@ func (c Caller) archived(ctx context.Context, p api.ArchiveParams, whole bool) (
 	}
 	list.Records, err = where(ctx, c, p.Context, p.Where, "record", list.Records)
 	return list, err
+}
+
+// countArchive says how many records a search would find.
+func (c Caller) countArchive(ctx context.Context, p api.ArchiveParams) (api.ArchivePage, error) {
+	if p.Where != "" {
+		return api.ArchivePage{}, domain.Invalidf("count: the archive counts by its own filters only; leave where out, or count what a search lists")
+	}
+	n, err := c.api.parts.Archive.Count(ctx, archiveQuery(p, false))
+	if err != nil {
+		return api.ArchivePage{}, err
+	}
+	return api.ArchivePage{Records: []api.ArchiveRecord{}, Count: &api.Counted{Matching: int(n)}}, nil
 }
 
 // ShowArchive reads one record with its body and log.

@@ -271,12 +271,12 @@ func TestAFlowThatOnlyTheArchiveHasIsListedByItsName(t *testing.T) {
 		p    api.ListFlowsParams
 		want int
 	}{
-		{api.ListFlowsParams{Blueprint: "c", Trigger: "t"}, 1},
-		{api.ListFlowsParams{Blueprint: "c", Trigger: "t", Where: "flow.id == 6"}, 1},
-		{api.ListFlowsParams{Blueprint: "c", Trigger: "t", Where: "flow.id == 7"}, 0},
-		{api.ListFlowsParams{Blueprint: "c", Trigger: "t", Caller: 77}, 0},
-		{api.ListFlowsParams{Blueprint: "c", Trigger: "u"}, 0},
-		{api.ListFlowsParams{Blueprint: "b"}, 0}, // of many the board has what it has
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "c", Trigger: "t"}}, 1},
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "c", Trigger: "t", Where: "flow.id == 6"}}, 1},
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "c", Trigger: "t", Where: "flow.id == 7"}}, 0},
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "c", Trigger: "t", Caller: 77}}, 0},
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "c", Trigger: "u"}}, 0},
+		{api.ListFlowsParams{FlowFilter: api.FlowFilter{Blueprint: "b"}}, 0}, // of many the board has what it has
 	} {
 		tc.p.Context = house
 		l, err := r.api.As(reader).ListFlows(t.Context(), tc.p)
@@ -300,7 +300,7 @@ func TestOneCallLooksAtABoundedNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := api.ListJobsParams{Context: house, Where: "job.id == 4"}
+	p := api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Where: "job.id == 4"}}
 	found, calls := 0, 0
 	for calls = 1; ; calls++ {
 		l, err := r.api.As(reader).ListJobs(t.Context(), p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/saga"
 )
 
@@ -30,16 +31,24 @@ func (c Caller) ListDeadLetters(ctx context.Context, p api.ListDeadLettersParams
 	if p.Limit < 0 || p.Limit > mostLetters {
 		return api.DeadLetterPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostLetters, listLetters)
 	}
-	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs),
-		Limit: cmp.Or(p.Limit, listLetters), Cursor: p.Cursor}
-	list, next, err := engine.DeadLetters(ctx, p.Context, q)
-	if err != nil {
-		return api.DeadLetterPage{}, err
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: mostLetters}
+	if !p.Count && p.Where == "" && p.Narrowing == (api.Narrowing{}) {
+		q.Limit = cmp.Or(p.Limit, listLetters)
 	}
-	for _, d := range list {
+	f, err := find(ctx, c, wanted[*domain.DeadLetter]{tenant: p.Context, list: listName("deadletters", p.DeadLetterFilter), cursor: p.Cursor,
+		limit: cmp.Or(p.Limit, listLetters), count: p.Count, where: p.Where, name: "letter", narrow: p.Narrowing,
+		made: func(d *domain.DeadLetter) int64 { return d.MadeMs },
+		page: func(cursor string) ([]*domain.DeadLetter, listing.At, error) {
+			q.Cursor = cursor
+			list, next, err := engine.DeadLetters(ctx, p.Context, q)
+			return list, listing.At{Next: next, Here: cursor, Looked: len(list)}, err
+		},
+		key:   func(d *domain.DeadLetter) string { return anyKey(letterObject(d.Kind, d.ID)) },
+		isKey: isAnyKey})
+	for _, d := range f.list {
 		d.Event, d.Work, d.Data = nil, nil, ""
 	}
-	return api.DeadLetterPage{DeadLetters: list, Next: next}, nil
+	return api.DeadLetterPage{DeadLetters: f.list, Next: f.next, Count: f.count}, err
 }
 
 // instant is a time in Unix milliseconds; 0 is none.

@@ -174,19 +174,25 @@ func (c Caller) ListFlows(ctx context.Context, p api.ListFlowsParams) (api.FlowP
 		return api.FlowPage{}, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
 	}
 	filter := flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller}
-	if plain := (flow.Filter{}); p.Where == "" && (filter == plain || filter == flow.Filter{Status: domain.FlowError}) {
+	var err error
+	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
+		return api.FlowPage{}, err
+	}
+	if (p.FlowFilter == api.FlowFilter{} || p.FlowFilter == api.FlowFilter{Status: domain.FlowError}) && !p.Count {
 		filter.Look = p.Limit // all that is looked at is listed
 	}
-	f, err := find(ctx, c, wanted[domain.Flow]{tenant: p.Context, cursor: p.Cursor, limit: p.Limit, where: p.Where, name: "flow",
+	f, err := find(ctx, c, wanted[domain.Flow]{tenant: p.Context, list: listName("flows", p.FlowFilter, p.Sort), cursor: p.Cursor, limit: p.Limit, count: p.Count,
+		where: p.Where, name: "flow", narrow: p.Narrowing,
+		made: func(fl domain.Flow) int64 { return fl.CreatedAt.Time().UnixMilli() }, grain: aSecond,
 		page: func(cursor string) ([]domain.Flow, listing.At, error) {
 			return c.api.parts.Flows.List(ctx, p.Context, filter, cursor)
 		},
 		key:   func(fl domain.Flow) string { return fl.Key() },
 		isKey: func(key string) bool { _, err := domain.ParseFlowKey(key); return err == nil }})
-	if err == nil && f.looked == 0 && p.Cursor == "" && p.Blueprint != "" && p.Trigger != "" {
+	if err == nil && f.looked == 0 && p.Cursor == "" && !p.Count && p.Blueprint != "" && p.Trigger != "" {
 		return c.archivedName(ctx, p, filter)
 	}
-	return api.FlowPage{Flows: f.list, Next: f.next, Looked: f.looked}, err
+	return api.FlowPage{Flows: f.list, Next: f.next, Looked: f.looked, Count: f.count}, err
 }
 
 // archivedName is the list of a flow that is named by its blueprint and trigger, and

@@ -161,13 +161,19 @@ func (c Caller) ListJobs(ctx context.Context, p api.ListJobsParams) (api.JobPage
 		return api.JobPage{}, err
 	}
 	if p.Status != "" && !p.Status.Known() {
-		return api.JobPage{}, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished", p.Status)
+		return api.JobPage{}, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished%s", p.Status, didYouMean(string(p.Status),
+			[]string{string(domain.JobDispatched), string(domain.JobWaiting), string(domain.JobStarted), string(domain.JobError), string(domain.JobFinished)}))
 	}
-	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Callers: membersOf(t)}
-	if (p.Status == "" || p.Status == domain.JobError) && p.Type == "" && p.Where == "" {
+	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Callers: membersOf(t)}
+	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
+		return api.JobPage{}, err
+	}
+	if (p.JobFilter == api.JobFilter{} || p.JobFilter == api.JobFilter{Status: domain.JobError}) && !p.Count {
 		filter.Look = p.Limit // all that is looked at is listed
 	}
-	f, err := find(ctx, c, wanted[*domain.Job]{tenant: p.Context, cursor: p.Cursor, limit: p.Limit, where: p.Where, name: "job",
+	f, err := find(ctx, c, wanted[*domain.Job]{tenant: p.Context, list: listName("jobs", p.JobFilter, p.Sort), cursor: p.Cursor, limit: p.Limit, count: p.Count,
+		where: p.Where, name: "job", narrow: p.Narrowing,
+		made: func(j *domain.Job) int64 { return j.CreatedAt.Time().UnixMilli() }, grain: aSecond,
 		page: func(cursor string) ([]*domain.Job, listing.At, error) {
 			return c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
 		},
@@ -176,8 +182,11 @@ func (c Caller) ListJobs(ctx context.Context, p api.ListJobsParams) (api.JobPage
 	if f.list == nil {
 		f.list = []*domain.Job{}
 	}
-	return api.JobPage{Jobs: f.list, Next: f.next, Looked: f.looked}, err
+	return api.JobPage{Jobs: f.list, Next: f.next, Looked: f.looked, Count: f.count}, err
 }
+
+// aSecond is how exactly created_at is known of records of the seeds, in milliseconds.
+const aSecond = 1000
 
 // membersOf are those whose work a context has, mostly: who is in none of its lists
 // (any more) has work there, too, which is listed last.

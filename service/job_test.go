@@ -127,7 +127,7 @@ func TestBoundsOfReading(t *testing.T) {
 			return err
 		}(),
 		"status": func() error {
-			_, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, Status: "done"})
+			_, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Status: "done"}})
 			return err
 		}(),
 	} {

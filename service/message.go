@@ -294,10 +294,13 @@ func (c Caller) ListMessages(ctx context.Context, p api.ListMessagesParams) (api
 		return api.MessagePage{}, domain.Invalidf("type %q: want job, chat, mail or result", p.Type)
 	}
 	filter := post.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Callers: membersOf(t), Sent: p.Box == "sent", Received: p.Box == "received"}
-	if p.Status == "" && p.Type == "" && p.Box == "" {
+	if p.Status == "" && p.Type == "" && p.Box == "" && p.Where == "" && p.Narrowing == (api.Narrowing{}) && !p.Count {
 		filter.Look = p.Limit // all that is looked at is listed
 	}
-	f, err := find(ctx, c, wanted[*domain.Message]{tenant: p.Context, cursor: p.Cursor, limit: p.Limit,
+	f, err := find(ctx, c, wanted[*domain.Message]{tenant: p.Context,
+		list:   listName("messages", p.Status, p.Type, p.Caller, p.Box, p.Where, p.Narrowing),
+		cursor: p.Cursor, limit: p.Limit, count: p.Count, where: p.Where, name: "message", narrow: p.Narrowing,
+		made: func(m *domain.Message) int64 { return m.CreatedAt.Time().UnixMilli() }, grain: aSecond,
 		page: func(cursor string) ([]*domain.Message, listing.At, error) {
 			return engine.List(ctx, p.Context, filter, cursor)
 		},
@@ -307,7 +310,7 @@ func (c Caller) ListMessages(ctx context.Context, p api.ListMessagesParams) (api
 		return api.MessagePage{}, err
 	}
 	list, err := c.messageList(ctx, engine, t, f.list, f.next)
-	list.Looked = f.looked
+	list.Looked, list.Count = f.looked, f.count
 	return list, err
 }
 

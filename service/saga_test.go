@@ -161,7 +161,7 @@ func TestASagaFromItsFileToItsEnd(t *testing.T) {
 		if in := s.instance(".."); in.State != "paid" || string(in.Data) != `{"total":4}` {
 			t.Errorf("got %+v", in)
 		}
-		list, err := s.as(reader).ListInstances(t.Context(), api.ListInstancesParams{Context: house, Name: "order", Where: `state == "paid" && data.total > 3`})
+		list, err := s.as(reader).ListInstances(t.Context(), api.ListInstancesParams{Context: house, Name: "order", InstanceFilter: api.InstanceFilter{Where: `state == "paid" && data.total > 3`}})
 		if err != nil || len(list.Instances) != 1 || list.Instances[0].Correlation != ".." || list.Instances[0].Steps != nil {
 			t.Errorf("instances: got %+v, %v", list, err)
 		}
@@ -308,7 +308,7 @@ func TestVersionsOfASaga(t *testing.T) {
 	if list, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "ordre"}); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("instances of none: got %+v, %v", list, err)
 	}
-	if _, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "order", Where: "1 +"}); !errors.Is(err, domain.ErrInvalid) {
+	if _, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "order", InstanceFilter: api.InstanceFilter{Where: "1 +"}}); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("a condition that is none: got %v", err)
 	}
 	if out, err := r.api.As(admin).DeleteSaga(ctx, api.DeleteSagaParams{Context: house, Name: "order"}); err != nil || out.Versions != 2 {
@@ -396,7 +396,7 @@ func TestDeadLettersAreReplayedAndDropped(t *testing.T) {
 		s.must(err)
 		s.settle()
 		s.publish(placed("1", `{"total":-1}`), placed("2", `{"total":-2}`), placed("3", `{"total":-3}`))
-		list, err := s.as(reader).ListDeadLetters(t.Context(), api.ListDeadLettersParams{Context: house, Saga: "order"})
+		list, err := s.as(reader).ListDeadLetters(t.Context(), api.ListDeadLettersParams{Context: house, DeadLetterFilter: api.DeadLetterFilter{Saga: "order"}})
 		if err != nil || len(list.DeadLetters) != 3 || !list.DeadLetters[0].Holds || list.DeadLetters[0].Event != nil ||
 			!strings.Contains(list.DeadLetters[0].Cause, "a negative total") {
 			t.Fatalf("got %+v, %v", list, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/saga"
 )
 
@@ -25,20 +26,34 @@ func (c Caller) ListInstances(ctx context.Context, p api.ListInstancesParams) (a
 	if p.Limit < 0 || p.Limit > mostInstances {
 		return api.InstancePage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostInstances, listInstances)
 	}
-	list, next, err := engine.Query(ctx, p.Context, saga.Query{Saga: p.Name, Where: p.Where, Limit: cmp.Or(p.Limit, listInstances), Cursor: p.Cursor})
+	q := saga.Query{Saga: p.Name, Where: p.Where, Limit: mostInstances}
+	if !p.Count && p.State == "" && p.Narrowing == (api.Narrowing{}) {
+		q.Limit = cmp.Or(p.Limit, listInstances)
+	}
+	f, err := find(ctx, c, wanted[*domain.SagaInstance]{tenant: p.Context, list: listName("instances", p.Name, p.InstanceFilter), cursor: p.Cursor,
+		limit: cmp.Or(p.Limit, listInstances), count: p.Count, narrow: p.Narrowing,
+		made: func(in *domain.SagaInstance) int64 { return in.CreatedMs },
+		page: func(cursor string) ([]*domain.SagaInstance, listing.At, error) {
+			q.Cursor = cursor
+			list, next, err := engine.Query(ctx, p.Context, q)
+			at := listing.At{Next: next, Here: cursor, Looked: len(list)}
+			return slices.DeleteFunc(list, func(in *domain.SagaInstance) bool { return p.State != "" && in.State != p.State }), at, err
+		},
+		key:   func(in *domain.SagaInstance) string { return anyKey(in.Correlation) },
+		isKey: isAnyKey})
 	if err != nil {
 		return api.InstancePage{}, err
 	}
-	if len(list) == 0 && p.Cursor == "" && next == "" {
+	if len(f.list) == 0 && p.Cursor == "" && f.next == "" {
 		// A name that was mistyped must not look like a saga without instances.
 		if _, err := engine.Definition(ctx, p.Context, p.Name, 0); err != nil {
 			return api.InstancePage{}, err
 		}
 	}
-	for _, in := range list {
+	for _, in := range f.list {
 		in.Steps, in.Deferred = nil, nil
 	}
-	return api.InstancePage{Instances: list, Next: next}, nil
+	return api.InstancePage{Instances: f.list, Next: f.next, Count: f.count}, nil
 }
 
 // instanceObject is what the audit log calls the instance.

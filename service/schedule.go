@@ -3,11 +3,13 @@ package service
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/listing"
 )
 
 // Schedules is what the operations need of the clockwork.
@@ -91,13 +93,29 @@ func (c Caller) ListSchedules(ctx context.Context, p api.ScheduleListParams) (ap
 	if _, err := c.may(ctx, domain.VerbRead, p.Context, "schedules"); err != nil {
 		return api.SchedulePage{}, err
 	}
-	list, next, err := c.api.parts.Schedules.List(ctx, p.Context, p.Cursor)
-	out := api.SchedulePage{Schedules: make([]api.Schedule, len(list)), Next: next}
-	for i, s := range list {
+	f, err := find(ctx, c, wanted[*domain.Schedule]{tenant: p.Context, list: listName("schedules", p.Blueprint, p.Where, p.Narrowing),
+		cursor: p.Cursor, limit: p.Limit, count: p.Count, where: p.Where, name: "schedule", narrow: p.Narrowing,
+		made: func(s *domain.Schedule) int64 { return s.CreatedAt.Time().UnixMilli() }, grain: aSecond,
+		page:  func(cursor string) ([]*domain.Schedule, listing.At, error) { return c.schedulePage(ctx, p, cursor) },
+		key:   func(s *domain.Schedule) string { return s.Name },
+		isKey: func(name string) bool { return domain.ValidateName("schedule", name) == nil }})
+	out := api.SchedulePage{Schedules: make([]api.Schedule, len(f.list)), Next: f.next, Count: f.count}
+	for i, s := range f.list {
 		out.Schedules[i].Schedule = *s
-		out.Schedules[i].Params, out.Schedules[i].Env, out.Schedules[i].Variables = nil, nil, nil
 	}
 	return out, err
+}
+
+// schedulePage is a page of the schedules of a blueprint, or all, without what a list does
+// not show: nobody is to guess at it by conditions.
+func (c Caller) schedulePage(ctx context.Context, p api.ScheduleListParams, cursor string) ([]*domain.Schedule, listing.At, error) {
+	list, next, err := c.api.parts.Schedules.List(ctx, p.Context, cursor)
+	at := listing.At{Next: next, Here: cursor, Looked: len(list)}
+	list = slices.DeleteFunc(list, func(s *domain.Schedule) bool { return p.Blueprint != "" && s.Blueprint != p.Blueprint })
+	for _, s := range list {
+		s.Params, s.Env, s.Variables = nil, nil, nil
+	}
+	return list, at, err
 }
 
 // PreviewSchedule says when a schedule would come that is not stored.

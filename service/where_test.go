@@ -22,7 +22,7 @@ func TestConditionsOnListsTakeTurns(t *testing.T) {
 		}
 		ended := false
 		go func() {
-			list, err := r.api.As(admin).ListJobs(t.Context(), api.ListJobsParams{Context: house, Where: "job.id == 1"})
+			list, err := r.api.As(admin).ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Where: "job.id == 1"}})
 			if err != nil || len(list.Jobs) != 1 {
 				t.Errorf("got %v, %v", list, err)
 			}
@@ -47,7 +47,7 @@ func TestConditionsOnListsNameFieldsThatThereAre(t *testing.T) {
 		r := newRig(t)
 		r.submit(1, nil)
 		c := r.api.As(admin)
-		_, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, Where: `job.stauts == "started"`})
+		_, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Where: `job.stauts == "started"`}})
 		if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "did you mean status?") {
 			t.Errorf("got %v", err)
 		}
@@ -61,7 +61,7 @@ func TestConditionsOnListsNameFieldsThatThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name := range fields {
-			if _, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, Where: "job." + name + " == ()"}); err != nil {
+			if _, err := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Where: "job." + name + " == ()"}}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

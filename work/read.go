@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -24,6 +25,10 @@ type Filter struct {
 	Status domain.JobStatus
 	Type   domain.ScriptType
 	Caller domain.ActorID
+	Flow   domain.FlowID
+	// Way is how they are to be listed: one that [Filter.Ways] has. Default: the way
+	// on which they are found soonest.
+	Way listing.Way
 	// Callers are those whose jobs are listed newest first, where neither Caller nor
 	// what Status says tells another order; those of others come after them.
 	Callers []domain.ActorID
@@ -32,7 +37,19 @@ type Filter struct {
 }
 
 func (f Filter) matches(j *domain.Job) bool {
-	return (f.Status == "" || f.Status == j.Status) && (f.Type == "" || f.Type == j.ScriptType) && (f.Caller == 0 || f.Caller == j.CallerID)
+	return (f.Status == "" || f.Status == j.Status) && (f.Type == "" || f.Type == j.ScriptType) && (f.Caller == 0 || f.Caller == j.CallerID) &&
+		(f.Flow == 0 || f.Flow == j.FlowID)
+}
+
+// Ways are those that miss nothing of what f wants.
+func (f Filter) Ways() []listing.Way {
+	switch {
+	case f.Status == "" || f.Status == domain.JobFinished:
+		return []listing.Way{listing.WayNewest}
+	case f.Status == domain.JobError:
+		return []listing.Way{listing.WayLogged, listing.WayNewest}
+	}
+	return []listing.Way{listing.WayLive, listing.WayNewest}
 }
 
 // listPage is how many records are looked at for one page of a list.
@@ -103,19 +120,28 @@ func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, curs
 
 func callerPart(c domain.ActorID) string { return strconv.FormatUint(uint64(c), 10) + ":" }
 
-// way is how the jobs are found soonest that f wants.
+// way is how the jobs are listed that f wants.
 func (e *Engine) way(ctx context.Context, space board.Space, f Filter) (listing.Way, error) {
-	switch {
-	case f.Status == "" || f.Status == domain.JobFinished:
-		return listing.WayNewest, nil
-	case f.Status != domain.JobError:
-		return listing.WayLive, nil
+	return e.WayOn(ctx, space, f.Ways(), f.Way)
+}
+
+// WayOn is the way that is asked for, or the first of ways where none is. The lists of
+// what ended in error may not be relied upon yet: then they are no way.
+//
+// Errors: [domain.ErrUnavailable] where they are asked for all the same.
+func (e *Engine) WayOn(ctx context.Context, space board.Space, ways []listing.Way, asked listing.Way) (listing.Way, error) {
+	way := cmp.Or(asked, ways[0])
+	if way != listing.WayLogged {
+		return way, nil
 	}
 	whole, err := e.FailedWhole(ctx, space)
-	if whole {
-		return listing.WayLogged, err
+	if err != nil || whole {
+		return way, err
 	}
-	return listing.WayNewest, err
+	if asked == listing.WayLogged {
+		return way, domain.Unavailablef("what ended in error is not yet written down by its ends on this board; sort by newest meanwhile")
+	}
+	return listing.WayNewest, nil
 }
 
 // waitPoll is how often Wait looks without being told: the net under a watch.

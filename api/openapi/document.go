@@ -95,6 +95,9 @@ func (s *schemas) operation(o *api.Operation) object {
 		}
 	}
 	slices.SortStableFunc(inAddress, func(a, b object) int { return cmp.Compare(a["in"].(string), b["in"].(string)) })
+	if len(o.Selectable().Names) > 0 {
+		inAddress = append(inAddress, object{"$ref": "#/components/parameters/" + api.FieldsParam})
+	}
 	for _, name := range headersOf(o, params) {
 		inAddress = append(inAddress, object{"$ref": "#/components/parameters/" + name})
 	}
@@ -232,7 +235,7 @@ func (s *schemas) events(o *api.Operation) object {
 
 func headerRef(name string) object { return object{"$ref": "#/components/headers/" + name} }
 
-// parameters are headers of requests, as the door reads them.
+// parameters are headers of requests, as the door reads them, and what many operations have in their addresses.
 var parameters = object{
 	"X-Tenant-Id": header("X-Tenant-Id", "A context's number or its alias. Where the address names one as well, it must be the same."),
 	"Idempotency-Key": header("Idempotency-Key", "Names the request, in "+strconv.Itoa(api.MaxRequestKey)+" bytes at most: sent again under the same key "+
@@ -240,6 +243,9 @@ var parameters = object{
 	"If-None-Match": header("If-None-Match", "ETags of answers that the caller has: 304 while it would be one of them."),
 	"If-Match":      header("If-Match", "ETags: 412 where the answer would have none of them."),
 	"Last-Event-ID": header("Last-Event-ID", "The id of the last event that came: a stream goes on behind it."),
+	api.FieldsParam: object{"name": api.FieldsParam, "in": "query", "schema": object{"type": "string"},
+		"description": "The fields that are wanted, with commas between them: of each thing of a page, or of the answer. Without it all. " +
+			"Of an answer the others are not there, whatever its schema requires."},
 }
 
 func header(name, description string) object {

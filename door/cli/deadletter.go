@@ -73,7 +73,8 @@ func deadKind(text string) (domain.DeadKind, error) {
 
 func (a *app) deadLetterList() *cobra.Command {
 	var f deadFlags
-	limit := 0
+	var narrow narrowing
+	where, limit := "", 0
 	c := &cobra.Command{
 		Use: "list", Short: "List the dead letters of a context", Args: cobra.NoArgs,
 		Example: "  ramet deadletter list --saga order --cause timeout",
@@ -85,18 +86,35 @@ func (a *app) deadLetterList() *cobra.Command {
 			if limit < 1 {
 				return domain.Invalidf("--limit %d: want 1 or more", limit)
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.listDead(c.Context(), n, choice, limit) })
+			filter := api.DeadLetterFilter{Kind: choice.Kind, Saga: choice.Saga, Effect: choice.Effect, Cause: choice.Cause, BeforeMs: choice.BeforeMs, Where: where}
+			if filter.Narrowing, err = narrow.read(); err != nil {
+				return err
+			}
+			return a.with(c.Context(), func(n *client.Client) error {
+				p := api.ListDeadLettersParams{Context: a.tenant(), DeadLetterFilter: filter, Count: narrow.count}
+				if !p.Count {
+					return a.listDead(c.Context(), n, p, limit)
+				}
+				page, err := n.ListDeadLetters(c.Context(), p)
+				if err != nil {
+					return err
+				}
+				return a.counted(page, page.Count, "dead letters")
+			})
 		},
 	}
 	f.add(c)
+	narrow.flags(c)
+	c.Flags().StringVar(&where, "where", "", "only letters for which a Rhai `expression` holds, such as 'letter.attempts > 3'")
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
 	return c
 }
 
-func (a *app) listDead(ctx context.Context, n *client.Client, choice api.DeadLetterChoice, limit int) error {
+func (a *app) listDead(ctx context.Context, n *client.Client, p api.ListDeadLettersParams, limit int) error {
 	all := api.DeadLetterPage{}
 	for {
-		page, err := n.DeadLetters(ctx, a.tenant(), choice, all.Next)
+		p.Cursor = all.Next
+		page, err := n.ListDeadLetters(ctx, p)
 		if err != nil {
 			return err
 		}

@@ -180,29 +180,64 @@ func doneText(s *domain.StepView) string {
 
 func (a *app) flowList() *cobra.Command {
 	var f api.ListFlowsParams
-	var status, reason string
-	var caller uint32
+	var filter flowFilter
 	var p paging
+	var narrow narrowing
 	c := &cobra.Command{
 		Use: "list", Short: "List the flows of a context that the board still has", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.Status, f.Reason, f.Caller = domain.FlowStatus(status), domain.FlowReason(reason), domain.ActorID(caller)
+			var err error
+			if f.FlowFilter, err = filter.read(&narrow); err != nil {
+				return err
+			}
 			if err := p.check(); err != nil {
 				return err
+			}
+			if f.Count = narrow.count; f.Count {
+				return a.with(c.Context(), func(n *client.Client) error {
+					f.Context = a.tenant()
+					page, err := n.Flows(c.Context(), f)
+					if err != nil {
+						return err
+					}
+					return a.counted(page, page.Count, "flows")
+				})
 			}
 			return a.with(c.Context(), func(n *client.Client) error { return a.listFlows(c.Context(), n, f, &p) })
 		},
 	}
 	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
 		"newest first. One that is named by --blueprint and --trigger is also found in the archive."
-	c.Flags().StringVar(&status, "status", "", "only flows of that `status`: dispatched, started, error, finished")
-	c.Flags().StringVar(&reason, "reason", "", "only flows that ended so: succeeded, failed, errored, cancelled, stuck")
-	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only flows of that `blueprint`")
-	c.Flags().StringVar(&f.Trigger, "trigger", "", "only flows of that `trigger`")
-	c.Flags().Uint32Var(&caller, "caller", 0, "only flows of that `actor`")
-	c.Flags().StringVar(&f.Where, "where", "", "only flows for which a Rhai `expression` holds, such as 'flow.retried > 0'")
+	filter.flags(c)
+	narrow.flags(c)
+	sorted(c, &f.Sort)
 	p.flags(c, true)
 	return c
+}
+
+// flowFilter are the flags by which flows are filtered.
+type flowFilter struct {
+	status, reason, blueprint, trigger, where string
+	caller                                    uint32
+}
+
+func (f *flowFilter) flags(c *cobra.Command) {
+	c.Flags().StringVar(&f.status, "status", "", "only flows of that `status`: dispatched, started, error, finished")
+	c.Flags().StringVar(&f.reason, "reason", "", "only flows that ended so: succeeded, failed, errored, cancelled, stuck")
+	c.Flags().StringVar(&f.blueprint, "blueprint", "", "only flows of that `blueprint`")
+	c.Flags().StringVar(&f.trigger, "trigger", "", "only flows of that `trigger`")
+	c.Flags().Uint32Var(&f.caller, "caller", 0, "only flows of that `actor`")
+	c.Flags().StringVar(&f.where, "where", "", "only flows for which a Rhai `expression` holds, such as 'flow.retried > 0'")
+}
+
+// read is what the flags ask for.
+//
+// Errors: [domain.ErrInvalid].
+func (f *flowFilter) read(n *narrowing) (out api.FlowFilter, err error) {
+	out = api.FlowFilter{Status: domain.FlowStatus(f.status), Reason: domain.FlowReason(f.reason), Blueprint: f.blueprint, Trigger: f.trigger,
+		Caller: domain.ActorID(f.caller), Where: f.where}
+	out.Narrowing, err = n.read()
+	return out, err
 }
 
 func (a *app) listFlows(ctx context.Context, n *client.Client, f api.ListFlowsParams, p *paging) error {

@@ -201,30 +201,70 @@ func resultFields(t *table, result map[string]string) {
 
 func (a *app) jobList() *cobra.Command {
 	var f api.ListJobsParams
-	var status, typ string
-	var caller uint32
+	var filter jobFilter
 	var p paging
+	var narrow narrowing
 	c := &cobra.Command{
 		Use: "list", Short: "List the jobs of a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.Status, f.Type, f.Caller = domain.JobStatus(status), domain.ScriptType(typ), domain.ActorID(caller)
-			if status != "" && !f.Status.Known() {
-				return domain.Invalidf("--status %q: want dispatched, waiting_for_prerequisites, started, error or finished", status)
+			var err error
+			if f.JobFilter, err = filter.read(&narrow); err != nil {
+				return err
 			}
 			if err := p.check(); err != nil {
 				return err
+			}
+			if f.Count = narrow.count; f.Count {
+				return a.with(c.Context(), func(n *client.Client) error {
+					f.Context = a.tenant()
+					page, err := n.Jobs(c.Context(), f)
+					if err != nil {
+						return err
+					}
+					return a.counted(page, page.Count, "jobs")
+				})
 			}
 			return a.with(c.Context(), func(n *client.Client) error { return a.list(c.Context(), n, f, &p) })
 		},
 	}
 	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
 		"newest first."
-	c.Flags().StringVar(&status, "status", "", "only jobs of that `status`")
-	c.Flags().StringVar(&typ, "type", "", "only scripts of that `type`")
-	c.Flags().Uint32Var(&caller, "caller", 0, "only jobs of that `actor`")
-	c.Flags().StringVar(&f.Where, "where", "", "only jobs for which a Rhai `expression` holds, such as 'job.losses > 0'")
+	filter.flags(c)
+	narrow.flags(c)
+	sorted(c, &f.Sort)
 	p.flags(c, true)
 	return c
+}
+
+// jobFilter are the flags by which jobs are filtered.
+type jobFilter struct {
+	status, typ, flow, where string
+	caller                   uint32
+}
+
+func (f *jobFilter) flags(c *cobra.Command) {
+	c.Flags().StringVar(&f.status, "status", "", "only jobs of that `status`")
+	c.Flags().StringVar(&f.typ, "type", "", "only scripts of that `type`")
+	c.Flags().Uint32Var(&f.caller, "caller", 0, "only jobs of that `actor`")
+	c.Flags().StringVar(&f.flow, "flow", "", "only jobs of that `flow`")
+	c.Flags().StringVar(&f.where, "where", "", "only jobs for which a Rhai `expression` holds, such as 'job.losses > 0'")
+}
+
+// read is what the flags ask for.
+//
+// Errors: [domain.ErrInvalid].
+func (f *jobFilter) read(n *narrowing) (out api.JobFilter, err error) {
+	out = api.JobFilter{Status: domain.JobStatus(f.status), Type: domain.ScriptType(f.typ), Caller: domain.ActorID(f.caller), Where: f.where}
+	if f.status != "" && !out.Status.Known() {
+		return out, domain.Invalidf("--status %q: want dispatched, waiting_for_prerequisites, started, error or finished", f.status)
+	}
+	if f.flow != "" {
+		if out.Flow, err = domain.ParseFlowKey(f.flow); err != nil {
+			return out, err
+		}
+	}
+	out.Narrowing, err = n.read()
+	return out, err
 }
 
 // list collects pages. A job that comes twice is shown once.

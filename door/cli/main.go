@@ -202,6 +202,7 @@ type app struct {
 	archive   string
 	context   string // a number or an alias
 	output    string
+	fields    string
 	embed     bool
 	idle      bool // this process is a node without a runner
 	checks    bool // the command asks of nothing that a node has stored: any will do
@@ -239,6 +240,7 @@ func (a *app) root() *cobra.Command {
 		"a file beside an embedded board ($RAMET_ARCHIVE)")
 	f.StringVar(&a.context, "context", "1", "`number` or alias of the context to work in")
 	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
+	f.StringVar(&a.fields, "fields", "", "only these `fields` of what is shown, by their names in json, such as id,status")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())

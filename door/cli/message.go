@@ -27,6 +27,7 @@ func (a *app) messageList() *cobra.Command {
 	most := 0
 	var status, kind string
 	var caller uint32
+	var narrow narrowing
 	c := &cobra.Command{
 		Use: "list", Short: "List the messages of a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -34,8 +35,19 @@ func (a *app) messageList() *cobra.Command {
 			if most < 1 {
 				return domain.Invalidf("--limit %d: want 1 or more", most)
 			}
+			var err error
+			if f.Narrowing, err = narrow.read(); err != nil {
+				return err
+			}
 			return a.with(c.Context(), func(n *client.Client) error {
 				f.Context = a.tenant()
+				if f.Count = narrow.count; f.Count {
+					page, err := client.Call(c.Context(), n, api.MessageList, f)
+					if err != nil {
+						return err
+					}
+					return a.counted(page, page.Count, "messages")
+				}
 				list, err := n.Messages(c.Context(), f, most)
 				if err != nil {
 					return err
@@ -54,6 +66,8 @@ func (a *app) messageList() *cobra.Command {
 	c.Flags().StringVar(&kind, "kind", "", "only messages of that `kind`: chat, mail, job or result")
 	c.Flags().Uint32Var(&caller, "caller", 0, "only messages of that `actor`")
 	c.Flags().StringVar(&f.Box, "box", "", "only what was `sent`, or received")
+	c.Flags().StringVar(&f.Where, "where", "", "only messages for which a Rhai `expression` holds, such as 'message.dst_actor == 20'")
+	narrow.flags(c)
 	c.Flags().IntVar(&most, "limit", 100, "how many at the most")
 	return c
 }

@@ -27,6 +27,9 @@ const maxCell = 60 // characters
 
 // print writes v, a shape of the API, as -o says; rows writes it as a table.
 func (a *app) print(v any, rows func(t *table)) error {
+	if a.fields != "" {
+		return a.printFields(v)
+	}
 	switch a.output {
 	case outJSON:
 		return writeJSON(bare(a.std.Out), v)

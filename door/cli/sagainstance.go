@@ -22,16 +22,30 @@ const sagaKey = "saga:"
 func (a *app) sagaInstances() *cobra.Command {
 	var f api.ListInstancesParams
 	limit := 0
+	var narrow narrowing
 	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds",
 		`instances order --where 'state == "paying" && data.total > 100'`,
 		func(ctx context.Context, n *client.Client, name string, _ []string) error {
 			if limit < 1 {
 				return domain.Invalidf("--limit %d: want 1 or more", limit)
 			}
+			var err error
+			if f.Narrowing, err = narrow.read(); err != nil {
+				return err
+			}
 			f.Context, f.Name, f.Limit = a.tenant(), name, min(limit, 500)
+			if f.Count = narrow.count; f.Count {
+				page, err := n.Instances(ctx, f)
+				if err != nil {
+					return err
+				}
+				return a.counted(page, page.Count, "instances")
+			}
 			return a.listInstances(ctx, n, f, limit)
 		})
 	c.Aliases = []string{"query"}
+	c.Flags().StringVar(&f.State, "state", "", "only instances in that `state` of the definition")
+	narrow.flags(c)
 	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, "+
 		"timers, deferred, held, paused, created_ms, updated_ms, ended_ms")
 	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")

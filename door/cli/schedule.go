@@ -198,13 +198,23 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) scheduleList() *cobra.Command {
-	return &cobra.Command{
+	var f api.ScheduleListParams
+	var narrow narrowing
+	c := &cobra.Command{
 		Use: "list", Short: "List the schedules of a context", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if f.Narrowing, err = narrow.read(); err != nil {
+				return err
+			}
 			return a.with(c.Context(), func(n *client.Client) error {
-				list, err := n.Schedules(c.Context(), a.tenant())
+				f.Context, f.Count = a.tenant(), narrow.count
+				list, err := n.ListSchedules(c.Context(), f)
 				if err != nil {
 					return err
+				}
+				if f.Count {
+					return a.counted(list, list.Count, "schedules")
 				}
 				return a.print(list, func(t *table) {
 					t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "ERROR")
@@ -215,6 +225,10 @@ func (a *app) scheduleList() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only schedules of that `blueprint`")
+	c.Flags().StringVar(&f.Where, "where", "", "only schedules for which a Rhai `expression` holds, such as 'schedule.paused == true'")
+	narrow.flags(c)
+	return c
 }
 
 // timesOf says in a few words when a schedule comes.

@@ -67,8 +67,9 @@ var flowFilters = []struct{ Name, Query string }{
 func (v *visit) flowsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
-	p := api.ListFlowsParams{Context: v.tenant.ID, Status: domain.FlowStatus(q.Get("status")), Reason: domain.FlowReason(q.Get("reason")),
-		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
+	filter := api.FlowFilter{Status: domain.FlowStatus(q.Get("status")), Reason: domain.FlowReason(q.Get("reason")),
+		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where")}
+	p := api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	found, err := call(v, api.FlowList, p)
 	if err != nil {
 		return err

@@ -47,8 +47,8 @@ var jobFilters = []struct{ Name, Query string }{
 func (v *visit) jobsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
-	p := api.ListJobsParams{Context: v.tenant.ID, Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
-		Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
+	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller), Where: q.Get("where")}
+	p := api.ListJobsParams{Context: v.tenant.ID, JobFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	found, err := call(v, api.JobList, p)
 	if err != nil {
 		return err

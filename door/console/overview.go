@@ -111,7 +111,7 @@ func (v *visit) overviewPage() error {
 
 // flowsOf are the first flows of a status.
 func (v *visit) flowsOf(status domain.FlowStatus) ([]domain.Flow, error) {
-	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, Status: status, Limit: overviewMost})
+	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Status: status}, Limit: overviewMost})
 	return found.Flows, err
 }
 

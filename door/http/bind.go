@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	nethttp "net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,10 +28,12 @@ type binder struct {
 	path  map[string][]int // parameter -> field
 	query map[string][]int
 	body  bool // there are fields of a body
+	// answer is what of the answer can be selected by its fields.
+	answer api.Selectable
 }
 
 func newBinder(o *service.Operation) *binder {
-	b := &binder{op: o, path: map[string][]int{}, query: map[string][]int{}}
+	b := &binder{op: o, path: map[string][]int{}, query: map[string][]int{}, answer: o.Selectable()}
 	t := reflect.TypeOf(o.NewParams()).Elem()
 	for _, f := range reflect.VisibleFields(t) {
 		switch {
@@ -62,7 +66,7 @@ func isContext(f reflect.Value) bool { return f.Type() == reflect.TypeFor[domain
 // [service.Caller.Admit], of [service.Caller.ContextNamed] and of [readBody].
 func (b *binder) bind(w *response, r *nethttp.Request, caller service.Caller) (any, error) {
 	params := b.op.NewParams()
-	if err := b.bindHead(r, params, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) }); err != nil {
+	if err := b.bindHead(w, r, params, func(alias string) (domain.TenantID, error) { return caller.ContextNamed(r.Context(), alias) }); err != nil {
 		return nil, err
 	}
 	if r.ContentLength == 0 && !b.body {
@@ -85,7 +89,7 @@ func (b *binder) tenant(params any) domain.TenantID {
 
 // bindHead reads the parameters that stand before the body. named finds a
 // context by its alias.
-func (b *binder) bindHead(r *nethttp.Request, params any, named func(alias string) (domain.TenantID, error)) error {
+func (b *binder) bindHead(w *response, r *nethttp.Request, params any, named func(alias string) (domain.TenantID, error)) error {
 	v := reflect.ValueOf(params).Elem()
 	set := func(field []int, name, text string) error {
 		f := v.FieldByIndex(field)
@@ -114,11 +118,18 @@ func (b *binder) bindHead(r *nethttp.Request, params any, named func(alias strin
 	}
 	for name, values := range query {
 		field, known := b.query[name]
-		if !known {
-			return domain.Invalidf("query parameter %q is not known to %s%s", name, b.op.Name, knownNames(b.query))
+		selects := name == api.FieldsParam && len(b.answer.Names) > 0
+		if !known && !selects {
+			return domain.Invalidf("query parameter %q is not known to %s%s", domain.PlainText(name, maxNear), b.op.Name, b.meantName(name))
 		}
 		if len(values) > 1 {
 			return domain.Invalidf("query parameter %q is there %d times", name, len(values))
+		}
+		if selects {
+			if w.fields, err = b.answer.Choose(values[0]); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := set(field, name, values[0]); err != nil {
 			return err
@@ -149,15 +160,20 @@ func (b *binder) bindHeader(r *nethttp.Request, v reflect.Value, set func(field 
 	return nil
 }
 
-func knownNames(fields map[string][]int) string {
-	if len(fields) == 0 {
+// meantName says which parameter was meant by a name that is none, and which there are.
+func (b *binder) meantName(name string) string {
+	known := slices.Sorted(maps.Keys(b.query))
+	if len(b.answer.Names) > 0 {
+		known = append(known, api.FieldsParam)
+	}
+	if len(known) == 0 {
 		return ", which has none"
 	}
-	names := make([]string, 0, len(fields))
-	for n := range fields {
-		names = append(names, n)
+	meant := "; it has " + strings.Join(known, ", ")
+	if near := domain.Nearest(name, known); near != "" {
+		meant = fmt.Sprintf("; did you mean %s?", near) + meant[1:]
 	}
-	return "; it has " + strings.Join(names, ", ")
+	return meant
 }
 
 // setField reads a text into a field that is a string, a number or a yes or no.

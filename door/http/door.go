@@ -191,6 +191,10 @@ func (d *Door) mount(o *service.Operation) {
 		}
 		// The body is read: its deadline must not cut off a wait or a stream.
 		_ = nethttp.NewResponseController(w).SetReadDeadline(noDeadline)
+		if follows && w.fields != nil {
+			d.fail(w, r, domain.Invalidf("%s is for an answer, not for a stream of events", api.FieldsParam))
+			return
+		}
 		if follows {
 			d.stream(w, r, session, func(ctx context.Context, emit func(api.Event) error) error {
 				return o.Stream(ctx, caller.InTurn(&w.turn), params, emit)
@@ -206,6 +210,12 @@ func (d *Door) mount(o *service.Operation) {
 		if err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
 			return
+		}
+		if w.fields != nil {
+			if result, err = b.answer.Select(result, w.fields); err != nil {
+				d.fail(w, r, err)
+				return
+			}
 		}
 		d.writeJSON(w, r, nethttp.StatusOK, result)
 	})
@@ -327,6 +337,8 @@ type response struct {
 	turn turn
 	// tagged says that the answer, if it is one of an operation, has a tag.
 	tagged bool
+	// fields are those of the answer that are wanted; nil: all.
+	fields []string
 }
 
 func (w *response) WriteHeader(status int) {

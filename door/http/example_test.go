@@ -32,7 +32,7 @@ func TestExamplesAreReadAsTheyAreWritten(t *testing.T) {
 			mux := nethttp.NewServeMux()
 			mux.HandleFunc(o.Method+" "+o.Path, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 				params := o.NewParams()
-				err := b.bindHead(r, params, func(alias string) (domain.TenantID, error) { return 0, domain.NotFoundf("alias %q", alias) })
+				err := b.bindHead(&response{}, r, params, func(alias string) (domain.TenantID, error) { return 0, domain.NotFoundf("alias %q", alias) })
 				if err == nil {
 					err = b.readBody(&response{ResponseWriter: w}, r, params)
 				}

@@ -85,7 +85,7 @@ func FuzzHead(f *testing.F) {
 			}
 		}
 		params := b.op.NewParams()
-		err := b.bindHead(r, params, func(string) (domain.TenantID, error) { return 7, nil })
+		err := b.bindHead(&response{}, r, params, func(string) (domain.TenantID, error) { return 7, nil })
 		if err != nil {
 			if _, listed := api.FailureOf(err); !listed || err.Error() == "" {
 				t.Errorf("%s: got %v, which is not for callers", b.op.Name, err)

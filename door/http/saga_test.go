@@ -66,7 +66,7 @@ func TestInstancesByAnyName(t *testing.T) {
 			t.Errorf("history of %s: got %+v, %v", name, h, err)
 		}
 	}
-	page, err := look.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "visit", Where: `correlation.len() > 4`})
+	page, err := look.Instances(ctx, api.ListInstancesParams{Context: 7, Name: "visit", InstanceFilter: api.InstanceFilter{Where: `correlation.len() > 4`}})
 	if err != nil || len(page.Instances) != 1 || page.Instances[0].Correlation != "?x=1&y#z" {
 		t.Errorf("instances: got %+v, %v", page, err)
 	}

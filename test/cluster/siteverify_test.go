@@ -62,7 +62,7 @@ func (s *site) open() (open []string) {
 		}
 	}
 	for _, status := range []domain.FlowStatus{domain.FlowDispatched, domain.FlowStarted} {
-		flows, err := s.client.Flows(s.Context(), api.ListFlowsParams{Context: desktop, Status: status})
+		flows, err := s.client.Flows(s.Context(), api.ListFlowsParams{Context: desktop, FlowFilter: api.FlowFilter{Status: status}})
 		if err != nil {
 			s.Fatal(err)
 		}

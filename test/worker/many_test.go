@@ -53,7 +53,7 @@ func TestManyWorkers(t *testing.T) {
 	n.until("all have run", func() bool { return ran.Load() >= jobs })
 	t.Log(time.Since(begun))
 	n.until("all have ended", func() bool {
-		list, err := c.Jobs(t.Context(), api.ListJobsParams{Context: 1, Status: domain.JobStarted})
+		list, err := c.Jobs(t.Context(), api.ListJobsParams{Context: 1, JobFilter: api.JobFilter{Status: domain.JobStarted}})
 		return err == nil && len(list.Jobs) == 0
 	})
 	stop()

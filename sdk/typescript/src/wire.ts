@@ -178,6 +178,12 @@ export interface JobPage {
   jobs: Job[];
   next?: string;
   looked: number;
+  count?: Counted;
+}
+
+export interface Counted {
+  matching: number;
+  more?: boolean;
 }
 
 export interface LogPage {

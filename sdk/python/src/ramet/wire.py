@@ -287,6 +287,14 @@ class JobSubmitted(TypedDict):
     durability: str
 
 
+class _Counted(TypedDict):
+    matching: int
+
+
+class Counted(_Counted, total=False):
+    more: bool
+
+
 class _JobPage(TypedDict):
     jobs: list[Job]
     looked: int
@@ -294,6 +302,7 @@ class _JobPage(TypedDict):
 
 class JobPage(_JobPage, total=False):
     next: str
+    count: Counted
 
 
 LogPage = TypedDict("LogPage", {"from": int, "logs": list[Log]})
