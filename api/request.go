@@ -54,6 +54,24 @@ func (o *Operation) Write(params any) (path string, query url.Values, body any) 
 	return path, query, body
 }
 
+// ReadQuery sets those parameters that stand behind the question mark, as Write wrote them.
+// params is a pointer to parameters of the operation. What is not known is refused.
+//
+// Errors: [domain.ErrInvalid].
+func (o *Operation) ReadQuery(params any, query url.Values) error {
+	v := reflect.ValueOf(params).Elem()
+	for name := range query {
+		i := slices.IndexFunc(o.fields(), func(f reflect.StructField) bool { return f.Tag.Get("query") == name })
+		if i < 0 {
+			return domain.Invalidf("%s has no parameter %q", o.Name, domain.PlainText(name, 64))
+		}
+		if err := SetParam(v.FieldByIndex(o.fields()[i].Index), name, query.Get(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // FieldsOf are the fields of a struct by the rules of encoding/json: what is embedded
 // counts as being there itself, unless a field of its name stands further out. Those that
 // stand in an address are among them.
@@ -102,6 +120,43 @@ func textOf(v reflect.Value) string {
 		return strconv.FormatInt(v.Int(), 10)
 	}
 	panic(fmt.Sprintf("BUG: a parameter of an address is a %s", v.Kind()))
+}
+
+// SetParam reads a parameter of an address, as Write wrote it, into its field: a string, a
+// number, or a yes or no.
+//
+// Errors: [domain.ErrInvalid] that names the parameter.
+func SetParam(f reflect.Value, name, text string) error {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString(text)
+		return nil
+	case reflect.Uint32:
+		n, err := strconv.ParseUint(text, 10, 32)
+		switch {
+		case err == nil && strconv.FormatUint(n, 10) == text:
+		case f.Type() == reflect.TypeFor[domain.TenantID]():
+			return domain.Invalidf("%s %q: want a context's number, or its alias", name, text)
+		default:
+			return domain.Invalidf("%s %q: want a number from 0 to 4294967295", name, text)
+		}
+		f.SetUint(n)
+		return nil
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return domain.Invalidf("%s %q: want a number", name, text)
+		}
+		f.SetInt(n)
+		return nil
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return domain.Invalidf("%s %q: want true or false", name, text)
+		}
+		f.SetBool(text == "true")
+		return nil
+	}
+	panic(fmt.Sprintf("BUG: parameter %s is a %s", name, f.Kind()))
 }
 
 // segment is a text as one part of a path. Dots alone would be taken for the

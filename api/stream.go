@@ -7,6 +7,7 @@ const (
 	EventLog     = "log"     // one line; the id is its number
 	EventJob     = "job"     // the job as it stands
 	EventFlow    = "flow"    // the flow as it stands
+	EventBulk    = "bulk"    // the bulk operation as it stands
 	EventHistory = "history" // lines of an instance's history; the id is their version
 	EventEnd     = "end"     // the job once it has ended: the last event
 	EventError   = "error"   // a Problem: the stream is over, though the job may not be
@@ -39,6 +40,8 @@ func (o *Operation) EventData(name string) any {
 		return domain.FlowView{}
 	case "saga":
 		return domain.SagaInstance{}
+	case "bulk":
+		return domain.Bulk{}
 	}
 	panic("BUG: " + o.Name + " has no event " + name)
 }

@@ -17,6 +17,8 @@ type Filter struct {
 	Blueprint string
 	Trigger   string
 	Caller    domain.ActorID
+	// Live lists only what has not ended.
+	Live bool
 	// Way is how they are to be listed: one that [Filter.Ways] has. Default: the way
 	// on which they are found soonest.
 	Way listing.Way
@@ -27,7 +29,8 @@ type Filter struct {
 // Matches reports whether a flow is one that f wants.
 func (f Filter) Matches(fl *domain.Flow) bool {
 	return (f.Status == "" || f.Status == fl.Status) && (f.Reason == "" || f.Reason == fl.Reason) && (f.Blueprint == "" || f.Blueprint == fl.Blueprint) &&
-		(f.Trigger == "" || f.Trigger == fl.Trigger) && (f.Caller == 0 || f.Caller == fl.CallerID)
+		(f.Trigger == "" || f.Trigger == fl.Trigger) && (f.Caller == 0 || f.Caller == fl.CallerID) &&
+		(!f.Live || !fl.Final())
 }
 
 // unsuccessful reports whether f wants none but flows that ended in error.
@@ -38,7 +41,7 @@ func (f Filter) unsuccessful() bool {
 // Ways are those that miss nothing of what f wants.
 func (f Filter) Ways() []listing.Way {
 	switch {
-	case f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
+	case f.Live || f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
 		return []listing.Way{listing.WayLive, listing.WayNewest}
 	case f.unsuccessful():
 		return []listing.Way{listing.WayLogged, listing.WayNewest}

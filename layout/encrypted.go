@@ -61,6 +61,7 @@ var encryptedRecords = []encryptedFields{
 	{DeadPrefix, "", []string{DeadText}},
 	{"ramet:object:", "", objectTable.payload()},
 	{oncePrefix, "", []string{OnceAnswer}},
+	{BulkPrefix, "", []string{BulkState, BulkCursor}},
 }
 
 // encryptedLists are rows for lists, by their items.

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -147,6 +148,8 @@ type Node struct {
 	Duties    *clockwork.Duties
 	// Routines are those of the contexts.
 	Routines *clockwork.UserRoutines
+	// Bulks are the operations that are done to many things.
+	Bulks *bulk.Engine
 	// Post sends and receives messages; nil where the node has none.
 	Post *post.Engine
 	// Sagas and Effects are nil where the node has no streams.
@@ -211,6 +214,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
 		Isolation: cfg.Isolation, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog,
 	})
+	n.Bulks = bulk.New(b)
 	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
 	if cfg.Archive != nil {
@@ -410,7 +414,7 @@ func (n *Node) routines() []clockwork.Routine {
 	log := n.cfg.Logger
 	list := []clockwork.Routine{
 		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm,
-			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm), n.Metrics.AlarmHandled),
+			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm, n.Bulks.HandleAlarm), n.Metrics.AlarmHandled),
 		clockwork.Leases(n.board, log, n.recoverLease),
 		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a domain.Audit) {
 			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))

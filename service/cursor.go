@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -76,11 +77,15 @@ type wanted[T any] struct {
 	cursor string
 	// limit is how many at the most. 0: as many as the engine gives at once.
 	limit int
+	// enough is how many do where limit is 0. 0: a page of the engine's.
+	enough int
 	// count is set where nothing is listed but the number of them.
 	count bool
 	// where is a condition over one thing, by the name it has there; "": all.
 	where, name string
 	narrow      api.Narrowing
+	// also is another condition; nil: none.
+	also func(T) bool
 	// made is when a thing was made, in Unix milliseconds, cut to grain.
 	made  func(T) int64
 	grain int64
@@ -113,12 +118,9 @@ func find[T any](ctx context.Context, c Caller, w wanted[T]) (f found[T], err er
 	if err != nil {
 		return f, err
 	}
-	most, enough := lookMost, w.limit
+	most, enough := lookMost, cmp.Or(w.limit, w.enough, listing.Look)
 	if w.where != "" {
 		most = whereMost
-	}
-	if enough == 0 {
-		enough = listing.Look
 	}
 	if w.count {
 		most, f.count = most*countMore, new(api.Counted)
@@ -172,6 +174,9 @@ func (w *wanted[T]) fits(ctx context.Context, c Caller) (func(T) (bool, error), 
 	}
 	text := strings.ToLower(n.Text)
 	return func(thing T) (bool, error) {
+		if w.also != nil && !w.also(thing) {
+			return false, nil
+		}
 		if n.FromMs > 0 || n.ToMs > 0 {
 			// What is only known to the second counts where any of its second fits.
 			made := w.made(thing)

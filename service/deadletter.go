@@ -31,24 +31,29 @@ func (c Caller) ListDeadLetters(ctx context.Context, p api.ListDeadLettersParams
 	if p.Limit < 0 || p.Limit > mostLetters {
 		return api.DeadLetterPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostLetters, listLetters)
 	}
-	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: mostLetters}
-	if !p.Count && p.Where == "" && p.Narrowing == (api.Narrowing{}) {
-		q.Limit = cmp.Or(p.Limit, listLetters)
-	}
-	f, err := find(ctx, c, wanted[*domain.DeadLetter]{tenant: p.Context, list: listName("deadletters", p.DeadLetterFilter), cursor: p.Cursor,
-		limit: cmp.Or(p.Limit, listLetters), count: p.Count, where: p.Where, name: "letter", narrow: p.Narrowing,
-		made: func(d *domain.DeadLetter) int64 { return d.MadeMs },
-		page: func(cursor string) ([]*domain.DeadLetter, listing.At, error) {
-			q.Cursor = cursor
-			list, next, err := engine.DeadLetters(ctx, p.Context, q)
-			return list, listing.At{Next: next, Here: cursor, Looked: len(list)}, err
-		},
-		key:   func(d *domain.DeadLetter) string { return anyKey(letterObject(d.Kind, d.ID)) },
-		isKey: isAnyKey})
+	f, err := findLetters(ctx, c, engine, p, wanted[*domain.DeadLetter]{cursor: p.Cursor, limit: cmp.Or(p.Limit, listLetters), count: p.Count})
 	for _, d := range f.list {
 		d.Event, d.Work, d.Data = nil, nil, ""
 	}
 	return api.DeadLetterPage{DeadLetters: f.list, Next: f.next, Count: f.count}, err
+}
+
+// findLetters finds what of dead letters is wanted that a filter fits.
+func findLetters(ctx context.Context, c Caller, engine Sagas, p api.ListDeadLettersParams, w wanted[*domain.DeadLetter]) (found[*domain.DeadLetter], error) {
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: mostLetters}
+	if !p.Count && p.Where == "" && p.Narrowing == (api.Narrowing{}) {
+		q.Limit = cmp.Or(w.limit, w.enough)
+	}
+	w.tenant, w.list = p.Context, listName("deadletters", p.DeadLetterFilter)
+	w.where, w.name, w.narrow = p.Where, "letter", p.Narrowing
+	w.made = func(d *domain.DeadLetter) int64 { return d.MadeMs }
+	w.page = func(cursor string) ([]*domain.DeadLetter, listing.At, error) {
+		q.Cursor = cursor
+		list, next, err := engine.DeadLetters(ctx, p.Context, q)
+		return list, listing.At{Next: next, Here: cursor, Looked: len(list)}, err
+	}
+	w.key, w.isKey = func(d *domain.DeadLetter) string { return anyKey(letterObject(d.Kind, d.ID)) }, isAnyKey
+	return find(ctx, c, w)
 }
 
 // instant is a time in Unix milliseconds; 0 is none.

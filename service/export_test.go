@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 
+	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -12,3 +13,6 @@ import (
 func (s *Service) HoldConditions(ctx context.Context, tenant domain.TenantID) (done func(), err error) {
 	return s.turns.Take(ctx, tenant)
 }
+
+// DoerOf does what bulk operations ask for.
+func DoerOf(a *Service) bulk.Doer { return doer{a} }

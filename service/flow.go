@@ -167,32 +167,43 @@ func (c Caller) ListFlows(ctx context.Context, p api.ListFlowsParams) (api.FlowP
 	if _, err := c.may(ctx, domain.VerbRead, p.Context, "flows"); err != nil {
 		return api.FlowPage{}, err
 	}
-	if p.Status != "" && !p.Status.Known() {
-		return api.FlowPage{}, domain.Invalidf("status %q: want dispatched, started, error or finished", p.Status)
-	}
-	if p.Reason != "" && !p.Reason.Known() {
-		return api.FlowPage{}, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
-	}
-	filter := flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller}
-	var err error
-	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
-		return api.FlowPage{}, err
-	}
-	if (p.FlowFilter == api.FlowFilter{} || p.FlowFilter == api.FlowFilter{Status: domain.FlowError}) && !p.Count {
-		filter.Look = p.Limit // all that is looked at is listed
-	}
-	f, err := find(ctx, c, wanted[domain.Flow]{tenant: p.Context, list: listName("flows", p.FlowFilter, p.Sort), cursor: p.Cursor, limit: p.Limit, count: p.Count,
-		where: p.Where, name: "flow", narrow: p.Narrowing,
-		made: func(fl domain.Flow) int64 { return fl.CreatedAt.Time().UnixMilli() }, grain: aSecond,
-		page: func(cursor string) ([]domain.Flow, listing.At, error) {
-			return c.api.parts.Flows.List(ctx, p.Context, filter, cursor)
-		},
-		key:   func(fl domain.Flow) string { return fl.Key() },
-		isKey: func(key string) bool { _, err := domain.ParseFlowKey(key); return err == nil }})
+	f, err := c.findFlows(ctx, p, wanted[domain.Flow]{cursor: p.Cursor, limit: p.Limit, count: p.Count}, false)
 	if err == nil && f.looked == 0 && p.Cursor == "" && !p.Count && p.Blueprint != "" && p.Trigger != "" {
-		return c.archivedName(ctx, p, filter)
+		return c.archivedName(ctx, p, flowFilter(p, false))
 	}
 	return api.FlowPage{Flows: f.list, Next: f.next, Looked: f.looked, Count: f.count}, err
+}
+
+func flowFilter(p api.ListFlowsParams, live bool) flow.Filter {
+	return flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller, Live: live}
+}
+
+// findFlows finds what of flows is wanted that a filter fits; live: only what has not ended.
+func (c Caller) findFlows(ctx context.Context, p api.ListFlowsParams, w wanted[domain.Flow], live bool) (none found[domain.Flow], err error) {
+	if p.Status != "" && !p.Status.Known() {
+		return none, domain.Invalidf("status %q: want dispatched, started, error or finished%s", p.Status, didYouMean(string(p.Status),
+			[]string{string(domain.FlowDispatched), string(domain.FlowStarted), string(domain.FlowError), string(domain.FlowFinished)}))
+	}
+	if p.Reason != "" && !p.Reason.Known() {
+		return none, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
+	}
+	filter := flowFilter(p, live)
+	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
+		return none, err
+	}
+	filter.Look = w.enough
+	if (p.FlowFilter == api.FlowFilter{} || p.FlowFilter == api.FlowFilter{Status: domain.FlowError}) && w.limit > 0 && !w.count {
+		filter.Look = w.limit // all that is looked at is listed
+	}
+	w.tenant, w.list = p.Context, listName("flows", p.FlowFilter, p.Sort)
+	w.where, w.name, w.narrow = p.Where, "flow", p.Narrowing
+	w.made, w.grain = func(fl domain.Flow) int64 { return fl.CreatedAt.Time().UnixMilli() }, aSecond
+	w.page = func(cursor string) ([]domain.Flow, listing.At, error) {
+		return c.api.parts.Flows.List(ctx, p.Context, filter, cursor)
+	}
+	w.key = func(fl domain.Flow) string { return fl.Key() }
+	w.isKey = func(key string) bool { _, err := domain.ParseFlowKey(key); return err == nil }
+	return find(ctx, c, w)
 }
 
 // archivedName is the list of a flow that is named by its blueprint and trigger, and

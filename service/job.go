@@ -160,29 +160,35 @@ func (c Caller) ListJobs(ctx context.Context, p api.ListJobsParams) (api.JobPage
 	if err != nil {
 		return api.JobPage{}, err
 	}
-	if p.Status != "" && !p.Status.Known() {
-		return api.JobPage{}, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished%s", p.Status, didYouMean(string(p.Status),
-			[]string{string(domain.JobDispatched), string(domain.JobWaiting), string(domain.JobStarted), string(domain.JobError), string(domain.JobFinished)}))
-	}
-	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Callers: membersOf(t)}
-	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
-		return api.JobPage{}, err
-	}
-	if (p.JobFilter == api.JobFilter{} || p.JobFilter == api.JobFilter{Status: domain.JobError}) && !p.Count {
-		filter.Look = p.Limit // all that is looked at is listed
-	}
-	f, err := find(ctx, c, wanted[*domain.Job]{tenant: p.Context, list: listName("jobs", p.JobFilter, p.Sort), cursor: p.Cursor, limit: p.Limit, count: p.Count,
-		where: p.Where, name: "job", narrow: p.Narrowing,
-		made: func(j *domain.Job) int64 { return j.CreatedAt.Time().UnixMilli() }, grain: aSecond,
-		page: func(cursor string) ([]*domain.Job, listing.At, error) {
-			return c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
-		},
-		key:   func(j *domain.Job) string { return j.Key().String() },
-		isKey: func(key string) bool { _, err := domain.ParseJobKey(key); return err == nil }})
+	f, err := c.findJobs(ctx, t, p, wanted[*domain.Job]{cursor: p.Cursor, limit: p.Limit, count: p.Count}, false)
 	if f.list == nil {
 		f.list = []*domain.Job{}
 	}
 	return api.JobPage{Jobs: f.list, Next: f.next, Looked: f.looked, Count: f.count}, err
+}
+
+// findJobs finds what of jobs is wanted that a filter fits; live: only what has not ended.
+func (c Caller) findJobs(ctx context.Context, t domain.Tenant, p api.ListJobsParams, w wanted[*domain.Job], live bool) (none found[*domain.Job], err error) {
+	if p.Status != "" && !p.Status.Known() {
+		return none, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished%s", p.Status, didYouMean(string(p.Status),
+			[]string{string(domain.JobDispatched), string(domain.JobWaiting), string(domain.JobStarted), string(domain.JobError), string(domain.JobFinished)}))
+	}
+	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Callers: membersOf(t), Live: live, Look: w.enough}
+	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
+		return none, err
+	}
+	if (p.JobFilter == api.JobFilter{} || p.JobFilter == api.JobFilter{Status: domain.JobError}) && w.limit > 0 && !w.count {
+		filter.Look = w.limit // all that is looked at is listed
+	}
+	w.tenant, w.list = p.Context, listName("jobs", p.JobFilter, p.Sort)
+	w.where, w.name, w.narrow = p.Where, "job", p.Narrowing
+	w.made, w.grain = func(j *domain.Job) int64 { return j.CreatedAt.Time().UnixMilli() }, aSecond
+	w.page = func(cursor string) ([]*domain.Job, listing.At, error) {
+		return c.api.parts.Jobs.List(ctx, p.Context, filter, cursor)
+	}
+	w.key = func(j *domain.Job) string { return j.Key().String() }
+	w.isKey = func(key string) bool { _, err := domain.ParseJobKey(key); return err == nil }
+	return find(ctx, c, w)
 }
 
 // aSecond is how exactly created_at is known of records of the seeds, in milliseconds.

@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -35,6 +36,7 @@ type rig struct {
 	board    *memboard.Board
 	registry *identity.Registry
 	engine   *work.Engine
+	bulks    *bulk.Engine
 	access   service.Access
 	audit    *identity.AuditLog
 	shelf    archive.Archive // nil: none
@@ -56,6 +58,7 @@ func newRig(t *testing.T) *rig {
 	r.audit = parts.Audit.(*identity.AuditLog)
 	parts.Schedules = clockwork.NewSchedules(b, noFlows{b}, nil)
 	parts.Writable = r.writable
+	r.bulks = parts.Bulks.(*bulk.Engine)
 	r.api = service.New(parts)
 	return r
 }

@@ -26,21 +26,7 @@ func (c Caller) ListInstances(ctx context.Context, p api.ListInstancesParams) (a
 	if p.Limit < 0 || p.Limit > mostInstances {
 		return api.InstancePage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostInstances, listInstances)
 	}
-	q := saga.Query{Saga: p.Name, Where: p.Where, Limit: mostInstances}
-	if !p.Count && p.State == "" && p.Narrowing == (api.Narrowing{}) {
-		q.Limit = cmp.Or(p.Limit, listInstances)
-	}
-	f, err := find(ctx, c, wanted[*domain.SagaInstance]{tenant: p.Context, list: listName("instances", p.Name, p.InstanceFilter), cursor: p.Cursor,
-		limit: cmp.Or(p.Limit, listInstances), count: p.Count, narrow: p.Narrowing,
-		made: func(in *domain.SagaInstance) int64 { return in.CreatedMs },
-		page: func(cursor string) ([]*domain.SagaInstance, listing.At, error) {
-			q.Cursor = cursor
-			list, next, err := engine.Query(ctx, p.Context, q)
-			at := listing.At{Next: next, Here: cursor, Looked: len(list)}
-			return slices.DeleteFunc(list, func(in *domain.SagaInstance) bool { return p.State != "" && in.State != p.State }), at, err
-		},
-		key:   func(in *domain.SagaInstance) string { return anyKey(in.Correlation) },
-		isKey: isAnyKey})
+	f, err := findInstances(ctx, c, engine, p, wanted[*domain.SagaInstance]{cursor: p.Cursor, limit: cmp.Or(p.Limit, listInstances), count: p.Count})
 	if err != nil {
 		return api.InstancePage{}, err
 	}
@@ -54,6 +40,25 @@ func (c Caller) ListInstances(ctx context.Context, p api.ListInstancesParams) (a
 		in.Steps, in.Deferred = nil, nil
 	}
 	return api.InstancePage{Instances: f.list, Next: f.next, Count: f.count}, nil
+}
+
+// findInstances finds what of a saga's instances is wanted that a filter fits. The engine
+// asks the condition, which is over the fields of an instance themselves.
+func findInstances(ctx context.Context, c Caller, engine Sagas, p api.ListInstancesParams, w wanted[*domain.SagaInstance]) (found[*domain.SagaInstance], error) {
+	q := saga.Query{Saga: p.Name, Where: p.Where, Limit: mostInstances}
+	if !p.Count && p.State == "" && p.Narrowing == (api.Narrowing{}) {
+		q.Limit = cmp.Or(w.limit, w.enough)
+	}
+	w.tenant, w.list, w.narrow = p.Context, listName("instances", p.Name, p.InstanceFilter), p.Narrowing
+	w.made = func(in *domain.SagaInstance) int64 { return in.CreatedMs }
+	w.page = func(cursor string) ([]*domain.SagaInstance, listing.At, error) {
+		q.Cursor = cursor
+		list, next, err := engine.Query(ctx, p.Context, q)
+		at := listing.At{Next: next, Here: cursor, Looked: len(list)}
+		return slices.DeleteFunc(list, func(in *domain.SagaInstance) bool { return p.State != "" && in.State != p.State }), at, err
+	}
+	w.key, w.isKey = func(in *domain.SagaInstance) string { return anyKey(in.Correlation) }, isAnyKey
+	return find(ctx, c, w)
 }
 
 // instanceObject is what the audit log calls the instance.

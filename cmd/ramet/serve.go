@@ -407,7 +407,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(p.board), Logger: p.log,
 		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable,
-		Routines: p.node.Routines, Circles: p.node.Circles,
+		Routines: p.node.Routines, Circles: p.node.Circles, Bulks: p.node.Bulks,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}

@@ -196,9 +196,12 @@ func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion
 
 // settling is a verb that settles one dead letter, or many after a count.
 func (a *app) settling(use, short, did, long string,
-	do func(*client.Client, context.Context, domain.TenantID, api.DeadLetterChoice) (api.DeadLettersDone, error)) *cobra.Command {
+	do func(*client.Client, context.Context, domain.TenantID, api.DeadLetterChoice) (api.DeadLettersDone, error),
+	toAll api.Op[api.BulkLettersParams, *domain.Bulk]) *cobra.Command {
 	var f deadFlags
-	all, yes := false, false
+	var m many
+	var narrow narrowing
+	where := ""
 	c := &cobra.Command{
 		Use: use + " KIND ID | " + use + " --all", Short: short, Args: cobra.MaximumNArgs(2), ValidArgsFunction: completeKind,
 		Example: fmt.Sprintf("  ramet deadletter %s saga 0191b2c4-6d3e-7000-8000-000000000001\n  ramet deadletter %s --saga order --all --yes", use, use),
@@ -208,66 +211,52 @@ func (a *app) settling(use, short, did, long string,
 				return err
 			}
 			switch {
-			case all && len(args) > 0:
+			case m.all && len(args) > 0:
 				return domain.Invalidf("--all is for all that the filters fit; leave it out for one by KIND and ID")
-			case !all && len(args) != 2:
+			case !m.all && len(args) != 2:
 				return domain.Invalidf("which dead letters? want KIND and ID of one, or --all with filters")
-			case !all && choice != (api.DeadLetterChoice{}):
+			case !m.all && (choice != (api.DeadLetterChoice{}) || narrow != narrowing{} || where != "" || m != many{}):
 				return domain.Invalidf("KIND and ID name one letter; filters are for --all")
 			}
-			if choice.All = all; !all {
+			filter := api.DeadLetterFilter{Kind: choice.Kind, Saga: choice.Saga, Effect: choice.Effect, Cause: choice.Cause, BeforeMs: choice.BeforeMs, Where: where}
+			if filter.Narrowing, err = narrow.read(); err != nil {
+				return err
+			}
+			if !m.all {
 				if choice.Kind, err = deadKind(args[0]); err != nil {
 					return err
 				}
-				choice.ID, yes = args[1], true
+				choice.ID = args[1]
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
-				choice.CountOnly = !yes
+				if m.all {
+					return a.toMany(c.Context(), n, &m, use, "dead letters", func(ctx context.Context, n *client.Client, dry bool) (*domain.Bulk, error) {
+						return client.Call(ctx, n, toAll, api.BulkLettersParams{Context: a.tenant(), DeadLetterFilter: filter, DryRun: dry})
+					})
+				}
 				out, err := do(n, c.Context(), a.tenant(), choice)
 				if err != nil {
 					return err
 				}
-				return a.printSettled(out, use, did, yes)
+				return a.print(out, func(t *table) { t.wide(fmt.Sprintf("%d of %d dead letters %s", out.Done, out.Count, did)) })
 			})
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&all, "all", false, "all letters that the filters fit")
-	c.Flags().BoolVar(&yes, "yes", false, "with --all: do it, do not only count them")
+	narrow.filters(c)
+	c.Flags().StringVar(&where, "where", "", "only letters for which a Rhai `expression` holds, such as 'letter.attempts > 3'")
+	m.flags(c, "letters")
 	c.Long = short + ". " + long
 	return c
-}
-
-func (a *app) printSettled(out api.DeadLettersDone, use, did string, yes bool) error {
-	err := a.print(out, func(t *table) {
-		switch {
-		case !yes:
-			t.wide(fmt.Sprintf("%d dead letters fit", out.Count))
-		default:
-			t.wide(fmt.Sprintf("%d of %d dead letters %s", out.Done, out.Count, did))
-		}
-		for _, f := range out.Failed {
-			t.wide(f.Kind, f.ID, f.Error.Detail)
-		}
-	})
-	switch {
-	case err != nil:
-		return err
-	case !yes && out.Count > 0:
-		return domain.Invalidf("nothing was done; add --yes to %s them", use)
-	case len(out.Failed) > 0:
-		return &exitError{code: exitFailed, text: fmt.Sprintf("%d dead letters could not be dealt with", len(out.Failed))}
-	}
-	return nil
 }
 
 func (a *app) deadLetterReplay() *cobra.Command {
 	return a.settling("replay", "Give dead letters another chance", "are on their way again",
 		"An event goes to its instance once more, work and effect commands to where they go. What fails again is a dead letter again.",
-		(*client.Client).ReplayDeadLetters)
+		(*client.Client).ReplayDeadLetters, api.DeadLetterReplayAll)
 }
 
 func (a *app) deadLetterDrop() *cobra.Command {
 	return a.settling("drop", "Forget dead letters", "are dropped",
-		"An instance that a letter holds goes on without its event.", (*client.Client).DropDeadLetters)
+		"An instance that a letter holds goes on without its event.", (*client.Client).DropDeadLetters, api.DeadLetterDropAll)
 }

@@ -308,10 +308,10 @@ func (a *app) flowExplain() *cobra.Command {
 }
 
 func (a *app) flowCancel() *cobra.Command {
-	return a.ordering("cancel", "End what a flow has not begun, and tell what runs to stop", "cancelled",
+	return a.manyFlows(a.ordering("cancel", "End what a flow has not begun, and tell what runs to stop", "cancelled",
 		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
 			return n.CancelFlow(ctx, a.tenant(), id)
-		})
+		}), api.FlowCancelAll)
 }
 
 func (a *app) flowRetry() *cobra.Command {
@@ -321,7 +321,7 @@ func (a *app) flowRetry() *cobra.Command {
 			return n.RetryFlow(ctx, a.tenant(), id, failed)
 		})
 	c.Flags().BoolVar(&failed, "failed", false, "also what failed because its script said so")
-	return c
+	return a.manyFlows(c, api.FlowRetryAll, "failed")
 }
 
 func (a *app) flowSkip() *cobra.Command {
@@ -367,7 +367,7 @@ func (a *app) flowDelete() *cobra.Command {
 		})
 	c.Long = c.Short + ". The archive keeps it as it ended, and its name stays taken."
 	c.Flags().BoolVar(&forget, "forget", false, "free its name, too: also of one that only the archive still has")
-	return c
+	return a.manyFlows(c, api.FlowDeleteAll, "forget")
 }
 
 func (a *app) flowUpdate() *cobra.Command {

@@ -115,11 +115,15 @@ func (a *app) jobShow() *cobra.Command {
 }
 
 func (a *app) jobCancel() *cobra.Command {
-	return a.asking("cancel", "End a job: at once where it waits, by telling it to stop where it runs", (*client.Client).Cancel)
+	c := a.asking("cancel", "End a job: at once where it waits, by telling it to stop where it runs", (*client.Client).Cancel)
+	c.Example = "  ramet job cancel 12:7\n  ramet job cancel --all --where 'job.attempt > 3' --yes"
+	return a.manyJobs(c, api.JobCancelAll)
 }
 
 func (a *app) jobRetry() *cobra.Command {
-	return a.asking("retry", "Bring a job that ended in error back to its queue", (*client.Client).Retry)
+	c := a.asking("retry", "Bring a job that ended in error back to its queue", (*client.Client).Retry)
+	c.Example = "  ramet job retry 12:7\n  ramet job retry --all --text 'connection refused' --since 2h --yes"
+	return a.manyJobs(c, api.JobRetryAll)
 }
 
 func (a *app) jobWait() *cobra.Command {

@@ -248,7 +248,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(),
 		a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
 		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
-		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
+		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.bulkCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
 		a.rhaiCommand(), a.consoleCommand(), a.versionCommand())
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)

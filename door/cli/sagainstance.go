@@ -255,12 +255,12 @@ func (a *app) steering(use, short, did string, do func(*client.Client, context.C
 }
 
 func (a *app) sagaPause() *cobra.Command {
-	return a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams",
-		(*client.Client).PauseSaga)
+	return a.manyInstances(a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams",
+		(*client.Client).PauseSaga), api.SagaPauseAll)
 }
 
 func (a *app) sagaResume() *cobra.Command {
-	return a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga)
+	return a.manyInstances(a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga), api.SagaResumeAll)
 }
 
 func (a *app) sagaLag() *cobra.Command {

@@ -32,6 +32,7 @@ var verbs = map[string]string{
 	"ban list": "", "ban flow": "3", "ban context": "", "ban all": "", "ban type": "shell", "ban blueprint": "b", "ban effect": "e",
 	"ban routine": "r", "ban saga": "s",
 	"blueprint list": "", "blueprint show": "b", "blueprint versions": "b", "blueprint graph": "b", "blueprint diff": "b", "blueprint delete": "b",
+	"bulk list": "", "bulk show": "1", "bulk wait": "1", "bulk cancel": "1",
 	"circle list": "", "circle show": "t", "circle explain": "t", "circle delete": "t",
 	"context create": "", "context decrypt": "1", "context encrypt": "1", "context rekey": "1", "context list": "", "context show": "1",
 	"context update": "1 --weight 2", "context grant": "1 2 --role reader", "context revoke": "1 2",

@@ -94,7 +94,7 @@ func (b *binder) bindHead(w *response, r *nethttp.Request, params any, named fun
 	set := func(field []int, name, text string) error {
 		f := v.FieldByIndex(field)
 		if !isContext(f) || domain.ValidateAlias(text) != nil {
-			return setField(f, name, text)
+			return api.SetParam(f, name, text)
 		}
 		id, err := named(text)
 		f.SetUint(uint64(id))
@@ -174,40 +174,6 @@ func (b *binder) meantName(name string) string {
 		meant = fmt.Sprintf("; did you mean %s?", near) + meant[1:]
 	}
 	return meant
-}
-
-// setField reads a text into a field that is a string, a number or a yes or no.
-func setField(f reflect.Value, name, text string) error {
-	switch f.Kind() {
-	case reflect.String:
-		f.SetString(text)
-		return nil
-	case reflect.Uint32:
-		n, err := strconv.ParseUint(text, 10, 32)
-		switch {
-		case err == nil && strconv.FormatUint(n, 10) == text:
-		case isContext(f):
-			return domain.Invalidf("%s %q: want a context's number, or its alias", name, text)
-		default:
-			return domain.Invalidf("%s %q: want a number from 0 to 4294967295", name, text)
-		}
-		f.SetUint(n)
-		return nil
-	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return domain.Invalidf("%s %q: want a number", name, text)
-		}
-		f.SetInt(n)
-		return nil
-	case reflect.Bool:
-		if text != "true" && text != "false" {
-			return domain.Invalidf("%s %q: want true or false", name, text)
-		}
-		f.SetBool(text == "true")
-		return nil
-	}
-	panic(fmt.Sprintf("BUG: parameter %s is a %s", name, f.Kind()))
 }
 
 // readBody reads a strict JSON object into params.

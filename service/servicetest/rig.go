@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -90,7 +91,7 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) service.Parts
 	return service.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r),
 		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
 		Schedules: clockwork.NewSchedules(b, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b),
-		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Circles: circle.New(b, circle.Config{}),
+		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
