@@ -17,7 +17,7 @@ var (
 		Summary: "Show an actor's public key: one's own; another's with a context in which the caller may send it messages.",
 	}, ActorParams{Actor: 12})
 	ActorUpdate = op[domain.Actor](Operation{
-		Name: "actor.update", Method: "POST", Path: "/v1/actors/{actor}/update", Right: domain.VerbAdministrate,
+		Name: "actor.update", Method: "POST", Path: "/v1/actors/{actor}/update", Right: domain.VerbAdministrate, Holds: "actor.show",
 		Summary: "Give an actor another key, or other addresses.",
 	}, UpdateActorParams{Actor: 12, ActorChange: domain.ActorChange{Pubkey: examplePubkey}})
 )

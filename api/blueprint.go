@@ -9,7 +9,7 @@ import (
 // The operations on blueprints.
 var (
 	BlueprintApply = op[BlueprintApplied](Operation{
-		Name: "blueprint.apply", Method: "POST", Path: "/v1/contexts/{context}/blueprints", Right: domain.VerbCreate,
+		Name: "blueprint.apply", Method: "POST", Path: "/v1/contexts/{context}/blueprints", Right: domain.VerbCreate, Holds: "blueprint.show",
 		Summary: "Store a blueprint (its fields, or its text in {\"text\": ...}) as the newest version of its name.",
 	}, ApplyBlueprintParams{Context: 7, File: "nightly.yaml", Text: "name: nightly\nsteps:\n  - {name: load, script_type: shell, script: ./load.sh}\n"})
 	BlueprintList = op[BlueprintPage](Operation{
@@ -34,6 +34,7 @@ var (
 	}, GraphBlueprintParams{BlueprintParams: BlueprintParams{Context: 7, Name: "nightly"}, Format: "svg"})
 	BlueprintDelete = op[BlueprintDeleted](Operation{
 		Name: "blueprint.delete", Method: "DELETE", Path: "/v1/contexts/{context}/blueprints/{name}", Right: domain.VerbDelete, ByHand: true,
+		Holds:   "blueprint.show",
 		Summary: "Delete a blueprint with all its versions; its flows go on.",
 	}, NameBlueprintParams{Context: 7, Name: "nightly"})
 	BlueprintSchema = op[json.RawMessage](Operation{

@@ -21,15 +21,15 @@ var (
 		Summary: "Show a context with its lists.",
 	}, ContextParams{Context: 7})
 	ContextGrant = op[GrantedContext](Operation{
-		Name: "context.grant", Method: "POST", Path: "/v1/contexts/{context}/grant", Right: domain.VerbGrant,
+		Name: "context.grant", Method: "POST", Path: "/v1/contexts/{context}/grant", Right: domain.VerbGrant, Holds: "context.show",
 		Summary: "Give an actor a role in a context: admin, executor or reader.",
 	}, GrantParams{Context: 7, Actor: 20, Role: domain.Executor})
 	ContextRevoke = op[GrantedContext](Operation{
-		Name: "context.revoke", Method: "POST", Path: "/v1/contexts/{context}/revoke", Right: domain.VerbGrant,
+		Name: "context.revoke", Method: "POST", Path: "/v1/contexts/{context}/revoke", Right: domain.VerbGrant, Holds: "context.show",
 		Summary: "Take a role from an actor, or all it has; every node acts by it within a second.",
 	}, GrantParams{Context: 7, Actor: 20, Role: domain.Executor})
 	ContextUpdate = op[domain.Tenant](Operation{
-		Name: "context.update", Method: "POST", Path: "/v1/contexts/{context}/update", Right: domain.VerbGrant,
+		Name: "context.update", Method: "POST", Path: "/v1/contexts/{context}/update", Right: domain.VerbGrant, Holds: "context.show",
 		Summary: "Change a context's weight and caps, and whether its executors may submit.",
 	}, UpdateContextParams{Context: 7})
 	ContextEncrypt = op[domain.Encryption](Operation{

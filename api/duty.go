@@ -9,11 +9,11 @@ var (
 		Summary: "Show the rules by which nodes lose roles, and what this node has lost.",
 	}, DutyParams{})
 	DutySet = op[Duty](Operation{
-		Name: "duty.set", Method: "PUT", Path: "/v1/duty", Right: domain.VerbAdministrate, ByHand: true,
+		Name: "duty.set", Method: "PUT", Path: "/v1/duty", Right: domain.VerbAdministrate, ByHand: true, Holds: "duty.show",
 		Summary: "Put rules in place of those before: nodes follow within a second.",
 	}, domain.Duties{Rules: []domain.DutyRule{{Host: "edge-.*", Disable: []domain.Role{domain.RoleEffect}}}})
 	DutyClear = op[Duty](Operation{
-		Name: "duty.clear", Method: "DELETE", Path: "/v1/duty", Right: domain.VerbAdministrate, ByHand: true,
+		Name: "duty.clear", Method: "DELETE", Path: "/v1/duty", Right: domain.VerbAdministrate, ByHand: true, Holds: "duty.show",
 		Summary: "Take all rules away: every node has all its roles.",
 	}, DutyParams{})
 )

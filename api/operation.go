@@ -30,6 +30,10 @@ type Operation struct {
 	// ByHand has the audit log say who did it, to what, wherever it came to something:
 	// what a person decides, past what the nodes do by themselves.
 	ByHand bool
+	// Holds names the operation that reads the one thing that this one changes, where it
+	// can hold that thing as it was read: If-Match with the ETag that reading gave. What
+	// names the thing has the same names in the parameters of both.
+	Holds string
 	// Large says that its body may be of [MaxLargeBody] bytes.
 	Large bool
 	// Much says that its answer may be of many records, or of large ones.

@@ -9,7 +9,7 @@ var (
 		Summary: "List the routines of a context, and what the nodes do for all.",
 	}, ListRoutinesParams{Context: 7})
 	RoutineApply = op[*domain.Routine](Operation{
-		Name: "routine.apply", Method: "POST", Path: "/v1/contexts/{context}/routines", Right: domain.VerbCreate,
+		Name: "routine.apply", Method: "POST", Path: "/v1/contexts/{context}/routines", Right: domain.VerbCreate, Holds: "routine.show",
 		Summary: "Make a routine, a script that is run again and again, or change it.",
 	}, RoutineApplyParams{Context: 7, Routine: domain.Routine{Name: "sweep", Script: "rm -f /srv/tmp/*.old", ScriptType: domain.ScriptShell}})
 	RoutineShow = op[*domain.Routine](Operation{
@@ -18,14 +18,17 @@ var (
 	}, RoutineParams{Context: 7, Name: "sweep"})
 	RoutineDelete = op[*domain.Routine](Operation{
 		Name: "routine.delete", Method: "DELETE", Path: "/v1/contexts/{context}/routines/{routine}", Right: domain.VerbDelete, ByHand: true,
+		Holds:   "routine.show",
 		Summary: "Take a routine away; a round under way is let end.",
 	}, RoutineParams{Context: 7, Name: "sweep"})
 	RoutinePause = op[*domain.Routine](Operation{
 		Name: "routine.pause", Method: "POST", Path: "/v1/contexts/{context}/routines/{routine}/pause", Right: domain.VerbStart, ByHand: true,
+		Holds:   "routine.show",
 		Summary: "Let no more rounds of a routine begin.",
 	}, RoutineParams{Context: 7, Name: "sweep"})
 	RoutineResume = op[*domain.Routine](Operation{
 		Name: "routine.resume", Method: "POST", Path: "/v1/contexts/{context}/routines/{routine}/resume", Right: domain.VerbStart, ByHand: true,
+		Holds:   "routine.show",
 		Summary: "Let a paused routine go on.",
 	}, RoutineParams{Context: 7, Name: "sweep"})
 	RoutineRun = op[*domain.Routine](Operation{

@@ -10,7 +10,7 @@ import (
 // The operations on sagas.
 var (
 	SagaApply = op[SagaApplied](Operation{
-		Name: "saga.apply", Method: "POST", Path: "/v1/contexts/{context}/sagas", Right: domain.VerbCreate, ByHand: true,
+		Name: "saga.apply", Method: "POST", Path: "/v1/contexts/{context}/sagas", Right: domain.VerbCreate, ByHand: true, Holds: "saga.show",
 		Summary: "Store a saga (its fields, or its text in {\"text\": ...}) as the newest version of its name, and have it served.",
 	}, ApplySagaParams{Context: 7, File: "order.yaml", Text: exampleSaga})
 	SagaList = op[SagaPage](Operation{

@@ -9,7 +9,7 @@ import (
 // The operations on schedules.
 var (
 	ScheduleApply = op[Schedule](Operation{
-		Name: "schedule.apply", Method: "POST", Path: "/v1/contexts/{context}/schedules", Right: domain.VerbCreate,
+		Name: "schedule.apply", Method: "POST", Path: "/v1/contexts/{context}/schedules", Right: domain.VerbCreate, Holds: "schedule.show",
 		Summary: "Make a schedule, or change the one of that name.",
 	}, ScheduleApplyParams{Context: 7, Schedule: Schedule{Schedule: domain.Schedule{Name: "nightly", Blueprint: "nightly", Cron: "0 2 * * *"}}})
 	ScheduleList = op[SchedulePage](Operation{
@@ -26,14 +26,17 @@ var (
 	}, SchedulePreviewParams{Context: 7, N: 3, Schedule: Schedule{Schedule: domain.Schedule{Cron: "0 2 * * *", Zone: "Europe/Brussels"}}})
 	ScheduleDelete = op[Schedule](Operation{
 		Name: "schedule.delete", Method: "DELETE", Path: "/v1/contexts/{context}/schedules/{schedule}", Right: domain.VerbDelete, ByHand: true,
+		Holds:   "schedule.show",
 		Summary: "Remove a schedule; its flows stay.",
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 	SchedulePause = op[Schedule](Operation{
 		Name: "schedule.pause", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/pause", Right: domain.VerbStart, ByHand: true,
+		Holds:   "schedule.show",
 		Summary: "Keep a schedule from making flows.",
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 	ScheduleResume = op[Schedule](Operation{
 		Name: "schedule.resume", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/resume", Right: domain.VerbStart, ByHand: true,
+		Holds:   "schedule.show",
 		Summary: "Let a paused schedule go on with its next time.",
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 	ScheduleTrigger = op[ScheduleTriggered](Operation{

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
@@ -215,13 +216,13 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		Isolation: cfg.Isolation, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog,
 	})
 	n.Bulks = bulk.New(b)
-	n.Routines = clockwork.NewUserRoutines(b, permittedJobs{n.Work, cfg.Permit}, n.Bans)
+	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, cfg.Permit}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
 	if cfg.Archive != nil {
 		flows.Names, flows.Records = cfg.Archive, cfg.Archive
 	}
 	n.Flows = flow.New(b, n.Work, flows)
-	n.Schedules = clockwork.NewSchedules(b, permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
+	n.Schedules = clockwork.NewSchedules(precondition.Over(b), permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
 	n.openCircles()
 	n.openPost()
 	if err := n.openSagas(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/saga/definition"
@@ -95,7 +96,7 @@ func New(b board.Board, log stream.Log, cfg Config) *Engine {
 	if cfg.Banned == nil {
 		cfg.Banned = func(domain.TenantID, string) (bool, <-chan struct{}) { return false, nil }
 	}
-	e := &Engine{board: b, log: log, cfg: cfg, text: cfg.Logger, store: definition.NewStore(b), workers: map[*Worker]struct{}{}}
+	e := &Engine{board: b, log: log, cfg: cfg, text: cfg.Logger, store: definition.NewStore(precondition.Over(b)), workers: map[*Worker]struct{}{}}
 	e.defs = newMachines(b, e.store)
 	return e
 }

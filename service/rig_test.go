@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -49,14 +50,14 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	b := memboard.Open()
 	t.Cleanup(func() { b.Close() })
-	r := &rig{T: t, board: b, registry: identity.NewRegistry(b), engine: work.New(b, work.Config{})}
+	r := &rig{T: t, board: b, registry: identity.NewRegistry(precondition.Over(b)), engine: work.New(b, work.Config{})}
 	if _, err := servicetest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}
 	parts := servicetest.Parts(b, r.registry, r.engine)
 	r.access, parts.Access = parts.Access, r
 	r.audit = parts.Audit.(*identity.AuditLog)
-	parts.Schedules = clockwork.NewSchedules(b, noFlows{b}, nil)
+	parts.Schedules = clockwork.NewSchedules(precondition.Over(b), noFlows{b}, nil)
 	parts.Writable = r.writable
 	r.bulks = parts.Bulks.(*bulk.Engine)
 	r.api = service.New(parts)

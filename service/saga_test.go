@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/identity"
@@ -39,7 +40,7 @@ func withSagas(t *testing.T, test func(t *testing.T, s *shop)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
 		defer b.Close()
-		registry := identity.NewRegistry(b)
+		registry := identity.NewRegistry(precondition.Over(b))
 		s := &shop{T: t, board: b}
 		_, err := servicetest.People(t.Context(), registry)
 		s.must(err)
@@ -589,7 +590,7 @@ func TestEventsAreRefusedBeforeAnyIsStored(t *testing.T) {
 func TestANodeWithoutStreamsSaysWhatToSet(t *testing.T) {
 	b := memboard.Open()
 	defer b.Close()
-	registry := identity.NewRegistry(b)
+	registry := identity.NewRegistry(precondition.Over(b))
 	if _, err := servicetest.People(t.Context(), registry); err != nil {
 		t.Fatal(err)
 	}

@@ -172,8 +172,11 @@ func headersOf(o *api.Operation, params reflect.Type) (names []string) {
 	if o.Creates() {
 		names = append(names, "Idempotency-Key")
 	}
-	if tagged(o) {
+	switch {
+	case tagged(o):
 		names = append(names, "If-None-Match", "If-Match")
+	case o.Holds != "":
+		names = append(names, "If-Match-Held", "If-None-Match-Held")
 	}
 	if len(o.Follows) > 0 && query["from"] {
 		names = append(names, "Last-Event-ID")
@@ -212,6 +215,9 @@ func (s *schemas) answers(o *api.Operation) object {
 		add(http.StatusNotModified)
 		add(http.StatusPreconditionFailed)
 	case o.Method != http.MethodGet:
+		if o.Holds != "" {
+			add(http.StatusPreconditionFailed)
+		}
 		add(http.StatusRequestTimeout)
 		add(http.StatusRequestEntityTooLarge)
 		add(http.StatusUnsupportedMediaType)
@@ -242,6 +248,9 @@ var parameters = object{
 		"within 24 hours it creates nothing more, and is answered as before."),
 	"If-None-Match": header("If-None-Match", "ETags of answers that the caller has: 304 while it would be one of them."),
 	"If-Match":      header("If-Match", "ETags: 412 where the answer would have none of them."),
+	"If-Match-Held": header("If-Match", "ETags that reading what is changed has given: 412, and nothing done, where reading it now would give none of them."),
+	"If-None-Match-Held": object{"name": "If-None-Match", "in": "header", "schema": object{"type": "string", "enum": []string{"*"}},
+		"description": "Only *: 412, and nothing done, where what is to be made is there already."},
 	"Last-Event-ID": header("Last-Event-ID", "The id of the last event that came: a stream goes on behind it."),
 	api.FieldsParam: object{"name": api.FieldsParam, "in": "query", "schema": object{"type": "string"},
 		"description": "The fields that are wanted, with commas between them: of each thing of a page, or of the answer. Without it all. " +
@@ -270,7 +279,7 @@ func answerHeader(description string) object {
 // notOfKinds are the statuses that the door gives by itself.
 var notOfKinds = map[int]string{
 	http.StatusNotAcceptable:         "Accept allows none of the forms that there are.",
-	http.StatusPreconditionFailed:    "The answer is not what If-Match names.",
+	http.StatusPreconditionFailed:    "What is there is not what If-Match or If-None-Match names; nothing was done.",
 	http.StatusRequestTimeout:        "The body did not come in time.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body says that it is no JSON, or is in a coding other than gzip.",

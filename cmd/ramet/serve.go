@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/encryptedboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/clockwork"
@@ -338,7 +339,7 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 		p.taken = b.Taken
 	}
 	p.board = encryptedboard.New(p.board, p.secrecy)
-	p.registry = identity.NewRegistry(p.board)
+	p.registry = identity.NewRegistry(precondition.Over(p.board))
 	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
 	p.access = identity.NewAccess(p.registry, p.audit)
 	return nil
@@ -405,8 +406,8 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	began := time.Now()
 	parts := service.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
-		Blueprints: blueprint.NewStore(p.board), Logger: p.log,
-		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(p.board), Writable: p.writable,
+		Blueprints: blueprint.NewStore(precondition.Over(p.board)), Logger: p.log,
+		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)), Writable: p.writable,
 		Routines: p.node.Routines, Circles: p.node.Circles, Bulks: p.node.Bulks,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,

@@ -11,6 +11,7 @@ import (
 	nethttp "net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -231,6 +232,14 @@ const (
 
 // call does the operation: once, where it creates and the request has a key.
 func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller service.Caller, params any) (any, error) {
+	op := b.op
+	if conditioned(op, r) {
+		held := *op
+		held.Call = func(ctx context.Context, c service.Caller, params any) (any, error) {
+			return c.CallHeld(ctx, op, params, asRead(r))
+		}
+		b = &binder{op: &held, path: b.path}
+	}
 	keys := r.Header.Values(KeyHeader)
 	if len(keys) == 0 || !b.op.Creates() {
 		return b.op.Call(r.Context(), caller, params)
@@ -250,31 +259,37 @@ func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller service.C
 
 // writeJSON writes a result.
 func (d *Door) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status int, v any) {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // people read it, and no browser takes it for a page
-	if err := enc.Encode(v); err != nil {
-		panic("BUG: a result cannot be written as JSON: " + err.Error())
-	}
-	zipped := body.Len() >= smallAnswer && takesGzip(r)
+	body := encoded(v)
+	zipped := len(body) >= smallAnswer && takesGzip(r)
 	if answer, ok := w.(*response); ok {
 		full := error(nil)
 		if status < nethttp.StatusBadRequest {
-			full = answer.hold(int64(body.Len())) // a slow reader would have it lie here
+			full = answer.hold(int64(len(body))) // a slow reader would have it lie here
 		}
 		answer.turn.End()
 		if full != nil {
 			d.fail(w, r, full)
 			return
 		}
-		if answer.tagged && status == nethttp.StatusOK && d.answered(answer, r, body.Bytes(), zipped) {
+		if answer.tagged && status == nethttp.StatusOK && d.answered(answer, r, body, zipped) {
 			return
 		}
 	}
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", mediaJSON)
 	}
-	writeBody(w, r, status, body.Bytes(), zipped)
+	writeBody(w, r, status, body, zipped)
+}
+
+// encoded is a result as it is sent.
+func encoded(v any) []byte {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // people read it, and no browser takes it for a page
+	if err := enc.Encode(v); err != nil {
+		panic("BUG: a result cannot be written as JSON: " + err.Error())
+	}
+	return body.Bytes()
 }
 
 // writeBody writes an answer as the caller would have it.
@@ -302,6 +317,9 @@ func (d *Door) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
 	p := d.api.ProblemOf(r.Context(), err)
 	if narrower := (interface{ status() int })(nil); errors.As(err, &narrower) {
 		p.Status, p.Title = narrower.status(), nethttp.StatusText(narrower.status())
+	}
+	if other := (*otherwise)(nil); errors.As(err, &other) && strings.HasPrefix(other.tag, `"`) {
+		w.Header().Set("ETag", other.tag)
 	}
 	often := (*budget.TooOften)(nil)
 	if p.Status == nethttp.StatusTooManyRequests || p.Status == nethttp.StatusServiceUnavailable {

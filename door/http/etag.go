@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	nethttp "net/http"
-	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -15,10 +14,10 @@ import (
 // its bytes: who has read it before is told in a few bytes that it is the same still, and
 // who must not read anything else is told that it is not.
 //
-// What changes something has no tag: nothing that is changed over this door is compared
-// and changed in one step on the board, but blueprints and sagas by their version. To
-// compare here and change there would let two callers pass who both were first. So there
-// a condition is refused, and never ignored.
+// What changes one thing that can be read holds that thing as its caller has read it: by
+// the tag that reading it gave. Package service makes that exact: to compare here and to
+// change there would let two callers pass who both were first. What can hold nothing
+// refuses a condition, and never ignores it.
 
 // tagged reports whether the answers of an operation have tags: what waits for an end
 // has nothing to compare before.
@@ -79,36 +78,69 @@ func (d *Door) answered(w *response, r *nethttp.Request, answer []byte, zipped b
 	return false
 }
 
-// otherwise is an ErrConflict whose status is 412.
-type otherwise struct{}
+// otherwise is an ErrConflict whose status is 412. tag is what is there now.
+type otherwise struct{ tag string }
 
-func (*otherwise) Error() string {
-	return "what is there now is not what If-Match names; read it without, and decide again"
+func (e *otherwise) Error() string {
+	switch e.tag {
+	case "":
+		return "what is there now is not what If-Match names; read it without, and decide again"
+	case gone:
+		return "what If-Match names is not there, or no longer"
+	}
+	return "what is there now is not what the request names, its ETag is " + e.tag + "; read it, and decide again"
 }
 func (*otherwise) Unwrap() error { return domain.ErrConflict }
 func (*otherwise) status() int   { return nethttp.StatusPreconditionFailed }
 
-// versioned are the operations whose body names the version that is made: it must be
-// newer than all there are.
-var versioned = []string{"blueprint.apply", "saga.apply"}
+// gone stands for the tag of what is not there.
+const gone = "-"
+
+// conditioned reports whether a request is to be done under a condition that the operation
+// holds.
+func conditioned(o *service.Operation, r *nethttp.Request) bool {
+	return o.Holds != "" && (r.Header["If-Match"] != nil || r.Header["If-None-Match"] != nil)
+}
+
+// asRead says whether what reading answers now is what a request names: one of the tags of
+// If-Match, or with If-None-Match: * nothing.
+func asRead(r *nethttp.Request) func(answer any) error {
+	return func(answer any) error {
+		match := r.Header["If-Match"]
+		if answer == nil {
+			if match != nil {
+				return &otherwise{gone}
+			}
+			return nil
+		}
+		tag := tagOf(encoded(answer), false)
+		if match == nil || !has(match, tag, false) {
+			return &otherwise{tag}
+		}
+		return nil
+	}
+}
 
 // mayCondition refuses a condition that nothing would hold.
 //
 // Errors: [domain.ErrInvalid].
 func mayCondition(o *service.Operation, r *nethttp.Request) error {
 	header := "If-Match"
+	none := r.Header["If-None-Match"]
 	switch {
 	case tagged(o):
 		return nil
+	case o.Holds != "" && none != nil && (len(none) != 1 || strings.TrimSpace(none[0]) != "*"):
+		return domain.Invalidf("If-None-Match: %s holds * only, that there is nothing yet; by If-Match it holds what is there", o.Name)
+	case o.Holds != "" && none != nil && r.Header[header] != nil:
+		return domain.Invalidf("If-Match and If-None-Match: want one of them")
+	case o.Holds != "":
+		return nil
 	case r.Header[header] != nil:
-	case r.Header["If-None-Match"] != nil && o.Method != nethttp.MethodGet:
+	case none != nil && o.Method != nethttp.MethodGet:
 		header = "If-None-Match"
 	default:
 		return nil
-	}
-	if slices.Contains(versioned, o.Name) {
-		return domain.Invalidf("%s: %s does not hold it; give the version in the body: the next after the one that you have read, "+
-			"which is a conflict where somebody else has made it", header, o.Name)
 	}
 	return domain.Invalidf("%s: %s cannot hold it in one step with what it does; leave it out", header, o.Name)
 }

@@ -79,10 +79,9 @@ func TestAConditionThatNothingHoldsIsRefused(t *testing.T) {
 	r := newRig(t)
 	const blueprints = "/v1/contexts/7/blueprints"
 	for _, c := range []struct{ method, path, body, header, want string }{
-		{"POST", blueprints, plan, "If-Match", "give the version in the body"},
-		{"POST", blueprints, plan, "If-None-Match", "give the version in the body"},
-		{"DELETE", blueprints + "/p", "", "If-Match", "blueprint.delete cannot hold it"},
+		{"POST", blueprints, plan, "If-None-Match", "blueprint.apply holds * only"},
 		{"POST", "/v1/contexts/7/jobs", `{"script":"x","script_type":"lines"}`, "If-None-Match", "job.submit cannot hold it"},
+		{"POST", "/v1/contexts/7/jobs", `{"script":"x","script_type":"lines"}`, "If-Match", "job.submit cannot hold it"},
 		{"GET", "/v1/contexts/7/jobs/10/1/wait", "", "If-Match", "job.wait cannot hold it"},
 	} {
 		if got := r.want(400, admin, c.method, c.path, c.body, c.header, `"x"`); !strings.Contains(got, c.header+": ") || !strings.Contains(got, c.want) {
@@ -90,9 +89,34 @@ func TestAConditionThatNothingHoldsIsRefused(t *testing.T) {
 		}
 	}
 	r.want(404, admin, "GET", blueprints+"/p", "") // nothing was done
-	// What to do instead: the second of two who have read version 1 is told so.
-	r.want(200, admin, "POST", blueprints, plan)
-	next := strings.Replace(plan, `"name":"p"`, `"name":"p","version":2`, 1)
-	r.want(200, admin, "POST", blueprints, strings.Replace(next, `"x"`, `"y"`, 1))
-	r.want(409, admin, "POST", blueprints, strings.Replace(next, `"x"`, `"z"`, 1))
+}
+
+// What a request changes is as its caller has read it, or nothing is done.
+func TestAChangeIsHeld(t *testing.T) {
+	r := newRig(t)
+	const blueprints, one = "/v1/contexts/7/blueprints", "/v1/contexts/7/blueprints/p"
+	other := strings.Replace(plan, `"x"`, `"y"`, 1)
+	r.want(412, admin, "POST", blueprints, plan, "If-Match", "*") // there is none
+	r.want(404, admin, "GET", one, "")
+	r.want(200, admin, "POST", blueprints, plan, "If-None-Match", "*")
+	r.want(412, admin, "POST", blueprints, other, "If-None-Match", "*")
+	tag := r.request(admin, "GET", one, "").Header.Get("ETag")
+	r.want(412, admin, "POST", blueprints, other, "If-Match", `"x"`)
+	refused := r.request(admin, "POST", blueprints, other, "If-Match", `"x", W/`+tag)
+	if got := refused.Header.Get("ETag"); refused.StatusCode != 412 || got != tag {
+		t.Errorf("got %d, ETag %q, want that of what is there, %q", refused.StatusCode, got, tag)
+	}
+	zipped := strings.TrimSuffix(tag, `"`) + `-gzip"`
+	r.want(200, admin, "POST", blueprints, other, "If-Match", zipped)
+	r.want(412, admin, "DELETE", one, "", "If-Match", tag)
+	r.want(200, admin, "GET", one, "")
+	r.want(200, admin, "DELETE", one, "", "If-Match", r.request(admin, "GET", one, "").Header.Get("ETag"))
+	r.want(404, admin, "GET", one, "")
+	// Under a key, too: the same request again is answered as before.
+	r.want(200, admin, "POST", blueprints, plan, "If-None-Match", "*", "Idempotency-Key", "k")
+	r.want(200, admin, "POST", blueprints, plan, "If-None-Match", "*", "Idempotency-Key", "k")
+	// Who may not read what is there does not get to know its tag.
+	if got := r.request(stranger, "DELETE", one, "", "If-Match", `"x"`); got.StatusCode != 403 || got.Header.Get("ETag") != "" {
+		t.Errorf("got %d, %v", got.StatusCode, got.Header)
+	}
 }

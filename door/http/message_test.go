@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
@@ -27,7 +28,7 @@ import (
 func newMailRig(t *testing.T) *rig {
 	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), engine: work.New(b, work.Config{})}
+	r := &rig{TB: t, registry: identity.NewRegistry(precondition.Over(b)), engine: work.New(b, work.Config{})}
 	var err error
 	if r.keys, err = servicetest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/identity"
@@ -110,7 +111,7 @@ func newRigOf(t testing.TB, other func(*service.Parts), change ...func(*http.Con
 func newRigWithout(t testing.TB, other func(*service.Parts), change ...func(*http.Config)) *rig {
 	t.Helper()
 	b := memboard.Open()
-	r := &rig{TB: t, registry: identity.NewRegistry(b), log: &testwait.Log{}, cookie: cookie.New(),
+	r := &rig{TB: t, registry: identity.NewRegistry(precondition.Over(b)), log: &testwait.Log{}, cookie: cookie.New(),
 		script: &lineScript{gate: make(chan struct{})}, engine: work.New(b, work.Config{})}
 	var err error
 	if r.keys, err = servicetest.People(t.Context(), r.registry); err != nil {

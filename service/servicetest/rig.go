@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/clockwork"
@@ -85,13 +86,14 @@ func People(ctx context.Context, r *identity.Registry) (keys map[domain.ActorID]
 // jobs and flows.
 func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) service.Parts {
 	flows := flow.New(b, jobs, flow.Config{})
+	held := precondition.Over(b)
 	audit := identity.NewAuditLog(r, nil)
 	log := memstream.Open()
 	access := identity.NewAccess(r, audit)
 	return service.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r),
 		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
-		Schedules: clockwork.NewSchedules(b, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(b),
-		Duties: clockwork.DutyRulesOn(b), Routines: clockwork.NewUserRoutines(b, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
+		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(held),
+		Duties: clockwork.DutyRulesOn(held), Routines: clockwork.NewUserRoutines(held, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
