@@ -164,6 +164,27 @@ func TestNothingIsRetriedTwice(t *testing.T) {
 	})
 }
 
+// A count looks as far as that of a list does, whatever a part does at once.
+func TestABulkCountLooksFar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		const n = 4500
+		jobs := make([]api.JobInput, n)
+		for i := range jobs {
+			jobs[i].Job = domain.Job{Script: "x", ScriptType: "shell"}
+		}
+		for at := 0; at < n; at += 500 {
+			if _, err := r.api.As(admin).SubmitJobs(t.Context(), api.SubmitParams{Context: house, JobInputs: api.JobInputs{Jobs: jobs[at : at+500]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := api.BulkJobsParams{Context: house, JobFilter: api.JobFilter{Where: "job.id > 10"}, DryRun: true}
+		if b, err := r.api.As(admin).CancelAllJobs(t.Context(), p); err != nil || b.Total != n-10 || b.More {
+			t.Errorf("got %+v, %v", b, err)
+		}
+	})
+}
+
 func TestABulkOperationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -96,6 +96,15 @@ type wanted[T any] struct {
 	isKey func(string) bool
 }
 
+// look is how many records a page of the engine's is to look at: 0, as many as it likes,
+// where all that fits is counted.
+func (w *wanted[T]) look() int {
+	if w.count {
+		return 0
+	}
+	return w.enough
+}
+
 // found is what of such a list one call has found.
 type found[T any] struct {
 	list   []T

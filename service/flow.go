@@ -191,7 +191,7 @@ func (c Caller) findFlows(ctx context.Context, p api.ListFlowsParams, w wanted[d
 	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
 		return none, err
 	}
-	filter.Look = w.enough
+	filter.Look = w.look()
 	if (p.FlowFilter == api.FlowFilter{} || p.FlowFilter == api.FlowFilter{Status: domain.FlowError}) && w.limit > 0 && !w.count {
 		filter.Look = w.limit // all that is looked at is listed
 	}

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,8 +42,9 @@ type rig struct {
 	access   service.Access
 	audit    *identity.AuditLog
 	shelf    archive.Archive // nil: none
-	asked    []identity.Ask  // what the API asked access
-	answered func()          // is called once, after the next answer of access
+	asking   sync.Mutex
+	asked    []identity.Ask // what the API asked access
+	answered func()         // is called once, after the next answer of access
 	// noGateway says that the node takes nothing in.
 	noGateway bool
 }
@@ -73,10 +75,13 @@ func (r *rig) writable() error {
 
 // CheckIn and Sees pass on to the real access, and remember.
 func (r *rig) CheckIn(ctx context.Context, ask identity.Ask) (domain.Tenant, error) {
+	r.asking.Lock()
 	r.asked = append(r.asked, ask)
+	then := r.answered
+	r.answered = nil
+	r.asking.Unlock()
 	t, err := r.access.CheckIn(ctx, ask)
-	if then := r.answered; then != nil {
-		r.answered = nil
+	if then != nil {
 		then()
 	}
 	return t, err

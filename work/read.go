@@ -141,7 +141,7 @@ func (e *Engine) WayOn(ctx context.Context, space board.Space, ways []listing.Wa
 		return way, err
 	}
 	if asked == listing.WayLogged {
-		return way, domain.Unavailablef("what ended in error is not yet written down by its ends on this board; sort by newest meanwhile")
+		return way, domain.Unavailablef("the list of what ended in error is still being made on this board; sort by newest meanwhile")
 	}
 	return listing.WayNewest, nil
 }
