@@ -28,11 +28,15 @@ func stepField(name string) []field { return []field{{"step", name}} }
 // did shows what an action did on the page that it was asked for on.
 func (v *visit) did(to, sentence string, err error) error {
 	if err != nil {
-		v.say(sentenceOf(err), true)
-		return v.redirect(to)
+		return v.redirectSaying(to, sentenceOf(err), true)
 	}
-	v.say(sentence, false)
-	return v.redirect(to)
+	return v.redirectSaying(to, sentence, false)
+}
+
+// redirectSaying leads to a page that begins with a sentence.
+func (v *visit) redirectSaying(to, sentence string, unwell bool) error {
+	id := v.console.sessions.say(v.console.secretOf(v.r), sentence, unwell)
+	return v.redirect(to + query("said", id))
 }
 
 // sentenceOf is an error as a sentence.

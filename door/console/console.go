@@ -162,7 +162,8 @@ type visit struct {
 	who     identity.Proof // zero: nobody is signed in
 	caller  service.Caller
 	now     time.Time
-	tenant  domain.Tenant // the context of the page; ID 0: none
+	tenant  domain.Tenant          // the context of the page; ID 0: none
+	jobs    map[string]*domain.Job // that openJob has read, by key
 	// run and failed are what a stream's handler found.
 	run    stream
 	failed error

@@ -143,12 +143,20 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 		facts = append(facts, fact{Name: "made", At: v.at(int64(f.CreatedAt) * 1000)})
 	}
 	if f.StartedMs != 0 {
-		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: "took", Text: v.took(f.StartedMs, f.FinishedMs)})
+		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: tookOr(f.Final(), "took", "so far"), Text: v.took(f.StartedMs, f.FinishedMs)})
 	}
 	if f.Retried > 0 {
 		facts = append(facts, fact{Name: "retried", Text: plural(f.Retried, "time")})
 	}
 	return facts
+}
+
+// tookOr is the first word for what has ended, the other for what has not.
+func tookOr(ended bool, took, soFar string) string {
+	if ended {
+		return took
+	}
+	return soFar
 }
 
 // flowTabs finds which tab is shown, and links the others.
@@ -223,9 +231,55 @@ func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st st
 	case f.Final():
 		s.Text = upper(cmp.Or(f.Error, "it ended: "+string(f.Reason))) + "."
 	default:
-		s.Text = upper(x.Text) + "."
+		s.Text, s.Why = v.workingSentence(f), upper(x.Text)+"."
+		if s.Text == "" {
+			s.Text, s.Why = s.Why, ""
+		}
 	}
 	return s
+}
+
+// namesMost is how many steps a sentence names.
+const namesMost = 3
+
+// workingSentence says which steps run, or which wait for a runner where none does; ""
+// where there is neither.
+func (v *visit) workingSentence(f *domain.FlowView) string {
+	var run, queued []string
+	for i := range f.Steps {
+		s := &f.Steps[i]
+		if f.Paused || !s.Status.Begun() || s.Kind == domain.StepApproval {
+			continue
+		}
+		if v.stepState(s) == queuedState {
+			queued = append(queued, s.Name)
+			continue
+		}
+		name := s.Name
+		if progress := progressOf(s); progress != "" {
+			name += " (" + strings.Replace(progress, "/", " of ", 1) + ")"
+		}
+		run = append(run, name)
+	}
+	switch {
+	case len(run) > 0:
+		return named(run, "runs", "run")
+	case len(queued) > 0:
+		return named(queued, "waits for a runner", "wait for a runner")
+	}
+	return ""
+}
+
+// named is a sentence about steps: what one does, or many do.
+func named(steps []string, does, do string) string {
+	if len(steps) == 1 {
+		return "Step " + steps[0] + " " + does + "."
+	}
+	last := steps[len(steps)-1]
+	if more := len(steps) - namesMost; more > 1 {
+		steps, last = steps[:namesMost+1], plural(more, "other")
+	}
+	return "Steps " + strings.Join(steps[:len(steps)-1], ", ") + " and " + last + " " + do + "."
 }
 
 // decideSentence says which steps wait for a person.

@@ -40,7 +40,7 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 	read := 0
 	for i := range f.Steps {
 		s := &f.Steps[i]
-		st := stepState(s)
+		st := v.stepState(s)
 		sl := stepLog{Step: s.Name, State: st, Open: st.Class != succeeded && st.Class != skipped}
 		for _, j := range jobs {
 			if !ofStep(j, s) || j.Attempt == 0 || read >= logJobs {

@@ -110,7 +110,7 @@ func (v *visit) flowRow(f *domain.Flow) flowRow {
 // filtered reports whether a query asks for less than all.
 func filtered(q url.Values) bool {
 	for name, values := range q {
-		if name != "cursor" && len(values) > 0 && values[0] != "" {
+		if name != "cursor" && name != "said" && len(values) > 0 && values[0] != "" {
 			return true
 		}
 	}
@@ -132,7 +132,7 @@ func (v *visit) pagerOf(path string, q url.Values, next string) (p pager) {
 	with := func(cursor string) string {
 		to := url.Values{}
 		for name, values := range q {
-			if name != "cursor" && len(values) > 0 && values[0] != "" {
+			if name != "cursor" && name != "said" && len(values) > 0 && values[0] != "" {
 				to.Set(name, values[0])
 			}
 		}

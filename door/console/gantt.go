@@ -71,7 +71,7 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		own := byStep[s.Name]
-		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: stepState(s), Took: v.took(s.SinceMs, s.EndMs)}
+		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs)}
 		if s.Kind.One() && len(own) == 1 {
 			row.Bars = v.jobBars(own[0], scale)
 		} else if s.SinceMs != 0 {

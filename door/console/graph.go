@@ -12,6 +12,8 @@ const (
 	graphMost = 1500
 	boxWidth  = 168.0
 	boxHeight = 48.0
+	// fitMost is up to which width, in pixels, a drawing is shrunk to the window.
+	fitMost = 1600.0
 	// boxLetters are those of a name that fit into a box; the whole is in its title.
 	boxLetters = 18
 )
@@ -22,6 +24,8 @@ type graph struct {
 	Nodes         []node
 	Edges         []edge
 	Bands         []blueprint.Band
+	// Fits says that it can be read when it is as wide as the window.
+	Fits bool
 	// TooMany is how many steps there are where that is too many to draw.
 	TooMany int
 }
@@ -48,7 +52,7 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	}
 	g := domain.FlowGraph(f)
 	placed := blueprint.Place(g, func(int) float64 { return boxWidth }, boxHeight)
-	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands}
+	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands, Fits: placed.Width <= fitMost}
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		n := node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,

@@ -116,7 +116,7 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 		facts = append(facts, fact{Name: "waited", Text: span(time.Duration(j.StartedMs-j.QueuedMs) * time.Millisecond)})
 	}
 	if j.StartedMs != 0 {
-		facts = append(facts, fact{Name: "took", Text: v.took(j.StartedMs, j.FinishedMs)})
+		facts = append(facts, fact{Name: tookOr(j.Final(), "took", "so far"), Text: v.took(j.StartedMs, j.FinishedMs)})
 	}
 	return append(facts, fact{Name: "time limit", Text: span(j.TimeoutOr(domain.DefaultTimeout * time.Second))})
 }

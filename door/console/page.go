@@ -37,8 +37,7 @@ type page struct {
 	Context  domain.Tenant // ID 0: the page is of none
 	Contexts []domain.Tenant
 	Rail     []railEntry
-	Flash    string
-	Unwell   bool // the flash is about something that went wrong
+	Flash    flash
 	Assets   string
 }
 
@@ -49,6 +48,8 @@ type crumb struct{ Text, Link string }
 type sentence struct {
 	State state
 	Text  string
+	// Why says more, in somebody else's words.
+	Why   string
 	Since moment
 	// Ended says that it stands like this for good: then Since is when it ended.
 	Ended bool
@@ -83,7 +84,7 @@ func (v *visit) complete(p *page) error {
 	if !p.SignedIn {
 		return nil
 	}
-	p.Flash, p.Unwell = v.console.sessions.said(v.console.secretOf(v.r))
+	p.Flash = v.console.sessions.said(v.console.secretOf(v.r), v.r.FormValue("said"))
 	p.Context = v.tenant
 	p.Rail = v.rail(p.Noun)
 	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})

@@ -43,12 +43,11 @@ type credential struct {
 type session struct {
 	credential
 	// name is what it is called in the list: the beginning of the hash of its secret.
-	name          string
-	agent         string
-	began, used   time.Time
-	until         time.Time
-	flash         string // what the last action did, to be shown once
-	flashIsUnwell bool
+	name        string
+	agent       string
+	began, used time.Time
+	until       time.Time
+	flashes     []flash // what its last actions did
 }
 
 // sessions are those of one node. They lie in memory: see docs/decisions/0039.
@@ -181,26 +180,43 @@ func nameOf(secret string) string {
 	return hex.EncodeToString(key[:4])
 }
 
-// say keeps a sentence for the next page of a session.
-func (s *sessions) say(secret, sentence string, unwell bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if there := s.byKey[sha256.Sum256([]byte(secret))]; there != nil {
-		there.flash, there.flashIsUnwell = sentence, unwell
-	}
+// flash is a sentence about what an action did. The page that it leads to names it in its
+// address: another tab of the same session must not take it away.
+type flash struct {
+	ID     string
+	Text   string
+	Unwell bool // it was not done
 }
 
-// said takes that sentence.
-func (s *sessions) said(secret string) (sentence string, unwell bool) {
+// flashesMost bounds what a session keeps of them.
+const flashesMost = 8
+
+// say keeps a sentence for a session, and returns its name.
+func (s *sessions) say(secret, text string, unwell bool) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := s.byKey[sha256.Sum256([]byte(secret))]
 	if there == nil {
-		return "", false
+		return ""
 	}
-	sentence, unwell = there.flash, there.flashIsUnwell
-	there.flash, there.flashIsUnwell = "", false
-	return sentence, unwell
+	f := flash{rand.Text()[:8], text, unwell}
+	there.flashes = append(there.flashes, f)
+	there.flashes = there.flashes[max(0, len(there.flashes)-flashesMost):]
+	return f.ID
+}
+
+// said finds such a sentence.
+func (s *sessions) said(secret, id string) flash {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.byKey[sha256.Sum256([]byte(secret))]; there != nil {
+		for _, f := range there.flashes {
+			if f.ID == id {
+				return f
+			}
+		}
+	}
+	return flash{}
 }
 
 // link makes a link's secret.

@@ -172,8 +172,7 @@ func (v *visit) revokeSession() error {
 		return domain.NotFoundf("there is no session %q any more", domain.PlainText(name, 20))
 	}
 	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "revoke", Object: "console", Outcome: domain.AuditDone, Detail: "session " + domain.PlainText(name, 20)})
-	v.say("The session "+name+" has ended.", false)
-	return v.redirect(Path + "sessions")
+	return v.redirectSaying(Path+"sessions", "The session "+name+" has ended.", false)
 }
 
 // browserOf is what people call the browser of a name that browsers send.
@@ -187,11 +186,6 @@ func browserOf(agent string) string {
 		return "unknown"
 	}
 	return domain.PlainText(agent, 40)
-}
-
-// say keeps a sentence for the page that comes next.
-func (v *visit) say(sentence string, unwell bool) {
-	v.console.sessions.say(v.console.secretOf(v.r), sentence, unwell)
 }
 
 // themeCookie keeps which colours somebody wants; it is no secret.

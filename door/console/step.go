@@ -64,15 +64,18 @@ type cell struct {
 }
 
 func (v *visit) stepRow(f *domain.FlowView, s *domain.StepView) stepRow {
-	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs), Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
+	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: v.stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs), Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
 		Link: v.path("flows/%d", f.ID) + query("step", s.Name), Ranges: s.Ranges, Percent: int(s.Progress * 100), Progress: progressOf(s)}
 	if s.SinceMs == 0 {
 		r.Took = ""
 	}
 	r.Job = v.jobLink(s.Job)
 	for i := range s.Units {
+		if s.Kind.One() {
+			break // it is its only job
+		}
 		u := &s.Units[i]
-		r.Units = append(r.Units, unitRow{Name: unitName(s, u), State: unitState(u), Text: u.Text, Link: v.jobLink(u.Job)})
+		r.Units = append(r.Units, unitRow{Name: unitName(s, u), State: v.unitState(u), Text: u.Text, Link: v.jobLink(u.Job)})
 	}
 	return r
 }
@@ -95,9 +98,25 @@ func unitName(s *domain.StepView, u *domain.UnitView) string {
 	return strconv.FormatInt(u.ID, 10)
 }
 
-func unitState(u *domain.UnitView) state {
+// queuedState is that of a job, or of a step of one, which no runner has taken yet.
+var queuedState = state{"queued", waiting}
+
+// stepState is how a step stands, and of one job whether a runner has it.
+func (v *visit) stepState(s *domain.StepView) state {
+	if s.Kind.One() && s.Status.Begun() {
+		if j := v.openJob(s.Job); j != nil && j.StartedMs == 0 {
+			return queuedState
+		}
+	}
+	return stepState(s)
+}
+
+func (v *visit) unitState(u *domain.UnitView) state {
 	switch u.Outcome {
 	case "":
+		if j := v.openJob(u.Job); j != nil {
+			return jobState(j)
+		}
 		return state{"open", running}
 	case "failed":
 		return state{"failed", failed}
@@ -105,6 +124,30 @@ func unitState(u *domain.UnitView) state {
 		return state{"errored", errored}
 	}
 	return state{u.Outcome, skipped}
+}
+
+// openMost bounds the jobs that have not ended that are looked at for one page.
+const openMost = 100
+
+// openJob reads a job that has not ended, once for a page: nil where it cannot be told, or
+// where too many were read already.
+func (v *visit) openJob(text string) *domain.Job {
+	if j, read := v.jobs[text]; read {
+		return j
+	}
+	key, err := domain.ParseJobKey(text)
+	if err != nil || len(v.jobs) >= openMost {
+		return nil
+	}
+	j, err := call(v, api.JobShow, api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID})
+	if err != nil {
+		j = nil // the page says less, and is right
+	}
+	if v.jobs == nil {
+		v.jobs = map[string]*domain.Job{}
+	}
+	v.jobs[text] = j
+	return j
 }
 
 // jobLink is where a job is shown, by its key on the board; "" for no job's.
@@ -168,7 +211,7 @@ func (v *visit) cellsOf(s *domain.StepView) (cells []cell) {
 	}
 	for i := range s.Units {
 		if u := &s.Units[i]; u.ID >= 0 && u.ID < int64(len(cells)) {
-			st := unitState(u)
+			st := v.unitState(u)
 			cells[u.ID] = cell{Title: fmt.Sprintf("%d: %s", u.ID, st.Word), State: st, Link: v.jobLink(u.Job)}
 		}
 	}

@@ -104,6 +104,16 @@ func (b *Browser) Until(expression string) {
 	}
 }
 
+// Await is the value that a promise of the page comes to.
+func Await[T any](b *Browser, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
 // See sets how wide the window is, and which colours the reader likes: light or dark.
 func (b *Browser) See(width, height int64, colours string) {
 	b.t.Helper()

@@ -162,6 +162,9 @@ func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 			b.See(width, 844, colours)
 			for _, path := range paths {
 				b.Do(chromedp.Navigate(base + path))
+				if colours == "light" || path == paths[2] {
+					n.accessible(b, path)
+				}
 				if wide := chromiumtest.Eval[int](b, `document.documentElement.scrollWidth`); wide > int(width) {
 					t.Errorf("%s is %d wide in a window of %d", path, wide, width)
 				}
@@ -170,6 +173,27 @@ func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 	}
 	if *update {
 		n.pictures(b, base)
+	}
+}
+
+// axeFile is where scripts/install-test-servers puts axe-core.
+const axeFile = "../../bin/axe.min.js"
+
+// accessible has axe-core look at a page. It says nothing where that is not installed.
+//
+// Source: WCAG 2.2, levels A and AA, as far as a program can tell.
+func (n *node) accessible(b *chromiumtest.Browser, path string) {
+	n.Helper()
+	axe, err := os.ReadFile(axeFile)
+	if err != nil {
+		n.Logf("NOT TESTED: whether %s is accessible: axe-core is not installed: %v", path, err)
+		return
+	}
+	chromiumtest.Eval[any](b, string(axe)+"; 1")
+	found := chromiumtest.Await[[]string](b, `axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+		.then((r) => r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html.slice(0, 200)).slice(0, 3).join(" | ")))`)
+	for _, fault := range found {
+		n.Errorf("%s: %s", path, fault)
 	}
 }
 

@@ -67,11 +67,6 @@
 			connected(answer.ok);
 			if (!answer.ok) return;
 			const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-			const flash = document.querySelector(".flash"); // it is said once, and is to be read
-			if (flash && !fresh.querySelector(".flash")) {
-				const title = fresh.querySelector("main .head");
-				if (title) title.after(document.importNode(flash, true));
-			}
 			morph(document.getElementById("main"), fresh.getElementById("main"));
 			document.title = fresh.title;
 		} catch {

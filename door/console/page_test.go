@@ -1,0 +1,35 @@
+package console
+
+// Inside the package: pages have what these make within much else.
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCommandsAreQuotedForAShell(t *testing.T) {
+	v := &visit{}
+	for word, want := range map[string]string{"nightly": "nightly", "a b": "'a b'", "x; rm -rf /": "'x; rm -rf /'", "it's": `'it'\''s'`, "": "''",
+		"$(id)": "'$(id)'", "a\nb": "'a?b'", "flow.retried > 0": "'flow.retried > 0'"} {
+		if got := v.command(word); got != "ramet "+want {
+			t.Errorf("%q: got %s", word, got)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for ms, want := range map[int64]string{0: "0 ms", 999: "999 ms", 1500: "1.5 s", 59_999: "59 s", 61_000: "1 m 01 s", 3_700_000: "1 h 01 m", 3 * 86_400_000: "3 d"} {
+		if got := momentOf(1_000_000_000_000-ms, time.UnixMilli(1_000_000_000_000)).Ago; got != want {
+			t.Errorf("%d ms: got %s, want %s", ms, got, want)
+		}
+	}
+}
+
+func TestSentencesAboutSteps(t *testing.T) {
+	for want, steps := range map[string][]string{"Step a runs.": {"a"}, "Steps a and b run.": {"a", "b"}, "Steps a, b, c and d run.": {"a", "b", "c", "d"},
+		"Steps a, b, c and 2 others run.": {"a", "b", "c", "d", "e"}} {
+		if got := named(steps, "runs", "run"); got != want {
+			t.Errorf("%v: got %s, want %s", steps, got, want)
+		}
+	}
+}
