@@ -249,6 +249,9 @@ func call[P, R any](v *visit, op api.Op[P, R], params P) (result R, err error) {
 // may reports whether who looks has the right that an operation takes, so that what is
 // refused in any case is not offered. The operation asks for itself all the same.
 func (v *visit) may(op *api.Operation) bool {
+	if op.Right.OnNode() {
+		return v.who.Operates(op.Right, op.Group())
+	}
 	return v.who.Permits(v.tenant, op.Right, false, op.Group())
 }
 

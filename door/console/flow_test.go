@@ -36,7 +36,7 @@ func TestAFlowThatFailedSaysWhatAndOffersToMendIt(t *testing.T) {
 	}
 	b.has(b.get(200, path("flows/%d?step=rates", id)), "rates are there", `href="/console/c/7/jobs/10/1"`)
 	b.has(b.get(200, path("flows")), "nightly", "failed")
-	b.has(b.get(200, path("")), "1 thing needs you", "nightly t")
+	b.has(b.get(200, path("")), "1 flow went wrong, nightly: step sales: exit code 3.", "nightly t")
 }
 
 func TestAReaderIsOfferedNothingAndRefusedWhatItTries(t *testing.T) {

@@ -43,7 +43,7 @@ type node struct {
 }
 
 // edge says that a step needs another; Class is that of the one it comes from.
-type edge struct{ Path, Class string }
+type edge struct{ Path, Class, From, To string }
 
 // graphOf draws a flow's steps.
 func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
@@ -63,7 +63,7 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 		d.Nodes = append(d.Nodes, n)
 	}
 	for i, e := range g.Edges {
-		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class})
+		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class, f.Steps[e.From].Name, f.Steps[e.To].Name})
 	}
 	return d
 }

@@ -1,8 +1,11 @@
 package console
 
 import (
+	"cmp"
+	"fmt"
 	nethttp "net/http"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -12,11 +15,17 @@ import (
 // so, and links to the list.
 const overviewMost = 10
 
+// wrongLook is how many of the flows that went wrong last it looks at, to say what most of
+// them have in common.
+const wrongLook = 100
+
 // overviewBody is what the overview shows.
 type overviewBody struct {
 	Figures []figure
 	Needs   []need
 	Running []flowRow
+	Runs    []runs
+	Nodes   []nodeRow
 	// Make is the command that makes a first flow, where there is none.
 	Make string
 	Info api.Info
@@ -35,6 +44,9 @@ type need struct {
 	Link  string
 	Why   string
 	At    moment
+	// Count is how many flows it stands for, Blueprint what they are of.
+	Count     int
+	Blueprint string
 }
 
 func (c *Console) mountOverview() {
@@ -75,15 +87,15 @@ func (v *visit) overviewPage() error {
 	if b.Info, err = call(v, api.NodeInfo, api.NodeInfoParams{}); err != nil {
 		return err
 	}
-	wrong, err := v.flowsOf(domain.FlowError)
+	wrong, err := v.flowsOf(domain.FlowError, wrongLook)
 	if err != nil {
 		return err
 	}
-	alive, err := v.flowsOf(domain.FlowStarted)
+	alive, err := v.flowsOf(domain.FlowStarted, overviewMost)
 	if err != nil {
 		return err
 	}
-	waits, err := v.flowsOf(domain.FlowDispatched)
+	waits, err := v.flowsOf(domain.FlowDispatched, overviewMost)
 	if err != nil {
 		return err
 	}
@@ -91,32 +103,71 @@ func (v *visit) overviewPage() error {
 		return err
 	}
 	for i := range alive {
-		b.Running = append(b.Running, v.flowRow(&alive[i]))
+		row := v.flowRow(&alive[i])
+		for _, n := range b.Needs {
+			if n.Link == row.Link {
+				row.State = n.State
+			}
+		}
+		b.Running = append(b.Running, row)
 	}
-	count := func(list []domain.Flow) string {
-		if len(list) >= overviewMost {
-			return strconv.Itoa(overviewMost) + "+"
+	if b.Runs, err = v.recentRuns(); err != nil {
+		return err
+	}
+	if b.Nodes, err = v.nodeRows(); err != nil {
+		return err
+	}
+	count := func(list []domain.Flow, most int) string {
+		if len(list) >= most {
+			return strconv.Itoa(most) + "+"
 		}
 		return strconv.Itoa(len(list))
 	}
 	b.Figures = []figure{
-		{Name: "running", Value: count(alive), Note: "flows", Link: v.path("flows?status=started"), Class: running},
-		{Name: "waiting", Value: count(waits), Note: "flows", Link: v.path("flows?status=dispatched"), Class: waiting},
-		{Name: "went wrong", Value: count(wrong), Note: "flows", Link: v.path("flows?status=error"), Class: errored},
+		{Name: "running", Value: count(alive, overviewMost), Note: "flows", Link: v.path("flows?status=started"), Class: running},
+		{Name: "waiting", Value: count(waits, overviewMost), Note: "flows", Link: v.path("flows?status=dispatched"), Class: waiting},
+		{Name: "went wrong", Value: count(wrong, wrongLook), Note: "flows", Link: v.path("flows?status=error"), Class: errored},
 	}
 	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"), Every: listEvery, Body: b,
 		Sentence: overviewSentence(b, len(alive))})
 	return nil
 }
 
+// nodeRow is a node of the board.
+type nodeRow struct {
+	Name, Version, Host, Durability string
+	Seen                            moment
+	State                           state
+}
+
+// nodeRows are the nodes of the board, for who may see them.
+func (v *visit) nodeRows() (rows []nodeRow, err error) {
+	if !v.may(api.NodeList.Operation) {
+		return nil, nil
+	}
+	found, err := call(v, api.NodeList, api.ListNodesParams{})
+	for i := range found.Nodes {
+		n := &found.Nodes[i]
+		row := nodeRow{Name: n.Name, Version: n.Version, Host: n.Host, Durability: n.Durability, Seen: v.at(n.SeenMs), State: state{"up", succeeded}}
+		switch {
+		case n.SeenMs == 0:
+			row.State = state{"stopped", skipped}
+		case !n.Alive:
+			row.State = state{"not seen", errored}
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
+}
+
 // flowsOf are the first flows of a status.
-func (v *visit) flowsOf(status domain.FlowStatus) ([]domain.Flow, error) {
-	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Status: status}, Limit: overviewMost})
+func (v *visit) flowsOf(status domain.FlowStatus, most int) ([]domain.Flow, error) {
+	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Status: status}, Limit: most})
 	return found.Flows, err
 }
 
 // needs finds what a person should look at: flows that wait for a decision, or that
-// nothing will move, and flows that went wrong.
+// nothing will move, and flows that went wrong, those of one blueprint and one cause together.
 func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 	for i := range alive {
 		f := &alive[i]
@@ -126,10 +177,13 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		} else if err != nil {
 			return err
 		}
-		n := need{What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(x.Text), At: v.at(x.SinceMs)}
+		n := need{What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(x.Text), At: v.at(x.SinceMs), Count: 1}
 		switch x.Standing {
 		case domain.StandingDeciding:
 			n.State = state{"needs approval", held}
+			if len(x.WaitsFor) > 0 {
+				n.Why = "Approve or reject " + strings.Join(x.WaitsFor, ", ")
+			}
 		case domain.StandingStuck:
 			n.State = state{"stuck", errored}
 		default:
@@ -137,12 +191,22 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		}
 		b.Needs = append(b.Needs, n)
 	}
+	at := map[string]int{} // in b.Needs, by blueprint and cause
 	for i := range wrong {
 		f := &wrong[i]
 		if f.Reason == domain.FlowCancelled { // somebody wanted that
 			continue
 		}
-		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs)})
+		key := f.Blueprint + "\n" + string(f.Reason) + "\n" + f.Error
+		if k, known := at[key]; known && f.Blueprint != "" {
+			n := &b.Needs[k]
+			n.Count++
+			n.What = fmt.Sprintf("%s, %d times", f.Blueprint, n.Count)
+			n.Link = v.path("flows?status=error&reason=%s&blueprint=", f.Reason) + urlEscape(f.Blueprint)
+			continue
+		}
+		at[key] = len(b.Needs)
+		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs), Count: 1, Blueprint: f.Blueprint})
 	}
 	return nil
 }
@@ -154,15 +218,67 @@ func overviewSentence(b *overviewBody, alive int) *sentence {
 			return &sentence{State: state{"away", errored}, Text: upper(away) + "."}
 		}
 	}
-	if n := len(b.Needs); n > 0 {
-		text := "1 thing needs you."
-		if n > 1 {
-			text = strconv.Itoa(n) + " things need you."
-		}
-		return &sentence{State: state{"needs you", held}, Text: text}
-	}
-	if alive == 0 {
+	switch {
+	case len(b.Needs) > 0:
+		return needsSentence(b.Needs)
+	case alive == 0:
 		return &sentence{State: state{"well", succeeded}, Text: "All is well, and nothing runs."}
+	case alive == 1:
+		return &sentence{State: state{"well", succeeded}, Text: "All is well: 1 flow runs, and nothing needs you."}
 	}
 	return &sentence{State: state{"well", succeeded}, Text: "All is well: " + plural(alive, "flow") + " run, and nothing needs you."}
+}
+
+// needsSentence says what needs somebody: decisions first, for they wait; then the cause
+// that most flows went wrong by.
+func needsSentence(needs []need) *sentence {
+	var decide, stuck, wrong int
+	worst := &need{}
+	for i := range needs {
+		switch n := &needs[i]; n.State.Word {
+		case "needs approval":
+			decide++
+		case "stuck":
+			stuck++
+		default:
+			if wrong += n.Count; n.Count > worst.Count {
+				worst = n
+			}
+		}
+	}
+	var parts []string
+	s := &sentence{State: state{"needs you", held}}
+	if decide > 0 {
+		parts = append(parts, counted(decide, "flow waits", "flows wait")+" for a decision")
+	}
+	if stuck > 0 {
+		parts = append(parts, counted(stuck, "flow is", "flows are")+" stuck")
+		s.State.Class = errored
+	}
+	if wrong > 0 {
+		s.State.Class = worst.State.Class
+		part := counted(wrong, "flow", "flows") + " went wrong"
+		if worst.Why != "" {
+			share := strconv.Itoa(worst.Count) + " of them"
+			if worst.Count == wrong {
+				share = "all"
+			}
+			where := cmp.Or(worst.Blueprint, worst.What)
+			if wrong > 1 {
+				where = share + " in " + where
+			}
+			part += ", " + where + ": " + strings.ToLower(worst.Why[:1]) + worst.Why[1:]
+		}
+		parts = append(parts, part)
+	}
+	s.Text = upper(strings.Join(parts, "; ")) + "."
+	return s
+}
+
+// counted is a count with what is counted, in the form for one or for many.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }

@@ -3,6 +3,7 @@
 (() => {
 	const typing = (e) => e.target.closest("input,textarea,select,[contenteditable]");
 
+	let going = false; // g was pressed: the next key says where to
 	document.addEventListener("keydown", (e) => {
 		if (e.key === "Escape") {
 			for (const open of document.querySelectorAll("details[open]:is(.menu,.sheet,.copy)")) {
@@ -18,38 +19,25 @@
 				e.preventDefault();
 				jump.focus();
 			}
+		} else if (e.key === "?") {
+			document.querySelector(".keys")?.showModal();
+		} else if (e.key >= "1" && e.key <= "9") {
+			document.querySelectorAll(".tabs a")[e.key - 1]?.click();
+		} else if (going) {
+			const place = { o: "", f: "flows", j: "jobs" }[e.key];
+			const home = document.querySelector(".rail a");
+			if (home && place !== undefined) location.href = home.getAttribute("href") + place;
+			going = false;
+		} else if (e.key === "g") {
+			going = true;
+			setTimeout(() => { going = false; }, 1500);
 		} else if (e.key === "j" || e.key === "k") {
 			const rows = [...document.querySelectorAll("tr[data-href] a")].filter((a, i, all) => !i || all[i - 1].closest("tr") !== a.closest("tr"));
 			const at = rows.findIndex((a) => a.closest("tr").contains(document.activeElement));
 			const next = rows[Math.min(Math.max(at + (e.key === "j" ? 1 : -1), 0), rows.length - 1)];
 			if (next) next.focus();
-		} else if (e.key.startsWith("Arrow") && document.activeElement.closest(".graph .node")) {
-			walk(e);
 		}
 	});
-
-	// walk goes to the nearest box in the direction of the key.
-	const walk = (e) => {
-		const middle = (n) => {
-			const b = n.getBoundingClientRect();
-			return [b.x + b.width / 2, b.y + b.height / 2];
-		};
-		const here = document.activeElement, [x, y] = middle(here);
-		const along = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[e.key];
-		let best = null, least = Infinity;
-		for (const n of document.querySelectorAll(".graph .node")) {
-			const [nx, ny] = middle(n), dx = nx - x, dy = ny - y;
-			const forth = dx * along[0] + dy * along[1], aside = Math.abs(dx * along[1]) + Math.abs(dy * along[0]);
-			if (n !== here && forth > 4 && forth + 3 * aside < least) {
-				best = n;
-				least = forth + 3 * aside;
-			}
-		}
-		if (best) {
-			e.preventDefault();
-			best.focus();
-		}
-	};
 
 	document.addEventListener("click", (e) => {
 		for (const open of document.querySelectorAll("details[open]:is(.menu,.sheet,.copy)")) if (!open.contains(e.target)) open.open = false;
@@ -64,11 +52,4 @@
 		const row = e.target.closest("tr[data-href]");
 		if (row && !e.target.closest("a,button,input,summary") && !String(getSelection())) location.href = row.dataset.href;
 	});
-
-	// The chosen step of a graph is brought into view.
-	const chosen = document.querySelector(".graph .chosen"), graph = document.querySelector(".graph");
-	if (chosen && graph.scrollWidth > graph.clientWidth) {
-		const b = chosen.getBoundingClientRect(), g = graph.getBoundingClientRect();
-		graph.scrollLeft += b.x + b.width / 2 - g.x - g.width / 2;
-	}
 })();

@@ -19,8 +19,9 @@
 			if (from.data !== to.data) from.data = to.data;
 			return;
 		}
-		if (from.matches("input,textarea,[data-log]")) return; // what is typed, and a log that follows by itself
-		attributes(from, to);
+		if (from.matches("input,textarea,[data-log],[data-own]")) return; // what is typed, a log that follows by itself, and what scripts fill
+		if (from.matches(".fresh+.scroll tbody")) gather(from, to);
+		if (!("zoomed" in from.dataset)) attributes(from, to); // its size is the reader's
 		let at = from.firstChild;
 		const wanted = [...to.childNodes];
 		wanted.forEach((want, i) => {
@@ -42,6 +43,23 @@
 		node.remove();
 		return next;
 	};
+
+	// gather hides the rows of a list that were not there before: nothing is pushed away from
+	// under the eye. They come when one asks for them.
+	const gather = (from, to) => {
+		const known = new Set([...from.rows].map(mark));
+		for (const row of to.rows) if (!known.has(mark(row))) row.hidden = true;
+		const count = [...to.rows].filter((row) => row.hidden).length + [...from.rows].filter((row) => row.hidden && [...to.rows].some((r) => same(r, row))).length;
+		const line = from.closest(".scroll").previousElementSibling;
+		line.hidden = !count;
+		line.firstElementChild.textContent = `${count} new`;
+	};
+	document.addEventListener("click", (e) => {
+		const line = e.target.closest(".fresh");
+		if (!line) return;
+		line.hidden = true;
+		for (const row of line.nextElementSibling.querySelectorAll("tr[hidden]")) row.hidden = false;
+	});
 
 	const chip = document.getElementById("node-chip");
 	const connected = (is) => {

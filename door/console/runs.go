@@ -1,0 +1,95 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+const (
+	// runsLook is how many of the flows that ended last the overview looks at.
+	runsLook = 300
+	// runBars is how many runs of a blueprint are drawn; runHeight and runWidth are those
+	// of the drawing, in pixels.
+	runBars   = 30
+	runHeight = 22.0
+	runWidth  = 7.0
+)
+
+// runs is how a blueprint's flows ended, of those that ended last.
+type runs struct {
+	Name, Link string
+	Count      int
+	Wrong      int
+	Usual      string // how long the middle one took
+	Last       moment
+	Bars       []runBar // oldest first
+	Width      float64
+}
+
+// runBar is one run: as high as it took long, in the colour of its end.
+type runBar struct {
+	X, Y, Height float64
+	Link, Title  string
+	State        state
+}
+
+// recentRuns reads how flows ended that only the archive may have, by blueprint, those
+// with the most first. Without an archive there are none.
+func (v *visit) recentRuns() (list []runs, err error) {
+	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: api.ArchiveFilter{Kind: domain.ArchiveFlow, Limit: runsLook}})
+	if notThere(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	byName := map[string][]*api.ArchiveRecord{}
+	for i := range found.Records {
+		r := &found.Records[i]
+		byName[r.Blueprint] = append(byName[r.Blueprint], r)
+	}
+	for name, records := range byName {
+		list = append(list, v.runsOf(name, records))
+	}
+	slices.SortFunc(list, func(a, b runs) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name)) })
+	return list[:min(len(list), overviewMost)], nil
+}
+
+// runsOf sums up the runs of one blueprint, the newest first.
+func (v *visit) runsOf(name string, records []*api.ArchiveRecord) runs {
+	r := runs{Name: cmp.Or(name, "without a blueprint"), Link: v.path("flows") + query("blueprint", name), Count: len(records), Last: v.at(records[0].EndMs)}
+	longest := int64(1)
+	var took []int64
+	for _, rec := range records {
+		took = append(took, rec.EndMs-rec.BeginMs)
+		if recordState(rec).Class != succeeded {
+			r.Wrong++
+		}
+	}
+	shown := slices.Clone(records[:min(len(records), runBars)])
+	for i := range shown {
+		longest = max(longest, took[i])
+	}
+	slices.Reverse(shown)
+	for i, rec := range shown {
+		height := max(3, runHeight*float64(max(0, rec.EndMs-rec.BeginMs))/float64(longest))
+		st := recordState(rec)
+		id, _ := domain.ParseFlowKey(rec.Key) // an archive's own key
+		length := span(time.Duration(rec.EndMs-rec.BeginMs) * time.Millisecond)
+		r.Bars = append(r.Bars, runBar{X: runWidth * float64(i), Y: runHeight - height, Height: height, Link: v.path("flows/%d", id), State: st,
+			Title: fmt.Sprintf("%s %s: %s, %s", cmp.Or(rec.Trigger, rec.Key), momentOf(rec.EndMs, v.now).Exact, st.Word, length)})
+	}
+	r.Width = runWidth * float64(len(shown))
+	slices.Sort(took)
+	r.Usual = span(time.Duration(took[len(took)/2]) * time.Millisecond)
+	return r
+}
+
+// recordState is how a flow ended that the archive has.
+func recordState(r *api.ArchiveRecord) state {
+	return flowEnd(&domain.Flow{Status: domain.FlowStatus(r.Status), Reason: domain.FlowReason(r.Reason)})
+}
