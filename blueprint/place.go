@@ -27,12 +27,17 @@ type Placed struct {
 
 // Place finds where all of a graph stands. width is that of a node, height that of all.
 func Place(g *domain.Graph, width func(node int) float64, height float64) *Placed {
+	return PlaceApart(g, width, height, columnGap)
+}
+
+// PlaceApart is [Place] with so much room between columns, for what is written there.
+func PlaceApart(g *domain.Graph, width func(node int) float64, height, gap float64) *Placed {
 	top := margin
 	numbers, nodes := phases(g)
 	if len(numbers) > 1 {
 		top += phaseHead
 	}
-	p := &placing{g: g, chart: arrange(g, height+nodeGap, bendHeight), top: top - nodeGap/2, width: width}
+	p := &placing{g: g, chart: arrange(g, height+nodeGap, bendHeight), top: top - nodeGap/2, width: width, gap: gap}
 	p.measure()
 	for i := range g.Nodes {
 		s, w := &p.chart.spots[i], width(i)
@@ -55,6 +60,7 @@ type placing struct {
 	chart *chart
 	width func(node int) float64
 	top   float64
+	gap   float64 // between columns
 	// left and wide are those of the columns.
 	left, wide []float64
 }
@@ -71,13 +77,13 @@ func (p *placing) measure() {
 		}
 		wide = max(wide, nodeLeast)
 		p.left, p.wide = append(p.left, x), append(p.wide, wide)
-		x += wide + columnGap
+		x += wide + p.gap
 	}
 	bottom := 0.0
 	for _, s := range p.chart.spots {
 		bottom = max(bottom, s.y+s.height/2)
 	}
-	p.Width, p.Height = max(x-columnGap+margin, 2*margin), p.top+bottom+margin
+	p.Width, p.Height = max(x-p.gap+margin, 2*margin), p.top+bottom+margin
 }
 
 // middle is a column's, half is half the width of a spot's node.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -36,7 +38,11 @@ func (v *visit) did(to, sentence string, err error) error {
 // redirectSaying leads to a page that begins with a sentence.
 func (v *visit) redirectSaying(to, sentence string, unwell bool) error {
 	id := v.console.sessions.say(v.console.secretOf(v.r), sentence, unwell)
-	return v.redirect(to + query("said", id))
+	mark := query("said", id)
+	if strings.Contains(to, "?") {
+		mark = "&" + mark[1:]
+	}
+	return v.redirect(to + mark)
 }
 
 // sentenceOf is an error as a sentence.

@@ -69,6 +69,7 @@ func New(cfg Config) *Console {
 	c.mountOverview()
 	c.mountFlows()
 	c.mountJobs()
+	c.mountSagas()
 	c.page("GET {rest...}", func(v *visit) error {
 		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
 	})

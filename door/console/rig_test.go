@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/service/servicetest"
@@ -103,6 +104,7 @@ func newRig(t testing.TB) *rig {
 	running.Go(func() { _ = runner.Run(ctx) })
 	running.Go(func() { parts.Flows.(*flow.Engine).Keep(ctx, "n1/k") })
 	running.Go(func() { _ = audit.Run(ctx) })
+	running.Go(func() { _ = saga.NewWorker(parts.Sagas.(*saga.Engine), saga.WorkerConfig{Owner: "n1/s"}).Run(ctx) })
 	t.Cleanup(func() {
 		r.server.CloseClientConnections() // streams would hold Close up
 		r.server.Close()

@@ -146,17 +146,33 @@ func TestALogIsFollowedAndSearched(t *testing.T) {
 	b.Until(`document.querySelector(".found").innerText === "1 of 11 lines"`)
 }
 
-// pages are looked at in each width and colours.
+const order = `name: order
+triggers: [{of: Order, types: [Placed, Shipped]}]
+correlation: event.aggregate_id
+initial: new
+states:
+  new: {on: {Placed: handle, "*": ignore}}
+  open: {on: {Shipped: handle, "*": ignore}}
+  shipped: {final: true}
+script: |
+  fn on_event(state, event) { #{next: if event.type == "Placed" { "open" } else { "shipped" }} }
+`
+
+// TestEveryPageFitsAPhoneAndADesk looks at pages in each width and in both colours.
 func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 	b := chromiumtest.Start(t)
 	n := startNode(t)
 	n.run("flow", "submit", "nightly/nightly.yaml", "--trigger", "2026-11-20", "--param", "closed=3")
 	n.run("flow", "submit", "approval/release.yaml", "--trigger", "1.4.0")
+	n.run("saga", "apply", n.file(order))
+	n.run("event", "publish", "Placed", "--aggregate", "Order/ann")
 	base := n.signIn(b)
 	b.Do(chromedp.Navigate(base + "c/1/flows/1"))
 	b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
+	b.Do(chromedp.Navigate(base + "c/1/sagas/order"))
+	b.Until(`document.querySelector("main").innerText.includes("ann")`)
 	paths := []string{"c/1/", "c/1/flows", "c/1/flows/1", "c/1/flows/1?tab=gantt", "c/1/flows/1?tab=steps", "c/1/flows/1?tab=logs", "c/1/flows/1?tab=data", "c/1/flows/1?tab=history",
-		"c/1/jobs", "c/1/jobs/1/1", "sessions"}
+		"c/1/jobs", "c/1/jobs/1/1", "c/1/sagas", "c/1/sagas/order", "c/1/sagas/order?tab=states", "c/1/sagas/order?tab=lag", "c/1/sagas/order/instance?id=ann", "sessions"}
 	for _, width := range []int64{390, 1440} {
 		for _, colours := range []string{"light", "dark"} {
 			b.See(width, 844, colours)

@@ -1,0 +1,132 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/service"
+)
+
+// order goes to and fro between two states, and ends when it is shipped.
+const order = `name: order
+summary: An order until it is shipped
+triggers: [{of: Order, types: [Placed, Held, Freed, Shipped]}]
+correlation: event.aggregate_id
+initial: new
+states:
+  new: {on: {Placed: handle, "*": ignore}}
+  open: {on: {Held: handle, Shipped: handle, Freed: defer, "*": ignore}, timeout: {after: 2h, event: Late}}
+  held: {on: {Freed: handle, "*": ignore}}
+  shipped: {final: true}
+script: |
+  fn on_event(state, event) {
+    let next = #{Placed: "open", Held: "held", Freed: "open", Shipped: "shipped"};
+    #{next: next[event.type], state: #{last: event.type}}
+  }
+`
+
+// publish sends an event of an order in context 7.
+func (r *rig) publish(id, event string) {
+	r.Helper()
+	do(r, admin, api.EventPublish, api.PublishParams{Context: 7, EventInput: api.EventInput{Type: event, AggregateType: "Order", AggregateID: id}})
+}
+
+// stands waits until an order is in a state.
+func (r *rig) stands(id, want string) {
+	r.Helper()
+	testwait.Until(r, id+" is "+want, func() bool {
+		p := api.InstanceParams{Context: 7, Name: "order", Correlation: id}
+		i, err := service.Named(api.SagaInstance.Name).Call(r.Context(), r.api.As(admin), &p)
+		return err == nil && i.(*domain.SagaInstance).State == want
+	})
+}
+
+func TestASagaWithItsInstances(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	b.has(b.get(200, path("sagas")), "There is no saga yet", "ramet saga apply order.yaml --context 7")
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	b.has(b.get(200, path("sagas")), "An order until it is shipped", `href="/console/c/7/sagas/order"`)
+	b.has(b.get(200, path("sagas/order")), "No event has begun an instance yet")
+	for _, event := range []string{"Placed", "Held", "Freed", "Held"} {
+		r.publish("ann", event)
+	}
+	r.stands("ann", "held")
+	b.has(b.get(200, path("sagas/order")), ">ann<", "held", "running", "ramet saga instances order --context 7")
+	b.has(b.get(200, path("sagas/order?where=")+url.QueryEscape(`state == "shipped"`)), "No instance on this page is like that")
+	b.has(b.get(200, path("sagas/order?tab=states")), "handles Held, Shipped; defers Freed; ignores all others", "after 2 h 00 m: Late", "succeeded")
+	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS")
+	b.get(404, path("sagas/nowhere"))
+
+	a := b.get(200, path("sagas/order/instance?id=ann"))
+	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/c/7/sagas/order/instance/live?id=ann"`, "Pause", "ramet saga history order ann --context 7")
+	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;")
+	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")
+	b.post(200, path("sagas/order/pause"), "id", "ann")
+	testwait.Until(t, "it is paused", func() bool { return strings.Contains(b.get(200, path("sagas/order/instance?id=ann")).text, "Resume") })
+	b.post(200, path("sagas/order/resume"), "id", "ann")
+	r.publish("ann", "Freed")
+	r.publish("ann", "Shipped")
+	r.stands("ann", "shipped")
+	a = b.get(200, path("sagas/order/instance?id=ann"))
+	b.has(a, "ended, succeeded")
+	b.hasNot(a, "data-live", "Pause")
+}
+
+func TestAnInstanceIsFollowed(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	r.publish("ben", "Placed")
+	r.stands("ben", "open")
+	events, end := r.follow(reader, path("sagas/order/instance/live?id=ben"))
+	defer end()
+	<-events
+	r.publish("ben", "Shipped")
+	for e := range events {
+		if e[0] == "end" {
+			return
+		}
+	}
+	t.Error("it never ended")
+}
+
+func TestWhoSteersASaga(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	r.publish("ann", "Placed")
+	r.stands("ann", "open")
+	b := r.as(reader)
+	for _, p := range []string{"sagas/order", "sagas/order/instance?id=ann"} {
+		b.hasNot(b.get(200, path("%s", p)), `method="post" action="/console/c/7/`)
+	}
+	b.has(b.post(200, path("sagas/order/pause"), "id", "ann"), "This was not done: actor")
+	s := r.as(stranger)
+	for _, p := range []string{"sagas", "sagas/order", "sagas/order/instance?id=ann"} {
+		s.hasNot(s.get(403, path("%s", p)), "shipped")
+	}
+}
+
+func TestIdsOfInstancesDoNothing(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	for _, id := range []string{"../../x", "a&b=c?d#e", "<script>alert(1)</script>"} {
+		p := api.InstanceParams{Context: 7, Name: "order", Correlation: id}
+		if _, err := service.Named(api.SagaInstance.Name).Call(t.Context(), r.api.As(admin), &p); err == nil {
+			t.Fatal("it is there already")
+		}
+		r.publish(id, "Placed")
+		r.stands(id, "open")
+		b := r.as(admin)
+		a := b.get(200, path("sagas/order"))
+		harmless(t, a)
+		_, link, _ := strings.Cut(a.text, `data-href="`)
+		link, _, _ = strings.Cut(link, `"`)
+		one := b.get(200, strings.ReplaceAll(link, "&amp;", "&"))
+		harmless(t, one)
+		b.has(one, "new → open")
+	}
+}

@@ -1,0 +1,190 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
+)
+
+// instanceBody is what an instance's page shows.
+type instanceBody struct {
+	ID      string
+	State   state
+	Facts   []fact
+	Actions []action // of one that has ended
+	Tabs    []tab
+	Tab     string
+	Machine *machine
+	Lines   []transition
+	Steps   []stepLine
+	Waits   []string // what it waits for: effects, work that is not sent
+	Timers  []timerLine
+	Data    string
+}
+
+// transition is a line of an instance's history.
+type transition struct {
+	At             moment
+	Number         int64
+	Event          string
+	From, To       string
+	Moved          bool
+	Reaction, Note string
+	Work           []string
+}
+
+// stepLine is a step of an instance: an effect, and how far it is.
+type stepLine struct {
+	Name, Effect    string
+	State           state
+	Payload, Result string
+}
+
+// timerLine is a timer that is set.
+type timerLine struct {
+	Event string
+	Due   moment
+}
+
+func (c *Console) mountInstance() {
+	c.inContext("GET sagas/{saga}/instance", (*visit).instancePage)
+	c.follow("sagas/{saga}/instance/live", (*visit).followInstance)
+}
+
+// instanceParams name the instance of the address. Its id is one that somebody else chose,
+// so that it is no part of the path.
+func (v *visit) instanceParams() api.InstanceParams {
+	return api.InstanceParams{Context: v.tenant.ID, Name: v.r.PathValue("saga"), Correlation: v.r.FormValue("id")}
+}
+
+// instanceTabs are the tabs of an instance's page.
+var instanceTabs = []struct{ Key, Name string }{{"history", "History"}, {"steps", "Steps & effects"}, {"data", "Data"}}
+
+// historyMost bounds the lines of history that a page shows: the newest of them.
+const historyMost = 300
+
+func (v *visit) instancePage() error {
+	p := v.instanceParams()
+	i, err := call(v, api.SagaInstance, p)
+	if err != nil {
+		return err
+	}
+	x, err := call(v, api.SagaExplain, p)
+	if err != nil {
+		return err
+	}
+	h, err := call(v, api.SagaHistory, api.HistoryParams{InstanceParams: p, Limit: historyMost})
+	if err != nil {
+		return err
+	}
+	b := &instanceBody{ID: i.Correlation, State: instanceState(i), Tab: instanceTabs[0].Key, Machine: machineOf(h.Lines, i),
+		Facts: []fact{{Name: "state", Text: i.State}, {Name: "version", Text: strconv.Itoa(i.Definition)}, {Name: "transitions", Text: strconv.FormatInt(i.Version, 10)},
+			{Name: "began", At: v.at(i.CreatedMs)}, {Name: "moved", At: v.at(i.UpdatedMs)}}}
+	here := v.sagaPath(p.Name) + "/instance" + query("id", p.Correlation)
+	for _, t := range instanceTabs {
+		if t.Key == v.r.FormValue("tab") {
+			b.Tab = t.Key
+		}
+	}
+	for n, t := range instanceTabs {
+		link := here
+		if n > 0 {
+			link += "&tab=" + t.Key
+		}
+		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
+	}
+	v.fillInstance(b, i, x, h.Lines)
+	pg := page{Title: p.Name + " " + p.Correlation, Template: "sagainstance", Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
+		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
+	if b.State.Class != succeeded {
+		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0, Actions: v.instanceActions(p, i)}
+		if x.NextMs > v.now.UnixMilli() {
+			pg.Sentence.Next = "a timer comes in " + v.at(x.NextMs).Ago
+		}
+	}
+	if i.Status != domain.SagaEnded {
+		pg.Live = v.sagaPath(p.Name) + "/instance/live" + query("id", p.Correlation)
+	}
+	v.render(nethttp.StatusOK, pg)
+	return nil
+}
+
+// fillInstance reads what the tab shows.
+func (v *visit) fillInstance(b *instanceBody, i *domain.SagaInstance, x domain.SagaExplanation, lines []domain.SagaEntry) {
+	switch b.Tab {
+	case "history":
+		for n := len(lines) - 1; n >= 0; n-- { // the newest first
+			l := &lines[n]
+			b.Lines = append(b.Lines, transition{At: v.at(l.AtMs), Number: l.Version, Event: l.Type, From: l.From, To: l.To, Moved: l.From != l.To,
+				Reaction: string(l.Reaction), Note: l.Note, Work: l.Work})
+		}
+	case "steps":
+		for n := range i.Steps {
+			s := &i.Steps[n]
+			b.Steps = append(b.Steps, stepLine{Name: s.Name, Effect: s.Effect, State: effectState(s.State), Payload: pretty(s.Payload), Result: pretty(s.Result)})
+		}
+		for n := range x.Effects {
+			b.Waits = append(b.Waits, x.Effects[n].String())
+		}
+		for n := range x.Unsent {
+			b.Waits = append(b.Waits, x.Unsent[n].String())
+		}
+		for _, t := range i.Timers {
+			b.Timers = append(b.Timers, timerLine{t.Event, v.at(t.DueMs)})
+		}
+	case "data":
+		b.Data = pretty(i.Data)
+	}
+}
+
+// effectStates are how far a step of an instance is.
+var effectStates = map[domain.StepState]state{
+	domain.StepAsked: {"asked for", running}, domain.StepCompleted: {"completed", succeeded}, domain.StepFailedEffect: {"failed", failed},
+	domain.StepUndoing: {"being undone", held}, domain.StepUndone: {"undone", skipped}, domain.StepNotUndone: {"could not be undone", errored},
+}
+
+func effectState(s domain.StepState) state {
+	if st, known := effectStates[s]; known {
+		return st
+	}
+	return state{strings.ReplaceAll(string(s), "_", " "), waiting}
+}
+
+// pretty is JSON as people read it, and what is none as it is.
+func pretty(text json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+func (v *visit) instanceActions(p api.InstanceParams, i *domain.SagaInstance) (list []action) {
+	id := []field{{"id", p.Correlation}}
+	switch {
+	case i.Status == domain.SagaEnded:
+	case i.Paused && v.may(api.SagaResume.Operation):
+		list = append(list, action{Name: "Resume", Verb: "Resume the instance", Post: v.sagaPath(p.Name) + "/resume", Fields: id, Primary: true,
+			Will: "It takes the " + plural(len(i.Deferred), "event") + " that it kept, in order, and goes on.", Command: v.command("saga", "resume", p.Name, p.Correlation)})
+	case !i.Paused && v.may(api.SagaPause.Operation):
+		list = append(list, action{Name: "Pause", Verb: "Pause the instance", Post: v.sagaPath(p.Name) + "/pause", Fields: id,
+			Will: "It keeps its events, in order, and moves no more until it is resumed. Effects that were asked for go on.", Command: v.command("saga", "pause", p.Name, p.Correlation)})
+	}
+	return list
+}
+
+// followInstance tells a page that its instance has moved.
+func (v *visit) followInstance() (stream, error) {
+	p, caller := v.instanceParams(), v.caller
+	return func(ctx context.Context, emit func(api.Event) error) error {
+		return service.Named(api.SagaHistory.Name).Stream(ctx, caller, &api.HistoryParams{InstanceParams: p}, func(e api.Event) error { return emit(changed(e)) })
+	}, nil
+}
