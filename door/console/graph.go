@@ -1,6 +1,8 @@
 package console
 
 import (
+	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/blueprint"
@@ -21,7 +23,7 @@ const (
 // graph is a flow's drawing.
 type graph struct {
 	Width, Height float64
-	Nodes         []node
+	Nodes         []*node
 	Edges         []edge
 	Bands         []blueprint.Band
 	// Fits says that it can be read when it is as wide as the window.
@@ -36,10 +38,9 @@ type node struct {
 	stepRow
 	Short  string
 	Pile   bool // many jobs
-	Nested bool // a flow of its own
 	Chosen bool
 	// Bar is how far the step is, in pixels of the box.
-	Bar float64
+	Bar string
 }
 
 // edge says that a step needs another; Class is that of the one it comes from.
@@ -55,10 +56,10 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands, Fits: placed.Width <= fitMost}
 	for i := range f.Steps {
 		s := &f.Steps[i]
-		n := node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,
+		n := &node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,
 			Chosen: chosen != nil && chosen.Name == s.Name}
 		if n.Pile && !s.Status.Done() && s.SinceMs != 0 {
-			n.Bar = boxWidth * min(max(s.Progress, 0), 1)
+			n.Bar = fmt.Sprintf("%.1f", boxWidth*min(max(s.Progress, 0), 1))
 		}
 		d.Nodes = append(d.Nodes, n)
 	}
@@ -77,18 +78,35 @@ func shortName(name string) string {
 	return string([]rune(name)[:boxLetters-1]) + "…"
 }
 
-// Left and Middle are where a box's text begins, and its lines.
-func (n node) Left() float64   { return n.X + 34 }
-func (n node) Line1() float64  { return n.Y + 20 }
-func (n node) Line2() float64  { return n.Y + 37 }
-func (n node) Bottom() float64 { return n.Y + n.Height - 3 }
-func (n node) ShapeX() float64 { return n.X + 11 }
-func (n node) ShapeY() float64 { return n.Y + 17 }
-func (n node) PileX() float64  { return n.X + 4 }
-func (n node) PileY() float64  { return n.Y + 4 }
+// BoxWidth and BoxHeight are those of every box.
+func (*graph) BoxWidth() float64  { return boxWidth }
+func (*graph) BoxHeight() float64 { return boxHeight }
+
+// What follows is made here and not in the template, which is slow where there are a
+// thousand boxes.
+
+// Move brings a box to its place.
+func (n *node) Move() string { return fmt.Sprintf("translate(%.0f %.0f)", n.X, n.Y) }
+
+// Class is that of a box, by its step's state.
+func (n *node) Class() string {
+	if n.Chosen {
+		return "node " + n.State.Class + " chosen"
+	}
+	return "node " + n.State.Class
+}
+
+// Shape is the symbol of its state.
+func (n *node) Shape() string { return "#s-" + n.State.Class }
+
+// Plain is its step's name, and Title all that there is to say of it in one line.
+func (n *node) Plain() string { return plain(n.Name) }
+func (n *node) Title() string {
+	return strings.TrimSpace(n.Plain() + ": " + plain(n.State.Word) + " " + n.Progress + " " + n.Took)
+}
 
 // Note is the second line of a box.
-func (n node) Note() string {
+func (n *node) Note() string {
 	if n.Progress != "" && n.Took != "" {
 		return n.Progress + " · " + n.Took
 	}

@@ -218,7 +218,7 @@ func (n *node) pictures(b *chromiumtest.Browser, base string) {
 	for _, p := range []struct {
 		name, path, colours string
 		width, height       int64
-	}{{"console-flow", "c/1/flows/1", "light", 1280, 520}, {"console-flow-dark", "c/1/flows/1", "dark", 1280, 520}} {
+	}{{"console-flow", "c/1/flows/1", "light", 1280, 600}, {"console-flow-dark", "c/1/flows/1", "dark", 1280, 600}} {
 		b.See(p.width, p.height, p.colours)
 		b.Do(chromedp.Navigate(base + p.path))
 		if err := os.WriteFile(filepath.Join("..", "..", "docs", p.name+".png"), b.Picture(), 0o644); err != nil {

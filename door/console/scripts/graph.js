@@ -59,7 +59,7 @@
 
 	const svg = graph.querySelector("svg"), bar = document.querySelector(".zoom");
 	if (svg && bar) {
-		bar.hidden = false;
+		bar.hidden = graph.scrollWidth <= graph.clientWidth && graph.scrollHeight <= graph.clientHeight; // nothing is out of sight
 		const whole = svg.viewBox.baseVal;
 		let scale = 0; // as the page has it
 		bar.addEventListener("click", (e) => {
