@@ -13,6 +13,8 @@ type action struct {
 	Name, Verb string
 	Post       string // where it is sent
 	Fields     []field
+	// Inputs are what a person types or chooses.
+	Inputs []formField
 	// Comment asks for a sentence that is kept with what was done.
 	Comment bool
 	Will    string

@@ -20,8 +20,12 @@ import (
 // Path is where the pages begin.
 const Path = http.ConsolePath
 
-// maxForm bounds what a form sends, in bytes: a key file, a token, a comment.
-const maxForm = 64 << 10
+// maxForm bounds what a form of a stranger sends, in bytes: a key file, a token. maxText
+// bounds that of who is signed in: the largest blueprint that can be stored, escaped.
+const (
+	maxForm = 64 << 10
+	maxText = 3*domain.MaxBlueprintBytes + maxForm
+)
 
 // Config says whose console it is.
 type Config struct {
@@ -70,6 +74,8 @@ func New(cfg Config) *Console {
 	c.mountFlows()
 	c.mountJobs()
 	c.mountSagas()
+	c.mountSchedules()
+	c.mountBlueprints()
 	c.page("GET {rest...}", func(v *visit) error {
 		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
 	})
@@ -115,7 +121,11 @@ func (c *Console) Page(w nethttp.ResponseWriter, r *nethttp.Request, who identit
 		v.fail(domain.Forbiddenf("this request came from a page of somebody else, so it was not carried out; go back to the console and ask for it there"))
 		return
 	}
-	r.Body = nethttp.MaxBytesReader(w, r.Body, maxForm)
+	most := int64(maxForm)
+	if v.signedIn() {
+		most = maxText
+	}
+	r.Body = nethttp.MaxBytesReader(w, r.Body, most)
 	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 }
 

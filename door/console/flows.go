@@ -48,8 +48,18 @@ type filter struct {
 	Here       bool
 }
 
-// formField is a field of the form that filters.
-type formField struct{ Name, Label, Value, Hint string }
+// formField is what a person types into a form, or chooses.
+type formField struct {
+	Name, Label, Value, Hint string
+	// Options are what can be chosen; none: it is typed. Area is how many lines there
+	// are to type in, where it is more than one.
+	Options []string
+	Area    int
+}
+
+func typed(name, label, value, hint string) formField {
+	return formField{Name: name, Label: label, Value: value, Hint: hint}
+}
 
 // pager leads through a list by cursors.
 type pager struct{ First, Next string }
@@ -75,7 +85,7 @@ func (v *visit) flowsPage() error {
 		return err
 	}
 	b := &flowsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
-		Fields: []formField{{"blueprint", "Blueprint", p.Blueprint, "nightly"}, {"trigger", "Trigger", p.Trigger, "2026-12-24"}, {"where", "Where", p.Where, "flow.retried > 0"}}}
+		Fields: []formField{typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where", "Where", p.Where, "flow.retried > 0")}}
 	for _, f := range flowFilters {
 		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
 	}

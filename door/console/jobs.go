@@ -54,7 +54,7 @@ func (v *visit) jobsPage() error {
 		return err
 	}
 	b := &jobsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job", "submit", "hello.py"),
-		Fields: []formField{{"type", "Type", string(p.Type), "python"}, {"where", "Where", p.Where, "job.losses > 0"}}}
+		Fields: []formField{typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where, "job.losses > 0")}}
 	for _, f := range jobFilters {
 		b.Filters = append(b.Filters, v.filterOf("jobs", f.Name, f.Query, q))
 	}

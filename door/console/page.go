@@ -102,7 +102,7 @@ func (v *visit) rail(here string) (entries []railEntry) {
 	if v.tenant.ID == 0 {
 		return nil
 	}
-	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}} {
+	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}, {"Schedules", "schedules"}, {"Blueprints", "blueprints"}} {
 		entries = append(entries, railEntry{e.name, v.path("%s", e.path), e.name == here})
 	}
 	return entries

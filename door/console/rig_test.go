@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/console"
 	"github.com/ramet-run/ramet/door/http"
@@ -91,6 +93,8 @@ func newRig(t testing.TB) *rig {
 	}
 	engine := work.New(b, work.Config{})
 	parts := servicetest.Parts(b, registry, engine)
+	flows := flow.New(b, engine, flow.Config{Blueprints: flow.Stored(blueprint.NewStore(b))})
+	parts.Flows, parts.Schedules = flows, clockwork.NewSchedules(b, flows, nil)
 	audit := identity.NewAuditLog(registry, nil)
 	access := identity.NewAccess(registry, audit)
 	r.tokens = identity.NewTokens(registry, access, "n1")
@@ -102,7 +106,7 @@ func newRig(t testing.TB) *rig {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = runner.Run(ctx) })
-	running.Go(func() { parts.Flows.(*flow.Engine).Keep(ctx, "n1/k") })
+	running.Go(func() { flows.Keep(ctx, "n1/k") })
 	running.Go(func() { _ = audit.Run(ctx) })
 	running.Go(func() { _ = saga.NewWorker(parts.Sagas.(*saga.Engine), saga.WorkerConfig{Owner: "n1/s"}).Run(ctx) })
 	t.Cleanup(func() {

@@ -146,7 +146,7 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 		return "", err
 	}
 	path := "sagas/" + url.PathEscape(b.Name)
-	b.Fields = []formField{{"where", "Where", where, `state == "paying"`}}
+	b.Fields = []formField{typed("where", "Where", where, `state == "paying"`)}
 	b.Pager, b.Filtered = v.pagerOf(path, q, found.Next), filtered(q)
 	for _, f := range instanceFilters {
 		link := v.path("%s", path)

@@ -1,0 +1,155 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has the editor of blueprints: a text, what is wrong with it, what it would
+// change, and its graph. It stores nothing before that was looked at.
+
+// newBlueprint is what a new one begins with.
+const newBlueprint = `name: hello
+params:
+  who: world
+steps:
+  - name: greet
+    script_type: shell
+    script: echo "hello $RAMET_PARAM_WHO"
+`
+
+// editorRows is how high the text area is.
+const editorRows = 24
+
+// editorBody is what the editor shows.
+type editorBody struct {
+	Title, Text string
+	Post, Store string
+	Rows        int
+	Faults      []domain.Fault
+	// Right says that the text was checked, and can be stored.
+	Right bool
+	Will  string
+	// Changes are what makes it of the newest version, where there is one.
+	Changes []change
+	Graph   *graph
+	Command string
+}
+
+func (c *Console) mountBlueprintEditor() {
+	c.inContext("GET blueprint/edit", (*visit).editBlueprint)
+	c.inContext("POST blueprint/edit", (*visit).checkBlueprint)
+	c.inContext("POST blueprint/store", (*visit).storeBlueprint)
+}
+
+// mayEdit refuses who could not store what it writes, and who would see the values of the
+// environment as stars, and store those.
+func (v *visit) mayEdit() error {
+	if !v.may(api.BlueprintApply.Operation) || !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.BlueprintApply.Group()) {
+		return domain.Forbiddenf("actor %d may not store blueprints in context %s", v.who.Actor, contextName(v.tenant))
+	}
+	return nil
+}
+
+func (v *visit) editBlueprint() error {
+	if err := v.mayEdit(); err != nil {
+		return err
+	}
+	name, text := v.r.FormValue("name"), newBlueprint
+	if name != "" {
+		stored, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: name})
+		if err != nil {
+			return err
+		}
+		stored.Blueprint.Version = 0 // the next
+		text = string(blueprint.YAML(&stored.Blueprint))
+		if hidden(text) {
+			return domain.Invalidf("blueprint %q has characters that cannot be seen, which an editor in a browser would hide from you; edit its file", name)
+		}
+	}
+	return v.editor(&editorBody{Title: name, Text: text}, nil)
+}
+
+// hidden reports whether a line of a text has characters that cannot be seen, or that
+// turn the direction of writing.
+func hidden(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.ReplaceAll(line, "\t", " ")
+		if domain.PlainText(line, len(line)) != line {
+			return true
+		}
+	}
+	return false
+}
+
+// checkBlueprint says what is wrong with a text, or what storing it would change.
+func (v *visit) checkBlueprint() error {
+	if err := v.mayEdit(); err != nil {
+		return err
+	}
+	b := &editorBody{Text: v.r.PostFormValue("text")}
+	bp, err := blueprint.Parse("", []byte(b.Text))
+	if wrong := (*blueprint.Error)(nil); errors.As(err, &wrong) {
+		b.Faults = wrong.Faults
+		return v.editor(b, nil)
+	} else if err != nil {
+		return err
+	}
+	return v.editor(b, bp)
+}
+
+// editor shows the text, and what there is to say of it: bp is what it means, nil where
+// that is not known.
+func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
+	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Title, "New blueprint"), v.path("blueprint/edit"), v.path("blueprint/store"), editorRows, v.command("blueprint", "apply", "FILE.yaml")
+	pg := page{Template: "editor", Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}, {"Edit", ""}}, Body: b}
+	if n := len(b.Faults); n > 0 {
+		text := "1 thing is wrong."
+		if n > 1 {
+			text = strconv.Itoa(n) + " things are wrong."
+		}
+		pg.Sentence = &sentence{State: state{"wrong", errored}, Text: text}
+	}
+	if bp != nil {
+		before, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: bp.Name})
+		switch {
+		case notThere(err):
+			b.Will = "Stores version 1 of a new blueprint, " + bp.Name + "."
+		case err != nil:
+			return err
+		default:
+			b.Changes = changesOf(blueprint.Diff(&before.Blueprint, bp))
+			b.Will = "Stores version " + strconv.Itoa(max(bp.Version, before.Version+1)) + " of " + bp.Name + ". Flows that run keep the version that they were made from."
+		}
+		b.Title, b.Right, b.Graph = bp.Name, true, v.blueprintGraph(bp, "", "")
+		if before.Version > 0 && len(b.Changes) == 0 {
+			b.Right, b.Will = false, ""
+			pg.Sentence = &sentence{State: state{"the same", succeeded}, Text: "This is version " + strconv.Itoa(before.Version) + " as it is stored: there is nothing to change."}
+		} else {
+			pg.Sentence = &sentence{State: state{"right", succeeded}, Text: "The text is right. " + b.Will}
+		}
+	}
+	pg.Title = b.Title
+	v.render(nethttp.StatusOK, pg)
+	return nil
+}
+
+// storeBlueprint stores what was checked.
+func (v *visit) storeBlueprint() error {
+	b := &editorBody{Text: v.r.PostFormValue("text")}
+	done, err := call(v, api.BlueprintApply, api.ApplyBlueprintParams{Context: v.tenant.ID, Text: b.Text})
+	if wrong := (*blueprint.Error)(nil); errors.As(err, &wrong) {
+		b.Faults = wrong.Faults
+		return v.editor(b, nil)
+	} else if err != nil {
+		return v.did(v.path("blueprints"), "", err)
+	}
+	return v.did(v.blueprintLink(done.Name, 0), "Version "+strconv.Itoa(done.Version)+" of "+done.Name+" is stored.", nil)
+}

@@ -1,0 +1,240 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// scheduleTimes is how many of its next times the page of a schedule shows.
+const scheduleTimes = 20
+
+func (c *Console) mountSchedule() {
+	c.inContext("GET schedule", (*visit).schedulePage)
+	c.inContext("POST schedule/{act}", (*visit).actOnSchedule)
+}
+
+func (v *visit) schedulePage() error {
+	name := v.r.FormValue("name")
+	s, err := call(v, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: v.tenant.ID, Name: name}, N: scheduleTimes})
+	if err != nil {
+		return err
+	}
+	b := &detailBody{Title: s.Name, State: scheduleState(&s.Schedule), Facts: v.scheduleFacts(&s.Schedule)}
+	at := func(key string) string { return v.path("schedule") + with("name", name, "tab", key) }
+	var key string
+	key, b.Tabs = v.tabsOf(at, "times", "Next times", "flows", "Its flows", "definition", "Definition", "history", "History")
+	switch key {
+	case "times":
+		b.Sections = []section{v.upcoming(&s)}
+	case "flows":
+		b.Sections, err = v.scheduleFlows(&s.Schedule, at(key))
+	case "definition":
+		b.Sections = scheduleDefinition(&s.Schedule)
+	case "history":
+		var acts []happening
+		acts, err = v.acts("schedule:" + name)
+		b.Sections = []section{{History: acts, None: noneOf(len(acts), "No act of a person on it is in the audit log, as far as you may read that.")}}
+	}
+	if err != nil {
+		return err
+	}
+	pg := page{Title: s.Name, Template: "detail", Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Every: listEvery,
+		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s.Schedule)}
+	pg.Sentence.Actions = v.scheduleActions(&s.Schedule)
+	v.render(nethttp.StatusOK, pg)
+	return nil
+}
+
+// noneOf is what is said of nothing, "" where there is something.
+func noneOf(n int, text string) string {
+	if n > 0 {
+		return ""
+	}
+	return text
+}
+
+func (v *visit) scheduleSentence(s *domain.Schedule) *sentence {
+	st := scheduleState(s)
+	switch st.Class {
+	case held:
+		return &sentence{State: st, Text: "It is paused, and makes no flows. Times that pass meanwhile are not made up."}
+	case errored:
+		return &sentence{State: st, Text: "It made no flow the last time: " + s.State.LastError + ".", Since: v.at(s.State.LastMs), Next: v.comesIn(s)}
+	case skipped:
+		return &sentence{State: st, Text: "It has no further time."}
+	}
+	return &sentence{State: st, Text: upper(v.comesIn(s)) + "."}
+}
+
+// comesIn says when a schedule comes next, "" where it does not.
+func (v *visit) comesIn(s *domain.Schedule) string {
+	if s.State.NextMs == 0 {
+		return ""
+	}
+	at := time.UnixMilli(s.State.NextMs)
+	return "it comes next in " + v.at(s.State.NextMs).Ago + ", " + at.Format("Mon 2 Jan, 15:04:05 MST")
+}
+
+func (v *visit) scheduleFacts(s *domain.Schedule) []fact {
+	blueprint := s.Blueprint
+	if s.Version != 0 {
+		blueprint += " version " + strconv.Itoa(s.Version)
+	}
+	facts := []fact{{Name: "when", Text: timesOf(s)}, {Name: "blueprint", Text: blueprint, Link: v.path("blueprint") + with("name", s.Blueprint)},
+		{Name: "by", Text: actorText(s.CallerID)}, {Name: "made", Text: plural(int(s.State.Fired), "flow")}}
+	for _, c := range [...]struct {
+		name string
+		n    int64
+	}{{"skipped", s.State.Skipped}, {"missed", s.State.Missed}, {"refused", s.State.Refused}} {
+		if c.n > 0 {
+			facts = append(facts, fact{Name: c.name, Text: strconv.FormatInt(c.n, 10)})
+		}
+	}
+	if s.State.LastFlow != 0 {
+		facts = append(facts, fact{Name: "last flow", Text: strconv.Itoa(int(s.State.LastFlow)), Link: v.path("flows/%d", s.State.LastFlow)})
+	}
+	return facts
+}
+
+// upcoming are the next times, by the clock of the node and by the schedule's own.
+func (v *visit) upcoming(s *api.Schedule) section {
+	zone, err := time.LoadLocation(cmp.Or(s.Zone, "UTC"))
+	if err != nil {
+		zone = time.UTC // the zone of a node of another version
+	}
+	t := &table{Name: "Next times", Head: []column{{"In", ""}, {"By the clocks of " + zone.String(), "id"}, {"Trigger of its flow", "why"}}}
+	for _, at := range s.Upcoming {
+		t.Rows = append(t.Rows, row{"", []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")), words(s.TriggerAt(at))}})
+	}
+	return section{Table: t, None: noneOf(len(t.Rows), "It has no time to come.")}
+}
+
+// scheduleFlows are the flows that a schedule has made, newest first.
+func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error) {
+	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Blueprint: s.Blueprint, Where: fmt.Sprintf("flow.schedule == %q", s.Name)},
+		Cursor: v.r.FormValue("cursor"), Limit: pageRows})
+	if err != nil {
+		return nil, err
+	}
+	t := &table{Name: "Flows", Head: []column{{"Flow", "id"}, {"State", ""}, {"Trigger", "name"}, {"Why", "why"}, {"Made", ""}, {"Took", "num"}}}
+	for i := range found.Flows {
+		r := v.flowRow(&found.Flows[i])
+		t.Rows = append(t.Rows, row{r.Link, []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made), words(r.Took)}})
+	}
+	p := pager{}
+	if found.Next != "" {
+		p.Next = here + "&cursor=" + urlEscape(found.Next)
+	}
+	return []section{{Table: t, Pager: p, None: noneOf(len(t.Rows), "No flow of it is on the board. The archive may have more.")}}, nil
+}
+
+// scheduleDefinition is what somebody handed in.
+func scheduleDefinition(s *domain.Schedule) (list []section) {
+	rules := []pair{{"overlap", string(s.OverlapOr())}, {"catch up", span(s.Window())}, {"trigger", s.TriggerAt(time.Unix(0, 0))}}
+	if s.Summary != "" {
+		rules = append([]pair{{"summary", s.Summary}}, rules...)
+	}
+	for _, t := range [...]struct {
+		name string
+		at   domain.Instant
+	}{{"start", s.Start}, {"from", s.From}, {"until", s.Until}} {
+		if t.at != 0 {
+			rules = append(rules, pair{t.name, t.at.String()})
+		}
+	}
+	for i, at := range s.At {
+		if i >= scheduleTimes {
+			rules = append(rules, pair{"at", fmt.Sprintf("and %d more", len(s.At)-i)})
+			break
+		}
+		rules = append(rules, pair{"at", at.String()})
+	}
+	list = append(list, section{Title: "Rules", Pairs: rules})
+	if len(s.Params) > 0 {
+		list = append(list, section{Title: "Params", Pairs: pairs(s.Params)})
+	}
+	if len(s.Env) > 0 {
+		list = append(list, section{Title: "Environment", Pairs: pairs(s.Env)})
+	}
+	var vars []pair
+	for name, variable := range s.Variables {
+		vars = append(vars, pair{name, variableText(name, variable, s.State.Counts)})
+	}
+	slices.SortFunc(vars, func(a, b pair) int { return cmp.Compare(a.Name, b.Name) })
+	if len(vars) > 0 {
+		list = append(list, section{Title: "Variables", Pairs: vars})
+	}
+	return list
+}
+
+// variableText says what a variable stands for.
+func variableText(name string, v domain.Variable, counts map[string]int64) string {
+	switch {
+	case v.Const != nil:
+		return *v.Const
+	case v.Count != nil:
+		next := v.Count.Next
+		if n, counted := counts[name]; counted {
+			next = n
+		}
+		return "counts; next is " + strconv.FormatInt(next, 10)
+	}
+	return "the time of the flow"
+}
+
+// scheduleActions are what can be done with a schedule by who looks.
+func (v *visit) scheduleActions(s *domain.Schedule) (list []action) {
+	add := func(op *api.Operation, a action) {
+		if v.may(op) {
+			act := op.Name[len("schedule."):]
+			a.Post, a.Fields, a.Command = v.path("schedule/%s", act), []field{{"name", s.Name}}, v.command("schedule", act, s.Name)
+			list = append(list, a)
+		}
+	}
+	if s.Paused {
+		add(api.ScheduleResume.Operation, action{Name: "Resume", Verb: "Resume the schedule", Primary: true, Will: "It goes on with its next time. Times that passed meanwhile are not made up."})
+	} else {
+		add(api.SchedulePause.Operation, action{Name: "Pause", Verb: "Pause the schedule", Will: "It makes no further flow until somebody resumes it. Flows that run go on."})
+	}
+	add(api.ScheduleTrigger.Operation, action{Name: "Trigger", Verb: "Make 1 flow now", Will: "Makes 1 flow of blueprint " + s.Blueprint + " now, beside those of its times."})
+	add(api.ScheduleDelete.Operation, action{Name: "Delete", Verb: "Delete the schedule",
+		Will: "The schedule leaves the board; the " + plural(int(s.State.Fired), "flow") + " that it made stay. This cannot be undone."})
+	return list
+}
+
+// actOnSchedule does what a person asked of a schedule.
+func (v *visit) actOnSchedule() error {
+	p := api.ScheduleParams{Context: v.tenant.ID, Name: v.r.PostFormValue("name")}
+	to, said := v.path("schedule")+with("name", p.Name), ""
+	var err error
+	switch act := v.r.PathValue("act"); act {
+	case "pause":
+		_, err = call(v, api.SchedulePause, p)
+		said = "The schedule is paused."
+	case "resume":
+		_, err = call(v, api.ScheduleResume, p)
+		said = "The schedule goes on."
+	case "trigger":
+		var made api.ScheduleTriggered
+		made, err = call(v, api.ScheduleTrigger, p)
+		said = "Made " + made.Flow + "."
+		if made.Existing {
+			said = "There was a flow of this very second already: " + made.Flow + "."
+		}
+	case "delete":
+		if _, err = call(v, api.ScheduleDelete, p); err == nil {
+			to = v.path("schedules")
+		}
+		said = "The schedule " + p.Name + " was deleted."
+	default:
+		return domain.NotFoundf("a schedule cannot be told to %q", domain.PlainText(act, 20))
+	}
+	return v.did(to, said, err)
+}

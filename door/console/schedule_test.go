@@ -1,0 +1,176 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// hello is a blueprint with a param, stored under its name.
+const hello = "name: hello\nparams: {who: world}\nsteps:\n  - {name: greet, script: say hello, script_type: words}\n"
+
+func (r *rig) store(text string) {
+	r.Helper()
+	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Text: text})
+}
+
+func (r *rig) schedule(s domain.Schedule) {
+	r.Helper()
+	do(r, admin, api.ScheduleApply, api.ScheduleApplyParams{Context: 7, Schedule: api.Schedule{Schedule: s}})
+}
+
+func TestNoScheduleSaysHowToMakeOne(t *testing.T) {
+	b := newRig(t).as(reader)
+	b.has(b.get(200, path("schedules")), "No schedule makes flows at times yet.", "ramet schedule create nightly", "--context 7")
+	b.has(b.get(200, path("schedules/calendar")), "Nothing comes in the next two weeks.", "ramet schedule create nightly")
+	b.get(404, path("schedule?name=none"))
+}
+
+func TestSchedulesAreListedAndFiltered(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Zone: "Europe/Brussels", Summary: "counts the day"})
+	r.schedule(domain.Schedule{Name: "often", Blueprint: "hello", Every: 60})
+	r.schedule(domain.Schedule{Name: "off", Blueprint: "hello", Every: 3600, Paused: true})
+	b := r.as(reader)
+	a := b.get(200, path("schedules"))
+	b.has(a, "often comes next, in", "0 2 * * * Europe/Brussels", "every 1m", "paused", "counts the day", `href="/console/c/7/schedule?name=nightly"`, "ramet schedule list --context 7",
+		`href="/console/c/7/blueprint?name=hello"`)
+	a = b.get(200, path("schedules?state=paused"))
+	b.has(a, "name=off")
+	b.hasNot(a, "name=nightly")
+	b.has(b.get(200, path("schedules?blueprint=other")), "Nothing on this page is like that")
+	a = b.get(200, path("schedules/calendar"))
+	b.has(a, "nightly", "comes too often to stand in days: every 1m", "The next two weeks")
+	b.hasNot(a, "name=off")
+	if n := strings.Count(a.text, `<span class="clock">`); n < 13 || n > 15 {
+		t.Errorf("got nightly on %d days of 14", n)
+	}
+}
+
+func TestTheCalendarCountsWhatComesManyTimesADay(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	// Noon, so that today and tomorrow are full whatever the clock of the machine says.
+	now := time.Now()
+	r.schedule(domain.Schedule{Name: "hourly", Blueprint: "hello", Every: 3600, Start: domain.Instant(now.Truncate(time.Hour).UnixMilli())})
+	b := r.as(reader)
+	b.has(b.get(200, path("schedules/calendar")), "24 times, up to 23:")
+}
+
+func TestAScheduleIsPausedTriggeredAndDeleted(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Params: map[string]string{"who": "moon"}})
+	b := r.as(admin)
+	b.has(b.get(200, path("schedule?name=nightly")), "It comes next in", "nightly-20", "Pause the schedule", "Make 1 flow now", "ramet schedule pause nightly --context 7")
+	b.has(b.get(200, path("schedule?name=nightly&tab=definition")), "moon", "skip")
+	b.has(b.post(200, path("schedule/pause"), "name", "nightly"), "The schedule is paused.", "It is paused, and makes no flows", "Resume the schedule")
+	b.has(b.post(200, path("schedule/resume"), "name", "nightly"), "The schedule goes on.")
+	b.has(b.post(200, path("schedule/trigger"), "name", "nightly"), "Made flow:1.")
+	r.ended(1)
+	b.has(b.get(200, path("schedule?name=nightly&tab=flows")), `href="/console/c/7/flows/1"`, "succeeded")
+	b.has(b.post(200, path("schedule/delete"), "name", "nightly"), "The schedule nightly was deleted.")
+	b.post(404, path("schedule/explode"), "name", "nightly")
+}
+
+func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *"})
+	b := r.as(reader)
+	for _, p := range []string{"schedule?name=nightly", "blueprint?name=hello", "blueprint?name=hello&tab=start", "blueprints", "schedules"} {
+		a := b.get(200, path("%s", p))
+		b.hasNot(a, `method="post" action="/console/c/7/`, "blueprint/edit", ">Start<")
+	}
+	for _, act := range []string{"pause", "resume", "trigger", "delete"} {
+		b.has(b.post(200, path("schedule/%s", act), "name", "nightly"), "This was not done: actor")
+	}
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "1"), "This was not done: actor")
+	b.has(b.post(200, path("blueprint/delete"), "name", "hello"), "This was not done: actor")
+	b.get(403, path("blueprint/edit"))
+	b.post(403, path("blueprint/edit"), "text", hello)
+	b.has(b.post(200, path("blueprint/store"), "text", hello), "This was not done: actor")
+	r.as(stranger).get(403, path("schedules"))
+}
+
+func TestABlueprintIsShownComparedAndStarted(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.store("name: hello\nsummary: greets twice\nparams: {who: world}\nsteps:\n  - {name: greet, script: say hello, script_type: words}\n  - {name: again, needs: greet, script: say again, script_type: words}\n")
+	b := r.as(admin)
+	b.has(b.get(200, path("blueprints")), "greets twice", `href="/console/c/7/blueprint?name=hello"`, "New blueprint", "ramet blueprint list")
+	a := b.get(200, path("blueprint?name=hello"))
+	b.has(a, "greets twice", `class="node waiting`, "again", "single", "blueprint?name=hello&amp;step=again", "ramet blueprint show hello")
+	b.has(b.get(200, path("blueprint?name=hello&step=again")), "Step again", "say again")
+	b.has(b.get(200, path("blueprint?name=hello&tab=source")), "script_type: words")
+	b.has(b.get(200, path("blueprint?name=hello&tab=versions")), "what it changed", "version=1")
+	b.has(b.get(200, path("blueprint?name=hello&tab=differences")), "From version 1 to version 2", `class="line new"`, "greets twice", "ramet blueprint diff hello --from 1 --to 2")
+	b.has(b.get(200, path("blueprint?name=hello&version=1")), "This is version 1. The newest is 2.")
+	b.has(b.get(200, path("blueprint?name=hello&version=1&tab=differences")), "This is the first version")
+	b.has(b.get(200, path("blueprint?name=hello&tab=start")), `name="param.who"`, `placeholder="world"`, "Start 1 flow")
+	a = b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "no blanks", "param.who", "moon")
+	b.has(a, "This was not done", `value="no blanks"`, `value="moon"`)
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1", "param.who", "moon"), "The flow was started.")
+	if v := r.ended(1); v.Params["who"] != "moon" || v.Version != 2 || v.Trigger != "t1" {
+		t.Errorf("got %+v", v.Flow)
+	}
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1"), "There was a flow of that trigger already")
+	b.has(b.post(200, path("blueprint/delete"), "name", "hello"), "Blueprint hello was deleted, with 2 versions.", "No blueprint is stored yet.")
+}
+
+func TestABlueprintIsCheckedBeforeItIsStored(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	b.has(b.get(200, path("blueprint/edit")), "name: hello", "Nothing is stored before.")
+	a := b.post(200, path("blueprint/edit"), "text", "name: hello\nsteps:\n  - {name: greet, script: say, script_type: words, neds: x}\n")
+	b.has(a, "1 thing is wrong.", "line 3", "neds")
+	b.hasNot(a, "blueprint/store")
+	a = b.post(200, path("blueprint/edit"), "text", hello)
+	b.has(a, "The text is right. Stores version 1 of a new blueprint, hello.", `formaction="/console/c/7/blueprint/store"`, "greet")
+	b.has(b.post(200, path("blueprint/store"), "text", hello), "Version 1 of hello is stored.")
+	b.has(b.post(200, path("blueprint/edit"), "text", hello), "This is version 1 as it is stored")
+	a = b.post(200, path("blueprint/edit"), "text", strings.Replace(hello, "say hello", "say hi", 1))
+	b.has(a, "Stores version 2 of hello.", "say hi", "What it changes")
+	b.has(b.get(200, path("blueprint/edit?name=hello")), "say hello")
+	b.has(b.post(200, path("blueprint/store"), "text", "name: ["), "1 thing is wrong.")
+}
+
+func TestLargeBlueprintsCanBeTyped(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	var text strings.Builder
+	text.WriteString("name: large\nsteps:\n")
+	for i := range 4000 {
+		fmt.Fprintf(&text, "  - {name: s%d, script_type: words, script: \"say %s\"}\n", i, strings.Repeat("ü", 20))
+	}
+	b.has(b.post(200, path("blueprint/store"), "text", text.String()), "Version 1 of large is stored.")
+	b.has(b.get(200, path("blueprint?name=large")), "4000 steps are too many to draw")
+}
+
+func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
+	r := newRig(t)
+	all := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(acts, " "), ""), "\x00", "")
+	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Blueprint: domain.Blueprint{Name: "hostile", Summary: all, Params: map[string]string{"p": all},
+		Steps: []domain.Step{{Name: "x", Summary: all, Script: all, ScriptType: "words"}}}})
+	r.schedule(domain.Schedule{Name: "hostile", Blueprint: "hostile", Cron: "0 2 * * *", Summary: all, Params: map[string]string{"p": all}})
+	b := r.as(admin)
+	for _, p := range []string{"schedules", "schedules/calendar", "schedule?name=hostile", "schedule?name=hostile&tab=definition", "schedule?name=hostile&tab=history",
+		"blueprints", "blueprint?name=hostile", "blueprint?name=hostile&step=x", "blueprint?name=hostile&tab=source", "blueprint?name=hostile&tab=start",
+		"schedules?blueprint=" + url.QueryEscape(acts[0]), "schedules?state=" + url.QueryEscape(acts[1])} {
+		harmless(t, b.get(200, path("%s", p)))
+	}
+	for _, text := range acts {
+		q := url.QueryEscape(text)
+		for _, p := range []string{"schedule?name=" + q, "blueprint?name=" + q, "blueprint?name=hostile&step=" + q, "blueprint/edit?name=" + q} {
+			harmless(t, b.send(statusAny, "GET", path("%s", p), ""))
+		}
+		harmless(t, b.post(statusAny, path("schedule/pause"), "name", text))
+	}
+	b.has(b.get(400, path("blueprint/edit?name=hostile")), "cannot be seen")
+}

@@ -1,0 +1,177 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has what lists and pages of one thing have in common, so that a page of a noun
+// is only what is read and what is said of it.
+
+// table is a list of things of one kind.
+type table struct {
+	Name string // for those who hear the page
+	Head []column
+	Rows []row
+}
+
+// column is a column of a table. Class says how it is set: "id", "name", "num", "why" (the
+// one that takes the room that is left), or "".
+type column struct{ Name, Class string }
+
+// row is a thing in a table; Link is where it is shown, "" where that is nowhere.
+type row struct {
+	Link  string
+	Cells []entry
+}
+
+// entry is what stands in a table at one place: one of a state, an instant, a text, or
+// things to do.
+type entry struct {
+	Text    string
+	Link    string
+	State   state
+	At      moment
+	Actions []action
+}
+
+func words(text string) entry        { return entry{Text: text} }
+func linkTo(text, link string) entry { return entry{Text: text, Link: link} }
+func number(n int64) entry           { return entry{Text: strconv.FormatInt(n, 10)} }
+func chip(s state) entry             { return entry{State: s} }
+func when(m moment) entry            { return entry{At: m} }
+
+// countOf is a number of which nobody wants to hear when it is 0.
+func countOf(n int64) entry {
+	if n == 0 {
+		return entry{}
+	}
+	return number(n)
+}
+
+// actorText is what people call an actor.
+func actorText(id domain.ActorID) string {
+	if id == 0 {
+		return ""
+	}
+	return "actor " + strconv.FormatUint(uint64(id), 10)
+}
+
+// listBody is what a page shows that is a list: the template "list".
+type listBody struct {
+	Title   string
+	Tabs    []tab
+	Intro   string
+	Links   []crumb // to pages that make something
+	Actions []action
+	Filters []filter
+	Fields  []formField
+	Tables  []table
+	// Filtered says that something is asked for, so that an empty list does not mean that
+	// there is nothing; All is the address without that.
+	Filtered bool
+	All      string
+	// None says what would stand in an empty list, and Make is the command that makes one.
+	None, Make string
+	Pager      pager
+}
+
+// Empty says that there is no row.
+func (b *listBody) Empty() bool {
+	return !slices.ContainsFunc(b.Tables, func(t table) bool { return len(t.Rows) > 0 })
+}
+
+// detailBody is what a page shows of one thing: the template "detail".
+type detailBody struct {
+	Title    string
+	State    state // Word "": none
+	Links    []crumb
+	Actions  []action
+	Facts    []fact
+	Tabs     []tab
+	Sections []section
+}
+
+// section is a part of a page: a heading, and one of what follows.
+type section struct {
+	Title string
+	Intro string
+	Table *table
+	Pairs []pair
+	// Lines are those of a text that somebody else wrote.
+	Lines   []string
+	Changes []change
+	History []happening
+	Graph   *graph
+	Form    *action
+	Pager   pager
+	// None is said where there is nothing of it, with the command Make.
+	None, Make string
+}
+
+// change is a line of a difference: Class is "gone", "new" or "".
+type change struct{ Class, Text string }
+
+// with is a query string of names and values, without those that are empty.
+func with(namesAndValues ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] != "" {
+			q.Set(namesAndValues[i], namesAndValues[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// choice is a filter of one click, which replaces the value of one parameter.
+func (v *visit) choice(path, label, param, value string) filter {
+	q := v.r.URL.Query()
+	here := q.Get(param) == value
+	q.Del("cursor")
+	q.Del("said")
+	q.Set(param, value)
+	if value == "" {
+		q.Del(param)
+	}
+	link := v.path("%s", path)
+	if len(q) > 0 {
+		link += "?" + q.Encode()
+	}
+	return filter{label, link, here}
+}
+
+// tabsOf are tabs by their keys and names, of which the first needs no key in the address;
+// at is the address of one.
+func (v *visit) tabsOf(at func(key string) string, keysAndNames ...string) (key string, tabs []tab) {
+	key = keysAndNames[0]
+	for i := 0; i+1 < len(keysAndNames); i += 2 {
+		if keysAndNames[i] == v.r.FormValue("tab") {
+			key = keysAndNames[i]
+		}
+	}
+	for i := 0; i+1 < len(keysAndNames); i += 2 {
+		k := keysAndNames[i]
+		if i == 0 {
+			k = ""
+		}
+		tabs = append(tabs, tab{keysAndNames[i+1], at(k), keysAndNames[i] == key})
+	}
+	return key, tabs
+}
+
+// flags are those of a command line, by their names in the address.
+func (v *visit) flags(words []string, names ...string) []string {
+	q := v.r.URL.Query()
+	for _, name := range names {
+		if value := q.Get(name); value != "" {
+			words = append(words, "--"+name, value)
+		}
+	}
+	return words
+}
