@@ -76,6 +76,8 @@ func New(cfg Config) *Console {
 	c.mountSagas()
 	c.mountSchedules()
 	c.mountBlueprints()
+	c.mountEffects()
+	c.mountLetters()
 	c.page("GET {rest...}", func(v *visit) error {
 		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
 	})

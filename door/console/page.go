@@ -102,7 +102,8 @@ func (v *visit) rail(here string) (entries []railEntry) {
 	if v.tenant.ID == 0 {
 		return nil
 	}
-	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}, {"Schedules", "schedules"}, {"Blueprints", "blueprints"}} {
+	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}, {"Schedules", "schedules"}, {"Blueprints", "blueprints"},
+		{"Effects", "effects"}, {"Dead letters", "letters"}} {
 		entries = append(entries, railEntry{e.name, v.path("%s", e.path), e.name == here})
 	}
 	return entries

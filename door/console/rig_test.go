@@ -40,6 +40,8 @@ const (
 // and a runner whose scripts are lines of words: see words.
 type rig struct {
 	testing.TB
+	board  *memboard.Board
+	names  *identity.Registry
 	server *httptest.Server
 	pages  *console.Console
 	api    *service.Service
@@ -86,7 +88,7 @@ func newRig(t testing.TB) *rig {
 	t.Helper()
 	b := memboard.Open()
 	registry := identity.NewRegistry(b)
-	r := &rig{TB: t, gate: make(chan struct{}), now: time.Now}
+	r := &rig{TB: t, board: b, names: registry, gate: make(chan struct{}), now: time.Now}
 	var err error
 	if r.keys, err = servicetest.People(t.Context(), registry); err != nil {
 		t.Fatal(err)
