@@ -2,13 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
 )
@@ -74,16 +74,8 @@ func dutyTable(t *table, d api.Duty) {
 		t.row(i+1, r.MinVersion, r.Host, r.NotHost, strings.Join(roles, ", "))
 	}
 	for _, o := range d.Off {
-		t.wide("this node is without " + string(o.Role) + ": " + offText(o))
+		t.wide("this node is without " + string(o.Role) + ": " + doctor.OffText(o))
 	}
-}
-
-// offText says why a node has lost a role.
-func offText(o domain.Off) string {
-	if o.Rule == 0 {
-		return "by a rule that its operator knows"
-	}
-	return fmt.Sprintf("by rule %d, %s", o.Rule, o.Why)
 }
 
 // decodeFile reads a file of YAML or JSON whose fields have the names that

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -163,7 +162,7 @@ func nodeTable(t *table, n domain.Node) {
 	}
 	t.field("effects", strings.Join(n.Effects, ", "))
 	for _, o := range n.Off {
-		t.field("off: "+string(o.Role), offText(o))
+		t.field("off: "+string(o.Role), doctor.OffText(o))
 	}
 	t.field("since", clock(n.StartedMs))
 	t.field("seen", clock(n.SeenMs))
@@ -215,14 +214,14 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("archive", i.Archive)
 					t.field("archive durability", i.ArchiveDurability)
 					if b := i.ArchiveBacklog; b != nil {
-						t.field("archive backlog", backlogText(*b, time.Now()))
+						t.field("archive backlog", doctor.BacklogText(*b, time.Now()))
 					}
 					t.field("ready", i.Ready)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
 					t.field("roles", strings.Join(words(i.Roles), ", "))
 					for _, o := range i.Off {
-						t.field("off: "+string(o.Role), offText(o))
+						t.field("off: "+string(o.Role), doctor.OffText(o))
 					}
 					t.field("sagas", strings.Join(i.Sagas, ", "))
 					t.field("effects", strings.Join(i.Effects, ", "))
@@ -231,15 +230,6 @@ func (a *app) infoCommand() *cobra.Command {
 			})
 		},
 	}
-}
-
-// backlogText says what waits for the archive.
-func backlogText(b domain.ArchiveBacklog, now time.Time) string {
-	if b.Waiting == 0 {
-		return "nothing waits"
-	}
-	age := now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))).Round(time.Second)
-	return fmt.Sprintf("%d wait, the oldest ended %v ago; %d a second were archived lately", b.Waiting, max(0, age), b.PerSecond)
 }
 
 func (a *app) versionCommand() *cobra.Command {

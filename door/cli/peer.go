@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
 )
@@ -116,21 +116,9 @@ func peerTable(t *table, p api.PeerView) {
 // noLinkKey stands where a card has none.
 const noLinkKey = "none: its card is of an earlier version, and NATS links from it are refused; have `ramet peer card` run there, and add it anew"
 
-// unlinked are the nodes of a peer that NATS servers refuse, as its card has no
-// link key for them.
-func unlinked(p api.PeerView) (nodes []domain.PeerNode) {
-	for _, n := range p.Nodes {
-		nats := slices.ContainsFunc(n.Addresses, func(a domain.Address) bool { return a.Scheme() == "nats" })
-		if nats && n.LinkKey == "" {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
 // peerNote is what a list says of a peer: what stops it, then what was noted.
 func peerNote(p api.PeerView) string {
-	nodes := unlinked(p)
+	nodes := doctor.Unlinked(p)
 	if len(nodes) == 0 {
 		return p.Note
 	}

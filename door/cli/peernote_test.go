@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -24,8 +25,8 @@ func TestPeerListAndDoctorSayTheSameOfOldCards(t *testing.T) {
 	} {
 		var p api.PeerView
 		p.Name, p.Note, p.Nodes = "acme", "since May", []domain.PeerNode{c.node}
-		var found checkup
-		found.peers([]api.PeerView{p})
+		var found doctor.Report
+		found.Peers([]api.PeerView{p})
 		note := peerNote(p)
 		if !strings.Contains(note, "since May") || strings.Contains(note, "without link key") != c.warn || len(found.Findings) > 0 != c.warn {
 			t.Errorf("%s: the list notes %q, doctor %+v, want a warning of both: %v", c.name, note, found.Findings, c.warn)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -66,7 +67,7 @@ func runnerTable(t *table, r domain.Runner) {
 		t.wide("  labels", r.Labels)
 	}
 	for _, o := range r.Off {
-		t.wide("  off: "+string(o.Role), offText(o))
+		t.wide("  off: "+string(o.Role), doctor.OffText(o))
 	}
 	for _, l := range r.Locked {
 		t.wide("  locked", "context "+numbers([]domain.TenantID{l.Context}),

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"slices"
@@ -23,16 +23,16 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 	}{
 		{"walled, with cgroups", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled",
 			Isolation: []string{"view", domain.JobMemory}},
-			stateOK, []string{"served, walled, memory bounded for each job, 4 at once"}},
+			OK, []string{"served, walled, memory bounded for each job, 4 at once"}},
 		{"walled, without", domain.Service{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Level: "walled", Isolation: []string{"view"}},
-			stateOK, []string{"served, walled, memory bounded for each process, not for a job as a whole"}},
+			OK, []string{"served, walled, memory bounded for each process, not for a job as a whole"}},
 		{"less than promised", domain.Service{ScriptType: "shell", Served: true, Level: "open", NotInForce: []string{"landlock: none here"}},
-			stateWarning, []string{"served, open", "held in without landlock: none here"}},
-		{"inside the node", domain.Service{ScriptType: "rhai", Served: true, SlotUse: domain.SlotUse{Slots: 8}}, stateOK, []string{"served, 8 at once"}},
-		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, stateWarning,
+			Warning, []string{"served, open", "held in without landlock: none here"}},
+		{"inside the node", domain.Service{ScriptType: "rhai", Served: true, SlotUse: domain.SlotUse{Slots: 8}}, OK, []string{"served, 8 at once"}},
+		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, Warning,
 			[]string{"not served: scripts cannot be walled here"}},
 	} {
-		var c checkup
+		var c Report
 		c.service("runner n", tt.service)
 		got := c.Findings[0]
 		if len(c.Findings) != 1 || got.State != tt.state || got.What != "runner n: "+string(tt.service.ScriptType) {
@@ -47,34 +47,34 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 }
 
 func TestDoctorNamesWhatCannotBeRead(t *testing.T) {
-	var c checkup
-	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Unreadable: []string{"ramet/l/1/queue:v\x00a"}}, "", time.Now())
-	i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.State == stateBad })
+	var c Report
+	c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Unreadable: []string{"ramet/l/1/queue:v\x00a"}}, "", time.Now())
+	i := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.State == Bad })
 	if i < 0 || c.Findings[i].What != "board" || !strings.Contains(c.Findings[i].Text, `"ramet/l/1/queue:v\x00a" in the board's store cannot be read`) {
 		t.Errorf("got %+v, want the name, quoted", c.Findings)
 	}
 }
 
 func TestDoctorNamesWhatDeadLettersHold(t *testing.T) {
-	var c checkup
+	var c Report
 	list := api.DeadLetterPage{DeadLetters: []*domain.DeadLetter{{ID: "order.gone", Saga: "order", Correlation: "0"}}}
 	for i := range heldTold + 2 {
 		list.DeadLetters = append(list.DeadLetters, &domain.DeadLetter{ID: "order.x", Saga: "order", Correlation: strings.Repeat("7", i+1), Cause: "no luck", Holds: true})
 	}
-	c.held(list)
+	c.Held(list)
 	if n := len(c.Findings); n != heldTold+1 || c.Findings[n-1].Text != "2 more instances are held by dead letters: see `ramet deadletter list`" {
 		t.Errorf("got %+v", c.Findings)
 	}
-	want := finding{"saga order", stateWarning, "instance 7 does nothing until somebody replays or drops the dead letter saga order.x: no luck"}
+	want := Finding{"saga order", Warning, "instance 7 does nothing until somebody replays or drops the dead letter saga order.x: no luck"}
 	if diff := cmp.Diff(want, c.Findings[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestDoctorNamesStreamsThatTakeNothing(t *testing.T) {
-	var c checkup
-	c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Stream: "nats", StreamError: "stream X takes nothing"}, "", time.Now())
-	want := finding{"streams", stateBad, "events are not taken: stream X takes nothing"}
+	var c Report
+	c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Stream: "nats", StreamError: "stream X takes nothing"}, "", time.Now())
+	want := Finding{"streams", Bad, "events are not taken: stream X takes nothing"}
 	if !slices.Contains(c.Findings, want) {
 		t.Errorf("got %+v, want %+v", c.Findings, want)
 	}
@@ -83,14 +83,14 @@ func TestDoctorNamesStreamsThatTakeNothing(t *testing.T) {
 // A board to which nothing can be written is what is wrong; whatever is late for that
 // is not told besides.
 func TestDoctorNamesABoardThatTakesNothing(t *testing.T) {
-	var c checkup
-	c.node(api.Info{Name: "nina", Ready: true, Board: "redis", Durability: "disk", BoardError: "redis is at its maxmemory",
+	var c Report
+	c.Node(api.Info{Name: "nina", Ready: true, Board: "redis", Durability: "disk", BoardError: "redis is at its maxmemory",
 		LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 35_900}}, "", time.Now())
-	want := finding{"board", stateBad, "nothing can be written to it, so that nothing begins and nothing ends: redis is at its maxmemory"}
+	want := Finding{"board", Bad, "nothing can be written to it, so that nothing begins and nothing ends: redis is at its maxmemory"}
 	if !slices.Contains(c.Findings, want) {
 		t.Errorf("got %+v, want %+v", c.Findings, want)
 	}
-	if slices.ContainsFunc(c.Findings, func(f finding) bool { return f.What == "alarms" }) {
+	if slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == "alarms" }) {
 		t.Errorf("got %+v, want nothing of alarms", c.Findings)
 	}
 }
@@ -105,10 +105,10 @@ func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 		{&api.Loss{Epoch: 1, AtMs: now.Add(-time.Hour).UnixMilli(), Cause: "redis was restarted"}, true},
 		{&api.Loss{Epoch: 1, AtMs: now.Add(-lossTold - time.Hour).UnixMilli(), Cause: "redis was restarted"}, false},
 	} {
-		var c checkup
-		c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Loss: tt.loss}, "", now)
-		told := slices.ContainsFunc(c.Findings, func(f finding) bool {
-			return f.State == stateWarning && f.What == "board" && strings.Contains(f.Text, "redis was restarted")
+		var c Report
+		c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Loss: tt.loss}, "", now)
+		told := slices.ContainsFunc(c.Findings, func(f Finding) bool {
+			return f.State == Warning && f.What == "board" && strings.Contains(f.Text, "redis was restarted")
 		})
 		if told != tt.told {
 			t.Errorf("%+v: got %+v, want it told: %v", tt.loss, c.Findings, tt.told)
@@ -117,17 +117,17 @@ func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 }
 
 func TestDoctorNamesCirclesThatNobodyServes(t *testing.T) {
-	var c checkup
+	var c Report
 	named := func(name string, queued int, fault string, nodes ...string) api.Circle {
 		one := api.Circle{Nodes: nodes}
 		one.Name, one.Queued, one.Fault = name, queued, fault
 		return one
 	}
-	c.circles([]api.Circle{named("served", 5, "", "nina"), named("lonely", 3, ""), named("empty", 0, ""), named("bad", 0, "no list lies there"),
+	c.Circles([]api.Circle{named("served", 5, "", "nina"), named("lonely", 3, ""), named("empty", 0, ""), named("bad", 0, "no list lies there"),
 		named("known", 0, "no list lies there")}, []domain.Finding{{Key: "rhai_tasks:known"}})
-	want := []finding{
-		{"circle lonely", stateWarning, "tasks wait in it (3), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell"},
-		{"circle bad", stateBad, "no list lies there"},
+	want := []Finding{
+		{"circle lonely", Warning, "tasks wait in it (3), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell"},
+		{"circle bad", Bad, "no list lies there"},
 	}
 	if diff := cmp.Diff(want, c.Findings); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
@@ -139,15 +139,15 @@ func TestDoctorTellsHowLateAlarmsAre(t *testing.T) {
 		info        api.Info
 		state, want string
 	}{
-		{api.Info{Board: "memory"}, stateOK, "done in time"},
-		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 900}}, stateOK, "done in time"},
-		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 35_900}}, stateWarning,
+		{api.Info{Board: "memory"}, OK, "done in time"},
+		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 900}}, OK, "done in time"},
+		{api.Info{Board: "memory", LateAlarm: &api.LateAlarm{Context: 7, Name: "start:job:1:2", LateMs: 35_900}}, Warning,
 			`"start:job:1:2" of context 7 has waited for 35s`},
 		{api.Info{}, "", ""}, // nothing is told to who is not the operator
 	} {
-		var c checkup
-		c.node(tt.info, "", time.Now())
-		i := slices.IndexFunc(c.Findings, func(f finding) bool { return f.What == "alarms" })
+		var c Report
+		c.Node(tt.info, "", time.Now())
+		i := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.What == "alarms" })
 		switch {
 		case tt.state == "" && i >= 0:
 			t.Errorf("got %+v, want nothing of alarms", c.Findings[i])
@@ -164,9 +164,9 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	runner := domain.Runner{Node: "nina", SeenMs: now.UnixMilli(), Serves: []domain.Service{shell, {ScriptType: "rhai", Served: true}}}
 	gone := runner
 	gone.SeenMs = now.Add(-time.Hour).UnixMilli()
-	var c checkup
-	c.isolation([]domain.Tenant{{ID: 1}, {ID: 7, Isolation: domain.Sealed}, {ID: 8, Isolation: domain.Walled}}, []domain.Runner{runner, gone}, now)
-	want := finding{"context 7", stateWarning, "runner nina takes none of its shell jobs: the context wants its scripts sealed; no network namespaces"}
+	var c Report
+	c.Isolation([]domain.Tenant{{ID: 1}, {ID: 7, Isolation: domain.Sealed}, {ID: 8, Isolation: domain.Walled}}, []domain.Runner{runner, gone}, now)
+	want := Finding{"context 7", Warning, "runner nina takes none of its shell jobs: the context wants its scripts sealed; no network namespaces"}
 	if len(c.Findings) != 1 || c.Findings[0] != want {
 		t.Errorf("got %+v, want %+v", c.Findings, want)
 	}
@@ -174,15 +174,15 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 
 // A link that names nobody logs in at whoever answers.
 func TestDoctorTellsHowLinksStand(t *testing.T) {
-	for want, link := range map[finding]api.Link{
-		{"bus", stateWarning, "the link to hub.example:7422 names nobody"}:               {Host: "hub.example:7422", Up: true},
-		{"bus", stateWarning, "the link to hub.example:7422 is down: peer bolt is away"}: {Host: "hub.example:7422", To: "bolt"},
-		{"bus", stateOK, "the link to hub.example:7422, of peer bolt, is up"}:            {Host: "hub.example:7422", To: "bolt", Up: true},
-		{"bus", stateWarning, "the link to hub.example:7422 is down: node 11111111"}:     {Host: "hub.example:7422", To: strings.Repeat("1", 64)},
+	for want, link := range map[Finding]api.Link{
+		{"bus", Warning, "the link to hub.example:7422 names nobody"}:               {Host: "hub.example:7422", Up: true},
+		{"bus", Warning, "the link to hub.example:7422 is down: peer bolt is away"}: {Host: "hub.example:7422", To: "bolt"},
+		{"bus", OK, "the link to hub.example:7422, of peer bolt, is up"}:            {Host: "hub.example:7422", To: "bolt", Up: true},
+		{"bus", Warning, "the link to hub.example:7422 is down: node 11111111"}:     {Host: "hub.example:7422", To: strings.Repeat("1", 64)},
 	} {
-		var c checkup
-		c.node(api.Info{Name: "nina", Version: "1", Ready: true, Links: []api.Link{link}}, "1", time.Now())
-		if !slices.ContainsFunc(c.Findings, func(f finding) bool {
+		var c Report
+		c.Node(api.Info{Name: "nina", Version: "1", Ready: true, Links: []api.Link{link}}, "1", time.Now())
+		if !slices.ContainsFunc(c.Findings, func(f Finding) bool {
 			return f.State == want.State && f.What == want.What && strings.HasPrefix(f.Text, want.Text)
 		}) {
 			t.Errorf("got %+v, want %+v", c.Findings, want)
@@ -198,9 +198,9 @@ func TestDoctorNamesClocksThatAreAhead(t *testing.T) {
 		5 * time.Second:  "",
 		3 * time.Minute:  "its clock is 3m0s ahead of the one here",
 	} {
-		var c checkup
-		c.runners([]domain.Runner{{Node: "nina", SeenMs: now.Add(ahead).UnixMilli()}}, now)
-		got := slices.IndexFunc(c.Findings, func(f finding) bool { return strings.Contains(f.Text, "clock") })
+		var c Report
+		c.Runners([]domain.Runner{{Node: "nina", SeenMs: now.Add(ahead).UnixMilli()}}, now)
+		got := slices.IndexFunc(c.Findings, func(f Finding) bool { return strings.Contains(f.Text, "clock") })
 		if got >= 0 != (want != "") || got >= 0 && (c.Findings[got].What != "runner nina" || !strings.Contains(c.Findings[got].Text, want)) {
 			t.Errorf("%v ahead: got %+v, want %q", ahead, c.Findings, want)
 		}
@@ -220,11 +220,11 @@ func TestDoctorSeesAnArchiveThatIsBehind(t *testing.T) {
 			"7 wait, the oldest ended 6m0s ago; 30 a second"},
 		{&domain.ArchiveBacklog{Waiting: 7, ToldMs: now.Add(-time.Hour).UnixMilli()}, "7 wait"}, // whoever archived is gone
 	} {
-		var c checkup
-		c.node(api.Info{Name: "nina", Ready: true, Durability: "disk", Archive: "sqlite", ArchiveDurability: "disk", ArchiveBacklog: tt.backlog}, "", now)
+		var c Report
+		c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Archive: "sqlite", ArchiveDurability: "disk", ArchiveBacklog: tt.backlog}, "", now)
 		got := ""
 		for _, f := range c.Findings {
-			if f.What == "archive" && f.State == stateWarning {
+			if f.What == "archive" && f.State == Warning {
 				got += f.Text
 			}
 		}

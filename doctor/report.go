@@ -1,0 +1,319 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/queue"
+)
+
+// Finding is one line of `ramet doctor`.
+type Finding struct {
+	What  string `json:"what"`
+	State string `json:"state"` // ok, warning or bad
+	Text  string `json:"text"`
+}
+
+// The states of a finding.
+const (
+	OK      = "ok"
+	Warning = "warning" // it works, but not as one may think
+	Bad     = "bad"
+)
+
+// Report is what was found.
+type Report struct {
+	Findings []Finding `json:"findings"`
+}
+
+func (c *Report) add(what, state, format string, args ...any) {
+	c.Findings = append(c.Findings, Finding{what, state, fmt.Sprintf(format, args...)})
+}
+
+// warn adds text as a warning, or good as ok where the warning does not apply.
+func (c *Report) warn(what string, applies bool, text, good string) {
+	if applies {
+		c.add(what, Warning, "%s", text)
+		return
+	}
+	c.add(what, OK, "%s", good)
+}
+
+// heldTold is how many instances that are held are named.
+const heldTold = 5
+
+// held finds the instances of sagas that do nothing until somebody has decided about a dead
+// letter, among the first page of these.
+func (c *Report) Held(list api.DeadLetterPage) {
+	n := 0
+	for _, d := range list.DeadLetters {
+		if !d.Holds {
+			continue
+		}
+		if n++; n <= heldTold {
+			c.add("saga "+d.Saga, Warning, "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s",
+				d.Correlation, d.ID, d.Cause)
+		}
+	}
+	if n > heldTold {
+		c.add("sagas", Warning, "%d more instances are held by dead letters: see `ramet deadletter list`", n-heldTold)
+	}
+}
+
+// peers finds those whose nodes cannot log in over NATS.
+func (c *Report) Peers(list []api.PeerView) {
+	for _, p := range list {
+		for _, n := range Unlinked(p) {
+			c.add("peer "+p.Name, Warning, "its card is of an earlier version, without the link key of node %s, whose NATS links are refused; "+
+				"have `ramet peer card` run there, and `ramet peer add` here", short(n.Pubkey))
+		}
+	}
+}
+
+func (c *Report) Node(info api.Info, version string, now time.Time) {
+	c.warn("node", info.Version != version,
+		fmt.Sprintf("%s answers; it is version %s, this program is %s", info.Name, info.Version, version),
+		fmt.Sprintf("%s answers, version %s", info.Name, info.Version))
+	if !info.Ready {
+		c.add("node", Warning, "it is stopping, and takes no more work")
+	}
+	for _, l := range info.Locked {
+		c.add("encryption", Bad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
+	}
+	for _, l := range info.Links {
+		c.link(l)
+	}
+	for _, name := range info.Unreadable {
+		c.add("board", Bad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on; "+
+			"`ramet node discard` removes it", name)
+	}
+	if l := info.Loss; l != nil && now.Sub(time.UnixMilli(l.AtMs)) < lossTold {
+		c.add("board", Warning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
+			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
+	}
+	for _, text := range info.Evictions {
+		c.add("board", Bad, "%s", text)
+	}
+	if info.BoardError != "" {
+		c.add("board", Bad, "nothing can be written to it, so that nothing begins and nothing ends: %s", info.BoardError)
+	}
+	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
+	switch {
+	case info.Archive == "none":
+		c.add("archive", OK, "none: what has ended is gone once it expires on the board")
+	case info.ArchiveError != "":
+		c.add("archive", Warning, "%s; it cannot be reached: what ends stays on the board until it can: %s", info.Archive, info.ArchiveError)
+	case info.Archive != "":
+		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
+	}
+	if b := info.ArchiveBacklog; b != nil && b.Waiting > 0 && now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))) > archiveLate {
+		c.add("archive", Warning, "it is behind: %s (told %s). What has ended stays on the board until it is there, and the board grows: give the archive a "+
+			"faster place, archive less of a context (`ramet context update --archives`), or see whether a node on duty as clockwork reaches it",
+			BacklogText(*b, now), clock(b.ToldMs))
+	}
+	if info.StreamError != "" {
+		c.add("streams", Bad, "events are not taken: %s", info.StreamError)
+	}
+	if late := info.LateAlarm; late != nil && info.BoardError == "" && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
+		c.add("alarms", Warning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
+			"its log say that handling fails?", late.Name, late.Context, time.Duration(late.LateMs/1000)*time.Second)
+	} else if info.Board != "" && info.BoardError == "" { // who may not see it is not told that all is well
+		c.add("alarms", OK, "what comes due is done in time")
+	}
+}
+
+// link says how a link to another site stands.
+func (c *Report) link(l api.Link) {
+	switch {
+	case l.To == "":
+		c.add("bus", Warning, "the link to %s names nobody: its log-in is good at every node that it could lead to, and at none once these are of two sites; "+
+			"write leaf=…?peer= and the name of the peer that listens there", l.Host)
+	case !l.Up:
+		c.add("bus", Warning, "the link to %s is down: %s is away, or one of you does not know the other's newest card (`ramet peer card` there, "+
+			"`ramet peer add` here, and the other way round); a key= in the link must be that of the node's new card", l.Host, farEnd(l.To))
+	default:
+		c.add("bus", OK, "the link to %s, of %s, is up", l.Host, farEnd(l.To))
+	}
+}
+
+// farEnd is what a link says of its other end.
+func farEnd(to string) string {
+	if len(to) == 64 { // a key
+		return "node " + short(to)
+	}
+	return "peer " + to
+}
+
+// lossTold is how long it is told that a board may have lost something.
+const lossTold = 7 * 24 * time.Hour
+
+// lateAlarm is how late an alarm may be handled: one that failed rests 15 seconds
+// at the most.
+const lateAlarm = 20 * time.Second
+
+// archiveLate is how long what ended may wait for the archive: one that keeps up has it
+// within half a minute.
+const archiveLate = 5 * time.Minute
+
+// store says what a store's durability means.
+func (c *Report) store(what, survives, durability string) {
+	outlives := map[string]string{
+		"memory":  "nothing: all is gone when the node ends",
+		"process": "the end of the process, but not of the machine",
+		"disk":    "a power cut",
+		"quorum":  "the loss of a machine",
+	}[durability]
+	text := survives + cmp.Or(outlives, "no one knows what")
+	c.warn(what, durability != "disk" && durability != "quorum", text, text)
+}
+
+// clocksDiffer is by how much a node's clock may go ahead of ours.
+const clocksDiffer = 10 * time.Second
+
+func (c *Report) Runners(list []domain.Runner, now time.Time) {
+	alive := 0
+	for _, r := range list {
+		name := "runner " + cmp.Or(r.Node, r.Address, r.Topic)
+		if r.Node != "" && !r.Alive(now) {
+			c.add(name, Warning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
+			continue
+		}
+		if ahead := time.UnixMilli(r.SeenMs).Sub(now); ahead > clocksDiffer {
+			c.add(name, Warning, "its clock is %v ahead of the one here, and on etcd alarms go off so much earlier; run NTP on both", ahead.Round(time.Second))
+		}
+		off, isOff := r.OffDuty()
+		if isOff {
+			c.add(name, Warning, "has lost the duty of a runner %s; see `ramet duty show`", OffText(off))
+		}
+		serves := r.Node == "" // a foreign one does not say
+		for _, s := range r.Serves {
+			serves = serves || s.Served
+			c.service(name, s)
+		}
+		if serves && !isOff {
+			alive++
+		}
+	}
+	if alive == 0 {
+		c.add("runners", Warning, "nobody runs jobs now; start a node with `ramet serve`")
+	}
+}
+
+// isolation finds the contexts whose scripts cannot be held in everywhere as far
+// as they want: their jobs are left to other nodes, if there are such.
+func (c *Report) Isolation(contexts []domain.Tenant, runners []domain.Runner, now time.Time) {
+	for _, t := range contexts {
+		for _, r := range runners {
+			for _, s := range r.Serves {
+				if s.Served && !s.Holds(t.Isolation) && r.Alive(now) {
+					c.add(fmt.Sprintf("context %d", t.ID), Warning, "runner %s takes none of its %s jobs: the context wants its scripts %s; %s",
+						cmp.Or(r.Node, r.Topic), s.ScriptType, t.Isolation, s.Refused[domain.Tightest(t.Isolation, s.Level)])
+				}
+			}
+		}
+	}
+}
+
+func (c *Report) service(runner string, s domain.Service) {
+	switch what := runner + ": " + string(s.ScriptType); {
+	case !s.Served:
+		c.add(what, Warning, "not served: %s", cmp.Or(s.Why, "its operator knows why"))
+	case len(s.NotInForce) > 0:
+		c.add(what, Warning, "served%s, but scripts are held in without %s", levelText(s), strings.Join(s.NotInForce, "; "))
+	default:
+		c.add(what, OK, "served%s, %d at once; %s", levelText(s), s.Slots, cmp.Or(s.Summary, "its operator knows how"))
+	}
+}
+
+// levelText says how far scripts are held in, which is no fault: what bounds the
+// memory of a job is not to be had everywhere.
+func levelText(s domain.Service) string {
+	switch {
+	case s.Level == "":
+		return ""
+	case slices.Contains(s.Isolation, domain.JobMemory):
+		return ", " + string(s.Level) + ", memory bounded for each job"
+	}
+	return ", " + string(s.Level) + ", memory bounded for each process, not for a job as a whole"
+}
+
+func (c *Report) Jobs(r api.AuditReport) {
+	what := fmt.Sprintf("jobs of context %d", r.Context)
+	for _, f := range r.Repaired {
+		c.add(what, Warning, "%s was repaired: %s", f.Key, f.Text)
+	}
+	for _, f := range r.Stuck {
+		c.add(what, Bad, "%s is stuck: %s", f.Key, f.Text)
+	}
+	for _, f := range r.Lacking {
+		c.add(what, Warning, "%s waits: %s", f.Keys(), f.Text)
+	}
+	if len(r.Repaired)+len(r.Stuck)+len(r.Lacking) > 0 {
+		return
+	}
+	text := "each of %d that have not ended has a reason to be alive"
+	if r.Partial {
+		text = "each of the %d oldest that have not ended has a reason to be alive; `ramet audit --all` looks at all"
+	}
+	c.add(what, OK, text, r.Looked)
+}
+
+// circles finds those that stand still: nobody serves them, or no list lies where
+// their tasks would wait, unless the audit has said so.
+func (c *Report) Circles(list []api.Circle, told []domain.Finding) {
+	for _, one := range list {
+		what := "circle " + one.Name
+		switch {
+		case one.Fault != "" && !slices.ContainsFunc(told, func(f domain.Finding) bool { return f.Key == queue.Circle(one.Name) }):
+			c.add(what, Bad, "%s", one.Fault)
+		case one.Fault == "" && one.Queued > 0 && len(one.Nodes) == 0:
+			c.add(what, Warning, "tasks wait in it (%d), and no node that is alive serves it: see `ramet serve --circle`; "+
+				"workers of others do not tell", one.Queued)
+		}
+	}
+}
+
+// OffText says why a node has lost a role.
+func OffText(o domain.Off) string {
+	if o.Rule == 0 {
+		return "by a rule that its operator knows"
+	}
+	return fmt.Sprintf("by rule %d, %s", o.Rule, o.Why)
+}
+
+// BacklogText says what waits for the archive.
+func BacklogText(b domain.ArchiveBacklog, now time.Time) string {
+	if b.Waiting == 0 {
+		return "nothing waits"
+	}
+	age := now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))).Round(time.Second)
+	return fmt.Sprintf("%d wait, the oldest ended %v ago; %d a second were archived lately", b.Waiting, max(0, age), b.PerSecond)
+}
+
+// Unlinked are the nodes of a peer that NATS servers refuse, as its card has no
+// link key for them.
+func Unlinked(p api.PeerView) (nodes []domain.PeerNode) {
+	for _, n := range p.Nodes {
+		nats := slices.ContainsFunc(n.Addresses, func(a domain.Address) bool { return a.Scheme() == "nats" })
+		if nats && n.LinkKey == "" {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// clock is an instant by the clock of who asks.
+func clock(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).Local().Format(time.DateTime)
+}
+
+// short is the beginning of a public key, by which people tell keys apart.
+func short(pubkey string) string { return pubkey[:min(len(pubkey), 12)] }
