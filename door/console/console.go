@@ -78,6 +78,7 @@ func New(cfg Config) *Console {
 	c.mountBlueprints()
 	c.mountEffects()
 	c.mountLetters()
+	c.mountOperate()
 	c.page("GET {rest...}", func(v *visit) error {
 		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
 	})
@@ -266,6 +267,11 @@ func (v *visit) may(op *api.Operation) bool {
 		return v.who.Operates(op.Right, op.Group())
 	}
 	return v.who.Permits(v.tenant, op.Right, false, op.Group())
+}
+
+// mayOnNode is may for what concerns no context.
+func (v *visit) mayOnNode(op *api.Operation) bool {
+	return v.who.Operates(op.Right, op.Group())
 }
 
 // fail answers with a page that says what went wrong.

@@ -1,0 +1,102 @@
+package console
+
+import (
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (c *Console) mountBans() {
+	c.inContext("GET operate/bans", (*visit).bansPage)
+	c.inContext("POST operate/bans/set", (*visit).setBan)
+	c.inContext("POST operate/bans/lift", (*visit).liftBan)
+}
+
+// banKinds are what can be held up within a context, by the words of forms.
+var banKinds = []string{string(domain.BanBlueprint), string(domain.BanType), string(domain.BanFlow), string(domain.BanSaga), string(domain.BanEffect), string(domain.BanRoutine), string(domain.BanContext)}
+
+// banLengths are for how long.
+var banLengths = []struct {
+	name string
+	d    time.Duration
+}{{"until it is lifted", 0}, {"1 hour", time.Hour}, {"8 hours", 8 * time.Hour}, {"1 day", 24 * time.Hour}, {"1 week", 7 * 24 * time.Hour}}
+
+func (v *visit) bansPage() error {
+	list, err := call(v, api.BanList, api.ListBansParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	t := table{Name: "Bans", Head: []column{{"On", "name"}, {"What", "name"}, {"Holds up", ""}, {"Reason", "why"}, {"By", ""}, {"Since", ""}, {"Until", ""}, {"", ""}}}
+	for i := range list.Bans {
+		t.Rows = append(t.Rows, v.banRow(&list.Bans[i]))
+	}
+	b := &listBody{Tables: []table{t}, None: "Nothing is held up in context " + contextName(v.tenant) + ".", Make: v.command("ban", "blueprint", "nightly", "--reason", "the target is down")}
+	s := &sentence{State: state{"free", succeeded}, Text: "Nothing is held up."}
+	if n := len(list.Bans); n > 0 {
+		s = &sentence{State: state{"held", held}, Text: verbIs(n, "thing") + " held up: what runs goes on, what has not begun waits."}
+	}
+	if v.may(api.BanSet.Operation) {
+		lengths := []string{}
+		for _, l := range banLengths {
+			lengths = append(lengths, l.name)
+		}
+		s.Actions = []action{{Name: "Hold up", Verb: "Hold it up", Post: v.path("operate/bans/set"),
+			Inputs: []formField{{Name: "kind", Label: "What", Options: banKinds}, typed("name", "Its name or number; none for the context", "", "nightly"),
+				{Name: "level", Label: "How far", Options: []string{string(domain.BanPick), string(domain.BanCreate), string(domain.BanSubmit), string(domain.BanExec), string(domain.BanOccupy)}},
+				{Name: "for", Label: "For how long", Options: lengths}, typed("reason", "Why", "", "the target is down")},
+			Will:    "What runs goes on; what has not begun waits. pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either. exec and occupy are for routines.",
+			Command: v.command("ban", "blueprint", "NAME", "--reason", "WHY")}}
+	}
+	return v.operatePage("Bans", s, []string{"ban", "list"}, b)
+}
+
+func (v *visit) banRow(ban *domain.Ban) row {
+	name := entry{Text: ban.Name}
+	switch ban.Kind {
+	case domain.BanBlueprint:
+		name.Link = v.blueprintLink(ban.Name, 0)
+	case domain.BanFlow:
+		name.Link = v.path("flows/%s", urlEscape(ban.Name))
+	case domain.BanEffect:
+		name.Link = v.path("effect") + with("name", ban.Name)
+	case domain.BanType:
+		name.Link = v.path("jobs") + with("type", ban.Name)
+	}
+	lift := entry{}
+	if op := api.BanLift.Operation; v.may(op) && ban.Context == v.tenant.ID {
+		lift.Actions = []action{{Name: "Lift", Verb: "Lift 1 ban", Post: v.path("operate/bans/lift") + with("kind", string(ban.Kind), "name", ban.Name),
+			Will: "What it holds up goes on, and begins as runners have room.", Command: "ramet ban lift " + quotedScope(ban.BanScope)}}
+	}
+	where := string(ban.Kind)
+	if ban.Context == 0 {
+		where += ", everywhere"
+	}
+	return row{"", []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)), when(v.at(ban.UntilMs)), lift}}
+}
+
+// quotedScope is a scope as it is typed, whose name is safe to paste.
+func quotedScope(s domain.BanScope) string {
+	if s.Name != "" {
+		s.Name = quoted(s.Name)
+	}
+	return s.Words()
+}
+
+func (v *visit) setBan() error {
+	form := v.r.PostFormValue
+	in := api.BanInput{BanScope: domain.BanScope{Kind: domain.BanKind(form("kind")), Context: v.tenant.ID, Name: form("name")}, Level: domain.BanLevel(form("level")), Reason: form("reason")}
+	for _, l := range banLengths {
+		if l.name == form("for") && l.d != 0 {
+			in.UntilMs = v.now.Add(l.d).UnixMilli()
+		}
+	}
+	_, err := call(v, api.BanSet, api.BanParams{In: v.tenant.ID, BanInput: in})
+	return v.did(v.path("operate/bans"), "It is held up: "+domain.PlainText(in.BanScope.Words(), 300)+".", err)
+}
+
+func (v *visit) liftBan() error {
+	scope := domain.BanScope{Kind: domain.BanKind(v.r.FormValue("kind")), Context: v.tenant.ID, Name: v.r.FormValue("name")}
+	_, err := call(v, api.BanLift, api.LiftParams{In: v.tenant.ID, BanScope: scope})
+	return v.did(v.path("operate/bans"), "The ban is lifted: what it held up goes on.", err)
+}

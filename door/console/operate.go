@@ -1,0 +1,315 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has how the nodes do: their health, what waits for them, their runners and
+// themselves. Bans are in bans.go.
+
+func (c *Console) mountOperate() {
+	c.inContext("GET operate", (*visit).healthPage)
+	c.inContext("POST operate/audit", (*visit).auditJobs)
+	c.inContext("GET operate/queues", (*visit).queuesPage)
+	c.inContext("GET operate/runners", (*visit).runnersPage)
+	c.inContext("GET operate/nodes", (*visit).nodesPage)
+	c.mountBans()
+}
+
+// operateTabs are the pages of Operate that who looks may see.
+func (v *visit) operateTabs(here string) (tabs []tab) {
+	add := func(name, path string) { tabs = append(tabs, tab{name, v.path("%s", path), name == here}) }
+	add("Health", "operate")
+	add("Queues", "operate/queues")
+	add("Runners & workers", "operate/runners")
+	if v.mayOnNode(api.NodeList.Operation) {
+		add("Nodes & boards", "operate/nodes")
+	}
+	add("Bans", "operate/bans")
+	return tabs
+}
+
+// operatePage renders a list below Operate.
+func (v *visit) operatePage(name string, s *sentence, command []string, b *listBody) error {
+	b.Title, b.Tabs = name, v.operateTabs(name)
+	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Operate", Command: v.command(command...), Every: listEvery, Sentence: s, Body: b,
+		Crumbs: []crumb{{"Operate", v.path("operate")}, {name, ""}}})
+	return nil
+}
+
+// findingStates are how findings look.
+var findingStates = map[string]state{doctor.OK: {"ok", succeeded}, doctor.Warning: {"warning", failed}, doctor.Bad: {"bad", errored}}
+
+// healthPage shows what `ramet doctor` finds, but for its audit of jobs, which repairs
+// things: that is an action.
+func (v *visit) healthPage() error {
+	var found doctor.Report
+	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	if err != nil {
+		return err
+	}
+	found.Node(info, info.Version, v.now)
+	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	found.Runners(runners.Runners, v.now)
+	found.Isolation([]domain.Tenant{v.tenant}, runners.Runners, v.now)
+	// The rest is not there on every node, and not for everybody to see.
+	if circles, err := call(v, api.CircleList, api.ListCirclesParams{Context: v.tenant.ID}); err == nil {
+		found.Circles(circles.Circles, nil)
+	}
+	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
+		found.Held(dead)
+	}
+	if v.mayOnNode(api.PeerList.Operation) {
+		if peers, err := call(v, api.PeerList, api.ListPeersParams{}); err == nil {
+			found.Peers(peers.Peers)
+		}
+	}
+	want := v.r.FormValue("state")
+	b := &listBody{Filtered: want != "", All: v.path("operate"), None: "There is nothing to say of this node."}
+	for _, f := range []struct{ name, state string }{{"All", ""}, {"Bad", doctor.Bad}, {"Warnings", doctor.Warning}} {
+		b.Filters = append(b.Filters, v.choice("operate", f.name, "state", f.state))
+	}
+	// What is worst comes first.
+	order := []string{doctor.Bad, doctor.Warning, doctor.OK}
+	slices.SortStableFunc(found.Findings, func(x, y doctor.Finding) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })
+	t := table{Name: "Findings", Head: []column{{"State", ""}, {"Of", "name"}, {"What, and what to do", "full"}}}
+	count := map[string]int{}
+	for _, f := range found.Findings {
+		count[f.State]++
+		if want == "" || want == f.State {
+			t.Rows = append(t.Rows, row{"", []entry{chip(findingStates[f.State]), words(f.What), words(f.Text)}})
+		}
+	}
+	b.Tables = []table{t}
+	s := &sentence{State: state{"well", succeeded}, Text: "All is well on " + info.Name + "."}
+	switch {
+	case count[doctor.Bad] > 0:
+		s.State, s.Text = state{"bad", errored}, upper(cmp.Or(found.Findings[0].What, "the node"))+": "+found.Findings[0].Text
+	case count[doctor.Warning] > 0:
+		s.State, s.Text = state{"warning", failed}, "It works, with "+plural(count[doctor.Warning], "thing")+" that may not be as you think."
+	}
+	if v.may(api.AuditRun.Operation) {
+		s.Actions = []action{{Name: "Audit the jobs", Verb: "Look and repair", Post: v.path("operate/audit"),
+			Will: "Looks whether each unfinished job of context " + contextName(v.tenant) + " has a reason to be alive, for about a second, and repairs what there is a rule for.", Command: v.command("audit")}}
+	}
+	return v.operatePage("Health", s, []string{"doctor"}, b)
+}
+
+// auditJobs looks whether jobs are stuck.
+func (v *visit) auditJobs() error {
+	done, err := call(v, api.AuditRun, api.AuditParams{Context: v.tenant.ID})
+	to := v.path("operate")
+	if err != nil {
+		return v.did(to, "", err)
+	}
+	said := "Each of " + plural(done.Looked, "unfinished thing") + " has a reason to be alive"
+	if n := len(done.Repaired); n > 0 {
+		said += "; " + strconv.Itoa(n) + " were repaired, " + done.Repaired[0].Key + ": " + done.Repaired[0].Text
+	}
+	if n := len(done.Lacking); n > 0 {
+		said += "; some wait for somebody who is not there: " + done.Lacking[0].Text
+	}
+	if n := len(done.Stuck); n > 0 {
+		return v.redirectSaying(to, plural(n, "thing")+" are stuck. "+done.Stuck[0].Key+": "+domain.PlainText(done.Stuck[0].Text, maxPlain), true)
+	}
+	if done.Partial {
+		said += " (of the oldest: there was no time for all)"
+	}
+	return v.did(to, said+".", nil)
+}
+
+// waitingMost is how many waiting jobs are counted.
+const waitingMost = 500
+
+// queuesPage shows by script type what waits, and who would take it.
+func (v *visit) queuesPage() error {
+	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	waits, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Limit: waitingMost})
+	if err != nil {
+		return err
+	}
+	type queue struct {
+		served, slots, taken, waiting int
+		oldest                        int64
+		why                           string
+	}
+	queues := map[domain.ScriptType]*queue{}
+	of := func(t domain.ScriptType) *queue {
+		if queues[t] == nil {
+			queues[t] = &queue{}
+		}
+		return queues[t]
+	}
+	for _, r := range runners.Runners {
+		for _, s := range r.Serves {
+			q := of(s.ScriptType)
+			switch {
+			case !s.Served:
+				q.why = s.Why
+			case r.Node == "" || r.Alive(v.now):
+				q.served++
+				q.slots, q.taken = q.slots+s.Slots, q.taken+s.Taken
+			}
+		}
+	}
+	for _, j := range waits.Jobs {
+		q := of(j.ScriptType)
+		q.waiting++
+		if at := int64(j.CreatedAt) * 1000; q.oldest == 0 || at < q.oldest {
+			q.oldest = at
+		}
+	}
+	t := table{Name: "Queues", Head: []column{{"Script type", "name"}, {"State", ""}, {"Waiting", "num"}, {"Oldest", ""}, {"Running", "num"}, {"Slots", "num"}, {"Runners", "num"}, {"Why", "why"}}}
+	var s *sentence
+	types := make([]domain.ScriptType, 0, len(queues))
+	for name := range queues {
+		types = append(types, name)
+	}
+	slices.SortFunc(types, func(a, b domain.ScriptType) int {
+		return cmp.Or(queues[b].waiting-queues[a].waiting, queues[b].served-queues[a].served, strings.Compare(string(a), string(b)))
+	})
+	for _, name := range types {
+		q := queues[name]
+		st, waitingText := state{"served", succeeded}, strconv.Itoa(q.waiting)
+		switch {
+		case q.served == 0 && q.waiting > 0:
+			st = state{"nobody takes it", errored}
+			s = &sentence{State: st, Text: plural(q.waiting, "job") + " of type " + string(name) + " wait, and no runner that is alive takes that type: " + cmp.Or(q.why, "start a node or a worker that serves it") + "."}
+		case q.served == 0:
+			st = state{"not served", skipped}
+		case q.waiting > 0 && q.taken >= q.slots:
+			st = state{"full", running}
+		}
+		if q.waiting == 0 {
+			waitingText = ""
+		} else if waits.Next != "" {
+			waitingText = "at least " + waitingText
+		}
+		link := v.path("jobs") + with("type", string(name), "status", string(domain.JobDispatched))
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)), countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
+	}
+	if s == nil {
+		s = &sentence{State: state{"well", succeeded}, Text: "Nothing waits for a runner."}
+		if n := len(waits.Jobs); n > 0 {
+			s = &sentence{State: state{"waiting", waiting}, Text: upper(plural(n, "job")) + " wait for a runner that has room."}
+		}
+	}
+	return v.operatePage("Queues", s, []string{"job", "list", "--status", "dispatched"}, &listBody{Tables: []table{t}, Intro: "What waits in context " + contextName(v.tenant) + ", by script type, and who would take it.",
+		None: "Nobody serves a script type, and nothing waits.", Make: "ramet serve"})
+}
+
+// runnersPage shows who executes jobs.
+func (v *visit) runnersPage() error {
+	list, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	t := table{Name: "Runners", Head: []column{{"Runner", "name"}, {"Kind", ""}, {"State", ""}, {"Serves", "full"}, {"Held in", "name"}, {"Running", "num"}, {"Slots", "num"}, {"Seen", ""}}}
+	alive, busy, slots := 0, 0, 0
+	for _, r := range list.Runners {
+		st, kind, name := state{"alive", succeeded}, "of a node", cmp.Or(r.Node, r.Worker, r.Address, r.Topic)
+		if r.Node == "" {
+			if kind = "foreign"; r.Worker != "" {
+				kind = "worker"
+			}
+		}
+		_, off := r.OffDuty()
+		switch {
+		case r.SeenMs != 0 && !r.Alive(v.now):
+			st = state{"not seen", errored}
+		case off:
+			st = state{"off duty", held}
+		default:
+			alive++
+		}
+		var serves, levels []string
+		taken, room := 0, 0
+		for _, s := range r.Serves {
+			if !s.Served {
+				continue
+			}
+			serves = append(serves, string(s.ScriptType))
+			taken, room = taken+s.Taken, room+s.Slots
+			if s.Level != "" && !slices.Contains(levels, string(s.Level)) {
+				levels = append(levels, string(s.Level))
+			}
+		}
+		busy, slots = busy+taken, slots+room
+		t.Rows = append(t.Rows, row{"", []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")), countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
+	}
+	s := &sentence{State: state{"nobody", errored}, Text: "Nobody runs jobs now. Start a node with `ramet serve`, or a worker."}
+	if alive > 0 {
+		s = &sentence{State: state{"alive", succeeded}, Text: fmt.Sprintf("%s alive; %d of %d slots are taken.", verbIs(alive, "runner"), busy, slots)}
+	}
+	return v.operatePage("Runners & workers", s, []string{"runner", "list"}, &listBody{Tables: []table{t}, None: "There is no runner.", Make: "ramet serve"})
+}
+
+// verbIs is "1 runner is", "3 runners are".
+func verbIs(n int, noun string) string {
+	if n == 1 {
+		return plural(n, noun) + " is"
+	}
+	return plural(n, noun) + " are"
+}
+
+// nodesPage shows the nodes of the board, and what this one stands on.
+func (v *visit) nodesPage() error {
+	list, err := call(v, api.NodeList, api.ListNodesParams{})
+	if err != nil {
+		return err
+	}
+	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	if err != nil {
+		return err
+	}
+	t := table{Name: "Nodes", Head: []column{{"Node", "name"}, {"State", ""}, {"Version", "name"}, {"Host", "name"}, {"Acknowledged writes survive", "name"}, {"Off", "name"}, {"Started", ""}, {"Seen", ""}}}
+	alive, gone := 0, ""
+	for i := range list.Nodes {
+		n := &list.Nodes[i]
+		st := state{"alive", succeeded}
+		switch {
+		case n.Alive:
+			alive++
+		case n.SeenMs == 0:
+			st = state{"stopped", skipped}
+		default:
+			st, gone = state{"not seen", errored}, n.Name
+		}
+		var off []string
+		for _, o := range n.Off {
+			off = append(off, string(o.Role))
+		}
+		t.Rows = append(t.Rows, row{"", []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off, ", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
+	}
+	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"}, {"Acknowledged writes survive", "name"}, {"Why", "why"}}}
+	for _, s := range [...]struct{ what, kind, survives, away string }{{"board", info.Board, info.Durability, info.BoardError}, {"archive", info.Archive, info.ArchiveDurability, info.ArchiveError},
+		{"streams", info.Stream, info.StreamDurability, info.StreamError}} {
+		st := state{"there", succeeded}
+		if s.away != "" {
+			st = state{"away", errored}
+		} else if s.kind == "" || s.kind == "none" {
+			st = state{"none", skipped}
+		}
+		stores.Rows = append(stores.Rows, row{"", []entry{words(s.what), chip(st), words(s.kind), words(s.survives), words(s.away)}})
+	}
+	s := &sentence{State: state{"alive", succeeded}, Text: verbIs(alive, "node") + " alive."}
+	if gone != "" {
+		s = &sentence{State: state{"not seen", errored}, Text: "Node " + gone + " was not seen lately, and did not say that it stops. What it had goes to others when its leases end."}
+	}
+	return v.operatePage("Nodes & boards", s, []string{"node", "list"}, &listBody{Tables: []table{t, stores}})
+}

@@ -1,0 +1,74 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func TestHealthSaysWhatToDo(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	a := b.get(200, path("operate"))
+	b.has(a, "It works, with", "nothing: all is gone when the node ends", "warning", "ramet doctor --context 7", "Look and repair")
+	b.hasNot(b.get(200, path("operate?state=bad")), "all is gone when the node ends")
+	b.has(b.get(200, path("operate?state=bad")), "Nothing on this page is like that")
+	b.has(b.post(200, path("operate/audit")), "has a reason to be alive")
+	b = r.as(reader)
+	b.hasNot(b.get(200, path("operate")), "Look and repair", "Nodes &amp; boards")
+	b.has(b.post(200, path("operate/audit")), "This was not done: actor")
+	r.as(stranger).get(403, path("operate/queues"))
+}
+
+func TestQueuesSayWhatNobodyTakes(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.WorkerClaim, api.ClaimParams{WorkerParams: api.WorkerParams{Context: 7, Worker: "web-1"}, WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Slots: 4}})
+	b := r.as(reader)
+	b.has(b.get(200, path("operate/runners")), "web-1", "worker", "send_mail", "1 runner is alive; 0 of 4 slots are taken.")
+	b.has(b.get(200, path("operate/queues")), "Nothing waits for a runner.", "send_mail", "served", "ramet job list --status dispatched --context 7")
+	do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "x", ScriptType: "cobol"}}})
+	b.has(b.get(200, path("operate/queues")), "1 job of type cobol wait", "nobody takes it", "jobs?status=dispatched&amp;type=cobol")
+}
+
+func TestRunnersAndNodesAreListed(t *testing.T) {
+	r := newRig(t)
+	b := r.as(reader)
+	b.has(b.get(200, path("operate/runners")), "Nobody runs jobs now.", "ramet runner list --context 7")
+	b.hasNot(b.get(200, path("operate")), "operate/nodes")
+	b.get(403, path("operate/nodes"))
+	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}})
+	b = r.as(domain.Operator)
+	b.has(b.get(200, "c/1/operate"), "operate/nodes")
+	b.has(b.get(200, "c/1/operate/nodes"), "What this node stands on", "memory", "board", "ramet node list")
+}
+
+func TestABanIsSetAndLifted(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	b.has(b.get(200, path("operate/bans")), "Nothing is held up", "ramet ban blueprint nightly --reason", "Hold it up")
+	a := b.post(200, path("operate/bans/set"), "kind", "blueprint", "name", "nightly", "level", "pick", "reason", "the target is down", "for", "1 hour")
+	b.has(a, "It is held up: blueprint nightly", "1 thing is held up", "the target is down", "ramet ban lift blueprint nightly --context 7", "Lift 1 ban", "in 59 m")
+	b.has(b.post(200, path("operate/bans/set"), "kind", "saga", "name", "x", "level", "occupy", "reason", "y"), "This was not done")
+	b.has(b.post(200, path("operate/bans/set"), "kind", "context", "level", "pick", "reason", "y", "for", "until it is lifted"), "It is held up: context", "2 things are held up")
+	other := r.as(reader)
+	other.has(other.get(200, path("operate/bans")), "the target is down")
+	other.hasNot(other.get(200, path("operate/bans")), `method="post" action="/console/c/7/`)
+	other.has(other.post(200, path("operate/bans/lift?kind=blueprint&name=nightly")), "This was not done: actor")
+	other.has(other.post(200, path("operate/bans/set"), "kind", "blueprint", "name", "n", "level", "pick", "reason", "y"), "This was not done: actor")
+	b.has(b.post(200, path("operate/bans/lift?kind=blueprint&name=nightly")), "The ban is lifted", "1 thing is held up")
+}
+
+func TestHostileBans(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	for _, text := range acts {
+		text = strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
+		harmless(t, b.post(statusAny, path("operate/bans/set"), "kind", "effect", "name", text, "level", "pick", "reason", text))
+		harmless(t, b.send(statusAny, "GET", path("operate?state=%s", url.QueryEscape(text)), ""))
+	}
+	harmless(t, b.get(200, path("operate/bans")))
+	harmless(t, b.get(200, path("operate/runners")))
+}
