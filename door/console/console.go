@@ -78,7 +78,10 @@ func New(cfg Config) *Console {
 	c.mountBlueprints()
 	c.mountEffects()
 	c.mountLetters()
+	c.mountMessages()
 	c.mountOperate()
+	c.mountRights()
+	c.mountArchive()
 	c.page("GET {rest...}", func(v *visit) error {
 		return domain.NotFoundf("the console has no page at %q", domain.PlainText(v.r.URL.Path, 100))
 	})

@@ -86,6 +86,7 @@ func TestAReaderSettlesNoLetterAndStopsNoEffect(t *testing.T) {
 	for _, p := range []string{"letters", "letters/list?effect=go", "letter?kind=effect&id=e1", "effects", "effect?name=go"} {
 		b.hasNot(b.get(200, path("%s", p)), `method="post" action="/console/c/7/`)
 	}
+	b.has(b.get(200, path("letters/list?effect=go")), "1 letter of this cause.")
 	b.has(b.post(200, path("letters/drop"), "kind", "effect", "id", "e1"), "This was not done: actor")
 	b.has(b.post(200, path("letters/replay"), "effect", "go", "before_ms", "9999"), "This was not done: actor")
 	for _, act := range []string{"pause", "resume", "test", "call"} {

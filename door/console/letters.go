@@ -200,28 +200,24 @@ func shortID(id string) string {
 // manyLetters counts the letters of a cause, and offers to settle them together: those
 // that were there when the page was made, and no later ones.
 func (v *visit) manyLetters(c cause) (*sentence, error) {
-	choice := api.DeadLetterChoice{Kind: c.Kind, Saga: c.Saga, Effect: c.Effect, Cause: c.Part, All: true, BeforeMs: v.now.UnixMilli() + 1}
-	list, more := 0, false
-	if v.may(api.DeadLetterReplay.Operation) {
-		for range lettersRounds {
-			counting := choice
-			counting.CountOnly = true
-			found, err := call(v, api.DeadLetterReplay, api.ChooseLettersParams{Context: v.tenant.ID, DeadLetterChoice: counting})
-			if err != nil {
-				return nil, err
-			}
-			list += found.Count
-			choice.Cursor = found.Next
-			if more = found.Next != ""; !more {
-				break
-			}
+	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: c.Kind, Saga: c.Saga, Effect: c.Effect, Cause: c.Part,
+		BeforeMs: v.now.UnixMilli() + 1}, Limit: lettersPage}
+	list := 0
+	for range lettersRounds {
+		found, err := call(v, api.DeadLetterList, p) // not replay with count_only: who looks leaves no line in the audit log
+		if err != nil {
+			return nil, err
+		}
+		list += len(found.DeadLetters)
+		if p.Cursor = found.Next; p.Cursor == "" {
+			break
 		}
 	}
 	if list == 0 {
 		return nil, nil
 	}
 	count := plural(list, "letter")
-	if more {
+	if p.Cursor != "" {
 		count = "the first " + count
 	}
 	s := &sentence{State: state{"given up on", errored}, Text: upper(count) + " of this cause."}
@@ -229,10 +225,12 @@ func (v *visit) manyLetters(c cause) (*sentence, error) {
 		return v.command(append(v.flags([]string{"deadletter", verb}, "kind", "saga", "effect", "cause"), "--all", "--yes")...)
 	}
 	post := func(act string) string {
-		return v.path("letters/%s", act) + c.query() + "&before_ms=" + strconv.FormatInt(choice.BeforeMs, 10)
+		return v.path("letters/%s", act) + c.query() + "&before_ms=" + strconv.FormatInt(p.BeforeMs, 10)
 	}
-	s.Actions = append(s.Actions, action{Name: "Replay " + strconv.Itoa(list), Verb: "Replay " + count, Post: post("replay"), Primary: true,
-		Will: "Gives " + count + " another chance, as they are. What fails again comes back here. Letters that come meanwhile are left alone.", Command: line("replay")})
+	if v.may(api.DeadLetterReplay.Operation) {
+		s.Actions = append(s.Actions, action{Name: "Replay " + strconv.Itoa(list), Verb: "Replay " + count, Post: post("replay"), Primary: true,
+			Will: "Gives " + count + " another chance, as they are. What fails again comes back here. Letters that come meanwhile are left alone.", Command: line("replay")})
+	}
 	if v.may(api.DeadLetterDrop.Operation) {
 		s.Actions = append(s.Actions, action{Name: "Drop " + strconv.Itoa(list), Verb: "Drop " + count, Post: post("drop"),
 			Will: "Forgets " + count + " for good; instances that they hold go on without them. This cannot be undone.", Command: line("drop")})

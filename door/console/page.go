@@ -103,7 +103,8 @@ func (v *visit) rail(here string) (entries []railEntry) {
 		return nil
 	}
 	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}, {"Schedules", "schedules"}, {"Blueprints", "blueprints"},
-		{"Effects", "effects"}, {"Dead letters", "letters"}, {"Operate", "operate"}} {
+		{"Effects", "effects"}, {"Dead letters", "letters"}, {"Messages", "messages"},
+		{"Archive", "archive"}, {"Operate", "operate"}, {"Rights", "rights"}} {
 		entries = append(entries, railEntry{e.name, v.path("%s", e.path), e.name == here})
 	}
 	return entries

@@ -84,7 +84,8 @@ func (w words) Run(ctx context.Context, t script.Task, h script.Host) (script.Ou
 	return out, nil
 }
 
-func newRig(t testing.TB) *rig {
+// newRig starts one; with change its parts before it begins.
+func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	t.Helper()
 	b := memboard.Open()
 	registry := identity.NewRegistry(b)
@@ -101,6 +102,9 @@ func newRig(t testing.TB) *rig {
 	access := identity.NewAccess(registry, audit)
 	r.tokens = identity.NewTokens(registry, access, "n1")
 	parts.Audit, parts.Access, parts.Tokens = audit, access, r.tokens
+	for _, change := range with {
+		change(r, &parts)
+	}
 	r.api = service.New(parts)
 	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Audit: audit, Now: func() time.Time { return r.now() }})
 	r.server = httptest.NewServer(http.New(r.api, http.Config{Node: "n1", Tokens: r.tokens, Audit: audit, Console: r.pages}))

@@ -129,14 +129,15 @@ func with(namesAndValues ...string) string {
 	return "?" + q.Encode()
 }
 
-// choice is a filter of one click, which replaces the value of one parameter.
+// choice is a filter of one click, which sets the value of one parameter; where it has that
+// already, another click takes it away.
 func (v *visit) choice(path, label, param, value string) filter {
 	q := v.r.URL.Query()
 	here := q.Get(param) == value
 	q.Del("cursor")
 	q.Del("said")
 	q.Set(param, value)
-	if value == "" {
+	if value == "" || here {
 		q.Del(param)
 	}
 	link := v.path("%s", path)

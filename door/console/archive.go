@@ -1,0 +1,122 @@
+package console
+
+import (
+	"encoding/json"
+	nethttp "net/http"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (c *Console) mountArchive() {
+	c.inContext("GET archive", (*visit).archivePage)
+	c.inContext("GET archive/record", (*visit).recordPage)
+}
+
+// recordLines bounds the log that the page of a record has.
+const recordLines = 2000
+
+// archivedState is how something ended that the archive has.
+func archivedState(r *api.ArchiveRecord) state {
+	switch r.Kind {
+	case domain.ArchiveFlow:
+		return recordState(r)
+	case domain.ArchiveMessage:
+		return messageState(&domain.Message{Status: domain.MessageStatus(r.Status), Stage: domain.Stage(r.Reason)})
+	}
+	return jobState(&domain.Job{Status: domain.JobStatus(r.Status), Reason: domain.Reason(r.Reason)})
+}
+
+func (v *visit) archivePage() error {
+	q := v.r.URL.Query()
+	f := api.ArchiveFilter{Kind: domain.ArchiveKind(q.Get("kind")), Status: q.Get("status"), Reason: q.Get("reason"), Type: domain.ScriptType(q.Get("type")), Blueprint: q.Get("blueprint"),
+		Trigger: q.Get("trigger"), Caller: v.callerAsked(), Text: q.Get("text"), Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
+	if d, err := time.ParseDuration(q.Get("since")); err == nil { // what is none filters nothing
+		f.FromMs = v.now.Add(-d).UnixMilli()
+	}
+	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: f})
+	if err != nil {
+		return err
+	}
+	b := &listBody{Title: "Archive", Filtered: filtered(q), All: v.path("archive"), Pager: v.pagerOf("archive", q, found.Next), None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
+		Fields: []formField{typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since", q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000")}}
+	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)}, {"Messages", string(domain.ArchiveMessage)}} {
+		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
+	}
+	b.Filters = append(b.Filters, v.choice("archive", "Went wrong", "status", string(domain.JobError)))
+	t := table{Name: "Archive", Head: []column{{"What", "id"}, {"Kind", ""}, {"State", ""}, {"Blueprint", "name"}, {"Trigger", "name"}, {"Type", "name"}, {"Ended", ""}, {"Took", "num"}, {"By", ""}}}
+	for i := range found.Records {
+		r := &found.Records[i]
+		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger), words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
+			words(actorText(r.Caller))}})
+	}
+	b.Tables = []table{t}
+	command := []string{"archive", "search"}
+	if f.Text != "" {
+		command = append(command, f.Text)
+	}
+	v.render(nethttp.StatusOK, page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason", "type", "blueprint", "trigger", "caller", "since", "where")...),
+		Crumbs: []crumb{{"Archive", ""}}, Body: b})
+	return nil
+}
+
+// callerAsked is the caller that the address names; what is no number filters nothing.
+func (v *visit) callerAsked() domain.ActorID {
+	id, _ := strconv.ParseUint(v.r.FormValue("caller"), 10, 32)
+	return domain.ActorID(id)
+}
+
+// recordPage shows what has ended, with its log.
+func (v *visit) recordPage() error {
+	endMs, _ := strconv.ParseInt(v.r.FormValue("end_ms"), 10, 64) // what is no number is the newest
+	r, err := call(v, api.ArchiveShow, api.ArchiveShowParams{Context: v.tenant.ID, Key: v.r.FormValue("key"), EndMs: endMs})
+	if err != nil {
+		return err
+	}
+	st := archivedState(&r)
+	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.at(r.BeginMs)}, {Name: "ended", At: v.at(r.EndMs)}, {Name: "took", Text: v.took(r.BeginMs, r.EndMs)},
+		{Name: "by", Text: actorText(r.Caller)}}}
+	if r.Blueprint != "" {
+		b.Facts = append(b.Facts, fact{Name: "blueprint", Text: r.Blueprint, Link: v.blueprintLink(r.Blueprint, 0)})
+	}
+	var s *sentence
+	if j := r.Job; j != nil {
+		if j.Error != "" {
+			s = &sentence{State: st, Text: upper(j.Error) + ".", Since: v.at(r.EndMs), Ended: true}
+		}
+		for _, p := range [...]struct {
+			name string
+			m    map[string]string
+		}{{"Params", j.Params}, {"Result", j.Result}, {"Environment", j.EnvVars}} {
+			if len(p.m) > 0 {
+				b.Sections = append(b.Sections, section{Title: p.name, Pairs: pairs(p.m)})
+			}
+		}
+		if j.Script != "" {
+			b.Sections = append(b.Sections, section{Title: "Script", Lines: linesOf(j.Script)})
+		}
+	}
+	if m := r.Message; m != nil && m.Message != "" {
+		b.Sections = append(b.Sections, section{Title: "Text", Lines: linesOf(m.Message)})
+	}
+	if len(r.Body) > 0 {
+		b.Sections = append(b.Sections, section{Title: "Record", Lines: linesOf(indented(string(json.RawMessage(r.Body))))})
+	}
+	if len(r.Logs) > 0 {
+		lines := section{Title: "Log"}
+		for i, l := range r.Logs {
+			if i == recordLines {
+				lines.Intro = "The first " + strconv.Itoa(recordLines) + " lines of " + strconv.Itoa(len(r.Logs)) + "; the command has all."
+				break
+			}
+			lines.Lines = append(lines.Lines, linesOf(l.Line)...)
+		}
+		b.Sections = append(b.Sections, lines)
+	}
+	v.render(nethttp.StatusOK, page{Title: r.Key, Template: "detail", Noun: "Archive", Command: v.command("archive", "show", r.Key, "--logs"), Sentence: s, Body: b,
+		Crumbs: []crumb{{"Archive", v.path("archive")}, {r.Key, ""}}})
+	return nil
+}

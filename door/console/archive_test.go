@@ -1,0 +1,77 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/sqlitearchive"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
+)
+
+// newArchiveRig has an archive in which a job went wrong and a flow succeeded.
+func newArchiveRig(t *testing.T, job domain.Job, logs ...string) *rig {
+	t.Helper()
+	a, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "archive.db"), sqlitearchive.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	var lines []domain.Log
+	for i, text := range logs {
+		lines = append(lines, domain.Log{AtMs: 1000, Stream: "stdout", Line: text, N: i + 1})
+	}
+	rec, err := archive.OfJob(7, &job, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow := archive.Record{Context: 7, Kind: domain.ArchiveFlow, Key: "flow:5", BeginMs: 1000, EndMs: 3000, Status: "finished", Blueprint: "nightly", Trigger: "t5", Caller: admin, Body: json.RawMessage(`{"id":5}`)}
+	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
+		t.Fatal(err)
+	}
+	return newRig(t, func(_ *rig, p *service.Parts) { p.Archive = a })
+}
+
+func failedJob() domain.Job {
+	return domain.Job{ID: 9, CallerID: admin, ContextID: 7, Script: "count walnuts", ScriptType: "shell", Status: domain.JobError, Reason: domain.ReasonTimeout, Error: "it took more than 10 s",
+		CreatedAt: 1, StartedMs: 1000, FinishedMs: 12_000, Params: map[string]string{"day": "monday"}}
+}
+
+func TestTheArchiveIsSearched(t *testing.T) {
+	r := newArchiveRig(t, failedJob(), "one walnut", "two walnuts")
+	b := r.as(reader)
+	b.has(b.get(200, path("archive")), "job:10:9", "timed out", "flow:5", "nightly", "ramet archive search --context 7")
+	a := b.get(200, path("archive?text=walnut&kind=job&status=error"))
+	b.has(a, "job:10:9", "ramet archive search walnut --kind job --status error --context 7")
+	b.hasNot(a, "flow:5")
+	b.has(b.get(200, path("archive?text=hazelnut")), "Nothing on this page is like that")
+	b.has(b.get(200, path("archive?since=1h")), "Nothing on this page is like that", "--since 1h")
+	b.has(b.get(200, path("archive/record?key=job:10:9")), "It took more than 10 s.", "two walnuts", "count walnuts", "monday", "ramet archive show job:10:9 --logs --context 7")
+	b.has(b.get(200, path("archive/record?key=flow:5")), "Record", "blueprint?name=nightly")
+	b.get(404, path("archive/record?key=job:10:10"))
+	r.as(stranger).get(403, path("archive"))
+	empty := newRig(t).as(reader)
+	if a := empty.send(statusAny, "GET", path("archive"), ""); a.StatusCode >= 500 && !strings.Contains(a.text, "archive") {
+		t.Errorf("a node without an archive does not say so: %s", mainOf(a.text))
+	}
+}
+
+func TestHostileArchive(t *testing.T) {
+	all := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(acts, " "), ""), "\x00", "")
+	j := failedJob()
+	j.Script, j.Error, j.Params = all, all, map[string]string{"p": all}
+	b := newArchiveRig(t, j, acts[:10]...).as(reader)
+	harmless(t, b.get(200, path("archive")))
+	harmless(t, b.get(200, path("archive/record?key=job:10:9")))
+	for _, text := range acts {
+		if strings.HasPrefix(text, "javascript:") {
+			continue // as the value of a filter it does nothing
+		}
+		harmless(t, b.send(statusAny, "GET", path("archive?text=%s&where=%s", url.QueryEscape(text), url.QueryEscape(text)), ""))
+		harmless(t, b.send(statusAny, "GET", path("archive/record?key=%s", url.QueryEscape(text)), ""))
+	}
+}
