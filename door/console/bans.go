@@ -27,7 +27,7 @@ func (v *visit) bansPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Bans", Head: []column{{"On", "name"}, {"What", "name"}, {"Holds up", ""}, {"Reason", "why"}, {"By", ""}, {"Since", ""}, {"Until", ""}, {"", ""}}}
+	t := table{Name: "Bans", Head: []column{{"On", "name"}, {"What", "name"}, {"Holds up", ""}, {"Reason", "why"}, {"By", ""}, {"Since", ""}, {"Until", ""}, {"Do", ""}}}
 	for i := range list.Bans {
 		t.Rows = append(t.Rows, v.banRow(&list.Bans[i]))
 	}

@@ -128,7 +128,7 @@ func (v *visit) blueprintSteps(b *domain.Blueprint, link string) []section {
 
 // versionsOf are the versions of a blueprint, each with what it changed.
 func (v *visit) versionsOf(name string, found api.BlueprintPage, here string) section {
-	t := &table{Name: "Versions", Head: []column{{"Version", "id"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"", ""}}}
+	t := &table{Name: "Versions", Head: []column{{"Version", "id"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"Changes", ""}}}
 	for _, e := range found.Blueprints {
 		link, changes := v.blueprintLink(name, e.Version), entry{}
 		if e.Version > 1 {

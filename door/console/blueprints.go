@@ -35,7 +35,7 @@ func (v *visit) blueprintsPage() error {
 	if v.may(api.BlueprintApply.Operation) {
 		b.Links = []crumb{{"New blueprint", v.path("blueprint/edit")}}
 	}
-	t := table{Name: "Blueprints", Head: []column{{"Blueprint", "name"}, {"Version", "num"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"", ""}}}
+	t := table{Name: "Blueprints", Head: []column{{"Blueprint", "name"}, {"Version", "num"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"Flows", ""}}}
 	for _, e := range list.Blueprints {
 		link := v.blueprintLink(e.Name, 0)
 		t.Rows = append(t.Rows, row{link, []entry{linkTo(e.Name, link), number(int64(e.Version)), words(e.Summary), when(v.at(e.UpdatedMs)), words(actorText(e.By)),

@@ -16,6 +16,9 @@
 //	styles/noun.css       where it needs a look of its own; all are one sheet
 //	scripts/*.js          only move, follow and fold; all are one script
 //
+// Most pages are a list, or one thing with a few parts: they fill a listBody or a
+// detailBody (table.go), and have no template of their own.
+//
 // What is offered follows from the rights of who looks (visit.may); the operation asks for
 // itself all the same. A thing to do is an action: a form under a button, which says what
 // will happen, to how many, and the command that does the same.

@@ -83,7 +83,7 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 	t := table{Name: name, Head: []column{{"Message", "id"}, {"State", ""}, {"Kind", ""}, {"From", ""}, {"To", "name"}, {"Why", "why"}, {"Made", ""}}}
 	if take {
 		t.Head[5] = column{"Text", "why"}
-		t.Head = append(t.Head, column{"", ""})
+		t.Head = append(t.Head, column{"Do", ""})
 	}
 	for i, m := range list {
 		link, why := v.messageLink(&m.Message), m.Error

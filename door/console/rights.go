@@ -51,7 +51,7 @@ func (v *visit) membersPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Members", Head: []column{{"Actor", "name"}, {"Role", ""}, {"May", "full"}, {"", ""}}}
+	t := table{Name: "Members", Head: []column{{"Actor", "name"}, {"Role", ""}, {"May", "full"}, {"Do", ""}}}
 	executors := "run its jobs, and read"
 	if shown.ExecutorsMaySubmit {
 		executors = "submit and steer work, run its jobs, and read"
@@ -174,7 +174,7 @@ func (v *visit) tokensPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Tokens", Head: []column{{"Token", "name"}, {"State", ""}, {"For", "why"}, {"Issued", ""}, {"Used", ""}, {"Ends", ""}, {"", ""}}}
+	t := table{Name: "Tokens", Head: []column{{"Token", "name"}, {"State", ""}, {"For", "why"}, {"Issued", ""}, {"Used", ""}, {"Ends", ""}, {"Do", ""}}}
 	good := 0
 	for i := range list.Tokens {
 		k := &list.Tokens[i]

@@ -24,7 +24,7 @@
 		} else if (e.key >= "1" && e.key <= "9") {
 			document.querySelectorAll(".tabs a")[e.key - 1]?.click();
 		} else if (going) {
-			const place = { o: "", f: "flows", j: "jobs", s: "sagas" }[e.key];
+			const place = { o: "", f: "flows", j: "jobs", s: "sagas", c: "schedules", b: "blueprints", e: "effects", d: "letters", m: "messages", a: "archive", n: "operate", r: "rights" }[e.key];
 			const home = document.querySelector(".rail a");
 			if (home && place !== undefined) location.href = home.getAttribute("href") + place;
 			going = false;

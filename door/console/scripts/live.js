@@ -19,7 +19,7 @@
 			if (from.data !== to.data) from.data = to.data;
 			return;
 		}
-		if (from.matches("input,textarea,[data-log],[data-own]")) return; // what is typed, a log that follows by itself, and what scripts fill
+		if (from.matches("input,textarea,select,[data-log],[data-own]")) return; // what is typed, a log that follows by itself, and what scripts fill
 		if (from.matches(".fresh+.scroll tbody")) gather(from, to);
 		if (!("zoomed" in from.dataset)) attributes(from, to); // its size is the reader's
 		let at = from.firstChild;
