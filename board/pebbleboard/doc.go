@@ -68,7 +68,8 @@
 //
 // Pebble replays its log up to the last group that is whole, whatever lies behind
 // it. So open reads the logs first, and refuses one that is damaged and not cut
-// short: its pieces say how far it was on the disk when they were written. The
+// short: its pieces say how far it was on the disk when they were written, and what
+// a power cut has not written is blank, a sector at least. The
 // folder is opened then only with Config.AcceptLoss, without what is lost; that is
 // kept aside and listed, and counters go on beyond what was given out in it.
 //

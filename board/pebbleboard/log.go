@@ -21,8 +21,10 @@ import (
 // it cannot read in its newest log for an end that was not written any more, and
 // goes on without all that lies behind it. So logs are read before it opens them.
 // What cannot be read is damage if what follows says that it was on the disk, or
-// if one other bit would make it readable: a write that was cut short is not so
-// close to a whole one.
+// if one other byte would make it readable: a write that was cut short is not so
+// close to a whole one. What follows says how far the log was on the disk only as of
+// when it was written, which is some groups back. So it is damage, too, if something
+// follows and no sector before it is as the disk has what was never written.
 //
 // Source: record/record.go of Pebble, whose chunks these are.
 
@@ -31,6 +33,8 @@ const (
 	logBlock = 32 << 10
 	// logTail is how many bytes at the end of a block are left at zero at most.
 	logTail = 19
+	// sector is what a disk writes whole or not at all; there are larger ones.
+	sector = 512
 )
 
 // logHeads are the lengths of a chunk's header, by its kind: a checksum of four
@@ -100,6 +104,8 @@ type hole struct {
 // those behind a hole.
 func findHole(r io.Reader, log uint32, each func(c part, behind bool)) (h hole, err error) {
 	h.at = -1
+	var s stretch
+	defer func() { h.damage = h.damage || h.at >= 0 && s.damaged() }()
 	block := make([]byte, logBlock)
 	for base := int64(0); ; base += logBlock {
 		n, err := io.ReadFull(r, block)
@@ -120,6 +126,7 @@ func findHole(r io.Reader, log uint32, each func(c part, behind bool)) (h hole, 
 					h.whole = base + int64(n-len(p))
 				}
 				h.damage = h.damage || h.at >= 0 && (c.synced > h.at || c.plain && c.begins)
+				s.follows = s.follows || h.at >= 0
 				continue
 			case h.at < 0 && isEnd(p, log):
 				return h, nil
@@ -127,11 +134,58 @@ func findHole(r io.Reader, log uint32, each func(c part, behind bool)) (h hole, 
 				p = nil
 				continue
 			case h.at < 0:
-				h.at, h.damage = at, oneBitOff(p, log)
+				h.at = at
+				h.damage, s.oneByte = nearlyWhole(p, log)
 			}
-			p = p[nextPart(p, log):]
+			next := nextPart(p, log)
+			s.take(p[:next], at, next == len(p), log)
+			p = p[next:]
 		}
 	}
+}
+
+// stretch is what cannot be read in a log, from a hole on.
+type stretch struct {
+	oneByte bool // one other byte would make its beginning readable
+	follows bool // there is something readable behind it
+	blank   bool // there is a sector in it, before that, that was never written
+	reused  bool // the file was an older log, so such a sector has something of that
+}
+
+// take looks at the next piece of what cannot be read. It ends where something can be
+// read, or else with a block or the log.
+func (s *stretch) take(p []byte, at int64, ends bool, log uint32) {
+	s.reused = s.reused || hasOlder(p, log)
+	for len(p) > 0 && !s.follows {
+		n := min(sector-int(at%sector), len(p))
+		whole := ends || (at+int64(n))%sector == 0 // otherwise what follows was written with it
+		s.blank = s.blank || whole && len(bytes.Trim(p[:n], "\x00")) == 0
+		at, p = at+int64(n), p[n:]
+	}
+}
+
+// damaged reports whether what cannot be read was written whole.
+func (s *stretch) damaged() bool {
+	if s.follows {
+		return s.oneByte || !s.blank && !s.reused
+	}
+	return s.oneByte && !s.blank
+}
+
+// hasOlder reports whether there is a piece of an older log in p. The store writes new
+// logs over old ones.
+func hasOlder(p []byte, log uint32) bool {
+	for ; len(p) >= logHeads[1]; p = p[1:] {
+		if head := headOf(p); head <= logHeads[0] {
+			continue
+		}
+		if older := binary.LittleEndian.Uint32(p[7:]); older > 0 && older < log {
+			if _, ok := readPart(p, older); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nextPart finds where the next piece begins in what begins with one that cannot be
@@ -145,23 +199,24 @@ func nextPart(p []byte, log uint32) int {
 	return len(p)
 }
 
-// oneBitOff reports whether p would begin with a piece if one of its bits were
-// another. Of a thousand bytes of rubbish one in half a million would.
-func oneBitOff(p []byte, log uint32) bool {
+// nearlyWhole reports whether p would begin with a piece if one of its bits, or one of
+// its bytes, were another. Of a thousand bytes of rubbish one in half a million would
+// by a bit, one in some ten thousand by a byte.
+func nearlyWhole(p []byte, log uint32) (bit, byt bool) {
 	if len(p) < logHeads[0] {
-		return false
+		return false, false
 	}
 	p = slices.Clone(p)
-	readable := func(i int, by byte) bool {
+	try := func(i int, by byte) {
 		p[i] ^= by
-		_, ok := readPart(p, log)
-		p[i] ^= by
-		return ok
-	}
-	for bit := range 16 { // the length is not in the checksum
-		if readable(4+bit/8, 1<<(bit%8)) {
-			return true
+		if _, ok := readPart(p, log); ok {
+			byt, bit = true, bit || bits.OnesCount8(by) == 1
 		}
+		p[i] ^= by
+	}
+	for by := 1; by < 256; by++ { // the length is not in the checksum
+		try(4, byte(by))
+		try(5, byte(by))
 	}
 	for _, head := range logHeads { // the kind may be what is wrong
 		size := head + int(binary.LittleEndian.Uint16(p[4:]))
@@ -169,16 +224,16 @@ func oneBitOff(p []byte, log uint32) bool {
 			continue
 		}
 		want, got := binary.LittleEndian.Uint32(p), sum(p[6:size])
-		if diff := want ^ got; bits.OnesCount32(diff) == 1 {
-			bit := bits.TrailingZeros32(diff)
-			return readable(bit/8, 1<<(bit%8))
+		for i := range 4 { // the checksum itself may be
+			if by := byte((want ^ got) >> (8 * i)); (want^got)&^(0xff<<(8*i)) == 0 {
+				try(i, by)
+			}
 		}
-		i, by, ok := errorAt(size-6, plainSum(want)^plainSum(got))
-		if ok && (i == 0 || head == headOf(p)) && readable(6+i, by) {
-			return true
+		if i, by, ok := errorAt(size-6, plainSum(want)^plainSum(got)); ok && (i == 0 || head == headOf(p)) {
+			try(6+i, by)
 		}
 	}
-	return false
+	return bit, byt
 }
 
 // plainSum undoes what sum does beyond the checksum.
@@ -187,13 +242,13 @@ func plainSum(s uint32) uint32 {
 	return s>>17 | s<<15
 }
 
-// errorAt finds the byte of n of which one bit makes checksums differ by diff, and
-// that bit: diff is the checksum of that byte and zeros behind it, which are taken
-// back one by one.
+// errorAt finds the last byte of n that makes checksums differ by diff when it is
+// another, and by what it is: diff is the checksum of that byte and zeros behind it,
+// which are taken back one by one.
 func errorAt(n int, diff uint32) (i int, by byte, ok bool) {
 	for i = n - 1; i >= 0; i-- {
 		top := lastOf[diff>>24]
-		if diff == castagnoli[top] && bits.OnesCount8(top) == 1 {
+		if diff == castagnoli[top] && top != 0 {
 			return i, top, true
 		}
 		diff = (diff^castagnoli[top])<<8 | uint32(top)

@@ -1,6 +1,7 @@
 package pebbleboard_test
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -172,6 +173,45 @@ func TestAChangedByteBeforeTheLastWritesIsDamage(t *testing.T) {
 		if n, err := left(t, with(t, disk, name, changed), commits, false); err == nil && n != commits {
 			t.Errorf("with byte %d of %d changed from %02x to %02x, %d of %d commits are there and nobody says so",
 				at, len(text), text[at], changed[at], n, commits)
+		}
+	}
+}
+
+// TestNoChangedByteAtTheEndIsMissed changes each byte of the last records, to each kind
+// of other: what was acknowledged just before a kill is not known to be on the disk by
+// what follows it, or has nothing behind it.
+func TestNoChangedByteAtTheEndIsMissed(t *testing.T) {
+	const commits, looked = 24, 3000
+	disk := written(t, commits)
+	name, text := logOf(t, disk, "", ".log")
+	for at := max(0, len(text)-looked); at < len(text); at++ {
+		for _, by := range []byte{0x01, 0x41, 0xff} {
+			changed := slices.Clone(text)
+			changed[at] ^= by
+			if pebbleboard.CheckLogs(with(t, disk, name, changed), "board") != nil {
+				continue
+			}
+			if n, err := left(t, with(t, disk, name, changed), commits, false); err == nil && n != commits {
+				t.Errorf("with byte %d of %d changed by %02x, %d of %d commits are there and nobody says so", at, len(text), by, n, commits)
+			}
+		}
+	}
+}
+
+// TestManyChangedBytesBeforeTheLastRecordAreDamage, though what follows may not know
+// that they were on the disk.
+func TestManyChangedBytesBeforeTheLastRecordAreDamage(t *testing.T) {
+	const commits = 24
+	disk := written(t, commits)
+	name, text := logOf(t, disk, "", ".log")
+	for back := 2; back < 6; back++ {
+		at := bytes.LastIndex(text, []byte("job:"+strconv.Itoa(commits-back)))
+		changed := slices.Clone(text)
+		for i := range changed[at : at+20] {
+			changed[at+i] ^= 0x5a
+		}
+		if err := pebbleboard.CheckLogs(with(t, disk, name, changed), "board"); err == nil {
+			t.Errorf("the last but %d of the commits is damaged, and nobody says so", back-1)
 		}
 	}
 }
