@@ -62,7 +62,7 @@ type Pairing struct {
 //
 // Errors: [domain.ErrConflict]; [domain.ErrUnavailable] where nothing is known yet.
 func (p *Pairing) Recognise(ctx context.Context) error {
-	id, err := p.identity(ctx)
+	id, err := Identity(ctx, p.Board)
 	if err != nil {
 		return err
 	}
@@ -152,10 +152,10 @@ func (p *Pairing) refuse(v belonging) error {
 		"give this node the archive of its board, or start with --accept-loss if that is lost", p.Where)
 }
 
-// identity is the board's id, which is made at the first time.
-func (p *Pairing) identity(ctx context.Context) (string, error) {
+// Identity is the board's id, which is made at the first time.
+func Identity(ctx context.Context, on board.Board) (string, error) {
 	for {
-		recs, err := p.Board.Get(ctx, 0, layout.Identity)
+		recs, err := on.Get(ctx, 0, layout.Identity)
 		if err != nil {
 			return "", err
 		}
@@ -164,7 +164,7 @@ func (p *Pairing) identity(ctx context.Context) (string, error) {
 		}
 		b := new(board.Batch).Equal(layout.Identity, layout.IdentityID, "").
 			Set(layout.Identity, board.Field{Name: layout.IdentityID, Value: rand.Text()})
-		if err := p.Board.Commit(ctx, *b); err != nil && !errors.Is(err, domain.ErrConflict) {
+		if err := on.Commit(ctx, *b); err != nil && !errors.Is(err, domain.ErrConflict) {
 			return "", err
 		}
 	}

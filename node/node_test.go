@@ -393,3 +393,36 @@ func TestAFolderIsOneProcesss(t *testing.T) {
 		}
 	})
 }
+
+func TestANodeKnowsTheBoardThatItStoodOn(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		dir, place := t.TempDir(), "redis://here:6379"
+		knows := func(b board.Board, place string) error { return node.KnowsBoard(t.Context(), b, dir, place) }
+		if err := knows(b, place); err != nil {
+			t.Errorf("a new node: got %v", err)
+		}
+		if err := start(t, b, node.Config{DataDir: dir, Board: place}).stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := knows(b, place); err != nil {
+			t.Errorf("the same board: got %v", err)
+		}
+		empty := memboard.Open()
+		defer empty.Close()
+		if err := knows(empty, place); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "--accept-loss") {
+			t.Errorf("an empty board in its place: got %v, want that it is gone", err)
+		}
+		if err := knows(empty, "redis://elsewhere:6379"); err != nil {
+			t.Errorf("a board elsewhere: got %v", err)
+		}
+		if err := start(t, empty, node.Config{DataDir: dir, Board: place}).stop(); err != nil { // as with --accept-loss
+			t.Fatal(err)
+		}
+		if err := knows(empty, place); err != nil {
+			t.Errorf("the board that was accepted: got %v", err)
+		}
+		if err := knows(b, place); !errors.Is(err, domain.ErrUnavailable) {
+			t.Errorf("the one before: got %v, want that it is another", err)
+		}
+	})
+}

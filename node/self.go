@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
@@ -39,6 +40,8 @@ type self struct {
 	RunnerID domain.RunnerID `json:"runner_id"`
 	// Board is what it stood on last, for people.
 	Board string `json:"board,omitzero"`
+	// BoardID is that board's identity: another board may be found at the same place.
+	BoardID string `json:"board_id,omitzero"`
 }
 
 // loadSelf reads who the node is, or decides it at the first start: the given
@@ -60,6 +63,9 @@ func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
 	if s.Board = cmp.Or(cfg.Board, was.Board); was.Board != "" && was.Board != s.Board {
 		cfg.Logger.Warn("the node of this data folder stood on another board before: what waits there is for that board's nodes", "was", was.Board, "is", s.Board)
 	}
+	if s.BoardID, err = clockwork.Identity(ctx, b); err != nil {
+		return s, err
+	}
 	err = s.takeName(ctx, b, time.Now())
 	if errors.Is(err, domain.ErrConflict) && name == "" && was.Name == "" {
 		s.Name += "-" + strings.ToLower(rand.Text()[:6])
@@ -78,6 +84,24 @@ func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
 		return s, err
 	}
 	return s, writeSelf(path, s)
+}
+
+// KnowsBoard refuses a board at a place where the node of a data folder stood on another
+// one: a server that was emptied would give out the same numbers again. Nothing is
+// written.
+//
+// Errors: [domain.ErrUnavailable]; [domain.ErrInvalid] for a damaged file.
+func KnowsBoard(ctx context.Context, b board.Board, dataDir, place string) error {
+	was, err := readSelf(filepath.Join(dataDir, selfFile))
+	if err != nil || was.BoardID == "" || was.Board != place {
+		return err
+	}
+	recs, err := b.Get(ctx, 0, layout.Identity)
+	if err != nil || recs[0].Get(layout.IdentityID) == was.BoardID {
+		return err
+	}
+	return domain.Unavailablef("the board that this node knew is gone from %s: it was emptied, or came back without its data; "+
+		"restore its data, or start each node once with --accept-loss, to go on with the board that is there now", place)
 }
 
 // readSelf reads the file; the zero self where there is none yet.

@@ -28,6 +28,7 @@ type Board struct {
 	leave   bool          // do not touch the server's configuration
 	mayLose bool          // the server may throw keys away
 
+	id        atomic.Pointer[string] // the board's that was opened; nil: not asked yet
 	databases atomic.Int64
 	facts     atomic.Pointer[facts]
 
@@ -115,6 +116,9 @@ func (b *Board) start(ctx context.Context) error {
 		return err
 	}
 	if err := b.checkContexts(ctx); err != nil {
+		return err
+	}
+	if err := b.identify(ctx); err != nil {
 		return err
 	}
 	up := make(chan error, 1)

@@ -28,7 +28,7 @@
 //	ramet:capped           hash  space 0  for each parked space the groups, as JSON
 //	ramet:changed          zset  space 0  spaces in which something was committed; score: the number of the
 //	                                      last such call
-//	ramet:board            hash  space 0  tenancy the board was made with; which process
+//	ramet:board            hash  space 0  id of the board, and tenancy it was made with; which process
 //	                                      the server is, and what answers survive there;
 //	                                      how many calls have changed a context (changes)
 //	ramet:epoch            hash  space 0  see board.EpochKey

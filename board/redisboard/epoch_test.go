@@ -2,6 +2,7 @@ package redisboard_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // number takes the next number as soon as the server answers.
@@ -101,5 +103,53 @@ func TestWhatLosesNothingBeginsNoEpoch(t *testing.T) {
 	b = open(t, s, redisboard.Config{})
 	if n, e := number(t, b, 7, "n"), epoch(t, b); n != 4 || e != (board.Epoch{}) {
 		t.Errorf("got number %d in epoch %+v, want 4 in the first", n, e)
+	}
+}
+
+// TestAnEmptiedServerIsNoNewBoard to who knew the old one, whichever way it came to be
+// empty, and though another board was begun there meanwhile.
+func TestAnEmptiedServerIsNoNewBoard(t *testing.T) {
+	for _, tenancy := range []redisboard.Tenancy{redisboard.TenancyDB, redisboard.TenancyPrefix} {
+		for name, empty := range map[string]func(s *redistest.Server){
+			"emptied":               func(s *redistest.Server) { dial(t, s, 0).do("FLUSHALL") },
+			"started without files": func(s *redistest.Server) { s.Lose() },
+		} {
+			t.Run(string(tenancy)+" "+name, func(t *testing.T) {
+				s := redistest.Start(t, "appendonly yes", "appendfsync everysec")
+				s.Keep()
+				cfg := redisboard.Config{Tenancy: tenancy}
+				b := open(t, s, cfg)
+				for range 3 {
+					number(t, b, 7, "n")
+				}
+				empty(s)
+				refused := func() {
+					t.Helper()
+					for what, do := range map[string]func() error{
+						"a number": func() error { _, err := b.Next(t.Context(), 7, "n", 1); return err },
+						"a read":   func() error { _, err := b.Get(t.Context(), 0, "r"); return err },
+						"a commit": func() error {
+							return b.Commit(t.Context(), *(&board.Batch{}).Set("r", board.Field{Name: "a", Value: "b"}))
+						},
+						"a claim": func() error { _, err := b.Claim(t.Context(), waitingAsk("queue:v")); return err },
+					} {
+						var err error
+						testwait.Until(t, what+" that is answered", func() bool {
+							err = do()
+							return err == nil || !strings.Contains(err.Error(), "cannot be reached")
+						})
+						if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "the board that this node knew is gone") ||
+							!strings.Contains(err.Error(), "--accept-loss") {
+							t.Errorf("%s: got %v, want that the board is gone", what, err)
+						}
+					}
+				}
+				refused()
+				if n := number(t, open(t, s, cfg), 7, "n"); n != 1 {
+					t.Errorf("got number %d of a new board, want 1", n)
+				}
+				refused()
+			})
+		}
 	}
 }

@@ -40,6 +40,9 @@ func (b *Board) refusal(text string) error {
 		// What Redis adds to it is of its script, and tells nobody anything.
 		rest, _, _ = strings.Cut(rest, " script: ")
 		return domain.Invalidf("%s", rest)
+	case "GONE":
+		return domain.Unavailablef("the board that this node knew is gone from redis at %s: it was emptied, or came back without its data; "+
+			"restore its data, or start each node once with --accept-loss, to go on with the board that is there now", b.addr)
 	case "OOM":
 		return domain.Exhaustedf("redis at %s is at its maxmemory: raise it, or delete something", b.addr)
 	case "READONLY":

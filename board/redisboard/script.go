@@ -2,6 +2,7 @@ package redisboard
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
@@ -79,7 +80,26 @@ func (b *Board) load(ctx context.Context, s script, args []string, survives boar
 // args are the arguments that every script gets, and others. Whom they call is
 // told to all boards but the named one, which has it with the answer.
 func (b *Board) args(name string, more ...string) []string {
-	return append(append(make([]string, 0, 2+len(more)), string(b.tenancy), name), more...)
+	whose := string(b.tenancy)
+	if id := b.id.Load(); id != nil {
+		whose += ":" + *id
+	}
+	return append(append(make([]string, 0, 2+len(more)), whose, name), more...)
+}
+
+// identify learns the id of the board, which is made with it. From then on every
+// call is refused on a server that does not have that board any more.
+func (b *Board) identify(ctx context.Context) error {
+	m, _, err := b.run(ctx, readScript, "identity", "0", rand.Text())
+	if err != nil {
+		return err
+	}
+	id, err := m.ToString()
+	if err != nil {
+		return b.translate(err)
+	}
+	b.id.Store(&id)
+	return nil
 }
 
 // run calls a script. A nil answer is the zero message with isNil.

@@ -332,6 +332,11 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 	}
 	p.evictions = evictionsOf(p.board)
 	p.keeps(p.board)
+	if kind := boardKind(o.boardURL); (kind == "redis" || kind == "etcd") && !o.acceptLoss {
+		if err := node.KnowsBoard(ctx, p.board, o.dataDir, domain.HideURL(o.boardURL)); err != nil {
+			return err
+		}
+	}
 	if p.secrecy, err = encryption.Open(ctx, p.board, p.sagas.secrets, o.log); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ address over TCP, where every request needs a token; --listen none leaves TCP aw
 	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged, "+
 		"and a Redis that throws keys away when its memory is full")
 	f.BoolVar(&acceptLoss, "accept-loss", false, "open a data folder whose log is damaged, without what lies behind the damage; it is listed and kept aside. "+
-		"Or go on with other event streams than sagas have read")
+		"Or go on with another board than was at --board before (a Redis or etcd that was emptied), or with other event streams than sagas have read")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
 	return c

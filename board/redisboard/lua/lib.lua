@@ -1,11 +1,12 @@
 -- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of a board
 -- that needs no message about what the script returns anyway. Members of node-wide sorted sets are "<space>|<name>".
--- After the tenancy stands "!" where the server has just got the script, and what
--- an answered write survives there.
+-- After the tenancy stand ":" and the id of the board that the caller opened, once
+-- it knows it; then "!" where the server has just got the script, and what an
+-- answered write survives there.
 
 local call, try = redis.call, redis.pcall
 local pack, unp = cmsgpack.pack, cmsgpack.unpack
-local tenancy, survives = ARGV[1]:match('^(%a+)!?(%a*)$')
+local tenancy, known, survives = ARGV[1]:match('^(%a+):?(%w*)!?(%a*)$')
 local prefixed, new = tenancy == 'prefix', ARGV[1]:find('!', 1, true)
 
 -- at makes the space's database the current one. What a script selects does
@@ -190,4 +191,9 @@ local function recount(space)
   unpark(space, 1)
 end
 
+-- A server that was emptied is no new board to who knew the old one: it would give
+-- out the same numbers again.
+if known ~= '' and call('HGET', 'ramet:board', 'id') ~= known then
+  return { err = 'GONE the board is not there' }
+end
 if new then recognise() end

@@ -183,6 +183,12 @@ local function changed()
   return { n, spaces }
 end
 
+-- identity returns the board's id: that of ARGV[5], if it has none yet.
+local function identity()
+  if not call('HGET', 'ramet:board', 'id') then call('HSET', 'ramet:board', 'id', ARGV[5]) end
+  return call('HGET', 'ramet:board', 'id')
+end
+
 -- databases finds out how many there are, up to ARGV[5], where CONFIG is not
 -- allowed.
 local function databases()
@@ -199,6 +205,7 @@ end
 local acts = {
   get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber,
   alarm = alarm, alarms = alarms, ready = ready, changed = changed, touch = touch, databases = databases,
+  identity = identity,
 }
 if what ~= 'alarms' and what ~= 'databases' then at(space) end
 return acts[what]()
