@@ -23,7 +23,7 @@ const foreignLook = 2 * time.Second
 const unwrittenLook = 3 * time.Second
 
 // jobState are the fields by which is known where a job stands.
-var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScriptType,
+var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScript, layout.JobScriptType,
 	layout.JobTakenBy, layout.JobNextRetryMs}
 
 var (
@@ -56,8 +56,10 @@ func decidePutJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	} else if !seen.There {
 		return Outcome{}, domain.Conflictf("%s does not exist; who makes a job writes its script and script_type first", c.Key)
 	}
-	if err := freeJob(c.Key, seen); err != nil {
-		return Outcome{}, err
+	if !c.maker || !awaited(seen) {
+		if err := freeJob(c.Key, seen); err != nil {
+			return Outcome{}, err
+		}
 	}
 	out := Outcome{Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobStatus}} // status: two who end it at once
 	if status := domain.JobStatus(seen.get(layout.JobStatus)); status.Final() {
@@ -133,6 +135,13 @@ func (q *Request) progress(c *Change, key domain.JobKey, out *Outcome) {
 		return
 	}
 	out.Alarm, out.At = layout.Alarm(layout.AlarmForeign, key), q.Now
+}
+
+// awaited reports whether a runner of the node has taken a key that was pushed before
+// its record was written, and waits for its maker to write it.
+func awaited(seen Seen) bool {
+	return seen.get(layout.JobLeaseOwner) != "" && seen.get(layout.JobFinishedMs)+seen.get(layout.JobQueuedMs)+seen.get(layout.JobWaits) == "" &&
+		(seen.get(layout.JobScript) == "" || seen.get(layout.JobScriptType) == "")
 }
 
 // freeJob refuses to write a job that one of our runners holds, or that has ended.

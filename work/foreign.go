@@ -150,10 +150,11 @@ func (x *run) letWait() (done bool, what ended, err error) {
 }
 
 // awaitRecord looks again for the record of a key that was queued before it
-// was written. It holds a slot for that long; it is rare.
+// was written, or while it is written field by field. It holds a slot for that
+// long; it is rare.
 func (x *run) awaitRecord() error {
 	for range unwrittenTries {
-		if x.job.Script != "" || x.job.ScriptType != "" {
+		if x.job.Script != "" && x.job.ScriptType != "" {
 			return nil
 		}
 		pause.For(x.Ctx, unwrittenPause)

@@ -256,6 +256,26 @@ func TestAKeyWithoutARecordIsNotHandedOut(t *testing.T) {
 	})
 }
 
+// A key may be pushed before its record is written, also where the node's own runner
+// has taken it by then, and the record may come field by field.
+func TestARunnerWaitsForTheRecord(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		a, c := p.as(admin), p.as(executor)
+		a.want("1", "LPUSH", "queue:lines", "job:10:1")
+		synctest.Wait()
+		if p.field("job:10:1", "lease_owner") == "" {
+			t.Fatal("the runner has not taken the key")
+		}
+		c.refused("CONFLICT job:10:1 is held by test/1", "HSET", "job:10:1", "status", "finished")
+		time.Sleep(300 * time.Millisecond)
+		a.want("2", "HSET", "job:10:1", "script", "n=7", "timeout", "60")
+		time.Sleep(300 * time.Millisecond)
+		a.want("1", "HSET", "job:10:1", "script_type", "lines")
+		time.Sleep(200 * time.Millisecond)
+		a.want("[finished {\"n\":\"7\"}]", "HMGET", "job:10:1", "status", "result")
+	})
+}
+
 // What has ended stays as it is, also in the moment before the engine has taken
 // note; and it is known who ended it.
 func TestAForeignRunnerEndsAJobOnce(t *testing.T) {
