@@ -29,7 +29,7 @@ var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinish
 var (
 	putJob    = &Rule{needs: func(c *Change) []string { return append(c.names(), jobState...) }, decide: decidePutJob}
 	dropJob   = &Rule{needs: always(jobState...), decide: decideDropJob}
-	takeJob   = &Rule{needs: always(jobState...), decide: decideTakeJob}
+	takeJob   = &Rule{needs: always(slices.Concat(jobState, layout.JobWaitsFor)...), decide: decideTakeJob}
 	untakeJob = &Rule{needs: always(layout.JobTakenBy), decide: decideUntakeJob}
 )
 
@@ -88,6 +88,11 @@ func readableJob(q *Request, c *Change) (domain.JobKey, error) {
 	}
 	if _, err := layout.DecodeJob(key, c.Set); err != nil {
 		return key, err
+	}
+	if at, there := c.text(layout.JobAt); there && at != "" {
+		if _, err := domain.ParsePlace(at); err != nil {
+			return key, fmt.Errorf("%s: %w", key, err)
+		}
 	}
 	if code, there := c.text(layout.JobExitCode); there && code != "" { // records of old may have any
 		if _, err := strconv.ParseInt(code, 10, 32); err != nil {
@@ -166,7 +171,8 @@ func decideDropJob(_ *Request, c *Change, seen Seen) (Outcome, error) {
 
 // decideTakeJob is asked for each item that is to be popped from a queue. What need
 // not run is dropped: it was cancelled, runs already, somebody took it by another
-// entry of its key, it waits for something, is a stranger's, or has no record. For
+// entry of its key, it waits for something, is to run elsewhere, is a stranger's, or has
+// no record. For
 // what is handed out the engine gets an alarm by which it looks after it, as no
 // lease covers it.
 func decideTakeJob(q *Request, c *Change, seen Seen) (Outcome, error) {
@@ -195,6 +201,15 @@ func decideTakeJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 		return Outcome{Drop: true}, nil // it is queued when it is ready
 	case !permitted:
 		return q.endStrangers(key, seen), nil
+	case seen.get(layout.JobQueuedMs) == "" && q.waits(key, seen):
+		// No node has taken it over yet: the engine does so now, and queues it when it is ready.
+		return Outcome{
+			Drop:   true,
+			Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobTakenBy, layout.JobQueuedMs, layout.JobWaits, written(seen)},
+			Set:    []board.Field{{Name: layout.JobStatus, Value: string(domain.JobWaiting)}},
+			Live:   true,
+			Alarm:  layout.Alarm(layout.AlarmForeign, key), At: q.Now,
+		}, nil
 	}
 	return Outcome{
 		Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobTakenBy, written(seen)},
@@ -203,6 +218,20 @@ func decideTakeJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 		Live:  seen.get(layout.JobQueuedMs) == "", // the engine has not seen it yet
 		Alarm: layout.Alarm(layout.AlarmForeign, key), At: q.Now.Add(foreignLook),
 	}, nil
+}
+
+// waits reports whether a job, as its maker wrote it, asks for something to come true
+// before it runs, or to run elsewhere. One that cannot be read does, too: the engine
+// says what is wrong with it.
+func (q *Request) waits(key domain.JobKey, seen Seen) bool {
+	asked := []board.Field{{Name: layout.JobStatus, Value: seen.get(layout.JobStatus)}}
+	for _, name := range layout.JobWaitsFor {
+		if value := seen.get(name); value != "" {
+			asked = append(asked, board.Field{Name: name, Value: value})
+		}
+	}
+	j, err := layout.DecodeJob(key, asked)
+	return err != nil || j.Status == domain.JobWaiting || len(j.Dependends)+len(j.Prerequisites) > 0 || j.NotBefore > q.Now.UnixMilli() || j.At != ""
 }
 
 // decideUntakeJob takes back what decideTakeJob wrote of an item that its client

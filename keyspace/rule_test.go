@@ -101,6 +101,7 @@ func TestPut(t *testing.T) {
 		{"the same end again", "job:10:1", "status=finished", "status=finished", executor, false, ""},
 		{"what was submitted stays", "job:10:1", "script=x queued_ms=5", "script=y", admin, false, "conflict"},
 		{"the same once more", "job:10:1", "script=x queued_ms=5", "script=x", admin, false, ""},
+		{"a place that is none", "job:10:1", "-", "script=x script_type=v at=../8", admin, false, "invalid"},
 		{"an exit code that is none", "job:10:1", "status=started", "exit_code=nine", executor, false, "invalid"},
 
 		{"a flow is looked for", "flow:5", "-", "caller_id=10", admin, false, "alarm flows:scan+500ms absent ramet:flow:5"},
@@ -151,6 +152,7 @@ func wants(t *testing.T, got keyspace.Outcome, err error, want string) {
 
 func TestTake(t *testing.T) {
 	const job, circle = "queue:v", "rhai_tasks:friends"
+	const held = "drop status=waiting_for_prerequisites live alarm foreign:job:10:1+0s"
 	for _, c := range []struct {
 		name, list, item, was string
 		want                  string
@@ -168,6 +170,17 @@ func TestTake(t *testing.T) {
 		{"one that has ended", job, "job:10:1", "status=finished", "drop"},
 		{"one that somebody took", job, "job:10:1", "status=dispatched taken_by=20", "drop"},
 		{"one that waits for another", job, "job:10:1", "status=waiting_for_prerequisites waits=1", "drop"},
+		{"one that needs another, and that no node has seen", job, "job:10:1", "script_type=v dependends=[2]", held},
+		{"so says its writer", job, "job:10:1", "status=waiting_for_prerequisites script_type=v", held},
+		{"the other spelling", job, "job:10:1", "status=started script_type=v depends=[2]", held},
+		{"a prerequisite", job, "job:10:1", `script_type=v prerequisites=["lab"]`, held},
+		{"a time to come", job, "job:10:1", "script_type=v not_before=1700000000001", held},
+		{"one that is to run elsewhere", job, "job:10:1", "script_type=v at=8", held},
+		{"one whose needs cannot be read", job, "job:10:1", "script_type=v dependends=2", held},
+		{"one that needs nothing, and a time that has come", job, "job:10:1", "script_type=v dependends=[] prerequisites=[] not_before=1700000000000 at=",
+			"started_ms=1700000000000 taken_by=20 live alarm foreign:job:10:1+2s"},
+		{"one whose needs have come true", job, "job:10:1", "status=waiting_for_prerequisites script_type=v dependends=[2] queued_ms=5",
+			"started_ms=1700000000000 taken_by=20 alarm foreign:job:10:1+2s"},
 		{"a task that nobody has written yet", circle, "x", "-", ""},
 		{"a task that has ended", circle, "x", "script=1 status=completed", "drop"},
 		{"a task that a worker has", circle, "x", "script=1 lease_owner=n1", "drop"},

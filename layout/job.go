@@ -61,7 +61,7 @@ const (
 	JobShard         = "shard"
 	JobPack          = "pack"
 	jobOrigin        = "origin"
-	jobAt            = "at"
+	JobAt            = "at"
 	JobMessage       = "message"
 	JobRoutine       = "routine"
 	jobStepped       = "stepped"
@@ -114,7 +114,7 @@ var jobTable = newTable(
 	text(JobShard, func(j *domain.Job) *string { return &j.Shard }).ours(),
 	text(JobPack, func(j *domain.Job) *string { return &j.Pack }).ours(),
 	text(jobOrigin, func(j *domain.Job) *string { return &j.Origin }).ours(),
-	text(jobAt, func(j *domain.Job) *string { return &j.At }).ours(),
+	text(JobAt, func(j *domain.Job) *string { return &j.At }).ours(),
 	text(JobMessage, func(j *domain.Job) *string { return &j.Message }).ours(),
 	text(JobRoutine, func(j *domain.Job) *string { return &j.Routine }).ours(),
 	flag(jobStepped, func(j *domain.Job) *bool { return &j.Stepped }).ours(),
@@ -163,6 +163,10 @@ func guarded[N ~int | ~int64](name string, at func(*domain.Job) *N) field[domain
 // JobLine are the fields of a job but those that may be large: the script, its
 // environment, its result. It is what a page of many jobs is read by.
 var JobLine = jobTable.line()
+
+// JobWaitsFor are the fields by which its maker says what a job waits for before it runs,
+// and that it runs elsewhere.
+var JobWaitsFor = []string{jobPrerequisites, jobDependends, jobDependsToo, jobNotBefore, JobAt}
 
 // JobEnd are the fields that tell whether a job has ended and is not tried again.
 var JobEnd = []string{JobStatus, JobFinishedMs, JobReason, JobExitCode, JobCancel, JobFailures, jobRetries, jobRetry}

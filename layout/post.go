@@ -143,7 +143,7 @@ func NodeFields(pubkey string, addresses []domain.Address) []board.Field {
 
 // SentFields are those of a job that has left in a message.
 func SentFields(at string, by domain.MessageKey) []board.Field {
-	return []board.Field{{Name: jobAt, Value: at}, {Name: JobMessage, Value: by.String()}}
+	return []board.Field{{Name: JobAt, Value: at}, {Name: JobMessage, Value: by.String()}}
 }
 
 // NotesPrefix begins the keys of marks by which the log of a received

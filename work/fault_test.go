@@ -269,6 +269,37 @@ func TestPushedBeforeWritten(t *testing.T) {
 	})
 }
 
+// A foreign program's job that is to run elsewhere is not run here: the supervisor gets
+// it, once it waits for nothing here. Who may not send it there has it ended.
+func TestAForeignProgramsJobRunsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{Remote: func(_ context.Context, _ domain.TenantID, _ domain.ActorID, at string) error {
+			if at != "8" {
+				return domain.Invalidf("at %q: no such place", at)
+			}
+			return nil
+		}})
+		r.foreign(1, f("at", "8"))
+		r.foreign(2)
+		r.foreign(3, f("at", "8"), f("dependends", "[2]"))
+		r.foreign(4, f("at", "9"))
+		r.push(1, 3, 4)
+		synctest.Wait()
+		if n, j := r.queued("ramet:queue:remote"), r.show(1); n != 1 || j.Status != domain.JobDispatched || j.LeaseOwner != "" || j.QueuedMs == 0 {
+			t.Errorf("%d are to be sent, want 1: %+v", n, j)
+		}
+		if j := r.want(4, domain.JobError, domain.ReasonInvalid); !strings.Contains(j.Error, "no such place") {
+			t.Errorf("got %q", j.Error)
+		}
+		r.push(2)
+		r.want(2, domain.JobFinished, "")
+		synctest.Wait()
+		if n, j := r.queued("ramet:queue:remote"), r.show(3); n != 2 || j.Final() {
+			t.Errorf("%d are to be sent, want 2: %+v", n, j)
+		}
+	})
+}
+
 // foreignTake pops a job as a foreign runner does: no lease.
 func foreignTake(t *testing.T, b board.Board, key string, fields ...board.Field) {
 	t.Helper()

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -131,6 +132,8 @@ func (e *Engine) queueAdopted(ctx context.Context, b *board.Batch, j *domain.Job
 		b.PushLeft(queue.Of(j), item)
 	}
 	b.Set(item, append(layout.AdoptedFields(j, status), fields...)...)
+	// How long it waits for its prerequisites counts from now, whenever it was written.
+	b.Set(item, board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)})
 	b.Live(item, now)
 	return nil
 }

@@ -60,9 +60,9 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 	}
 	j := x.job
 	j.ContextID = domain.TenantID(x.Claimed.Space)
-	verr := j.Validate()
-	if verr == nil {
-		verr = validatePrerequisites(j.Prerequisites)
+	verr := x.r.e.checkForeign(x.Ctx, j)
+	if verr != nil && !errors.Is(verr, domain.ErrInvalid) {
+		return true, what, verr // the board could not be asked: that is not the job's fault
 	}
 	if verr == nil && j.ScriptType != x.lane.typ {
 		verr = domain.Invalidf("it is of type %s but was queued for %s", j.ScriptType, x.lane.typ)
@@ -74,6 +74,20 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 		return done, what, err
 	}
 	return x.adoptValid(b)
+}
+
+// checkForeign is what Submit checks of a job that a foreign program wrote. Its type may
+// be one that no node serves: other programs may.
+//
+// Errors: [domain.ErrInvalid].
+func (e *Engine) checkForeign(ctx context.Context, j *domain.Job) error {
+	if err := j.Validate(); err != nil {
+		return err
+	}
+	if err := validatePrerequisites(j.Prerequisites); err != nil {
+		return err
+	}
+	return e.CheckPlace(ctx, j.ContextID, j.CallerID, j.At)
 }
 
 // unpermitted ends a job whose caller may not create work in its context: it was
@@ -204,7 +218,8 @@ type dependencyError struct{ dep domain.JobKey }
 func (e *dependencyError) Error() string { return dependencyText(e.dep) }
 func (e *dependencyError) Unwrap() error { return domain.ErrConflict }
 
-func (x *run) adoptOnce() (waits bool, err error) {
+// adoptOnce tries that once. leaves is true where the job is not to run now, or not here.
+func (x *run) adoptOnce() (leaves bool, err error) {
 	now := time.Now()
 	s := submission{e: x.r.e, space: x.Claimed.Space, now: now}
 	b := x.heldBatch()
@@ -224,11 +239,19 @@ func (x *run) adoptOnce() (waits bool, err error) {
 	if j.CreatedAt == 0 {
 		j.CreatedAt = domain.At(now)
 	}
-	status := domain.JobStarted
+	status, leaves := domain.JobStarted, j.Waits > 0 || j.At != ""
 	if j.Waits > 0 {
 		status = domain.JobWaiting
 	} else {
 		j.QueuedMs = now.UnixMilli()
+	}
+	if leaves {
+		b.Release(x.Claimed.Item)
+	}
+	if leaves && j.Waits == 0 { // it is to run elsewhere: the supervisor sends it
+		status = domain.JobDispatched
+		b.Unset(x.Claimed.Item, layout.JobStartedMs, layout.JobRunnerID)
+		b.PushLeft(queue.Of(j), x.Claimed.Item)
 	}
 	b.Set(x.Claimed.Item, layout.AdoptedFields(j, status)...)
 	if len(j.Prerequisites) > 0 {
@@ -236,10 +259,7 @@ func (x *run) adoptOnce() (waits bool, err error) {
 	}
 	b.Live(x.Claimed.Item, now)
 	scanFlows(&b, now)
-	if j.Waits > 0 {
-		b.Release(x.Claimed.Item)
-	}
-	return j.Waits > 0, x.r.e.board.Commit(x.Ctx, b)
+	return leaves, x.r.e.board.Commit(x.Ctx, b)
 }
 
 // scanFlows has flows looked for: who writes jobs may have written a flow of them.
@@ -252,8 +272,9 @@ func scanFlows(b *board.Batch, now time.Time) {
 // out, it goes back to the queue as a lost one.
 func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.JobKey) error {
 	j, rec, err := e.load(ctx, a.Space, key)
+	var unread error
 	if errors.Is(err, domain.ErrInvalid) {
-		err = nil // it is looked after as far as it can be read
+		unread, err = err, nil // it is looked after as far as it can be read
 	}
 	if errors.Is(err, domain.ErrNotFound) || err == nil && (j.FinishedMs != 0 || j.LeaseOwner != "" || j.NextRetryMs != 0 && !j.Final()) {
 		return e.clear(ctx, a) // it has ended, one of our runners has it, or will
@@ -265,8 +286,8 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 	case j.TriesAgain() && !never:
 		return e.retryForeign(ctx, a, j)
 	case j.Final():
-		_, unread := layout.ReadResult(key, rec)
-		return e.settleForeign(ctx, a, j, unread)
+		_, noResult := layout.ReadResult(key, rec)
+		return e.settleForeign(ctx, a, j, noResult)
 	case j.Script == "" && j.ScriptType == "" || j.Waits > 0:
 		return e.clear(ctx, a) // nobody has written it yet, or it is queued when it is ready
 	}
@@ -291,8 +312,16 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		b.Drop(queue.Of(j), key.String()) // else it might stand there twice
 	}
 	if !inForeignHands(j) {
-		// Its key was popped before its record was there, and handed to nobody.
-		e.requeue(&b, j, now)
+		// Its key was popped before its record was there or while it still waited for
+		// something, and was handed to nobody.
+		if j.QueuedMs == 0 {
+			err = e.takeOver(ctx, &b, j, unread, now)
+		} else {
+			e.requeue(&b, j, now)
+		}
+		if err != nil {
+			return err
+		}
 		return e.board.Commit(ctx, b)
 	}
 	b.Set(key.String(), lossesField(j.Losses+1))
@@ -304,6 +333,39 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 		e.requeue(&b, j, now)
 	}
 	return e.board.Commit(ctx, b)
+}
+
+// takeOver adds to b, which holds j to what was read, what a submit of ours would have
+// written of a job that nobody has: it is queued, or waits for what it needs. unread is
+// what reading its record gave.
+func (e *Engine) takeOver(ctx context.Context, b *board.Batch, j *domain.Job, unread error, now time.Time) error {
+	asRead(b, j, layout.JobQueuedMs, layout.JobFinishedMs)
+	b.Equal(j.Key().String(), layout.JobScriptType, string(j.ScriptType)) // it is there still
+	j.ContextID = domain.TenantID(b.Space)
+	err := unread
+	if err == nil {
+		err = e.permit(ctx, b.Space, j.CallerID, j.Key().String())
+	}
+	if err == nil {
+		err = e.checkForeign(ctx, j)
+	}
+	if err == nil {
+		err = e.waitsForItself(ctx, b.Space, j)
+	}
+	switch {
+	case errors.Is(err, domain.ErrInvalid), errors.Is(err, domain.ErrForbidden):
+		e.end(ctx, b, j, invalid(err), now)
+		return nil
+	case err != nil:
+		return err
+	}
+	foreign := layout.Alarm(layout.AlarmForeign, j.Key())
+	if err := e.queueAdopted(ctx, b, j, nil, now); err != nil {
+		return err
+	}
+	b.ClearAlarm(foreign) // where the job ended, what was in b before is not in it any more
+	scanFlows(b, now)
+	return nil
 }
 
 // backInQueue reports whether a job that a foreign runner was thought to have is

@@ -173,6 +173,9 @@ func (r *Runner) taken(ctx context.Context, c board.Claimed, begun time.Time) *r
 	x.key, x.foreignItem = jobItem(c.Item)
 	x.lane = r.lanes[0]
 	typ := domain.ScriptType(c.Record.Get(layout.JobScriptType))
+	if typ == "" { // it is not written yet
+		typ, _ = queue.TypeOf(c.Record.Get(board.FieldQueue))
+	}
 	if i := slices.IndexFunc(r.lanes, func(l *lane) bool { return l.typ == typ }); i >= 0 {
 		x.lane = r.lanes[i]
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -118,6 +119,31 @@ func TestWorker(t *testing.T) {
 		// Said again it is no error: the answer may have been lost.
 		if done, err := h.finish(end(got[0], domain.VerdictSucceeded)); err != nil || done.Status != domain.JobFinished {
 			t.Errorf("again: %+v, %v", done, err)
+		}
+	})
+}
+
+// A worker of two types gets a job of the second whose key was pushed before its record
+// was written.
+func TestAWorkerWaitsForTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		ask := h.ask(1, time.Second)
+		ask.Types = []domain.ScriptType{"post", "mail"}
+		r.commit(new(board.Batch).PushLeft("queue:mail", key(1).String()))
+		got := make(chan []domain.Assignment)
+		go func() {
+			list, err := h.engine.ClaimFor(h.ctx, h.Worker, ask)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- list
+		}()
+		synctest.Wait()
+		r.commit(new(board.Batch).Set(key(1).String(), f("script", "x"), f("script_type", "mail")))
+		if list := <-got; len(list) != 1 || list[0].Job.ID != 1 {
+			t.Errorf("got %+v, want job 1; it is %+v", list, r.show(1))
 		}
 	})
 }

@@ -276,6 +276,48 @@ func TestARunnerWaitsForTheRecord(t *testing.T) {
 	})
 }
 
+// A job that still waits is handed to nobody, whoever wrote it: it is queued when what it
+// needs has come true, or ends where that cannot be.
+func TestWhatStillWaitsIsNotHandedOut(t *testing.T) {
+	inPlant(t, func(t *testing.T, p *plant) {
+		a, c := p.as(admin), p.as(executor)
+		a.script(`
+			HSET job:10:1 script x script_type v -> 2
+			HSET job:10:2 script x script_type v dependends [1] status dispatched -> 4
+			HSET job:10:3 script x script_type v prerequisites ["lab"] -> 3
+			HSET job:10:4 script x script_type v status waiting_for_prerequisites -> 3
+			HSET job:10:5 script x script_type v dependends [99] -> 3
+			LPUSH queue:v job:10:2 job:10:3 job:10:5 -> 3
+		`)
+		c.want("(nil)", "RPOP", "queue:v")
+		synctest.Wait()
+		c.want("[waiting_for_prerequisites 1]", "HMGET", "job:10:2", "status", "waits")
+		c.want("[waiting_for_prerequisites 1]", "HMGET", "job:10:3", "status", "waits")
+		if status, reason := p.field("job:10:5", "status"), p.field("job:10:5", "reason"); status != "error" || reason != "invalid" {
+			t.Errorf("one that needs what is not there: got %s, %s", status, reason)
+		}
+		a.want("1", "LPUSH", "queue:v", "job:10:3")
+		c.want("(nil)", "RPOP", "queue:v") // and pushed again
+
+		// What waits for nothing but says so comes in a moment.
+		a.want("1", "LPUSH", "queue:v", "job:10:4")
+		c.want("[queue:v job:10:4]", "BRPOP", "queue:v", "0")
+
+		a.want("1", "LPUSH", "queue:v", "job:10:1")
+		c.want("[queue:v job:10:1]", "BRPOP", "queue:v", "0")
+		c.send("BRPOP", "queue:v", "0")
+		a.want("1", "HSET", "job:10:1", "status", "finished")
+		if got := show(c.read()); got != "[queue:v job:10:2]" {
+			t.Errorf("got %s", got)
+		}
+		if err := p.engine.MarkMet(t.Context(), 7, "lab"); err != nil {
+			t.Fatal(err)
+		}
+		c.want("[queue:v job:10:3]", "BRPOP", "queue:v", "0")
+		a.want("0", "LLEN", "queue:v")
+	})
+}
+
 // What has ended stays as it is, also in the moment before the engine has taken
 // note; and it is known who ended it.
 func TestAForeignRunnerEndsAJobOnce(t *testing.T) {
