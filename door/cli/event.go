@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
+	"github.com/ramet-run/ramet/internal/pause"
 )
 
 const (
@@ -85,7 +86,8 @@ func (a *app) eventPublish() *cobra.Command {
 	fl.StringVar(&f.file, "file", "", "`file` of events, a JSON object a line, with the fields event_type, aggregate_type, aggregate_id, saga, "+
 		"correlation_id, payload, metadata, event_id, schema_version, timestamp_ms; - is what is piped in")
 	fl.IntVar(&f.skip, "skip", 0, "leave out so many `lines` of the file: those that an earlier run has published")
-	c.Long = c.Short + `. It returns once they are stored. Events of a file are stored in its order; what breaks off says how many lines were stored.`
+	c.Long = c.Short + `. It returns once they are stored. Events of a file are stored in its order; what breaks off says
+up to which line all are stored, and of which lines that is not known. A line with an event_id can be published again: it is stored once.`
 	return c
 }
 
@@ -165,7 +167,7 @@ func (a *app) publishFile(c *cobra.Command, f *eventFlags) error {
 		defer file.Close()
 		in = file
 	}
-	p := &publisher{a: a, name: f.file, lines: bufio.NewScanner(in), skip: f.skip}
+	p := &publisher{a: a, name: f.file, lines: bufio.NewScanner(in), skip: f.skip, done: f.skip}
 	p.lines.Buffer(nil, 2*domain.MaxEventBytes)
 	return a.with(c.Context(), func(n *client.Client) error {
 		p.n = n
@@ -184,11 +186,12 @@ type publisher struct {
 	lines  *bufio.Scanner
 	skip   int // lines
 	line   int // that was read last
-	done   int // line up to which all is stored
+	done   int // line up to which all is stored, or was left out
 	stored int // events
 
-	batch []api.EventInput
-	bytes int
+	batch    []api.EventInput
+	bytes    int
+	nameless int // events of the batch whose lines have no event_id
 }
 
 func (p *publisher) run(ctx context.Context) error {
@@ -208,7 +211,8 @@ func (p *publisher) run(ctx context.Context) error {
 			return p.stop(domain.Invalidf("%s:%d: %s", p.name, p.line, intake.Text(err)))
 		}
 		if ev.ID == "" {
-			ev.ID = rand.Text() // so that what is published twice is stored once
+			ev.ID = rand.Text() // so that what is tried twice is stored once
+			p.nameless++
 		}
 		p.batch, p.bytes = append(p.batch, ev), p.bytes+len(text)
 	}
@@ -221,22 +225,44 @@ func (p *publisher) run(ctx context.Context) error {
 // flush publishes what has gathered, up to a line.
 func (p *publisher) flush(ctx context.Context, line int) error {
 	var err error
+	doubt := false // the node may have stored some of a batch that it has not confirmed
 	for try := 0; len(p.batch) > 0; try++ {
-		if _, err = p.n.PublishEvents(ctx, p.a.tenant(), p.batch); err == nil || !errors.Is(err, domain.ErrUnavailable) || try+1 >= eventTries {
+		if _, err = p.n.PublishEvents(ctx, p.a.tenant(), p.batch); err == nil {
 			break
 		}
-		select {
-		case <-ctx.Done():
-			return p.stop(ctx.Err())
-		case <-time.After(time.Duration(1<<try) * 250 * time.Millisecond):
+		doubt = doubt || !storesNothing(err)
+		if !errors.Is(err, domain.ErrUnavailable) || try+1 >= eventTries {
+			break
+		}
+		if stopped := pause.For(ctx, time.Duration(1<<try)*250*time.Millisecond); stopped != nil {
+			err = stopped
+			break
 		}
 	}
 	if err != nil {
-		return p.stop(fmt.Errorf("%s, lines %d to %d: %w", p.name, p.done+1, line, err))
+		err = fmt.Errorf("%s, lines %d to %d: %w", p.name, p.done+1, line, err)
+		if doubt {
+			err = fmt.Errorf("%w; %s", err, p.doubt(line))
+		}
+		return p.stop(err)
 	}
 	p.done, p.stored = line, p.stored+len(p.batch)
-	p.batch, p.bytes = nil, 0
+	p.batch, p.bytes, p.nameless = nil, 0, 0
 	return nil
+}
+
+// storesNothing reports whether the node refused a batch before it stored any of it.
+func storesNothing(err error) bool {
+	return errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrForbidden) || errors.Is(err, domain.ErrNotFound)
+}
+
+// doubt says what is not known of the lines up to line, and what can be done about it.
+func (p *publisher) doubt(line int) string {
+	text := fmt.Sprintf("of lines %d to %d any may be stored already, or none; ", p.done+1, line)
+	if p.nameless == 0 {
+		return text + "each has an event_id, so they can be published again: what is stored is not stored twice"
+	}
+	return text + fmt.Sprintf("%d of them have no event_id: published again, such a line may be stored twice, one with an event_id is not", p.nameless)
 }
 
 // stop says how far it came.

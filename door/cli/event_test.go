@@ -106,3 +106,44 @@ func TestWhatBreaksOffSaysWhereToGoOn(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Of a batch that the node has not confirmed nobody knows how much is stored: that is
+// said, and whether its lines can be published again.
+func TestWhatMayBeStoredIsSaid(t *testing.T) {
+	full := &api.Problem{Status: 500, Code: "internal", Detail: "events cannot be written"}
+	named := strings.ReplaceAll(eventLines(2), `{"event_type"`, `{"event_id":"e","event_type"`)
+	for _, c := range []struct {
+		name, lines, want string
+		args              []string
+		refuse            func([]api.EventInput, int) *api.Problem
+	}{
+		{"some lines are stored, some may be", eventLines(1200), "-, lines 1001 to 1200: events cannot be written; of lines 1001 to 1200 any may be stored already, or none; " +
+			"200 of them have no event_id: published again, such a line may be stored twice, one with an event_id is not; " +
+			"the events of the first 1000 lines are published: go on with --skip 1000", nil,
+			func(b []api.EventInput, _ int) *api.Problem {
+				if b[0].AggregateID == "1000" {
+					return full
+				}
+				return nil
+			}},
+		{"all may be, and have ids", named, "-, lines 1 to 2: events cannot be written; of lines 1 to 2 any may be stored already, or none; " +
+			"each has an event_id, so they can be published again: what is stored is not stored twice", nil,
+			func([]api.EventInput, int) *api.Problem { return full }},
+		{"refused when it may be stored", named, "-, lines 2 to 2: no right; of lines 2 to 2 any may be stored already, or none; " +
+			"each has an event_id, so they can be published again: what is stored is not stored twice", []string{"--skip", "1"},
+			func(_ []api.EventInput, try int) *api.Problem {
+				if try == 1 {
+					return &api.Problem{Status: 503, Code: "unavailable", Detail: "no answer"}
+				}
+				return &api.Problem{Status: 403, Code: "forbidden", Detail: "no right"}
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n := &eventNode{t: t, refuse: c.refuse}
+			if got := n.publish(c.lines, c.args...); got.code == 0 || got.err != "ramet: "+c.want+"\n" {
+				t.Errorf("got  %s\nwant %s", got.err, c.want)
+			}
+		})
+	}
+}
