@@ -59,7 +59,8 @@ func TestDoctorNamesWhatDeadLettersHold(t *testing.T) {
 	var c Report
 	list := api.DeadLetterPage{DeadLetters: []*domain.DeadLetter{{ID: "order.gone", Saga: "order", Correlation: "0"}}}
 	for i := range heldTold + 2 {
-		list.DeadLetters = append(list.DeadLetters, &domain.DeadLetter{ID: "order.x", Saga: "order", Correlation: strings.Repeat("7", i+1), Cause: "no luck", Holds: true})
+		list.DeadLetters = append(list.DeadLetters, &domain.DeadLetter{ID: "order.x", Saga: "order", Correlation: strings.Repeat("7", i+1),
+			Cause: "no luck", Holds: true})
 	}
 	c.Held(list)
 	if n := len(c.Findings); n != heldTold+1 || c.Findings[n-1].Text != "2 more instances are held by dead letters: see `ramet deadletter list`" {

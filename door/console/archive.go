@@ -31,7 +31,8 @@ func archivedState(r *api.ArchiveRecord) state {
 
 func (v *visit) archivePage() error {
 	q := v.r.URL.Query()
-	f := api.ArchiveFilter{Kind: domain.ArchiveKind(q.Get("kind")), Status: q.Get("status"), Reason: q.Get("reason"), Type: domain.ScriptType(q.Get("type")), Blueprint: q.Get("blueprint"),
+	f := api.ArchiveFilter{Kind: domain.ArchiveKind(q.Get("kind")), Status: q.Get("status"), Reason: q.Get("reason"),
+		Type: domain.ScriptType(q.Get("type")), Blueprint: q.Get("blueprint"),
 		Trigger: q.Get("trigger"), Caller: v.callerAsked(), Text: q.Get("text"), Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
 	if d, err := time.ParseDuration(q.Get("since")); err == nil { // what is none filters nothing
 		f.FromMs = v.now.Add(-d).UnixMilli()
@@ -40,17 +41,21 @@ func (v *visit) archivePage() error {
 	if err != nil {
 		return err
 	}
-	b := &listBody{Title: "Archive", Filtered: filtered(q), All: v.path("archive"), Pager: v.pagerOf("archive", q, found.Next), None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
-		Fields: []formField{typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since", q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000")}}
+	b := &listBody{Title: "Archive", Filtered: filtered(q), All: v.path("archive"), Pager: v.pagerOf("archive", q, found.Next),
+		None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
+		Fields: []formField{typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since",
+			q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000")}}
 	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)}, {"Messages", string(domain.ArchiveMessage)}} {
 		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
 	}
 	b.Filters = append(b.Filters, v.choice("archive", "Went wrong", "status", string(domain.JobError)))
-	t := table{Name: "Archive", Head: []column{{"What", "id"}, {"Kind", ""}, {"State", ""}, {"Blueprint", "name"}, {"Trigger", "name"}, {"Type", "name"}, {"Ended", ""}, {"Took", "num"}, {"By", ""}}}
+	t := table{Name: "Archive", Head: []column{{"What", "id"}, {"Kind", ""}, {"State", ""}, {"Blueprint", "name"}, {"Trigger", "name"}, {"Type", "name"},
+		{"Ended", ""}, {"Took", "num"}, {"By", ""}}}
 	for i := range found.Records {
 		r := &found.Records[i]
 		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger), words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger),
+			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
 			words(actorText(r.Caller))}})
 	}
 	b.Tables = []table{t}
@@ -58,7 +63,8 @@ func (v *visit) archivePage() error {
 	if f.Text != "" {
 		command = append(command, f.Text)
 	}
-	v.render(nethttp.StatusOK, page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason", "type", "blueprint", "trigger", "caller", "since", "where")...),
+	v.render(nethttp.StatusOK, page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason",
+		"type", "blueprint", "trigger", "caller", "since", "where")...),
 		Crumbs: []crumb{{"Archive", ""}}, Body: b})
 	return nil
 }
@@ -77,7 +83,8 @@ func (v *visit) recordPage() error {
 		return err
 	}
 	st := archivedState(&r)
-	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.at(r.BeginMs)}, {Name: "ended", At: v.at(r.EndMs)}, {Name: "took", Text: v.took(r.BeginMs, r.EndMs)},
+	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.at(r.BeginMs)}, {Name: "ended",
+		At: v.at(r.EndMs)}, {Name: "took", Text: v.took(r.BeginMs, r.EndMs)},
 		{Name: "by", Text: actorText(r.Caller)}}}
 	if r.Blueprint != "" {
 		b.Facts = append(b.Facts, fact{Name: "blueprint", Text: r.Blueprint, Link: v.blueprintLink(r.Blueprint, 0)})
@@ -116,7 +123,8 @@ func (v *visit) recordPage() error {
 		}
 		b.Sections = append(b.Sections, lines)
 	}
-	v.render(nethttp.StatusOK, page{Title: r.Key, Template: "detail", Noun: "Archive", Command: v.command("archive", "show", r.Key, "--logs"), Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: r.Key, Template: "detail", Noun: "Archive", Command: v.command("archive", "show", r.Key, "--logs"),
+		Sentence: s, Body: b,
 		Crumbs: []crumb{{"Archive", v.path("archive")}, {r.Key, ""}}})
 	return nil
 }

@@ -29,7 +29,8 @@ func newArchiveRig(t *testing.T, job domain.Job, logs ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow := archive.Record{Context: 7, Kind: domain.ArchiveFlow, Key: "flow:5", BeginMs: 1000, EndMs: 3000, Status: "finished", Blueprint: "nightly", Trigger: "t5", Caller: admin, Body: json.RawMessage(`{"id":5}`)}
+	flow := archive.Record{Context: 7, Kind: domain.ArchiveFlow, Key: "flow:5", BeginMs: 1000, EndMs: 3000, Status: "finished", Blueprint: "nightly",
+		Trigger: "t5", Caller: admin, Body: json.RawMessage(`{"id":5}`)}
 	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func newArchiveRig(t *testing.T, job domain.Job, logs ...string) *rig {
 }
 
 func failedJob() domain.Job {
-	return domain.Job{ID: 9, CallerID: admin, ContextID: 7, Script: "count walnuts", ScriptType: "shell", Status: domain.JobError, Reason: domain.ReasonTimeout, Error: "it took more than 10 s",
+	return domain.Job{ID: 9, CallerID: admin, ContextID: 7, Script: "count walnuts", ScriptType: "shell", Status: domain.JobError,
+		Reason: domain.ReasonTimeout, Error: "it took more than 10 s",
 		CreatedAt: 1, StartedMs: 1000, FinishedMs: 12_000, Params: map[string]string{"day": "monday"}}
 }
 
@@ -50,7 +52,8 @@ func TestTheArchiveIsSearched(t *testing.T) {
 	b.hasNot(a, "flow:5")
 	b.has(b.get(200, path("archive?text=hazelnut")), "Nothing on this page is like that")
 	b.has(b.get(200, path("archive?since=1h")), "Nothing on this page is like that", "--since 1h")
-	b.has(b.get(200, path("archive/record?key=job:10:9")), "It took more than 10 s.", "two walnuts", "count walnuts", "monday", "ramet archive show job:10:9 --logs --context 7")
+	b.has(b.get(200, path("archive/record?key=job:10:9")), "It took more than 10 s.", "two walnuts", "count walnuts", "monday",
+		"ramet archive show job:10:9 --logs --context 7")
 	b.has(b.get(200, path("archive/record?key=flow:5")), "Record", "blueprint?name=nightly")
 	b.get(404, path("archive/record?key=job:10:10"))
 	r.as(stranger).get(403, path("archive"))

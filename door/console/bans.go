@@ -14,7 +14,8 @@ func (c *Console) mountBans() {
 }
 
 // banKinds are what can be held up within a context, by the words of forms.
-var banKinds = []string{string(domain.BanBlueprint), string(domain.BanType), string(domain.BanFlow), string(domain.BanSaga), string(domain.BanEffect), string(domain.BanRoutine), string(domain.BanContext)}
+var banKinds = []string{string(domain.BanBlueprint), string(domain.BanType), string(domain.BanFlow), string(domain.BanSaga), string(domain.BanEffect),
+	string(domain.BanRoutine), string(domain.BanContext)}
 
 // banLengths are for how long.
 var banLengths = []struct {
@@ -27,11 +28,13 @@ func (v *visit) bansPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Bans", Head: []column{{"On", "name"}, {"What", "name"}, {"Holds up", ""}, {"Reason", "why"}, {"By", ""}, {"Since", ""}, {"Until", ""}, {"Do", ""}}}
+	t := table{Name: "Bans", Head: []column{{"On", "name"}, {"What", "name"}, {"Holds up", ""}, {"Reason", "why"}, {"By", ""}, {"Since", ""}, {"Until",
+		""}, {"Do", ""}}}
 	for i := range list.Bans {
 		t.Rows = append(t.Rows, v.banRow(&list.Bans[i]))
 	}
-	b := &listBody{Tables: []table{t}, None: "Nothing is held up in context " + contextName(v.tenant) + ".", Make: v.command("ban", "blueprint", "nightly", "--reason", "the target is down")}
+	b := &listBody{Tables: []table{t}, None: "Nothing is held up in context " + contextName(v.tenant) + ".", Make: v.command("ban", "blueprint",
+		"nightly", "--reason", "the target is down")}
 	s := &sentence{State: state{"free", succeeded}, Text: "Nothing is held up."}
 	if n := len(list.Bans); n > 0 {
 		s = &sentence{State: state{"held", held}, Text: verbIs(n, "thing") + " held up: what runs goes on, what has not begun waits."}
@@ -43,7 +46,8 @@ func (v *visit) bansPage() error {
 		}
 		s.Actions = []action{{Name: "Hold up", Verb: "Hold it up", Post: v.path("operate/bans/set"),
 			Inputs: []formField{{Name: "kind", Label: "What", Options: banKinds}, typed("name", "Its name or number; none for the context", "", "nightly"),
-				{Name: "level", Label: "How far", Options: []string{string(domain.BanPick), string(domain.BanCreate), string(domain.BanSubmit), string(domain.BanExec), string(domain.BanOccupy)}},
+				{Name: "level", Label: "How far", Options: []string{string(domain.BanPick), string(domain.BanCreate), string(domain.BanSubmit),
+					string(domain.BanExec), string(domain.BanOccupy)}},
 				{Name: "for", Label: "For how long", Options: lengths}, typed("reason", "Why", "", "the target is down")},
 			Will:    "What runs goes on; what has not begun waits. pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either. exec and occupy are for routines.",
 			Command: v.command("ban", "blueprint", "NAME", "--reason", "WHY")}}
@@ -72,7 +76,8 @@ func (v *visit) banRow(ban *domain.Ban) row {
 	if ban.Context == 0 {
 		where += ", everywhere"
 	}
-	return row{"", []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)), when(v.at(ban.UntilMs)), lift}}
+	return row{"", []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)),
+		when(v.at(ban.UntilMs)), lift}}
 }
 
 // quotedScope is a scope as it is typed, whose name is safe to paste.
@@ -85,7 +90,8 @@ func quotedScope(s domain.BanScope) string {
 
 func (v *visit) setBan() error {
 	form := v.r.PostFormValue
-	in := api.BanInput{BanScope: domain.BanScope{Kind: domain.BanKind(form("kind")), Context: v.tenant.ID, Name: form("name")}, Level: domain.BanLevel(form("level")), Reason: form("reason")}
+	in := api.BanInput{BanScope: domain.BanScope{Kind: domain.BanKind(form("kind")), Context: v.tenant.ID, Name: form("name")},
+		Level: domain.BanLevel(form("level")), Reason: form("reason")}
 	for _, l := range banLengths {
 		if l.name == form("for") && l.d != 0 {
 			in.UntilMs = v.now.Add(l.d).UnixMilli()

@@ -186,7 +186,8 @@ func (v *visit) startForm(s *domain.StoredBlueprint, fault string, values map[st
 	a := &action{Verb: "Start 1 flow", Post: v.path("blueprint/start"), Fields: []field{{"name", s.Name}, {"version", strconv.Itoa(s.Version)}},
 		Will:    "Makes 1 flow of version " + strconv.Itoa(s.Version) + ". A param that is left empty is as the blueprint has it.",
 		Command: v.command("flow", "submit", s.Name, "--version", strconv.Itoa(s.Version), "--trigger", cmp.Or(values["trigger"], "TRIGGER"))}
-	a.Inputs = append(a.Inputs, typed("trigger", "Trigger: what the flow is called beside its blueprint; one flow of a name is made, ever", values["trigger"], "2026-12-24"))
+	a.Inputs = append(a.Inputs, typed("trigger", "Trigger: what the flow is called beside its blueprint; one flow of a name is made, ever",
+		values["trigger"], "2026-12-24"))
 	for _, p := range pairs(s.Blueprint.Params) {
 		a.Inputs = append(a.Inputs, typed(paramPrefix+p.Name, p.Name, values[p.Name], p.Value))
 	}

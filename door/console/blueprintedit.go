@@ -108,7 +108,8 @@ func (v *visit) checkBlueprint() error {
 // editor shows the text, and what there is to say of it: bp is what it means, nil where
 // that is not known.
 func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
-	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Title, "New blueprint"), v.path("blueprint/edit"), v.path("blueprint/store"), editorRows, v.command("blueprint", "apply", "FILE.yaml")
+	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Title,
+		"New blueprint"), v.path("blueprint/edit"), v.path("blueprint/store"), editorRows, v.command("blueprint", "apply", "FILE.yaml")
 	pg := page{Template: "editor", Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}, {"Edit", ""}}, Body: b}
 	if n := len(b.Faults); n > 0 {
 		text := "1 thing is wrong."
@@ -131,7 +132,8 @@ func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
 		b.Title, b.Right, b.Graph = bp.Name, true, v.blueprintGraph(bp, "", "")
 		if before.Version > 0 && len(b.Changes) == 0 {
 			b.Right, b.Will = false, ""
-			pg.Sentence = &sentence{State: state{"the same", succeeded}, Text: "This is version " + strconv.Itoa(before.Version) + " as it is stored: there is nothing to change."}
+			pg.Sentence = &sentence{State: state{"the same", succeeded},
+				Text: "This is version " + strconv.Itoa(before.Version) + " as it is stored: there is nothing to change."}
 		} else {
 			pg.Sentence = &sentence{State: state{"right", succeeded}, Text: "The text is right. " + b.Will}
 		}

@@ -50,8 +50,10 @@ func (v *visit) effectsPage() error {
 		return err
 	}
 	want := v.r.FormValue("state")
-	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Waiting", "num"}, {"Why", "why"}}}
-	b := &listBody{Title: "Effects", Intro: "Calls to the outside that this node does for sagas and flows, and how their targets answer.", Filtered: want != "", All: v.path("effects"),
+	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Waiting",
+		"num"}, {"Why", "why"}}}
+	b := &listBody{Title: "Effects", Intro: "Calls to the outside that this node does for sagas and flows, and how their targets answer.",
+		Filtered: want != "", All: v.path("effects"),
 		None: "This node has no effect that context " + contextName(v.tenant) + " may use. What effects there are is said in the config files of nodes, under `effects`."}
 	for _, name := range []string{"", "ready", "failed last", "breaker open", "paused"} {
 		label := upper(name)
@@ -77,11 +79,13 @@ func (v *visit) effectsPage() error {
 			continue
 		}
 		link := v.path("effect") + with("name", e.Name)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(e.Name, link), chip(st), words(string(e.Kind)), words(e.Target), words(fmt.Sprintf("%d of %d", e.InFlight, e.MaxInFlight)),
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(e.Name, link), chip(st), words(string(e.Kind)), words(e.Target), words(fmt.Sprintf("%d of %d",
+			e.InFlight, e.MaxInFlight)),
 			countOf(int64(e.Pending)), words(effectWhy(e))}})
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Effects", Template: "list", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}}, Every: listEvery, Body: b}
+	pg := page{Title: "Effects", Template: "list", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}},
+		Every: listEvery, Body: b}
 	if bad > 0 {
 		pg.Sentence = &sentence{State: state{"in trouble", errored}, Text: first + "."}
 		if bad > 1 {
@@ -111,7 +115,8 @@ func (v *visit) effectPage() error {
 	}
 	links = append(links, pair{"taken by this node", strconv.Itoa(e.Hand)}, pair{"taken by all nodes", strconv.FormatUint(e.Taken, 10)})
 	b.Sections = []section{{Title: "How it does", Pairs: links}}
-	letters, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Effect: e.Name}, Limit: overviewMost})
+	letters, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Effect: e.Name},
+		Limit: overviewMost})
 	if err == nil { // a node without streams has none
 		t := &table{Name: "Dead letters", Head: []column{{"Letter", "id"}, {"Cause", "why"}, {"Tried", "num"}, {"Made", ""}}}
 		for _, d := range letters.DeadLetters {
@@ -173,10 +178,13 @@ func (v *visit) effectActions(e *domain.EffectStatus) (list []action) {
 		add(api.EffectPause.Operation, "pause", action{Name: "Pause", Verb: "Pause the effect",
 			Will: "Commands of context " + contextName(v.tenant) + " for it wait. Calls that are under way go on.", Command: v.command("effect", "pause", e.Name)})
 	}
-	add(api.EffectTest.Operation, "test", action{Name: "Try the target", Verb: "Try it", Will: "Looks whether " + e.Target + " can be reached, without calling it.",
+	add(api.EffectTest.Operation, "test", action{Name: "Try the target", Verb: "Try it",
+		Will:    "Looks whether " + e.Target + " can be reached, without calling it.",
 		Command: v.command("effect", "test", e.Name)})
-	add(api.EffectTest.Operation, "call", action{Name: "Call", Verb: "Call once, for real", Inputs: []formField{{Name: "payload", Label: "Payload, JSON", Value: "{}", Area: 5}},
-		Will: "Does the effect 1 time, for real, with this payload. What the target does cannot be undone.", Command: v.command("effect", "test", e.Name, "--call", "--payload", "{}")})
+	add(api.EffectTest.Operation, "call", action{Name: "Call", Verb: "Call once, for real", Inputs: []formField{{Name: "payload", Label: "Payload, JSON",
+		Value: "{}", Area: 5}},
+		Will: "Does the effect 1 time, for real, with this payload. What the target does cannot be undone.", Command: v.command("effect", "test", e.Name,
+			"--call", "--payload", "{}")})
 	return list
 }
 

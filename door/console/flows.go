@@ -85,7 +85,8 @@ func (v *visit) flowsPage() error {
 		return err
 	}
 	b := &flowsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
-		Fields: []formField{typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where", "Where", p.Where, "flow.retried > 0")}}
+		Fields: []formField{typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where",
+			"Where", p.Where, "flow.retried > 0")}}
 	for _, f := range flowFilters {
 		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
 	}
@@ -98,7 +99,8 @@ func (v *visit) flowsPage() error {
 			words = append(words, "--"+name, value)
 		}
 	}
-	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}}, Every: listEvery, Body: b})
+	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
+		Every: listEvery, Body: b})
 	return nil
 }
 
@@ -106,8 +108,9 @@ func (v *visit) flowsPage() error {
 const listEvery = 5
 
 func (v *visit) flowRow(f *domain.Flow) flowRow {
-	r := flowRow{ID: f.ID, Link: v.path("flows/%d", f.ID), Name: cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))), Trigger: f.Trigger, State: flowState(f, false),
-		Made: v.at(int64(f.CreatedAt) * 1000), Took: v.took(f.StartedMs, f.FinishedMs), By: f.CallerID}
+	r := flowRow{ID: f.ID, Link: v.path("flows/%d", f.ID), Name: cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))), Trigger: f.Trigger,
+		State: flowState(f, false),
+		Made:  v.at(int64(f.CreatedAt) * 1000), Took: v.took(f.StartedMs, f.FinishedMs), By: f.CallerID}
 	if f.Final() {
 		r.Why = f.Error
 	} else if f.Progress != "" {

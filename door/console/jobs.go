@@ -47,7 +47,8 @@ var jobFilters = []struct{ Name, Query string }{
 func (v *visit) jobsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
-	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller), Where: q.Get("where")}
+	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
+		Where: q.Get("where")}
 	p := api.ListJobsParams{Context: v.tenant.ID, JobFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	found, err := call(v, api.JobList, p)
 	if err != nil {
@@ -67,7 +68,8 @@ func (v *visit) jobsPage() error {
 			words = append(words, "--"+name, value)
 		}
 	}
-	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}}, Every: listEvery, Body: b})
+	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
+		Every: listEvery, Body: b})
 	return nil
 }
 

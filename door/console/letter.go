@@ -57,7 +57,8 @@ func (v *visit) letterPage() error {
 	if d.Holds {
 		s.Next = "its instance does nothing until this is replayed or dropped"
 	}
-	v.render(nethttp.StatusOK, page{Title: "Dead letter " + d.ID, Template: "detail", Noun: "Dead letters", Command: v.command("deadletter", "show", string(d.Kind), d.ID), Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: "Dead letter " + d.ID, Template: "detail", Noun: "Dead letters", Command: v.command("deadletter", "show",
+		string(d.Kind), d.ID), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"of its cause", v.path("letters/list") + causeOf(d).query()}, {shortID(d.ID), ""}}})
 	return nil
 }
@@ -71,7 +72,8 @@ func (v *visit) letterActions(d *domain.DeadLetter) (list []action) {
 	}
 	if v.may(api.DeadLetterDrop.Operation) {
 		list = append(list, action{Name: "Drop", Verb: "Drop 1 letter", Post: v.path("letters/drop") + which,
-			Will: "Forgets it for good; an instance that it holds goes on without it. This cannot be undone.", Command: v.command("deadletter", "drop", string(d.Kind), d.ID)})
+			Will: "Forgets it for good; an instance that it holds goes on without it. This cannot be undone.", Command: v.command("deadletter", "drop",
+				string(d.Kind), d.ID)})
 	}
 	return list
 }

@@ -43,10 +43,12 @@ func TestNoDeadLetterSaysWhatWouldStandThere(t *testing.T) {
 func TestDeadLettersAreSettledByTheirCause(t *testing.T) {
 	r := newRig(t)
 	for i := range 12 {
-		r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "v" + strconv.Itoa(i), Saga: "order", Cause: fmt.Sprintf("event \"Placed%d\" has a version that nobody knows", i), MadeMs: int64(1000 + i)})
+		r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "v" + strconv.Itoa(i), Saga: "order",
+			Cause: fmt.Sprintf("event \"Placed%d\" has a version that nobody knows", i), MadeMs: int64(1000 + i)})
 	}
 	for i := range 3 {
-		r.letter(domain.DeadLetter{Kind: domain.DeadEffect, ID: "e" + strconv.Itoa(i), Effect: "go", Cause: "the payload is cut", MadeMs: int64(5000 + i), Data: `{"order":7}`})
+		r.letter(domain.DeadLetter{Kind: domain.DeadEffect, ID: "e" + strconv.Itoa(i), Effect: "go", Cause: "the payload is cut", MadeMs: int64(5000 + i),
+			Data: `{"order":7}`})
 	}
 	b := r.as(admin)
 	a := b.get(200, path("letters"))
@@ -56,7 +58,8 @@ func TestDeadLettersAreSettledByTheirCause(t *testing.T) {
 	}
 	list := path("letters/list?kind=event&saga=order&cause=%s", url.QueryEscape("has a version that nobody knows"))
 	a = b.get(200, list)
-	b.has(a, "12 letters of this cause.", "Drop 12 letters", "Replay 12 letters", "ramet deadletter drop --kind event --saga order --cause &#39;has a version that nobody knows&#39; --all --yes --context 7")
+	b.has(a, "12 letters of this cause.", "Drop 12 letters", "Replay 12 letters",
+		"ramet deadletter drop --kind event --saga order --cause &#39;has a version that nobody knows&#39; --all --yes --context 7")
 	_, before, _ := strings.Cut(a.text, `&amp;before_ms=`)
 	before, _, _ = strings.Cut(before, `"`)
 	// What comes after the page was made is not what was counted.
@@ -74,7 +77,8 @@ func TestADeadLetterIsShownAndDropped(t *testing.T) {
 	r.letter(domain.DeadLetter{Kind: domain.DeadEffect, ID: "e1", Effect: "go", Cause: "the payload is cut", Attempts: 3, MadeMs: 1000, Data: `{"order":7}`})
 	b := r.as(admin)
 	b.has(b.get(200, path("letters/list")), "kind=effect", `id=e1`)
-	b.has(b.get(200, path("letter?kind=effect&id=e1")), "The payload is cut.", "3 times", "&#34;order&#34;: 7", "Drop 1 letter", "ramet deadletter replay effect e1 --context 7")
+	b.has(b.get(200, path("letter?kind=effect&id=e1")), "The payload is cut.", "3 times", "&#34;order&#34;: 7", "Drop 1 letter",
+		"ramet deadletter replay effect e1 --context 7")
 	b.has(b.post(200, path("letters/drop"), "kind", "effect", "id", "e1"), "1 letter dropped.", "There is no dead letter")
 	b.post(404, path("letters/drop"), "kind", "effect", "id", "e1") // it is said on the page of what is not there any more
 }
@@ -117,7 +121,8 @@ func TestHostileLettersAndEffects(t *testing.T) {
 	r := newRig(t)
 	for i, text := range acts {
 		text = strings.ToValidUTF8(text, "")
-		r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "h" + strconv.Itoa(i) + strings.ReplaceAll(text, "\x00", ""), Saga: text, Correlation: text, Effect: text, Cause: text + " is what it says", Data: text,
+		r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "h" + strconv.Itoa(i) + strings.ReplaceAll(text, "\x00", ""), Saga: text, Correlation: text,
+			Effect: text, Cause: text + " is what it says", Data: text,
 			Subject: text, Trace: text})
 	}
 	b := r.as(admin)

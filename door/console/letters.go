@@ -87,12 +87,14 @@ func (v *visit) causesPage() error {
 	t := table{Name: "Causes", Head: []column{{"Letters", "num"}, {"Kind", ""}, {"Of", "name"}, {"Cause", "why"}, {"Latest", ""}, {"Hold instances", "num"}}}
 	for _, g := range groups {
 		link := v.path("letters/list") + g.query()
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)), words(g.text), when(v.at(g.latest)),
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)),
+			words(g.text), when(v.at(g.latest)),
 			countOf(int64(g.holds))}})
 	}
 	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(false), Tables: []table{t},
 		None: "There is no dead letter: nothing was given up on. An event that no saga can read, or an effect that never ends well, would stand here."}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters", ""}}, Every: listEvery, Body: b}
+	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters",
+		""}}, Every: listEvery, Body: b}
 	if total > 0 {
 		text := "1 dead letter waits for you"
 		if total > 1 {
@@ -158,26 +160,32 @@ func (v *visit) countCauses() (groups []*causeGroup, total int, more bool, err e
 func (v *visit) lettersPage() error {
 	q := v.r.URL.Query()
 	before, _ := strconv.ParseInt(q.Get("before_ms"), 10, 64) // what is no number filters nothing
-	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadKind(q.Get("kind")), Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"),
+	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadKind(q.Get("kind")),
+		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"),
 		BeforeMs: before}, Cursor: q.Get("cursor"), Limit: pageRows}
 	list, err := call(v, api.DeadLetterList, p)
 	if err != nil {
 		return err
 	}
-	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"), Pager: v.pagerOf("letters/list", q, list.Next),
-		None: "There is no dead letter.", Fields: []formField{typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"), typed("cause", "Cause has", p.Cause, "timeout")}}
+	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"), Pager: v.pagerOf("letters/list",
+		q, list.Next),
+		None: "There is no dead letter.", Fields: []formField{typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
+			typed("cause", "Cause has", p.Cause, "timeout")}}
 	b.Filters = append(b.Filters, v.choice("letters/list", "All", "kind", ""))
 	for _, kind := range domain.DeadKinds {
 		b.Filters = append(b.Filters, v.choice("letters/list", upper(string(kind)), "kind", string(kind)))
 	}
-	t := table{Name: "Dead letters", Head: []column{{"Letter", "id"}, {"Kind", ""}, {"Of", "name"}, {"Instance", "name"}, {"Cause", "why"}, {"Tried", "num"}, {"Made", ""}}}
+	t := table{Name: "Dead letters", Head: []column{{"Letter", "id"}, {"Kind", ""}, {"Of", "name"}, {"Instance", "name"}, {"Cause", "why"}, {"Tried",
+		"num"}, {"Made", ""}}}
 	for _, d := range list.DeadLetters {
 		link := v.letterLink(d.Kind, d.ID)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(cmp.Or(d.Saga, d.Effect)), words(d.Correlation), words(d.Cause),
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(cmp.Or(d.Saga, d.Effect)), words(d.Correlation),
+			words(d.Cause),
 			number(int64(d.Attempts)), when(v.at(d.MadeMs))}})
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(v.flags([]string{"deadletter", "list"}, "kind", "saga", "effect", "cause")...),
+	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(v.flags([]string{"deadletter", "list"}, "kind", "saga",
+		"effect", "cause")...),
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Every: listEvery, Body: b}
 	if len(t.Rows) > 0 && (p.Saga != "" || p.Effect != "" || p.Cause != "") {
 		if pg.Sentence, err = v.manyLetters(cause{p.Kind, p.Saga, p.Effect, p.Cause}); err != nil {

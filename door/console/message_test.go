@@ -44,7 +44,8 @@ func (b *browser) delivered(n int) answer {
 // send sends a chat in context 7.
 func (r *rig) send(to domain.ActorID, text string) domain.Message {
 	r.Helper()
-	return do(r, admin, api.MessageSend, api.SendParams{Context: 7, Message: domain.Message{DstActor: to, MessageType: domain.MessageChat, MessageFormatType: domain.FormatText, Message: text}}).Message
+	return do(r, admin, api.MessageSend, api.SendParams{Context: 7, Message: domain.Message{DstActor: to, MessageType: domain.MessageChat,
+		MessageFormatType: domain.FormatText, Message: text}}).Message
 }
 
 func TestMessagesAreListedAndExplained(t *testing.T) {

@@ -33,7 +33,8 @@ func (v *visit) messagesList(name string, s *sentence, command []string, b *list
 	if name != "Messages" {
 		crumbs = []crumb{{"Messages", v.path("messages")}, {name, ""}}
 	}
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Messages", Command: v.command(command...), Every: listEvery, Sentence: s, Body: b, Crumbs: crumbs})
+	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Messages", Command: v.command(command...), Every: listEvery, Sentence: s,
+		Body: b, Crumbs: crumbs})
 	return nil
 }
 
@@ -87,7 +88,8 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 	}
 	for i, m := range list {
 		link, why := v.messageLink(&m.Message), m.Error
-		r := row{link, []entry{linkTo(messageKey(&m.Message), link), chip(messageState(&m.Message)), words(string(m.MessageType)), words(actorText(m.CallerID)), words(destination(m))}}
+		r := row{link, []entry{linkTo(messageKey(&m.Message), link), chip(messageState(&m.Message)), words(string(m.MessageType)),
+			words(actorText(m.CallerID)), words(destination(m))}}
 		if take {
 			why = m.Message.Message
 		}
@@ -103,14 +105,17 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 func (v *visit) messagesPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
-	list, err := call(v, api.MessageList, api.ListMessagesParams{Context: v.tenant.ID, Status: domain.MessageStatus(q.Get("status")), Type: domain.MessageType(q.Get("kind")),
+	list, err := call(v, api.MessageList, api.ListMessagesParams{Context: v.tenant.ID, Status: domain.MessageStatus(q.Get("status")),
+		Type:   domain.MessageType(q.Get("kind")),
 		Caller: domain.ActorID(caller), Box: q.Get("box"), Cursor: q.Get("cursor"), Limit: pageRows})
 	if err != nil {
 		return err
 	}
-	b := &listBody{Tables: []table{v.messageTable("Messages", list.Messages, -1)}, Filtered: filtered(q), All: v.path("messages"), Pager: v.pagerOf("messages", q, list.Next),
-		None: "No message was sent or received.", Make: v.command("message", "send", "good morning", "--to", "12"),
-		Fields: []formField{typed("kind", "Kind", q.Get("kind"), "chat"), typed("caller", "Sender", q.Get("caller"), "12"), typed("box", "Box", q.Get("box"), "sent")}}
+	b := &listBody{Tables: []table{v.messageTable("Messages", list.Messages, -1)}, Filtered: filtered(q), All: v.path("messages"),
+		Pager: v.pagerOf("messages", q, list.Next),
+		None:  "No message was sent or received.", Make: v.command("message", "send", "good morning", "--to", "12"),
+		Fields: []formField{typed("kind", "Kind", q.Get("kind"), "chat"), typed("caller", "Sender", q.Get("caller"), "12"), typed("box", "Box",
+			q.Get("box"), "sent")}}
 	for _, f := range [...]struct{ name, status string }{{"All", ""}, {"On their way", string(domain.MessageDispatched)}, {"Acknowledged", string(domain.MessageAcknowledged)},
 		{"Processed", string(domain.MessageProcessed)}, {"Went wrong", string(domain.MessageError)}} {
 		b.Filters = append(b.Filters, v.choice("messages", f.name, "status", f.status))
@@ -124,7 +129,8 @@ func (v *visit) inboxPage() error {
 	if err != nil {
 		return err
 	}
-	b := &listBody{Tables: []table{v.messageTable("Inbox", list.Messages, max(from, 0))}, None: "Your inbox in this context is empty: no message waits for actor " + strconv.Itoa(int(v.who.Actor)) + "."}
+	b := &listBody{Tables: []table{v.messageTable("Inbox", list.Messages, max(from, 0))},
+		None: "Your inbox in this context is empty: no message waits for actor " + strconv.Itoa(int(v.who.Actor)) + "."}
 	if len(list.Messages) == inboxMost {
 		b.Pager.Next = v.path("messages/inbox?from=%d", max(from, 0)+inboxMost)
 	}
@@ -140,7 +146,8 @@ func (v *visit) takeActions(m *api.MessageView, place int) []action {
 		return nil
 	}
 	return []action{{Name: "Take", Verb: "Take 1 message", Post: v.path("messages/inbox/take"), Fields: []field{{"key", messageKey(&m.Message)}},
-		Will: "The message leaves your inbox; it stays in the list of messages.", Command: v.command("inbox", "--take", "--from", strconv.Itoa(place), "--limit", "1")}}
+		Will: "The message leaves your inbox; it stays in the list of messages.", Command: v.command("inbox", "--take", "--from", strconv.Itoa(place),
+			"--limit", "1")}}
 }
 
 func (v *visit) takeMessage() error {
@@ -160,7 +167,8 @@ func (v *visit) messagePage() error {
 		return err
 	}
 	st := messageState(&m.Message)
-	b := &detailBody{Title: p.Key().String(), State: st, Facts: []fact{{Name: "kind", Text: string(m.MessageType)}, {Name: "from", Text: actorText(m.CallerID)}, {Name: "to", Text: destination(&m)},
+	b := &detailBody{Title: p.Key().String(), State: st, Facts: []fact{{Name: "kind", Text: string(m.MessageType)}, {Name: "from",
+		Text: actorText(m.CallerID)}, {Name: "to", Text: destination(&m)},
 		{Name: "made", At: v.at(int64(m.CreatedAt) * 1000)}, {Name: "changed", At: v.at(int64(m.UpdatedAt) * 1000)}}}
 	if m.ReplyTo != "" {
 		b.Facts = append(b.Facts, fact{Name: "answers", Text: m.ReplyTo})
@@ -172,8 +180,10 @@ func (v *visit) messagePage() error {
 		b.Sections = append(b.Sections, section{Title: "Flow to be made there", Lines: linesOf(indented(m.Flow))})
 	}
 	b.Sections = append(b.Sections, v.messageWork(&m)...)
-	b.Sections = append(b.Sections, section{Title: "Who signed", Pairs: signedBy(&m.Message), None: noneOf(len(signedBy(&m.Message)), "It is not signed: it never left this board.")})
-	s := &sentence{State: st, Since: v.at(int64(m.UpdatedAt) * 1000), Ended: m.Status == domain.MessageProcessed || m.Status == domain.MessageError, Text: upper(m.Error) + "."}
+	b.Sections = append(b.Sections, section{Title: "Who signed", Pairs: signedBy(&m.Message), None: noneOf(len(signedBy(&m.Message)),
+		"It is not signed: it never left this board.")})
+	s := &sentence{State: st, Since: v.at(int64(m.UpdatedAt) * 1000), Ended: m.Status == domain.MessageProcessed || m.Status == domain.MessageError,
+		Text: upper(m.Error) + "."}
 	if m.Error == "" {
 		x, err := call(v, api.MessageExplain, p)
 		if err != nil {
@@ -181,7 +191,8 @@ func (v *visit) messagePage() error {
 		}
 		s.Text = upper(x.Text) + "."
 	}
-	v.render(nethttp.StatusOK, page{Title: b.Title, Template: "detail", Noun: "Messages", Command: v.command("message", "show", b.Title), Every: listEvery, Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: b.Title, Template: "detail", Noun: "Messages", Command: v.command("message", "show", b.Title),
+		Every: listEvery, Sentence: s, Body: b,
 		Crumbs: []crumb{{"Messages", v.path("messages")}, {b.Title, ""}}})
 	return nil
 }
@@ -198,7 +209,8 @@ func (v *visit) messageWork(m *api.MessageView) (list []section) {
 	results := table{Name: "Results", Head: []column{{"Job", "id"}, {"State", ""}, {"Why", "why"}, {"Took", "num"}}}
 	for i := range m.Results {
 		j := &m.Results[i]
-		results.Rows = append(results.Rows, row{"", []entry{words(strconv.Itoa(int(j.ID))), chip(jobState(j)), words(j.Error), words(v.took(j.StartedMs, j.FinishedMs))}})
+		results.Rows = append(results.Rows, row{"", []entry{words(strconv.Itoa(int(j.ID))), chip(jobState(j)), words(j.Error), words(v.took(j.StartedMs,
+			j.FinishedMs))}})
 	}
 	if len(results.Rows) > 0 {
 		list = append(list, section{Title: "How its jobs ended", Table: &results})
@@ -225,7 +237,8 @@ func (v *visit) peersPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Peers", Head: []column{{"Peer", "name"}, {"Nodes", "num"}, {"Reached by", "why"}, {"Its operator is", "name"}, {"Note", "name"}, {"Known since", ""}}}
+	t := table{Name: "Peers", Head: []column{{"Peer", "name"}, {"Nodes", "num"}, {"Reached by", "why"}, {"Its operator is", "name"}, {"Note", "name"},
+		{"Known since", ""}}}
 	for i := range list.Peers {
 		peer := &list.Peers[i]
 		var by []string
@@ -234,8 +247,10 @@ func (v *visit) peersPage() error {
 				by = append(by, a.Scheme())
 			}
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(peer.Name), number(int64(len(peer.Nodes))), words(strings.Join(by, ", ")), words(actorText(peer.OperatorID)), words(peer.Note), when(v.at(int64(peer.CreatedAt) * 1000))}})
+		t.Rows = append(t.Rows, row{"", []entry{words(peer.Name), number(int64(len(peer.Nodes))), words(strings.Join(by, ", ")),
+			words(actorText(peer.OperatorID)), words(peer.Note), when(v.at(int64(peer.CreatedAt) * 1000))}})
 	}
-	return v.messagesList("Peers", nil, []string{"peer", "list"}, &listBody{Tables: []table{t}, Intro: "Other sites that this one exchanges messages with.", None: "No other site is known.",
+	return v.messagesList("Peers", nil, []string{"peer", "list"}, &listBody{Tables: []table{t},
+		Intro: "Other sites that this one exchanges messages with.", None: "No other site is known.",
 		Make: v.command("peer", "add", "acme.json")})
 }

@@ -68,7 +68,8 @@ func (v *visit) healthPage() error {
 	if circles, err := call(v, api.CircleList, api.ListCirclesParams{Context: v.tenant.ID}); err == nil {
 		found.Circles(circles.Circles, nil)
 	}
-	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
+	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID,
+		DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
 		found.Held(dead)
 	}
 	if v.mayOnNode(api.PeerList.Operation) {
@@ -174,7 +175,8 @@ func (v *visit) queuesPage() error {
 			q.oldest = at
 		}
 	}
-	t := table{Name: "Queues", Head: []column{{"Script type", "name"}, {"State", ""}, {"Waiting", "num"}, {"Oldest", ""}, {"Running", "num"}, {"Slots", "num"}, {"Runners", "num"}, {"Why", "why"}}}
+	t := table{Name: "Queues", Head: []column{{"Script type", "name"}, {"State", ""}, {"Waiting", "num"}, {"Oldest", ""}, {"Running", "num"}, {"Slots",
+		"num"}, {"Runners", "num"}, {"Why", "why"}}}
 	var s *sentence
 	types := make([]domain.ScriptType, 0, len(queues))
 	for name := range queues {
@@ -201,7 +203,8 @@ func (v *visit) queuesPage() error {
 			waitingText = "at least " + waitingText
 		}
 		link := v.path("jobs") + with("type", string(name), "status", string(domain.JobDispatched))
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)), countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)),
+			countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
 	}
 	if s == nil {
 		s = &sentence{State: state{"well", succeeded}, Text: "Nothing waits for a runner."}
@@ -209,8 +212,9 @@ func (v *visit) queuesPage() error {
 			s = &sentence{State: state{"waiting", waiting}, Text: upper(plural(n, "job")) + " wait for a runner that has room."}
 		}
 	}
-	return v.operatePage("Queues", s, []string{"job", "list", "--status", "dispatched"}, &listBody{Tables: []table{t}, Intro: "What waits in context " + contextName(v.tenant) + ", by script type, and who would take it.",
-		None: "Nobody serves a script type, and nothing waits.", Make: "ramet serve"})
+	return v.operatePage("Queues", s, []string{"job", "list", "--status", "dispatched"}, &listBody{Tables: []table{t},
+		Intro: "What waits in context " + contextName(v.tenant) + ", by script type, and who would take it.",
+		None:  "Nobody serves a script type, and nothing waits.", Make: "ramet serve"})
 }
 
 // runnersPage shows who executes jobs.
@@ -219,7 +223,8 @@ func (v *visit) runnersPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Runners", Head: []column{{"Runner", "name"}, {"Kind", ""}, {"State", ""}, {"Serves", "full"}, {"Held in", "name"}, {"Running", "num"}, {"Slots", "num"}, {"Seen", ""}}}
+	t := table{Name: "Runners", Head: []column{{"Runner", "name"}, {"Kind", ""}, {"State", ""}, {"Serves", "full"}, {"Held in", "name"}, {"Running",
+		"num"}, {"Slots", "num"}, {"Seen", ""}}}
 	alive, busy, slots := 0, 0, 0
 	for _, r := range list.Runners {
 		st, kind, name := state{"alive", succeeded}, "of a node", cmp.Or(r.Node, r.Worker, r.Address, r.Topic)
@@ -250,7 +255,8 @@ func (v *visit) runnersPage() error {
 			}
 		}
 		busy, slots = busy+taken, slots+room
-		t.Rows = append(t.Rows, row{"", []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")), countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
+		t.Rows = append(t.Rows, row{"", []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")),
+			countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
 	}
 	s := &sentence{State: state{"nobody", errored}, Text: "Nobody runs jobs now. Start a node with `ramet serve`, or a worker."}
 	if alive > 0 {
@@ -277,7 +283,8 @@ func (v *visit) nodesPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Nodes", Head: []column{{"Node", "name"}, {"State", ""}, {"Version", "name"}, {"Host", "name"}, {"Acknowledged writes survive", "name"}, {"Off", "name"}, {"Started", ""}, {"Seen", ""}}}
+	t := table{Name: "Nodes", Head: []column{{"Node", "name"}, {"State", ""}, {"Version", "name"}, {"Host", "name"}, {"Acknowledged writes survive",
+		"name"}, {"Off", "name"}, {"Started", ""}, {"Seen", ""}}}
 	alive, gone := 0, ""
 	for i := range list.Nodes {
 		n := &list.Nodes[i]
@@ -294,9 +301,11 @@ func (v *visit) nodesPage() error {
 		for _, o := range n.Off {
 			off = append(off, string(o.Role))
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off, ", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
+		t.Rows = append(t.Rows, row{"", []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off,
+			", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
 	}
-	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"}, {"Acknowledged writes survive", "name"}, {"Why", "why"}}}
+	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"},
+		{"Acknowledged writes survive", "name"}, {"Why", "why"}}}
 	for _, s := range [...]struct{ what, kind, survives, away string }{{"board", info.Board, info.Durability, info.BoardError}, {"archive", info.Archive, info.ArchiveDurability, info.ArchiveError},
 		{"streams", info.Stream, info.StreamDurability, info.StreamError}} {
 		st := state{"there", succeeded}

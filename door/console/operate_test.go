@@ -25,7 +25,8 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 
 func TestQueuesSayWhatNobodyTakes(t *testing.T) {
 	r := newRig(t)
-	do(r, admin, api.WorkerClaim, api.ClaimParams{WorkerParams: api.WorkerParams{Context: 7, Worker: "web-1"}, WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Slots: 4}})
+	do(r, admin, api.WorkerClaim, api.ClaimParams{WorkerParams: api.WorkerParams{Context: 7, Worker: "web-1"},
+		WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Slots: 4}})
 	b := r.as(reader)
 	b.has(b.get(200, path("operate/runners")), "web-1", "worker", "send_mail", "1 runner is alive; 0 of 4 slots are taken.")
 	b.has(b.get(200, path("operate/queues")), "Nothing waits for a runner.", "send_mail", "served", "ramet job list --status dispatched --context 7")
@@ -50,9 +51,11 @@ func TestABanIsSetAndLifted(t *testing.T) {
 	b := r.as(admin)
 	b.has(b.get(200, path("operate/bans")), "Nothing is held up", "ramet ban blueprint nightly --reason", "Hold it up")
 	a := b.post(200, path("operate/bans/set"), "kind", "blueprint", "name", "nightly", "level", "pick", "reason", "the target is down", "for", "1 hour")
-	b.has(a, "It is held up: blueprint nightly", "1 thing is held up", "the target is down", "ramet ban lift blueprint nightly --context 7", "Lift 1 ban", "in 59 m")
+	b.has(a, "It is held up: blueprint nightly", "1 thing is held up", "the target is down", "ramet ban lift blueprint nightly --context 7",
+		"Lift 1 ban", "in 59 m")
 	b.has(b.post(200, path("operate/bans/set"), "kind", "saga", "name", "x", "level", "occupy", "reason", "y"), "This was not done")
-	b.has(b.post(200, path("operate/bans/set"), "kind", "context", "level", "pick", "reason", "y", "for", "until it is lifted"), "It is held up: context", "2 things are held up")
+	b.has(b.post(200, path("operate/bans/set"), "kind", "context", "level", "pick", "reason", "y", "for", "until it is lifted"),
+		"It is held up: context", "2 things are held up")
 	other := r.as(reader)
 	other.has(other.get(200, path("operate/bans")), "the target is down")
 	other.hasNot(other.get(200, path("operate/bans")), `method="post" action="/console/c/7/`)

@@ -106,7 +106,8 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 		change(r, &parts)
 	}
 	r.api = service.New(parts)
-	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Audit: audit, Now: func() time.Time { return r.now() }})
+	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Audit: audit,
+		Now: func() time.Time { return r.now() }})
 	r.server = httptest.NewServer(http.New(r.api, http.Config{Node: "n1", Tokens: r.tokens, Audit: audit, Console: r.pages}))
 	runner := work.NewRunner(engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{words{r.gate}}, Grace: time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())

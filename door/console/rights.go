@@ -60,7 +60,8 @@ func (v *visit) membersPage() error {
 		role    domain.ContextRole
 		members []domain.ActorID
 		may     string
-	}{{domain.Admin, shown.Admins, "do everything here, and give roles to others"}, {domain.Executor, shown.Executors, executors}, {domain.Reader, shown.Readers, "read, but for the values of environments"}} {
+	}{{domain.Admin, shown.Admins, "do everything here, and give roles to others"}, {domain.Executor, shown.Executors, executors}, {domain.Reader,
+		shown.Readers, "read, but for the values of environments"}} {
 		for _, id := range r.members {
 			t.Rows = append(t.Rows, row{"", []entry{words(actorText(id)), words(string(r.role)), words(r.may), {Actions: v.revokeRole(id, r.role)}}})
 		}
@@ -96,7 +97,8 @@ func (v *visit) revokeRole(id domain.ActorID, role domain.ContextRole) []action 
 	if id == v.who.Actor {
 		will += " That is you."
 	}
-	return []action{{Name: "Revoke", Verb: "Revoke 1 role", Post: v.path("rights/revoke"), Fields: []field{{"actor", strconv.Itoa(int(id))}, {"role", string(role)}}, Will: upper(will),
+	return []action{{Name: "Revoke", Verb: "Revoke 1 role", Post: v.path("rights/revoke"), Fields: []field{{"actor", strconv.Itoa(int(id))}, {"role",
+		string(role)}}, Will: upper(will),
 		Command: "ramet context revoke " + contextName(v.tenant) + " " + strconv.Itoa(int(id)) + " --role " + string(role)}}
 }
 
@@ -135,13 +137,17 @@ func (v *visit) contextsPage() error {
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Contexts", Head: []column{{"Context", "name"}, {"Number", "num"}, {"Admins", "num"}, {"Executors", "num"}, {"Readers", "num"}, {"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", "why"}}}
+	t := table{Name: "Contexts", Head: []column{{"Context", "name"}, {"Number", "num"}, {"Admins", "num"}, {"Executors", "num"}, {"Readers", "num"},
+		{"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", "why"}}}
 	for _, c := range list.Contexts {
 		link := Path + "c/" + contextName(c) + "/rights"
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))), countOf(int64(len(c.Executors))), countOf(int64(len(c.Readers))),
-			countOf(int64(c.MaxRunning)), words(cmp.Or(string(c.Isolation), "as the node does")), words(cmp.Or(string(c.Archives), "all")), when(v.at(int64(c.CreatedAt) * 1000))}})
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),
+			countOf(int64(len(c.Executors))), countOf(int64(len(c.Readers))),
+			countOf(int64(c.MaxRunning)), words(cmp.Or(string(c.Isolation), "as the node does")), words(cmp.Or(string(c.Archives),
+				"all")), when(v.at(int64(c.CreatedAt) * 1000))}})
 	}
-	return v.rightsPage("Contexts", nil, "ramet context list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/contexts", q, list.Next), Intro: "The contexts in which you have a role.", None: "You have a role in no context."})
+	return v.rightsPage("Contexts", nil, "ramet context list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/contexts", q, list.Next),
+		Intro: "The contexts in which you have a role.", None: "You have a role in no context."})
 }
 
 func (v *visit) actorsPage() error {
@@ -159,7 +165,8 @@ func (v *visit) actorsPage() error {
 		t.Rows = append(t.Rows, row{"", []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")), when(v.at(int64(a.CreatedAt) * 1000)),
 			linkTo("its tokens", v.path("rights/tokens?actor=%d", a.ID))}})
 	}
-	return v.rightsPage("Actors", nil, "ramet actor list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/actors", q, list.Next), None: "There is no actor.", Make: "ramet actor create"})
+	return v.rightsPage("Actors", nil, "ramet actor list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/actors", q, list.Next),
+		None: "There is no actor.", Make: "ramet actor create"})
 }
 
 // whose is the actor that the address names; 0 is who looks.
@@ -189,16 +196,19 @@ func (v *visit) tokensPage() error {
 		}
 		revoke := entry{}
 		if st.Word == "good" && v.who.Operates(api.TokenRevoke.Right, api.TokenRevoke.Group()) {
-			revoke.Actions = []action{{Name: "Revoke", Verb: "Revoke 1 token", Post: v.path("rights/tokens/revoke"), Fields: []field{{"actor", strconv.Itoa(int(k.Actor))}, {"id", k.ID}},
+			revoke.Actions = []action{{Name: "Revoke", Verb: "Revoke 1 token", Post: v.path("rights/tokens/revoke"), Fields: []field{{"actor",
+				strconv.Itoa(int(k.Actor))}, {"id", k.ID}},
 				Will: "Whoever shows this token is refused at every node within a second; sessions that began with it end. This cannot be undone.", Command: "ramet token revoke " + quoted(k.ID)}}
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)), when(v.at(int64(k.IssuedAt) * 1000)), when(v.at(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
+		t.Rows = append(t.Rows, row{"", []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)),
+			when(v.at(int64(k.IssuedAt) * 1000)), when(v.at(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
 	}
 	whose := "yours"
 	if actor != 0 && actor != v.who.Actor {
 		whose = actorText(actor)
 	}
-	b := &listBody{Tables: []table{t}, None: "This board knows no token of " + whose + ".", Make: "ramet token --key alice.key --audience " + v.console.cfg.Node + " --for 12h --name laptop"}
+	b := &listBody{Tables: []table{t}, None: "This board knows no token of " + whose + ".",
+		Make: "ramet token --key alice.key --audience " + v.console.cfg.Node + " --for 12h --name laptop"}
 	if n := len(list.Tokens); n > 0 {
 		b.Intro = "Of the tokens of " + whose + " that this board knows, " + strconv.Itoa(good) + " of " + strconv.Itoa(n) + " are good."
 	}
@@ -262,11 +272,13 @@ func (v *visit) auditPage() error {
 			st.Class = errored
 			denied++
 		}
-		t.Rows = append(t.Rows, row{"", []entry{when(v.at(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st), words(strings.ReplaceAll(e.Verb, "_", " ")),
+		t.Rows = append(t.Rows, row{"", []entry{when(v.at(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st),
+			words(strings.ReplaceAll(e.Verb, "_", " ")),
 			{Text: e.Object, Link: v.objectLink(e.Object)}, words(e.Detail), countOf(int64(e.Count))}})
 	}
-	b := &listBody{Tables: []table{t}, Filtered: filtered(q), All: v.path("rights/audit"), Pager: v.pagerOf("rights/audit", q, lines.Next), Fields: []formField{typed("actor", "Actor", q.Get("actor"), "20")},
-		None: "Nothing was done by hand yet, and nothing denied."}
+	b := &listBody{Tables: []table{t}, Filtered: filtered(q), All: v.path("rights/audit"), Pager: v.pagerOf("rights/audit", q, lines.Next),
+		Fields: []formField{typed("actor", "Actor", q.Get("actor"), "20")},
+		None:   "Nothing was done by hand yet, and nothing denied."}
 	for _, c := range [...]struct{ name, outcome string }{{"All", ""}, {"Done", string(domain.AuditDone)}, {"Denied", string(domain.AuditDenied)}} {
 		b.Filters = append(b.Filters, v.choice("rights/audit", c.name, "outcome", c.outcome))
 	}

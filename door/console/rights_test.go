@@ -60,7 +60,8 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	r.as(reader).post(200, path("flows/%d/delete", id))
 	b := r.as(admin)
 	testwait.Until(t, "the audit log has the denial", func() bool { return strings.Contains(b.get(200, path("rights/audit")).text, "were denied") })
-	b.has(b.get(200, path("rights/audit?outcome=denied&actor=30")), "flow:1", "delete", `href="/console/c/7/flows/1"`, "ramet audit log --actor 30 --denied --context 7")
+	b.has(b.get(200, path("rights/audit?outcome=denied&actor=30")), "flow:1", "delete", `href="/console/c/7/flows/1"`,
+		"ramet audit log --actor 30 --denied --context 7")
 	b.has(b.get(200, path("rights/audit?actor=20")), "Nothing on this page is like that")
 }
 

@@ -86,7 +86,8 @@ func (v *visit) sagasPage() error {
 	for _, s := range found.Sagas {
 		b.Rows = append(b.Rows, sagaRow{Name: s.Name, Link: v.sagaPath(s.Name), Summary: s.Summary, Version: s.Version, Updated: v.at(s.UpdatedMs), By: s.By})
 	}
-	v.render(nethttp.StatusOK, page{Title: "Sagas", Template: "sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}}, Every: listEvery, Body: b})
+	v.render(nethttp.StatusOK, page{Title: "Sagas", Template: "sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}},
+		Every: listEvery, Body: b})
 	return nil
 }
 
@@ -95,7 +96,8 @@ var sagaTabs = []struct{ Key, Name string }{{"instances", "Instances"}, {"states
 
 // instanceFilters are those of one click.
 var instanceFilters = []struct{ Name, Where string }{
-	{"All", ""}, {"Running", `status == "running"`}, {"Held", `held != ""`}, {"Undoing", `status == "compensating"`}, {"Ended", `status == "ended"`}, {"Failed", `outcome == "failed"`},
+	{"All", ""}, {"Running", `status == "running"`}, {"Held", `held != ""`}, {"Undoing", `status == "compensating"`}, {"Ended",
+		`status == "ended"`}, {"Failed", `outcome == "failed"`},
 }
 
 func (v *visit) sagaPage() error {
@@ -105,7 +107,8 @@ func (v *visit) sagaPage() error {
 		return err
 	}
 	b := &sagaBody{Name: s.Name, Summary: s.Summary, Make: v.command("event", "publish", "--help"), Tab: sagaTabs[0].Key,
-		Facts: []fact{{Name: "version", Text: strconv.Itoa(s.Version)}, {Name: "applied", At: v.at(s.UpdatedMs)}, {Name: "by", Text: "actor " + strconv.Itoa(int(s.By))}}}
+		Facts: []fact{{Name: "version", Text: strconv.Itoa(s.Version)}, {Name: "applied", At: v.at(s.UpdatedMs)}, {Name: "by",
+			Text: "actor " + strconv.Itoa(int(s.By))}}}
 	for _, t := range sagaTabs {
 		if t.Key == v.r.FormValue("tab") {
 			b.Tab = t.Key
@@ -133,7 +136,8 @@ func (v *visit) sagaPage() error {
 	if err != nil {
 		return err
 	}
-	v.render(nethttp.StatusOK, page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")}, {name, ""}}, Every: listEvery, Body: b})
+	v.render(nethttp.StatusOK, page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
+		{name, ""}}, Every: listEvery, Body: b})
 	return nil
 }
 
@@ -141,7 +145,8 @@ func (v *visit) sagaPage() error {
 func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 	q := v.r.URL.Query()
 	where := q.Get("where")
-	found, err := call(v, api.SagaInstances, api.ListInstancesParams{Context: v.tenant.ID, Name: b.Name, InstanceFilter: api.InstanceFilter{Where: where}, Cursor: q.Get("cursor"), Limit: pageRows})
+	found, err := call(v, api.SagaInstances, api.ListInstancesParams{Context: v.tenant.ID, Name: b.Name,
+		InstanceFilter: api.InstanceFilter{Where: where}, Cursor: q.Get("cursor"), Limit: pageRows})
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +161,8 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 		b.Filters = append(b.Filters, filter{f.Name, link, f.Where == where})
 	}
 	for _, i := range found.Instances {
-		b.Rows = append(b.Rows, instanceRow{ID: i.Correlation, Link: v.sagaPath(b.Name) + "/instance" + query("id", i.Correlation), At: i.State, State: instanceState(i),
+		b.Rows = append(b.Rows, instanceRow{ID: i.Correlation, Link: v.sagaPath(b.Name) + "/instance" + query("id", i.Correlation), At: i.State,
+			State:   instanceState(i),
 			Version: i.Version, Updated: v.at(i.UpdatedMs), Began: v.at(i.CreatedMs)})
 	}
 	// The board keeps no order among them; of a page, the last that moved come first.

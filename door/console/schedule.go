@@ -118,7 +118,8 @@ func (v *visit) upcoming(s *api.Schedule) section {
 
 // scheduleFlows are the flows that a schedule has made, newest first.
 func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error) {
-	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Blueprint: s.Blueprint, Where: fmt.Sprintf("flow.schedule == %q", s.Name)},
+	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Blueprint: s.Blueprint,
+		Where: fmt.Sprintf("flow.schedule == %q", s.Name)},
 		Cursor: v.r.FormValue("cursor"), Limit: pageRows})
 	if err != nil {
 		return nil, err
@@ -126,7 +127,8 @@ func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error
 	t := &table{Name: "Flows", Head: []column{{"Flow", "id"}, {"State", ""}, {"Trigger", "name"}, {"Why", "why"}, {"Made", ""}, {"Took", "num"}}}
 	for i := range found.Flows {
 		r := v.flowRow(&found.Flows[i])
-		t.Rows = append(t.Rows, row{r.Link, []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made), words(r.Took)}})
+		t.Rows = append(t.Rows, row{r.Link, []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made),
+			words(r.Took)}})
 	}
 	p := pager{}
 	if found.Next != "" {
@@ -199,11 +201,14 @@ func (v *visit) scheduleActions(s *domain.Schedule) (list []action) {
 		}
 	}
 	if s.Paused {
-		add(api.ScheduleResume.Operation, action{Name: "Resume", Verb: "Resume the schedule", Primary: true, Will: "It goes on with its next time. Times that passed meanwhile are not made up."})
+		add(api.ScheduleResume.Operation, action{Name: "Resume", Verb: "Resume the schedule", Primary: true,
+			Will: "It goes on with its next time. Times that passed meanwhile are not made up."})
 	} else {
-		add(api.SchedulePause.Operation, action{Name: "Pause", Verb: "Pause the schedule", Will: "It makes no further flow until somebody resumes it. Flows that run go on."})
+		add(api.SchedulePause.Operation, action{Name: "Pause", Verb: "Pause the schedule",
+			Will: "It makes no further flow until somebody resumes it. Flows that run go on."})
 	}
-	add(api.ScheduleTrigger.Operation, action{Name: "Trigger", Verb: "Make 1 flow now", Will: "Makes 1 flow of blueprint " + s.Blueprint + " now, beside those of its times."})
+	add(api.ScheduleTrigger.Operation, action{Name: "Trigger", Verb: "Make 1 flow now",
+		Will: "Makes 1 flow of blueprint " + s.Blueprint + " now, beside those of its times."})
 	add(api.ScheduleDelete.Operation, action{Name: "Delete", Verb: "Delete the schedule",
 		Will: "The schedule leaves the board; the " + plural(int(s.State.Fired), "flow") + " that it made stay. This cannot be undone."})
 	return list

@@ -39,7 +39,8 @@ func TestSchedulesAreListedAndFiltered(t *testing.T) {
 	r.schedule(domain.Schedule{Name: "off", Blueprint: "hello", Every: 3600, Paused: true})
 	b := r.as(reader)
 	a := b.get(200, path("schedules"))
-	b.has(a, "often comes next, in", "0 2 * * * Europe/Brussels", "every 1m", "paused", "counts the day", `href="/console/c/7/schedule?name=nightly"`, "ramet schedule list --context 7",
+	b.has(a, "often comes next, in", "0 2 * * * Europe/Brussels", "every 1m", "paused", "counts the day", `href="/console/c/7/schedule?name=nightly"`,
+		"ramet schedule list --context 7",
 		`href="/console/c/7/blueprint?name=hello"`)
 	a = b.get(200, path("schedules?state=paused"))
 	b.has(a, "name=off")
@@ -68,7 +69,8 @@ func TestAScheduleIsPausedTriggeredAndDeleted(t *testing.T) {
 	r.store(hello)
 	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Params: map[string]string{"who": "moon"}})
 	b := r.as(admin)
-	b.has(b.get(200, path("schedule?name=nightly")), "It comes next in", "nightly-20", "Pause the schedule", "Make 1 flow now", "ramet schedule pause nightly --context 7")
+	b.has(b.get(200, path("schedule?name=nightly")), "It comes next in", "nightly-20", "Pause the schedule", "Make 1 flow now",
+		"ramet schedule pause nightly --context 7")
 	b.has(b.get(200, path("schedule?name=nightly&tab=definition")), "moon", "skip")
 	b.has(b.post(200, path("schedule/pause"), "name", "nightly"), "The schedule is paused.", "It is paused, and makes no flows", "Resume the schedule")
 	b.has(b.post(200, path("schedule/resume"), "name", "nightly"), "The schedule goes on.")
@@ -110,7 +112,8 @@ func TestABlueprintIsShownComparedAndStarted(t *testing.T) {
 	b.has(b.get(200, path("blueprint?name=hello&step=again")), "Step again", "say again")
 	b.has(b.get(200, path("blueprint?name=hello&tab=source")), "script_type: words")
 	b.has(b.get(200, path("blueprint?name=hello&tab=versions")), "what it changed", "version=1")
-	b.has(b.get(200, path("blueprint?name=hello&tab=differences")), "From version 1 to version 2", `class="line new"`, "greets twice", "ramet blueprint diff hello --from 1 --to 2")
+	b.has(b.get(200, path("blueprint?name=hello&tab=differences")), "From version 1 to version 2", `class="line new"`, "greets twice",
+		"ramet blueprint diff hello --from 1 --to 2")
 	b.has(b.get(200, path("blueprint?name=hello&version=1")), "This is version 1. The newest is 2.")
 	b.has(b.get(200, path("blueprint?name=hello&version=1&tab=differences")), "This is the first version")
 	b.has(b.get(200, path("blueprint?name=hello&tab=start")), `name="param.who"`, `placeholder="world"`, "Start 1 flow")
@@ -156,8 +159,9 @@ func TestLargeBlueprintsCanBeTyped(t *testing.T) {
 func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
 	r := newRig(t)
 	all := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(acts, " "), ""), "\x00", "")
-	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Blueprint: domain.Blueprint{Name: "hostile", Summary: all, Params: map[string]string{"p": all},
-		Steps: []domain.Step{{Name: "x", Summary: all, Script: all, ScriptType: "words"}}}})
+	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Blueprint: domain.Blueprint{Name: "hostile", Summary: all,
+		Params: map[string]string{"p": all},
+		Steps:  []domain.Step{{Name: "x", Summary: all, Script: all, ScriptType: "words"}}}})
 	r.schedule(domain.Schedule{Name: "hostile", Blueprint: "hostile", Cron: "0 2 * * *", Summary: all, Params: map[string]string{"p": all}})
 	b := r.as(admin)
 	for _, p := range []string{"schedules", "schedules/calendar", "schedule?name=hostile", "schedule?name=hostile&tab=definition", "schedule?name=hostile&tab=history",

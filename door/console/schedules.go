@@ -49,7 +49,8 @@ func (v *visit) schedulesPage() error {
 	for _, f := range [...]struct{ name, state string }{{"All", ""}, {"On", "on"}, {"Paused", "paused"}, {"In trouble", "in trouble"}, {"Over", "over"}} {
 		b.Filters = append(b.Filters, v.choice("schedules", f.name, "state", f.state))
 	}
-	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "name"}, {"Blueprint", "name"}, {"Next", ""}, {"Last", ""}, {"Made", "num"}, {"Why", "why"}}}
+	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "name"}, {"Blueprint", "name"}, {"Next", ""}, {"Last",
+		""}, {"Made", "num"}, {"Why", "why"}}}
 	for i := range list.Schedules {
 		s := &list.Schedules[i].Schedule
 		st := scheduleState(s)
@@ -57,11 +58,13 @@ func (v *visit) schedulesPage() error {
 			continue
 		}
 		link := v.path("schedule") + with("name", s.Name)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name", s.Blueprint)),
+		t.Rows = append(t.Rows, row{link, []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
+			s.Blueprint)),
 			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(cmp.Or(s.State.LastError, s.Summary))}})
 	}
 	b.Tables = []table{t}
-	v.render(nethttp.StatusOK, page{Title: "Schedules", Template: "list", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"}, "blueprint")...), Crumbs: []crumb{{"Schedules", ""}}, Every: listEvery,
+	v.render(nethttp.StatusOK, page{Title: "Schedules", Template: "list", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"},
+		"blueprint")...), Crumbs: []crumb{{"Schedules", ""}}, Every: listEvery,
 		Sentence: v.schedulesSentence(list.Schedules), Body: b})
 	return nil
 }
@@ -96,7 +99,8 @@ func (v *visit) schedulesSentence(list []api.Schedule) *sentence {
 	case wrong == 1:
 		return &sentence{State: state{"in trouble", errored}, Text: "Schedule " + bad.Name + " made no flow the last time: " + bad.State.LastError + "."}
 	case wrong > 1:
-		return &sentence{State: state{"in trouble", errored}, Text: plural(wrong, "schedule") + " made no flow the last time. The latest, " + bad.Name + ": " + bad.State.LastError + "."}
+		return &sentence{State: state{"in trouble", errored}, Text: plural(wrong,
+			"schedule") + " made no flow the last time. The latest, " + bad.Name + ": " + bad.State.LastError + "."}
 	case next != nil:
 		return &sentence{State: state{"on", waiting}, Text: next.Name + " comes next, in " + v.at(next.State.NextMs).Ago + "."}
 	}
