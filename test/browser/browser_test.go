@@ -53,7 +53,7 @@ func startNode(t *testing.T) *node {
 // run runs a command line at the node, and returns what it prints.
 func (n *node) run(args ...string) string {
 	n.Helper()
-	ctx, cancel := context.WithTimeout(n.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(n.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, ramet, append(args, "--data", n.data)...)
 	cmd.Dir = filepath.Join("..", "..", "examples")
