@@ -15,7 +15,8 @@ import (
 const (
 	Lost = "ramet:lost"
 
-	lostMost = 1000
+	// LostMost is how many lines it has at the most.
+	LostMost = 1000
 	lostKept = 7 * 24 * time.Hour
 )
 
@@ -23,7 +24,7 @@ const (
 // it was lost. It returns what the auditor tells of it.
 func SettleLost(b *board.Batch, item string, now time.Time) domain.Finding {
 	line := strconv.FormatInt(now.UnixMilli(), 10) + " " + item
-	b.Absent(item).Settle(item).Append(Lost, lostMost, line).Expire(Lost, lostKept)
+	b.Absent(item).Settle(item).Append(Lost, LostMost, line).Expire(Lost, lostKept)
 	found, _ := DecodeLost(line)
 	return found
 }

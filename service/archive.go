@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
@@ -165,16 +166,20 @@ func hideEnv(v any, isEnv bool) {
 }
 
 // inArchive is the newest record of what the board no longer has. Where the
-// archive does not have it either, the error is what the board said.
+// archive does not have it either, the error is what the board said, and what the
+// audit knows of it where its record was lost.
 func (c Caller) inArchive(ctx context.Context, tenant domain.TenantID, key string, missing error) (archive.Record, error) {
 	if !errors.Is(missing, domain.ErrNotFound) {
 		return archive.Record{}, missing
 	}
 	r, err := c.api.parts.Archive.Get(ctx, tenant, key, 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		err = missing
+	if !errors.Is(err, domain.ErrNotFound) {
+		return r, err
 	}
-	return r, err
+	if found, lost, err := c.api.parts.Jobs.Lost(ctx, tenant, key); err == nil && lost {
+		missing = fmt.Errorf("%w: %s", missing, found.Text)
+	}
+	return r, missing
 }
 
 // showArchived reads a job that the board no longer has.

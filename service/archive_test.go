@@ -316,3 +316,35 @@ func TestOneCallLooksAtABoundedNumber(t *testing.T) {
 		t.Errorf("found %d in %d calls", found, calls)
 	}
 }
+
+// What an audit has found without a record is no riddle to who asks for it.
+func TestWhatWasLostIsTold(t *testing.T) {
+	r := newArchiveRig(t)
+	for _, item := range []string{"job:10:77", "flow:77", "message:10:77"} {
+		b := board.Batch{Space: board.Space(house)}
+		layout.SettleLost(&b, item, time.Now())
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as, ctx := r.api.As(reader), t.Context()
+	for name, ask := range map[string]func() error{
+		"explain job": func() error {
+			_, err := as.ExplainJob(ctx, api.JobParams{Context: house, Caller: 10, ID: 77})
+			return err
+		},
+		"show job":     func() error { _, err := as.ShowJob(ctx, api.JobParams{Context: house, Caller: 10, ID: 77}); return err },
+		"explain flow": func() error { _, err := as.ExplainFlow(ctx, api.FlowParams{Context: house, Flow: 77}); return err },
+		"explain message": func() error {
+			_, err := as.ExplainMessage(ctx, api.MessageParams{Context: house, Caller: 10, ID: 77})
+			return err
+		},
+	} {
+		if err := ask(); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "it had not ended, and its record was gone at") {
+			t.Errorf("%s: got %v, want what the audit knows", name, err)
+		}
+	}
+	if _, err := as.ExplainJob(ctx, api.JobParams{Context: house, Caller: 10, ID: 7}); err == nil || strings.Contains(err.Error(), "record was gone") {
+		t.Errorf("a job that never was: got %v", err)
+	}
+}

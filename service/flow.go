@@ -149,10 +149,8 @@ func (c Caller) wholeFlow(ctx context.Context, p api.FlowParams) (domain.FlowVie
 // archivedFlow reads a flow that the board no longer has. Where the archive
 // does not have it either, missing is what the board said.
 func (c Caller) archivedFlow(ctx context.Context, p api.FlowParams, missing error) (domain.FlowView, error) {
-	r, err := c.api.parts.Archive.Get(ctx, p.Context, domain.FlowKey(p.Flow), 0)
-	if errors.Is(err, domain.ErrNotFound) {
-		return domain.FlowView{}, missing
-	} else if err != nil {
+	r, err := c.inArchive(ctx, p.Context, domain.FlowKey(p.Flow), missing)
+	if err != nil {
 		return domain.FlowView{}, err
 	}
 	return flow.Archived(&r)

@@ -28,6 +28,7 @@ type Jobs interface {
 	Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey, by domain.ActorID) (*domain.Job, error)
 	Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (domain.JobExplanation, error)
+	Lost(ctx context.Context, tenant domain.TenantID, item string) (found domain.Finding, ok bool, err error)
 	Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error)
 	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) error
 	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error

@@ -167,16 +167,37 @@ func doubtedFrom(j *domain.Job) time.Time {
 
 // lostBefore tells of everything that earlier audits have found lost, jobs or not.
 func (a *auditor) lostBefore(ctx context.Context) error {
-	lines, err := a.e.board.List(ctx, a.space, layout.Lost, 0, listPage)
+	lost, err := a.e.lost(ctx, a.space)
+	a.report.Stuck = append(a.report.Stuck, lost...)
+	return err
+}
+
+// lost is what audits have found lost in a space, the newest last.
+func (e *Engine) lost(ctx context.Context, space board.Space) (found []domain.Finding, err error) {
+	lines, err := e.board.List(ctx, space, layout.Lost, 0, layout.LostMost)
 	if err != nil && !errors.Is(err, domain.ErrInvalid) { // what else lies there is no line
-		return err
+		return nil, err
 	}
 	for _, l := range lines {
 		if f, ok := layout.DecodeLost(l); ok {
-			a.report.Stuck = append(a.report.Stuck, f)
+			found = append(found, f)
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// Lost is what audits have found of an item, of a job or not, that had not ended and has no
+// record any more; ok is false where they have found nothing.
+//
+// Errors: [domain.ErrUnavailable].
+func (e *Engine) Lost(ctx context.Context, tenant domain.TenantID, item string) (found domain.Finding, ok bool, err error) {
+	all, err := e.lost(ctx, layout.SpaceOf(tenant))
+	for _, f := range slices.Backward(all) {
+		if f.Key == item {
+			return f, true, nil
+		}
+	}
+	return domain.Finding{}, false, err
 }
 
 // SettleLost adds to a report that something which had not ended has no record any
