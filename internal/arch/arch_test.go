@@ -64,7 +64,7 @@ var may = map[string][]string{
 	"door/console": {"api", "blueprint", "doctor", "door/http", "identity", "service"},
 	"door/resp":    {"api", "service", "board", "identity", "identity/cookie", "internal/budget", "internal/peer", "keyspace"},
 	"door/cli": {"api", "service", "archive", "blueprint", "client", "doctor", "document", "identity", "identity/cookie", "rhai", "rhai/cases", "rhai/lib",
-		"rhai/syntax", "rhai/value", "saga", "saga/definition", "saga/sagatest", "script", "internal/intake", "queue"},
+		"rhai/syntax", "rhai/value", "saga", "saga/definition", "saga/sagatest", "script", "internal/intake", "internal/pause", "queue"},
 	"client":            {"api", "identity/cookie"},
 	"worker":            {},
 	"worker/workertest": {"worker"},
