@@ -306,8 +306,11 @@ func (x *run) giveBack(b *board.Batch) ended {
 	x.addCheckpoint(b)
 	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.lane.typ)
 	x.r.e.requeue(b, x.job, time.Now())
-	return ended{status: domain.JobStarted, text: "given back: the node is going away"}
+	return ended{status: domain.JobStarted, text: givenBack}
 }
+
+// givenBack says of a run that it ended without fault of its job.
+const givenBack = "given back: the node is going away"
 
 // letDown puts a job back whose lease could not be renewed in time, and counts a loss,
 // as when the lease had run out: nobody has to wait for that. If it has, or the job is

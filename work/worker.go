@@ -140,7 +140,7 @@ func (t workerRuntime) Run(context.Context, script.Task, script.Host) (script.Ou
 // assign makes assignments of what was claimed, and deals with the rest.
 func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed) ([]domain.Assignment, error) {
 	var list []domain.Assignment
-	var others []finish
+	var others []said
 	now, room := time.Now(), assignBytes
 	for _, c := range claimed {
 		x := r.taken(ctx, c, now)
@@ -151,16 +151,16 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 			e.log.Warn("job not given to a worker", "job", c.Item, "context", uint32(c.Space), "err", err)
 			f = &finish{x: x, batch: x.heldBatch()}
 			f.what = x.unable(&f.batch, err)
-			others = append(others, *f)
+			others = append(others, said{finish: *f})
 		case f == nil:
 			list = append(list, a)
 		case !f.what.written && f.what.reason != reasonLost:
-			others = append(others, *f)
+			others = append(others, said{finish: *f})
 		}
 	}
-	for i, err := range e.endAll(ctx, others) {
-		if err != nil { // its lease runs out
-			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.Claimed.Item, "err", err)
+	for i, a := range e.endAll(ctx, others) {
+		if a.err != nil { // its lease runs out
+			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.Claimed.Item, "err", a.err)
 		}
 	}
 	return list, nil
@@ -253,8 +253,8 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 		}
 		switch over := e.overdue(held[i].Key(), recs[i], now); {
 		case over > lease:
-			if _, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout}); err != nil {
-				return nil, err
+			if _, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout}); err != nil && !errors.Is(err, domain.ErrConflict) {
+				return nil, err // of one that ended meanwhile there is nothing left to end
 			}
 			states[i] = domain.LeaseLost
 		case over > 0:

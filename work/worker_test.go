@@ -117,7 +117,8 @@ func TestWorker(t *testing.T) {
 			t.Fatalf("got %+v", next)
 		}
 		// Said again it is no error: the answer may have been lost.
-		if done, err := h.finish(end(got[0], domain.VerdictSucceeded)); err != nil || done.Status != domain.JobFinished {
+		sent := func(e *domain.AttemptEnd) { e.Result = map[string]string{"id": "17"} }
+		if done, err := h.finish(end(got[0], domain.VerdictSucceeded, sent)); err != nil || done.Status != domain.JobFinished {
 			t.Errorf("again: %+v, %v", done, err)
 		}
 	})
@@ -265,6 +266,94 @@ func TestALateWorkerIsNotHeard(t *testing.T) {
 			t.Errorf("got %+v", j)
 		}
 	})
+}
+
+// Of two verdicts on one attempt the one that was not written is refused, and what stands
+// is answered as often as it is asked for.
+func TestAnAttemptEndsOneWay(t *testing.T) {
+	result := func(text string) func(*domain.AttemptEnd) {
+		return func(e *domain.AttemptEnd) { e.Result = map[string]string{"v": text} }
+	}
+	final := func(e *domain.AttemptEnd) { e.Final = true }
+	for _, tt := range []struct {
+		name          string
+		retries       uint8
+		first, second func(domain.Assignment) domain.AttemptEnd
+		want          string // of the refusal; "" when both are answered alike
+	}{
+		{"failed, then succeeded", 3,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed, final) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("x")) },
+			"attempt 1 has ended already, as error (script_failed)"},
+		{"succeeded, then failed", 0,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("x")) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed) },
+			"attempt 1 has ended already, as finished"},
+		{"another result", 0,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("x")) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("y")) },
+			"attempt 1 has ended already, as finished"},
+		{"timed out, then succeeded", 0,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictTimeout) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded) },
+			"attempt 1 has ended already, as error (timeout)"},
+		{"failed and tried again, then succeeded", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded) },
+			"attempt 1 has failed already, and the job is tried again"},
+		{"given back, then succeeded", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded) },
+			"is not this worker's any more"},
+		{"succeeded twice", 0,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("x")) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictSucceeded, result("x")) }, ""},
+		{"failed twice", 0,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictFailed) }, ""},
+		{"failed and tried again, twice", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictErrored) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictErrored) }, ""},
+		{"given back twice", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) }, ""},
+	} {
+		for _, together := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, together %v", tt.name, together), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, known())
+					h := r.hand(7, "a")
+					h.claim(1, 0)
+					r.submit(mail(1, "x", retries(tt.retries)))
+					a := h.claim(1, 0)[0]
+					var done [2]domain.AttemptEnded
+					var errs [2]error
+					if together {
+						d, e, err := r.engine.FinishFor(h.ctx, h.Worker, []domain.AttemptEnd{tt.first(a), tt.second(a)})
+						if err != nil {
+							t.Fatal(err)
+						}
+						done, errs = [2]domain.AttemptEnded(d), [2]error(e)
+					} else {
+						done[0], errs[0] = h.finish(tt.first(a))
+						done[1], errs[1] = h.finish(tt.second(a))
+					}
+					if errs[0] != nil {
+						t.Fatalf("the first: %v", errs[0])
+					}
+					if tt.want == "" {
+						if errs[1] != nil || done[1] != done[0] {
+							t.Errorf("the second: got %+v, %v, want %+v", done[1], errs[1], done[0])
+						}
+						return
+					}
+					if !errors.Is(errs[1], domain.ErrConflict) || !strings.Contains(errs[1].Error(), tt.want) || done[1] != (domain.AttemptEnded{}) {
+						t.Errorf("the second: got %+v, %v, want %q", done[1], errs[1], tt.want)
+					}
+				})
+			})
+		}
+	}
 }
 
 func second[T any](_ T, err error) error { return err }

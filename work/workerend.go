@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -19,12 +20,12 @@ import (
 const endTries = 20
 
 // FinishFor ends attempts of a worker, each judged alone: errs has one place for each, nil
-// for those whose end is written. One that was ended before is no error: its answer
-// may have been lost.
+// for those whose end is written. One that was ended before in the same way is no error:
+// its answer may have been lost.
 //
 // Errors: of the whole [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable]; of
 // one [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict] when the worker does
-// not have the job any more.
+// not have the job any more, or has ended the attempt in another way.
 func (e *Engine) FinishFor(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) (done []domain.AttemptEnded, errs []error, err error) {
 	if err := errors.Join(w.Validate(), checkHeld(len(ends))); err != nil {
 		return nil, nil, err
@@ -40,7 +41,7 @@ func (e *Engine) FinishFor(ctx context.Context, w domain.Worker, ends []domain.A
 	}
 	r := e.runnerOf(w, domain.DefaultLease)
 	done, errs = make([]domain.AttemptEnded, len(ends)), make([]error, len(ends))
-	var group []finish
+	var group []said
 	var at []int
 	for i := range ends {
 		f, again, err := r.judgeEnd(ctx, space, &ends[i], keys[i], recs[i])
@@ -50,12 +51,11 @@ func (e *Engine) FinishFor(ctx context.Context, w domain.Worker, ends []domain.A
 		case f == nil:
 			done[i] = again
 		default:
-			group, at = append(group, *f), append(at, i)
+			group, at = append(group, said{*f, &ends[i]}), append(at, i)
 		}
 	}
-	for n, err := range e.endAll(ctx, group) {
-		what := group[n].what
-		done[at[n]], errs[at[n]] = domain.AttemptEnded{Status: what.status, Reason: what.reason, Error: what.text}, err
+	for n, a := range e.endAll(ctx, group) {
+		done[at[n]], errs[at[n]] = a.AttemptEnded, a.err
 	}
 	return done, errs, nil
 }
@@ -81,7 +81,8 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	}
 	j, derr := layout.DecodeJob(end.Key(), rec)
 	if j.LeaseOwner != r.cfg.Owner || j.Attempt != end.Attempt {
-		return nil, domain.AttemptEnded{Status: j.Status, Reason: j.Reason, Error: j.Error}, r.lost(j, end)
+		again, err = r.endedBefore(j, end)
+		return nil, again, err
 	}
 	r.lanes = append(r.lanes[:0], workerLane(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
@@ -114,14 +115,62 @@ func stopCause(j *domain.Job, v domain.Verdict) error {
 	return script.ErrDraining
 }
 
-// lost is the error of one who ends what it does not have, unless it ended that before.
-func (r *Runner) lost(j *domain.Job, end *domain.AttemptEnd) error {
+// endedBefore answers a worker that ends what it does not have any more: with what stands,
+// if it has ended this attempt before in the same way. An answer that was lost is asked for
+// again like this.
+//
+// Errors: [domain.ErrConflict] when the attempt ended in another way, or is another's.
+func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.AttemptEnded, error) {
+	stands := domain.AttemptEnded{Status: j.Status, Reason: j.Reason, Error: j.Error}
 	ours := j.Attempt == end.Attempt && j.LeaseOwner == "" && j.RunnerID == r.cfg.ID
-	if ours && (j.Final() && j.Reason != domain.ReasonRunnerLost || j.NextRetryMs != 0) {
-		return nil
+	switch {
+	case ours && j.Final() && j.Reason != domain.ReasonRunnerLost:
+		if !sameEnd(j, end) {
+			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has ended already, as %s; this end of it is not counted", j.Key(), end.Attempt, endWords(j))
+		}
+		return stands, nil
+	case ours && j.NextRetryMs != 0: // the record has no reason between two attempts
+		stands.Status, stands.Reason = domain.JobStarted, domain.ReasonScriptFailed
+		if end.Verdict == domain.VerdictTimeout {
+			stands.Reason = domain.ReasonTimeout
+		}
+		if end.Verdict == domain.VerdictSucceeded || end.Verdict == domain.VerdictStopped {
+			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has failed already, and the job is tried again; this end of it is not counted",
+				j.Key(), end.Attempt)
+		}
+		return stands, nil
+	case ours && !j.Final() && end.Verdict == domain.VerdictStopped: // it waits for its next claim, which would count an attempt
+		return domain.AttemptEnded{Status: domain.JobStarted, Error: givenBack}, nil
 	}
-	return domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it did is not counted",
-		end.Key(), end.Attempt)
+	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it did is not counted",
+		j.Key(), end.Attempt)
+}
+
+// sameEnd reports whether the end of job j is what end says of it. Words about what went
+// wrong are not compared.
+func sameEnd(j *domain.Job, end *domain.AttemptEnd) bool {
+	switch {
+	case j.Status == domain.JobFinished:
+		return end.Verdict == domain.VerdictSucceeded && maps.Equal(j.Result, end.Result)
+	case j.Reason == domain.ReasonCancelled:
+		return end.Verdict != domain.VerdictSucceeded // a cancel ends what would be tried again, too
+	case j.Reason == domain.ReasonTimeout:
+		return end.Verdict == domain.VerdictTimeout
+	case j.Reason == domain.ReasonScriptFailed:
+		return end.Verdict == domain.VerdictFailed || end.Verdict == domain.VerdictErrored
+	}
+	return true // whatever was said could not be written: that is what the answer says
+}
+
+// endWords say how a job ended.
+func endWords(j *domain.Job) string {
+	switch {
+	case j.Status == domain.JobFinished:
+		return "finished with its result"
+	case j.Reason != "":
+		return string(j.Status) + " (" + string(j.Reason) + ")"
+	}
+	return string(j.Status)
 }
 
 // outcomeOf reads what a worker says of the end of its function.
@@ -159,8 +208,21 @@ func outcomeOf(end *domain.AttemptEnd) (out script.Outcome, err error) {
 // erroredCode is the exit code of what ended unexpectedly, as of a process.
 const erroredCode = 125
 
-// endAll writes ends of runs; errs has one place for each.
-func (e *Engine) endAll(ctx context.Context, group []finish) []error {
+// said is the end of a run, and what a worker said of which it was made: nil where the
+// node itself ends what it has just claimed.
+type said struct {
+	finish
+	end *domain.AttemptEnd
+}
+
+// answer is what a worker hears of one end.
+type answer struct {
+	domain.AttemptEnded
+	err error
+}
+
+// endAll writes ends of runs; each has its answer.
+func (e *Engine) endAll(ctx context.Context, group []said) []answer {
 	if len(group) == 0 {
 		return nil
 	}
@@ -168,39 +230,49 @@ func (e *Engine) endAll(ctx context.Context, group []finish) []error {
 	for i := range group {
 		batches[i] = group[i].batch
 	}
-	errs := e.board.CommitEach(ctx, batches)
-	for i, err := range errs {
-		if err != nil {
-			group[i], errs[i] = group[i].x.insist(ctx, group[i], err)
-		}
+	answers := make([]answer, len(group))
+	for i, err := range e.board.CommitEach(ctx, batches) {
+		answers[i].AttemptEnded, answers[i].err = group[i].insist(ctx, err)
 	}
-	return errs
+	return answers
 }
 
-// insist writes an end whose first commit failed. While the board is away it gives up:
-// whoever asked asks again.
-func (x *run) insist(ctx context.Context, f finish, err error) (finish, error) {
+// insist writes an end whose first commit was answered with err. While the board is away
+// it gives up: whoever asked asks again.
+func (s said) insist(ctx context.Context, err error) (domain.AttemptEnded, error) {
+	x, f := s.x, s.finish
 	for try := 0; err != nil; try++ {
 		switch {
-		case lease.IsGone(err):
-			if x.applied(ctx) {
-				return f, nil
+		case lease.IsGone(err) && s.end == nil:
+			if !x.applied(ctx) {
+				return domain.AttemptEnded{}, domain.Conflictf("job %q: its lease ran out before it was put back", x.key)
 			}
-			return f, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out; what it did is not counted", x.key, x.Claimed.Token)
+			return f.what.answer(), nil
+		case lease.IsGone(err): // by this end, whose answer was lost, or by another one
+			j, err := x.r.e.loadAny(ctx, x.Claimed.Space, x.key)
+			if err != nil {
+				return domain.AttemptEnded{}, err
+			}
+			return x.r.endedBefore(j, s.end)
 		case try >= endTries:
-			return f, domain.Unavailablef("job %q changes too quickly; try again", x.key)
+			return domain.AttemptEnded{}, domain.Unavailablef("job %q changes too quickly; try again", x.key)
 		case errors.Is(err, domain.ErrConflict):
 			f, err = x.rebuild(ctx, f)
 		case errors.Is(err, domain.ErrInvalid):
 			f, err = x.refused(f, err), nil
 		default:
-			return f, err
+			return domain.AttemptEnded{}, err
 		}
 		if err == nil {
 			err = x.r.e.board.Commit(ctx, f.batch)
 		}
 	}
-	return f, nil
+	return f.what.answer(), nil
+}
+
+// answer is what a worker hears of an end that is written.
+func (n ended) answer() domain.AttemptEnded {
+	return domain.AttemptEnded{Status: n.status, Reason: n.reason, Error: cutText(n.text)}
 }
 
 // LogFor adds lines to the log of a job that a worker has. What goes over the job's
