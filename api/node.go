@@ -41,10 +41,12 @@ type NodeDraining struct {
 }
 
 // NodeReloaded answers node.reload: the config was read. Effects are those that
-// the node does from now on.
+// the node does from now on. Restart are the keys of the config file that have changed
+// since the node began, and that it takes up only when it is started again.
 type NodeReloaded struct {
 	Name    string              `json:"name"`
 	Effects domain.List[string] `json:"effects"`
+	Restart []string            `json:"restart,omitzero"`
 }
 
 // AdminParams are those of node.drain and node.reload: none.

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,8 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		return api.Info{}, err
 	}
 	whole := c.api.parts.Info()
+	health := c.api.Health(ctx)
+	whole.Ready = health.Ready()
 	if c.who.Operates(domain.VerbInspect, c.group) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
@@ -50,8 +51,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
-		whole.BoardError = trouble(ctx, c.api.parts.Board, "the board gives no answer")
-		whole.StreamError = trouble(ctx, c.api.parts.Streams, "the server of the event streams gives no answer")
+		whole.BoardError, whole.StreamError = health.Board, health.Streams
 		return whole, nil
 	}
 	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}
@@ -72,24 +72,6 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 	}
 	i.Sagas = seen
 	return i, nil
-}
-
-// trouble is what a look found wrong, and silent where it had no answer within a
-// second; "" where all is well, or where there is nothing to look at.
-func trouble(ctx context.Context, look func(ctx context.Context) error, silent string) string {
-	if look == nil {
-		return ""
-	}
-	short, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	switch err := look(short); {
-	case err == nil:
-		return ""
-	case errors.Is(err, context.DeadlineExceeded):
-		return silent
-	default:
-		return err.Error()
-	}
 }
 
 // DrainNode begins the graceful end of this node. It returns at once.
@@ -115,10 +97,11 @@ func (c Caller) ReloadNode(ctx context.Context, _ api.AdminParams) (api.NodeRelo
 	if c.api.parts.Reload == nil {
 		return api.NodeReloaded{}, domain.Unavailablef("this node has no config file to read again: start it with --config")
 	}
-	if err := c.api.parts.Reload(ctx); err != nil {
+	restart, err := c.api.parts.Reload(ctx)
+	if err != nil {
 		return api.NodeReloaded{}, err
 	}
-	return api.NodeReloaded{Name: name, Effects: c.api.parts.Info().Effects}, nil
+	return api.NodeReloaded{Name: name, Effects: c.api.parts.Info().Effects, Restart: restart}, nil
 }
 
 // DiscardValue removes a value from the board's store that cannot be read. With the

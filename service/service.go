@@ -112,9 +112,9 @@ type Parts struct {
 	// Drain begins the graceful end of the node. Default: it is ended by a signal
 	// only.
 	Drain func()
-	// Reload reads the config again, as far as it can be without a new start.
-	// Default: it cannot be.
-	Reload func(ctx context.Context) error
+	// Reload reads the config again, as far as it can be without a new start, and
+	// returns the keys of what else has changed. Default: it cannot be.
+	Reload func(ctx context.Context) (restart []string, err error)
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error

@@ -9,24 +9,6 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// What /health looks at, by name.
-const (
-	checkBoard   = "board"
-	checkStreams = "streams"
-)
-
-// checks are what the node cannot do without.
-func (p *parts) checks() map[string]func(ctx context.Context) error {
-	all := map[string]func(ctx context.Context) error{checkBoard: boardCheck(p.board, p.node.Name())}
-	if p.streams != nil {
-		all[checkStreams] = p.streamsCheck
-	}
-	return all
-}
-
-// streamsCheck looks whether the event streams take messages.
-func (p *parts) streamsCheck(ctx context.Context) error { return p.streams.Check(ctx) }
-
 const (
 	// checkTime bounds one look at the board.
 	checkTime = 5 * time.Second

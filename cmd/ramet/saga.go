@@ -90,6 +90,7 @@ func (c *gatewayConfig) header(secrets *effect.Secrets) func(ctx context.Context
 // now.
 type sagas struct {
 	file      string
+	began     config // what the file said when the node began
 	placement atomic.Pointer[saga.Placement]
 	secrets   *effect.Secrets // of the gateway
 	kinds     map[domain.EffectKind]effect.Open
@@ -177,31 +178,33 @@ func (s *sagas) effects(c config) (*effect.Set, error) {
 
 // reload reads the config file again and takes from it what can change while
 // the node runs: effects with their secrets and egress rules, and which sagas it
-// serves.
+// serves. It returns the keys of what else has changed, which wants a restart.
 //
 // Errors: those of loadConfig and effect.OpenSet; what was before stays then.
-func (p *parts) reload(context.Context) error {
+func (p *parts) reload(context.Context) (restart []string, err error) {
 	c, err := loadConfig(p.sagas.file)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	c.Isolation = cmp.Or(p.options.isolation, c.Isolation) // as when the node began
 	p.hidden.Add(p.options.secretFiles(c)...)
 	set, err := p.sagas.effects(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.sagas.secrets.Use(c.Secrets); err != nil {
-		return cmp.Or(set.Close(), err)
+		return nil, cmp.Or(set.Close(), err)
 	}
 	placement := c.Sagas.placement()
 	p.sagas.placement.Store(&placement)
 	rules, err := egress.Parse(c.Egress) // without error: the effects were opened by them
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.egress.Use(rules)
-	p.log.Info("config file reloaded", "effects", len(set.Names()))
-	return p.node.Effects.Use(set)
+	restart = restartKeys(p.sagas.began, c)
+	p.log.Info("config file reloaded", "effects", len(set.Names()), "restart", restart)
+	return restart, p.node.Effects.Use(set)
 }
 
 // sagasInfo says what this node does of sagas and effects.

@@ -258,7 +258,7 @@ func (o *options) settle() (config, error) {
 // the rest.
 func (p *parts) open(ctx, opening context.Context, cfg config) (err error) {
 	o := p.options
-	p.sagas = &sagas{file: o.configFile, log: o.log}
+	p.sagas = &sagas{file: o.configFile, began: cfg, log: o.log}
 	if err = p.sagas.open(cfg); err != nil {
 		return err
 	}
@@ -427,8 +427,10 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
-	checks := p.checks() // one look at the board serves all who ask, by whichever way
-	parts.Board, parts.Streams = checks[checkBoard], checks[checkStreams]
+	parts.Board = boardCheck(p.board, p.node.Name())
+	if p.streams != nil {
+		parts.Streams = func(ctx context.Context) error { return p.streams.Check(ctx) }
+	}
 	if p.node.Post != nil {
 		parts.Post = p.node.Post
 	}
@@ -445,7 +447,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		pages = console.New(console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Logger: p.log, Audit: p.audit})
 	}
 	p.door = http.New(a, http.Config{Console: pages, Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
-		Ready: p.node.Ready, Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit, Checks: checks})
+		Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit})
 	return nil
 }
 

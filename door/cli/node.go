@@ -139,6 +139,9 @@ func (a *app) nodeReload() *cobra.Command {
 				return a.print(out, func(t *table) {
 					t.field("node", out.Name)
 					t.field("effects", strings.Join(out.Effects, ", "))
+					if len(out.Restart) > 0 {
+						t.field("not taken up", strings.Join(out.Restart, ", ")+": restart the node for these")
+					}
 				})
 			})
 		},

@@ -48,11 +48,6 @@ type Config struct {
 	// Cookie is what proves at a local socket that the operator calls. Default:
 	// nothing does, and a token is needed there, too.
 	Cookie cookie.Cookie
-	// Ready answers /ready. Default: always.
-	Ready func() bool
-	// Checks are what /health looks at, by name: the board, the streams. Default:
-	// nothing, the node is healthy as long as it answers.
-	Checks map[string]func(ctx context.Context) error
 	// Metrics answers /metrics. Default: not found.
 	Metrics nethttp.Handler
 	// MetricsToken is a file with a token by which /metrics alone may be read.

@@ -150,9 +150,14 @@ func TestTheNodesOwnPaths(t *testing.T) {
 		}
 	}
 	write(secret + "\n")
-	r := newRig(t, func(c *http.Config) {
-		c.Ready, c.Metrics, c.MetricsToken = func() bool { return ready }, numbers, file
-	})
+	r := newRigOf(t, func(p *service.Parts) {
+		before := p.Info
+		p.Info = func() api.Info {
+			i := before()
+			i.Ready = ready
+			return i
+		}
+	}, func(c *http.Config) { c.Metrics, c.MetricsToken = numbers, file })
 	r.want(200, 0, "GET", "/health", "")
 	if got := r.want(200, 0, "GET", "/ready", ""); got != `{"status":"ready"}`+"\n" {
 		t.Errorf("got %s", got)

@@ -2,14 +2,10 @@ package http
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	nethttp "net/http"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/docs"
@@ -24,12 +20,9 @@ type health struct {
 	Status string `json:"status"`
 }
 
-// healthTime bounds how long /health and /ready look.
-const healthTime = 5 * time.Second
-
 // health says whether what the node stands on is there.
 func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
-	if d.away(r.Context()) {
+	if d.stands(r).Away() {
 		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
 		return
 	}
@@ -38,33 +31,23 @@ func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
 
 // ready says whether requests should be sent to the node.
 func (d *Door) ready(w nethttp.ResponseWriter, r *nethttp.Request) {
-	switch {
-	case d.cfg.Ready != nil && !d.cfg.Ready():
+	switch h := d.stands(r); {
+	case h.Stopping:
 		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"draining"})
-	case d.away(r.Context()):
+	case !h.Ready():
 		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
 	default:
 		d.writeJSON(w, r, nethttp.StatusOK, health{"ready"})
 	}
 }
 
-// away looks whether something is not there that the node stands on. What, and why,
-// is for the log.
-func (d *Door) away(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
-	defer cancel()
-	var away atomic.Bool
-	var all sync.WaitGroup
-	for name, check := range d.cfg.Checks {
-		all.Go(func() {
-			if err := check(ctx); err != nil {
-				d.log.Warn("health: "+name+" is unavailable", "err", err)
-				away.Store(true)
-			}
-		})
+// stands says how the node stands. What is away, and why, is for the log.
+func (d *Door) stands(r *nethttp.Request) service.Health {
+	h := d.api.Health(r.Context())
+	if h.Away() {
+		d.log.Warn("health: something that the node stands on is unavailable", "board", h.Board, "streams", h.Streams)
 	}
-	all.Wait()
-	return away.Load()
+	return h
 }
 
 // info tells a caller what it may know, and whoever has no token what everybody

@@ -9,29 +9,38 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
 	down := false
-	r := newRig(t, func(c *http.Config) {
-		c.Checks = map[string]func(context.Context) error{
-			"board": func(context.Context) error { return nil },
-			"stream": func(context.Context) error {
-				if down {
-					return domain.Unavailablef("nats://user:secret@host: no route")
-				}
-				return nil
-			},
+	r := newRigOf(t, func(p *service.Parts) {
+		p.Streams = func(context.Context) error {
+			if down {
+				return domain.Unavailablef("nats://user:secret@host: no route")
+			}
+			return nil
 		}
 	})
 	if got := r.want(200, 0, "GET", "/health", ""); got != `{"status":"ok"}`+"\n" {
 		t.Errorf("got %s", got)
 	}
 	r.want(200, 0, "GET", "/ready", "")
+	ready := func(as domain.ActorID) bool {
+		var i api.Info
+		if err := json.Unmarshal([]byte(r.want(200, as, "GET", "/v1/info", "")), &i); err != nil {
+			t.Fatal(err)
+		}
+		return i.Ready
+	}
+	if !ready(domain.Operator) || !ready(reader) {
+		t.Error("info says that it is not ready")
+	}
 	down = true
+	if ready(domain.Operator) || ready(reader) {
+		t.Error("info says that it is ready, and /ready will not")
+	}
 	for _, path := range []string{"/health", "/ready"} {
 		resp := r.request(0, "GET", path, "")
 		if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 503 || string(text) != `{"status":"unavailable"}`+"\n" {
@@ -84,11 +93,11 @@ func TestTheOperatorDrainsAndReloads(t *testing.T) {
 	drained, wrong := 0, false
 	r = newRigOf(t, func(p *service.Parts) {
 		p.Drain = func() { drained++ }
-		p.Reload = func(context.Context) error {
+		p.Reload = func(context.Context) ([]string, error) {
 			if wrong {
-				return domain.Invalidf("ramet.yaml: no such effect")
+				return nil, domain.Invalidf("ramet.yaml: no such effect")
 			}
-			return nil
+			return nil, nil
 		}
 	})
 	r.want(403, admin, "POST", "/admin/drain", "")
