@@ -127,7 +127,7 @@ func (s *shift) beat(ctx context.Context) {
 		due = due[len(part):]
 		s.extend(ctx, part)
 	}
-	for _, x := range s.below(lease/6 + lease/20) {
+	for _, x := range s.below(s.margin()) {
 		x.cancel(ErrLost)
 	}
 }

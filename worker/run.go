@@ -177,7 +177,12 @@ func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time
 	s.held[x.job.held()] = x
 	s.mu.Unlock()
 	runs.Go(func() {
-		e := s.do(x)
+		var e domain.AttemptEnd
+		if s.look(x) {
+			e = s.do(x)
+		} else {
+			e.HeldAttempt = x.job.held()
+		}
 		if errors.Is(context.Cause(x.ctx), ErrLost) {
 			// It goes back where the lease is its own still: nobody waits for that to run out.
 			e = domain.AttemptEnd{HeldAttempt: e.HeldAttempt, Verdict: domain.VerdictStopped}
@@ -186,6 +191,20 @@ func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time
 		s.ends <- end{x, e}
 	})
 }
+
+// look reports whether enough is left of a job's lease to begin it. A process that was
+// held up (stopped by a signal, a machine without memory) after a node has given it the
+// job finds that another may have it by now: the heartbeat, held up too, is too late to say so.
+func (s *shift) look(x *run) bool {
+	if x.left(time.Now()) <= s.margin() {
+		x.cancel(ErrLost)
+		return false
+	}
+	return true
+}
+
+// margin is how long before its end a lease is given up: a beat, and one call of it.
+func (s *shift) margin() time.Duration { return s.w.cfg.Lease/6 + s.w.cfg.Lease/20 }
 
 // let forgets a job in hand.
 func (s *shift) let(x *run) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,8 @@ type near struct {
 
 	mu   sync.Mutex
 	away bool
-	lost int // how many ends it takes and does not answer
+	lost int           // how many ends it takes and does not answer
+	late time.Duration // by how much the next jobs that it gives come late
 }
 
 func (n *near) reach() error {
@@ -52,7 +54,13 @@ func (n *near) ClaimWork(ctx context.Context, w domain.Worker, ask domain.Worker
 	if err := n.reach(); err != nil {
 		return nil, err
 	}
-	return n.engine.ClaimFor(ctx, as(w), ask)
+	list, err := n.engine.ClaimFor(ctx, as(w), ask)
+	if len(list) > 0 {
+		var late time.Duration
+		n.set(func(n *near) { late, n.late = n.late, 0 })
+		time.Sleep(late) // virtual
+	}
+	return list, err
 }
 
 func (n *near) ExtendWork(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
@@ -167,6 +175,31 @@ func TestAFunctionIsAJob(t *testing.T) {
 		}
 		if err := r.stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A worker that was held up while a node gave it a job, until another might have had it,
+// does not begin it: here it gets the job again itself.
+func TestAFunctionDoesNotBeginUnderALeaseThatRanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []int64
+		r := start(t, worker.Config{Lease: 30 * time.Second}, func(w *worker.Worker) {
+			w.Handler("f", func(_ context.Context, job *worker.Job) (map[string]string, error) {
+				attempts = append(attempts, job.Attempt)
+				return nil, nil
+			})
+		})
+		r.set(func(n *near) { n.late = 2 * time.Minute })
+		r.submit(1, "{}")
+		if j := r.wait(1); j.Status != domain.JobFinished || j.Losses != 1 {
+			t.Errorf("got %+v", j)
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(attempts, []int64{2}) {
+			t.Errorf("the function ran in attempts %v, want 2 alone", attempts)
 		}
 	})
 }

@@ -404,6 +404,36 @@ def test_a_job_that_came_at_the_end_of_a_long_poll_has_most_of_its_lease_left(le
     assert 1000 <= ask["wait_ms"] <= lease * 1000 / 3
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_function_does_not_begin_under_a_lease_that_ran_out(
+    node: Node, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    """The worker was held up after the node had given it the job, and another might have had it since."""
+    app, name = node.app(), "held-up-async" if asynchronous else "held-up"
+    attempts: list[int] = []
+
+    def begun() -> None:
+        attempts.append(ramet.current_job().attempt)
+
+    async def begun_async() -> None:
+        begun()
+
+    f = app.job(name)(begun_async if asynchronous else begun)
+    init = Run.__init__
+
+    def held_up(self: Run, worker: Worker, assignment: ramet.wire.Assignment, asked: float) -> None:
+        init(self, worker, assignment, asked - (60 if assignment["attempt"] == 1 else 0))
+
+    monkeypatch.setattr(Run, "__init__", held_up)
+
+    async def body() -> None:
+        async with working(app, lease=5):
+            await (await f.asubmit()).result(50)
+
+    run(body())
+    assert attempts == [2]
+
+
 def test_a_clock_that_is_an_hour_off_changes_nothing(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     token = node.token()
     app = ramet.App(url=node.url, context=1, token=token)

@@ -17,6 +17,8 @@ import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, typ
  * the claim was asked, so that a job that comes late has most of it left.
  */
 const claimWait = (leaseMs: number): number => Math.min(20_000, Math.floor(leaseMs / 3));
+/** How long before its end a lease is given up, in milliseconds: a heartbeat, and one call of it. */
+const margin = (leaseMs: number): number => leaseMs / 6 + leaseMs / 20;
 /** How many requests hand in ends: while one waits for its answer, the other gathers the next. */
 const finishers = 2;
 /** Bounds one such request, in bytes; a node takes 8 MiB. */
@@ -144,21 +146,35 @@ export class Shift {
   }
 
   async #do(run: Run, timeoutMs: number): Promise<void> {
+    if (run.until - now() <= margin(this.#w.leaseMs)) {
+      // This process was held up (stopped by a signal, or by the function before) since it had asked for the job: another
+      // worker may have it by now, and the heartbeat, held up too, is too late to say so.
+      lose(run);
+      this.#drop(run);
+      return;
+    }
     const timer = timeoutMs > 0 ? setTimeout(() => stop(run, "timeout"), Math.min(timeoutMs, 2 ** 31 - 1)) : undefined;
     const { thrown: _, ...outcome } = await perform(this.#w.handlers.get(run.job.record.script_type) ?? noFunction, run.job);
     clearTimeout(timer);
-    run.running = false;
-    this.#running--;
     if (run.lost) {
-      void run.log.close();
-      this.#w.logger.warn("the end of a job was dropped: its lease was lost", { job: run.job.key, attempt: run.held.attempt });
-      this.#letGo(run);
+      this.#drop(run);
       return;
     }
+    run.running = false;
+    this.#running--;
     const lines = run.log.idle ? [] : await run.log.close();
     const end: AttemptEnd = { ...run.held, ...outcome, ...(lines.length > 0 ? { lines } : {}) };
     this.#ends.push({ run, text: JSON.stringify(end), replaced: false });
     this.#changed();
+  }
+
+  /** Lets a job go whose lease is lost: how it ended is not ours to tell. */
+  #drop(run: Run): void {
+    run.running = false;
+    this.#running--;
+    void run.log.close();
+    this.#w.logger.warn("a job was dropped: its lease was lost", { job: run.job.key, attempt: run.held.attempt });
+    this.#letGo(run);
   }
 
   #letGo(run: Run): void {
@@ -253,7 +269,7 @@ export class Shift {
     const parts: Promise<void>[] = [];
     for (let i = 0; i < due.length; i += maxAssignments) parts.push(this.#extend(due.slice(i, i + maxAssignments)));
     await Promise.all(parts);
-    for (const run of this.#below(leaseMs / 6 + leaseMs / 20)) {
+    for (const run of this.#below(margin(leaseMs))) {
       if (run.running) lose(run);
     }
     this.#beating = false;

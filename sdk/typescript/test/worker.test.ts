@@ -67,6 +67,20 @@ test("how a function ends is how its job ends", async (t) => {
   assert(failed.some((line) => line.startsWith("stderr Error: no luck")), "the stack is in the log");
 });
 
+test("a function does not begin under a lease that ran out", async (t) => {
+  const app = node.app();
+  const attempts: number[] = [];
+  const f = app.job("held-up", (_: undefined, job) => {
+    attempts.push(job.attempt);
+  });
+  const claim = app.client.claim.bind(app.client);
+  // The worker was held up after the node had given it the job, and another might have had it since.
+  app.client.claim = async (...ask) => (await claim(...ask)).map((a) => ({ ...a, lease_ms: a.attempt === 1 ? 0 : a.lease_ms }));
+  work(t, app, { lease: 5 });
+  const job = await (await f.submit()).wait();
+  assert.deepEqual([job.status, attempts], ["finished", [2]]);
+});
+
 test("arguments that cannot be read fail the job for good", async (t) => {
   const app = node.app();
   app.job("unread", { retries: 3 }, () => "never");

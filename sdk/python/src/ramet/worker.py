@@ -96,6 +96,15 @@ class Run:
         """Give how long the lease is good, in seconds."""
         return self.until - time.monotonic()
 
+    def look(self) -> None:
+        """Give the job up where too little is left of its lease to begin it.
+
+        A process that was held up (stopped by a signal, say) after a node has given it the job finds
+        that another worker may have it by now; the heartbeat, held up too, is too late to say so.
+        """
+        if self.left() <= self._worker.margin:
+            self.job.stop(Cause.LOST)
+
     def stop(self, cause: Cause) -> None:
         """Tell the function to stop, from any thread."""
         if not self.job.stop(cause):
@@ -138,6 +147,7 @@ class Run:
         try:
             # The interrupt may also come while its block ends, so the exceptions are caught outside of it.
             with self._interrupt:
+                self.look()
                 self.job.check()
                 value = f.function(*args, **kwargs)
         except BaseException as err:
@@ -154,6 +164,7 @@ class Run:
         except (ValueError, TypeError) as err:
             return unread(err)
         try:
+            self.look()
             if self.job.cause is not None:
                 raise asyncio.CancelledError
             value = await f.function(*args, **kwargs)
@@ -167,6 +178,8 @@ class Worker:
 
     def __init__(self, app: App, config: WorkerConfig) -> None:
         self.config = config
+        self.margin = config.lease / 6 + config.lease / 20
+        """How long before its end a lease is given up, in seconds: a heartbeat, and one call of it."""
         self._app = app
         self._functions = dict(app.functions)
         self._ask: wire.WorkerAsk = {
@@ -474,7 +487,7 @@ class Worker:
         lease, due = self.config.lease, []
         for run in self._runs():
             left = run.left()
-            if left < lease / 6 + lease / 20:
+            if left <= self.margin:
                 run.stop(Cause.LOST)
             if left <= lease * 2 / 3:
                 due.append(run)
