@@ -92,11 +92,16 @@ func (n *Node) serveRepaired(ctx context.Context, i int) error {
 			continue
 		}
 		n.cfg.Logger.Info("script type is served now", "script_type", string(rt.Type()))
-		select {
-		case n.repaired <- struct{}{}:
-		default:
-		}
+		n.recordSoon()
 		return runner.Run(ctx)
+	}
+}
+
+// recordSoon has the runner's record written again: what is served has changed.
+func (n *Node) recordSoon() {
+	select {
+	case n.repaired <- struct{}{}:
+	default:
 	}
 }
 

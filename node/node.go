@@ -167,7 +167,7 @@ type Node struct {
 	sagas    *saga.Worker   // nil where it serves none
 	draining atomic.Bool
 	several  atomic.Bool   // there are several contexts
-	repaired chan struct{} // told when a runtime works that did not; capacity 1
+	repaired chan struct{} // told when a runtime works that did not, or does not any more; capacity 1
 
 	serving  sync.Mutex     // guards what follows
 	runners  []*work.Runner // one of all that was served at the start, and see serveRepaired
@@ -246,8 +246,8 @@ func (n *Node) newRunner(runtimes ...script.Runtime) *work.Runner {
 		ID: n.self.RunnerID, Owner: n.owner, Runtimes: runtimes, Slots: n.cfg.Slots, PerContext: n.cfg.SlotsPerContext, Several: n.several.Load,
 		Aging: n.cfg.PriorityAging, Lease: n.cfg.Lease,
 		Grace: n.cfg.Grace, Limits: n.cfg.Limits, Observer: n.Metrics,
-		Labels: n.cfg.Labels,
-		May:    func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
+		Labels: n.cfg.Labels, HealthChanged: n.recordSoon,
+		May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
 	})
 }
 
@@ -265,10 +265,7 @@ func (n *Node) offered() []domain.Service {
 	services, runners := slices.Clone(n.services), n.runners
 	n.serving.Unlock()
 	for _, r := range runners {
-		for typ, use := range r.Uses() {
-			i := slices.IndexFunc(services, func(s domain.Service) bool { return s.ScriptType == typ })
-			services[i].SlotUse = use
-		}
+		r.Tell(services)
 	}
 	for i, rt := range n.cfg.Runtimes {
 		if s, ok := rt.(script.Selective); ok {

@@ -41,6 +41,7 @@ func (l *lane) singleOut(list []*run) {
 	defer l.mu.Unlock()
 	l.running += len(list)
 	l.wary = false
+	l.try(list)
 	if !l.info.InProcess {
 		return
 	}
@@ -93,6 +94,9 @@ func (l *lane) waitAlone(x *run) {
 func (l *lane) ran(x *run) {
 	l.mu.Lock()
 	l.running--
+	if l.health.trial == x {
+		l.health.trial = nil // whether it was started or not, another may try
+	}
 	l.mu.Unlock()
 	select {
 	case l.calm <- struct{}{}:

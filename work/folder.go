@@ -80,20 +80,24 @@ func (x *run) prepare() (script.Task, error) {
 	task.CheckpointFile = filepath.Join(task.Dir, checkpointName)
 	task.InputFile = filepath.Join(task.Dir, inputName)
 	env["RAMET_RESULT"], env["RAMET_CHECKPOINT"], env["RAMET_INPUT"] = task.ResultFile, task.CheckpointFile, task.InputFile
-	err = x.makeFolder(task, in)
+	checkpoint, found, err := x.earlierCheckpoint()
+	if err != nil {
+		return task, err
+	}
+	err = x.makeFolder(task, in, checkpoint, found)
 	if errors.Is(err, fs.ErrPermission) {
 		if mended := Reopen(x.r.e.cfg.DataDir); len(mended) > 0 {
 			x.r.log.Warn(ClosedToItself, "data", x.r.e.cfg.DataDir, "mended", strings.Join(mended, " "))
-			err = x.makeFolder(task, in)
+			err = x.makeFolder(task, in, checkpoint, found)
 		}
 	}
 	if err != nil {
-		return task, fmt.Errorf("make the job's folder: %w", err)
+		return task, startError{fmt.Errorf("make the job's folder: %w", err)}
 	}
 	return task, nil
 }
 
-func (x *run) makeFolder(task script.Task, in domain.Input) error {
+func (x *run) makeFolder(task script.Task, in domain.Input, checkpoint string, found bool) error {
 	// A power cut may have undone the claim of an attempt that left a folder.
 	if err := script.RemoveFolder(task.Dir); err != nil {
 		return err
@@ -106,14 +110,10 @@ func (x *run) makeFolder(task script.Task, in domain.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(task.InputFile, text, 0o600); err != nil {
+	if err := os.WriteFile(task.InputFile, text, 0o600); err != nil || !found {
 		return err
 	}
-	data, found, err := x.earlierCheckpoint()
-	if err != nil || !found {
-		return err
-	}
-	if err := os.WriteFile(task.CheckpointFile, []byte(data), 0o600); err != nil {
+	if err := os.WriteFile(task.CheckpointFile, []byte(checkpoint), 0o600); err != nil {
 		return err
 	}
 	f.mu.Lock()

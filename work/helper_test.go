@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type goScript struct {
 	runs  map[string]int // by job key
 	most  int            // runs at once
 	now   int
+	fault error // of the machine: no script can be started
 }
 
 func newGoScript(typ domain.ScriptType, slots int) *goScript {
@@ -68,12 +70,24 @@ func (g *goScript) Type() domain.ScriptType { return g.typ }
 func (g *goScript) Info() script.Info {
 	return script.Info{Summary: "go functions", Slots: g.slots, InProcess: true}
 }
-func (g *goScript) Check(context.Context) error { return nil }
-func (g *goScript) Close() error                { return nil }
+func (g *goScript) Check(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fault
+}
+
+// breaks has no script start; nil: they can again.
+func (g *goScript) breaks(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fault = err
+}
+
+func (g *goScript) Close() error { return nil }
 
 func (g *goScript) Run(ctx context.Context, t script.Task, h script.Host) (script.Outcome, error) {
 	g.mu.Lock()
-	f := g.funcs[t.Script]
+	f, fault := g.funcs[t.Script], g.fault
 	g.runs[t.Name]++
 	g.now++
 	g.most = max(g.most, g.now)
@@ -83,6 +97,14 @@ func (g *goScript) Run(ctx context.Context, t script.Task, h script.Host) (scrip
 		g.now--
 		g.mu.Unlock()
 	}()
+	switch {
+	case fault != nil:
+		return script.Outcome{}, fault
+	case t.Script == "unavailable":
+		return script.Outcome{}, domain.Unavailablef("it can never be started")
+	case t.Script == "too large":
+		return script.Outcome{}, syscall.E2BIG
+	}
 	if f == nil {
 		return script.Outcome{}, fmt.Errorf("no such function %q", t.Script)
 	}
@@ -117,15 +139,18 @@ func startRig(t *testing.T, b board.Board, cfg work.Config, rc work.RunnerConfig
 
 // startRunner starts a runner with the routines.
 func startRunner(t *testing.T, b board.Board, e *work.Engine, rc work.RunnerConfig) *rig {
+	return startWith(t, b, e, work.NewRunner(e, rc), rc.Owner)
+}
+
+func startWith(t *testing.T, b board.Board, e *work.Engine, runner *work.Runner, owner string) *rig {
 	contexts := board.Batch{}
 	if err := b.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
 		t.Fatal(err)
 	}
-	runner := work.NewRunner(e, rc)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = runner.Run(ctx) })
-	wg.Go(func() { clockworkRun(ctx, b, e, rc.Owner) })
+	wg.Go(func() { clockworkRun(ctx, b, e, owner) })
 	return &rig{T: t, board: b, engine: e, ctx: t.Context(), stop: sync.OnceFunc(func() { cancel(); wg.Wait() })}
 }
 

@@ -34,6 +34,7 @@ type lane struct {
 	claims    int                  // so far, while there are such
 	running   int                  // runs begun and not ended
 	alone     *run                 // the one that the lane takes no others beside; see alone.go
+	health    health               // see machine.go
 	wary      bool                 // the last claim brought a job to be run alone
 	waiting   context.Context      // of the claim under way; nil before the first
 	interrupt context.CancelFunc   // ends it
@@ -67,9 +68,9 @@ func (l *lane) Room(free int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.alone != nil:
+	case l.alone != nil, l.health.resting, l.health.trial != nil:
 		return 0
-	case l.wary:
+	case l.wary, l.health.why != nil:
 		return min(free, 1) // the next one may be to run alone too
 	}
 	return free
@@ -113,10 +114,16 @@ func (l *lane) Open(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		changed := l.r.e.bans.Changed() // first: no change after this is missed
 		may, turned := l.r.may()
+		var rested <-chan time.Time
 		if _, banned := l.r.e.bans.Claims(l.typ); may && !banned {
-			return true
+			rest := l.mended(ctx)
+			if rest == 0 {
+				return true
+			}
+			rested = time.After(rest)
 		}
 		select {
+		case <-rested:
 		case <-changed:
 		case <-turned:
 		case <-ctx.Done():

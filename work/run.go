@@ -85,6 +85,10 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		x.putBack(b)
 		return ended{status: domain.JobStarted, text: "put back: a job whose runner was lost is run alone first"}, nil
 	}
+	leave, tries := x.lane.leftAlone(x)
+	if leave {
+		return x.spare(b, false), nil
+	}
 	if x.lane.isAlone(x) {
 		x.lane.waitAlone(x)
 	}
@@ -100,14 +104,18 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.Ctx)), nil
 	}
 	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
+	if tries {
+		defer time.AfterFunc(trialTime, func() { x.lane.started(x) }).Stop()
+	}
 	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.Stop(script.ErrTimeout) })
 	out, err := x.runScript(task)
 	timeout.Stop()
 	cause := context.Cause(x.Ctx)
 	x.log.stop()
 	if err != nil {
-		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
+		return ended{}, startError{fmt.Errorf("run %s: %w", x.key, err)}
 	}
+	x.lane.started(x)
 	return x.judge(b, out, cause), nil
 }
 
@@ -328,9 +336,10 @@ func (x *run) letDown(b *board.Batch) ended {
 	return what
 }
 
-// unable deals with a run that could not be done for no fault of the script:
-// no process, no disk. It counts as a loss, so that it does not go on for
-// ever, and is tried again, perhaps elsewhere.
+// unable deals with a run that could not be done for no fault of the script. Where the
+// machine is at fault (no process, no disk) the job goes back, and the machine rests.
+// Else it counts as a loss, so that it does not go on for ever, and is tried again,
+// perhaps elsewhere.
 func (x *run) unable(b *board.Batch, err error) ended {
 	if what, yes := x.stopped(b, script.Outcome{}, context.Cause(x.Ctx)); yes {
 		return what
@@ -339,6 +348,13 @@ func (x *run) unable(b *board.Batch, err error) ended {
 		// Queued but not written yet: there is nothing to keep an alarm for.
 		pause.For(x.Ctx, lease.Rest)
 		return x.giveBack(b)
+	}
+	var start startError
+	if errors.As(err, &start) {
+		if yes, again := x.lane.ofMachine(x.Ctx, x, err); yes {
+			x.lane.rests(start.error)
+			return x.spare(b, again)
+		}
 	}
 	x.r.log.Warn("job not run", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", err)
 	text := "the runner could not run it: " + err.Error()

@@ -47,6 +47,9 @@ type RunnerConfig struct {
 	May func() (may bool, changed <-chan struct{})
 	// Labels are those of the node: jobs that ask for them come here.
 	Labels domain.Labels
+	// HealthChanged is told when scripts of a type cannot be started any more, or can be
+	// again; see [Runner.Tell]. It must be quick. Default: nobody.
+	HealthChanged func()
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
 }

@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -43,7 +42,6 @@ func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err
 // served is what the runners of the nodes say of themselves, or in a context's space its
 // workers.
 func (e *Engine) served(ctx context.Context, space board.Space) (runners []domain.Runner, err error) {
-	uses := e.uses()
 	cursor, seen := "", map[string]bool{} // a key may come twice in a listing
 	for {
 		keys, next, err := e.board.Keys(ctx, space, layout.RunnerPrefix, cursor, listPage)
@@ -60,11 +58,7 @@ func (e *Engine) served(ctx context.Context, space board.Space) (runners []domai
 				continue
 			}
 			seen[keys[i]] = true
-			if here, ours := uses[r.ID]; ours {
-				for k := range r.Serves {
-					r.Serves[k].SlotUse = here[r.Serves[k].ScriptType]
-				}
-			}
+			e.refresh(&r)
 			runners = append(runners, r)
 		}
 		if cursor = next; next == "" {
@@ -109,19 +103,16 @@ func (s *serving) lack(x *explained, j *domain.Job) (takers []domain.Service, la
 // clockless says that nobody is there who does what comes due; "" where somebody is.
 func (s *serving) clockless() string { return domain.Absent(s.runners, domain.RoleClockwork, s.now) }
 
-// uses are the slots of the runners in this process as they stand now; records of
+// refresh adds to the record of a runner in this process how things stand now; records of
 // others are some seconds old.
-func (e *Engine) uses() map[domain.RunnerID]map[domain.ScriptType]domain.SlotUse {
+func (e *Engine) refresh(about *domain.Runner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	uses := map[domain.RunnerID]map[domain.ScriptType]domain.SlotUse{}
-	for r := range e.runners {
-		if uses[r.cfg.ID] == nil {
-			uses[r.cfg.ID] = map[domain.ScriptType]domain.SlotUse{}
+	for r := range e.runners { // a node may have several, of other types each
+		if r.cfg.ID == about.ID {
+			r.Tell(about.Serves)
 		}
-		maps.Copy(uses[r.cfg.ID], r.Uses()) // a node may have several, of other types each
 	}
-	return uses
 }
 
 // explainSlots says that a job waits for a slot, where none of those who would

@@ -193,7 +193,12 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	}
 	spec := jail.Spec{Args: args, Env: script.Environ(task, r.cfg.Env), Dir: task.Dir, Limits: task.Limits, Level: level,
 		Programs: r.programs(args[0]), See: append(jail.SearchPath(r.cfg.Env), r.cfg.See...)}
-	return run(ctx, cell, spec, task, host)
+	outcome, err := run(ctx, cell, spec, task, host)
+	// What a script names is the script's affair.
+	if command := r.cfg.Command[0]; !strings.Contains(command, Placeholder) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)) {
+		err = domain.Unavailablef("%v", err)
+	}
+	return outcome, err
 }
 
 // prepare fills the work folder and the command.
@@ -249,9 +254,6 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 		output.Close()
 		if stopped := script.Stop(ctx); stopped != nil {
 			return script.NotStarted(stopped), nil
-		}
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-			err = domain.Unavailablef("%v", err)
 		}
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,8 @@ type Interpreter struct {
 // site files, so even a broken installation answers.
 const question = "import sys; print(sys.executable); print('.'.join(map(str, sys.version_info[:3])))"
 
-// interpreter finds the configured interpreter, once.
+// interpreter finds the configured interpreter, once, and again when it has gone: an
+// upgrade may have put another in its place.
 //
 // Errors: [domain.ErrUnavailable] with what to do about it; a later call tries
 // again.
@@ -39,7 +41,10 @@ func (r *Runtime) interpreter(ctx context.Context) (Interpreter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.found.path != "" {
-		return r.found, nil
+		if _, err := os.Stat(r.found.path); err == nil {
+			return r.found, nil
+		}
+		r.found = Interpreter{}
 	}
 	find := func() (Interpreter, error) { return Find(ctx, r.cfg.Interpreter) }
 	if r.cfg.Found != nil { // which is true of one moment, as an answer here is

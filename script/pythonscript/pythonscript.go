@@ -94,6 +94,7 @@ type Runtime struct {
 	mu       sync.Mutex             // guards what follows
 	found    Interpreter            // zero until it was found
 	plain    *processscript.Runtime // for Plain, once the interpreter was found
+	plainOf  Interpreter            // that it starts
 	measures []script.Measure
 }
 
@@ -206,7 +207,8 @@ func (r *Runtime) plainRuntime(ctx context.Context) (*processscript.Runtime, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.plain == nil {
+	if r.plain == nil || r.plainOf != found {
+		r.plainOf = found
 		r.plain, err = processscript.New(processscript.Config{
 			Type: domain.ScriptPython, Suffix: ".py",
 			Command: []string{found.path, "-u"}, // logs are followed live

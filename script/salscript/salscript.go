@@ -223,7 +223,7 @@ func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task,
 		if stopped := script.Stop(ctx); stopped != nil {
 			return script.NotStarted(stopped), nil
 		}
-		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, domain.Unavailablef("%v", err))
+		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)
 	}
 	output.Started()
 	ctx, quota := script.Watch(ctx, task)
