@@ -64,14 +64,16 @@ func (e *Engine) waitsForItself(ctx context.Context, space board.Space, j *domai
 	return err
 }
 
-// waitingFor returns the jobs that a job waits for, which has not begun.
+// waitingFor returns the jobs that a job waits for, which has not begun. A foreign program's
+// that is leased is being taken over: with those of its circle it may be looked at in the
+// same instant, and each is to see the others wait.
 func waitingFor(item string, rec board.Record) (keys []string) {
 	key, err := jobItem(item)
 	if rec == nil || err != nil {
 		return nil
 	}
 	j, _ := layout.DecodeJob(key, rec) // as far as it can be read
-	if j.Final() || j.Status == domain.JobStarted || j.QueuedMs != 0 {
+	if j.Final() || j.QueuedMs != 0 || j.Status == domain.JobStarted && j.LeaseOwner == "" {
 		return nil
 	}
 	unmet := layout.Unmet(rec)

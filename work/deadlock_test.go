@@ -27,38 +27,41 @@ func (r *rig) push(ids ...domain.JobID) {
 
 // Jobs of a foreign program that wait for each other end, and say in which circle they wait.
 func TestForeignJobsThatWaitForEachOtherEnd(t *testing.T) {
-	for name, write := range map[string]func(r *rig){
-		"of two": func(r *rig) {
+	for name, tt := range map[string]struct {
+		jobs  domain.JobID
+		write func(r *rig)
+	}{
+		"of two": {2, func(r *rig) {
 			r.foreign(1, f("dependends", "[2]"))
 			r.foreign(2, f("dependends", "[1]"))
 			r.push(1, 2)
-		},
-		"of three": func(r *rig) {
+		}},
+		"of three": {3, func(r *rig) {
 			r.foreign(1, f("dependends", "[2]"))
 			r.foreign(2, f("dependends", "[3]"))
 			r.foreign(3, f("dependends", "[1]"))
 			r.push(3, 2, 1)
-		},
-		"the second is changed when the first waits": func(r *rig) {
+		}},
+		"the second is changed when the first waits": {2, func(r *rig) {
 			r.foreign(2)
 			r.foreign(1, f("dependends", "[2]"))
 			r.push(1)
 			synctest.Wait()
 			r.foreign(2, f("dependends", "[1]"))
 			r.push(2)
-		},
-		"one by a prerequisite": func(r *rig) {
+		}},
+		"one by a prerequisite": {2, func(r *rig) {
 			r.foreign(1, f("dependends", "[2]"))
 			r.foreign(2, f("prerequisites", `["job:1:1"]`))
 			r.push(1, 2)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, work.Config{})
-				write(r)
+				tt.write(r)
 				said := ""
-				for _, id := range []domain.JobID{1, 2} {
+				for id := domain.JobID(1); id <= tt.jobs; id++ {
 					j := r.wait(id)
 					if j.Status != domain.JobError || r.script.count(key(id)) != 0 {
 						t.Errorf("job %d: got %+v", id, j)
