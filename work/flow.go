@@ -168,7 +168,8 @@ func (e *Engine) CheckFlowJob(ctx context.Context, tenant domain.TenantID, j *do
 }
 
 func unknownType(t domain.ScriptType) error {
-	return domain.Invalidf("script type %q is not known here; configure a runtime for it, use one that `ramet runner list` shows, or start the worker that serves it", t)
+	return domain.Invalidf("script type %q is not known here; configure a runtime for it, use one that `ramet runner list` shows, "+
+		"start the worker that serves it, or make it known with --register", t)
 }
 
 // Place is how AddFlowJob writes a job.

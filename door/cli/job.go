@@ -25,6 +25,7 @@ func (a *app) jobCommand() *cobra.Command {
 
 func (a *app) jobSubmit() *cobra.Command {
 	var flags jobFlags
+	var register bool
 	c := &cobra.Command{
 		Use:   "submit FILE|-",
 		Short: "Hand in a script, or the jobs of a file, and return once they are safe",
@@ -34,11 +35,30 @@ func (a *app) jobSubmit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.submit(c.Context(), n, jobs) })
+			return a.with(c.Context(), func(n *client.Client) error {
+				if register {
+					if err := a.register(c.Context(), n, jobs); err != nil {
+						return err
+					}
+				}
+				return a.submit(c.Context(), n, jobs)
+			})
 		},
 	}
 	flags.add(c)
+	c.Flags().BoolVar(&register, "register", false, "make its type known first, as workers do: the job waits for the one that serves it")
 	return c
+}
+
+// register makes the types of jobs known, for workers that are still to come.
+func (a *app) register(ctx context.Context, c *client.Client, jobs []api.JobInput) error {
+	var types []domain.ScriptType
+	for _, j := range jobs {
+		if !slices.Contains(types, j.ScriptType) {
+			types = append(types, j.ScriptType)
+		}
+	}
+	return c.RegisterWork(ctx, a.tenant(), types...)
 }
 
 func (a *app) submit(ctx context.Context, c *client.Client, jobs []api.JobInput) error {

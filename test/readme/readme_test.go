@@ -272,12 +272,8 @@ func command(line string) string {
 		return "true"
 	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
 		return line + "\nat=" + address.FindStringSubmatch(line)[1] + "; until (: </dev/tcp/${at%:*}/${at#*:}) 2>/dev/null; do sleep 0.05; done"
-	case program.MatchString(line): // it was built before; what stays is a worker, which others count on
-		line = "until test -S \"$RAMET_DATA/ramet.sock\"; do sleep 0.05; done\n" + program.ReplaceAllString(line, "./$1")
-		if strings.HasSuffix(line, "&") {
-			line += "\nuntil ramet runner list | grep -w worker >/dev/null; do sleep 0.05; done"
-		}
-		return line
+	case program.MatchString(line): // it was built before
+		return "until test -S \"$RAMET_DATA/ramet.sock\"; do sleep 0.05; done\n" + program.ReplaceAllString(line, "./$1")
 	case payment.MatchString(line): // somebody pays who has been told that there is a room
 		return stands("trip "+payment.FindStringSubmatch(line)[1], "timer") + line
 	case instance.MatchString(line):
