@@ -79,8 +79,8 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 	c.warn("node", info.Version != version,
 		fmt.Sprintf("%s answers; it is version %s, this program is %s", info.Name, info.Version, version),
 		fmt.Sprintf("%s answers, version %s", info.Name, info.Version))
-	if !info.Ready {
-		c.add("node", Warning, "it is stopping, and takes no more work")
+	if !info.Ready && info.BoardError == "" && info.StreamError == "" { // else these say why
+		c.add("node", Warning, "it is stopping, or what it needs is away, and takes no more work; /health says which")
 	}
 	for _, l := range info.Locked {
 		c.add("encryption", Bad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
@@ -178,8 +178,8 @@ const clocksDiffer = 10 * time.Second
 func (c *Report) Runners(list []domain.Runner, now time.Time) {
 	alive := 0
 	for _, r := range list {
-		name := "runner " + cmp.Or(r.Node, r.Address, r.Topic)
-		if r.Node != "" && !r.Alive(now) {
+		name := "runner " + cmp.Or(r.Node, r.Worker, r.Address, r.Topic)
+		if (r.Node != "" || r.Worker != "") && !r.Alive(now) { // a foreign one need not say that it lives
 			c.add(name, Warning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
 			continue
 		}

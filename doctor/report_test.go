@@ -191,6 +191,24 @@ func TestDoctorTellsHowLinksStand(t *testing.T) {
 	}
 }
 
+// A worker that was killed is not called well: its record says what it served.
+func TestDoctorSeesThatAWorkerIsGone(t *testing.T) {
+	now := time.Now()
+	served := []domain.Service{{ScriptType: "mail", Served: true}}
+	var c Report
+	c.Runners([]domain.Runner{
+		{Worker: "ada", SeenMs: now.UnixMilli(), Serves: served},
+		{Worker: "bob", SeenMs: now.Add(-time.Hour).UnixMilli(), Serves: served},
+	}, now)
+	var got []string
+	for _, f := range c.Findings {
+		got = append(got, f.State+" "+f.What)
+	}
+	if want := []string{"ok runner ada: mail", "warning runner bob"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A node's clock is told from that at which it says it was there: alarms go by it.
 func TestDoctorNamesClocksThatAreAhead(t *testing.T) {
 	now := time.Now()
