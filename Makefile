@@ -61,7 +61,7 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 .PHONY: race
 race: ## the tests under the race detector (needs gcc), but for those of the built binary
 	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -race -short -timeout 20m \
-		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme)
+		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme -e /test/browser)
 
 .PHONY: check
 check: ## format, vet, staticcheck, and that other systems' compilers would take it

@@ -179,6 +179,9 @@ func (c *Report) Runners(list []domain.Runner, now time.Time) {
 	alive := 0
 	for _, r := range list {
 		name := "runner " + cmp.Or(r.Node, r.Worker, r.Address, r.Topic)
+		if r.Node != "" && r.SeenMs == 0 {
+			continue // its node was stopped, as `ramet node list` says
+		}
 		if (r.Node != "" || r.Worker != "") && !r.Alive(now) { // a foreign one need not say that it lives
 			c.add(name, Warning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
 			continue

@@ -34,7 +34,7 @@ var runnerTable = newTable(
 	text(RunnerWorker, func(r *domain.Runner) *string { return &r.Worker }).ours(),
 	text("host", func(r *domain.Runner) *string { return &r.Host }).ours(),
 	text("version", func(r *domain.Runner) *string { return &r.Version }).ours(),
-	number(runnerSeen, func(r *domain.Runner) *int64 { return &r.SeenMs }).ours(),
+	number(RunnerSeen, func(r *domain.Runner) *int64 { return &r.SeenMs }).ours(),
 )
 
 const wantList = "a JSON list"
@@ -50,9 +50,11 @@ func DecodeRunner(key string, rec board.Record) (r domain.Runner, err error) {
 	return r, err
 }
 
-const runnerSeen = "seen_ms"
+// RunnerSeen is when a runner last said that it is alive; not there once its node has
+// stopped.
+const RunnerSeen = "seen_ms"
 
 // SeenField says that a runner is alive.
 func SeenField(now time.Time) board.Field {
-	return board.Field{Name: runnerSeen, Value: strconv.FormatInt(now.UnixMilli(), 10)}
+	return board.Field{Name: RunnerSeen, Value: strconv.FormatInt(now.UnixMilli(), 10)}
 }

@@ -494,12 +494,20 @@ func (n *Node) keepRecord(ctx context.Context) {
 	}
 }
 
-// sayGoodbye lets others have the name at once.
+// sayGoodbye lets others have the name at once, and tells that the runner has stopped:
+// nobody need look for it.
 func (n *Node) sayGoodbye(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := n.self.sign(ctx, n.board, n.self.ID, 0); err != nil {
 		n.cfg.Logger.Debug("name not given back; it is free after a while", "err", err)
+		return
+	}
+	key := layout.Runner(n.self.RunnerID)
+	var b board.Batch
+	b.Equal(key, layout.RunnerNode, n.self.Name).Unset(key, layout.RunnerSeen)
+	if err := n.board.Commit(ctx, b); err != nil {
+		n.cfg.Logger.Debug("runner not marked as stopped; others see that after a while", "err", err)
 	}
 }
 

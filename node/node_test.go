@@ -211,6 +211,32 @@ func TestTwoNodesDoNotShareAName(t *testing.T) {
 	})
 }
 
+// Who was stopped on purpose is not looked for.
+func TestANodeThatStopsSaysSoOfItsRunner(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		n := start(t, b, node.Config{Name: "n1", DataDir: t.TempDir()})
+		synctest.Wait() // it has said that it is there
+		key := layout.Runner(n.RunnerID())
+		seen := func() int64 {
+			recs, err := b.Get(t.Context(), 0, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := layout.DecodeRunner(key, recs[0])
+			return r.SeenMs
+		}
+		if seen() == 0 {
+			t.Error("a node that runs does not say so of its runner")
+		}
+		if err := n.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if at := seen(); at != 0 {
+			t.Errorf("after it has stopped its runner was seen at %d", at)
+		}
+	})
+}
+
 // A board may lose what it was told: a Redis without a file that is started again, or one
 // that throws keys away. Then nobody else has the node's name, and it says anew that it is there.
 func TestANodeWhoseRecordIsLostSaysAnewThatItIsThere(t *testing.T) {

@@ -54,6 +54,15 @@ func (a *app) runnerCommand() *cobra.Command {
 	return noun("runner", "Show who executes jobs", list, show)
 }
 
+// seenText says when a runner was there last. One of a node that is not there at all was
+// stopped with it.
+func seenText(r domain.Runner) string {
+	if r.SeenMs == 0 && r.Node != "" {
+		return "stopped"
+	}
+	return "seen " + cmp.Or(clock(r.SeenMs), "never")
+}
+
 // runnerTable writes a block for a runner: what it is, then a line for each
 // script type, with the measures below it. Nothing is cut: why something is not
 // served or not in force is what people come here for.
@@ -62,7 +71,7 @@ func runnerTable(t *table, r domain.Runner) {
 	if r.Worker != "" {
 		where = "worker " + r.Worker + " on " + cmp.Or(r.Host, "a host that it does not name")
 	}
-	t.wide("runner "+numbers([]domain.RunnerID{r.ID}), where, "topic "+cmp.Or(r.Topic, r.ID.DefaultTopic()), "seen "+cmp.Or(clock(r.SeenMs), "never"))
+	t.wide("runner "+numbers([]domain.RunnerID{r.ID}), where, "topic "+cmp.Or(r.Topic, r.ID.DefaultTopic()), seenText(r))
 	if len(r.Labels) > 0 {
 		t.wide("  labels", r.Labels)
 	}

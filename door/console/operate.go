@@ -235,6 +235,8 @@ func (v *visit) runnersPage() error {
 		}
 		_, off := r.OffDuty()
 		switch {
+		case r.SeenMs == 0 && r.Node != "":
+			st = state{"stopped", skipped}
 		case r.SeenMs != 0 && !r.Alive(v.now):
 			st = state{"not seen", errored}
 		case off:
