@@ -194,7 +194,7 @@ func TestOtherCommands(t *testing.T) {
 		{args: []string{"info", "-o", "json"}, want: `"runner_id": 3`},
 		{args: []string{"doctor"}, code: 1, want: "bad jobs of context 1 job:1:9 is stuck: odd"},
 		{args: []string{"doctor"}, code: 1, want: "warning board memory; what is acknowledged survives the end of the process, but not of the machine"},
-		{args: []string{"doctor"}, code: 1, want: "warning runner fake not seen since ever"},
+		{args: []string{"doctor"}, code: 1, want: "warning runner fake not seen since 2001-02-0"},
 		{args: []string{"audit"}, code: 1, want: "stuck job:1:9 odd"},
 		{args: []string{"runner", "list"}, want: "not served v is not installed"},
 		{args: []string{"runner", "list"}, want: "not in force cgroup: not delegated"},

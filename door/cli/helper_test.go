@@ -85,7 +85,7 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, a)
 	})
 	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.RunnerPage{Runners: []domain.Runner{{ID: 3, Node: "fake", Serves: []domain.Service{
+		answer(w, 200, api.RunnerPage{Runners: []domain.Runner{{ID: 3, Node: "fake", SeenMs: time.Date(2001, 2, 3, 12, 0, 0, 0, time.UTC).UnixMilli(), Serves: []domain.Service{
 			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"},
 				NotInForce: []string{"cgroup: not delegated"}},
 			{ScriptType: "v", Why: "v is not installed"},
