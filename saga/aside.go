@@ -191,6 +191,18 @@ func (src *source) keepTask(t task) {
 	src.kept, src.keptSize = append(src.kept, t), src.keptSize+t.size()
 }
 
+// forget lets go of messages at hand that were dealt with: behind the last one that was
+// put aside there may be others, which were read with it.
+func (src *source) forget() {
+	n := 0
+	for n < len(src.kept) && src.kept[n].seq <= src.seen.back {
+		src.keptSize -= src.kept[n].size()
+		n++
+	}
+	clear(src.kept[:n])
+	src.kept = src.kept[n:]
+}
+
 // putAside reports whether something was.
 func (s *shard) putAside() bool {
 	return slices.ContainsFunc(s.sources, func(src *source) bool { return len(src.seen.aside) > 0 })

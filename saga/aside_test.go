@@ -119,6 +119,37 @@ func TestWhatWasPutAsideIsDealtWithOnce(t *testing.T) {
 	}
 }
 
+// TestWhatWasReadAgainIsForgottenWhenItIsDealtWith: a worker that found events put aside
+// reads them again, with those of others between and behind them. When more are put aside
+// later the position goes on from where it is.
+func TestWhatWasReadAgainIsForgottenWhenItIsDealtWith(t *testing.T) {
+	const many, others = 100, 400
+	for life := 1; life <= 7; life += 2 {
+		bubble(t, func(r *rig) {
+			r.board = newAccount(t, r.board) // it sees to it that no position goes back
+			r.apply(shop, machineOf("count", countsEvents))
+			burst := func() {
+				for range many {
+					r.publish(shop, goes("", `{"id":"hot"}`))
+				}
+				for i := range others {
+					r.publish(shop, goes("", fmt.Sprintf(`{"id":"o%d"}`, i)))
+				}
+			}
+			burst()
+			r.live(life)
+			time.Sleep(time.Minute) // its lease is over
+			defer r.workOn(r.board, r.log, saga.WorkerConfig{})()
+			time.Sleep(time.Minute)
+			burst()
+			time.Sleep(time.Minute)
+			if got, want := r.data(shop, "count", "hot"), fmt.Sprintf(`{"n":%d}`, 2*many); got != want {
+				t.Errorf("hot has %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 // live has a worker work until it has moved positions so often, and die there; died is
 // false where it had not so much to do.
 func (r *rig) live(commits int) (died bool) {
@@ -139,7 +170,8 @@ func (r *rig) live(commits int) (died bool) {
 		return domain.Unavailablef("killed")
 	}})
 	r.workers++
-	e := saga.New(faults, r.log, saga.Config{Names: names{}, Share: 16})
+	r.share = 16
+	e := r.newEngine(faults, r.log)
 	ctx, stop := context.WithCancel(r.Context())
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -59,7 +59,8 @@ type rig struct {
 	log    stream.Log
 	engine *saga.Engine // of nobody's: to ask
 
-	bans simBans
+	bans  simBans
+	share int // of an instance in a round; 0 is the default
 
 	mu      sync.Mutex
 	workers int
@@ -78,7 +79,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 }
 
 func (r *rig) newEngine(b board.Board, l stream.Log) *saga.Engine {
-	return saga.New(b, l, saga.Config{Names: names{}, Banned: r.bans.banned,
+	return saga.New(b, l, saga.Config{Names: names{}, Banned: r.bans.banned, Share: r.share,
 		Logger: slog.New(slog.NewTextHandler(testWriter{r.T}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 }
 

@@ -390,6 +390,9 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 		if err := s.handle(ctx, todo); err != nil {
 			return err
 		}
+		for _, src := range s.sources {
+			src.forget()
+		}
 	}
 }
 
