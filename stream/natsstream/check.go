@@ -74,28 +74,28 @@ func probeSubject(name domain.StreamName) string {
 
 // probe publishes something to a stream that took nothing. One that takes it again
 // has a message more, of which sagas and effects do not hear.
-func (s *ship) probe(ctx context.Context) {
-	if !s.pulse.probing.TryLock() {
+func (p *publisher) probe(ctx context.Context) {
+	if !p.pulse.probing.TryLock() {
 		return // what the other finds is told to who asks next
 	}
-	defer s.pulse.probing.Unlock()
+	defer p.pulse.probing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	_, _ = s.ask(ctx, &nats.Msg{Subject: probeSubject(s.name), Data: []byte("{}"), Header: nats.Header{}}) // it notes what comes of it
+	_, _ = p.ask(ctx, &nats.Msg{Subject: probeSubject(p.name), Data: []byte("{}"), Header: nats.Header{}}) // it notes what comes of it
 }
 
 // takes is why a stream takes nothing, where it did not the last time.
-func (s *ship) takes(ctx context.Context) error {
-	if cause, _ := s.pulse.trouble(); cause == "" {
+func (p *publisher) takes(ctx context.Context) error {
+	if cause, _ := p.pulse.trouble(); cause == "" {
 		return nil
 	}
-	s.probe(ctx)
-	cause, since := s.pulse.trouble()
+	p.probe(ctx)
+	cause, since := p.pulse.trouble()
 	if cause == "" {
 		return nil
 	}
 	return domain.Unavailablef("stream %s takes nothing since %s (%s): is the disk of its NATS server full? Make room, and start that server "+
-		"again if it is no node's: it does not open the stream anew before", s.name, since.UTC().Format(time.RFC3339), cause)
+		"again if it is no node's: it does not open the stream anew before", p.name, since.UTC().Format(time.RFC3339), cause)
 }
 
 // Check reports whether messages can be stored in these streams, or all. A stream
@@ -111,8 +111,8 @@ func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
 	for _, name := range streams {
 		_, err := l.Stats(ctx, name)
 		err = cmp.Or(err, l.remade())
-		if s := l.ships[name]; err == nil && s != nil {
-			err = s.takes(ctx)
+		if p := l.publishers[name]; err == nil && p != nil {
+			err = p.takes(ctx)
 		}
 		if err != nil && len(bad) == 0 && ctx.Err() != nil {
 			return err

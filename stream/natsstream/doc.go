@@ -18,11 +18,11 @@
 // JetStream syncs each message by itself. So what is published goes as an atomic
 // batch (NATS ADR-50), which costs one sync, wherever that is faster: from 16
 // messages on where a server without replicas syncs, from 128 where it does not,
-// from 2 with replicas. One goroutine for each stream, its ship, takes along
-// what all callers have by the time that it leaves:
+// from 2 with replicas. One goroutine for each stream, its publisher, works in
+// rounds and takes into the next one what all callers have submitted by then:
 //
 //	Publish ─┐
-//	Publish ─┼─► ship ─► batch of up to 1,000 messages or 8 MiB ─► stream
+//	Publish ─┼─► publisher ─► batch of up to 1,000 messages or 8 MiB ─► stream
 //	Publish ─┘
 //
 // A batch is stored wholly or not at all, and single messages of one caller go
@@ -65,7 +65,7 @@
 //
 // # Goroutines
 //
-//	ship    one for each of the three streams, until Close
+//	publisher   one for each of the three streams, until Close
 //
 // and those of the NATS client and server. Readers and queues have none: what
 // they fetched waits until somebody calls Next.

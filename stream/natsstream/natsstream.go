@@ -30,7 +30,7 @@ type Log struct {
 	// replicated: some of what is asked is answered by replicas that may be
 	// behind.
 	replicated bool
-	ships      map[domain.StreamName]*ship
+	publishers map[domain.StreamName]*publisher
 	origins    map[domain.StreamName]*origin
 	others     atomic.Pointer[error] // see remade
 	latched    atomic.Pointer[error] // why the embedded server can write nothing
@@ -39,7 +39,7 @@ type Log struct {
 	gone    chan struct{} // closed by Close
 	run     context.Context
 	stop    context.CancelFunc
-	sailing sync.WaitGroup // the ships
+	loops   sync.WaitGroup // the publishers, and who watches the disk
 }
 
 var _ stream.Log = (*Log)(nil)
@@ -58,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, gone: make(chan struct{}), ships: map[domain.StreamName]*ship{}, origins: map[domain.StreamName]*origin{}}
+	l := &Log{cfg: cfg, gone: make(chan struct{}), publishers: map[domain.StreamName]*publisher{}, origins: map[domain.StreamName]*origin{}}
 	l.run, l.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 		return nil, err
 	}
 	if l.host != nil {
-		l.sailing.Go(l.watchDisk)
+		l.loops.Go(l.watchDisk)
 	}
 	return l, nil
 }
@@ -139,7 +139,7 @@ func (l *Log) Close() error {
 	l.closing.Do(func() {
 		close(l.gone)
 		l.stop()
-		l.sailing.Wait()
+		l.loops.Wait()
 		if l.wire != nil {
 			l.wire.Close()
 		}

@@ -44,42 +44,42 @@ const (
 	headerCommit   = "Nats-Batch-Commit"
 )
 
-// ship brings messages into one stream. What is published while one voyage is
-// under way goes with the next, so that many publishers share a sync.
-type ship struct {
+// publisher publishes to one stream, in rounds. What callers submit while one round
+// is under way goes with the next, so that many callers share a sync.
+type publisher struct {
 	l     *Log
 	name  domain.StreamName
 	least int // messages for a batch; 0: the stream takes none
-	// alone: publishers gain nothing from a common voyage.
-	alone bool
-	cargo chan *cargo
-	pulse pulse
+	// alone: callers gain nothing from a common round.
+	alone   bool
+	waiting chan *submission
+	pulse   pulse
 }
 
-// cargo is what one Publish has for one stream.
-type cargo struct {
+// submission is what one call of Publish has for one stream.
+type submission struct {
 	ctx      context.Context // of who waits for it
 	messages []*nats.Msg
 	size     int
-	landed   chan error // holds one
+	done     chan error // its one answer; holds one, so that nobody waits to give it
 }
 
-// launch starts the ship of a stream.
-func (l *Log) launch(name domain.StreamName, c jetstream.StreamConfig) {
-	s := &ship{l: l, name: name, cargo: make(chan *cargo, 64)}
+// startPublisher starts the publisher of a stream.
+func (l *Log) startPublisher(name domain.StreamName, c jetstream.StreamConfig) {
+	p := &publisher{l: l, name: name, waiting: make(chan *submission, 64)}
 	switch {
 	case !c.AllowAtomicPublish:
 		l.cfg.Logger.Info("NATS stream takes no atomic batches: publishing to it is slow", "stream", name, "setting", "allow_atomic")
-		s.alone = true // one after the other, each in its own time
+		p.alone = true // one after the other, each in its own time
 	case c.Replicas > 1:
-		s.least = leastReplicated
+		p.least = leastReplicated
 	case l.cfg.MayLose:
-		s.least, s.alone = leastUnsynced, true
+		p.least, p.alone = leastUnsynced, true
 	default:
-		s.least = leastSynced
+		p.least = leastSynced
 	}
-	l.ships[name] = s
-	l.sailing.Go(s.sail)
+	l.publishers[name] = p
+	l.loops.Go(p.run)
 }
 
 // Publish stores messages.
@@ -93,7 +93,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 	if err := cmp.Or(ctx.Err(), l.unwritable(), l.remade()); err != nil {
 		return err
 	}
-	loads := map[domain.StreamName]*cargo{}
+	parts := map[domain.StreamName]*submission{}
 	limit := l.wire.Conn.MaxPayload() // 0 before the first connection
 	for i := range messages {
 		m := &messages[i]
@@ -101,27 +101,27 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 		if limit > 0 && int64(size) > limit {
 			return domain.Invalidf("message on %q has %d bytes with its headers, the NATS server takes %d", m.Subject, size, limit)
 		}
-		c := loads[m.Stream]
-		if c == nil {
-			c = &cargo{ctx: ctx, landed: make(chan error, 1)}
-			loads[m.Stream] = c
+		s := parts[m.Stream]
+		if s == nil {
+			s = &submission{ctx: ctx, done: make(chan error, 1)}
+			parts[m.Stream] = s
 		}
-		c.messages = append(c.messages, outgoing(m))
-		c.size += size
+		s.messages = append(s.messages, outgoing(m))
+		s.size += size
 	}
-	for name, c := range loads {
-		l.ships[name].load(c)
+	for name, s := range parts {
+		l.publishers[name].take(s)
 	}
 	var first error
-	for _, c := range loads {
+	for _, s := range parts {
 		select {
-		case err := <-c.landed:
+		case err := <-s.done:
 			if err != nil && (first == nil || errors.Is(err, domain.ErrInvalid)) {
 				first = cmp.Or(l.unwritable(), err)
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-l.gone: // nobody may look at the cargo any more
+		case <-l.gone: // nobody may look at the submission any more
 			return errClosed
 		}
 	}
@@ -148,112 +148,112 @@ func outgoing(m *stream.Message) *nats.Msg {
 	return out
 }
 
-// load brings cargo on board, or to its stream at once.
-func (s *ship) load(c *cargo) {
-	if s.alone {
-		c.landed <- s.bring(c.ctx, c)
+// take lets a submission wait for the next round, or publishes it at once.
+func (p *publisher) take(s *submission) {
+	if p.alone {
+		s.done <- p.publish(s.ctx, s)
 		return
 	}
 	select {
-	case s.cargo <- c:
-	case <-c.ctx.Done(): // the caller looks at both
-	case <-s.l.gone:
+	case p.waiting <- s:
+	case <-s.ctx.Done(): // the caller looks at both
+	case <-p.l.gone:
 	}
 }
 
-// sail makes one voyage after the other until the log is closed.
-func (s *ship) sail() {
+// run makes one round after the other until the log is closed.
+func (p *publisher) run() {
 	var (
-		left *cargo // what did not fit
-		last int    // how many callers the last voyage was for
+		left *submission // what did not fit
+		last int         // how many callers the last round was for
 		took time.Duration
 	)
 	for {
 		if left == nil {
 			select {
-			case left = <-s.cargo:
-			case <-s.l.gone:
+			case left = <-p.waiting:
+			case <-p.l.gone:
 				return
 			}
 		}
-		var hold []*cargo
-		hold, left = s.gather(left, last, min(took/8, maxWait))
+		var group []*submission
+		group, left = p.gather(left, last, min(took/8, maxWait))
 		began := time.Now()
-		s.voyage(hold)
-		last, took = len(hold), time.Since(began)
+		p.round(group)
+		last, took = len(group), time.Since(began)
 	}
 }
 
 // gather takes what waits besides the first, as far as it fits into one batch.
 // Callers who were served together come back together: it waits a little for as
 // many as there were.
-func (s *ship) gather(first *cargo, most int, wait time.Duration) (hold []*cargo, left *cargo) {
-	hold = []*cargo{first}
+func (p *publisher) gather(first *submission, most int, wait time.Duration) (group []*submission, left *submission) {
+	group = []*submission{first}
 	n, size := len(first.messages), first.size
 	var over <-chan time.Time
 	for {
-		var c *cargo
+		var s *submission
 		select {
-		case c = <-s.cargo:
+		case s = <-p.waiting:
 		default:
-			if len(hold) >= most || wait <= 0 {
-				return hold, nil
+			if len(group) >= most || wait <= 0 {
+				return group, nil
 			}
 			if over == nil {
 				over = time.After(wait)
 			}
 			select {
-			case c = <-s.cargo:
+			case s = <-p.waiting:
 			case <-over:
-				return hold, nil
-			case <-s.l.gone:
-				return hold, nil
+				return group, nil
+			case <-p.l.gone:
+				return group, nil
 			}
 		}
-		n, size = n+len(c.messages), size+c.size
+		n, size = n+len(s.messages), size+s.size
 		if n > maxBatch || size > maxBatchBytes {
-			return hold, c
+			return group, s
 		}
-		hold = append(hold, c)
+		group = append(group, s)
 	}
 }
 
-// voyage publishes what several callers have, and tells them.
-func (s *ship) voyage(hold []*cargo) {
+// round publishes what several callers have, and tells them.
+func (p *publisher) round(group []*submission) {
 	var all []*nats.Msg
-	for _, c := range hold {
-		all = append(all, c.messages...)
+	for _, s := range group {
+		all = append(all, s.messages...)
 	}
 	all = distinctIDs(all)
-	if len(hold) > 1 && s.least > 0 && len(all) >= s.least {
-		err := s.l.keep(s.l.run, s.what(), func(ctx context.Context) error { return s.batch(ctx, all) })
+	if len(group) > 1 && p.least > 0 && len(all) >= p.least {
+		err := p.l.keep(p.l.run, p.what(), func(ctx context.Context) error { return p.batch(ctx, all) })
 		if !refused(err) {
-			for _, c := range hold {
-				c.landed <- err
+			for _, s := range group {
+				s.done <- err
 			}
 			return
 		}
 		// Somebody's messages are not fit for a batch: each goes by itself.
 	}
 	var wg sync.WaitGroup
-	for _, c := range hold {
-		wg.Go(func() { c.landed <- s.bring(c.ctx, c) })
+	for _, s := range group {
+		wg.Go(func() { s.done <- p.publish(s.ctx, s) })
 	}
 	wg.Wait()
 }
 
-func (s *ship) what() string { return "publish to stream " + string(s.name) }
+func (p *publisher) what() string { return "publish to stream " + string(p.name) }
 
-// bring publishes what one caller has, in order.
-func (s *ship) bring(ctx context.Context, c *cargo) error {
-	left := distinctIDs(c.messages)
+// publish publishes what one caller has, in order.
+func (p *publisher) publish(ctx context.Context, s *submission) error {
+	left := distinctIDs(s.messages)
 	for batches := 0; len(left) > 0; {
-		n := s.fit(left)
+		n := p.fit(left)
 		// A batch that was refused has messages that the stream has already: a
 		// publisher that tries again. They go one by one until one is new, and
 		// the rest is tried again as a batch; not for ever.
 		if n > 0 && batches < 3 {
-			err := s.l.keep(ctx, s.what(), func(ctx context.Context) error { return s.batch(ctx, left[:n]) })
+			err := p.l.keep(ctx, p.what(), func(ctx context.Context) error { return p.batch(ctx, left[:n]) })
 			if err == nil {
 				left = left[n:]
 				continue
@@ -264,8 +264,8 @@ func (s *ship) bring(ctx context.Context, c *cargo) error {
 			batches++
 		}
 		for known := true; known && len(left) > 0; left = left[1:] {
-			err := s.l.keep(ctx, s.what(), func(ctx context.Context) (err error) {
-				known, err = s.single(ctx, left[0])
+			err := p.l.keep(ctx, p.what(), func(ctx context.Context) (err error) {
+				known, err = p.single(ctx, left[0])
 				return err
 			})
 			if err != nil {
@@ -277,13 +277,13 @@ func (s *ship) bring(ctx context.Context, c *cargo) error {
 }
 
 // fit is how many of these are the next batch, 0 for none.
-func (s *ship) fit(list []*nats.Msg) (n int) {
+func (p *publisher) fit(list []*nats.Msg) (n int) {
 	for size := 0; n < len(list) && n < maxBatch; n++ {
 		if size += list[n].Size(); size > maxBatchBytes {
 			break
 		}
 	}
-	if s.least == 0 || n < s.least {
+	if p.least == 0 || n < p.least {
 		return 0
 	}
 	return n
@@ -313,39 +313,39 @@ type stored struct {
 	Count     int                 `json:"count"`
 }
 
-func (s *ship) answer(m *nats.Msg) (stored, error) {
+func (p *publisher) answer(m *nats.Msg) (stored, error) {
 	var a stored
 	switch err := json.Unmarshal(m.Data, &a); {
 	case err != nil:
 		return a, errors.New("the answer was not of a stream")
 	case a.Error != nil:
 		return a, a.Error
-	case a.Stream != string(s.name) || a.Seq == 0:
+	case a.Stream != string(p.name) || a.Seq == 0:
 		// Somebody else takes the subject too.
-		return a, domain.Invalidf("%s: stream %q answers for its subjects", s.what(), domain.PlainText(a.Stream, 64))
+		return a, domain.Invalidf("%s: stream %q answers for its subjects", p.what(), domain.PlainText(a.Stream, 64))
 	}
 	return a, nil
 }
 
 // single publishes one message, and says whether the stream had it already.
-func (s *ship) single(ctx context.Context, m *nats.Msg) (known bool, err error) {
+func (p *publisher) single(ctx context.Context, m *nats.Msg) (known bool, err error) {
 	for _, name := range []string{headerBatch, headerPosition, headerCommit} {
 		delete(m.Header, name) // of a batch that was refused
 	}
-	a, err := s.ask(ctx, m)
-	if err == nil && a.Duplicate && s.squatted(ctx, m.Subject, a.Seq) {
+	a, err := p.ask(ctx, m)
+	if err == nil && a.Duplicate && p.squatted(ctx, m.Subject, a.Seq) {
 		// Under an ID that nobody can have foreseen. Whose answer is lost may
 		// store it twice: what reads events knows them by their own ids.
 		m.Header.Set(headerID, m.Header.Get(headerID)+":"+rand.Text())
-		a, err = s.ask(ctx, m)
+		a, err = p.ask(ctx, m)
 	}
 	return a.Duplicate, err
 }
 
 // squatted says whether the message that the stream has under an ID is another
 // context's: IDs are the stream's, and a producer chooses any.
-func (s *ship) squatted(ctx context.Context, subject string, seq uint64) bool {
-	answer, err := s.l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(s.name), Data: fmt.Appendf(nil, `{"seq":%d}`, seq)})
+func (p *publisher) squatted(ctx context.Context, subject string, seq uint64) bool {
+	answer, err := p.l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(p.name), Data: fmt.Appendf(nil, `{"seq":%d}`, seq)})
 	if err != nil {
 		return false
 	}
@@ -368,24 +368,24 @@ func tenantOf(subject string) string {
 }
 
 // ask publishes a message and waits for the answer of the stream.
-func (s *ship) ask(ctx context.Context, m *nats.Msg) (stored, error) {
+func (p *publisher) ask(ctx context.Context, m *nats.Msg) (stored, error) {
 	began := time.Now()
-	a, err := s.send(ctx, m)
-	s.pulse.feel(err, time.Since(began))
+	a, err := p.send(ctx, m)
+	p.pulse.feel(err, time.Since(began))
 	return a, err
 }
 
-func (s *ship) send(ctx context.Context, m *nats.Msg) (stored, error) {
-	answer, err := s.l.wire.Request(ctx, m)
+func (p *publisher) send(ctx context.Context, m *nats.Msg) (stored, error) {
+	answer, err := p.l.wire.Request(ctx, m)
 	if errors.Is(err, nats.ErrDisconnected) {
 		return stored{}, errAway // it may be stored: only who published it may try again
 	}
 	if err != nil {
 		return stored{}, err
 	}
-	a, err := s.answer(answer)
+	a, err := p.answer(answer)
 	if err == nil {
-		err = s.behind(ctx, a)
+		err = p.behind(ctx, a)
 	}
 	return a, err
 }
@@ -393,7 +393,7 @@ func (s *ship) send(ctx context.Context, m *nats.Msg) (stored, error) {
 // batch publishes messages of which all are stored or none.
 //
 // Source: NATS ADR-50.
-func (s *ship) batch(ctx context.Context, list []*nats.Msg) error {
+func (p *publisher) batch(ctx context.Context, list []*nats.Msg) error {
 	id := []string{rand.Text()}
 	for i, m := range list {
 		m.Header[headerBatch] = id
@@ -403,11 +403,11 @@ func (s *ship) batch(ctx context.Context, list []*nats.Msg) error {
 	last := list[len(list)-1]
 	last.Header[headerCommit] = []string{"1"}
 	for _, m := range list[:len(list)-1] {
-		if err := s.l.wire.Conn.PublishMsg(m); err != nil {
+		if err := p.l.wire.Conn.PublishMsg(m); err != nil {
 			return err
 		}
 	}
-	a, err := s.ask(ctx, last)
+	a, err := p.ask(ctx, last)
 	switch apiCode(err) {
 	case codeBatchDisabled, codeBatchHeader, codeBatchTooLarge, codeBatchDuplicate, codeDuplicateUnsure,
 		// Any publisher can have begun all the batches that a stream lets be open.

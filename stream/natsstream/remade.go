@@ -58,14 +58,14 @@ func (l *Log) other(format string, args ...any) error {
 
 // behind looks at the number that a stream gave to what it stored (the last one, of
 // a batch): one that it had given before is of another stream.
-func (s *ship) behind(ctx context.Context, a stored) error {
-	o := s.l.origins[s.name]
+func (p *publisher) behind(ctx context.Context, a stored) error {
+	o := p.l.origins[p.name]
 	if o == nil || a.Duplicate || a.Seq-uint64(max(a.Count, 1)) >= o.last.Load() {
 		return nil
 	}
-	st, err := s.l.js.Stream(ctx, string(s.name))
+	st, err := p.l.js.Stream(ctx, string(p.name))
 	if err != nil {
 		return errors.Join(errAway, err)
 	}
-	return s.l.same(s.name, st.CachedInfo())
+	return p.l.same(p.name, st.CachedInfo())
 }

@@ -88,7 +88,7 @@ func (l *Log) settle(ctx context.Context) error {
 		o.last.Store(found.State.LastSeq)
 		l.origins[name] = o
 		if name != domain.WorkflowTroubles {
-			l.launch(name, found.Config)
+			l.startPublisher(name, found.Config)
 		}
 	}
 	return l.claim(replicas)
