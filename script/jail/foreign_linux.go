@@ -10,7 +10,7 @@ import (
 // with [Spec].Parent, and not by the jail itself.
 
 // NextTag is a tag for such a run.
-func (j *Jail) NextTag() Tag { return j.nursery.next() }
+func (j *Jail) NextTag() Tag { return j.reaper.next() }
 
 // Fenced tells whether Ruleset gives anything.
 func (j *Jail) Fenced() bool { return j.fence != nil }
@@ -21,13 +21,13 @@ func (j *Jail) Ruleset(dir string) (fd int, err error) { return j.fence.ruleset(
 
 // Sweep kills everything that is left of a run whose first process has ended,
 // and returns when it is gone.
-func (j *Jail) Sweep(tag Tag) { j.nursery.sweep(tag) }
+func (j *Jail) Sweep(tag Tag) { j.reaper.sweep(tag) }
 
 // Adopt takes over the process of a run whose parent has died, and that has so
 // become the node's child. Pid 0 means that the parent did not tell: it is
 // found by its tag. False means that there is no such process.
 func (j *Jail) Adopt(pid int, tag Tag) (*Process, bool) {
-	found := j.nursery.claim(func(candidate int) bool {
+	found := j.reaper.claim(func(candidate int) bool {
 		return tagOf(candidate) == tag && (candidate == pid || pid == 0 && leads(candidate))
 	})
 	if len(found) == 0 {
@@ -35,11 +35,11 @@ func (j *Jail) Adopt(pid int, tag Tag) (*Process, bool) {
 	}
 	slices.Sort(found)
 	for _, other := range found[1:] { // the sweep at the run's end takes these
-		j.nursery.disclaim(other)
+		j.reaper.disclaim(other)
 	}
 	p := &Process{Pid: found[0], Tag: tag, jail: j, done: make(chan struct{}), hard: make(chan struct{})}
 	go func() {
-		defer j.nursery.disclaim(p.Pid)
+		defer j.reaper.disclaim(p.Pid)
 		p.follow()
 	}()
 	return p, true

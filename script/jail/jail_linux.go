@@ -15,7 +15,7 @@ const nobody = 65534
 
 // machine is what Linux has to hold processes in.
 type machine struct {
-	nursery *nursery
+	reaper  *reaper
 	fence   *fence   // Landlock; nil where the kernel has none
 	filter  *filter  // seccomp; nil where the kernel has none
 	marks   *filter  // for those that mark their children themselves
@@ -40,13 +40,13 @@ type machine struct {
 func Open(cfg Config) (*Jail, error) {
 	cfg.Level = cmp.Or(cfg.Level, script.Walled)
 	cfg.User, cfg.Group = cmp.Or(cfg.User, nobody), cmp.Or(cfg.Group, nobody)
-	nursery, err := openNursery()
+	reaper, err := openReaper()
 	if err != nil {
 		return nil, err
 	}
-	jail := &Jail{cfg: cfg, machine: machine{nursery: nursery, traces: true}}
+	jail := &Jail{cfg: cfg, machine: machine{reaper: reaper, traces: true}}
 	if jail.null, err = os.Open(os.DevNull); err != nil {
-		nursery.close()
+		reaper.close()
 		return nil, domain.Unavailablef("%v", err)
 	}
 	var fenceErr, filterErr, cgroupErr error
@@ -83,7 +83,7 @@ func (j *Jail) Close() error {
 			j.fence.close()
 		}
 		j.null.Close()
-		j.nursery.close()
+		j.reaper.close()
 	})
 	return nil
 }

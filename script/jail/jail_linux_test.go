@@ -211,7 +211,7 @@ func variants(t *testing.T) map[string]*Jail {
 	}
 	t.Cleanup(func() { full.Close() })
 	copied := func(change func(*Jail)) *Jail {
-		j := &Jail{cfg: full.cfg, machine: machine{nursery: full.nursery, fence: full.fence, filter: full.filter, marks: full.marks,
+		j := &Jail{cfg: full.cfg, machine: machine{reaper: full.reaper, fence: full.fence, filter: full.filter, marks: full.marks,
 			cgroups: full.cgroups, traces: full.traces, null: full.null}}
 		change(j)
 		return j
@@ -283,7 +283,7 @@ func TestNothingBeginsThatIsToStop(t *testing.T) {
 			others := childrenByStat()
 			spec := Spec{Level: jail.cfg.Level, Args: []string{"/bin/sh", "-c", "echo >" + mark}, Dir: dir, Stdout: jail.null, Stderr: jail.null}
 			spec.Stop = func() error {
-				held = slices.ContainsFunc(childrenByStat(), func(pid int) bool { return jail.nursery.owns(tagOf(pid)) && !slices.Contains(others, pid) })
+				held = slices.ContainsFunc(childrenByStat(), func(pid int) bool { return jail.reaper.owns(tagOf(pid)) && !slices.Contains(others, pid) })
 				return enough
 			}
 			if p, err := jail.Start(spec); !errors.Is(err, enough) {
@@ -315,7 +315,7 @@ sh next 1; echo begun`, script.Limits{})
 			if said != "begun\n" {
 				t.Errorf("got %q", said)
 			}
-			if left := jail.nursery.orphans(); slices.ContainsFunc(left, func(pid int) bool { return jail.nursery.owns(tagOf(pid)) }) {
+			if left := jail.reaper.orphans(); slices.ContainsFunc(left, func(pid int) bool { return jail.reaper.owns(tagOf(pid)) }) {
 				t.Errorf("processes %v are left", left)
 			}
 		})
@@ -378,9 +378,9 @@ func TestWatcherComesBack(t *testing.T) {
 	}
 	defer jail.Close()
 	watcher := func() *watcher {
-		jail.nursery.mu.Lock()
-		defer jail.nursery.mu.Unlock()
-		return jail.nursery.watcher
+		jail.reaper.mu.Lock()
+		defer jail.reaper.mu.Unlock()
+		return jail.reaper.watcher
 	}
 	first := watcher()
 	if err := syscall.Kill(first.pid, syscall.SIGKILL); err != nil {

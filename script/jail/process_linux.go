@@ -33,7 +33,7 @@ type Process struct {
 
 	hard     chan struct{} // closed by Await when the time to stop is over
 	mu       sync.Mutex
-	buried   bool // its id may belong to another
+	reaped   bool // its id may belong to another
 	stopping bool // it was told to stop and has until hard
 }
 
@@ -55,9 +55,9 @@ func (j *Jail) Start(spec Spec) (*Process, error) {
 		}
 	}
 	if spec.Parent {
-		p.Tag = j.nursery.pool()
+		p.Tag = j.reaper.pool()
 	} else {
-		p.Tag = j.nursery.next()
+		p.Tag = j.reaper.next()
 		if j.cgroups.holds(level) {
 			var err error
 			limits := spec.Limits
@@ -241,14 +241,14 @@ func (p *Process) follow() {
 		return
 	}
 	defer close(p.done)
-	p.exit = script.ExitOf(p.bury())
+	p.exit = script.ExitOf(p.reap())
 	if p.group != nil {
 		p.jail.cgroups.give(p.group)
 	}
 }
 
-// bury waits for the process itself to end, and kills all that is left of it.
-func (p *Process) bury() syscall.WaitStatus {
+// reap waits for the process itself to end, and kills all that is left of it.
+func (p *Process) reap() syscall.WaitStatus {
 	// Not collected yet: while it is a zombie, its id and its group's are its own.
 	for unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
@@ -260,10 +260,10 @@ func (p *Process) bury() syscall.WaitStatus {
 	}
 	p.mu.Lock()
 	_ = unix.Kill(-p.Pid, unix.SIGKILL)
-	p.buried = true
+	p.reaped = true
 	status, _ := wait(p.Pid)
 	p.mu.Unlock()
-	p.jail.nursery.sweep(p.Tag)
+	p.jail.reaper.sweep(p.Tag)
 	return syscall.WaitStatus(status)
 }
 
@@ -271,7 +271,7 @@ func (p *Process) bury() syscall.WaitStatus {
 func (p *Process) terminate() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.buried || dead(p.Pid) {
+	if p.reaped || dead(p.Pid) {
 		return false
 	}
 	p.stopping = true
@@ -294,7 +294,7 @@ func (p *Process) isStopping() bool {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.buried {
+	if !p.reaped {
 		_ = unix.Kill(-p.Pid, unix.SIGKILL)
 	}
 }
@@ -306,7 +306,7 @@ func (p *Process) Kill() {
 func (j *Jail) Linger(tag Tag, hard <-chan struct{}) {
 	tick := time.NewTicker(lingerEvery)
 	defer tick.Stop()
-	for j.nursery.alive(tag) {
+	for j.reaper.alive(tag) {
 		select {
 		case <-hard:
 			return

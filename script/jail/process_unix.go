@@ -24,7 +24,7 @@ type Process struct {
 	hard chan struct{} // closed by Await when the time to stop is over
 
 	mu     sync.Mutex
-	buried bool // its id may belong to another
+	reaped bool // its id may belong to another
 }
 
 // front gives a new process its limits, where this system knows them, and becomes
@@ -95,7 +95,7 @@ func (p *Process) follow() {
 	defer p.mu.Unlock()
 	// While anything of the group is left, its id is nobody else's.
 	_ = unix.Kill(-p.Pid, unix.SIGKILL)
-	p.buried = true
+	p.reaped = true
 	p.exit = script.ExitOf(status)
 }
 
@@ -103,7 +103,7 @@ func (p *Process) follow() {
 func (p *Process) terminate() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.buried {
+	if p.reaped {
 		return false
 	}
 	_ = unix.Kill(-p.Pid, unix.SIGTERM)
@@ -115,7 +115,7 @@ func (p *Process) terminate() bool {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.buried {
+	if !p.reaped {
 		_ = unix.Kill(-p.Pid, unix.SIGKILL)
 	}
 }

@@ -21,7 +21,7 @@ type Resident struct {
 
 // Looks tells whether this system lists the children of processes, without which there
 // is no [Resident].
-func (j *Jail) Looks() bool { return j.nursery.children >= 0 }
+func (j *Jail) Looks() bool { return j.reaper.children >= 0 }
 
 // NewResident takes over two descriptors that stand for processes: for the one that
 // runs the jobs, and for process 1 of its world.

@@ -75,7 +75,7 @@ func (p *Process) startWalled(spec Spec, level script.Level) error {
 	status.Close()
 	p.wall.Close()
 	_, _ = wait(p.Pid)
-	p.jail.nursery.sweep(p.Tag)
+	p.jail.reaper.sweep(p.Tag)
 	p.jail.forgetSights() // what was to be seen may have gone
 	what, errno := plan.failure(told[:n])
 	if what == execStep {
@@ -150,10 +150,10 @@ func (p *Process) followWall() {
 	defer p.wall.Close()
 	exit, gone := ending(p.status, p.wall)
 	if !gone { // the wall was killed from outside, and its process 1 may still be dying
-		p.bury()
+		p.reap()
 	}
 	p.mu.Lock()
-	p.buried = true
+	p.reaped = true
 	p.mu.Unlock()
 	p.exit = exit
 	p.jail.falling.Add(1)

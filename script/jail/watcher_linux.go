@@ -61,34 +61,34 @@ func startWatcher(prefix uint64) (*watcher, error) {
 }
 
 // watch starts the watcher again should anything end it, and lets it go when
-// the nursery closes: with nothing left to kill, it just ends.
-func (n *nursery) watch() {
+// the reaper closes: with nothing left to kill, it just ends.
+func (r *reaper) watch() {
 	for {
 		ended := make(chan struct{})
 		go func(pid int) {
 			defer close(ended)
 			_, _ = wait(pid)
-		}(n.watcher.pid)
+		}(r.watcher.pid)
 		select {
-		case <-n.stop:
-			n.watcher.node.Close()
+		case <-r.stop:
+			r.watcher.node.Close()
 			<-ended
 			return
 		case <-ended:
-			n.watcher.node.Close()
+			r.watcher.node.Close()
 		}
 		for {
-			next, err := startWatcher(n.prefix)
+			next, err := startWatcher(r.prefix)
 			if err == nil {
-				n.mu.Lock()
-				last := n.watcher
-				n.watcher = next
-				n.mu.Unlock()
+				r.mu.Lock()
+				last := r.watcher
+				r.watcher = next
+				r.mu.Unlock()
 				close(last.replaced)
 				break
 			}
 			select {
-			case <-n.stop:
+			case <-r.stop:
 				return
 			case <-time.After(time.Second): // out of processes or memory: try again
 			}

@@ -31,9 +31,11 @@ const poolCount = tagsPerNode - 1
 // reapEvery is how often dead orphans of runs that go on are collected.
 const reapEvery = time.Second
 
-// nursery finds again what scripts have started. There is one per program,
-// for being a subreaper is a matter of the whole process.
-type nursery struct {
+// reaper finds what scripts have started and left behind: orphans, which the
+// kernel gives to this process as their subreaper, and which it kills and
+// collects. There is one per program, for being a subreaper is a matter of the
+// whole process.
+type reaper struct {
 	prefix   uint64
 	count    atomic.Uint64
 	children int           // the kernel's list of the main thread's children, open
@@ -47,27 +49,27 @@ type nursery struct {
 
 var shared struct {
 	sync.Mutex
-	nursery *nursery
-	users   int
+	reaper *reaper
+	users  int
 }
 
-// openNursery makes this process the subreaper and starts the watcher, or
+// openReaper makes this process the subreaper and starts the watcher, or
 // joins the others who did.
-func openNursery() (*nursery, error) {
+func openReaper() (*reaper, error) {
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.nursery == nil {
-		n, err := newNursery()
+	if shared.reaper == nil {
+		r, err := newReaper()
 		if err != nil {
 			return nil, err
 		}
-		shared.nursery = n
+		shared.reaper = r
 	}
 	shared.users++
-	return shared.nursery, nil
+	return shared.reaper, nil
 }
 
-func newNursery() (*nursery, error) {
+func newReaper() (*reaper, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, domain.Unavailablef("become child subreaper: %v", err)
 	}
@@ -80,54 +82,54 @@ func newNursery() (*nursery, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("choose a tag: %v", err)
 	}
-	n := &nursery{
+	r := &reaper{
 		prefix:   1_000_000 + random.Uint64(),
 		children: openChildren(),
 		stop:     make(chan struct{}),
 		claimed:  map[int]bool{},
 	}
-	if n.watcher, err = startWatcher(n.prefix); err != nil {
-		if n.children >= 0 {
-			unix.Close(n.children)
+	if r.watcher, err = startWatcher(r.prefix); err != nil {
+		if r.children >= 0 {
+			unix.Close(r.children)
 		}
 		return nil, err
 	}
-	n.stopped.Go(n.watch)
-	n.stopped.Go(n.reap)
-	return n, nil
+	r.stopped.Go(r.watch)
+	r.stopped.Go(r.collect)
+	return r, nil
 }
 
-// close leaves the nursery; the last to leave ends it. The process stays a
+// close leaves the reaper; the last to leave ends it. The process stays a
 // subreaper: others may have come to count on it.
-func (n *nursery) close() {
+func (r *reaper) close() {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.users--; shared.users > 0 {
 		return
 	}
-	shared.nursery = nil
-	close(n.stop)
-	n.stopped.Wait()
-	if n.children >= 0 {
-		unix.Close(n.children)
+	shared.reaper = nil
+	close(r.stop)
+	r.stopped.Wait()
+	if r.children >= 0 {
+		unix.Close(r.children)
 	}
 }
 
 // next makes a tag for one run.
-func (n *nursery) next() Tag {
-	return Tag(n.prefix*tagsPerNode + n.count.Add(1)%poolCount)
+func (r *reaper) next() Tag {
+	return Tag(r.prefix*tagsPerNode + r.count.Add(1)%poolCount)
 }
 
 // pool is the tag for a process that starts runs itself.
-func (n *nursery) pool() Tag { return Tag(n.prefix*tagsPerNode + poolCount) }
+func (r *reaper) pool() Tag { return Tag(r.prefix*tagsPerNode + poolCount) }
 
-func (n *nursery) owns(t Tag) bool { return uint64(t)/tagsPerNode == n.prefix }
+func (r *reaper) owns(t Tag) bool { return uint64(t)/tagsPerNode == r.prefix }
 
 // sweep kills what carries the tag among the node's children, and what comes
 // to the node when those die, until nothing does.
-func (n *nursery) sweep(tag Tag) {
+func (r *reaper) sweep(tag Tag) {
 	for {
-		mine := n.claim(func(pid int) bool { return tagOf(pid) == tag })
+		mine := r.claim(func(pid int) bool { return tagOf(pid) == tag })
 		if len(mine) == 0 {
 			return
 		}
@@ -135,14 +137,14 @@ func (n *nursery) sweep(tag Tag) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		for _, pid := range mine {
-			n.bury(pid)
+			r.reap(pid)
 		}
 	}
 }
 
 // alive tells whether a child of the node that carries the tag has not ended.
-func (n *nursery) alive(tag Tag) bool {
-	for _, pid := range n.orphans() {
+func (r *reaper) alive(tag Tag) bool {
+	for _, pid := range r.orphans() {
 		if tagOf(pid) == tag && !dead(pid) {
 			return true
 		}
@@ -150,19 +152,19 @@ func (n *nursery) alive(tag Tag) bool {
 	return false
 }
 
-// reap collects, from time to time, orphans that ended by themselves: a run of
+// collect reaps, from time to time, orphans that ended by themselves: a run of
 // hours may leave thousands, and they take up process ids.
-func (n *nursery) reap() {
+func (r *reaper) collect() {
 	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-n.stop:
+		case <-r.stop:
 			return
 		case <-tick.C:
 		}
-		for _, pid := range n.claim(func(pid int) bool { return n.owns(tagOf(pid)) && dead(pid) }) {
-			n.bury(pid)
+		for _, pid := range r.claim(func(pid int) bool { return r.owns(tagOf(pid)) && dead(pid) }) {
+			r.reap(pid)
 		}
 	}
 }
@@ -170,29 +172,29 @@ func (n *nursery) reap() {
 // claim lists those children of the main thread that fit and that nobody else
 // is waiting for. Orphans come to the main thread, while processes started by
 // a Jail belong to the threads that started them.
-func (n *nursery) claim(fits func(pid int) bool) []int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (r *reaper) claim(fits func(pid int) bool) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var mine []int
-	for _, pid := range n.orphans() {
-		if !n.claimed[pid] && fits(pid) {
-			n.claimed[pid] = true
+	for _, pid := range r.orphans() {
+		if !r.claimed[pid] && fits(pid) {
+			r.claimed[pid] = true
 			mine = append(mine, pid)
 		}
 	}
 	return mine
 }
 
-// bury waits for a claimed orphan to end, and lets go of it.
-func (n *nursery) bury(pid int) {
+// reap waits for a claimed orphan to end, and lets go of it.
+func (r *reaper) reap(pid int) {
 	_, _ = wait(pid)
-	n.disclaim(pid)
+	r.disclaim(pid)
 }
 
-func (n *nursery) disclaim(pid int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.claimed, pid)
+func (r *reaper) disclaim(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.claimed, pid)
 }
 
 // wait collects a child of this process.
@@ -234,13 +236,13 @@ func openChildren() int {
 }
 
 // orphans lists the children of the main thread.
-func (n *nursery) orphans() []int {
-	if n.children < 0 {
+func (r *reaper) orphans() []int {
+	if r.children < 0 {
 		return childrenByStat()
 	}
 	text := make([]byte, 0, 512)
 	for {
-		count, err := unix.Pread(n.children, text[len(text):cap(text)], int64(len(text)))
+		count, err := unix.Pread(r.children, text[len(text):cap(text)], int64(len(text)))
 		if err != nil {
 			return childrenByStat()
 		}
