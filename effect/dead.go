@@ -14,7 +14,7 @@ import (
 	"github.com/ramet-run/ramet/stream"
 )
 
-// This file has what becomes of commands that nobody can do: a letter for a
+// This file has what becomes of commands that nobody can do: a dead letter, for a
 // person. It lies in the space of the command's context; in space 0, under a
 // key without context, where there is none of that name.
 
@@ -22,17 +22,17 @@ import (
 // up on.
 const troublesDurable = "effect-troubles"
 
-// letter is the dead letter of a message.
-func letter(m stream.Message, c domain.EffectCommand, cause string, attempts int, now time.Time) domain.DeadLetter {
+// newDead is the dead letter of a message.
+func newDead(m stream.Message, c domain.EffectCommand, cause string, attempts int, now time.Time) domain.DeadLetter {
 	return domain.DeadLetter{Kind: domain.DeadEffect, ID: deadID(c, m), Effect: c.EffectName, Saga: c.Metadata[domain.MetaSaga],
 		Correlation: c.Metadata[domain.MetaCorrelation], Trace: c.Metadata[domain.MetaTrace],
 		Cause: domain.CutText(cause, domain.MaxDeadCause), Attempts: attempts, Stream: string(m.Stream), Seq: m.Seq, Subject: m.Subject,
 		Data: domain.CutText(string(m.Data), domain.MaxEventBytes), MadeMs: now.UnixMilli()}
 }
 
-// encodeLetter writes a letter. Of data that is full of what JSON must escape
+// encodeDead writes a dead letter. Of data that is full of what JSON must escape
 // there is less in it: it must fit into a field.
-func encodeLetter(d domain.DeadLetter) string {
+func encodeDead(d domain.DeadLetter) string {
 	for {
 		text := mustJSON(d)
 		if len(text) <= board.MaxField {
@@ -42,9 +42,9 @@ func encodeLetter(d domain.DeadLetter) string {
 	}
 }
 
-// bury writes a letter. One of the same message that is there stays: it was
-// written by somebody who knew more.
-func (w *Worker) bury(ctx context.Context, d domain.DeadLetter, tenant string) error {
+// deadLetter writes a dead letter. One of the same message that is there stays: it
+// was written by somebody who knew more.
+func (w *Worker) deadLetter(ctx context.Context, d domain.DeadLetter, tenant string) error {
 	id, err := w.cfg.Tenant(ctx, tenant)
 	if errors.Is(err, domain.ErrNotFound) {
 		id, tenant, err = 0, "", nil
@@ -67,10 +67,10 @@ func (w *Worker) bury(ctx context.Context, d domain.DeadLetter, tenant string) e
 	}
 	b := board.Batch{Space: space}
 	b.Equal(key, layout.DeadText, recs[0].Get(layout.DeadText))
-	b.Set(key, board.Field{Name: layout.DeadText, Value: encodeLetter(d)})
+	b.Set(key, board.Field{Name: layout.DeadText, Value: encodeDead(d)})
 	err = w.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
-		return nil // another node has buried it just now
+		return nil // another node has written it just now
 	}
 	if err == nil {
 		w.text.Warn("command has become a dead letter", "effect", d.Effect, "id", d.ID, "subject", d.Subject, "cause", d.Cause)
@@ -81,9 +81,9 @@ func (w *Worker) bury(ctx context.Context, d domain.DeadLetter, tenant string) e
 
 // die makes a dead letter of a command, and ends it.
 func (t *task) die(ctx context.Context, cause error) {
-	d := letter(t.m, t.command, cause.Error(), t.d.Deliveries(), time.Now())
+	d := newDead(t.m, t.command, cause.Error(), t.d.Deliveries(), time.Now())
 	d.Effect = t.lane.e.Name
-	if err := t.lane.w.bury(ctx, d, t.command.TenantID); err != nil {
+	if err := t.lane.w.deadLetter(ctx, d, t.command.TenantID); err != nil {
 		t.lane.w.text.Warn("dead letter cannot be written; the command comes again", "effect", t.lane.e.Name, "err", err)
 		t.again(t.soon())
 		return
@@ -91,9 +91,9 @@ func (t *task) die(ctx context.Context, cause error) {
 	t.tell(func(ctx context.Context) error { return t.d.Term(ctx, cause.Error()) })
 }
 
-// buryTroubles makes dead letters of the commands that the broker gave up on,
+// deadLetterTroubles makes dead letters of the commands that the broker gave up on,
 // until ctx ends.
-func (w *Worker) buryTroubles(ctx context.Context) {
+func (w *Worker) deadLetterTroubles(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.readTroubles(ctx); err != nil && ctx.Err() == nil {
 			w.text.Warn("what the broker gave up on cannot be read; it is tried again", "err", err)
@@ -114,18 +114,18 @@ func (w *Worker) readTroubles(ctx context.Context) error {
 			return err
 		}
 		for _, d := range list {
-			if err := w.buryTrouble(ctx, d.Message()); err != nil {
+			if err := w.deadLetterTrouble(ctx, d.Message()); err != nil {
 				w.text.Warn("dead letter cannot be written; it is tried again", "err", err)
 				_ = d.Nak(ctx, jitter(10*time.Second))
 				continue
 			}
-			_ = d.Ack(ctx) // not heard: it comes again, and the letter is there
+			_ = d.Ack(ctx) // not heard: it comes again, and the dead letter is there
 		}
 	}
 }
 
-// buryTrouble makes a dead letter of one of ours.
-func (w *Worker) buryTrouble(ctx context.Context, m stream.Message) error {
+// deadLetterTrouble makes a dead letter of one of ours.
+func (w *Worker) deadLetterTrouble(ctx context.Context, m stream.Message) error {
 	var tr stream.Trouble
 	effect, ours := "", false
 	if json.Unmarshal(m.Data, &tr) == nil && tr.Stream == domain.WorkflowCommands {
@@ -147,7 +147,7 @@ func (w *Worker) buryTrouble(ctx context.Context, m stream.Message) error {
 	if cause == "" {
 		cause = "it was given out too often and never ended"
 	}
-	d := letter(was, c, cause, tr.Deliveries, time.Now())
+	d := newDead(was, c, cause, tr.Deliveries, time.Now())
 	d.Effect = effect
-	return w.bury(ctx, d, c.TenantID)
+	return w.deadLetter(ctx, d, c.TenantID)
 }

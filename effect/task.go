@@ -240,7 +240,7 @@ func (t *task) soon() time.Duration {
 
 // parse reads the command and finds its context.
 //
-// Errors: [domain.ErrInvalid] for rubbish, others for what may be well later.
+// Errors: [domain.ErrInvalid] for what is malformed, others for what may be well later.
 func (t *task) parse(ctx context.Context) (err error) {
 	if t.command, err = parseCommand(t.m); err != nil {
 		return err

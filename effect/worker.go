@@ -162,7 +162,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		finishing.Go(func() error { w.finisher.run(ending); return nil })
 	}
 	others.Go(func() error { w.hands.keep(ending, w.cfg.AckWait); return nil })
-	others.Go(func() error { w.buryTroubles(ctx); return nil })
+	others.Go(func() error { w.deadLetterTroubles(ctx); return nil })
 	for ctx.Err() == nil {
 		g, changed := w.begin(ctx, calls)
 		waitFor(ctx, 0, changed)

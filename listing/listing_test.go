@@ -300,7 +300,7 @@ func TestALogNamesWhatItIsStillTrueOf(t *testing.T) {
 	}
 }
 
-func TestRubbishIsNoCursor(t *testing.T) {
+func TestAMalformedCursorIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.number(0, "", "seq")
 	for _, bad := range []string{"x", "n1", "n.1.2.3", "n.-1.-1.0", "n.5.4", "n.5.4.x", "nthing.5.4.0", "n.99999999999999999999.1.0", "rq.1.1.0~",

@@ -106,13 +106,13 @@ func (r *round) control(ctx context.Context, t *task, at *instance, m *compiled)
 	if len(t.ev.Payload) > 0 {
 		if err := json.Unmarshal(t.ev.Payload, &c); err != nil {
 			t.bad, t.mine = domain.Invalidf("the payload of %s: %v", t.ev.Type, err), true
-			r.rubbish(t)
+			r.malformed(t)
 			return nil
 		}
 	}
 	switch t.ev.Type {
 	case controlReplay, controlDrop, controlResend:
-		return r.letter(ctx, t, at, m, c.Dead)
+		return r.handleDead(ctx, t, at, m, c.Dead)
 	}
 	if at.in == nil {
 		return nil // it is gone
@@ -127,7 +127,7 @@ func (r *round) control(ctx context.Context, t *task, at *instance, m *compiled)
 		return r.migrateTo(ctx, t, at, c.Version)
 	default:
 		t.bad, t.mine = domain.Invalidf("there is no event of Ramet's own of type %q", t.ev.Type), true
-		r.rubbish(t)
+		r.malformed(t)
 		return nil
 	}
 	r.writeAs(t, at, m, &tr)
@@ -145,9 +145,9 @@ func (r *round) writeAs(t *task, at *instance, m *compiled, tr *machine.Transiti
 	r.write(at, m, tr)
 }
 
-// letter deals with a dead letter of an instance. One that is gone was somebody
-// else's: nothing is done twice.
-func (r *round) letter(ctx context.Context, t *task, at *instance, m *compiled, key string) error {
+// handleDead replays, sends again or drops a dead letter of an instance, as a
+// person asked. One that is gone was dealt with before: nothing is done twice.
+func (r *round) handleDead(ctx context.Context, t *task, at *instance, m *compiled, key string) error {
 	d, err := r.dead(ctx, key, t.correlation)
 	if d == nil {
 		return err
@@ -172,7 +172,7 @@ func (r *round) letter(ctx context.Context, t *task, at *instance, m *compiled, 
 }
 
 // replay gives an instance the event of a dead letter again. Where the program
-// fails once more the letter is there once more.
+// fails once more, so does the dead letter come back.
 func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter) {
 	from := &stream.Message{Stream: domain.StreamName(d.Stream), Seq: d.Seq, Subject: d.Subject}
 	ev := *d.Event
@@ -189,7 +189,7 @@ func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter)
 		tr, err = m.replay(at.in, &ev, t.ev.At())
 	}
 	if err != nil {
-		again := letter(domain.DeadSaga, d.Event, from, err)
+		again := newDead(domain.DeadSaga, d.Event, from, err)
 		again.Attempts = d.Attempts + 1
 		r.hold(again, at, m)
 		return

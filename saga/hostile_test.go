@@ -1244,7 +1244,7 @@ func TestAnEventOfAnOldVersionFindsItsInstance(t *testing.T) {
 	})
 }
 
-func TestRubbishOfAnySizeIsALetter(t *testing.T) {
+func TestAMalformedEventOfAnySizeIsADeadLetter(t *testing.T) {
 	for _, data := range []string{strings.Repeat("\x01", stream.MaxData), strings.Repeat("\xff", stream.MaxData), strings.Repeat(`"`, stream.MaxData), ""} {
 		bubble(t, func(r *rig) {
 			r.apply(shop, machineOf("s", countsEvents))

@@ -17,7 +17,7 @@ import (
 func (r *round) handle(ctx context.Context, t *task) error {
 	at := r.instances[t.correlation]
 	if at.broken != nil {
-		r.bury(r.failed(letter(domain.DeadSaga, t.ev, &t.m, at.broken), t.correlation))
+		r.deadLetter(r.failed(newDead(domain.DeadSaga, t.ev, &t.m, at.broken), t.correlation))
 		return nil
 	}
 	m, err := r.find(ctx, at)
@@ -95,15 +95,15 @@ func (r *round) otherVersion(at *instance, m *compiled, ev *domain.Event, msg *s
 		}
 		return r.write(at, m, &tr)
 	}
-	r.bury(r.failed(letter(domain.DeadEvent, ev, msg, cause), at.in.Correlation))
-	return false // the letter is all that is left of it
+	r.deadLetter(r.failed(newDead(domain.DeadEvent, ev, msg, cause), at.in.Correlation))
+	return false // the dead letter is all that is left of it
 }
 
 // write puts a transition into the chunk, if it changes anything.
 func (r *round) write(at *instance, m *compiled, tr *machine.Transition) (changed bool) {
 	for i := range tr.Poison {
 		p := &tr.Poison[i]
-		r.hold(letter(domain.DeadSaga, &p.Event, &stream.Message{Stream: domain.StreamName(p.Event.Stream), Seq: p.Event.Seq}, p.Err), at, m)
+		r.hold(newDead(domain.DeadSaga, &p.Event, &stream.Message{Stream: domain.StreamName(p.Event.Stream), Seq: p.Event.Seq}, p.Err), at, m)
 	}
 	if tr.Ignored {
 		return false
@@ -187,12 +187,12 @@ func (r *round) strand(at *instance, t *task, cause error) {
 	case out.Status == domain.SagaEnded:
 		return
 	case isControl(t.ev) || out.Held != "" && (len(out.Deferred) >= domain.MaxDeferredEvents || total > domain.MaxDeferredBytes):
-		r.bury(r.failed(letter(domain.DeadSaga, t.ev, &t.m, cause), out.Correlation))
+		r.deadLetter(r.failed(newDead(domain.DeadSaga, t.ev, &t.m, cause), out.Correlation))
 		return
 	case out.Held == "":
-		d := r.failed(letter(domain.DeadSaga, t.ev, &t.m, cause), out.Correlation)
+		d := r.failed(newDead(domain.DeadSaga, t.ev, &t.m, cause), out.Correlation)
 		d.Holds = true
-		r.bury(d)
+		r.deadLetter(d)
 		out.Held, entry.Reaction = t.ev.ID, domain.Fail
 	default:
 		out.Deferred = append(out.Deferred[:len(out.Deferred):len(out.Deferred)], *t.ev)

@@ -117,7 +117,7 @@ func (r *round) migrateTo(ctx context.Context, t *task, at *instance, version in
 		tr, err = to.Migrate(at.in, to.hash, t.ev.At())
 	}
 	if err != nil {
-		r.bury(r.failed(letter(domain.DeadEvent, t.ev, &t.m, err), at.in.Correlation))
+		r.deadLetter(r.failed(newDead(domain.DeadEvent, t.ev, &t.m, err), at.in.Correlation))
 		return nil
 	}
 	r.writeAs(t, at, to, &tr)

@@ -18,9 +18,9 @@ import (
 // deterministic: one that failed would fail again, so nothing is tried twice
 // before a person has looked at it.
 
-// rubbishStays is how long the dead letter stays of a message that is no event:
+// malformedStays is how long the dead letter stays of a message that is no event:
 // who writes nothing else must not fill the board.
-const rubbishStays = 30 * 24 * time.Hour
+const malformedStays = 30 * 24 * time.Hour
 
 // HeldBy is the id of the dead letter that holds an instance; "" for none.
 func HeldBy(in *domain.SagaInstance) string {
@@ -34,22 +34,22 @@ func HeldBy(in *domain.SagaInstance) string {
 // of the same event.
 func deadID(saga, eventID string) string { return saga + "." + eventID }
 
-// rubbish buries a message that is no event, or one for no instance.
-func (r *round) rubbish(t *task) {
+// malformed makes a dead letter of a message that is no event, or one for no instance.
+func (r *round) malformed(t *task) {
 	if !t.mine {
 		return
 	}
-	d := r.failed(letter(domain.DeadEvent, t.ev, &t.m, t.bad), "")
+	d := r.failed(newDead(domain.DeadEvent, t.ev, &t.m, t.bad), "")
 	d.ID = deadID(r.s.saga, placeOf(&t.m))
 	if t.ev == nil {
 		d.Data = domain.CutText(string(t.m.Data), domain.MaxEventBytes)
 	}
-	r.bury(d)
-	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), rubbishStays)
+	r.deadLetter(d)
+	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), malformedStays)
 }
 
-// refuse buries a result that its instance does not wait for. It moves nothing
-// and holds nobody: whatever it says, somebody else wrote it.
+// refuse makes a dead letter of a result that its instance does not wait for. It
+// moves nothing and holds nobody: whatever it says, somebody else wrote it.
 func (r *round) refuse(t *task, at *instance, m *compiled) bool {
 	if at.in == nil {
 		return false
@@ -58,10 +58,10 @@ func (r *round) refuse(t *task, at *instance, m *compiled) bool {
 	if cause == nil {
 		return false
 	}
-	d := r.failed(letter(domain.DeadEvent, t.ev, &t.m, cause), t.correlation)
+	d := r.failed(newDead(domain.DeadEvent, t.ev, &t.m, cause), t.correlation)
 	d.ID = deadID(r.s.saga, placeOf(&t.m))
-	r.bury(d)
-	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), rubbishStays)
+	r.deadLetter(d)
+	r.cur.Expire(r.s.keys.Dead(d.Kind, d.ID), malformedStays)
 	t.refused = true
 	return true
 }
@@ -85,8 +85,8 @@ func (r *round) repeated(ctx context.Context, t *task) error {
 // placeOf is where a message stands.
 func placeOf(m *stream.Message) string { return string(m.Stream) + "." + strconv.FormatUint(m.Seq, 10) }
 
-// letter is a dead letter of an event.
-func letter(kind domain.DeadKind, ev *domain.Event, m *stream.Message, cause error) *domain.DeadLetter {
+// newDead is a dead letter of an event.
+func newDead(kind domain.DeadKind, ev *domain.Event, m *stream.Message, cause error) *domain.DeadLetter {
 	d := &domain.DeadLetter{Kind: kind, Cause: cause.Error(), Attempts: 1, Stream: string(m.Stream), Seq: m.Seq, Subject: m.Subject}
 	if ev != nil {
 		event := *ev // its own: what it came from may be changed
@@ -95,27 +95,27 @@ func letter(kind domain.DeadKind, ev *domain.Event, m *stream.Message, cause err
 	return d
 }
 
-// failed is a letter of one of the saga's instances.
+// failed is a dead letter of one of the saga's instances.
 func (r *round) failed(d *domain.DeadLetter, correlation string) *domain.DeadLetter {
 	d.ID, d.Saga, d.Correlation = deadID(r.s.saga, d.ID), r.s.saga, correlation
 	return d
 }
 
-// poison buries an event on which an instance's program failed, and says what
-// becomes of the instance.
+// poison makes a dead letter of an event on which an instance's program failed, and
+// says what becomes of the instance.
 func (r *round) poison(at *instance, m *compiled, ev *domain.Event, msg *stream.Message, cause error) machine.Transition {
-	r.hold(letter(domain.DeadSaga, ev, msg, cause), at, m)
+	r.hold(newDead(domain.DeadSaga, ev, msg, cause), at, m)
 	return m.Fail(at.in, ev, cause)
 }
 
-// hold buries a letter of an instance, which it holds if the definition says so.
+// hold writes a dead letter of an instance, which it holds if the definition says so.
 func (r *round) hold(d *domain.DeadLetter, at *instance, m *compiled) {
 	d.Holds = m.def.OnPoison != domain.PoisonSkip
-	r.bury(r.failed(d, at.in.Correlation))
+	r.deadLetter(r.failed(d, at.in.Correlation))
 }
 
-// bury writes a dead letter.
-func (r *round) bury(d *domain.DeadLetter) {
+// deadLetter writes a dead letter.
+func (r *round) deadLetter(d *domain.DeadLetter) {
 	d.Cause = domain.CutText(d.Cause, domain.MaxDeadCause)
 	d.MadeMs = r.now.UnixMilli()
 	key := r.s.keys.Dead(d.Kind, d.ID)
@@ -157,8 +157,8 @@ func (r *round) dead(ctx context.Context, key, correlation string) (*domain.Dead
 	return d, nil
 }
 
-// dug tells of a dead letter that was written.
-func (e *Engine) dug(tenant domain.TenantID, d *domain.DeadLetter) {
+// reportDead tells of a dead letter that was written.
+func (e *Engine) reportDead(tenant domain.TenantID, d *domain.DeadLetter) {
 	e.cfg.Observer.SagaDead(d.Kind)
 	e.text.Warn("dead letter", "context", uint32(tenant), "kind", d.Kind, "id", d.ID, "saga", d.Saga, "correlation", d.Correlation, "cause", d.Cause)
 }
@@ -178,7 +178,7 @@ func deadText(d *domain.DeadLetter) string {
 	return text
 }
 
-// isCut reports whether a letter has not all of what it was.
+// isCut reports whether a dead letter has not all of what it was.
 func isCut(d *domain.DeadLetter) bool {
 	return d.Data != "" && (d.Event != nil || d.Kind == domain.DeadWork)
 }

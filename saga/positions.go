@@ -236,7 +236,7 @@ func (s *shard) dealtWith(t *task, bad error) bool {
 		if bad == nil {
 			id, mine, err = goesTo(g.m, t.ev)
 		}
-		q := 0 // which buries what is no event
+		q := 0 // which makes a dead letter of what is no event
 		if err == nil {
 			q = partitionOf(id, g.of)
 		}

@@ -406,7 +406,7 @@ func triesOf(rec board.Record) int {
 }
 
 // turnedDown is the gateway's no: the saga is told by an event where it has a name
-// for the command, else it is a letter for a person. The event takes the command's
+// for the command, else it is a dead letter, for a person. The event takes the command's
 // place in the outbox, in one commit: neither is lost, nor are there both.
 func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error {
 	var no *refusal
@@ -434,7 +434,7 @@ func refused(w *domain.WorkItem, why string) domain.WorkItem {
 		Payload: json.RawMessage(payload), Metadata: w.Metadata, MadeMs: time.Now().UnixMilli()}
 }
 
-// refuse buries an item that its destination will never take, and takes it out.
+// refuse makes a dead letter of an item that its destination will never take, and takes it out.
 func (r *relay) refuse(ctx context.Context, w *outgoing, cause error) error {
 	s := r.s
 	d := &domain.DeadLetter{Kind: domain.DeadWork, ID: w.ID, Saga: w.Saga, Correlation: w.Correlation, Cause: domain.CutText(cause.Error(), domain.MaxDeadCause),
@@ -444,6 +444,6 @@ func (r *relay) refuse(ctx context.Context, w *outgoing, cause error) error {
 	if err := r.commit(ctx, r.takeOut(b, *w)); err != nil {
 		return err
 	}
-	s.e.dug(s.tenant, d)
+	s.e.reportDead(s.tenant, d)
 	return nil
 }

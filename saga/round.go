@@ -105,7 +105,7 @@ type task struct {
 	correlation string
 	bad         error  // why it cannot be an event
 	fatal       error  // why its instance must fail on it
-	mine        bool   // this partition buries it, whatever it is
+	mine        bool   // this partition makes the dead letter of it, whatever it is
 	refused     bool   // it says that it is a result, and is none
 	again       string // it comes again by a person's wish: the key of its dead letter
 	aside       bool   // its instance has had its share of this round, or has others before it
@@ -253,7 +253,7 @@ func (r *round) take(ctx context.Context, t *task) error {
 	}
 	switch {
 	case t.bad != nil:
-		r.rubbish(t)
+		r.malformed(t)
 	case t.correlation == "":
 	case r.seen[t.ev.ID] && t.again == "":
 		r.passed++
@@ -341,7 +341,7 @@ func (r *round) commit(ctx context.Context) error {
 			s.care.ease = false
 		}
 		for _, d := range c.dead {
-			s.e.dug(s.tenant, d)
+			s.e.reportDead(s.tenant, d)
 		}
 		s.relay.add(c.work)
 		if err := s.done(ctx, c.upTo); err != nil {

@@ -285,7 +285,7 @@ func (s *sim) step() {
 	case 7, 8:
 		s.byHand(in)
 	case 9:
-		s.rubbish(in)
+		s.malformed(in)
 	case 10:
 		s.again(in)
 	case 11:
@@ -363,8 +363,8 @@ func prefixOf(in domain.TenantID) string {
 	return ""
 }
 
-// rubbish publishes what is no event, or none of those that may be.
-func (s *sim) rubbish(in domain.TenantID) {
+// malformed publishes what is no event, or none of those that may be.
+func (s *sim) malformed(in domain.TenantID) {
 	p := prefixOf(in)
 	m := []stream.Message{
 		{Stream: domain.AggregateEvents, Subject: p + "aggregate.Order.1", Data: []byte("{")},

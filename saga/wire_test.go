@@ -117,7 +117,7 @@ func FuzzReadEvent(f *testing.F) {
 		if len(ev.ID) > domain.MaxEventID || ev.Type == "" || len(plainJSON(ev)) > 6*len(data)+1000 {
 			t.Errorf("%q %q is %+v", subject, data, ev)
 		}
-		letter := letter(domain.DeadEvent, ev, &m, domain.Invalidf("no"))
+		letter := newDead(domain.DeadEvent, ev, &m, domain.Invalidf("no"))
 		if text := deadText(letter); len(text) > 1<<20 {
 			t.Errorf("a letter of %d bytes", len(text))
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/ramet-run/ramet/internal/testwait"
 )
 
-// TestAValueThatCannotBeReadHarmsNobodyElse writes rubbish into every room of a
+// TestAValueThatCannotBeReadHarmsNobodyElse writes malformed values into every room of a
 // board that is in use: it is named, all else goes on, and it can be discarded.
 func TestAValueThatCannotBeReadHarmsNobodyElse(t *testing.T) {
 	server := etcdtest.Start(t, "--unsafe-no-fsync")

@@ -229,7 +229,7 @@ func (c *committer) fill(l *list) error {
 
 // writeList writes what the group changed of a list's items.
 func (c *committer) writeList(l *list) {
-	c.bury(l.id, l.dead)
+	c.deletePopped(l.id, l.dead)
 	c.sweepLeft(l)
 	lo, hi := l.left, min(l.diskLeft, l.fresh)
 	c.writeItems(l, lo, hi, func(n int64) string { return l.added[l.diskLeft-1-n] })
@@ -269,9 +269,9 @@ func (c *committer) writeItems(l *list, from, to int64, item func(n int64) strin
 	}
 }
 
-// bury removes chunks that were popped, each of which was written once since
+// deletePopped removes chunks that were popped, each of which was written once since
 // it was last removed.
-func (c *committer) bury(id uint64, starts []int64) {
+func (c *committer) deletePopped(id uint64, starts []int64) {
 	for _, first := range starts {
 		c.keyBuf = appendChunkKey(c.keyBuf[:0], id, first)
 		c.fatal(c.batch.SingleDelete(c.keyBuf, nil))
@@ -304,7 +304,7 @@ func (c *committer) sweepLeft(l *list) {
 // collect removes what lists and sets that are gone left on disk.
 func (c *committer) collect(g garbage) {
 	if !g.all {
-		c.bury(g.id, g.dead)
+		c.deletePopped(g.id, g.dead)
 		for _, at := range g.maybe {
 			c.keyBuf = appendChunkKey(c.keyBuf[:0], g.id, at)
 			c.fatal(c.batch.Delete(c.keyBuf, nil))

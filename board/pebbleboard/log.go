@@ -200,7 +200,7 @@ func nextPart(p []byte, log uint32) int {
 }
 
 // nearlyWhole reports whether p would begin with a piece if one of its bits, or one of
-// its bytes, were another. Of a thousand bytes of rubbish one in half a million would
+// its bytes, were another. Of a thousand bytes of noise one in half a million would
 // by a bit, one in some ten thousand by a byte.
 func nearlyWhole(p []byte, log uint32) (bit, byt bool) {
 	if len(p) < logHeads[0] {

@@ -91,7 +91,7 @@ func sameMessages(t *testing.T, what string, got, want []stream.Message) {
 	}
 }
 
-func TestRubbishAmongTroublesStaysAsItIs(t *testing.T) {
+func TestAMalformedMessageAmongTroublesStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	b := run(t, server.Options{})
 	l := open(t, natsstream.Config{URL: b.url, Replicas: 1, MayLose: true})

@@ -109,12 +109,12 @@ func TestDamagedFolder(t *testing.T) {
 		words  string // of the refusal; "": it opens, and nothing is lost
 		either bool   // it may open and lack something
 	}{
-		{name: "rubbish behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), rubbish(5000)) }},
+		{name: "garbage behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), garbage(5000)) }},
 		{name: "zeros behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), make([]byte, 100_000)) }},
-		{name: "half a record behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), rubbish(3)) }},
+		{name: "half a record behind the log", damage: func(t *testing.T, board string) { extend(t, newest(t, board, "*.log"), garbage(3)) }},
 		{name: "a log cut short", damage: func(t *testing.T, board string) { cut(t, newest(t, board, "*.log"), 1000) }, words: "is damaged", either: true},
-		{name: "rubbish within the log", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "*.log")) }, words: "is damaged", either: true},
-		{name: "rubbish within the manifest", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "MANIFEST-*")) }, words: "is damaged"},
+		{name: "garbage within the log", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "*.log")) }, words: "is damaged", either: true},
+		{name: "garbage within the manifest", damage: func(t *testing.T, board string) { overwrite(t, newest(t, board, "MANIFEST-*")) }, words: "is damaged"},
 		{name: "no manifest", damage: func(t *testing.T, board string) { remove(t, newest(t, board, "MANIFEST-*")) }, words: "is damaged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func newest(t *testing.T, board, pattern string) string {
 	return files[len(files)-1]
 }
 
-func rubbish(n int) []byte {
+func garbage(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b)
 	return b
@@ -195,9 +195,9 @@ func write(t *testing.T, file string, at int64, b []byte) {
 
 func extend(t *testing.T, file string, b []byte) { write(t, file, size(t, file), b) }
 
-// overwrite puts rubbish into the middle of a file.
+// overwrite puts garbage into the middle of a file.
 func overwrite(t *testing.T, file string) {
-	write(t, file, size(t, file)/2, rubbish(int(min(64, size(t, file)/4))))
+	write(t, file, size(t, file)/2, garbage(int(min(64, size(t, file)/4))))
 }
 
 func cut(t *testing.T, file string, n int64) {

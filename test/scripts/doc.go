@@ -28,7 +28,7 @@
 //	postgres VAR               starts a private PostgreSQL; its URL is $VAR
 //	postgres VAR kill|restart  ends it as a crash does, or starts it again
 //	fill FILE SIZE             makes a file of that many letters
-//	rubbish PATTERN            overwrites the files with what they cannot hold
+//	corrupt PATTERN            overwrites the files with what they cannot hold
 //	flip PATTERN               changes one bit in the middle of the files
 //
 // $EXAMPLES is the folder of examples. Every script has a home, hence a data

@@ -241,7 +241,7 @@ func flip(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func rubbish(ts *testscript.TestScript, args []string) {
+func corrupt(ts *testscript.TestScript, args []string) {
 	files, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
 	if len(files) == 0 {

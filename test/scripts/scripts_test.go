@@ -69,7 +69,7 @@ func params(t *testing.T, file string) testscript.Params {
 			"serve": positive(r.serve), "sites": positive(r.sites), "crash": positive(r.crash), "halt": positive(r.stop), "drained": positive(r.drained),
 			"log":  positive(r.log),
 			"json": positive(lookInto), "redis": positive(r.redis), "redispy": positive(r.redisPy), "postgres": positive(r.postgres),
-			"fill": positive(fill), "rubbish": positive(rubbish), "flip": positive(flip),
+			"fill": positive(fill), "corrupt": positive(corrupt), "flip": positive(flip),
 		},
 	}
 }
