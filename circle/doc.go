@@ -32,7 +32,7 @@
 //
 // # Goroutines
 //
-// Engine has none. Worker.Run has those of a lease.Runner, with a lane for each
+// Engine has none. Worker.Run has those of a lease.Runner, with a claimer for each
 // circle. All have ended when Run returns, unless a script does not stop when it
 // is told.
 //

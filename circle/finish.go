@@ -57,7 +57,7 @@ func (x *run) ends(n ending) {
 	}
 	switch n.fate {
 	case givenBack:
-		requeue(&b, x.task, x.lane.list, time.Now())
+		requeue(&b, x.task, x.claimer.list, time.Now())
 	case dropped:
 		// What the claim has written is taken back: that is all there is.
 		b.Unset(item, layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskAttempt, layout.TaskLosses)

@@ -20,11 +20,11 @@ import (
 // run is one task in the hands of this worker.
 type run struct {
 	lease.Item
-	w     *Worker
-	lane  *lane
-	task  *domain.Task
-	what  ending      // how it ended, once Do has returned
-	batch board.Batch // what that changes
+	w       *Worker
+	claimer *claimer
+	task    *domain.Task
+	what    ending      // how it ended, once Do has returned
+	batch   board.Batch // what that changes
 }
 
 // Do runs the task.
@@ -37,7 +37,7 @@ func (x *run) Do() (write bool) {
 
 // attempt runs the script and says what becomes of the task.
 func (x *run) attempt() ending {
-	if banned, _ := x.w.cfg.Banned(x.lane.circle.Context); banned {
+	if banned, _ := x.w.cfg.Banned(x.claimer.circle.Context); banned {
 		return ending{fate: givenBack, text: "banned"}
 	}
 	if err := x.awaitScript(); err != nil {
@@ -82,10 +82,10 @@ func (x *run) permit() error {
 		}
 		return nil
 	}
-	err := cfg.Permit(x.Ctx, x.lane.circle.Context, caller, x.Claimed.Item)
+	err := cfg.Permit(x.Ctx, x.claimer.circle.Context, caller, x.Claimed.Item)
 	if errors.Is(err, domain.ErrForbidden) {
 		return domain.Forbiddenf("its caller, actor %d, may not create work in context %d: that wants the role admin there, "+
-			"or executor where the context says executors_may_submit; see `ramet context grant`", caller, x.lane.circle.Context)
+			"or executor where the context says executors_may_submit; see `ramet context grant`", caller, x.claimer.circle.Context)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (x *run) without(err error) ending {
 		n.unwritten = true
 		return n
 	}
-	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.Claimed.Space), "err", err)
+	x.w.log.Warn("task not read", "task", x.task.ID, "circle", x.claimer.circle.Name, "context", uint32(x.Claimed.Space), "err", err)
 	pause.For(x.Ctx, lease.Rest)
 	return ending{fate: givenBack, text: err.Error()}
 }
@@ -192,11 +192,11 @@ func (x *run) Close(err error) {
 	n := x.what
 	switch {
 	case err != nil || n.fate == lost:
-		x.w.log.Warn("end of a task dropped: its lease is lost", "task", x.task.ID, "circle", x.lane.circle.Name,
+		x.w.log.Warn("end of a task dropped: its lease is lost", "task", x.task.ID, "circle", x.claimer.circle.Name,
 			"context", uint32(x.Claimed.Space), "attempt", x.Claimed.Token, "err", err)
 	case n.fate == dropped:
-		x.w.log.Warn("task dropped", "task", x.task.ID, "circle", x.lane.circle.Name, "context", uint32(x.Claimed.Space), "why", n.text)
+		x.w.log.Warn("task dropped", "task", x.task.ID, "circle", x.claimer.circle.Name, "context", uint32(x.Claimed.Space), "why", n.text)
 	case n.fate == ended && x.w.cfg.Observer != nil:
-		x.w.cfg.Observer.TaskEnded(x.lane.circle.Name, n.status, time.Since(x.Begun))
+		x.w.cfg.Observer.TaskEnded(x.claimer.circle.Name, n.status, time.Since(x.Begun))
 	}
 }

@@ -72,7 +72,7 @@ func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 		Grace: cfg.Grace, Draining: script.ErrDraining})}
 	slots := cmp.Or(cfg.Slots, cfg.Runtime.Info().Slots)
 	for _, c := range cfg.Circles {
-		w.runner.Serve(newLane(w, c), max(1, slots/len(cfg.Circles)))
+		w.runner.Serve(newClaimer(w, c), max(1, slots/len(cfg.Circles)))
 	}
 	return w
 }

@@ -23,7 +23,7 @@
 //
 // # Goroutines of [Runner.Run]
 //
-// One for each lane, which claims; one for each item in hand, used again for the
+// One for each claimer, which claims; one for each item in hand, used again for the
 // next; two that write ends, and one for each end that must be tried again; one that
 // renews; while it drains, one that looks whether the board answers. All have ended
 // when it returns, but for work that does not stop when it is told: that is in

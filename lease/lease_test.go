@@ -64,7 +64,7 @@ func (w *errand) Close(err error) {
 	w.r.closed = append(w.r.closed, w)
 }
 
-// rig is a runner on a board. It is the source of its lane.
+// rig is a runner on a board. It is the source of its claimer.
 type rig struct {
 	*testing.T
 	board  *unreachable

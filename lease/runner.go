@@ -39,29 +39,29 @@ type RunnerConfig[W Doing] struct {
 // Runner takes items from queues, has them worked on, and writes how that ended.
 type Runner[W Doing] struct {
 	*Book[W]
-	cfg   RunnerConfig[W]
-	lanes []*Lane[W]
-	busy  sync.WaitGroup // work that is not closed
+	cfg      RunnerConfig[W]
+	claimers []*Claimer[W]
+	busy     sync.WaitGroup // work that is not closed
 	// ends is work whose end is to be written. Closed by Run when none is left.
 	ends chan done[W]
 }
 
-// done is work that is done, with the lane that it has a slot of.
+// done is work that is done, with the claimer that it has a slot of.
 type done[W Doing] struct {
-	work W
-	lane *Lane[W]
+	work    W
+	claimer *Claimer[W]
 }
 
-// NewRunner returns a runner without lanes.
+// NewRunner returns a runner without claimers.
 func NewRunner[W Doing](cfg RunnerConfig[W]) *Runner[W] {
 	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	return &Runner[W]{Book: NewBook(cfg.Config), cfg: cfg, ends: make(chan done[W], board.MaxClaim)}
 }
 
 // Serve has the runner take items from a source, and work on so many at once.
-func (r *Runner[W]) Serve(from Source[W], slots int) *Lane[W] {
-	l := &Lane[W]{r: r, from: from, free: slots, freed: make(chan struct{}, 1), idle: make(chan W)}
-	r.lanes = append(r.lanes, l)
+func (r *Runner[W]) Serve(from Source[W], slots int) *Claimer[W] {
+	l := &Claimer[W]{r: r, from: from, free: slots, freed: make(chan struct{}, 1), idle: make(chan W)}
+	r.claimers = append(r.claimers, l)
 	return l
 }
 
@@ -77,7 +77,7 @@ func (r *Runner[W]) Run(ctx context.Context, beside ...func(context.Context)) Le
 	hard, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	var taking, ending, keeping sync.WaitGroup
-	for _, l := range r.lanes {
+	for _, l := range r.claimers {
 		taking.Go(func() { l.run(ctx, hard) })
 	}
 	for _, loop := range beside {
@@ -109,16 +109,16 @@ func (r *Runner[W]) finish(ctx context.Context, list []done[W]) {
 	for i, d := range list {
 		batches[i] = d.work.End()
 	}
-	freed := map[*Lane[W]]int{}
+	freed := map[*Claimer[W]]int{}
 	for i, err := range r.cfg.Board.CommitEach(ctx, batches) {
 		d := list[i]
 		if err != nil && !IsGone(err) {
 			// The slow way, beside the loop: it may take until the board is back.
-			go func() { d.lane.close(d.work, d.work.Again(ctx, err)) }()
+			go func() { d.claimer.close(d.work, d.work.Again(ctx, err)) }()
 			continue
 		}
 		r.close(d.work, err)
-		freed[d.lane]++
+		freed[d.claimer]++
 	}
 	for l, n := range freed {
 		l.giveSlots(n)

@@ -80,14 +80,14 @@ func (e *Engine) include(ctx context.Context, space board.Space, group string, m
 	return e.board.Commit(ctx, *b.Include(layout.Affinities, group))
 }
 
-// followers are the loops that keep the lanes' queues to the set: one for all
-// lanes that have the labels of the node alone, if it has some, and one for each
+// followers are the loops that keep the claimers' queues to the set: one for all
+// claimers that have the labels of the node alone, if it has some, and one for each
 // whose runtime has others.
 func (r *Runner) followers() (loops []func(ctx context.Context)) {
-	var usual []*lane
-	for _, l := range r.lanes {
+	var usual []*claimer
+	for _, l := range r.claimers {
 		if s, ok := l.rt.(script.Selective); ok {
-			loops = append(loops, func(ctx context.Context) { r.followAffinities(ctx, []*lane{l}, s.Changed) })
+			loops = append(loops, func(ctx context.Context) { r.followAffinities(ctx, []*claimer{l}, s.Changed) })
 		} else {
 			usual = append(usual, l)
 		}
@@ -99,18 +99,18 @@ func (r *Runner) followers() (loops []func(ctx context.Context)) {
 	return loops
 }
 
-// followAffinities keeps lanes' queues to the set until ctx ends. changed is
+// followAffinities keeps claimers' queues to the set until ctx ends. changed is
 // asked for what tells that their labels are others.
-func (r *Runner) followAffinities(ctx context.Context, lanes []*lane, changed func() <-chan struct{}) {
+func (r *Runner) followAffinities(ctx context.Context, claimers []*claimer, changed func() <-chan struct{}) {
 	for ctx.Err() == nil {
-		if err := r.followOnce(ctx, lanes, changed); err != nil && ctx.Err() == nil {
+		if err := r.followOnce(ctx, claimers, changed); err != nil && ctx.Err() == nil {
 			r.log.Warn("queues of jobs that ask for labels not read; those known before stay", "err", err)
 			pause.For(ctx, lease.Rest)
 		}
 	}
 }
 
-func (r *Runner) followOnce(ctx context.Context, lanes []*lane, changed func() <-chan struct{}) error {
+func (r *Runner) followOnce(ctx context.Context, claimers []*claimer, changed func() <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := r.e.board.Watch(ctx, 0, layout.Affinities)
@@ -125,7 +125,7 @@ func (r *Runner) followOnce(ctx context.Context, lanes []*lane, changed func() <
 		if err != nil {
 			return err
 		}
-		for _, l := range lanes {
+		for _, l := range claimers {
 			l.serve(l.matching(all))
 		}
 		select {
@@ -139,9 +139,9 @@ func (r *Runner) followOnce(ctx context.Context, lanes []*lane, changed func() <
 	}
 }
 
-// matching are the groups of queues of the lane's type whose labels the runner,
+// matching are the groups of queues of the claimer's type whose labels the runner,
 // or the runtime, has.
-func (l *lane) matching(all []string) []string {
+func (l *claimer) matching(all []string) []string {
 	has := domain.Service{}
 	if s, ok := l.rt.(script.Selective); ok {
 		has.Offers = s.Offers()
@@ -157,9 +157,9 @@ func (l *lane) matching(all []string) []string {
 	return slices.Compact(fit)
 }
 
-// serve makes the lane claim from these groups of queues too; a claim that
+// serve makes the claimer claim from these groups of queues too; a claim that
 // waits begins anew.
-func (l *lane) serve(groups []string) {
+func (l *claimer) serve(groups []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if slices.Equal(groups, l.labelled) {
@@ -171,12 +171,12 @@ func (l *lane) serve(groups []string) {
 	}
 }
 
-// queues are those of the lane's next claim: the runner's own, then groups of
+// queues are those of the claimer's next claim: the runner's own, then groups of
 // queues, of which each is ordered by priority. Who goes first among these
 // changes from claim to claim: every other time those that ask for no labels,
 // else the others in turn, so that none starves for the backlog of another.
 // The caller holds the mutex.
-func (l *lane) queues() []board.Queue {
+func (l *claimer) queues() []board.Queue {
 	usual := layout.Queues(l.typ, l.r.cfg.ID)
 	n := len(l.labelled)
 	if n == 0 {

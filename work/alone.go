@@ -21,7 +21,7 @@ const (
 	// aloneWait is how long a job waits for those that run already. Who runs for
 	// longer has to bear its company.
 	aloneWait = time.Minute
-	// aloneAtMost is how long the lane takes nothing else, the first time; each
+	// aloneAtMost is how long the claimer takes nothing else, the first time; each
 	// further loss doubles it. As a rule what ends a node does so soon.
 	aloneAtMost = time.Minute
 	// mostDoubled is how often it doubles.
@@ -36,7 +36,7 @@ func losses(c board.Claimed) int {
 
 // singleOut chooses the run that is to be alone, if one of the claimed is of a
 // lost job; the others are to be put back.
-func (l *lane) singleOut(list []*run) {
+func (l *claimer) singleOut(list []*run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running += len(list)
@@ -60,15 +60,15 @@ func (l *lane) singleOut(list []*run) {
 }
 
 // isAlone reports that x is to run alone.
-func (l *lane) isAlone(x *run) bool {
+func (l *claimer) isAlone(x *run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.alone == x
 }
 
-// waitAlone waits until nothing else runs, but not for ever, and lets the lane
+// waitAlone waits until nothing else runs, but not for ever, and lets the claimer
 // go on after a time even if x has not ended by then.
-func (l *lane) waitAlone(x *run) {
+func (l *claimer) waitAlone(x *run) {
 	late := time.NewTimer(aloneWait)
 	defer late.Stop()
 	for {
@@ -91,7 +91,7 @@ func (l *lane) waitAlone(x *run) {
 }
 
 // ran tells that a run has ended.
-func (l *lane) ran(x *run) {
+func (l *claimer) ran(x *run) {
 	l.mu.Lock()
 	l.running--
 	if l.health.trial == x {
@@ -105,8 +105,8 @@ func (l *lane) ran(x *run) {
 	l.goOn(x)
 }
 
-// goOn lets the lane take others, if x is why it does not.
-func (l *lane) goOn(x *run) {
+// goOn lets the claimer take others, if x is why it does not.
+func (l *claimer) goOn(x *run) {
 	l.mu.Lock()
 	was := l.alone == x
 	if was {

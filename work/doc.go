@@ -55,7 +55,7 @@
 //
 // Engine.Check has one for each job whose addresses are looked at, and each look
 // some, all of which have ended when it returns. Runner.Run has those of a lease.Runner with a
-// lane for each script type, one that follows the queues of jobs that ask for
+// claimer for each script type, one that follows the queues of jobs that ask for
 // labels where the node has some (and one for each runtime that has others), and
 // one for each run while it writes log lines. All have ended when Run returns,
 // unless a script inside the process does not stop when it is told: then Run says

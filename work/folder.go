@@ -58,14 +58,14 @@ func (x *run) prepare() (script.Task, error) {
 		Name: x.Claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Level: x.level, Grace: x.r.cfg.StopGrace,
 		Context: domain.TenantID(x.Claimed.Space), Caller: x.key.Caller, Attempt: x.Claimed.Token,
 	}
-	if x.job.FlowEnv || !x.lane.info.InProcess {
+	if x.job.FlowEnv || !x.claimer.info.InProcess {
 		env, err := x.environment()
 		if err != nil {
 			return task, err
 		}
 		task.Env = env
 	}
-	if x.lane.info.InProcess {
+	if x.claimer.info.InProcess {
 		return task, x.prepareInside(&task)
 	}
 	env := task.Env

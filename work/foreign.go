@@ -64,8 +64,8 @@ func (x *run) adopt(b *board.Batch, decodeErr error) (done bool, what ended, err
 	if verr != nil && !errors.Is(verr, domain.ErrInvalid) {
 		return true, what, verr // the board could not be asked: that is not the job's fault
 	}
-	if verr == nil && j.ScriptType != x.lane.typ {
-		verr = domain.Invalidf("it is of type %s but was queued for %s", j.ScriptType, x.lane.typ)
+	if verr == nil && j.ScriptType != x.claimer.typ {
+		verr = domain.Invalidf("it is of type %s but was queued for %s", j.ScriptType, x.claimer.typ)
 	}
 	if verr != nil {
 		return true, x.end(b, invalid(verr)), nil

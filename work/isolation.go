@@ -11,11 +11,11 @@ import (
 	"github.com/ramet-run/ramet/queue"
 )
 
-// This file holds jobs in as far as their contexts want it. A lane that cannot
+// This file holds jobs in as far as their contexts want it. A claimer that cannot
 // do that for a context learns it from the first job that it claims there, puts
 // that back untouched for other nodes, and passes over the context from then on.
 
-// isolationLook is how often a lane looks whether it still has to pass over
+// isolationLook is how often a claimer looks whether it still has to pass over
 // contexts: a claim under way does not hear of a change.
 const isolationLook = 5 * time.Second
 
@@ -27,9 +27,9 @@ func (e *Engine) isolation(ctx context.Context, space board.Space) (domain.Isola
 	return e.cfg.Isolation(ctx, domain.TenantID(space))
 }
 
-// holds reports whether the lane's runtime can hold scripts in that far. One
+// holds reports whether the claimer's runtime can hold scripts in that far. One
 // inside the node has none that could reach the machine.
-func (l *lane) holds(want domain.Isolation) bool {
+func (l *claimer) holds(want domain.Isolation) bool {
 	return want == "" || l.info.InProcess || slices.Contains(l.info.Levels, domain.Tightest(want, l.info.Level))
 }
 
@@ -37,10 +37,10 @@ func (l *lane) holds(want domain.Isolation) bool {
 // be had here.
 func (x *run) holdIn(b *board.Batch) (what ended, left bool, err error) {
 	x.level, err = x.r.e.isolation(x.Ctx, x.Claimed.Space)
-	if err != nil || x.lane.holds(x.level) {
+	if err != nil || x.claimer.holds(x.level) {
 		return what, false, err
 	}
-	x.lane.passOver(x.Claimed.Space, x.level)
+	x.claimer.passOver(x.Claimed.Space, x.level)
 	x.putBack(b)
 	return ended{status: domain.JobStarted, text: "put back: its context wants its scripts " + string(x.level)}, true, nil
 }
@@ -51,8 +51,8 @@ func (x *run) putBack(b *board.Batch) {
 	b.PushRight(queue.Of(x.job), x.Claimed.Item)
 }
 
-// passOver has the lane take nothing of a context.
-func (l *lane) passOver(space board.Space, want domain.Isolation) {
+// passOver has the claimer take nothing of a context.
+func (l *claimer) passOver(space board.Space, want domain.Isolation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.passed[space] {
@@ -66,8 +66,8 @@ func (l *lane) passOver(space board.Space, want domain.Isolation) {
 		"context", uint32(space), "isolation", string(want), "err", l.info.Refused[want])
 }
 
-// stillPassed are the contexts that the lane passes over, of those it did so far.
-func (l *lane) stillPassed(ctx context.Context) []board.Space {
+// stillPassed are the contexts that the claimer passes over, of those it did so far.
+func (l *claimer) stillPassed(ctx context.Context) []board.Space {
 	l.mu.Lock()
 	spaces := slices.Collect(maps.Keys(l.passed))
 	l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/ramet-run/ramet/queue"
 )
 
-// This file has a lane rest on a machine that cannot start scripts: its disk is full,
+// This file has a claimer rest on a machine that cannot start scripts: its disk is full,
 // the interpreter was removed. That is no job's fault, and a node that went on claiming
 // would empty the queue beside nodes that are well. A job that meets it goes back at
 // once, without a loss; the node looks at itself with growing pauses, and when it
@@ -46,7 +46,7 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// health is whether scripts can be started. It is guarded by the lane's mutex.
+// health is whether scripts can be started. It is guarded by the claimer's mutex.
 type health struct {
 	why     error // why they could not be when it was tried last; nil: they can
 	resting bool  // until then nothing is claimed
@@ -67,7 +67,7 @@ var machineErrors = []error{
 
 // ofMachine reports whether a job was not started for a fault of the machine, and
 // remembers it; again is that the job has met one before.
-func (l *lane) ofMachine(ctx context.Context, x *run, err error) (yes, again bool) {
+func (l *claimer) ofMachine(ctx context.Context, x *run, err error) (yes, again bool) {
 	l.mu.Lock()
 	begun, again := l.health.met[x.place()]
 	own := again && l.health.begun > begun
@@ -102,15 +102,15 @@ func (x *run) spare(b *board.Batch, again bool) ended {
 	return ended{status: domain.JobStarted, text: "put back: scripts of its type cannot be started here"}
 }
 
-// rests has the lane rest for a fault that a job met, and every lane whose jobs have
+// rests has the claimer rest for a fault that a job met, and every claimer whose jobs have
 // folders where it is a fault of that.
-func (l *lane) rests(why error) {
-	lanes := []*lane{l}
+func (l *claimer) rests(why error) {
+	claimers := []*claimer{l}
 	var path *os.PathError
 	if errors.As(why, &path) && within(l.r.e.cfg.DataDir, path.Path) {
-		lanes = l.r.lanes
+		claimers = l.r.claimers
 	}
-	for _, other := range lanes {
+	for _, other := range claimers {
 		if other == l || !other.info.InProcess {
 			other.beginRest(why)
 		}
@@ -123,7 +123,7 @@ func within(dir, path string) bool {
 }
 
 // beginRest begins a rest or, after a look or a trial, a longer one. Others that were claimed together meet the same, and change nothing.
-func (l *lane) beginRest(why error) {
+func (l *claimer) beginRest(why error) {
 	l.mu.Lock()
 	h := &l.health
 	if h.resting {
@@ -146,9 +146,9 @@ func (l *lane) beginRest(why error) {
 	l.r.healthChanged()
 }
 
-// mended looks at the machine when a rest is over. It returns for how long the lane
+// mended looks at the machine when a rest is over. It returns for how long the claimer
 // has to rest still.
-func (l *lane) mended(ctx context.Context) time.Duration {
+func (l *claimer) mended(ctx context.Context) time.Duration {
 	l.mu.Lock()
 	resting, left := l.health.resting, time.Until(l.health.until)
 	l.mu.Unlock()
@@ -168,7 +168,7 @@ func (l *lane) mended(ctx context.Context) time.Duration {
 }
 
 // look finds out whether scripts could be started, without starting one.
-func (l *lane) look(ctx context.Context) error {
+func (l *claimer) look(ctx context.Context) error {
 	if err := l.rt.Check(ctx); err != nil || l.info.InProcess {
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *lane) look(ctx context.Context) error {
 }
 
 // try has the first of the claimed try the machine, if that is to be tried.
-func (l *lane) try(list []*run) {
+func (l *claimer) try(list []*run) {
 	if h := &l.health; h.why != nil && !h.resting && h.trial == nil {
 		h.trial = list[0]
 	}
@@ -189,7 +189,7 @@ func (l *lane) try(list []*run) {
 
 // leftAlone reports whether the run is to go back because it is not the one that tries
 // the machine; tries, that it is.
-func (l *lane) leftAlone(x *run) (leave, tries bool) {
+func (l *claimer) leftAlone(x *run) (leave, tries bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tries = l.health.trial == x
@@ -197,7 +197,7 @@ func (l *lane) leftAlone(x *run) (leave, tries bool) {
 }
 
 // started counts a script that was started. Where it tried the machine, that is well.
-func (l *lane) started(x *run) {
+func (l *claimer) started(x *run) {
 	l.mu.Lock()
 	l.health.begun++
 	well := l.health.trial == x
@@ -230,7 +230,7 @@ func (r *Runner) Tell(services []domain.Service) {
 			continue
 		}
 		s.SlotUse = use
-		for _, l := range r.lanes {
+		for _, l := range r.claimers {
 			l.mu.Lock()
 			if l.typ == s.ScriptType && l.health.resting {
 				s.Served, s.Why = false, "scripts cannot be started here, which is tried again: "+l.health.why.Error()

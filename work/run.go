@@ -23,10 +23,10 @@ import (
 // run is one attempt at one job in this process.
 type run struct {
 	lease.Item
-	r    *Runner
-	lane *lane
-	key  domain.JobKey
-	job  *domain.Job
+	r       *Runner
+	claimer *claimer
+	key     domain.JobKey
+	job     *domain.Job
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
 	refusals    int // of its end by the board
@@ -54,7 +54,7 @@ func (x *run) heldBatch() board.Batch {
 
 // Do runs the job.
 func (x *run) Do() (write bool) {
-	defer x.lane.ran(x)
+	defer x.claimer.ran(x)
 	b := x.heldBatch()
 	what, err := x.attempt(&b)
 	if err != nil {
@@ -85,12 +85,12 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 		x.putBack(b)
 		return ended{status: domain.JobStarted, text: "put back: a job whose runner was lost is run alone first"}, nil
 	}
-	leave, tries := x.lane.leftAlone(x)
+	leave, tries := x.claimer.leftAlone(x)
 	if leave {
 		return x.spare(b, false), nil
 	}
-	if x.lane.isAlone(x) {
-		x.lane.waitAlone(x)
+	if x.claimer.isAlone(x) {
+		x.claimer.waitAlone(x)
 	}
 	task, err := x.prepare()
 	var unread *resultError
@@ -105,7 +105,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	}
 	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
 	if tries {
-		defer time.AfterFunc(trialTime, func() { x.lane.started(x) }).Stop()
+		defer time.AfterFunc(trialTime, func() { x.claimer.started(x) }).Stop()
 	}
 	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.Stop(script.ErrTimeout) })
 	out, err := x.runScript(task)
@@ -115,7 +115,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if err != nil {
 		return ended{}, startError{fmt.Errorf("run %s: %w", x.key, err)}
 	}
-	x.lane.started(x)
+	x.claimer.started(x)
 	return x.judge(b, out, cause), nil
 }
 
@@ -144,12 +144,12 @@ func (x *run) runScript(task script.Task) (out script.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.r.log.Error("runtime panicked", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space),
-				"script_type", string(x.lane.typ), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				"script_type", string(x.claimer.typ), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out, err = script.Outcome{Verdict: script.Errored, ExitCode: 1,
-				Error: fmt.Sprintf("the %s runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", x.lane.typ, p)}, nil
+				Error: fmt.Sprintf("the %s runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", x.claimer.typ, p)}, nil
 		}
 	}()
-	return x.lane.rt.Run(x.Ctx, task, x.log)
+	return x.claimer.rt.Run(x.Ctx, task, x.log)
 }
 
 func logBytesOf(r board.Record) int {
@@ -312,7 +312,7 @@ func (x *run) giveBack(b *board.Batch) ended {
 	b.Release(x.Claimed.Item)
 	x.addLogs(b)
 	x.addCheckpoint(b)
-	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.lane.typ)
+	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.claimer.typ)
 	x.r.e.requeue(b, x.job, time.Now())
 	return ended{status: domain.JobStarted, text: givenBack}
 }
@@ -351,8 +351,8 @@ func (x *run) unable(b *board.Batch, err error) ended {
 	}
 	var start startError
 	if errors.As(err, &start) {
-		if yes, again := x.lane.ofMachine(x.Ctx, x, err); yes {
-			x.lane.rests(start.error)
+		if yes, again := x.claimer.ofMachine(x.Ctx, x, err); yes {
+			x.claimer.rests(start.error)
 			return x.spare(b, again)
 		}
 	}
@@ -386,7 +386,7 @@ func (x *run) discard(b *board.Batch) ended {
 // Close ends the run on this side.
 func (x *run) Close(err error) {
 	what := x.last.what
-	x.lane.leave(x.Claimed.Space)
+	x.claimer.leave(x.Claimed.Space)
 	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.Claimed.Space))
 	if ferr := x.closeFolder(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
 		x.r.log.Warn("job folder not removed", "job", x.Claimed.Item, "err", ferr)
@@ -395,6 +395,6 @@ func (x *run) Close(err error) {
 		x.r.log.Warn("finish of a lost lease dropped", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "attempt", x.Claimed.Token, "err", err)
 	}
 	if o := x.r.cfg.Observer; o != nil {
-		o.AttemptEnded(x.lane.typ, what.status, what.reason, time.Since(x.Begun))
+		o.AttemptEnded(x.claimer.typ, what.status, what.reason, time.Since(x.Begun))
 	}
 }

@@ -65,11 +65,11 @@ type Observer interface {
 
 // Runner leases jobs and runs them.
 type Runner struct {
-	e     *Engine
-	cfg   RunnerConfig
-	log   *slog.Logger
-	lanes []*lane
-	items *lease.Runner[*run]
+	e        *Engine
+	cfg      RunnerConfig
+	log      *slog.Logger
+	claimers []*claimer
+	items    *lease.Runner[*run]
 }
 
 // NewRunner returns a runner on the engine's board.
@@ -84,9 +84,9 @@ func NewRunner(e *Engine, cfg RunnerConfig) *Runner {
 	for _, rt := range cfg.Runtimes {
 		info := rt.Info()
 		slots := cmp.Or(cfg.Slots[rt.Type()], info.Slots, 1)
-		l := newLane(r, rt, info, slots)
+		l := newClaimer(r, rt, info, slots)
 		l.items = r.items.Serve(l, slots)
-		r.lanes = append(r.lanes, l)
+		r.claimers = append(r.claimers, l)
 	}
 	return r
 }
@@ -102,7 +102,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	left := r.items.Run(ctx, r.followers()...)
 	for _, x := range left.Stuck {
 		r.log.Error("script does not stop; another node may run it when its lease has run out", "job", x.Claimed.Item,
-			"context", uint32(x.Claimed.Space), "script_type", string(x.lane.typ))
+			"context", uint32(x.Claimed.Space), "script_type", string(x.claimer.typ))
 	}
 	if left.Gone {
 		return domain.Unavailablef("the board does not answer: %d job(s) in hand were not given back; they go on when their leases have run out", left.Items)

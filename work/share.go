@@ -15,7 +15,7 @@ import (
 
 // bound is how many slots one context may hold: all, as long as there is no
 // other, else all but one. With a single slot there is nothing to keep free.
-func (l *lane) bound() int {
+func (l *claimer) bound() int {
 	switch {
 	case l.perContext > 0:
 		return l.perContext
@@ -25,13 +25,13 @@ func (l *lane) bound() int {
 	return l.slots
 }
 
-func (l *lane) several() bool { return l.r.cfg.Several != nil && l.r.cfg.Several() }
+func (l *claimer) several() bool { return l.r.cfg.Several != nil && l.r.cfg.Several() }
 
 // share has a claim pass over the contexts that hold as much as they may, and
 // says how many items it may bring so that no other comes to hold more: they may
 // all be of one context. 0 is that there are too many to pass over. The caller
 // holds the mutex.
-func (l *lane) share(ask *board.Ask, n int) int {
+func (l *claimer) share(ask *board.Ask, n int) int {
 	if bound := l.bound(); bound < l.slots {
 		n = min(n, bound)
 		for space, u := range l.held {
@@ -49,7 +49,7 @@ func (l *lane) share(ask *board.Ask, n int) int {
 }
 
 // occupy counts what was claimed. The caller holds the mutex.
-func (l *lane) occupy(claimed []board.Claimed) {
+func (l *claimer) occupy(claimed []board.Claimed) {
 	if len(claimed) == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (l *lane) occupy(claimed []board.Claimed) {
 
 // leave gives back the slot of a run that has ended. A claim that waits and passes
 // over its context begins anew.
-func (l *lane) leave(space board.Space) {
+func (l *claimer) leave(space board.Space) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +89,8 @@ const (
 // may hold, and who holds them now.
 func (r *Runner) Uses() map[domain.ScriptType]domain.SlotUse {
 	uses := map[domain.ScriptType]domain.SlotUse{}
-	holders := map[*lane]map[board.Space]*domain.Holder{}
-	for _, l := range r.lanes {
+	holders := map[*claimer]map[board.Space]*domain.Holder{}
+	for _, l := range r.claimers {
 		l.mu.Lock()
 		uses[l.typ] = domain.SlotUse{Slots: l.slots, PerContext: min(l.bound(), l.slots)}
 		l.mu.Unlock()
@@ -98,10 +98,10 @@ func (r *Runner) Uses() map[domain.ScriptType]domain.SlotUse {
 	}
 	for _, x := range r.items.All() {
 		space := x.Claimed.Space
-		h := holders[x.lane][space]
+		h := holders[x.claimer][space]
 		if h == nil {
 			h = &domain.Holder{Context: domain.TenantID(space)}
-			holders[x.lane][space] = h
+			holders[x.claimer][space] = h
 		}
 		h.Slots++
 		h.Jobs = append(h.Jobs, domain.HeldJob{Key: x.key.String(), SinceMs: x.Begun.UnixMilli()})

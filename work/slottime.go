@@ -15,7 +15,7 @@ import (
 // is not counted: it is what a claim and a commit take.
 const turnTime = 10 * time.Millisecond
 
-// use is what one context has of a lane's slots.
+// use is what one context has of a claimer's slots.
 type use struct {
 	slots int           // now
 	time  time.Duration // of slots, beyond what was paid for and not charged yet
@@ -37,7 +37,7 @@ func (u *use) begin(now time.Time) {
 
 // charges is what contexts have used since they were charged last. Where there is
 // but one it owes nobody anything. The caller holds the mutex.
-func (l *lane) charges(now time.Time) (due []board.Charge) {
+func (l *claimer) charges(now time.Time) (due []board.Charge) {
 	several := l.several()
 	for space, u := range l.held {
 		u.change(0, now)

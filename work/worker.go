@@ -70,9 +70,9 @@ func (e *Engine) claimOnce(ctx context.Context, w domain.Worker, ask *domain.Wor
 	lease := time.Duration(ask.LeaseMs) * time.Millisecond
 	r := e.runnerOf(w, lease)
 	for _, t := range types {
-		r.lanes = append(r.lanes, workerLane(r, t))
+		r.claimers = append(r.claimers, workerClaimer(r, t))
 	}
-	b := r.lanes[0].ask
+	b := r.claimers[0].ask
 	b.Spaces, b.Queues, b.Max, b.Wait, b.Firm = []board.Space{layout.SpaceOf(w.Context)}, queues, ask.Max, wait, true
 	claimed, err := e.board.Claim(ctx, b)
 	if err != nil {
@@ -121,9 +121,9 @@ func (e *Engine) runnerOf(w domain.Worker, lease time.Duration) *Runner {
 	return &Runner{e: e, log: e.log, cfg: RunnerConfig{ID: w.RunnerID(), Owner: w.Owner(), Lease: lease, Aging: time.Minute}}
 }
 
-// workerLane has the worker's jobs of one type.
-func workerLane(r *Runner, t domain.ScriptType) *lane {
-	return newLane(r, workerRuntime(t), script.Info{InProcess: true, Outside: true}, 1)
+// workerClaimer has the worker's jobs of one type.
+func workerClaimer(r *Runner, t domain.ScriptType) *claimer {
+	return newClaimer(r, workerRuntime(t), script.Info{InProcess: true, Outside: true}, 1)
 }
 
 // workerRuntime stands for a worker's functions of one type, which no node runs.
@@ -171,13 +171,13 @@ func (r *Runner) taken(ctx context.Context, c board.Claimed, begun time.Time) *r
 	x := &run{r: r}
 	x.Claimed, x.Begun, x.Ctx = c, begun, ctx
 	x.key, x.foreignItem = jobItem(c.Item)
-	x.lane = r.lanes[0]
+	x.claimer = r.claimers[0]
 	typ := domain.ScriptType(c.Record.Get(layout.JobScriptType))
 	if typ == "" { // it is not written yet
 		typ, _ = queue.TypeOf(c.Record.Get(board.FieldQueue))
 	}
-	if i := slices.IndexFunc(r.lanes, func(l *lane) bool { return l.typ == typ }); i >= 0 {
-		x.lane = r.lanes[i]
+	if i := slices.IndexFunc(r.claimers, func(l *claimer) bool { return l.typ == typ }); i >= 0 {
+		x.claimer = r.claimers[i]
 	}
 	return x
 }

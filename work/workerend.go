@@ -84,7 +84,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 		again, err = r.endedBefore(j, end)
 		return nil, again, err
 	}
-	r.lanes = append(r.lanes[:0], workerLane(r, j.ScriptType))
+	r.claimers = append(r.claimers[:0], workerClaimer(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job = j
 	x.log = &logBook{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
@@ -291,7 +291,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 			return err
 		}
 		r := e.runnerOf(w, domain.DefaultLease)
-		r.lanes = []*lane{workerLane(r, "")}
+		r.claimers = []*claimer{workerClaimer(r, "")}
 		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: recs[0]}, time.Now())
 		used := logBytesOf(recs[0])
 		x.log = &logBook{x: x, room: e.cfg.LogBytes - used}

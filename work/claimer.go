@@ -14,8 +14,8 @@ import (
 	"github.com/ramet-run/ramet/script"
 )
 
-// lane takes the jobs of one script type.
-type lane struct {
+// claimer takes the jobs of one script type.
+type claimer struct {
 	r     *Runner
 	rt    script.Runtime
 	typ   domain.ScriptType
@@ -24,7 +24,7 @@ type lane struct {
 	perContext int
 	info       script.Info
 	ask        board.Ask
-	items      *lease.Lane[*run]
+	items      *lease.Claimer[*run]
 	calm       chan struct{} // a run has ended; capacity 1
 
 	mu        sync.Mutex
@@ -33,15 +33,15 @@ type lane struct {
 	labelled  []string             // groups of queues of jobs that ask for labels
 	claims    int                  // so far, while there are such
 	running   int                  // runs begun and not ended
-	alone     *run                 // the one that the lane takes no others beside; see alone.go
+	alone     *run                 // the one that the claimer takes no others beside; see alone.go
 	health    health               // see machine.go
 	wary      bool                 // the last claim brought a job to be run alone
 	waiting   context.Context      // of the claim under way; nil before the first
 	interrupt context.CancelFunc   // ends it
 }
 
-func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
-	return &lane{
+func newClaimer(r *Runner, rt script.Runtime, info script.Info, slots int) *claimer {
+	return &claimer{
 		r: r, rt: rt, typ: rt.Type(), info: info, slots: slots, perContext: r.cfg.PerContext[rt.Type()], held: map[board.Space]*use{},
 		passed: map[board.Space]bool{}, calm: make(chan struct{}, 1),
 		ask: board.Ask{
@@ -64,7 +64,7 @@ func newLane(r *Runner, rt script.Runtime, info script.Info, slots int) *lane {
 }
 
 // Room is how many of the free slots the next claim may fill.
-func (l *lane) Room(free int) int {
+func (l *claimer) Room(free int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -76,8 +76,8 @@ func (l *lane) Room(free int) int {
 	return free
 }
 
-// Claim waits for up to n jobs, or until the lane is to look elsewhere too.
-func (l *lane) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
+// Claim waits for up to n jobs, or until the claimer is to look elsewhere too.
+func (l *claimer) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	passed := l.stillPassed(ctx)
 	l.mu.Lock()
 	if l.waiting == nil || l.waiting.Err() != nil {
@@ -109,8 +109,8 @@ func (l *lane) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	return claimed, err
 }
 
-// Open waits until the lane may claim; false is that ctx has ended.
-func (l *lane) Open(ctx context.Context) bool {
+// Open waits until the claimer may claim; false is that ctx has ended.
+func (l *claimer) Open(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		changed := l.r.e.bans.Changed() // first: no change after this is missed
 		may, turned := l.r.may()
@@ -133,14 +133,14 @@ func (l *lane) Open(ctx context.Context) bool {
 }
 
 // Work is a run of a job.
-func (l *lane) Work(c board.Claimed) *run {
-	x := &run{r: l.r, lane: l}
+func (l *claimer) Work(c board.Claimed) *run {
+	x := &run{r: l.r, claimer: l}
 	x.key, x.foreignItem = jobItem(c.Item)
 	return x
 }
 
 // Begin is told of jobs that were claimed together.
-func (l *lane) Begin(list []*run) {
+func (l *claimer) Begin(list []*run) {
 	if o := l.r.cfg.Observer; o != nil {
 		o.JobsClaimed(l.typ, len(list))
 	}
@@ -149,6 +149,6 @@ func (l *lane) Begin(list []*run) {
 }
 
 // Failed tells people that the board could not be asked.
-func (l *lane) Failed(err error) {
+func (l *claimer) Failed(err error) {
 	l.r.log.Warn("no work taken", "script_type", string(l.typ), "err", err)
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/ramet-run/ramet/queue"
 )
 
-// lane takes the tasks of one circle.
-type lane struct {
+// claimer takes the tasks of one circle.
+type claimer struct {
 	w      *Worker
 	circle domain.ServedCircle
 	list   string
 	ask    board.Ask
 }
 
-func newLane(w *Worker, c domain.ServedCircle) *lane {
+func newClaimer(w *Worker, c domain.ServedCircle) *claimer {
 	list := queue.Circle(c.Name)
-	return &lane{
+	return &claimer{
 		w: w, circle: c, list: list,
 		ask: board.Ask{
 			Queues: []board.Queue{{Lists: []string{list}}},
@@ -35,8 +35,8 @@ func newLane(w *Worker, c domain.ServedCircle) *lane {
 	}
 }
 
-// Open waits until the lane may claim; false is that ctx has ended.
-func (l *lane) Open(ctx context.Context) bool {
+// Open waits until the claimer may claim; false is that ctx has ended.
+func (l *claimer) Open(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		may, turned := l.w.cfg.May()
 		banned, changed := l.w.cfg.Banned(l.circle.Context)
@@ -53,22 +53,22 @@ func (l *lane) Open(ctx context.Context) bool {
 }
 
 // Room is all that is free.
-func (l *lane) Room(free int) int { return free }
+func (l *claimer) Room(free int) int { return free }
 
 // Claim waits for up to n tasks.
-func (l *lane) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
+func (l *claimer) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
 	ask := l.ask
 	ask.Max = n
 	return l.w.e.board.Claim(ctx, ask)
 }
 
 // Work is a run of a task.
-func (l *lane) Work(board.Claimed) *run { return &run{w: l.w, lane: l} }
+func (l *claimer) Work(board.Claimed) *run { return &run{w: l.w, claimer: l} }
 
 // Begin has nothing to do with tasks that were claimed together.
-func (l *lane) Begin([]*run) {}
+func (l *claimer) Begin([]*run) {}
 
 // Failed tells people that the board could not be asked.
-func (l *lane) Failed(err error) {
+func (l *claimer) Failed(err error) {
 	l.w.log.Warn("no tasks taken", "circle", l.circle.Name, "context", uint32(l.circle.Context), "err", err)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/ramet-run/ramet/board"
 )
 
-// Source is where a lane has its items from.
+// Source is where a claimer has its items from.
 type Source[W Doing] interface {
-	// Open waits until the lane may claim; false is that ctx has ended.
+	// Open waits until the claimer may claim; false is that ctx has ended.
 	Open(ctx context.Context) bool
 	// Room is how many of the free slots the next claim may fill. 0 is none, until
-	// [Lane.Wake] is called or a slot becomes free.
+	// [Claimer.Wake] is called or a slot becomes free.
 	Room(free int) int
 	// Claim waits for up to n items.
 	Claim(ctx context.Context, n int) ([]board.Claimed, error)
@@ -25,13 +25,13 @@ type Source[W Doing] interface {
 	Failed(err error)
 }
 
-// Lane serves one kind of items: a number of slots and a loop that fills them.
-type Lane[W Doing] struct {
+// Claimer serves one kind of items: a number of slots and a loop that fills them.
+type Claimer[W Doing] struct {
 	r     *Runner[W]
 	from  Source[W]
 	freed chan struct{} // a slot became free; capacity 1
 	// idle hands work to goroutines that have ended some: their stacks have grown
-	// already. Closed when the lane takes no more.
+	// already. Closed when the claimer takes no more.
 	idle chan W
 
 	mu   sync.Mutex
@@ -43,12 +43,12 @@ type Lane[W Doing] struct {
 const maxClaim = 256
 
 // run fills the slots until ctx ends. What it starts runs under hard.
-func (l *Lane[W]) run(ctx, hard context.Context) {
+func (l *Claimer[W]) run(ctx, hard context.Context) {
 	defer close(l.idle)
 	Take(ctx, l.claim, func(claimed []board.Claimed) { l.start(hard, claimed) }, l.from.Failed)
 }
 
-func (l *Lane[W]) claim(ctx context.Context) ([]board.Claimed, error) {
+func (l *Claimer[W]) claim(ctx context.Context) ([]board.Claimed, error) {
 	if !l.from.Open(ctx) {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (l *Lane[W]) claim(ctx context.Context) ([]board.Claimed, error) {
 }
 
 // takeSlots takes the slots that the next claim may fill.
-func (l *Lane[W]) takeSlots() int {
+func (l *Claimer[W]) takeSlots() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.from.Room(min(l.free, maxClaim))
@@ -77,7 +77,7 @@ func (l *Lane[W]) takeSlots() int {
 	return n
 }
 
-func (l *Lane[W]) giveSlots(n int) {
+func (l *Claimer[W]) giveSlots(n int) {
 	if n == 0 {
 		return
 	}
@@ -87,15 +87,15 @@ func (l *Lane[W]) giveSlots(n int) {
 	l.Wake()
 }
 
-// Wake has the lane look again how much it may take.
-func (l *Lane[W]) Wake() {
+// Wake has the claimer look again how much it may take.
+func (l *Claimer[W]) Wake() {
 	select {
 	case l.freed <- struct{}{}:
 	default:
 	}
 }
 
-func (l *Lane[W]) start(hard context.Context, claimed []board.Claimed) {
+func (l *Claimer[W]) start(hard context.Context, claimed []board.Claimed) {
 	begun := time.Now()
 	list := make([]W, len(claimed))
 	for i, c := range claimed {
@@ -115,13 +115,13 @@ func (l *Lane[W]) start(hard context.Context, claimed []board.Claimed) {
 }
 
 // close is the end of work that was not written with others.
-func (l *Lane[W]) close(w W, err error) {
+func (l *Claimer[W]) close(w W, err error) {
 	l.giveSlots(1)
 	l.r.close(w, err)
 }
 
-// work does one item after the other, until the lane takes no more.
-func (l *Lane[W]) work(w W) {
+// work does one item after the other, until the claimer takes no more.
+func (l *Claimer[W]) work(w W) {
 	for more := true; more; w, more = <-l.idle {
 		if w.Do() {
 			l.r.ends <- done[W]{w, l}
