@@ -80,11 +80,11 @@ func (w *Worker) deadLetter(ctx context.Context, d domain.DeadLetter, tenant str
 }
 
 // die makes a dead letter of a command, and ends it.
-func (t *task) die(ctx context.Context, cause error) {
+func (t *run) die(ctx context.Context, cause error) {
 	d := newDead(t.m, t.command, cause.Error(), t.d.Deliveries(), time.Now())
-	d.Effect = t.lane.e.Name
-	if err := t.lane.w.deadLetter(ctx, d, t.command.TenantID); err != nil {
-		t.lane.w.text.Warn("dead letter cannot be written; the command comes again", "effect", t.lane.e.Name, "err", err)
+	d.Effect = t.consumer.e.Name
+	if err := t.consumer.w.deadLetter(ctx, d, t.command.TenantID); err != nil {
+		t.consumer.w.text.Warn("dead letter cannot be written; the command comes again", "effect", t.consumer.e.Name, "err", err)
 		t.again(t.soon())
 		return
 	}

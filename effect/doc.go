@@ -1,7 +1,7 @@
 // Package effect calls the outside world for sagas and flows: at least once,
 // under one key that never changes, and gives the result back once.
 //
-//	WORKFLOW_COMMANDS ──> lane ──> gate: what does the board know of it?
+//	WORKFLOW_COMMANDS ──> consumer ──> gate: what does the board know of it?
 //	                       │                 │
 //	              bans, breaker, cap ──> [Provider] ──failed──> back to the stream,
 //	                                         │                  to come again
@@ -46,15 +46,15 @@
 //
 // # Goroutines of [Worker.Run]
 //
-//	one for each effect     takes commands (lane)
-//	one for each command    tries it (task)
+//	one for each effect     takes commands (consumer)
+//	one for each command    tries it (run)
 //	four                    end commands in groups (finisher)
-//	one                     tells the broker what is in our hands
+//	one                     tells the broker what is in flight
 //	one                     reads what the broker gave up on
 //
 // When ctx ends no more commands are taken, those in flight get the grace, and
 // their results are published. [Worker.Use] changes the definitions while all
-// goes on: lanes of the old set end as above, new ones begin beside them.
+// goes on: consumers of the old set end as above, new ones begin beside them.
 //
 // Source: seed 003, part 6.
 package effect

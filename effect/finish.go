@@ -28,14 +28,14 @@ const (
 
 // ending is a command whose end is known.
 type ending struct {
-	t    *task
+	t    *run
 	mark Mark
 }
 
 // finisher ends commands.
 type finisher struct {
 	w *Worker
-	// ended is closed by Run when no lane is left.
+	// ended is closed by Run when no consumer is left.
 	ended chan *ending
 }
 
@@ -170,7 +170,7 @@ func (f *finisher) done(ctx context.Context, group []*ending) (done []*ending) {
 			e := open[i]
 			switch {
 			case err == nil:
-				f.w.cfg.Observer.EffectEnded(e.t.lane.e.Name, e.mark.end(), e.mark.Attempts, time.Since(e.t.m.Time))
+				f.w.cfg.Observer.EffectEnded(e.t.consumer.e.Name, e.mark.end(), e.mark.Attempts, time.Since(e.t.m.Time))
 				done = append(done, e)
 			case errors.Is(err, domain.ErrConflict): // another worker has marked it
 				done = append(done, e)

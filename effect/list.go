@@ -19,31 +19,31 @@ import (
 func (w *Worker) List(ctx context.Context) []domain.EffectStatus {
 	w.mu.RLock()
 	set, targets := w.set, w.targets
-	lanes := make([]*lane, 0, len(set.effects))
+	consumers := make([]*consumer, 0, len(set.effects))
 	for name, e := range set.effects {
-		if l := w.lanes[name]; l != nil && l.e == e {
-			lanes = append(lanes, l)
+		if l := w.consumers[name]; l != nil && l.e == e {
+			consumers = append(consumers, l)
 		} else {
-			lanes = append(lanes, newLane(w, e, targets[e.Target], set.secrets)) // one that has not begun
+			consumers = append(consumers, newConsumer(w, e, targets[e.Target], set.secrets)) // one that has not begun
 		}
 	}
 	w.mu.RUnlock()
-	list := make([]domain.EffectStatus, len(lanes))
-	for i, l := range lanes {
+	list := make([]domain.EffectStatus, len(consumers))
+	for i, l := range consumers {
 		list[i] = l.status(ctx)
 	}
 	slices.SortFunc(list, func(a, b domain.EffectStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-func (l *lane) status(ctx context.Context) domain.EffectStatus {
+func (l *consumer) status(ctx context.Context) domain.EffectStatus {
 	e, t := l.e, l.target
 	s := domain.EffectStatus{Name: e.Name, Kind: e.Kind, Summary: e.Summary, Target: e.Target, Contexts: e.Contexts,
 		Breaker: domain.BreakerState(t.breaker.State().String()), OpenMs: t.open().Milliseconds(),
 		InFlight: int(t.inFlight.Load()), MaxInFlight: t.most, TimeoutMs: e.Timeout.Milliseconds(), Attempts: e.Attempts}
 	s.Paused, _, _ = l.held()
 	l.mu.Lock()
-	s.Hand, s.Error = l.hand, l.lastErr
+	s.Hand, s.Error = l.inFlight, l.lastErr
 	if !l.lastAt.IsZero() {
 		s.ErrorMs = l.lastAt.UnixMilli()
 	}

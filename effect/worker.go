@@ -72,14 +72,14 @@ type Worker struct {
 	cfg   Config
 	text  *slog.Logger
 
-	hands    hands
+	inFlight inFlight
 	finisher *finisher
 
-	mu      sync.RWMutex
-	set     *Set // what is to be used; open
-	targets map[string]*target
-	lanes   map[string]*lane // those that take commands
-	changed chan struct{}    // closed when Use has set another set
+	mu        sync.RWMutex
+	set       *Set // what is to be used; open
+	targets   map[string]*target
+	consumers map[string]*consumer // those that take commands
+	changed   chan struct{}        // closed when Use has set another set
 }
 
 // NewWorker returns a worker that does the effects of set, which it closes in
@@ -97,7 +97,7 @@ func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
 	if cfg.May == nil {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}
-	w := &Worker{log: log, board: b, cfg: cfg, text: cfg.Logger, lanes: map[string]*lane{},
+	w := &Worker{log: log, board: b, cfg: cfg, text: cfg.Logger, consumers: map[string]*consumer{},
 		changed: make(chan struct{})}
 	w.finisher = newFinisher(w)
 	w.set, w.targets = set, targetsOf(set, nil, w.turned)
@@ -161,7 +161,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for range finishers {
 		finishing.Go(func() error { w.finisher.run(ending); return nil })
 	}
-	others.Go(func() error { w.hands.keep(ending, w.cfg.AckWait); return nil })
+	others.Go(func() error { w.inFlight.keep(ending, w.cfg.AckWait); return nil })
 	others.Go(func() error { w.deadLetterTroubles(ctx); return nil })
 	for ctx.Err() == nil {
 		g, changed := w.begin(ctx, calls)
@@ -183,35 +183,35 @@ func (w *Worker) Close() error {
 	return w.set.Close()
 }
 
-// generation is the lanes of one set.
+// generation is the consumers of one set.
 type generation struct {
-	set   *Set
-	stop  context.CancelFunc
-	lanes errgroup.Group
+	set       *Set
+	stop      context.CancelFunc
+	consumers errgroup.Group
 }
 
-// begin starts the lanes of the set that is to be used. changed is closed when
+// begin starts the consumers of the set that is to be used. changed is closed when
 // that is another.
 func (w *Worker) begin(ctx, calls context.Context) (g *generation, changed <-chan struct{}) {
 	set, targets, changed := w.inUse()
 	ctx, stop := context.WithCancel(ctx)
 	g = &generation{set: set, stop: stop}
-	lanes := make(map[string]*lane, len(set.effects))
+	consumers := make(map[string]*consumer, len(set.effects))
 	for name, e := range set.effects {
-		lanes[name] = newLane(w, e, targets[e.Target], set.secrets)
+		consumers[name] = newConsumer(w, e, targets[e.Target], set.secrets)
 	}
 	w.mu.Lock()
-	w.lanes = lanes
+	w.consumers = consumers
 	w.mu.Unlock()
-	for _, l := range lanes {
-		g.lanes.Go(func() error { l.run(ctx, calls); return nil })
+	for _, l := range consumers {
+		g.consumers.Go(func() error { l.run(ctx, calls); return nil })
 	}
 	return g, changed
 }
 
-// end lets the lanes end.
+// end lets the consumers end.
 func (w *Worker) end(g *generation) {
 	g.stop()
-	_ = g.lanes.Wait()
+	_ = g.consumers.Wait()
 	w.letGo(g.set)
 }

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// mostHand bounds the commands of one effect that a node has in its hands
+	// mostInFlight bounds the commands of one effect that a node has in flight
 	// (but for more calls at once), mostShared those that all nodes have, and
 	// those that wait for another attempt or for a ban to end: others wait behind.
-	mostHand   = 1_000
-	mostShared = 100_000
+	mostInFlight = 1_000
+	mostShared   = 100_000
 	// mostDeliveries is more than what pauses and outages bring about: who must
 	// not be tried for ever is counted by its mark.
 	mostDeliveries = 100_000
@@ -35,20 +35,20 @@ const (
 // Durable is the consumer that all nodes share which have an effect.
 func Durable(effect string) string { return "effect-" + effect }
 
-// lane takes the commands of one effect and tries them.
-type lane struct {
+// consumer takes the commands of one effect and tries them.
+type consumer struct {
 	w      *Worker
 	e      *opened
 	target *target
 	// secrets are taken out of all that comes back.
 	secrets *Secrets
-	freed   chan struct{} // has an entry after a task has ended
+	freed   chan struct{} // has an entry after a run has ended
 
-	tasks sync.WaitGroup
+	running sync.WaitGroup
 
 	mu       sync.Mutex
 	queue    stream.Queue // nil: not open
-	hand     int          // tasks in our hands
+	inFlight int          // runs that have not ended here
 	ending   int          // those of them whose end is known
 	ended    int          // whose end became known since the last look
 	looked   time.Time
@@ -58,14 +58,14 @@ type lane struct {
 	badSince time.Time // since when marks cannot be read or written; zero: they can
 }
 
-func newLane(w *Worker, e *opened, t *target, secrets *Secrets) *lane {
-	return &lane{w: w, e: e, target: t, secrets: secrets, freed: make(chan struct{}, 1), looked: time.Now()}
+func newConsumer(w *Worker, e *opened, t *target, secrets *Secrets) *consumer {
+	return &consumer{w: w, e: e, target: t, secrets: secrets, freed: make(chan struct{}, 1), looked: time.Now()}
 }
 
 // run takes commands until ctx ends; calls ends what was begun. It returns
 // when all that were taken have ended or were handed over to be finished.
-func (l *lane) run(ctx, calls context.Context) {
-	defer l.tasks.Wait()
+func (l *consumer) run(ctx, calls context.Context) {
+	defer l.running.Wait()
 	for ctx.Err() == nil {
 		err := l.serve(ctx, calls)
 		if err != nil && ctx.Err() == nil {
@@ -77,7 +77,7 @@ func (l *lane) run(ctx, calls context.Context) {
 
 // serve opens the queue and takes commands until ctx ends, or the broker
 // cannot be asked.
-func (l *lane) serve(ctx, calls context.Context) error {
+func (l *consumer) serve(ctx, calls context.Context) error {
 	q, err := l.w.log.Work(ctx, stream.Shared{Durable: Durable(l.e.Name), Stream: domain.WorkflowCommands, Subjects: Subjects(l.e.Name),
 		MaxInFlight: mostShared, AckWait: l.w.cfg.AckWait, MaxDeliver: mostDeliveries})
 	if err != nil {
@@ -108,7 +108,7 @@ func (l *lane) serve(ctx, calls context.Context) error {
 	return nil
 }
 
-func (l *lane) setQueue(q stream.Queue) {
+func (l *consumer) setQueue(q stream.Queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue = q
@@ -116,7 +116,7 @@ func (l *lane) setQueue(q stream.Queue) {
 
 // held says why no commands are taken now, what may change that, and when to
 // look again.
-func (l *lane) held() (why string, changed []<-chan struct{}, again time.Duration) {
+func (l *consumer) held() (why string, changed []<-chan struct{}, again time.Duration) {
 	may, mayChanged := l.w.cfg.May()
 	bansChanged := l.w.cfg.Bans.Changed()
 	changed = []<-chan struct{}{mayChanged, bansChanged}
@@ -134,7 +134,7 @@ func (l *lane) held() (why string, changed []<-chan struct{}, again time.Duratio
 
 // next waits for commands, until one of changed says that they may not be taken
 // any more.
-func (l *lane) next(ctx context.Context, q stream.Queue, room int, changed []<-chan struct{}) ([]stream.Delivery, error) {
+func (l *consumer) next(ctx context.Context, q stream.Queue, room int, changed []<-chan struct{}) ([]stream.Delivery, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // until next returns
@@ -149,31 +149,31 @@ func (l *lane) next(ctx context.Context, q stream.Queue, room int, changed []<-c
 }
 
 // room is how many commands may be taken now.
-func (l *lane) room() int {
+func (l *consumer) room() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if since := time.Since(l.looked); since >= ahead {
-		l.prefetch = min(int(int64(l.ended)*int64(ahead)/int64(since)), mostHand-1)
+		l.prefetch = min(int(int64(l.ended)*int64(ahead)/int64(since)), mostInFlight-1)
 		l.ended, l.looked = 0, time.Now()
 	}
-	most := max(mostHand, l.target.most)
-	room := min(l.target.most+l.prefetch-(l.hand-l.ending), most-l.hand, stream.MaxFetch)
+	most := max(mostInFlight, l.target.most)
+	room := min(l.target.most+l.prefetch-(l.inFlight-l.ending), most-l.inFlight, stream.MaxFetch)
 	if room < l.prefetch/4 {
 		return 0 // a few more, then many at once
 	}
 	return max(room, 0)
 }
 
-// came counts tasks that are in our hands, and gone one that is no more.
-func (l *lane) came(n int) {
+// came counts commands that are in flight from now on, and gone one that is no more.
+func (l *consumer) came(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hand += n
+	l.inFlight += n
 }
 
-func (l *lane) gone(t *task) {
+func (l *consumer) gone(t *run) {
 	l.mu.Lock()
-	l.hand--
+	l.inFlight--
 	if t.known {
 		l.ending--
 	}
@@ -181,8 +181,8 @@ func (l *lane) gone(t *task) {
 	l.free()
 }
 
-// knows counts a task whose end is known: it needs no call any more.
-func (l *lane) knows(t *task) {
+// knows counts a run whose end is known: it needs no call any more.
+func (l *consumer) knows(t *run) {
 	l.mu.Lock()
 	l.ending++
 	l.ended++
@@ -192,7 +192,7 @@ func (l *lane) knows(t *task) {
 }
 
 // free tells that there may be room.
-func (l *lane) free() {
+func (l *consumer) free() {
 	select {
 	case l.freed <- struct{}{}:
 	default:
@@ -200,7 +200,7 @@ func (l *lane) free() {
 }
 
 // failed keeps the last error for people.
-func (l *lane) failed(text string) {
+func (l *consumer) failed(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lastErr, l.lastAt = text, time.Now()
@@ -208,7 +208,7 @@ func (l *lane) failed(text string) {
 
 // wrong says for how long all has gone wrong that is not the target's fault. What
 // has been away for a moment is soon back, however often a command was tried.
-func (l *lane) wrong() time.Duration {
+func (l *consumer) wrong() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.badSince.IsZero() {
@@ -218,47 +218,47 @@ func (l *lane) wrong() time.Duration {
 }
 
 // well says that it does not.
-func (l *lane) well() {
+func (l *consumer) well() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.badSince = time.Time{}
 }
 
 // take begins the commands that were delivered.
-func (l *lane) take(ctx, calls context.Context, list []stream.Delivery) {
-	tasks := make([]*task, 0, len(list))
+func (l *consumer) take(ctx, calls context.Context, list []stream.Delivery) {
+	runs := make([]*run, 0, len(list))
 	l.came(len(list))
 	for _, d := range list {
-		t := &task{lane: l, d: d, m: d.Message(), telling: make(chan struct{}, 1)}
-		l.w.hands.add(t)
-		tasks = append(tasks, t)
+		t := &run{consumer: l, d: d, m: d.Message(), telling: make(chan struct{}, 1)}
+		l.w.inFlight.add(t)
+		runs = append(runs, t)
 	}
-	tasks = l.read(ctx, tasks)
-	for _, t := range tasks {
-		l.tasks.Go(func() { t.run(ctx, calls) })
+	runs = l.read(ctx, runs)
+	for _, t := range runs {
+		l.running.Go(func() { t.run(ctx, calls) })
 	}
 }
 
 // read finds out what each command is, and what the board knows of it. Those
 // that come to nothing are not returned: the broker is told of them meanwhile.
-func (l *lane) read(ctx context.Context, list []*task) []*task {
-	bySpace := map[board.Space][]*task{}
+func (l *consumer) read(ctx context.Context, list []*run) []*run {
+	bySpace := map[board.Space][]*run{}
 	for _, t := range list {
 		err := t.parse(ctx)
 		b, banned := l.w.cfg.Bans.Effect(t.tenant, l.e.Name, l.e.Target)
 		switch {
 		case err != nil:
-			l.tasks.Go(func() { t.turnDown(ctx, err) })
+			l.running.Go(func() { t.turnDown(ctx, err) })
 		case banned:
 			l.w.text.Debug("command is held up by a ban", "effect", l.e.Name, "command", t.command.CommandID, "ban", b.String())
-			l.tasks.Go(func() { t.again(jitter(min(banPause*time.Duration(t.d.Deliveries()), mostBanPause))) })
-		case !l.w.hands.claim(t): // our silence was too long, or it was published twice
-			l.tasks.Go(func() { t.again(jitter(l.w.cfg.AckWait / 2)) })
+			l.running.Go(func() { t.again(jitter(min(banPause*time.Duration(t.d.Deliveries()), mostBanPause))) })
+		case !l.w.inFlight.claim(t): // our silence was too long, or it was published twice
+			l.running.Go(func() { t.again(jitter(l.w.cfg.AckWait / 2)) })
 		default:
 			bySpace[t.space] = append(bySpace[t.space], t)
 		}
 	}
-	good := make([]*task, 0, len(list))
+	good := make([]*run, 0, len(list))
 	for space, some := range bySpace {
 		keys := make([]string, len(some))
 		for i, t := range some {
@@ -270,7 +270,7 @@ func (l *lane) read(ctx context.Context, list []*task) []*task {
 		}
 		for i, t := range some {
 			if err := cmp.Or(err, bad[i]); err != nil {
-				l.tasks.Go(func() { t.turnDown(ctx, err) })
+				l.running.Go(func() { t.turnDown(ctx, err) })
 				continue
 			}
 			t.mark = decodeMark(recs[i])

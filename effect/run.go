@@ -20,31 +20,31 @@ const (
 	longestAfter = time.Hour
 )
 
-// task is a command in our hands.
-type task struct {
-	lane *lane
-	d    stream.Delivery
-	m    stream.Message
+// run is a command in flight: what is known of it, and what is done with it.
+type run struct {
+	consumer *consumer
+	d        stream.Delivery
+	m        stream.Message
 
 	command domain.EffectCommand
 	tenant  domain.TenantID
 	space   board.Space
 	key     string // of its mark
 	mark    Mark   // as the board has it, but for a first attempt
-	known   bool   // its end is; the lane's lock guards it
+	known   bool   // its end is; the consumer's lock guards it
 
 	// telling has an entry while the broker is told something, which may take
 	// long. It guards what follows.
 	telling chan struct{}
-	over    bool      // it is out of our hands
-	kept    time.Time // when the broker knew last that it is in them
+	over    bool      // it is in flight no more
+	kept    time.Time // when the broker knew last that it is
 }
 
-// run brings a task as far as it goes now: to its result, which the finisher
+// run brings a command as far as it goes now: to its result, which the finisher
 // publishes, or back to the stream. ctx ends when nothing new is begun, calls
 // ends what was begun.
-func (t *task) run(ctx, calls context.Context) {
-	e := t.lane.e
+func (t *run) run(ctx, calls context.Context) {
+	e := t.consumer.e
 	switch {
 	case t.mark.ended():
 		t.finish(t.mark)
@@ -58,12 +58,12 @@ func (t *task) run(ctx, calls context.Context) {
 		t.decide(domain.ResultTimedOut, attempt{err: "the node was lost during the last attempt" + before(t.mark)})
 		return
 	}
-	if err := t.lane.target.enter(ctx); err != nil {
+	if err := t.consumer.target.enter(ctx); err != nil {
 		t.again(0)
 		return
 	}
 	a, tried := t.attempt(calls)
-	t.lane.target.leave()
+	t.consumer.target.leave()
 	if tried {
 		t.judge(calls, a)
 	}
@@ -78,9 +78,9 @@ func before(m Mark) string {
 }
 
 // attempt makes one if the breaker lets it through. Where it does not come to
-// one, the task has ended.
-func (t *task) attempt(calls context.Context) (a attempt, tried bool) {
-	w, e, target := t.lane.w, t.lane.e, t.lane.target
+// one, the run has ended.
+func (t *run) attempt(calls context.Context) (a attempt, tried bool) {
+	w, e, target := t.consumer.w, t.consumer.e, t.consumer.target
 	if !target.breaker.TryAcquirePermit() {
 		t.blocked()
 		return a, false
@@ -99,23 +99,23 @@ func (t *task) attempt(calls context.Context) (a attempt, tried bool) {
 		t.mark.Attempts++
 	}
 	w.cfg.Observer.EffectBegun(e.Name, e.Target)
-	a = e.try(calls, t.call(), t.lane.secrets)
+	a = e.try(calls, t.call(), t.consumer.secrets)
 	w.cfg.Observer.EffectTried(e.Name, e.Target, string(a.outcome), a.took)
 	target.judge(a.verdict())
 	return a, true
 }
 
 // call is what the provider is given.
-func (t *task) call() Call {
-	return Call{Tenant: t.tenant, TenantName: t.command.TenantID, CommandID: t.command.CommandID, Effect: t.lane.e.Name,
+func (t *run) call() Call {
+	return Call{Tenant: t.tenant, TenantName: t.command.TenantID, CommandID: t.command.CommandID, Effect: t.consumer.e.Name,
 		Payload: t.command.Payload, Metadata: t.command.Metadata, Attempt: t.mark.Attempts}
 }
 
 // judge decides what comes after an attempt.
-func (t *task) judge(calls context.Context, a attempt) {
-	w, e := t.lane.w, t.lane.e
+func (t *run) judge(calls context.Context, a attempt) {
+	w, e := t.consumer.w, t.consumer.e
 	if a.outcome != domain.EffectDone {
-		t.lane.failed(a.err)
+		t.consumer.failed(a.err)
 	}
 	if a.stack != "" {
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", t.command.CommandID, "err", a.err, "stack", a.stack)
@@ -152,17 +152,17 @@ func (t *task) judge(calls context.Context, a attempt) {
 }
 
 // givenUp says whether the first failure is too long ago.
-func (t *task) givenUp() bool {
-	return t.mark.BeganMs != 0 && time.Since(time.UnixMilli(t.mark.BeganMs)) >= t.lane.e.GiveUp
+func (t *run) givenUp() bool {
+	return t.mark.BeganMs != 0 && time.Since(time.UnixMilli(t.mark.BeganMs)) >= t.consumer.e.GiveUp
 }
 
 // blocked deals with a command that the breaker did not let through.
-func (t *task) blocked() {
+func (t *run) blocked() {
 	if t.givenUp() {
-		t.decide(domain.ResultFailed, attempt{err: fmt.Sprintf("given up after %s: %s does not answer%s", t.lane.e.GiveUp, t.lane.e.Target, before(t.mark))})
+		t.decide(domain.ResultFailed, attempt{err: fmt.Sprintf("given up after %s: %s does not answer%s", t.consumer.e.GiveUp, t.consumer.e.Target, before(t.mark))})
 		return
 	}
-	t.again(t.lane.target.wait())
+	t.again(t.consumer.target.wait())
 }
 
 // errEnded is why a mark is not written: another worker has ended the command.
@@ -171,13 +171,13 @@ var errEnded = domain.Conflictf("another worker has ended the command")
 // write puts a mark of a command that is tried in place of what the board has.
 //
 // Errors: [errEnded], with the mark then; those of the board.
-func (t *task) write(ctx context.Context, m Mark) error {
+func (t *run) write(ctx context.Context, m Mark) error {
 	m.Status = MarkTrying
 	if m.BeganMs == 0 {
 		m.BeganMs = time.Now().UnixMilli()
 	}
 	for {
-		err := t.lane.w.board.Commit(ctx, m.put(t.space, t.key, t.mark.Status, t.lane.w.cfg.Keep))
+		err := t.consumer.w.board.Commit(ctx, m.put(t.space, t.key, t.mark.Status, t.consumer.w.cfg.Keep))
 		if err == nil {
 			t.mark = m
 			return nil
@@ -196,8 +196,8 @@ func (t *task) write(ctx context.Context, m Mark) error {
 }
 
 // reread reads the mark anew: another worker has been at the command.
-func (t *task) reread(ctx context.Context) error {
-	recs, err := t.lane.w.board.Get(ctx, t.space, t.key)
+func (t *run) reread(ctx context.Context) error {
+	recs, err := t.consumer.w.board.Get(ctx, t.space, t.key)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (t *task) reread(ctx context.Context) error {
 }
 
 // decide ends the command with a result.
-func (t *task) decide(typ domain.ResultType, a attempt) {
+func (t *run) decide(typ domain.ResultType, a attempt) {
 	m := t.mark
 	m.Status = MarkDecided
 	m.Result = encodeResult(result(t.command, typ, m.Attempts, a.answer, a.err, time.Now()))
@@ -215,37 +215,37 @@ func (t *task) decide(typ domain.ResultType, a attempt) {
 }
 
 // finish hands a command over whose end is known.
-func (t *task) finish(m Mark) {
-	t.lane.knows(t)
-	t.lane.w.finisher.ended <- &ending{t, m}
+func (t *run) finish(m Mark) {
+	t.consumer.knows(t)
+	t.consumer.w.finisher.ended <- &ending{t, m}
 }
 
 // turnDown deals with a command that cannot be begun.
-func (t *task) turnDown(ctx context.Context, cause error) {
+func (t *run) turnDown(ctx context.Context, cause error) {
 	switch {
 	case errors.Is(cause, errEnded):
 		t.finish(t.mark)
 	case errors.Is(cause, domain.ErrInvalid):
 		t.die(ctx, cause)
 	default:
-		t.lane.w.text.Warn("command cannot be begun; it comes again", "effect", t.lane.e.Name, "command", t.command.CommandID, "err", cause)
+		t.consumer.w.text.Warn("command cannot be begun; it comes again", "effect", t.consumer.e.Name, "command", t.command.CommandID, "err", cause)
 		t.again(t.soon())
 	}
 }
 
 // soon is the pause after something went wrong that is not the target's fault.
-func (t *task) soon() time.Duration {
-	return jitter(min(max(t.lane.wrong(), time.Second), time.Minute))
+func (t *run) soon() time.Duration {
+	return jitter(min(max(t.consumer.wrong(), time.Second), time.Minute))
 }
 
 // parse reads the command and finds its context.
 //
 // Errors: [domain.ErrInvalid] for what is malformed, others for what may be well later.
-func (t *task) parse(ctx context.Context) (err error) {
+func (t *run) parse(ctx context.Context) (err error) {
 	if t.command, err = parseCommand(t.m); err != nil {
 		return err
 	}
-	t.tenant, err = t.lane.w.cfg.Tenant(ctx, t.command.TenantID)
+	t.tenant, err = t.consumer.w.cfg.Tenant(ctx, t.command.TenantID)
 	if errors.Is(err, domain.ErrNotFound) {
 		return domain.Invalidf("there is no context %q", t.command.TenantID)
 	}
@@ -257,13 +257,13 @@ func (t *task) parse(ctx context.Context) (err error) {
 }
 
 // again gives the command back to the stream, to come again after a pause.
-func (t *task) again(pause time.Duration) {
+func (t *run) again(pause time.Duration) {
 	t.tell(func(ctx context.Context) error { return t.d.Nak(ctx, pause) })
 }
 
-// tell tells the broker what becomes of the command, which is out of our hands
+// tell tells the broker what becomes of the command, which is in flight no more
 // then. What the broker does not hear it finds out by our silence.
-func (t *task) tell(say func(context.Context) error) {
+func (t *run) tell(say func(context.Context) error) {
 	t.telling <- struct{}{}
 	t.over = true
 	ctx, cancel := context.WithTimeout(context.Background(), brokerTime)
@@ -271,14 +271,14 @@ func (t *task) tell(say func(context.Context) error) {
 	cancel()
 	<-t.telling
 	if err != nil {
-		t.lane.w.text.Debug("broker was not told of a command", "effect", t.lane.e.Name, "command", t.command.CommandID, "err", err)
+		t.consumer.w.text.Debug("broker was not told of a command", "effect", t.consumer.e.Name, "command", t.command.CommandID, "err", err)
 	}
-	t.lane.w.hands.remove(t)
-	t.lane.gone(t)
+	t.consumer.w.inFlight.remove(t)
+	t.consumer.gone(t)
 }
 
-// out says whether it is out of our hands.
-func (t *task) out() bool {
+// out says whether it is in flight no more.
+func (t *run) out() bool {
 	t.telling <- struct{}{}
 	defer func() { <-t.telling }()
 	return t.over

@@ -10,11 +10,12 @@ import (
 	"github.com/ramet-run/ramet/board"
 )
 
-// hands are the commands that a worker has, whatever becomes of its lanes.
-type hands struct {
+// inFlight is what a worker has taken and not ended yet, whatever becomes of its
+// consumers.
+type inFlight struct {
 	mu    sync.Mutex
-	tasks map[*task]struct{}
-	marks map[place]*task // by their mark: no command is here twice
+	runs  map[*run]struct{}
+	marks map[place]*run // by their mark: no command is here twice
 }
 
 // place names a mark across contexts.
@@ -23,18 +24,18 @@ type place struct {
 	key   string
 }
 
-func (h *hands) add(t *task) {
+func (h *inFlight) add(t *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.tasks == nil {
-		h.tasks, h.marks = map[*task]struct{}{}, map[place]*task{}
+	if h.runs == nil {
+		h.runs, h.marks = map[*run]struct{}{}, map[place]*run{}
 	}
 	t.kept = time.Now()
-	h.tasks[t] = struct{}{}
+	h.runs[t] = struct{}{}
 }
 
 // claim says that nobody else here is at the command.
-func (h *hands) claim(t *task) bool {
+func (h *inFlight) claim(t *run) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := place{t.space, t.key}
@@ -45,10 +46,10 @@ func (h *hands) claim(t *task) bool {
 	return true
 }
 
-func (h *hands) remove(t *task) {
+func (h *inFlight) remove(t *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.tasks, t)
+	delete(h.runs, t)
 	if p := (place{t.space, t.key}); h.marks[p] == t {
 		delete(h.marks, p)
 	}
@@ -56,7 +57,7 @@ func (h *hands) remove(t *task) {
 
 // keep tells the broker at a third of the ack wait which commands we are still
 // at, until ctx ends.
-func (h *hands) keep(ctx context.Context, ackWait time.Duration) {
+func (h *inFlight) keep(ctx context.Context, ackWait time.Duration) {
 	tick := time.NewTicker(ackWait / 6)
 	defer tick.Stop()
 	for {
@@ -70,7 +71,7 @@ func (h *hands) keep(ctx context.Context, ackWait time.Duration) {
 }
 
 // tell tells of those that were told of last before an instant.
-func (h *hands) tell(ctx context.Context, last time.Time, within time.Duration) {
+func (h *inFlight) tell(ctx context.Context, last time.Time, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var g errgroup.Group
@@ -81,19 +82,19 @@ func (h *hands) tell(ctx context.Context, last time.Time, within time.Duration) 
 	_ = g.Wait()
 }
 
-func (h *hands) all() []*task {
+func (h *inFlight) all() []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*task, 0, len(h.tasks))
-	for t := range h.tasks {
+	list := make([]*run, 0, len(h.runs))
+	for t := range h.runs {
 		list = append(list, t)
 	}
 	return list
 }
 
-// progress tells the broker that the command is in our hands, unless it knew
-// that after an instant.
-func (t *task) progress(ctx context.Context, last time.Time) {
+// progress tells the broker that the command is in flight, unless it knew that
+// after an instant.
+func (t *run) progress(ctx context.Context, last time.Time) {
 	t.telling <- struct{}{}
 	defer func() { <-t.telling }()
 	if t.over || t.kept.After(last) {
