@@ -102,7 +102,7 @@ func (p progress) took(id string, seq uint64) progress {
 }
 
 // with is the progress behind a message that was dealt with.
-func (p progress) with(t *task) progress {
+func (p progress) with(t *pending) progress {
 	switch {
 	case !t.late:
 		return p.past(t.seq)
@@ -140,7 +140,7 @@ func parseProgress(back uint64, text string) progress {
 
 // isAside says what is put aside of the messages that a round has read for the
 // first time, and forgets of those that had been which are of others.
-func (r *round) isAside(t *task) bool {
+func (r *round) isAside(t *pending) bool {
 	at := t.from.seen
 	if t.late {
 		if a, there := at.aside[t.correlation]; !there || t.seq < a.From {
@@ -172,21 +172,21 @@ type asideOf struct {
 
 // keep has a message that is put aside at hand, if all are that were before it. at
 // is the progress up to there.
-func (src *source) keep(t *task, at progress) {
+func (src *source) keep(t *pending, at progress) {
 	switch {
 	case t.seq <= src.keptTo || src.keptTo < at.front && len(at.aside) > 0:
 		return
 	case t.aside && src.keptSize+t.size() > keptBytes:
 		return
 	case t.aside:
-		src.keepTask(*t)
+		src.keepPending(*t)
 	}
 	src.keptTo = t.seq
 }
 
-func (t *task) size() int { return len(t.m.Data) + keptEach }
+func (t *pending) size() int { return len(t.m.Data) + keptEach }
 
-func (src *source) keepTask(t task) {
+func (src *source) keepPending(t pending) {
 	t.late = true
 	src.kept, src.keptSize = append(src.kept, t), src.keptSize+t.size()
 }
@@ -210,7 +210,7 @@ func (s *shard) putAside() bool {
 
 // late takes up to most of the messages that were put aside, of each stream. ready is
 // whether all can be had now.
-func (s *shard) late(ctx context.Context, most int) (todo []task, ready bool, err error) {
+func (s *shard) late(ctx context.Context, most int) (todo []pending, ready bool, err error) {
 	ready = true
 	for _, src := range s.sources {
 		if len(src.seen.aside) == 0 {
@@ -255,6 +255,6 @@ func (src *source) hold(list []stream.Message) {
 		if list[i].Seq > src.keptTo {
 			break
 		}
-		src.keepTask(task{from: src, m: list[i], seq: list[i].Seq})
+		src.keepPending(pending{from: src, m: list[i], seq: list[i].Seq})
 	}
 }

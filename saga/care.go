@@ -69,7 +69,7 @@ func (s *shard) openCare(ctx context.Context) error {
 }
 
 // carefully deals with one message.
-func (s *shard) carefully(ctx context.Context, t *task) error {
+func (s *shard) carefully(ctx context.Context, t *pending) error {
 	c := &s.care
 	if name := string(t.from.name) + ":" + sequence(t.seq); name != c.trying {
 		c.trying, c.tries, c.same = name, 0, false

@@ -69,7 +69,7 @@ func own(tenant string, ev *domain.Event) stream.Message {
 // decode reads a message as an event; one that comes again as the one it was.
 //
 // Errors: [domain.ErrInvalid].
-func (r *round) decode(t *task) error {
+func (r *round) decode(t *pending) error {
 	ours := t.m.Stream == domain.WorkflowCommands && t.m.Header[headerOurs] != ""
 	if ours && t.m.Header[headerOurs] == oursRedo {
 		var again redo
@@ -101,7 +101,7 @@ func (r *round) decode(t *task) error {
 }
 
 // control does what a person asked for.
-func (r *round) control(ctx context.Context, t *task, at *instance, m *compiled) error {
+func (r *round) control(ctx context.Context, t *pending, at *instance, m *compiled) error {
 	var c control
 	if len(t.ev.Payload) > 0 {
 		if err := json.Unmarshal(t.ev.Payload, &c); err != nil {
@@ -136,7 +136,7 @@ func (r *round) control(ctx context.Context, t *task, at *instance, m *compiled)
 
 // writeAs writes a transition that came of an event which the machine does not
 // see: what of its history has no event has that one.
-func (r *round) writeAs(t *task, at *instance, m *compiled, tr *machine.Transition) {
+func (r *round) writeAs(t *pending, at *instance, m *compiled, tr *machine.Transition) {
 	for i := range tr.Entries {
 		if e := &tr.Entries[i]; e.EventID == "" {
 			e.EventID, e.Type, e.Stream, e.Seq = t.ev.ID, t.ev.Type, t.ev.Stream, t.ev.Seq
@@ -147,7 +147,7 @@ func (r *round) writeAs(t *task, at *instance, m *compiled, tr *machine.Transiti
 
 // handleDead replays, sends again or drops a dead letter of an instance, as a
 // person asked. One that is gone was dealt with before: nothing is done twice.
-func (r *round) handleDead(ctx context.Context, t *task, at *instance, m *compiled, key string) error {
+func (r *round) handleDead(ctx context.Context, t *pending, at *instance, m *compiled, key string) error {
 	d, err := r.dead(ctx, key, t.correlation)
 	if d == nil {
 		return err
@@ -173,7 +173,7 @@ func (r *round) handleDead(ctx context.Context, t *task, at *instance, m *compil
 
 // replay gives an instance the event of a dead letter again. Where the program
 // fails once more, so does the dead letter come back.
-func (r *round) replay(t *task, at *instance, m *compiled, d *domain.DeadLetter) {
+func (r *round) replay(t *pending, at *instance, m *compiled, d *domain.DeadLetter) {
 	from := &stream.Message{Stream: domain.StreamName(d.Stream), Seq: d.Seq, Subject: d.Subject}
 	ev := *d.Event
 	if at.in == nil { // it is gone: the event may begin another one, now

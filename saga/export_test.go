@@ -8,7 +8,7 @@ import (
 // Decode reads a message as the shards of a context's sagas do.
 func Decode(tenant domain.TenantID, name string, m stream.Message) (*domain.Event, error) {
 	r := &round{s: &shard{shardOf: shardOf{tenant: tenant}, name: name}}
-	t := task{m: m}
+	t := pending{m: m}
 	err := r.decode(&t)
 	return t.ev, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // handle lets an instance have an event.
-func (r *round) handle(ctx context.Context, t *task) error {
+func (r *round) handle(ctx context.Context, t *pending) error {
 	at := r.instances[t.correlation]
 	if at.broken != nil {
 		r.deadLetter(r.failed(newDead(domain.DeadSaga, t.ev, &t.m, at.broken), t.correlation))
@@ -176,7 +176,7 @@ func (r *round) markSeen(ev *domain.Event) {
 
 // strand is what becomes of an instance whose definition cannot be had, or does
 // not compile any more: it is held, and what comes for it is kept.
-func (r *round) strand(at *instance, t *task, cause error) {
+func (r *round) strand(at *instance, t *pending, cause error) {
 	out := *at.in
 	out.Version++
 	out.UpdatedMs = min(max(t.ev.At(), 0), domain.MaxNotBefore)

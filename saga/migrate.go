@@ -104,7 +104,7 @@ func (e *Engine) migrate(ctx context.Context, tenant domain.TenantID, saga strin
 }
 
 // migrateTo brings an instance to a version, now that it is its turn.
-func (r *round) migrateTo(ctx context.Context, t *task, at *instance, version int) error {
+func (r *round) migrateTo(ctx context.Context, t *pending, at *instance, version int) error {
 	to, err := r.s.e.defs.get(ctx, r.s.tenant, r.s.saga, version)
 	if err != nil && !errors.Is(err, domain.ErrNotFound) {
 		return err

@@ -35,7 +35,7 @@ func HeldBy(in *domain.SagaInstance) string {
 func deadID(saga, eventID string) string { return saga + "." + eventID }
 
 // malformed makes a dead letter of a message that is no event, or one for no instance.
-func (r *round) malformed(t *task) {
+func (r *round) malformed(t *pending) {
 	if !t.mine {
 		return
 	}
@@ -50,7 +50,7 @@ func (r *round) malformed(t *task) {
 
 // refuse makes a dead letter of a result that its instance does not wait for. It
 // moves nothing and holds nobody: whatever it says, somebody else wrote it.
-func (r *round) refuse(t *task, at *instance, m *compiled) bool {
+func (r *round) refuse(t *pending, at *instance, m *compiled) bool {
 	if at.in == nil {
 		return false
 	}
@@ -67,7 +67,7 @@ func (r *round) refuse(t *task, at *instance, m *compiled) bool {
 }
 
 // repeated looks whether a result that was here already says the same again.
-func (r *round) repeated(ctx context.Context, t *task) error {
+func (r *round) repeated(ctx context.Context, t *pending) error {
 	at := r.instances[t.correlation]
 	if t.ev.Source != domain.SourceResult || at.in == nil || at.broken != nil || !machine.Knows(at.in, t.ev.CommandID) {
 		return nil

@@ -225,7 +225,7 @@ func (s *shard) earlier(ctx context.Context) error {
 
 // dealtWith reports whether a partition of an earlier generation has dealt with
 // a message. bad is why it is no event.
-func (s *shard) dealtWith(t *task, bad error) bool {
+func (s *shard) dealtWith(t *pending, bad error) bool {
 	for i := range s.before {
 		g, n := &s.before[i], t.from.name
 		if t.seq > g.most[n] {

@@ -112,7 +112,7 @@ func (b *rebuild) scan(ctx context.Context) error {
 				break
 			}
 			for i := range page {
-				t := task{from: &source{name: n}, m: page[i], seq: page[i].Seq}
+				t := pending{from: &source{name: n}, m: page[i], seq: page[i].Seq}
 				r.read(&t)
 				if t.correlation == "" || seen[t.ev.ID] || b.q.Correlation != "" && b.q.Correlation != t.correlation {
 					continue

@@ -15,7 +15,7 @@ import (
 
 // handle deals with messages: all at once, unless what comes of them does not
 // fit on the board, or one of them is feared to end the process.
-func (s *shard) handle(ctx context.Context, todo []task) error {
+func (s *shard) handle(ctx context.Context, todo []pending) error {
 	for ; s.care.left > 0 && len(todo) > 0; todo = todo[1:] {
 		if err := s.carefully(ctx, &todo[0]); err != nil {
 			return err
@@ -41,21 +41,21 @@ func (s *shard) handle(ctx context.Context, todo []task) error {
 // alone deals with one message. If what comes of it does not fit on the board,
 // its instance fails on it; if that does not fit either, all that comes of it is
 // a dead letter.
-func (s *shard) alone(ctx context.Context, t *task) error {
-	err := s.round(ctx, []task{*t})
+func (s *shard) alone(ctx context.Context, t *pending) error {
+	err := s.round(ctx, []pending{*t})
 	if doesNotFit(err) && t.fatal == nil {
 		t.fatal = fmt.Errorf("what comes of it does not fit on the board: %w", err)
-		err = s.round(ctx, []task{*t})
+		err = s.round(ctx, []pending{*t})
 	}
 	if doesNotFit(err) && t.bad == nil {
 		t.bad, t.mine = fmt.Errorf("what comes of it does not fit on the board: %w", err), true
-		err = s.round(ctx, []task{*t})
+		err = s.round(ctx, []pending{*t})
 	}
 	return err
 }
 
 // done reports whether what comes of a message is on the board.
-func (t *task) done() bool {
+func (t *pending) done() bool {
 	if t.late {
 		return t.seq <= t.from.saved.back
 	}
@@ -79,7 +79,7 @@ type round struct {
 	s   *shard
 	now time.Time
 
-	todo      []task
+	todo      []pending
 	newest    *compiled
 	instances map[string]*instance          // by correlation id
 	seen      map[string]bool               // ids of events
@@ -95,8 +95,8 @@ type round struct {
 	transitions, passed int
 }
 
-// task is a message with what is known of it.
-type task struct {
+// pending is a message that is not handled yet, with what is known of it.
+type pending struct {
 	from *source
 	seq  uint64
 	m    stream.Message // one that was carried by another is that itself
@@ -120,7 +120,7 @@ type instance struct {
 }
 
 // round handles messages and returns when that is durable.
-func (s *shard) round(ctx context.Context, todo []task) error {
+func (s *shard) round(ctx context.Context, todo []pending) error {
 	r := &round{s: s, now: time.Now(), todo: todo, newest: s.newest, instances: map[string]*instance{}, seen: map[string]bool{},
 		letters: map[string]*domain.DeadLetter{}, had: map[asideOf]int{}, over: map[asideOf]bool{}, more: map[*source]int{}}
 	if err := r.prepare(ctx); err != nil {
@@ -193,7 +193,7 @@ func (r *round) load(correlation string, rec board.Record, fault error) {
 }
 
 // read finds out what a message is and whom it is for.
-func (r *round) read(t *task) {
+func (r *round) read(t *pending) {
 	if t.bad != nil || t.aside {
 		return // it is known
 	}
@@ -238,7 +238,7 @@ func goesTo(m *compiled, ev *domain.Event) (id string, mine bool, err error) {
 }
 
 // take deals with one message: what follows from it is in the chunk then.
-func (r *round) take(ctx context.Context, t *task) error {
+func (r *round) take(ctx context.Context, t *pending) error {
 	if r.cur == nil || !t.aside {
 		r.open(t)
 	}
@@ -288,7 +288,7 @@ func (r *round) at(src *source) progress {
 }
 
 // open begins a new chunk where the present one is full.
-func (r *round) open(t *task) {
+func (r *round) open(t *pending) {
 	if r.cur != nil {
 		if !r.cur.full(len(t.m.Data)) {
 			return

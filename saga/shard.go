@@ -100,9 +100,9 @@ type source struct {
 	seen     progress // in memory: what is behind it need not be read again
 	reader   stream.Reader
 
-	kept     []task // that were put aside and are at hand
-	keptSize int    // in bytes
-	keptTo   uint64 // all that were put aside up to here are at hand
+	kept     []pending // that were put aside and are at hand
+	keptSize int       // in bytes
+	keptTo   uint64    // all that were put aside up to here are at hand
 }
 
 // written is a progress as it stands on the board: the position, and what was put
@@ -367,7 +367,7 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 			return s.save(ctx)
 		}
 		list = s.gather(list)
-		var todo []task
+		var todo []pending
 		for _, f := range list {
 			fed += len(f.messages)
 		}
@@ -384,7 +384,7 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 		for _, f := range list {
 			f.from.reader = f.reader
 			for i := range f.messages {
-				todo = append(todo, task{from: f.from, m: f.messages[i], seq: f.messages[i].Seq})
+				todo = append(todo, pending{from: f.from, m: f.messages[i], seq: f.messages[i].Seq})
 			}
 		}
 		if err := s.handle(ctx, todo); err != nil {
