@@ -105,7 +105,7 @@ func (c *chunk) close(s *shard, r *round) {
 	if len(c.outbox) > 0 {
 		c.Include(s.keys.OutboxIndex(s.saga, s.partition), c.outbox...)
 	}
-	if s.care.ease {
+	if s.crashLoop.ease {
 		c.ease(s)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // handle deals with messages: all at once, unless what comes of them does not
 // fit on the board, or one of them is feared to end the process.
 func (s *shard) handle(ctx context.Context, todo []pending) error {
-	for ; s.care.left > 0 && len(todo) > 0; todo = todo[1:] {
-		if err := s.carefully(ctx, &todo[0]); err != nil {
+	for ; s.crashLoop.left > 0 && len(todo) > 0; todo = todo[1:] {
+		if err := s.handleSingly(ctx, &todo[0]); err != nil {
 			return err
 		}
 	}
@@ -338,7 +338,7 @@ func (r *round) commit(ctx context.Context) error {
 		}
 		s.saved(c.upTo)
 		if c.eased {
-			s.care.ease = false
+			s.crashLoop.ease = false
 		}
 		for _, d := range c.dead {
 			s.e.reportDead(s.tenant, d)

@@ -87,7 +87,7 @@ type shard struct {
 	sources   []*source
 	in        chan fetched
 	relay     *relay
-	care      care
+	crashLoop crashLoop
 }
 
 // source is a stream that a shard reads.
@@ -163,7 +163,7 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	b := board.Batch{Space: s.space}
 	b.Held(s.record, s.owner, s.Claimed.Token).Release(s.record)
 	if err == nil {
-		b.Unset(s.record, careLives, careLife)
+		b.Unset(s.record, fieldLives, fieldLife)
 	}
 	if lost := s.e.board.Commit(ctx, b); errors.Is(lost, domain.ErrConflict) {
 		return errLost
@@ -219,7 +219,7 @@ func (s *shard) open(ctx context.Context) (err error) {
 	if p.now().Route != routeOf(s.newest.def) || p.now().Of != s.of {
 		return s.newer(ctx)
 	}
-	if err := s.openCare(ctx); err != nil {
+	if err := s.countLife(ctx); err != nil {
 		return err
 	}
 	if err := s.earlier(ctx); err != nil {
