@@ -64,7 +64,7 @@ func Run(ctx context.Context, b board.Board, cfg Config, routines []Routine) err
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	held := lease.NewBook(lease.Config[*holding]{Board: b, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
+	held := lease.NewRenewer(lease.Config[*holding]{Board: b, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
 		What: "routines", Log: cfg.Logger})
 	var g errgroup.Group
 	g.Go(func() error { held.Keep(ctx); return nil })
@@ -80,7 +80,7 @@ type keeper struct {
 	board   board.Board
 	cfg     Config
 	routine Routine
-	held    *lease.Book[*holding] // routines that this node has
+	held    *lease.Renewer[*holding] // routines that this node has
 }
 
 // holding is a routine that this node has.

@@ -8,7 +8,7 @@
 //	  │                │   └──┘
 //	  └── given back ──┴── could not be renewed in time: the work is stopped
 //
-// Each part can be had alone: [Take] is the loop that claims, [Book] the leases in
+// Each part can be had alone: [Take] is the loop that claims, [Renewer] the leases in
 // hand and their renewal, [InGroups] the loop that writes what is ready together.
 // [Runner] is all of them, with slots that bound how much is in hand, and the drain.
 //

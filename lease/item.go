@@ -25,7 +25,7 @@ type Item struct {
 	until time.Time // when the lease runs out
 }
 
-// terms are those of a book's leases.
+// terms are those of the leases of a Renewer.
 type terms struct {
 	length time.Duration
 	margin time.Duration // how long before its end a lease is given up
@@ -35,7 +35,7 @@ type terms struct {
 // Leased is the item itself; see [Work].
 func (i *Item) Leased() *Item { return i }
 
-// Stop ends the work's context. The first cause counts. An item that is in no book
+// Stop ends the work's context. The first cause counts. An item that no Renewer has
 // of this process has nobody to be stopped.
 func (i *Item) Stop(cause error) {
 	if i.stop != nil {

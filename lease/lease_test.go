@@ -295,7 +295,7 @@ func TestWhatAbandonsItsItemsLetsThemRunOut(t *testing.T) {
 
 func TestLaterWorkOnAnItemStopsTheOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := lease.NewBook(lease.Config[*errand]{Length: length, Lost: errLost})
+		b := lease.NewRenewer(lease.Config[*errand]{Length: length, Lost: errLost})
 		older, later := &errand{}, &errand{}
 		b.Begin(t.Context(), older, board.Claimed{Space: 1, Item: "a", Token: 1}, time.Now())
 		b.Begin(t.Context(), later, board.Claimed{Space: 1, Item: "a", Token: 2}, time.Now())

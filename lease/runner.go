@@ -38,7 +38,7 @@ type RunnerConfig[W Doing] struct {
 
 // Runner takes items from queues, has them worked on, and writes how that ended.
 type Runner[W Doing] struct {
-	*Book[W]
+	*Renewer[W]
 	cfg      RunnerConfig[W]
 	claimers []*Claimer[W]
 	busy     sync.WaitGroup // work that is not closed
@@ -55,7 +55,7 @@ type done[W Doing] struct {
 // NewRunner returns a runner without claimers.
 func NewRunner[W Doing](cfg RunnerConfig[W]) *Runner[W] {
 	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
-	return &Runner[W]{Book: NewBook(cfg.Config), cfg: cfg, ends: make(chan done[W], board.MaxClaim)}
+	return &Runner[W]{Renewer: NewRenewer(cfg.Config), cfg: cfg, ends: make(chan done[W], board.MaxClaim)}
 }
 
 // Serve has the runner take items from a source, and work on so many at once.

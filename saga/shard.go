@@ -78,7 +78,7 @@ type shard struct {
 	record   string // by which it is held
 	owner    string
 	lease    time.Duration
-	leases   *lease.Book[*shard]
+	leases   *lease.Renewer[*shard]
 	gateways *gateways
 	newest   *compiled // when it was opened
 

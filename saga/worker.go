@@ -40,7 +40,7 @@ type Worker struct {
 	text      *slog.Logger
 	placement func() Placement
 	gateways  *gateways
-	leases    *lease.Book[*shard]
+	leases    *lease.Renewer[*shard]
 	joined    bool // it is said on the board that it is there
 	changed   chan struct{}
 
@@ -77,7 +77,7 @@ func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}
 	return &Worker{e: e, cfg: cfg, text: e.text, placement: cfg.Placement, gateways: newGateways(cfg.Gateway, e.text),
-		leases: lease.NewBook(lease.Config[*shard]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
+		leases: lease.NewRenewer(lease.Config[*shard]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
 			What: "partitions", Log: e.text}),
 		changed: make(chan struct{}, 1), shards: map[shardOf]*held{}}
 }

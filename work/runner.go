@@ -136,7 +136,7 @@ func (r *Runner) join() (leave func()) {
 const stopMemory = time.Minute
 
 // stopHere tells a job to stop if it runs in this process. One that was leased
-// a moment ago may not be in the book yet; then stopLate does it.
+// a moment ago may not be there yet; then stopLate does it.
 func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -164,7 +164,7 @@ type stopMark struct {
 	at      time.Time
 }
 
-// stopLate stops those of the runs, now in the book, whose cancel came before.
+// stopLate stops those of the runs, now known, whose cancel came before.
 func (e *Engine) stopLate(runs []*run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestACancelBetweenClaimAndRun is inside the package: only there can a run be
-// put into the book by hand, after the cancel came.
+// added by hand, after the cancel came.
 func TestACancelBetweenClaimAndRun(t *testing.T) {
 	b := memboard.Open()
 	defer b.Close()

@@ -19,7 +19,7 @@ type Work interface {
 	Leased() *Item
 }
 
-// Config says whose leases a [Book] keeps and how.
+// Config says whose leases a [Renewer] keeps and how.
 type Config[W Work] struct {
 	Board board.Board
 	// Owner is written on leases. It differs for each life of the process.
@@ -49,8 +49,8 @@ type Config[W Work] struct {
 	Log  *slog.Logger
 }
 
-// Book has the leases of what is in hand, and renews them together.
-type Book[W Work] struct {
+// Renewer has the leases of what is in hand, and renews them together.
+type Renewer[W Work] struct {
 	cfg     Config[W]
 	terms   terms
 	failing bool // the last call of Keep's
@@ -59,71 +59,71 @@ type Book[W Work] struct {
 	held map[place]W
 }
 
-// NewBook returns a book that is empty.
-func NewBook[W Work](cfg Config[W]) *Book[W] {
-	b := &Book[W]{cfg: cfg, terms: terms{length: cfg.Length, lost: cfg.Lost}, held: map[place]W{}}
+// NewRenewer returns one that has no leases.
+func NewRenewer[W Work](cfg Config[W]) *Renewer[W] {
+	r := &Renewer[W]{cfg: cfg, terms: terms{length: cfg.Length, lost: cfg.Lost}, held: map[place]W{}}
 	if !cfg.Guarded {
-		b.terms.margin = cfg.Length/6 + cfg.Length/20 // a round, and one call of it
+		r.terms.margin = cfg.Length/6 + cfg.Length/20 // a round, and one call of it
 	}
-	return b
+	return r
 }
 
 // Begin makes w the work on what was leased at an instant: under ctx, which ends
 // with the lease.
-func (b *Book[W]) Begin(ctx context.Context, w W, c board.Claimed, at time.Time) {
+func (r *Renewer[W]) Begin(ctx context.Context, w W, c board.Claimed, at time.Time) {
 	i := w.Leased()
-	i.Claimed, i.Begun, i.cfg = c, at, &b.terms
-	i.until = at.Add(b.cfg.Length)
+	i.Claimed, i.Begun, i.cfg = c, at, &r.terms
+	i.until = at.Add(r.cfg.Length)
 	if !c.Until.IsZero() {
 		// The rest of the lease is measured from now, not read off the clock, which
 		// somebody may set.
-		i.until = at.Add(min(c.Until.Sub(at), b.cfg.Length))
+		i.until = at.Add(min(c.Until.Sub(at), r.cfg.Length))
 	}
 	i.life, i.stop = context.WithCancelCause(ctx)
 	i.Ctx = i.life
-	if b.cfg.Context != nil {
-		i.Ctx = b.cfg.Context(i.life, i.Look)
+	if r.cfg.Context != nil {
+		i.Ctx = r.cfg.Context(i.life, i.Look)
 	}
 }
 
 // Add keeps the leases of some work from now on. Work on the same item that is here
 // from before is stopped: it goes on, but the lease is another's.
-func (b *Book[W]) Add(list ...W) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (r *Renewer[W]) Add(list ...W) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, w := range list {
 		at := w.Leased().place()
-		if old, there := b.held[at]; there && old != w {
-			old.Leased().Stop(b.cfg.Lost)
+		if old, there := r.held[at]; there && old != w {
+			old.Leased().Stop(r.cfg.Lost)
 		}
-		b.held[at] = w
+		r.held[at] = w
 	}
 }
 
 // Remove ends that.
-func (b *Book[W]) Remove(w W) {
+func (r *Renewer[W]) Remove(w W) {
 	w.Leased().Stop(nil)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if at := w.Leased().place(); b.held[at] == w { // or later work on the item has come here, whose lease must be renewed
-		delete(b.held, at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at := w.Leased().place(); r.held[at] == w { // or later work on the item has come here, whose lease must be renewed
+		delete(r.held, at)
 	}
 }
 
 // Find returns the work on an item, if it is in hand.
-func (b *Book[W]) Find(space board.Space, item string) (w W, found bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w, found = b.held[place{space, item}]
+func (r *Renewer[W]) Find(space board.Space, item string) (w W, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, found = r.held[place{space, item}]
 	return w, found
 }
 
 // All is what is in hand.
-func (b *Book[W]) All() []W {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := make([]W, 0, len(b.held))
-	for _, w := range b.held {
+func (r *Renewer[W]) All() []W {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]W, 0, len(r.held))
+	for _, w := range r.held {
 		list = append(list, w)
 	}
 	return list
@@ -133,13 +133,13 @@ func (b *Book[W]) All() []W {
 // What is lost or cancelled is stopped, and what could not be renewed in time (the
 // board is away): another node may begin it soon. A process that was held up itself
 // asks first: what it has still goes on.
-func (b *Book[W]) Keep(ctx context.Context) {
-	tick := time.NewTicker(b.cfg.Length / 6)
+func (r *Renewer[W]) Keep(ctx context.Context) {
+	tick := time.NewTicker(r.cfg.Length / 6)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			b.round(ctx)
+			r.round(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -147,9 +147,9 @@ func (b *Book[W]) Keep(ctx context.Context) {
 }
 
 // round renews what is due, what has least time first.
-func (b *Book[W]) round(ctx context.Context) {
-	for part := range slices.Chunk(b.due(time.Now()), board.MaxOps) {
-		b.renew(ctx, part)
+func (r *Renewer[W]) round(ctx context.Context) {
+	for part := range slices.Chunk(r.due(time.Now()), board.MaxOps) {
+		r.renew(ctx, part)
 		for _, w := range part {
 			w.Leased().Look()
 		}
@@ -157,47 +157,47 @@ func (b *Book[W]) round(ctx context.Context) {
 }
 
 // due is the work whose lease is to be renewed, that with least time first.
-func (b *Book[W]) due(now time.Time) []W {
-	list := slices.DeleteFunc(b.All(), func(w W) bool {
+func (r *Renewer[W]) due(now time.Time) []W {
+	list := slices.DeleteFunc(r.All(), func(w W) bool {
 		i := w.Leased()
-		return i.left(now) > b.cfg.Length*2/3 || b.cfg.Abandons && errors.Is(context.Cause(i.life), b.cfg.Lost)
+		return i.left(now) > r.cfg.Length*2/3 || r.cfg.Abandons && errors.Is(context.Cause(i.life), r.cfg.Lost)
 	})
 	slices.SortFunc(list, func(v, w W) int { return cmp.Compare(v.Leased().left(now), w.Leased().left(now)) })
 	return list
 }
 
-func (b *Book[W]) renew(ctx context.Context, list []W) {
+func (r *Renewer[W]) renew(ctx context.Context, list []W) {
 	held := make([]board.Held, len(list))
 	for i, w := range list {
 		held[i] = w.Leased().held()
 	}
 	asked := time.Now()
-	call, cancel := context.WithTimeout(ctx, b.patience(list[0].Leased().left(asked)))
+	call, cancel := context.WithTimeout(ctx, r.patience(list[0].Leased().left(asked)))
 	defer cancel()
-	answers, err := b.cfg.Board.Extend(call, b.cfg.Owner, b.cfg.Length, held)
+	answers, err := r.cfg.Board.Extend(call, r.cfg.Owner, r.cfg.Length, held)
 	if err != nil {
 		level := slog.LevelWarn // once, not each time that it is asked again
-		if b.failing || ctx.Err() != nil {
+		if r.failing || ctx.Err() != nil {
 			level = slog.LevelDebug
 		}
-		b.failing = true
-		b.cfg.Log.Log(ctx, level, "leases not renewed; it is tried again", b.cfg.What, len(list), "err", err)
+		r.failing = true
+		r.cfg.Log.Log(ctx, level, "leases not renewed; it is tried again", r.cfg.What, len(list), "err", err)
 		return
 	}
-	b.failing = false
+	r.failing = false
 	for i, w := range list {
 		switch answers[i] {
 		case board.Lost:
-			w.Leased().Stop(b.cfg.Lost)
+			w.Leased().Stop(r.cfg.Lost)
 			continue
 		case board.Cancelled:
-			if b.cfg.Cancelled != nil {
-				w.Leased().Stop(b.cfg.Cancelled)
+			if r.cfg.Cancelled != nil {
+				w.Leased().Stop(r.cfg.Cancelled)
 			}
 		}
-		w.Leased().renewed(asked.Add(b.cfg.Length))
-		if b.cfg.Renewed != nil {
-			b.cfg.Renewed(call, w)
+		w.Leased().renewed(asked.Add(r.cfg.Length))
+		if r.cfg.Renewed != nil {
+			r.cfg.Renewed(call, w)
 		}
 	}
 }
@@ -205,10 +205,10 @@ func (b *Book[W]) renew(ctx context.Context, list []W) {
 // patience is how long an answer is waited for, where so much is left of a lease. It
 // is bounded, so that a board that hangs does not hide that leases run out: time is
 // left to ask again, and to stop what has least.
-func (b *Book[W]) patience(left time.Duration) time.Duration {
-	d := max(left/2, b.cfg.Length/20)
-	if b.cfg.Guarded {
+func (r *Renewer[W]) patience(left time.Duration) time.Duration {
+	d := max(left/2, r.cfg.Length/20)
+	if r.cfg.Guarded {
 		return d
 	}
-	return min(d, b.cfg.Length/6)
+	return min(d, r.cfg.Length/6)
 }
