@@ -17,12 +17,12 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// rig is a board with its bans and a book that follows them.
+// rig is a board with its bans and a cache that follows them.
 type rig struct {
 	*testing.T
 	board *memboard.Board
 	bans  *ban.Bans
-	book  *ban.Book
+	cache *ban.Cache
 }
 
 func bubble(t *testing.T, test func(r *rig)) {
@@ -30,24 +30,24 @@ func bubble(t *testing.T, test func(r *rig)) {
 		b := memboard.Open()
 		defer b.Close()
 		r := &rig{T: t, board: b, bans: ban.New(b)}
-		book, stop := follow(t, b)
+		cache, stop := follow(t, b)
 		defer stop()
-		r.book = book
+		r.cache = cache
 		test(r)
 	})
 }
 
-// follow starts a book.
-func follow(t *testing.T, b board.Board) (*ban.Book, func()) {
+// follow starts a cache.
+func follow(t *testing.T, b board.Board) (*ban.Cache, func()) {
 	t.Helper()
-	book := ban.NewBook(b, nil)
-	if err := book.Load(t.Context()); err != nil {
+	cache := ban.NewCache(b, nil)
+	if err := cache.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
-	run.Go(func() { _ = book.Run(ctx) })
-	return book, func() { cancel(); run.Wait() }
+	run.Go(func() { _ = cache.Run(ctx) })
+	return cache, func() { cancel(); run.Wait() }
 }
 
 func (r *rig) set(scope domain.BanScope, level domain.BanLevel, until time.Time) {
@@ -64,7 +64,7 @@ func (r *rig) set(scope domain.BanScope, level domain.BanLevel, until time.Time)
 
 func TestTheBookAnswersByScope(t *testing.T) {
 	none := func() (string, error) { return "", nil }
-	pick := func(b *ban.Book, j domain.Job) bool {
+	pick := func(b *ban.Cache, j domain.Job) bool {
 		_, yes, _ := b.Pick(&j, none)
 		return yes
 	}
@@ -87,20 +87,20 @@ func TestTheBookAnswersByScope(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				r.set(c.scope, c.level, time.Time{})
-				if got := pick(r.book, job); got != c.picks {
+				if got := pick(r.cache, job); got != c.picks {
 					t.Errorf("pick: got %v", got)
 				}
-				if got := errors.Is(r.book.Create(7, "b", 33), domain.ErrConflict); got != c.creates {
+				if got := errors.Is(r.cache.Create(7, "b", 33), domain.ErrConflict); got != c.creates {
 					t.Errorf("create: got %v", got)
 				}
-				if got := errors.Is(r.book.Submit(7, "b", ""), domain.ErrConflict); got != c.submit {
+				if got := errors.Is(r.cache.Submit(7, "b", ""), domain.ErrConflict); got != c.submit {
 					t.Errorf("submit: got %v", got)
 				}
 				if _, err := r.bans.Lift(t.Context(), c.scope); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
-				if pick(r.book, job) || r.book.Create(7, "b", 33) != nil || r.book.Submit(7, "b", "") != nil {
+				if pick(r.cache, job) || r.cache.Create(7, "b", 33) != nil || r.cache.Submit(7, "b", "") != nil {
 					t.Error("it holds still")
 				}
 			})
@@ -134,18 +134,18 @@ func TestWhatHoldsUpSagasAndEffects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				r.set(c.scope, domain.BanPick, time.Time{})
-				if _, got := r.book.Saga(7, "order"); got != c.saga {
+				if _, got := r.cache.Saga(7, "order"); got != c.saga {
 					t.Errorf("saga: got %v", got)
 				}
-				if _, got := r.book.Effect(7, "pay", "bank:443"); got != c.effect {
+				if _, got := r.cache.Effect(7, "pay", "bank:443"); got != c.effect {
 					t.Errorf("effect: got %v", got)
 				}
 				if _, err := r.bans.Lift(t.Context(), c.scope); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
-				_, saga := r.book.Saga(7, "order")
-				if _, effect := r.book.Effect(7, "pay", "bank:443"); saga || effect {
+				_, saga := r.cache.Saga(7, "order")
+				if _, effect := r.cache.Effect(7, "pay", "bank:443"); saga || effect {
 					t.Error("it holds still")
 				}
 			})
@@ -159,18 +159,18 @@ func TestABookAsksForTheBlueprintOnlyWhereOneIsBanned(t *testing.T) {
 		asked := 0
 		of := func() (string, error) { asked++; return "b", nil }
 		r.set(domain.BanScope{Kind: domain.BanBlueprint, Context: 8, Name: "b"}, domain.BanPick, time.Time{})
-		if _, yes, err := r.book.Pick(&j, of); yes || err != nil || asked != 0 {
+		if _, yes, err := r.cache.Pick(&j, of); yes || err != nil || asked != 0 {
 			t.Errorf("got %v, %v, asked %d times", yes, err, asked)
 		}
 		r.set(domain.BanScope{Kind: domain.BanBlueprint, Context: 7, Name: "b"}, domain.BanPick, time.Time{})
-		if _, yes, err := r.book.Pick(&j, of); !yes || err != nil || asked != 1 {
+		if _, yes, err := r.cache.Pick(&j, of); !yes || err != nil || asked != 1 {
 			t.Errorf("got %v, %v, asked %d times", yes, err, asked)
 		}
 	})
 }
 
 func TestANilBookHasNoBans(t *testing.T) {
-	var b *ban.Book
+	var b *ban.Cache
 	_, claims := b.Claims("shell")
 	_, pick, err := b.Pick(&domain.Job{}, nil)
 	_, routine := b.Routine(domain.BanExec, 0, "x")
@@ -181,25 +181,25 @@ func TestANilBookHasNoBans(t *testing.T) {
 	}
 }
 
-// TestABookFindsWhatItsWatchMissed cuts the book off while a ban comes.
-func TestABookFindsWhatItsWatchMissed(t *testing.T) {
+// TestACacheFindsWhatItsWatchMissed cuts the cache off while a ban comes.
+func TestACacheFindsWhatItsWatchMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := memboard.Open()
 		defer below.Close()
 		faults := faultboard.New(below, faultboard.Config{})
-		book, stop := follow(t, faults)
+		cache, stop := follow(t, faults)
 		defer stop()
-		r := &rig{T: t, board: below, bans: ban.New(below), book: book}
+		r := &rig{T: t, board: below, bans: ban.New(below), cache: cache}
 		time.Sleep(time.Second)
 		faults.Cut()
 		r.set(domain.BanScope{Kind: domain.BanAll}, domain.BanSubmit, time.Time{})
 		time.Sleep(time.Minute)
-		if book.Submit(1, "", "") != nil {
+		if cache.Submit(1, "", "") != nil {
 			t.Error("it knew of a ban while cut off")
 		}
 		faults.Heal()
 		time.Sleep(31 * time.Second)
-		if book.Submit(1, "", "") == nil {
+		if cache.Submit(1, "", "") == nil {
 			t.Error("it did not find the ban")
 		}
 	})
@@ -215,7 +215,7 @@ func TestABanOverABanTakesItsPlace(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Level != domain.BanPick || list[0].UntilMs != 0 {
 			t.Errorf("got %+v, %v", list, err)
 		}
-		if r.book.Submit(1, "", "") != nil {
+		if r.cache.Submit(1, "", "") != nil {
 			t.Error("the level of the first ban holds still")
 		}
 	})
@@ -409,8 +409,8 @@ func TestAKeyOfTheWrongKindKeepsNoBanFromHolding(t *testing.T) {
 		}
 		late, stop := follow(r.T, r.board)
 		defer stop()
-		for name, book := range map[string]*ban.Book{"there before": r.book, "begun later": late} {
-			if _, held := book.Routine(domain.BanExec, 0, "held"); !held {
+		for name, cache := range map[string]*ban.Cache{"there before": r.cache, "begun later": late} {
+			if _, held := cache.Routine(domain.BanExec, 0, "held"); !held {
 				r.Errorf("%s: the ban does not hold", name)
 			}
 		}

@@ -115,7 +115,7 @@ func (s *Bans) get(ctx context.Context, scope domain.BanScope) (b domain.Ban, th
 
 // List returns the bans in force: by context, kind and name.
 func (s *Bans) List(ctx context.Context) ([]domain.Ban, error) {
-	k := NewBook(s.board, nil)
+	k := NewCache(s.board, nil)
 	if err := k.Load(ctx); err != nil {
 		return nil, err
 	}

@@ -1,13 +1,13 @@
 // Package ban holds work up: a ban on something says that no new work of it is
 // begun, until somebody lifts the ban or its time is over. What runs goes on.
 //
-//	Bans.Set ──> ramet:ban:<scope> (space 0) ──watch──> Book of every node
+//	Bans.Set ──> ramet:ban:<scope> (space 0) ──watch──> Cache of every node
 //	                 │                                    │ asked before each
 //	                 └─ alarm ban:<scope> ──> settle      │ submit, create, pick
 //
 // # Where a ban holds
 //
-// The [Book] is what decides: each node knows all bans by heart and asks it
+// The [Cache] is what decides: each node knows all bans by heart and asks it
 // before it submits work, makes the jobs of a flow, runs a job or does a
 // routine. It follows the records in space 0, and reads them all again now and
 // then, should a change have been missed.
@@ -31,5 +31,5 @@
 //
 // # Goroutines
 //
-// [Book.Run] blocks and starts none.
+// [Cache.Run] blocks and starts none.
 package ban

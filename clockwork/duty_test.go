@@ -19,7 +19,7 @@ import (
 // guarded runs a routine as one node that follows bans and duties.
 func guarded(t *testing.T, b board.Board, host string, r clockwork.Routine) (d *clockwork.Duties, stop func()) {
 	t.Helper()
-	d, bans := clockwork.NewDuties(b, host, "v1.2.3", nil), ban.NewBook(b, nil)
+	d, bans := clockwork.NewDuties(b, host, "v1.2.3", nil), ban.NewCache(b, nil)
 	if err := errors.Join(d.Load(t.Context()), bans.Load(t.Context())); err != nil {
 		t.Fatal(err)
 	}

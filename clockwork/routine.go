@@ -37,7 +37,7 @@ type Config struct {
 	Owner string
 	// Bans are asked before a routine is occupied and before each round.
 	// Default: none.
-	Bans *ban.Book
+	Bans *ban.Cache
 	// May reports whether the node may occupy routines, and returns a channel
 	// that is closed when that changes. Default: always.
 	May func() (may bool, changed <-chan struct{})

@@ -39,11 +39,11 @@ type Jobs interface {
 type UserRoutines struct {
 	board board.Board
 	jobs  Jobs
-	bans  *ban.Book
+	bans  *ban.Cache
 }
 
 // NewUserRoutines returns the routines of a board. bans may be nil.
-func NewUserRoutines(b board.Board, jobs Jobs, bans *ban.Book) *UserRoutines {
+func NewUserRoutines(b board.Board, jobs Jobs, bans *ban.Cache) *UserRoutines {
 	return &UserRoutines{b, jobs, bans}
 }
 

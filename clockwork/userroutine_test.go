@@ -78,16 +78,16 @@ type routineNode struct {
 
 func startRoutines(t *testing.T, b board.Board, owner string, c *counter) *routineNode {
 	t.Helper()
-	book := ban.NewBook(b, nil)
-	e := work.New(b, work.Config{Bans: book})
-	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, e, book)}
+	cache := ban.NewCache(b, nil)
+	e := work.New(b, work.Config{Bans: cache})
+	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, e, cache)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{c}, Grace: time.Millisecond})
 	all.Go(func() { _ = runner.Run(ctx) })
-	all.Go(func() { _ = book.Run(ctx) })
+	all.Go(func() { _ = cache.Run(ctx) })
 	all.Go(func() {
-		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: book}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: cache}, []clockwork.Routine{
 			clockwork.Alarms(b, discard(), clockwork.Handlers(e.HandleAlarm, ban.New(b).HandleAlarm, n.HandleAlarm), nil),
 			clockwork.Leases(b, discard(), e.RecoverLease),
 		})

@@ -174,7 +174,7 @@ type rig struct {
 	log    *memstream.Log
 	board  board.Board
 	bans   *ban.Bans
-	book   *ban.Book
+	cache  *ban.Cache
 	fake   *fake
 	cfg    effect.Config
 	stop   context.CancelFunc
@@ -186,12 +186,12 @@ func bubble(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
-		r := &rig{T: t, broker: memstream.New(), board: b, bans: ban.New(b), book: ban.NewBook(b, nil), fake: newFake()}
+		r := &rig{T: t, broker: memstream.New(), board: b, bans: ban.New(b), cache: ban.NewCache(b, nil), fake: newFake()}
 		r.log = r.broker.Log()
-		r.cfg = effect.Config{Tenant: tenants, Bans: r.book}
+		r.cfg = effect.Config{Tenant: tenants, Bans: r.cache}
 		ctx, stop := context.WithCancel(context.Background())
 		r.stop = stop
-		r.wg.Go(func() { _ = r.book.Run(ctx) })
+		r.wg.Go(func() { _ = r.cache.Run(ctx) })
 		defer r.wg.Wait()
 		defer r.halt()
 		test(r)

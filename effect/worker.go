@@ -23,7 +23,7 @@ type Config struct {
 	// Errors: [domain.ErrNotFound] where there is none.
 	Tenant func(ctx context.Context, name string) (domain.TenantID, error)
 	// Bans are asked before an attempt. Default: none.
-	Bans *ban.Book
+	Bans *ban.Cache
 	// May reports whether the worker may take commands, and returns a channel
 	// that is closed when that changes. What is in flight goes on. Default: always.
 	May func() (may bool, changed <-chan struct{})

@@ -181,10 +181,10 @@ func TestExplainAndAuditAgree(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := memboard.Open()
 			defer b.Close()
-			book := ban.NewBook(b, nil)
+			cache := ban.NewCache(b, nil)
 			r := &outlookRig{rig: &rig{T: t, board: b, ctx: t.Context()}, rand: rand.New(rand.NewPCG(seed, 1)), bans: ban.New(b)}
-			r.work = work.New(b, work.Config{Bans: book})
-			r.flows = flow.New(b, r.work, flow.Config{Bans: book})
+			r.work = work.New(b, work.Config{Bans: cache})
+			r.flows = flow.New(b, r.work, flow.Config{Bans: cache})
 			var ids []domain.FlowID
 			for range 1 + r.rand.IntN(6) {
 				ids = append(ids, kinds[r.rand.IntN(len(kinds))](r))
@@ -197,7 +197,7 @@ func TestExplainAndAuditAgree(t *testing.T) {
 			for _, id := range ids {
 				mishaps[r.rand.IntN(len(mishaps))](r, id)
 			}
-			if err := book.Load(r.ctx); err != nil {
+			if err := cache.Load(r.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if r.old = r.rand.IntN(4) > 0; r.old {

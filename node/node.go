@@ -145,7 +145,7 @@ type Node struct {
 	Flows     *flow.Engine
 	Schedules *clockwork.Schedules
 	Circles   *circle.Engine
-	Bans      *ban.Book
+	Bans      *ban.Cache
 	Duties    *clockwork.Duties
 	// Routines are those of the contexts.
 	Routines *clockwork.UserRoutines
@@ -205,7 +205,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	}
 	n.services = slices.Clone(cfg.Inspected.services)
 	served := cfg.Inspected.served
-	n.Bans = ban.NewBook(b, cfg.Logger)
+	n.Bans = ban.NewCache(b, cfg.Logger)
 	n.Duties = clockwork.NewDuties(b, cfg.Host, cfg.Version, cfg.Logger)
 	if err := errors.Join(n.Bans.Load(ctx), n.Duties.Load(ctx)); err != nil {
 		return nil, err

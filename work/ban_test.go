@@ -50,20 +50,20 @@ func newBanRig(t *testing.T, slots int) *banRig {
 
 // startBanned starts a node on b whose contexts stand on the board below.
 func startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func()) {
-	book := ban.NewBook(b, nil)
-	if err := book.Load(t.Context()); err != nil {
+	cache := ban.NewCache(b, nil)
+	if err := cache.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	contexts := board.Batch{}
 	if err := below.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
 		t.Fatal(err)
 	}
-	e := work.New(b, work.Config{Bans: book})
+	e := work.New(b, work.Config{Bans: cache})
 	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{g}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = runner.Run(ctx) })
-	wg.Go(func() { _ = book.Run(ctx) })
+	wg.Go(func() { _ = cache.Run(ctx) })
 	wg.Go(func() {
 		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n1/a"}, []clockwork.Routine{
 			clockwork.Alarms(b, discard(), func(ctx context.Context, a board.Alarm) (bool, error) {
@@ -188,20 +188,20 @@ func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
 		defer b.Close()
-		bans, book := ban.New(b), ban.NewBook(b, nil)
+		bans, cache := ban.New(b), ban.NewCache(b, nil)
 		context, flow := domain.BanScope{Kind: domain.BanContext, Context: tenant}, domain.BanScope{Kind: domain.BanFlow, Context: tenant, Name: "33"}
 		for _, s := range []domain.BanScope{context, flow} {
 			if _, err := bans.Set(t.Context(), domain.Ban{BanScope: s, Level: domain.BanPick, By: 1, Reason: "x"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := book.Load(t.Context()); err != nil {
+		if err := cache.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := bans.Lift(t.Context(), context); err != nil {
 			t.Fatal(err)
 		}
-		r := startRig(t, b, work.Config{Bans: book}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		r := startRig(t, b, work.Config{Bans: cache}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
 		defer r.stop()
 		br := &banRig{rig: r, bans: bans}
 		r.submit(job(1, "ok", br.flow(33, "nightly")), job(2, "ok"))

@@ -68,7 +68,7 @@ type Config struct {
 	// every claim: it answers from memory. Default: as far as the runtimes do.
 	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
-	Bans *ban.Book
+	Bans *ban.Cache
 	// ArchiveBacklog is from how many ends that wait for the archive on a context has
 	// no [Engine.Room]. Default: 5,000,000; below zero there is no bound.
 	ArchiveBacklog int
@@ -79,7 +79,7 @@ type Engine struct {
 	board board.Board
 	cfg   Config
 	log   *slog.Logger
-	bans  *ban.Book
+	bans  *ban.Cache
 
 	reach  *reach
 	turns  lookTurns

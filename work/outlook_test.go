@@ -191,8 +191,8 @@ func TestExplainAndAuditAgree(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := memboard.Open()
 			defer b.Close()
-			book := ban.NewBook(b, nil)
-			r := &outlookRig{rig: &rig{T: t, board: b, engine: work.New(b, work.Config{Bans: book}), ctx: t.Context()}, rand: rand.New(rand.NewPCG(seed, 1))}
+			cache := ban.NewCache(b, nil)
+			r := &outlookRig{rig: &rig{T: t, board: b, engine: work.New(b, work.Config{Bans: cache}), ctx: t.Context()}, rand: rand.New(rand.NewPCG(seed, 1))}
 			for range 1 + r.rand.IntN(12) {
 				r.next++
 				states[r.rand.IntN(len(states))](r, r.next)
@@ -202,7 +202,7 @@ func TestExplainAndAuditAgree(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := book.Load(r.ctx); err != nil {
+			if err := cache.Load(r.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if r.old = r.rand.IntN(4) > 0; r.old {

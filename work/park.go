@@ -47,7 +47,7 @@ func (x *run) heldUp(b *board.Batch) (what ended, yes bool, err error) {
 	}
 	held, yes, err := ban.New(x.r.e.board).Holds(x.Ctx, by.BanScope, domain.BanPick)
 	if err == nil && !yes {
-		// The book has not heard yet that it was lifted. There may be others.
+		// The cache of bans has not heard yet that it was lifted. There may be others.
 		if err = bans.Load(x.Ctx); err == nil {
 			held, yes, err = pick()
 		}

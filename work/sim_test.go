@@ -110,9 +110,9 @@ func (s *sim) start(i int) *simtest.Node {
 	if err := s.board.Void(context.Background(), fmt.Sprintf("n%d/", i)); err != nil {
 		s.t.Fatal(err)
 	}
-	book := ban.NewBook(n.Board, nil)
-	_ = book.Load(context.Background()) // a fault may keep it from that; it looks again
-	e := work.New(n.Board, work.Config{MaxLosses: 1000, Bans: book})
+	cache := ban.NewCache(n.Board, nil)
+	_ = cache.Load(context.Background()) // a fault may keep it from that; it looks again
+	e := work.New(n.Board, work.Config{MaxLosses: 1000, Bans: cache})
 	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simScript{s}}})
 	alarms := clockwork.Handlers(e.HandleAlarm)
@@ -126,7 +126,7 @@ func (s *sim) start(i int) *simtest.Node {
 			clockwork.Audits(n.Board, e, nil, discard(), s.audited),
 		})
 	}
-	n.Run(r.Run, book.Run, clock)
+	n.Run(r.Run, cache.Run, clock)
 	return n
 }
 

@@ -249,15 +249,15 @@ func (r *rig) node(name string, effects ...string) *node {
 	n := &node{board: newCutBoard(r.board)}
 	r.nodes = append(r.nodes, n)
 	var wg sync.WaitGroup
-	book := ban.NewBook(n.board, nil)
-	n.effects = effect.NewWorker(nil, n.board, r.set(effects...), effect.Config{Bans: book})
+	cache := ban.NewCache(n.board, nil)
+	n.effects = effect.NewWorker(nil, n.board, r.set(effects...), effect.Config{Bans: cache})
 	engine := work.New(n.board, work.Config{})
 	flows := flow.New(n.board, engine, flow.Config{})
 	rt := effectscript.New(func(_ context.Context, id domain.TenantID) (string, error) { return fmt.Sprint("t", id), nil })
 	owner, log := name+"/a", slog.New(slog.DiscardHandler)
 	runner := work.NewRunner(engine, work.RunnerConfig{ID: domain.RunnerID(len(r.nodes)), Owner: owner,
 		Runtimes: []script.Runtime{words{}, rt}, Grace: time.Second})
-	wg.Go(func() { _ = book.Run(ctx) })
+	wg.Go(func() { _ = cache.Run(ctx) })
 	wg.Go(func() { rt.Bind(n.effects) }) // at any time
 	wg.Go(func() { _ = runner.Run(ctx) })
 	wg.Go(func() { flows.Keep(ctx, owner) })

@@ -154,12 +154,12 @@ func TestWhatIsHeldUpMayBeTriedAgain(t *testing.T) {
 		Level: domain.BanSubmit, By: 1, Reason: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	book := ban.NewBook(r.board, nil)
-	if err := book.Load(t.Context()); err != nil {
+	cache := ban.NewCache(r.board, nil)
+	if err := cache.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.stop()
-	r.work = work.New(r.board, work.Config{Bans: book})
+	r.work = work.New(r.board, work.Config{Bans: cache})
 	_, err := openJob(t, r, map[string]any{"script_type": "words", "script": "x"}).Do(t.Context(), call("c-1", ""))
 	if no := (*effect.Refused)(nil); err == nil || errors.As(err, &no) || !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("got %v, want an error after which it is tried again", err)

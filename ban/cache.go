@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// bookPage is how many bans are read at once.
-	bookPage = 500
-	// bookEvery is the pause between whole looks at the records, the net below
+	// cachePage is how many bans are read at once.
+	cachePage = 500
+	// cacheEvery is the pause between whole looks at the records, the net below
 	// the watch.
-	bookEvery = 30 * time.Second
-	// bookAgain is the pause after the board could not be asked.
-	bookAgain = time.Second
+	cacheEvery = 30 * time.Second
+	// cacheAgain is the pause after the board could not be asked.
+	cacheAgain = time.Second
 )
 
-// Book is all bans in memory. Asking it costs no call of the board, and next
-// to nothing where there is no ban. A nil Book has none. It is safe for
+// Cache is all bans in memory. Asking it costs no call of the board, and next
+// to nothing where there is no ban. A nil Cache has none. It is safe for
 // concurrent use.
-type Book struct {
+type Cache struct {
 	board board.Board
 	log   *slog.Logger
 	count atomic.Int64 // of bans: none is the usual case
@@ -38,28 +38,28 @@ type Book struct {
 	changed chan struct{}         // closed when bans change
 }
 
-// NewBook returns a book without bans; Load and Run fill it.
-func NewBook(b board.Board, log *slog.Logger) *Book {
+// NewCache returns a cache without bans; Load and Run fill it.
+func NewCache(b board.Board, log *slog.Logger) *Cache {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Book{board: b, log: log, bans: map[string]domain.Ban{}, changed: make(chan struct{})}
+	return &Cache{board: b, log: log, bans: map[string]domain.Ban{}, changed: make(chan struct{})}
 }
 
 // Load reads all bans: a node does it before it begins anything.
-func (k *Book) Load(ctx context.Context) error {
+func (c *Cache) Load(ctx context.Context) error {
 	bans := map[string]domain.Ban{}
 	for cursor := ""; ; {
-		keys, next, err := k.board.Keys(ctx, 0, layout.BanPrefix, cursor, bookPage)
+		keys, next, err := c.board.Keys(ctx, 0, layout.BanPrefix, cursor, cachePage)
 		if err != nil {
 			return err
 		}
-		recs, bad, err := board.PerKey(k.board.Get(ctx, 0, keys...))
+		recs, bad, err := board.PerKey(c.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return err
 		}
 		for i, rec := range recs {
-			if b, ok := k.decode(keys[i], rec, bad[i]); ok {
+			if b, ok := c.decode(keys[i], rec, bad[i]); ok {
 				bans[b.String()] = b
 			}
 		}
@@ -67,15 +67,15 @@ func (k *Book) Load(ctx context.Context) error {
 			break
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.bans = bans
-	k.tell()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bans = bans
+	c.tell()
 	return nil
 }
 
 // decode reads a ban that is in force; bad says that its key is no record.
-func (k *Book) decode(key string, rec board.Record, bad error) (domain.Ban, bool) {
+func (c *Cache) decode(key string, rec board.Record, bad error) (domain.Ban, bool) {
 	if rec == nil && bad == nil {
 		return domain.Ban{}, false
 	}
@@ -84,56 +84,56 @@ func (k *Book) decode(key string, rec board.Record, bad error) (domain.Ban, bool
 		err = b.BanScope.Validate()
 	}
 	if err != nil || layout.Ban(b.BanScope) != key {
-		k.log.Error("ban cannot be read and does not hold; lift it and set it again", "key", key, "err", err)
+		c.log.Error("ban cannot be read and does not hold; lift it and set it again", "key", key, "err", err)
 		return b, false
 	}
 	return b, b.InForce(time.Now())
 }
 
 // tell wakes those who wait for a change. The caller holds the mutex.
-func (k *Book) tell() {
-	k.count.Store(int64(len(k.bans)))
-	close(k.changed)
-	k.changed = make(chan struct{})
+func (c *Cache) tell() {
+	c.count.Store(int64(len(c.bans)))
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // Run follows the bans until ctx ends.
-func (k *Book) Run(ctx context.Context) error {
+func (c *Cache) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
-			k.log.Warn("bans not read; those known before hold on", "err", err)
-			pause.For(ctx, bookAgain)
+		if err := c.follow(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("bans not read; those known before hold on", "err", err)
+			pause.For(ctx, cacheAgain)
 		}
 	}
 	return nil
 }
 
 // follow watches until the watch ends or the board cannot be asked.
-func (k *Book) follow(ctx context.Context) error {
+func (c *Cache) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events, err := k.board.Watch(ctx, 0, layout.BanPrefix)
+	events, err := c.board.Watch(ctx, 0, layout.BanPrefix)
 	if err != nil {
 		return err
 	}
-	if err := k.Load(ctx); err != nil {
+	if err := c.Load(ctx); err != nil {
 		return err
 	}
-	look := time.NewTicker(bookEvery)
+	look := time.NewTicker(cacheEvery)
 	defer look.Stop()
 	for {
-		over := time.NewTimer(k.nextEnd(time.Now()))
+		over := time.NewTimer(c.nextEnd(time.Now()))
 		select {
 		case ev, open := <-events:
 			if !open {
 				over.Stop()
 				return nil
 			}
-			err = k.see(ctx, ev.Key)
+			err = c.see(ctx, ev.Key)
 		case <-look.C:
-			err = k.Load(ctx)
+			err = c.Load(ctx)
 		case <-over.C:
-			k.expire(time.Now())
+			c.expire(time.Now())
 		}
 		over.Stop()
 		if err != nil {
@@ -143,32 +143,32 @@ func (k *Book) follow(ctx context.Context) error {
 }
 
 // see reads one changed record, or all where it is not known which changed.
-func (k *Book) see(ctx context.Context, key string) error {
+func (c *Cache) see(ctx context.Context, key string) error {
 	if key == "" {
-		return k.Load(ctx)
+		return c.Load(ctx)
 	}
-	recs, bad, err := board.PerKey(k.board.Get(ctx, 0, key))
+	recs, bad, err := board.PerKey(c.board.Get(ctx, 0, key))
 	if err != nil {
 		return err
 	}
-	b, ok := k.decode(key, recs[0], bad[0])
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	b, ok := c.decode(key, recs[0], bad[0])
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if ok {
-		k.bans[b.String()] = b
+		c.bans[b.String()] = b
 	} else {
-		delete(k.bans, key[len(layout.BanPrefix):])
+		delete(c.bans, key[len(layout.BanPrefix):])
 	}
-	k.tell()
+	c.tell()
 	return nil
 }
 
 // nextEnd is how long it is until the first ban is over.
-func (k *Book) nextEnd(now time.Time) time.Duration {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	next := bookEvery
-	for _, b := range k.bans {
+func (c *Cache) nextEnd(now time.Time) time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	next := cacheEvery
+	for _, b := range c.bans {
 		if b.UntilMs != 0 {
 			next = min(next, max(0, time.UnixMilli(b.UntilMs).Sub(now)))
 		}
@@ -177,40 +177,40 @@ func (k *Book) nextEnd(now time.Time) time.Duration {
 }
 
 // expire forgets the bans that are over.
-func (k *Book) expire(now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	before := len(k.bans)
-	for scope, b := range k.bans {
+func (c *Cache) expire(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := len(c.bans)
+	for scope, b := range c.bans {
 		if !b.InForce(now) {
-			delete(k.bans, scope)
+			delete(c.bans, scope)
 		}
 	}
-	if len(k.bans) != before {
-		k.tell()
+	if len(c.bans) != before {
+		c.tell()
 	}
 }
 
 // Changed is closed when bans change after this call.
-func (k *Book) Changed() <-chan struct{} {
-	if k == nil {
+func (c *Cache) Changed() <-chan struct{} {
+	if c == nil {
 		return nil
 	}
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.changed
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.changed
 }
 
 // first is the first ban of level on one of the scopes.
-func (k *Book) first(level domain.BanLevel, scopes ...domain.BanScope) (domain.Ban, bool) {
-	if k == nil || k.count.Load() == 0 {
+func (c *Cache) first(level domain.BanLevel, scopes ...domain.BanScope) (domain.Ban, bool) {
+	if c == nil || c.count.Load() == 0 {
 		return domain.Ban{}, false
 	}
-	k.mu.RLock()
-	defer k.mu.RUnlock()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	now := time.Now()
 	for _, s := range scopes {
-		if b, ok := k.bans[s.String()]; ok && b.Level.Covers(level) && b.InForce(now) {
+		if b, ok := c.bans[s.String()]; ok && b.Level.Covers(level) && b.InForce(now) {
 			return b, true
 		}
 	}
@@ -219,8 +219,8 @@ func (k *Book) first(level domain.BanLevel, scopes ...domain.BanScope) (domain.B
 
 // Claims returns the ban for which a runner may claim nothing of a type, from
 // no context.
-func (k *Book) Claims(t domain.ScriptType) (domain.Ban, bool) {
-	return k.first(domain.BanPick, everything, domain.BanScope{Kind: domain.BanType, Name: string(t)})
+func (c *Cache) Claims(t domain.ScriptType) (domain.Ban, bool) {
+	return c.first(domain.BanPick, everything, domain.BanScope{Kind: domain.BanType, Name: string(t)})
 }
 
 var everything = domain.BanScope{Kind: domain.BanAll}
@@ -228,18 +228,18 @@ var everything = domain.BanScope{Kind: domain.BanAll}
 // Pick returns the ban for which a job may not be run. blueprint is asked for
 // the name of the blueprint that the job's flow is of, where there is a ban on
 // one in that context.
-func (k *Book) Pick(j *domain.Job, blueprint func() (string, error)) (domain.Ban, bool, error) {
-	if k == nil || k.count.Load() == 0 {
+func (c *Cache) Pick(j *domain.Job, blueprint func() (string, error)) (domain.Ban, bool, error) {
+	if c == nil || c.count.Load() == 0 {
 		return domain.Ban{}, false, nil
 	}
-	if b, ok := k.first(domain.BanPick, jobScopes(j)...); ok || j.FlowID == 0 || !k.blueprints(j.ContextID) {
+	if b, ok := c.first(domain.BanPick, jobScopes(j)...); ok || j.FlowID == 0 || !c.blueprints(j.ContextID) {
 		return b, ok, nil
 	}
 	name, err := blueprint()
 	if err != nil || name == "" {
 		return domain.Ban{}, false, err
 	}
-	b, ok := k.first(domain.BanPick, domain.BanScope{Kind: domain.BanBlueprint, Context: j.ContextID, Name: name})
+	b, ok := c.first(domain.BanPick, domain.BanScope{Kind: domain.BanBlueprint, Context: j.ContextID, Name: name})
 	return b, ok, nil
 }
 
@@ -259,10 +259,10 @@ func flowScope(t domain.TenantID, f domain.FlowID) domain.BanScope {
 }
 
 // blueprints reports whether a blueprint of the context is banned.
-func (k *Book) blueprints(t domain.TenantID) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	for _, b := range k.bans {
+func (c *Cache) blueprints(t domain.TenantID) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, b := range c.bans {
 		if b.Kind == domain.BanBlueprint && b.Context == t {
 			return true
 		}
@@ -274,28 +274,28 @@ func (k *Book) blueprints(t domain.TenantID) bool {
 // and flow 0 where there is none.
 //
 // Errors: [domain.ErrConflict].
-func (k *Book) Create(t domain.TenantID, blueprint string, flow domain.FlowID) error {
-	return k.work(domain.BanCreate, t, blueprint, flow, "")
+func (c *Cache) Create(t domain.TenantID, blueprint string, flow domain.FlowID) error {
+	return c.work(domain.BanCreate, t, blueprint, flow, "")
 }
 
 // Submit returns an error where nothing of that kind may be submitted:
 // blueprint is "" for what is of none, typ for what is no single job.
 //
 // Errors: [domain.ErrConflict].
-func (k *Book) Submit(t domain.TenantID, blueprint string, typ domain.ScriptType) error {
-	return k.work(domain.BanSubmit, t, blueprint, 0, typ)
+func (c *Cache) Submit(t domain.TenantID, blueprint string, typ domain.ScriptType) error {
+	return c.work(domain.BanSubmit, t, blueprint, 0, typ)
 }
 
 // CreateOf returns an error where no job of that type may be made in the
 // context.
 //
 // Errors: [domain.ErrConflict].
-func (k *Book) CreateOf(t domain.TenantID, typ domain.ScriptType) error {
-	return k.work(domain.BanCreate, t, "", 0, typ)
+func (c *Cache) CreateOf(t domain.TenantID, typ domain.ScriptType) error {
+	return c.work(domain.BanCreate, t, "", 0, typ)
 }
 
-func (k *Book) work(level domain.BanLevel, t domain.TenantID, blueprint string, flow domain.FlowID, typ domain.ScriptType) error {
-	if k == nil || k.count.Load() == 0 {
+func (c *Cache) work(level domain.BanLevel, t domain.TenantID, blueprint string, flow domain.FlowID, typ domain.ScriptType) error {
+	if c == nil || c.count.Load() == 0 {
 		return nil
 	}
 	scopes := append(make([]domain.BanScope, 0, 6), everything, domain.BanScope{Kind: domain.BanContext, Context: t})
@@ -309,7 +309,7 @@ func (k *Book) work(level domain.BanLevel, t domain.TenantID, blueprint string, 
 		scopes = append(scopes, domain.BanScope{Kind: domain.BanType, Name: string(typ)},
 			domain.BanScope{Kind: domain.BanType, Context: t, Name: string(typ)})
 	}
-	if b, ok := k.first(level, scopes...); ok {
+	if b, ok := c.first(level, scopes...); ok {
 		return b.Refusal()
 	}
 	return nil
@@ -318,37 +318,37 @@ func (k *Book) work(level domain.BanLevel, t domain.TenantID, blueprint string, 
 // Routine returns the ban on occupying or doing a routine: of the node in
 // context 0, of a context's own else. names are the routine's and that of one
 // of its instances.
-func (k *Book) Routine(level domain.BanLevel, t domain.TenantID, names ...string) (domain.Ban, bool) {
-	if k == nil || k.count.Load() == 0 {
+func (c *Cache) Routine(level domain.BanLevel, t domain.TenantID, names ...string) (domain.Ban, bool) {
+	if c == nil || c.count.Load() == 0 {
 		return domain.Ban{}, false
 	}
 	scopes := make([]domain.BanScope, len(names))
 	for i, n := range names {
 		scopes[i] = domain.BanScope{Kind: domain.BanRoutine, Context: t, Name: n}
 	}
-	return k.first(level, scopes...)
+	return c.first(level, scopes...)
 }
 
 // Effect returns the ban for which an effect may not be tried in a context.
 // names are the effect's and its target's.
-func (k *Book) Effect(t domain.TenantID, names ...string) (domain.Ban, bool) {
-	return k.hold(domain.BanEffect, t, names...)
+func (c *Cache) Effect(t domain.TenantID, names ...string) (domain.Ban, bool) {
+	return c.hold(domain.BanEffect, t, names...)
 }
 
 // Saga returns the ban for which a saga of a context may take no events.
-func (k *Book) Saga(t domain.TenantID, name string) (domain.Ban, bool) {
-	return k.hold(domain.BanSaga, t, name)
+func (c *Cache) Saga(t domain.TenantID, name string) (domain.Ban, bool) {
+	return c.hold(domain.BanSaga, t, name)
 }
 
 // hold is the ban on picking what has one of these names, in the context or
 // everywhere.
-func (k *Book) hold(kind domain.BanKind, t domain.TenantID, names ...string) (domain.Ban, bool) {
-	if k == nil || k.count.Load() == 0 {
+func (c *Cache) hold(kind domain.BanKind, t domain.TenantID, names ...string) (domain.Ban, bool) {
+	if c == nil || c.count.Load() == 0 {
 		return domain.Ban{}, false
 	}
 	scopes := append(make([]domain.BanScope, 0, 2+2*len(names)), everything, domain.BanScope{Kind: domain.BanContext, Context: t})
 	for _, n := range names {
 		scopes = append(scopes, domain.BanScope{Kind: kind, Name: n}, domain.BanScope{Kind: kind, Context: t, Name: n})
 	}
-	return k.first(domain.BanPick, scopes...)
+	return c.first(domain.BanPick, scopes...)
 }
