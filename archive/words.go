@@ -25,7 +25,7 @@ const (
 // each once. They are made here, not in the stores, so that every driver finds
 // the same. Texts are taken in order until a share is used up.
 func Words(texts ...string) []string {
-	var b wordBook
+	var b wordSet
 	for _, t := range texts {
 		b.add(t)
 	}
@@ -36,7 +36,7 @@ func Words(texts ...string) []string {
 // a message its error, text and log. Values of environment variables are not
 // among them, nor is what a message's jobs are: they are records of their own.
 func (r *Record) Words() []string {
-	var b wordBook
+	var b wordSet
 	texts := r.Texts
 	if texts == nil {
 		texts = textsOf(r.Kind, r.Body)
@@ -67,8 +67,8 @@ func textsOf(kind domain.ArchiveKind, text []byte) []string {
 	return texts
 }
 
-// wordBook collects words.
-type wordBook struct {
+// wordSet collects words.
+type wordSet struct {
 	words []string
 	seen  map[string]bool // the same, once there are many
 	bytes int
@@ -78,7 +78,7 @@ type wordBook struct {
 const manyWords = 32
 
 // has reports whether a word was seen.
-func (b *wordBook) has(word string) bool {
+func (b *wordSet) has(word string) bool {
 	if b.seen != nil {
 		return b.seen[word]
 	}
@@ -86,7 +86,7 @@ func (b *wordBook) has(word string) bool {
 }
 
 // take takes a word that was not seen.
-func (b *wordBook) take(word string) {
+func (b *wordSet) take(word string) {
 	b.words = append(b.words, word)
 	b.bytes += len(word) + 1
 	if b.seen == nil && len(b.words) == manyWords {
@@ -99,7 +99,7 @@ func (b *wordBook) take(word string) {
 	}
 }
 
-func (b *wordBook) add(text string) {
+func (b *wordSet) add(text string) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		if b.bytes >= maxWords {
 			return

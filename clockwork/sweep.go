@@ -114,11 +114,11 @@ type sweeper[T any] struct {
 
 // round sweeps until ctx ends or the board cannot be asked.
 func (s sweeper[T]) round(ctx context.Context) error {
-	book := newBook[T]()
-	defer book.close()
+	backlog := newBacklog[T]()
+	defer backlog.close()
 	handler := func(next func() (T, bool)) {
 		for it, ok := next(); ok; it, ok = next() {
-			s.one(ctx, book, it)
+			s.one(ctx, backlog, it)
 		}
 	}
 	passed, taken := 0, 0 // in the last look
@@ -132,7 +132,7 @@ func (s sweeper[T]) round(ctx context.Context) error {
 		}
 		passed, taken = 0, 0
 		for _, it := range due {
-			switch book.take(s.name(it), it, time.Now(), handler) {
+			switch backlog.take(s.name(it), it, time.Now(), handler) {
 			case isTaken:
 				taken++
 			case isKnown:
@@ -146,10 +146,10 @@ func (s sweeper[T]) round(ctx context.Context) error {
 	return nil
 }
 
-func (s sweeper[T]) one(ctx context.Context, book *book[T], it T) {
+func (s sweeper[T]) one(ctx context.Context, backlog *backlog[T], it T) {
 	p := s.name(it)
 	err := s.handle(ctx, it)
-	rest := book.end(p, err, time.Now())
+	rest := backlog.end(p, err, time.Now())
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("handling what came due failed; it comes again", "item", p.name, "context", uint32(p.space), "in", rest, "err", err)
 	}

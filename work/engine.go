@@ -93,7 +93,7 @@ type Engine struct {
 	announced sync.Map
 	// types are each [contextType] known to be in layout.WorkerTypes.
 	types   sync.Map
-	workers workerBook
+	workers workerCache
 	claims  atomic.Int64 // of workers, so far
 
 	mu      sync.Mutex

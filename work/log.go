@@ -26,9 +26,9 @@ const (
 	logLinesMost = 1 << 20
 )
 
-// logBook collects the lines of one attempt and writes them in batches. It is
+// logBuffer collects the lines of one attempt and writes them in batches. It is
 // the script's host. Its writer starts with the first line and ends with stop.
-type logBook struct {
+type logBuffer struct {
 	x *run
 
 	mu    sync.Mutex
@@ -45,7 +45,7 @@ type logBook struct {
 
 // Log takes one line. What goes over the job's share is dropped, with one
 // line that says so.
-func (l *logBook) Log(stream string, line []byte) {
+func (l *logBuffer) Log(stream string, line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.add(stream, line) {
@@ -61,7 +61,7 @@ func (l *logBook) Log(stream string, line []byte) {
 }
 
 // add takes one line, as long as there is room. The caller holds the mutex, or is alone.
-func (l *logBook) add(stream string, line []byte) bool {
+func (l *logBuffer) add(stream string, line []byte) bool {
 	if l.full {
 		return false
 	}
@@ -77,7 +77,7 @@ func (l *logBook) add(stream string, line []byte) bool {
 	return true
 }
 
-func (l *logBook) nudge() {
+func (l *logBuffer) nudge() {
 	select {
 	case l.kick <- struct{}{}:
 	default:
@@ -85,7 +85,7 @@ func (l *logBook) nudge() {
 }
 
 // stop ends the writer; what it has not written stays for the last commit.
-func (l *logBook) stop() {
+func (l *logBuffer) stop() {
 	l.mu.Lock()
 	started := l.end != nil
 	l.full = true // a runtime that goes on speaking after its end is not heard
@@ -103,7 +103,7 @@ func (l *logBook) stop() {
 }
 
 // take removes all lines that wait.
-func (l *logBook) take() (lines []string, bytes int) {
+func (l *logBuffer) take() (lines []string, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines, bytes = l.lines, l.bytes
@@ -113,7 +113,7 @@ func (l *logBook) take() (lines []string, bytes int) {
 
 // putBack takes lines back that could not be written. The job's share bounds
 // them.
-func (l *logBook) putBack(lines []string, bytes int) {
+func (l *logBuffer) putBack(lines []string, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines, l.bytes = append(lines, l.lines...), l.bytes+bytes
@@ -121,12 +121,12 @@ func (l *logBook) putBack(lines []string, bytes int) {
 }
 
 // addTo puts the waiting lines into b.
-func (l *logBook) addTo(b *board.Batch) {
+func (l *logBuffer) addTo(b *board.Batch) {
 	lines, _ := l.take()
 	l.put(b, lines)
 }
 
-func (l *logBook) put(b *board.Batch, lines []string) {
+func (l *logBuffer) put(b *board.Batch, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -139,7 +139,7 @@ func (l *logBook) put(b *board.Batch, lines []string) {
 }
 
 // write writes batches while the script runs.
-func (l *logBook) write() {
+func (l *logBuffer) write() {
 	for {
 		select {
 		case <-l.kick:
@@ -161,7 +161,7 @@ func (l *logBook) write() {
 
 // commit writes what waits. Lines of a lost lease are refused by the guard,
 // and that is right; while the board is away they wait.
-func (l *logBook) commit(ctx context.Context) {
+func (l *logBuffer) commit(ctx context.Context) {
 	lines, bytes := l.take()
 	if len(lines) == 0 {
 		return

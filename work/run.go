@@ -37,7 +37,7 @@ type run struct {
 
 	level domain.Isolation // how far its context wants it held in
 
-	log *logBook
+	log *logBuffer
 
 	mu     sync.Mutex
 	folder *folder // nil until it is made
@@ -103,7 +103,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if script.Stop(x.Ctx) != nil {
 		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.Ctx)), nil
 	}
-	x.log = &logBook{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
+	x.log = &logBuffer{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
 	if tries {
 		defer time.AfterFunc(trialTime, func() { x.claimer.started(x) }).Stop()
 	}

@@ -294,8 +294,8 @@ func checkHeld(n int) error {
 	return nil
 }
 
-// workerBook remembers when the workers that ask here were last written down as runners.
-type workerBook struct {
+// workerCache remembers when the workers that ask here were last written down as runners.
+type workerCache struct {
 	mu      sync.Mutex
 	written map[domain.Worker]time.Time
 	swept   time.Time // when those that say nothing any more were last let go
@@ -314,7 +314,7 @@ const (
 // due reports whether the worker's record is to be written, and notes that it is.
 //
 // Errors: [domain.ErrExhausted] for a new one where there are too many.
-func (k *workerBook) due(w domain.Worker, now time.Time) (bool, error) {
+func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	last, known := k.written[w]

@@ -87,7 +87,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	r.claimers = append(r.claimers[:0], workerClaimer(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job = j
-	x.log = &logBook{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
+	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
 	for _, l := range end.Lines {
 		x.log.add(l.Stream, []byte(l.Line))
 	}
@@ -294,7 +294,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		r.claimers = []*claimer{workerClaimer(r, "")}
 		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: recs[0]}, time.Now())
 		used := logBytesOf(recs[0])
-		x.log = &logBook{x: x, room: e.cfg.LogBytes - used}
+		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
 		x.log.full = used >= e.cfg.LogBytes
 		for _, l := range lines {
 			x.log.add(l.Stream, []byte(l.Line))

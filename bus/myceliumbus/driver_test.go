@@ -21,24 +21,24 @@ import (
 	"github.com/ramet-run/ramet/internal/myceliumtest"
 )
 
-// book keeps what is logged, as LEVEL message.
-type book struct {
+// logRecorder keeps what is logged, as LEVEL message.
+type logRecorder struct {
 	slog.Handler
 	lines chan string
 }
 
-func (b book) Handle(_ context.Context, r slog.Record) error {
+func (b logRecorder) Handle(_ context.Context, r slog.Record) error {
 	b.lines <- r.Level.String() + " " + r.Message
 	return nil
 }
 
-func newBook() (book, *slog.Logger) {
-	b := book{slog.NewTextHandler(new(bytes.Buffer), nil), make(chan string, 1000)}
+func newLogRecorder() (logRecorder, *slog.Logger) {
+	b := logRecorder{slog.NewTextHandler(new(bytes.Buffer), nil), make(chan string, 1000)}
 	return b, slog.New(b)
 }
 
 // next waits for a line that begins so.
-func (b book) next(t *testing.T, start string) {
+func (b logRecorder) next(t *testing.T, start string) {
 	t.Helper()
 	select {
 	case got := <-b.lines:
@@ -50,7 +50,7 @@ func (b book) next(t *testing.T, start string) {
 	}
 }
 
-func (b book) empty(t *testing.T) {
+func (b logRecorder) empty(t *testing.T) {
 	t.Helper()
 	select {
 	case got := <-b.lines:
@@ -65,7 +65,7 @@ type rig struct {
 	net    *myceliumtest.Network
 	da, db *myceliumtest.Daemon
 	a, b   *myceliumbus.Bus
-	log    book // of b
+	log    logRecorder // of b
 }
 
 func newRig(t *testing.T) *rig {
@@ -74,7 +74,7 @@ func newRig(t *testing.T) *rig {
 	r.a = open(t, r.da.URL())
 	t.Cleanup(func() { r.a.Close() })
 	var log *slog.Logger
-	r.log, log = newBook()
+	r.log, log = newLogRecorder()
 	var err error
 	if r.b, err = myceliumbus.Open(t.Context(), "mycelium:"+r.db.URL(), myceliumbus.Config{Logger: log}); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestADaemonElsewhereIsWarnedOf(t *testing.T) {
 		"http://192.0.2.1:8989": true, "http://mycelium.example:8989": true, "https://[2001:db8::1]": true,
 		"http://127.0.0.1:8989": false, "http://127.1.2.3": false, "http://[::1]:8989": false, "http://localhost:8989": false, "": false,
 	} {
-		log, logger := newBook()
+		log, logger := newLogRecorder()
 		if _, err := myceliumbus.Open(ended, "mycelium:"+where, myceliumbus.Config{Logger: logger}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v", where, err)
 		}
@@ -228,7 +228,7 @@ func TestADaemonElsewhereIsWarnedOf(t *testing.T) {
 func TestOpenWaitsForADaemonThatStarts(t *testing.T) {
 	d := myceliumtest.NewNetwork().Start(t)
 	d.Stop()
-	log, logger := newBook()
+	log, logger := newLogRecorder()
 	done := make(chan error, 1)
 	go func() {
 		b, err := myceliumbus.Open(t.Context(), "mycelium:"+d.URL(), myceliumbus.Config{Logger: logger})

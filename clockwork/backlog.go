@@ -14,18 +14,18 @@ const (
 	// restMin and restMax bound the rest after a failure; it doubles.
 	restMin = time.Second
 	restMax = 15 * time.Second
-	// bookMin is the size from which on a book is cleared of what is over.
-	bookMin = 1024
+	// backlogMin is the size from which on a backlog is cleared of what is over.
+	backlogMin = 1024
 )
 
-// book keeps account of what a sweep has taken, and of what must rest before it
+// backlog keeps account of what a sweep has taken, and of what must rest before it
 // is handled again: what failed, and what is due still although it was handled,
 // because the handler thought that somebody else was first. So neither keeps the
 // sweep or the processor from other work.
 //
 // What is taken waits for a handler, whose next is always of the context that has
 // fewest in hand.
-type book[T any] struct {
+type backlog[T any] struct {
 	handlers sync.WaitGroup
 
 	mu      sync.Mutex
@@ -45,12 +45,12 @@ type entry struct {
 	failures int
 }
 
-func newBook[T any]() *book[T] {
-	return &book[T]{entries: map[point]entry{}, waiting: map[board.Space][]T{}, held: map[board.Space]int{}, clearAt: bookMin}
+func newBacklog[T any]() *backlog[T] {
+	return &backlog[T]{entries: map[point]entry{}, waiting: map[board.Space][]T{}, held: map[board.Space]int{}, clearAt: backlogMin}
 }
 
 // close forgets what waits, and waits for all handlers.
-func (b *book[T]) close() {
+func (b *backlog[T]) close() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
@@ -67,7 +67,7 @@ const (
 )
 
 // take has p wait for a handler. One more is begun where there is room for it.
-func (b *book[T]) take(p point, it T, now time.Time, handler func(next func() (T, bool))) taking {
+func (b *backlog[T]) take(p point, it T, now time.Time, handler func(next func() (T, bool))) taking {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
@@ -91,7 +91,7 @@ func (b *book[T]) take(p point, it T, now time.Time, handler func(next func() (T
 
 // next is what a handler has to do now. Where there is nothing, the handler ends:
 // of what waits, contexts have as much in hand as they may.
-func (b *book[T]) next() (it T, ok bool) {
+func (b *backlog[T]) next() (it T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var space board.Space
@@ -116,7 +116,7 @@ func (b *book[T]) next() (it T, ok bool) {
 }
 
 // end lets go of p and returns how long it rests now.
-func (b *book[T]) end(p point, err error, now time.Time) time.Duration {
+func (b *backlog[T]) end(p point, err error, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
@@ -135,7 +135,7 @@ func (b *book[T]) end(p point, err error, now time.Time) time.Duration {
 
 // clear forgets what has rested, now and then: so an entry costs about one
 // look. What is due still after that begins as if it had never failed.
-func (b *book[T]) clear(now time.Time) {
+func (b *backlog[T]) clear(now time.Time) {
 	if len(b.entries) < b.clearAt {
 		return
 	}
@@ -144,5 +144,5 @@ func (b *book[T]) clear(now time.Time) {
 			delete(b.entries, p)
 		}
 	}
-	b.clearAt = max(bookMin, 2*len(b.entries))
+	b.clearAt = max(backlogMin, 2*len(b.entries))
 }
