@@ -21,9 +21,9 @@ import (
 	"github.com/ramet-run/ramet/work"
 )
 
-// shelf is an archive in memory that can be down, refuse a key, and tell when
+// memArchive is an archive in memory that can be down, refuse a key, and tell when
 // it is written to. It has only what the archiver needs.
-type shelf struct {
+type memArchive struct {
 	archive.Archive
 	before, after func(ctx context.Context) error // of each Put; may be nil
 	refuse        string                          // a key that is invalid
@@ -42,11 +42,11 @@ type end struct {
 	ms     int64
 }
 
-func newShelf() *shelf { return &shelf{records: map[end]archive.Record{}} }
+func newMemArchive() *memArchive { return &memArchive{records: map[end]archive.Record{}} }
 
-func (s *shelf) set(down bool) { s.mu.Lock(); defer s.mu.Unlock(); s.down = down }
+func (s *memArchive) set(down bool) { s.mu.Lock(); defer s.mu.Unlock(); s.down = down }
 
-func (s *shelf) Put(ctx context.Context, records []archive.Record) error {
+func (s *memArchive) Put(ctx context.Context, records []archive.Record) error {
 	if s.before != nil {
 		if err := s.before(ctx); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (s *shelf) Put(ctx context.Context, records []archive.Record) error {
 	return nil
 }
 
-func (s *shelf) put(records []archive.Record) error {
+func (s *memArchive) put(records []archive.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -81,7 +81,7 @@ func (s *shelf) put(records []archive.Record) error {
 	return nil
 }
 
-func (s *shelf) Ping(context.Context) error {
+func (s *memArchive) Ping(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -90,7 +90,7 @@ func (s *shelf) Ping(context.Context) error {
 	return nil
 }
 
-func (s *shelf) Delete(_ context.Context, before time.Time, limit int) (int, error) {
+func (s *memArchive) Delete(_ context.Context, before time.Time, limit int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deletes = append(s.deletes, before)
@@ -100,7 +100,7 @@ func (s *shelf) Delete(_ context.Context, before time.Time, limit int) (int, err
 }
 
 // keys are those of what it has, of one context, by key.
-func (s *shelf) keys(tenant domain.TenantID) map[string]int {
+func (s *memArchive) keys(tenant domain.TenantID) map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := map[string]int{}
@@ -138,23 +138,23 @@ func (g *gauge) backlog() (int, time.Duration) {
 // yard is a board with jobs that end, and an archive.
 type yard struct {
 	*testing.T
-	board  board.Board
-	engine *work.Engine
-	shelf  *shelf
-	gauge  *gauge
-	log    *bytes.Buffer
+	board   board.Board
+	engine  *work.Engine
+	archive *memArchive
+	gauge   *gauge
+	log     *bytes.Buffer
 }
 
 // inYard runs a test in virtual time, on a board that says it is archived.
 func inYard(t *testing.T, test func(y *yard)) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
-		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), shelf: newShelf(), gauge: &gauge{}, log: &bytes.Buffer{}}
+		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), archive: newMemArchive(), gauge: &gauge{}, log: &bytes.Buffer{}}
 		var contexts board.Batch
 		contexts.Include(layout.Contexts, "1", "2")
 		if err := b.Commit(t.Context(), contexts); err != nil {
 			t.Fatal(err)
 		}
-		if err := y.engine.SetArchive(t.Context(), "shelf"); err != nil {
+		if err := y.engine.SetArchive(t.Context(), "disk"); err != nil {
 			t.Fatal(err)
 		}
 		test(y)
@@ -163,7 +163,7 @@ func inYard(t *testing.T, test func(y *yard)) {
 
 // archiver is the routine, on b.
 func (y *yard) archiver(b board.Board) clockwork.Routine {
-	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.shelf, Keep: time.Hour,
+	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour,
 		Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
 }
 
@@ -245,13 +245,13 @@ func TestWhatHasEndedIsArchivedAndThenExpires(t *testing.T) {
 		y.end(2, 1)
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(1)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.archive.keys(1)); diff != "" {
 			y.Errorf("context 1 (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.shelf.keys(2)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1}, y.archive.keys(2)); diff != "" {
 			y.Errorf("context 2 (-want +got):\n%s", diff)
 		}
-		for e, r := range y.shelf.records {
+		for e, r := range y.archive.records {
 			j, err := r.Job()
 			if err != nil || j.Status != domain.JobError || j.Reason != domain.ReasonCancelled || j.Script != "x" || j.ContextID != e.tenant {
 				y.Errorf("got job %+v, %v", j, err)
@@ -277,10 +277,10 @@ func TestMessagesThatHaveEndedAreArchivedAndThenExpire(t *testing.T) {
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
 		time.Sleep(10 * time.Second)
 		for tenant, text := range map[domain.TenantID]string{1: "walnut", 2: "almond"} {
-			if diff := cmp.Diff(map[string]int{"message:1:1": 1}, y.shelf.keys(tenant)); diff != "" {
+			if diff := cmp.Diff(map[string]int{"message:1:1": 1}, y.archive.keys(tenant)); diff != "" {
 				y.Errorf("context %d (-want +got):\n%s", tenant, diff)
 			}
-			for e, r := range y.shelf.records {
+			for e, r := range y.archive.records {
 				if m, err := r.Message(); e.tenant == tenant && (err != nil || m.Message != text || m.ContextID != tenant || len(r.Logs) != 1) {
 					y.Errorf("context %d: got %+v, %v", tenant, m, err)
 				}
@@ -298,17 +298,17 @@ func TestMessagesThatHaveEndedAreArchivedAndThenExpire(t *testing.T) {
 
 func TestAMessageDoesNotExpireWhileTheArchiveIsDown(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.set(true)
+		y.archive.set(true)
 		y.letter(1, 1, "walnut")
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
 		time.Sleep(time.Hour)
 		if n, age := y.gauge.backlog(); y.onBoard(1) != 1 || n != 1 || age < time.Hour-time.Minute {
 			y.Errorf("got %d messages on the board, a backlog of %d, %v old, want 1, 1, an hour", y.onBoard(1), n, age)
 		}
-		y.shelf.set(false)
+		y.archive.set(false)
 		time.Sleep(5 * time.Minute)
-		if n := y.onBoard(1); n != 0 || y.shelf.keys(1)["message:1:1"] != 1 {
-			y.Errorf("got %d messages on the board and %v in the archive, want none and it", n, y.shelf.keys(1))
+		if n := y.onBoard(1); n != 0 || y.archive.keys(1)["message:1:1"] != 1 {
+			y.Errorf("got %d messages on the board and %v in the archive, want none and it", n, y.archive.keys(1))
 		}
 	})
 }
@@ -317,8 +317,8 @@ func TestAMessageDoesNotExpireWhileTheArchiveIsDown(t *testing.T) {
 func TestWhatIsCopiedTwiceIsCountedOnce(t *testing.T) {
 	inYard(t, func(y *yard) {
 		pruned := 0
-		y.shelf.after = func(ctx context.Context) (err error) {
-			if y.shelf.keys(1)["job:1:2"] == 1 && pruned == 0 {
+		y.archive.after = func(ctx context.Context) (err error) {
+			if y.archive.keys(1)["job:1:2"] == 1 && pruned == 0 {
 				pruned, err = y.engine.Prune(ctx, 1, time.Now())
 			}
 			return err
@@ -341,7 +341,7 @@ func TestWhatIsCopiedTwiceIsCountedOnce(t *testing.T) {
 func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 	const jobs = 3600
 	inYard(t, func(y *yard) {
-		y.shelf.set(true)
+		y.archive.set(true)
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
 		for id := range domain.JobID(jobs) {
 			y.end(1+domain.TenantID(id%2), id+1)
@@ -357,9 +357,9 @@ func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 		if n := strings.Count(y.log.String(), "level=ERROR"); n != 1 {
 			y.Errorf("got %d error lines in an hour, want 1:\n%s", n, y.log)
 		}
-		y.shelf.set(false)
+		y.archive.set(false)
 		time.Sleep(5 * time.Minute)
-		if n := len(y.shelf.keys(1)) + len(y.shelf.keys(2)); n != jobs {
+		if n := len(y.archive.keys(1)) + len(y.archive.keys(2)); n != jobs {
 			y.Errorf("got %d jobs in the archive, want %d", n, jobs)
 		}
 		if n := y.onBoard(1) + y.onBoard(2); n != 0 {
@@ -379,13 +379,13 @@ func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
 
 func TestWhatWaitsIsArchivedAsSoonAsTheArchiveIsBack(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.set(true)
+		y.archive.set(true)
 		y.end(1, 1)
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(10*time.Minute + 500*time.Millisecond) // between two tries, which are half a minute apart
-		y.shelf.set(false)
+		y.archive.set(false)
 		time.Sleep(2 * time.Second)
-		if got := y.shelf.keys(1); len(got) != 1 {
+		if got := y.archive.keys(1); len(got) != 1 {
 			y.Errorf("got %v in the archive 2 s after it is back, want the job", got)
 		}
 	})
@@ -422,9 +422,9 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 				cfg := faultboard.Config{}
 				switch step {
 				case "before the copy":
-					y.shelf.before = die
+					y.archive.before = die
 				case "after the copy":
-					y.shelf.after = die
+					y.archive.after = die
 				case "before the mark":
 					cfg.Before = func(ctx context.Context, c faultboard.Call) error {
 						if marks(c) {
@@ -445,12 +445,12 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 				<-crashed
 				f.Cut() // it frees nothing
 				stop()
-				y.shelf.before, y.shelf.after = nil, nil
+				y.archive.before, y.archive.after = nil, nil
 				y.end(1, 6)
 				defer run(y.T, y.board, "n1/a", y.archiver(y.board), y.pruner(time.Minute))()
 				time.Sleep(5 * time.Minute)
 				want := map[string]int{"job:1:1": 1, "job:1:2": 1, "job:1:3": 1, "job:1:4": 1, "job:1:5": 1, "job:1:6": 1, "message:1:7": 1}
-				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
+				if diff := cmp.Diff(want, y.archive.keys(1)); diff != "" {
 					y.Errorf("(-want +got):\n%s", diff)
 				}
 				if n, m := y.waiting(1), y.onBoard(1); n != 0 || m != 0 {
@@ -471,7 +471,7 @@ func TestABoardWhoseAnswersAreLost(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)
-		if n := len(y.shelf.keys(1)); n != jobs || y.waiting(1) != 0 {
+		if n := len(y.archive.keys(1)); n != jobs || y.waiting(1) != 0 {
 			y.Errorf("got %d jobs in the archive and %d that wait, want %d and none", n, y.waiting(1), jobs)
 		}
 		if n, err := y.engine.Prune(y.Context(), 1, time.Now()); err != nil || n != jobs {
@@ -492,7 +492,7 @@ func TestAJobThatWasStartedAgainHasTwoRecords(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		y.cancel(1, key)
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff(map[string]int{"job:1:1": 2}, y.shelf.keys(1)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job:1:1": 2}, y.archive.keys(1)); diff != "" {
 			y.Errorf("(-want +got):\n%s", diff)
 		}
 		time.Sleep(5 * time.Minute)
@@ -504,13 +504,13 @@ func TestAJobThatWasStartedAgainHasTwoRecords(t *testing.T) {
 
 func TestARefusedRecordStopsNoOther(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.refuse = "job:1:2"
+		y.archive.refuse = "job:1:2"
 		for id := range domain.JobID(3) {
 			y.end(1, id+1)
 		}
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff(map[string]int{"job:1:1": 1, "job:1:3": 1}, y.shelf.keys(1)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job:1:1": 1, "job:1:3": 1}, y.archive.keys(1)); diff != "" {
 			y.Errorf("(-want +got):\n%s", diff)
 		}
 		if y.gauge.refused != 1 || !strings.Contains(y.log.String(), "item=job:1:2") {
@@ -521,7 +521,7 @@ func TestARefusedRecordStopsNoOther(t *testing.T) {
 
 func TestASilentArchiveIsDown(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.before = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		y.archive.before = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		y.end(1, 1)
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(3 * time.Minute)
@@ -549,13 +549,13 @@ func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
 			y.Errorf("got %d jobs on the board, want none", n)
 		}
 		// An archive that comes later begins with what is still there.
-		if err := y.engine.SetArchive(y.Context(), "shelf"); err != nil {
+		if err := y.engine.SetArchive(y.Context(), "disk"); err != nil {
 			y.Fatal(err)
 		}
 		y.end(1, 2)
 		defer run(y.T, y.board, "m/a", y.archiver(y.board))()
 		time.Sleep(5 * time.Minute)
-		if diff := cmp.Diff(map[string]int{"job:1:2": 1}, y.shelf.keys(1)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"job:1:2": 1}, y.archive.keys(1)); diff != "" {
 			y.Errorf("(-want +got):\n%s", diff)
 		}
 		if n := y.onBoard(1); n != 0 {
@@ -576,7 +576,7 @@ func TestAContextChoosesWhatIsArchived(t *testing.T) {
 					y.end(tenant, 1)
 					y.letter(tenant, 1, "walnut")
 				}
-				archiver := clockwork.Archives(y.board, y.engine, clockwork.ArchiverConfig{Archive: y.shelf, Keep: time.Hour,
+				archiver := clockwork.Archives(y.board, y.engine, clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour,
 					Choice: func(_ context.Context, tenant domain.TenantID) (domain.Archives, error) {
 						if tenant == 2 {
 							return "", domain.Invalidf("what is there is no context")
@@ -586,10 +586,10 @@ func TestAContextChoosesWhatIsArchived(t *testing.T) {
 					Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
 				defer run(y.T, y.board, "n/a", archiver)()
 				time.Sleep(5 * time.Minute)
-				if diff := cmp.Diff(want, y.shelf.keys(1)); diff != "" {
+				if diff := cmp.Diff(want, y.archive.keys(1)); diff != "" {
 					y.Errorf("(-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(map[string]int{"job:1:1": 1, "message:1:1": 1}, y.shelf.keys(2)); diff != "" {
+				if diff := cmp.Diff(map[string]int{"job:1:1": 1, "message:1:1": 1}, y.archive.keys(2)); diff != "" {
 					y.Errorf("of the other context (-want +got):\n%s", diff)
 				}
 				for _, tenant := range []domain.TenantID{1, 2} {
@@ -604,16 +604,16 @@ func TestAContextChoosesWhatIsArchived(t *testing.T) {
 
 func TestTheArchiveIsClearedOfWhatIsOld(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.old = 2500
+		y.archive.old = 2500
 		began := time.Now()
 		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
 		time.Sleep(90 * time.Minute)
-		y.shelf.mu.Lock()
-		defer y.shelf.mu.Unlock()
-		if y.shelf.old != 0 || len(y.shelf.deletes) != 4 { // 1000, 1000, 500; an hour later none
-			y.Errorf("got %d left after %d calls, want none after 4", y.shelf.old, len(y.shelf.deletes))
+		y.archive.mu.Lock()
+		defer y.archive.mu.Unlock()
+		if y.archive.old != 0 || len(y.archive.deletes) != 4 { // 1000, 1000, 500; an hour later none
+			y.Errorf("got %d left after %d calls, want none after 4", y.archive.old, len(y.archive.deletes))
 		}
-		if got := began.Sub(y.shelf.deletes[0]); got != time.Hour {
+		if got := began.Sub(y.archive.deletes[0]); got != time.Hour {
 			y.Errorf("removed what is older than %v, want what is older than an hour", got)
 		}
 	})
@@ -634,7 +634,7 @@ func TestAnEndIsArchivedAmongManyContexts(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memboard.Board) {
 		b := &costly{Board: m, cost: time.Millisecond}
 		many(t, m, 2_000)
-		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), shelf: newShelf(), gauge: &gauge{}, log: &bytes.Buffer{}}
+		y := &yard{T: t, board: b, engine: work.New(b, work.Config{}), archive: newMemArchive(), gauge: &gauge{}, log: &bytes.Buffer{}}
 		defer run(t, b, "n/a", y.archiver(b))()
 		time.Sleep(5 * time.Minute)
 		if got := b.readsIn(10 * time.Minute); got > 1_500 {
@@ -644,7 +644,7 @@ func TestAnEndIsArchivedAmongManyContexts(t *testing.T) {
 			y.end(1_999, id+1)
 		}
 		time.Sleep(11 * time.Second) // the longest pause between two looks
-		if got := len(y.shelf.keys(1_999)); got != 3 {
+		if got := len(y.archive.keys(1_999)); got != 3 {
 			t.Errorf("%d of 3 ends are archived", got)
 		}
 	})
@@ -654,7 +654,7 @@ func TestAnEndIsArchivedAmongManyContexts(t *testing.T) {
 func (y *yard) told() *domain.ArchiveBacklog {
 	y.Helper()
 	recs, err := y.board.Get(y.Context(), 0, layout.Archive)
-	if err != nil || recs[0].Get(layout.ArchiveWhere) != "shelf" {
+	if err != nil || recs[0].Get(layout.ArchiveWhere) != "disk" {
 		y.Fatal(err, recs)
 	}
 	return layout.DecodeArchiveBacklog(recs[0])
@@ -662,7 +662,7 @@ func (y *yard) told() *domain.ArchiveBacklog {
 
 func TestAllNodesAreToldWhatWaitsForTheArchive(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.shelf.set(true)
+		y.archive.set(true)
 		began := time.Now().UnixMilli()
 		y.end(1, 1)
 		y.end(2, 1)
@@ -674,7 +674,7 @@ func TestAllNodesAreToldWhatWaitsForTheArchive(t *testing.T) {
 		if l == nil || l.Waiting != 3 || l.OldestMs != began || l.PerSecond != 0 || time.Now().UnixMilli()-l.ToldMs > time.Minute.Milliseconds() {
 			y.Fatalf("while the archive is down, got %+v", l)
 		}
-		y.shelf.set(false)
+		y.archive.set(false)
 		time.Sleep(10 * time.Minute)
 		last := y.told()
 		if last.Waiting != 0 || last.OldestMs != 0 {

@@ -18,21 +18,21 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// shelf is an archive in memory, as far as flows need one.
-type shelf struct {
+// memArchive is an archive in memory, as far as flows need one.
+type memArchive struct {
 	mu      sync.Mutex
 	away    bool
 	records map[string]archive.Record
 	names   map[archive.Name]string
 }
 
-func newShelf() *shelf {
-	return &shelf{records: map[string]archive.Record{}, names: map[archive.Name]string{}}
+func newMemArchive() *memArchive {
+	return &memArchive{records: map[string]archive.Record{}, names: map[archive.Name]string{}}
 }
 
-func (s *shelf) set(away bool) { s.mu.Lock(); defer s.mu.Unlock(); s.away = away }
+func (s *memArchive) set(away bool) { s.mu.Lock(); defer s.mu.Unlock(); s.away = away }
 
-func (s *shelf) Put(_ context.Context, records []archive.Record) error {
+func (s *memArchive) Put(_ context.Context, records []archive.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -47,7 +47,7 @@ func (s *shelf) Put(_ context.Context, records []archive.Record) error {
 	return nil
 }
 
-func (s *shelf) Release(_ context.Context, n archive.Name, key string) error {
+func (s *memArchive) Release(_ context.Context, n archive.Name, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.names[n] == key {
@@ -56,7 +56,7 @@ func (s *shelf) Release(_ context.Context, n archive.Name, key string) error {
 	return nil
 }
 
-func (s *shelf) Get(_ context.Context, _ domain.TenantID, key string, _ int64) (archive.Record, error) {
+func (s *memArchive) Get(_ context.Context, _ domain.TenantID, key string, _ int64) (archive.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.records[key]
@@ -66,7 +66,7 @@ func (s *shelf) Get(_ context.Context, _ domain.TenantID, key string, _ int64) (
 	return r, nil
 }
 
-func (s *shelf) Holder(_ context.Context, n archive.Name) (string, error) {
+func (s *memArchive) Holder(_ context.Context, n archive.Name) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if key := s.names[n]; key != "" {
@@ -76,7 +76,7 @@ func (s *shelf) Holder(_ context.Context, n archive.Name) (string, error) {
 }
 
 // putAway archives what has ended, and prunes it from the board.
-func (s *shelf) putAway(r *rig) {
+func (s *memArchive) putAway(r *rig) {
 	r.Helper()
 	left, err := r.work.Backlog(r.ctx, tenant)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestAFlowIsStartedAgainFromTheArchive(t *testing.T) {
 	for name, plan := range map[string]*domain.Blueprint{"plain": plain, "of steps": stepped} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf()
+				s := newMemArchive()
 				r := newRigOn(t, memboard.Open(), flow.Config{Names: s, Records: s})
 				defer r.stop()
 				id := r.submit(flow.Request{Plan: plan, Trigger: "t"})
@@ -170,7 +170,7 @@ func TestALargeFlowIsStartedAgainFromTheArchive(t *testing.T) {
 	for name, plan := range map[string]*domain.Blueprint{"long": long, "of many steps": blueprint(many...)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, b := newShelf(), memboard.Open()
+				s, b := newMemArchive(), memboard.Open()
 				r := newRigOn(t, b, flow.Config{Names: s, Records: s})
 				defer r.stop()
 				id := r.submit(flow.Request{Plan: plan, OnError: domain.OnErrorContinue})
@@ -210,7 +210,7 @@ func TestADeletedFlowLeavesATrace(t *testing.T) {
 		for _, how := range []string{"alive", "ended", "away"} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newShelf()
+					s := newMemArchive()
 					r := newRigOn(t, memboard.Open(), flow.Config{Names: s, Records: s})
 					defer r.stop()
 					request := flow.Request{Plan: plan, Trigger: "t"}

@@ -366,7 +366,7 @@ func TestTheAuditFindsAnEndAmongManyOpenJobs(t *testing.T) {
 
 func TestALargeFlowComesBackFromTheArchiveAsItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShelf()
+		a := newMemArchive()
 		r := newRigOn(t, memboard.Open(), flow.Config{Records: a})
 		steps := []domain.Step{step("a", "crashonce")}
 		for i := range 400 {

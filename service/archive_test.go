@@ -38,7 +38,7 @@ func newArchiveRig(t *testing.T) *rig {
 	}
 	letters := post.New(r.board, post.Config{Keys: keys, Registry: r.registry, Access: identity.NewAccess(r.registry, nil), Work: r.engine,
 		Flows: flow.New(r.board, r.engine, flow.Config{})})
-	r.shelf = a
+	r.archive = a
 	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board, Archive: a, Post: letters,
 		Info: func() api.Info { return api.Info{} }})
 	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
@@ -136,7 +136,7 @@ func (r *rig) shelve(m *domain.Message) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	if err := r.shelf.Put(r.Context(), []archive.Record{rec}); err != nil {
+	if err := r.archive.Put(r.Context(), []archive.Record{rec}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -263,7 +263,7 @@ func layoutLog(key domain.JobKey, lines ...string) (b board.Batch) {
 
 func TestAFlowThatOnlyTheArchiveHasIsListedByItsName(t *testing.T) {
 	r := newArchiveRig(t)
-	if err := r.shelf.Put(t.Context(), []archive.Record{{Context: house, Kind: domain.ArchiveFlow, Key: "flow:6", EndMs: 1, Status: "finished", Blueprint: "c",
+	if err := r.archive.Put(t.Context(), []archive.Record{{Context: house, Kind: domain.ArchiveFlow, Key: "flow:6", EndMs: 1, Status: "finished", Blueprint: "c",
 		Trigger: "t", Body: json.RawMessage(`{"id":6,"caller_id":3,"status":"finished","blueprint":"c","trigger":"t","env_vars":{"A":"hunter2"},"jobs":[1]}`)}}); err != nil {
 		t.Fatal(err)
 	}

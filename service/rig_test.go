@@ -41,7 +41,7 @@ type rig struct {
 	bulks    *bulk.Engine
 	access   service.Access
 	audit    *identity.AuditLog
-	shelf    archive.Archive // nil: none
+	archive  archive.Archive // nil: none
 	asking   sync.Mutex
 	asked    []identity.Ask // what the API asked access
 	answered func()         // is called once, after the next answer of access

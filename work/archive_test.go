@@ -30,7 +30,7 @@ func newEndings(t *testing.T) endings {
 	b := memboard.Open()
 	t.Cleanup(func() { b.Close() })
 	e := endings{t, b, work.New(b, work.Config{})}
-	if err := e.engine.SetArchive(t.Context(), "shelf"); err != nil {
+	if err := e.engine.SetArchive(t.Context(), "disk"); err != nil {
 		t.Fatal(err)
 	}
 	return e

@@ -13,10 +13,10 @@ import (
 
 // Broker holds the streams.
 type Broker struct {
-	mu      sync.Mutex
-	shelves map[domain.StreamName]*shelf
-	faults  Faults
-	rand    *rand.Rand
+	mu     sync.Mutex
+	stores map[domain.StreamName]*store
+	faults Faults
+	rand   *rand.Rand
 	// changed is closed and made anew when something may have come for somebody
 	// who waits.
 	changed chan struct{}
@@ -24,9 +24,9 @@ type Broker struct {
 
 // New returns a broker whose streams are empty.
 func New() *Broker {
-	b := &Broker{shelves: map[domain.StreamName]*shelf{}, changed: make(chan struct{})}
+	b := &Broker{stores: map[domain.StreamName]*store{}, changed: make(chan struct{})}
 	for _, name := range domain.StreamNames {
-		b.shelves[name] = newShelf(name)
+		b.stores[name] = newStore(name)
 	}
 	b.Fault(Faults{})
 	return b
@@ -86,7 +86,7 @@ func (l *Log) Publish(ctx context.Context, messages ...stream.Message) error {
 	}
 	now := time.Now()
 	for _, m := range messages {
-		s := b.shelves[m.Stream]
+		s := b.stores[m.Stream]
 		s.put(m, now)
 		if m.ID == "" && b.chance(b.faults.Double) {
 			s.put(m, now)
@@ -105,7 +105,7 @@ func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []strin
 		return nil, err
 	}
 	var list []stream.Message
-	err := l.with(ctx, name, func(s *shelf) error {
+	err := l.with(ctx, name, func(s *store) error {
 		for _, m := range s.from(from) {
 			if len(list) == limit {
 				break
@@ -124,7 +124,7 @@ func (l *Log) Count(ctx context.Context, name domain.StreamName, subjects []stri
 	if err := stream.ValidateFilters(subjects); err != nil {
 		return 0, err
 	}
-	err = l.with(ctx, name, func(s *shelf) error {
+	err = l.with(ctx, name, func(s *store) error {
 		n = s.count(subjects, after+1)
 		return nil
 	})
@@ -133,7 +133,7 @@ func (l *Log) Count(ctx context.Context, name domain.StreamName, subjects []stri
 
 // Stats says what a stream holds.
 func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stats, err error) {
-	err = l.with(ctx, name, func(s *shelf) error {
+	err = l.with(ctx, name, func(s *store) error {
 		st = s.stats()
 		return nil
 	})
@@ -158,7 +158,7 @@ func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) 
 	if err := stream.ValidateDurable(durable); err != nil {
 		return err
 	}
-	return l.with(ctx, name, func(s *shelf) error {
+	return l.with(ctx, name, func(s *store) error {
 		delete(s.readers, durable)
 		delete(s.queues, durable)
 		l.b.wake()
@@ -173,14 +173,14 @@ func (l *Log) Trim(ctx context.Context, name domain.StreamName, subject string, 
 			return err
 		}
 	}
-	return l.with(ctx, name, func(s *shelf) error {
+	return l.with(ctx, name, func(s *store) error {
 		s.trim(subject, seq)
 		return nil
 	})
 }
 
 // with does something with a stream as it is now.
-func (l *Log) with(ctx context.Context, name domain.StreamName, do func(*shelf) error) error {
+func (l *Log) with(ctx context.Context, name domain.StreamName, do func(*store) error) error {
 	if err := stream.ValidateStream(name); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (l *Log) with(ctx context.Context, name domain.StreamName, do func(*shelf) 
 		return err
 	}
 	b.expire(time.Now())
-	return do(b.shelves[name])
+	return do(b.stores[name])
 }
 
 // Durability is memory: the streams end with the process.
@@ -217,9 +217,9 @@ func (l *Log) Close() error {
 // next one's is. The caller holds the lock.
 func (b *Broker) expire(now time.Time) (next time.Time) {
 	for _, name := range domain.StreamNames { // in order: chance must find the same each time
-		s := b.shelves[name]
+		s := b.stores[name]
 		for _, t := range s.expire(now) {
-			b.shelves[domain.WorkflowTroubles].putTrouble(t, now)
+			b.stores[domain.WorkflowTroubles].putTrouble(t, now)
 		}
 		for _, q := range s.queues {
 			if due := q.due(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {

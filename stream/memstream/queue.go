@@ -12,7 +12,7 @@ import (
 
 // queue is a durable consumer that workers share, guarded by the broker's lock.
 type queue struct {
-	s     *shelf
+	s     *store
 	cfg   stream.Shared
 	next  uint64           // the first that nobody got yet
 	hands map[uint64]*hand // what was given out and is not done with
@@ -112,7 +112,7 @@ func (l *Log) Work(ctx context.Context, c stream.Shared) (stream.Queue, error) {
 		return nil, err
 	}
 	var w *worker
-	err = l.with(ctx, c.Stream, func(s *shelf) error {
+	err = l.with(ctx, c.Stream, func(s *store) error {
 		if s.readers[c.Durable] != nil {
 			return domain.Invalidf("consumer %s of %s is read in order by one owner: it cannot be shared", c.Durable, c.Stream)
 		}
@@ -226,7 +226,7 @@ func (d *delivery) Term(ctx context.Context, reason string) error {
 	return d.tell(ctx, func(h *hand, now time.Time) {
 		t := d.q.trouble(d.m.Seq, h, stream.PlainReason(reason))
 		delete(d.q.hands, d.m.Seq)
-		d.l.b.shelves[domain.WorkflowTroubles].putTrouble(t, now)
+		d.l.b.stores[domain.WorkflowTroubles].putTrouble(t, now)
 	})
 }
 

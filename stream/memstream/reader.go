@@ -12,7 +12,7 @@ import (
 // reader is one owner's hold of a durable consumer.
 type reader struct {
 	l    *Log
-	s    *shelf
+	s    *store
 	c    stream.Consumer
 	gone chan struct{} // closed by Close
 
@@ -29,7 +29,7 @@ func (l *Log) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error
 		return nil, err
 	}
 	var r *reader
-	err = l.with(ctx, c.Stream, func(s *shelf) error {
+	err = l.with(ctx, c.Stream, func(s *store) error {
 		if s.queues[c.Durable] != nil {
 			return domain.Invalidf("consumer %s of %s is shared by workers: it cannot be read in order", c.Durable, c.Stream)
 		}

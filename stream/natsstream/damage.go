@@ -28,8 +28,8 @@ const (
 	maxNamed = 3
 )
 
-// shelfFiles are the files of one stream.
-type shelfFiles struct {
+// streamFiles are the files of one stream.
+type streamFiles struct {
 	name   domain.StreamName
 	folder string    // of the streams
 	sums   checksums // of all but blocks
@@ -55,17 +55,17 @@ func (k block) checksums(of domain.StreamName) (checksums, error) {
 	return newChecksums(fmt.Sprintf("%s-%d", of, k.number))
 }
 
-func (s *shelfFiles) path(parts ...string) string {
+func (s *streamFiles) path(parts ...string) string {
 	return filepath.Join(append([]string{s.folder, "jetstream", "$G", "streams", string(s.name)}, parts...)...)
 }
 
 // checkFiles reads the blocks of a stream through.
-func checkFiles(folder string, name domain.StreamName, known []span) (*shelfFiles, error) {
+func checkFiles(folder string, name domain.StreamName, known []span) (*streamFiles, error) {
 	sums, err := newChecksums(string(name))
 	if err != nil {
 		return nil, err
 	}
-	s := &shelfFiles{name: name, folder: folder, sums: sums}
+	s := &streamFiles{name: name, folder: folder, sums: sums}
 	numbers, err := s.numbers()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func checkFiles(folder string, name domain.StreamName, known []span) (*shelfFile
 }
 
 // numbers are those of the blocks, in order.
-func (s *shelfFiles) numbers() (list []int, err error) {
+func (s *streamFiles) numbers() (list []int, err error) {
 	files, err := os.ReadDir(s.path("msgs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *shelfFiles) numbers() (list []int, err error) {
 
 // read reads a block through. What a power cut may have left of the end of the last
 // is no damage: nobody was told that it is there.
-func (s *shelfFiles) read(number int, last bool) error {
+func (s *streamFiles) read(number int, last bool) error {
 	k := block{number: number, at: -1}
 	b, err := os.ReadFile(s.path("msgs", k.name()))
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *shelfFiles) read(number int, last bool) error {
 }
 
 // take notes a record.
-func (s *shelfFiles) take(r record) {
+func (s *streamFiles) take(r record) {
 	if r.gone && r.seq > 0 {
 		s.said = append(s.said, span{r.seq, r.seq})
 	}
@@ -173,7 +173,7 @@ func (s *shelfFiles) take(r record) {
 }
 
 // checkMeta looks at what tells the server that there is a stream.
-func (s *shelfFiles) checkMeta() error {
+func (s *streamFiles) checkMeta() error {
 	text, err := os.ReadFile(s.path("meta.inf"))
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (s *shelfFiles) checkMeta() error {
 }
 
 // texts say what is wrong.
-func (s *shelfFiles) texts() (list []string) {
+func (s *streamFiles) texts() (list []string) {
 	if s.meta != nil {
 		list = append(list, fmt.Sprintf("what says that there is a stream %s: %v", s.name, s.meta))
 	}
@@ -204,13 +204,13 @@ func (s *shelfFiles) texts() (list []string) {
 
 // atEnd says whether all that is wrong lies at the end, which is not on the disk yet
 // where messages may be lost.
-func (s *shelfFiles) atEnd() bool {
+func (s *streamFiles) atEnd() bool {
 	earlier := slices.ContainsFunc(s.bad, func(b block) bool { return b.number != s.end })
 	return s.meta == nil && !earlier && (len(s.missing) == 0 || len(s.bad) > 0 || len(s.missing) == 1 && s.lostEnd())
 }
 
 // lostEnd says whether the last messages are among those that are missing.
-func (s *shelfFiles) lostEnd() bool {
+func (s *streamFiles) lostEnd() bool {
 	n := len(s.missing)
 	return n > 0 && s.missing[n-1].Last == s.last
 }
@@ -224,7 +224,7 @@ func (c Config) inspect() (lost []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []*shelfFiles
+	var all []*streamFiles
 	accepted := true
 	for _, name := range domain.StreamNames {
 		s, err := checkFiles(folder, name, known[name])
@@ -263,7 +263,7 @@ func shortened(list []string) string {
 
 // giveUp keeps the files of a stream as they were that are damaged, and leaves the
 // server what can be read.
-func (s *shelfFiles) giveUp(aside string, known gone) error {
+func (s *streamFiles) giveUp(aside string, known gone) error {
 	to := filepath.Join(aside, string(s.name))
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
@@ -302,7 +302,7 @@ func (s *shelfFiles) giveUp(aside string, known gone) error {
 
 // skipLost has the server not give the numbers of the last messages, which are lost,
 // to others: it goes on behind a block that says that they are gone.
-func (s *shelfFiles) skipLost() error {
+func (s *streamFiles) skipLost() error {
 	k := block{number: s.end + 1}
 	sums, err := k.checksums(s.name)
 	if err != nil {

@@ -47,7 +47,7 @@ type test struct {
 
 // Run runs the whole suite.
 func Run(t *testing.T, f Factory) {
-	for _, tests := range [][]test{publishTests, refusalTests, readerTests, ownerTests, queueTests, troubleTests, shelfTests, awayTests} {
+	for _, tests := range [][]test{publishTests, refusalTests, readerTests, ownerTests, queueTests, troubleTests, storeTests, awayTests} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -10,18 +10,18 @@ import (
 	"github.com/ramet-run/ramet/archive/internal/rows"
 )
 
-// shelf is a table whose rows are bodies, newest first; it counts what is read.
-type shelf struct {
+// table is a table whose rows are bodies, newest first; it counts what is read.
+type table struct {
 	bodies []string
 	read   int
 }
 
-func (s *shelf) next() bool {
+func (s *table) next() bool {
 	s.read++
 	return s.read <= len(s.bodies)
 }
 
-func (s *shelf) scan(dest ...any) error {
+func (s *table) scan(dest ...any) error {
 	n := s.read - 1
 	for i, text := range map[int]string{1: "job", 2: fmt.Sprintf("job:1:%04d", len(s.bodies)-n)} {
 		*dest[i].(*string) = text
@@ -55,7 +55,7 @@ func TestWhatManyHaveIsFoundAmongTheNewest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &shelf{bodies: tt.bodies}
+			s := &table{bodies: tt.bodies}
 			page, done, err := rows.Look(&p, s.next, s.scan)
 			if err != nil || done != tt.done || s.read != tt.read {
 				t.Fatalf("got done %v, %v, and %d rows were read; want %v and %d", done, err, s.read, tt.done, tt.read)

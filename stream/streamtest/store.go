@@ -7,7 +7,7 @@ import (
 	"github.com/ramet-run/ramet/stream"
 )
 
-var shelfTests = []test{
+var storeTests = []test{
 	{"a scan goes through what matches", testScan},
 	{"a count is of what matches", testCount},
 	{"stats say what a stream holds", testStats},

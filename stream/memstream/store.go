@@ -16,8 +16,8 @@ import (
 // window is how long the ID of a message is remembered.
 const window = 2 * time.Minute
 
-// shelf is one stream.
-type shelf struct {
+// store is one stream: its messages, and who reads them.
+type store struct {
 	name     domain.StreamName
 	created  time.Time
 	messages []stream.Message // by sequence
@@ -37,12 +37,12 @@ type seen struct {
 	at time.Time
 }
 
-func newShelf(name domain.StreamName) *shelf {
-	return &shelf{name: name, created: time.Now(), ids: map[string]bool{}, readers: map[string]*reader{}, queues: map[string]*queue{}}
+func newStore(name domain.StreamName) *store {
+	return &store{name: name, created: time.Now(), ids: map[string]bool{}, readers: map[string]*reader{}, queues: map[string]*queue{}}
 }
 
 // put stores a message, unless its ID was seen lately.
-func (s *shelf) put(m stream.Message, now time.Time) {
+func (s *store) put(m stream.Message, now time.Time) {
 	for len(s.recent) > 0 && now.Sub(s.recent[0].at) >= window {
 		delete(s.ids, s.recent[0].id)
 		s.recent = s.recent[1:]
@@ -61,7 +61,7 @@ func (s *shelf) put(m stream.Message, now time.Time) {
 	s.bytes += size(m)
 }
 
-func (s *shelf) putTrouble(t stream.Trouble, now time.Time) {
+func (s *store) putTrouble(t stream.Trouble, now time.Time) {
 	data, err := json.Marshal(t)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: trouble %+v: %v", t, err))
@@ -70,13 +70,13 @@ func (s *shelf) putTrouble(t stream.Trouble, now time.Time) {
 }
 
 // from returns what there is from a sequence on.
-func (s *shelf) from(seq uint64) []stream.Message {
+func (s *store) from(seq uint64) []stream.Message {
 	i := sort.Search(len(s.messages), func(i int) bool { return s.messages[i].Seq >= seq })
 	return s.messages[i:]
 }
 
 // get returns one message, if it is still there.
-func (s *shelf) get(seq uint64) (stream.Message, bool) {
+func (s *store) get(seq uint64) (stream.Message, bool) {
 	if rest := s.from(seq); len(rest) > 0 && rest[0].Seq == seq {
 		return clone(rest[0]), true
 	}
@@ -84,7 +84,7 @@ func (s *shelf) get(seq uint64) (stream.Message, bool) {
 }
 
 // count is how many match from a sequence on.
-func (s *shelf) count(filters []string, from uint64) (n uint64) {
+func (s *store) count(filters []string, from uint64) (n uint64) {
 	for _, m := range s.from(from) {
 		if stream.Matches(filters, m.Subject) {
 			n++
@@ -93,7 +93,7 @@ func (s *shelf) count(filters []string, from uint64) (n uint64) {
 	return n
 }
 
-func (s *shelf) trim(subject string, seq uint64) {
+func (s *store) trim(subject string, seq uint64) {
 	kept := make([]stream.Message, 0, len(s.messages))
 	for _, m := range s.messages {
 		if m.Seq <= seq && (subject == "" || stream.Match(subject, m.Subject)) {
@@ -108,7 +108,7 @@ func (s *shelf) trim(subject string, seq uint64) {
 	}
 }
 
-func (s *shelf) stats() stream.Stats {
+func (s *store) stats() stream.Stats {
 	st := stream.Stats{
 		First: s.last + 1, Last: s.last, Messages: uint64(len(s.messages)), Bytes: s.bytes,
 		Replicas: 1, Subjects: s.name.Subjects(), Created: s.created,
@@ -120,7 +120,7 @@ func (s *shelf) stats() stream.Stats {
 }
 
 // expire ends the holds whose time is over, and tells what was given up.
-func (s *shelf) expire(now time.Time) (troubles []stream.Trouble) {
+func (s *store) expire(now time.Time) (troubles []stream.Trouble) {
 	for _, durable := range slices.Sorted(maps.Keys(s.queues)) {
 		troubles = append(troubles, s.queues[durable].expire(now)...)
 	}
