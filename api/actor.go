@@ -45,7 +45,7 @@ type UpdateActorParams struct {
 type ActorParams struct {
 	Actor domain.ActorID `json:"-" path:"actor"`
 	// Context, if given, is one in which the caller may send messages: their
-	// letters are signed for a key.
+	// messages are signed for a key.
 	Context domain.TenantID `json:"-" query:"context"`
 }
 

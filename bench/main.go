@@ -85,7 +85,7 @@ var measures = []measure{
 	{"flow-shapes", "cost of a job in flows of 100 and 10,000: chain, fan-out, lattice", nil, flowShapes},
 	{"shards", "a fan-out of 10,000 shards in one step", nil, flowShards},
 	{"stream", "sustained rate of an endless pack", nil, flowStream},
-	{"messages", "signed messages a second between two contexts of a board: letters, jobs with their results; round trip when idle", nil, messagesHere},
+	{"messages", "signed messages a second between two contexts of a board: chat, jobs with their results; round trip when idle", nil, messagesHere},
 	{"messages-nats", "the same between two sites with boards of their own, over embedded NATS and a leaf link", nil, messagesNATS},
 	{"sagas", "transitions of sagas a second on embedded NATS with a sync for each message, beside JetStream used bare for the same messages", nil, sagaRate},
 	{"saga-latency", "idle: from an event to the command that follows, and to the result of its effect", nil, sagaLatency},

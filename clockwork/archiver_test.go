@@ -197,8 +197,8 @@ func (y *yard) cancel(tenant domain.TenantID, key domain.JobKey) {
 	}
 }
 
-// letter writes a message that ends now, as package post does.
-func (y *yard) letter(tenant domain.TenantID, id domain.MessageID, text string) {
+// message writes a message that ends now, as package post does.
+func (y *yard) message(tenant domain.TenantID, id domain.MessageID, text string) {
 	y.Helper()
 	m := &domain.Message{ID: id, CallerID: 1, MessageType: domain.MessageChat, Message: text, Status: domain.MessageProcessed,
 		Logs: domain.List[domain.Log]{{Line: "said"}}, EndedMs: time.Now().UnixMilli()}
@@ -272,8 +272,8 @@ func TestWhatHasEndedIsArchivedAndThenExpires(t *testing.T) {
 
 func TestMessagesThatHaveEndedAreArchivedAndThenExpire(t *testing.T) {
 	inYard(t, func(y *yard) {
-		y.letter(1, 1, "walnut")
-		y.letter(2, 1, "almond")
+		y.message(1, 1, "walnut")
+		y.message(2, 1, "almond")
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Hour))()
 		time.Sleep(10 * time.Second)
 		for tenant, text := range map[domain.TenantID]string{1: "walnut", 2: "almond"} {
@@ -299,7 +299,7 @@ func TestMessagesThatHaveEndedAreArchivedAndThenExpire(t *testing.T) {
 func TestAMessageDoesNotExpireWhileTheArchiveIsDown(t *testing.T) {
 	inYard(t, func(y *yard) {
 		y.archive.set(true)
-		y.letter(1, 1, "walnut")
+		y.message(1, 1, "walnut")
 		defer run(y.T, y.board, "n/a", y.archiver(y.board), y.pruner(time.Minute))()
 		time.Sleep(time.Hour)
 		if n, age := y.gauge.backlog(); y.onBoard(1) != 1 || n != 1 || age < time.Hour-time.Minute {
@@ -411,7 +411,7 @@ func TestACrashBetweenAnyTwoSteps(t *testing.T) {
 				for id := range domain.JobID(5) {
 					y.end(1, id+1)
 				}
-				y.letter(1, 7, "walnut")
+				y.message(1, 7, "walnut")
 				crashed := make(chan struct{})
 				var once sync.Once
 				die := func(ctx context.Context) error {
@@ -574,7 +574,7 @@ func TestAContextChoosesWhatIsArchived(t *testing.T) {
 			inYard(t, func(y *yard) {
 				for _, tenant := range []domain.TenantID{1, 2} {
 					y.end(tenant, 1)
-					y.letter(tenant, 1, "walnut")
+					y.message(tenant, 1, "walnut")
 				}
 				archiver := clockwork.Archives(y.board, y.engine, clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour,
 					Choice: func(_ context.Context, tenant domain.TenantID) (domain.Archives, error) {

@@ -74,9 +74,9 @@ func (s MessageStatus) CanBecome(next MessageStatus) bool {
 const (
 	MaxMessageText = 512 << 10 // bytes of text
 	MaxMessageJobs = 100
-	// MaxLetter bounds a signed message as it travels, in bytes of JSON: it must
+	// MaxSignedMessage bounds a signed message as it travels, in bytes of JSON: it must
 	// fit into a parcel with what goes around it.
-	MaxLetter = 1<<20 - 16<<10
+	MaxSignedMessage = 1<<20 - 16<<10
 	// MaxMessageLogs bounds the log lines that a message keeps of its jobs.
 	MaxMessageLogs = 5000
 	MaxTopic       = 64 // bytes
@@ -102,7 +102,7 @@ const (
 	StageResult   Stage = "result"   // until the answer to a job is there
 )
 
-// Message is a letter between actors; it may carry jobs, or a flow.
+// Message is what actors send each other, signed; it may carry jobs, or a flow.
 //
 // Source: seeds 000 and 002, "Message", for the fields up to Status.
 type Message struct {
@@ -128,7 +128,7 @@ type Message struct {
 	DstNode    string   `json:"dst_node,omitzero"`    // the public key of the node; "": this board
 	Topic      string   `json:"topic,omitzero"`       // of a runner: "runner20"
 	ReplyTo    string   `json:"reply_to,omitzero"`    // the message it answers, by its key at the receiver
-	// ReplyDigest names that message's letter: a key may be used again.
+	// ReplyDigest names that message by what was signed: a key may be used again.
 	ReplyDigest string `json:"reply_digest,omitzero"`
 	// Flow is a flow to be made there, as JSON: its blueprint or the name of one,
 	// trigger, params.
@@ -185,9 +185,9 @@ func (m *Message) Key() MessageKey { return MessageKey{m.CallerID, m.ID} }
 // Final reports whether the message's life is over.
 func (m *Message) Final() bool { return m.Status.Final() }
 
-// Letter is the message as it was signed: without what becomes of it on its
+// Signed is the message as it was signed: without what becomes of it on its
 // way, and with the fields of its sender's own board.
-func (m *Message) Letter() Message {
+func (m *Message) Signed() Message {
 	l := *m
 	l.Status, l.UpdatedAt = MessageDispatched, m.CreatedAt
 	if m.MessageType != MessageResult { // whose log is part of what it says
@@ -273,22 +273,22 @@ func (m *Message) validateContent() error {
 			}
 			return nil
 		}
-		return m.validateLetter()
+		return m.validateToActor()
 	case MessageChat, MessageMail:
-		return m.validateLetter()
+		return m.validateToActor()
 	}
 	return nil
 }
 
 // Answers reports whether the message is the result of another, as the node writes it
-// that had that done. Any other result is a letter, in which whoever works on a job
+// that had that done. Any other result is one in which whoever works on a job
 // tells of it.
 //
 // Source: seed 000, "Message flow", step 7.
 func (m *Message) Answers() bool { return m.MessageType == MessageResult && m.ReplyTo != "" }
 
-// validateLetter checks that the letter is for somebody, and nothing but a letter.
-func (m *Message) validateLetter() error {
+// validateToActor checks that the message is for somebody, and brings nothing but its text.
+func (m *Message) validateToActor() error {
 	if m.DstActor == 0 && m.DstPubkey == "" {
 		return Invalidf("a message of type %s wants an addressee: dst_actor or dst_pubkey", m.MessageType)
 	}

@@ -49,7 +49,7 @@ func (s *Signatures) Verify(m *domain.Message) error {
 	default:
 		return domain.Forbiddenf("message signed by %q: want %s", m.Alg, domain.AlgEd25519)
 	}
-	// One spelling only: the signature is part of the letter's name, by which it
+	// One spelling only: the signature is part of the message's name, by which it
 	// is known when it comes again.
 	if m.Pubkey != strings.ToLower(m.Pubkey) || m.Signature != strings.ToLower(m.Signature) {
 		return domain.Forbiddenf("message without a signature in lower-case hex")
@@ -75,20 +75,20 @@ func (s *Signatures) Verify(m *domain.Message) error {
 
 // bodyOf is what is signed of a message.
 func bodyOf(m *domain.Message) ([]byte, error) {
-	l := m.Letter()
+	l := m.Signed()
 	l.Signature = ""
 	return canonical.Of(&l)
 }
 
-// Letter is a message as it travels: what was signed, and the signature.
+// SignedText is a message as it travels: what was signed, and the signature.
 //
 // Errors: [domain.ErrInvalid] for a message that has no canonical form.
-func Letter(m *domain.Message) ([]byte, error) {
-	l := m.Letter()
+func SignedText(m *domain.Message) ([]byte, error) {
+	l := m.Signed()
 	return canonical.Of(&l)
 }
 
-// Digest names a signed message wherever it goes: equal for equal letters only.
+// Digest names a signed message wherever it goes: equal for equal messages only.
 func Digest(m *domain.Message) string {
 	sum := sha256.Sum256([]byte(m.Pubkey + "\n" + m.Signature))
 	return hex.EncodeToString(sum[:])

@@ -9,7 +9,7 @@ import (
 
 // Signatures remembers which messages a process has signed, or found to be
 // signed by whom they name. Whether a key has signed some bytes never changes, so
-// the same bytes, key and signature need no second look: a letter between
+// the same bytes, key and signature need no second look: a message between
 // contexts of a board is checked where it arrives by the process that signed it,
 // and one that a bus brings twice was looked at before. Nil remembers nothing.
 //

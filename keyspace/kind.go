@@ -114,7 +114,7 @@ func fixed(k Kind, read domain.Verb, why string) Kind {
 var contextKinds = []Kind{
 	hash(Kind{prefix: "job:", Group: "job", fields: &jobFields, Put: putJob, Drop: dropJob, HolderNeeds: holderState, secret: environment}),
 	hash(Kind{prefix: "flow:", Group: "flow", fields: &flowFields, Put: putFlow, Drop: dropFlow, secret: environment}),
-	hash(Kind{prefix: "message:", Group: "message", fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: letter}),
+	hash(Kind{prefix: "message:", Group: "message", fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: jobsAndFlow}),
 	hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields}),
 	fixed(Kind{prefix: "context:", Group: "context"}, domain.VerbRead, byGrant),
 	fixed(Kind{prefix: "actor:", Group: "actor"}, domain.VerbRead, byActor),

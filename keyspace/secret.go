@@ -16,8 +16,8 @@ func (k *Kind) Secret(field string) func(text string) string { return k.secret[f
 // environment hides the values of environment variables.
 var environment = map[string]func(string) string{"env_vars": hideValues}
 
-// letter hides them in the jobs that a message carries, and in its flow.
-var letter = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
+// jobsAndFlow hides them in the jobs that a message carries, and in its flow.
+var jobsAndFlow = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
 
 // hideValues hides the values of a JSON object of strings.
 func hideValues(text string) string {

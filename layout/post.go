@@ -44,7 +44,7 @@ func MadeOf(r board.Record) (made []Made, ok bool) {
 	return made, ok && json.Unmarshal([]byte(text), &made) == nil
 }
 
-// Seen is the mark of a letter that has been received: by its digest.
+// Seen is the mark of a message that has been received: by its digest.
 func Seen(digest string) string { return "ramet:seen:" + digest }
 
 // Fields of that record, one of the two: the key it was stored under, or why it

@@ -215,7 +215,7 @@ func cutDown(r *domain.Message) bool {
 	}
 	j := &r.Job[largest]
 	j.Status, j.Reason, j.Result = domain.JobError, domain.ReasonInvalid, nil
-	j.Error = fmt.Sprintf("its result has %d bytes, which do not fit into a message of %d", size, domain.MaxLetter)
+	j.Error = fmt.Sprintf("its result has %d bytes, which do not fit into a message of %d", size, domain.MaxSignedMessage)
 	return true
 }
 

@@ -164,9 +164,9 @@ func (s *Supervisor) takeIn(ctx context.Context, c *board.Claimed, key domain.Me
 	return r, nil
 }
 
-// filed reports whether a message goes into its addressee's inbox. Letters were
-// refused before where that is full; of answers, of which nobody may read any,
-// only as many go there as leave room for letters.
+// filed reports whether a message goes into its addressee's inbox. Chat and mail
+// were refused before where that is full; of answers, of which nobody may read any,
+// only as many go there as leave room for chat and mail.
 func (s *Supervisor) filed(ctx context.Context, m *domain.Message) (bool, error) {
 	if m.DstActor == 0 || !m.Answers() {
 		return m.DstActor != 0, nil

@@ -22,14 +22,14 @@
 //
 // The truth is on the two boards. What a bus loses is pushed again; what comes
 // twice is known by its digest (the hash of key and signature), kept for as
-// long as the letter is good. A letter between contexts of one board takes the
+// long as the message is good. A message between contexts of one board takes the
 // same way without a bus.
 //
 // # Who believes whom
 //
-// A letter is signed by its sender's key, a parcel by the node that sends it.
+// A message is signed by its sender's key, a parcel by the node that sends it.
 // A node takes parcels from the nodes of its peers and of its own board only,
-// and letters only of actors that are registered here under that key with the
+// and messages only of actors that are registered here under that key with the
 // address of that node, and who have the right in the context they write to.
 // Results are signed by the node that had the work done: each node is an actor
 // under its own key.

@@ -37,7 +37,7 @@ type Config struct {
 	PushMin, PushMax time.Duration
 	// Observer counts. Default: nobody.
 	Observer Observer
-	// Refused is told of every letter and parcel that is not taken, for the
+	// Refused is told of every message and parcel that is not taken, for the
 	// audit log. Default: nobody.
 	Refused func(Refusal)
 	// Logger takes what a person running it should know. Default: none.
@@ -113,15 +113,15 @@ func (e *Engine) Addresses() []domain.Address {
 // space is a context's.
 func space(t domain.TenantID) board.Space { return layout.SpaceOf(t) }
 
-// letterLine are the fields of a message by which it is known whether somebody's
+// signedLine are the fields of a message by which it is known whether somebody's
 // word is about it: all but those that may be large.
-var letterLine = append([]string{layout.MessageSignature}, layout.MessageLine...)
+var signedLine = append([]string{layout.MessageSignature}, layout.MessageLine...)
 
 // loadLine is load without text, jobs and logs.
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) loadLine(ctx context.Context, s board.Space, key domain.MessageKey) (*domain.Message, board.Record, error) {
-	recs, err := e.board.GetFields(ctx, s, letterLine, key.String())
+	recs, err := e.board.GetFields(ctx, s, signedLine, key.String())
 	return loaded(s, key, recs, err)
 }
 

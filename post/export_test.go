@@ -18,9 +18,9 @@ var (
 // MaxParcelItems bounds what one parcel brings.
 const MaxParcelItems = maxParcelItems
 
-// ReadLetter reads a letter of a parcel from a node.
-func ReadLetter(text []byte, from string) (*domain.Message, error) {
-	i, err := readLetter(text, from)
+// ReadMessage reads a message of a parcel from a node.
+func ReadMessage(text []byte, from string) (*domain.Message, error) {
+	i, err := readMessage(text, from)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
 	snared(t, func(t *testing.T, snare *snare, a, b *site) {
 		snare.set(setsField(layout.MessagePrefix, layout.MessageSentMs), nil) // the bus has it by then
 		key := domain.MessageKey{Caller: a.op, ID: 101}
-		// The job takes a while, so that the result cannot overtake the word that the letter was sent.
+		// The job takes a while, so that the result cannot overtake the word that the message was sent.
 		a.write(key.String(), "id", "101", "caller_id", "1", "context_id", "1", "message_type", "job", "dst_context", "7", "dst_node", b.post.Node(),
 			"job", `[{"id":2001,"caller_id":1,"context_id":7,"script":"sleep 5s\\nset x 9","script_type":"lines"}]`)
 		a.push(queue.MsgOut, key.String())
@@ -399,7 +399,7 @@ func TestLogLinesThatOvertakeEachOtherStandInTheirOrder(t *testing.T) {
 		note(line(3, "three"), line(4, "four"))
 		note(line(1, "one"), line(2, "two"))
 		note(line(4, "four"), line(5, "five"))
-		result := w.letterOf(w.a.keys.Node, func(r *domain.Message) {
+		result := w.messageOf(w.a.keys.Node, func(r *domain.Message) {
 			r.CallerID, r.MessageType, r.DstContext, r.ReplyTo, r.ReplyDigest = 3_000_000_001, domain.MessageResult, home, key, digest
 			r.Job = domain.List[domain.Job]{{ID: id, Status: domain.JobFinished}}
 			r.Logs = domain.List[domain.Log]{line(1, "one"), line(2, "two"), line(3, "three"), line(4, "four"), line(5, "five"), line(6, "six")}
@@ -464,15 +464,15 @@ func (w watched) Send(ctx context.Context, to domain.Address, body []byte) error
 func TestALetterLeavesWhenItsRecordIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, u := membus.New(membus.Config{}), &unsafe{Board: memboard.Open(), claimed: map[string]bool{}}
-		letters := 0
+		messages := 0
 		a := newSiteOn(t, "alpha", u, watched{net.Join("alpha"), func(p post.Parcel) {
-			for _, text := range p.Letters {
+			for _, text := range p.Messages {
 				var m domain.Message
 				if err := json.Unmarshal(text, &m); err != nil {
 					t.Error(err)
 				}
 				u.mu.Lock()
-				if letters++; u.claimed[m.Key().String()] {
+				if messages++; u.claimed[m.Key().String()] {
 					t.Errorf("%s left before anything was committed after its claim", m.Key())
 				}
 				u.mu.Unlock()
@@ -486,13 +486,13 @@ func TestALetterLeavesWhenItsRecordIsDurable(t *testing.T) {
 		a.wait(a.send(domain.Message{MessageType: domain.MessageChat, Message: "x", DstContext: annex, DstNode: b.post.Node(), DstPubkey: b.opKey.Pubkey()}))
 		a.stop()
 		b.stop()
-		if letters != 2 {
-			t.Errorf("%d letters left", letters)
+		if messages != 2 {
+			t.Errorf("%d messages left", messages)
 		}
 	})
 }
 
-// The numbers of a sender are taken, one after the other, by letters it sent
+// The numbers of a sender are taken, one after the other, by messages it sent
 // before: of another context, or from before its board lost its last moment.
 func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
 	onWire(t, func(w *wire) {
@@ -506,7 +506,7 @@ func TestALongRunOfTakenNumbersIsPassed(t *testing.T) {
 		}
 		b.Space = board.Space(annex)
 		w.b.must(w.b.board.Commit(t.Context(), b))
-		w.send(w.brings(w.letter(nil)))
+		w.send(w.brings(w.message(nil)))
 		if causes := w.b.refused.causes(); w.b.counts.received.Load() != 1 || len(causes) > 0 {
 			t.Errorf("received %d, refused %v", w.b.counts.received.Load(), causes)
 		}

@@ -40,7 +40,7 @@ func FuzzUnseal(f *testing.F) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, p := range []post.Parcel{
 		{},
-		{Letters: []json.RawMessage{[]byte(`{"id":1}`), []byte(`1`)}},
+		{Messages: []json.RawMessage{[]byte(`{"id":1}`), []byte(`1`)}},
 		{Receipts: []post.Receipt{{Context: 1, Key: "message:1:1", Status: domain.MessageAcknowledged}}},
 		{Notes: []post.Note{{Context: 1, Key: "message:1:1", Lines: []domain.Log{{Line: "x", N: 1}}}}},
 	} {
@@ -56,7 +56,7 @@ func FuzzUnseal(f *testing.F) {
 		if err != nil {
 			// What is in it is looked at all the same: a node that is a peer's may
 			// have sealed it.
-			again, errSeal := post.Seal(other, node.Pubkey(), now, post.Parcel{Letters: []json.RawMessage{text}})
+			again, errSeal := post.Seal(other, node.Pubkey(), now, post.Parcel{Messages: []json.RawMessage{text}})
 			if errSeal != nil {
 				return // no JSON
 			}
@@ -67,13 +67,13 @@ func FuzzUnseal(f *testing.F) {
 		if p.To != node.Pubkey() {
 			t.Errorf("taken, but it is for %q", p.To)
 		}
-		for _, l := range p.Letters {
-			_, _ = post.ReadLetter(l, p.From)
+		for _, l := range p.Messages {
+			_, _ = post.ReadMessage(l, p.From)
 		}
 	})
 }
 
-// Whatever a letter is, it does not break who reads it; and one that is good stays
+// Whatever a message is, it does not break who reads it; and one that is good stays
 // so, with the same name, when it is stored and sent on.
 func FuzzLetter(f *testing.F) {
 	actor := fuzzKey(f, "actor")
@@ -98,7 +98,7 @@ func FuzzLetter(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := post.ReadLetter(text, actor.Pubkey())
+		m, err := post.ReadMessage(text, actor.Pubkey())
 		if err != nil {
 			return
 		}
@@ -131,19 +131,19 @@ func FuzzLetter(f *testing.F) {
 			t.Errorf("stored, it is %s, was %s", got, name)
 		}
 		// As it is sent on.
-		again, err := json.Marshal(m.Letter())
+		again, err := json.Marshal(m.Signed())
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := post.ReadLetter(again, actor.Pubkey())
+		second, err := post.ReadMessage(again, actor.Pubkey())
 		if err != nil {
-			if len(again) > domain.MaxLetter {
+			if len(again) > domain.MaxSignedMessage {
 				return
 			}
 			t.Fatalf("written, but cannot be read: %v", err)
 		}
 		if identity.Digest(second) != name || identity.VerifyMessage(second) != nil {
-			t.Errorf("sent on, it is another letter: %s", again)
+			t.Errorf("sent on, it is another message: %s", again)
 		}
 	})
 }

@@ -301,7 +301,7 @@ type flowOrder struct {
 // its trigger where the sender gives none, so a second try finds it.
 func (s *Supervisor) takeFlow(ctx context.Context, c *board.Claimed, m *domain.Message) error {
 	var o flowOrder
-	if err := intake.Read([]byte(m.Flow), &o, intake.Limits{Bytes: domain.MaxLetter}); err != nil {
+	if err := intake.Read([]byte(m.Flow), &o, intake.Limits{Bytes: domain.MaxSignedMessage}); err != nil {
 		return s.takeNothing(ctx, c, m, domain.Invalidf("flow cannot be read: %v", err))
 	}
 	if _, decided := layout.MadeOf(c.Record); !decided {

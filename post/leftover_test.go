@@ -139,7 +139,7 @@ func TestNothingOfAMessageIsLeft(t *testing.T) {
 			}
 			time.Sleep(time.Second) // virtual: each list by itself, or the next one would clear up after it
 		}
-		time.Sleep(26 * time.Hour) // until every letter has expired, and its mark of having been seen
+		time.Sleep(26 * time.Hour) // until every message has expired, and its mark of having been seen
 		if n := a.takeAll(a.op) + b.takeAll(b.op); n == 0 {
 			t.Error("nothing was in the inboxes")
 		}
@@ -180,7 +180,7 @@ func TestNothingIsLeftWhereNobodyAnswers(t *testing.T) {
 	})
 }
 
-// fill puts so many letters into the inbox of the operator, in context 1.
+// fill puts so many messages into the inbox of the operator, in context 1.
 func (s *site) fill(n int) {
 	s.Helper()
 	length, err := s.board.Len(s.Context(), board.Space(home), layout.Inbox(s.op))
@@ -213,24 +213,24 @@ func TestAnInboxThatNobodyReadsHasABound(t *testing.T) {
 			t.Errorf("got %+v, want that the job is answered all the same", done)
 		}
 		if n := length(); n != post.MaxInbox/2 {
-			t.Errorf("got %d letters, want that the result is not filed", n)
+			t.Errorf("got %d messages, want that the result is not filed", n)
 		}
 		if done := chat(); done.Status != domain.MessageProcessed {
-			t.Errorf("got %+v, want that there is room for a letter", done)
+			t.Errorf("got %+v, want that there is room for a message", done)
 		}
 		if n := length(); n != post.MaxInbox/2+1 {
-			t.Errorf("got %d letters, want the letter too", n)
+			t.Errorf("got %d messages, want the message too", n)
 		}
 		a.fill(post.MaxInbox)
 		if done := chat(); done.Status != domain.MessageError || !strings.Contains(done.Error, "full") {
 			t.Errorf("got %+v, want that it is refused", done)
 		}
 		if n := length(); n != post.MaxInbox {
-			t.Errorf("got %d letters, want %d at the most", n, post.MaxInbox)
+			t.Errorf("got %d messages, want %d at the most", n, post.MaxInbox)
 		}
 		archived := a.clear()
-		if len(archived) != 4 { // the job, its result, a letter that was sent, one that was refused
-			t.Errorf("got %v archived, want four: the letter in the inbox not yet", archived)
+		if len(archived) != 4 { // the job, its result, a message that was sent, one that was refused
+			t.Errorf("got %v archived, want four: the message in the inbox not yet", archived)
 		}
 	})
 }

@@ -26,7 +26,7 @@ type outgoing struct {
 	foreign bool     // another program wrote it: this is the first time we see it
 	copies  []copied // then: what records there are of its jobs
 	at      string   // and where they go
-	letter  json.RawMessage
+	text    json.RawMessage
 	digest  string
 	way     route
 	sent    bool     // a bus, or this board, has it
@@ -70,7 +70,7 @@ func (s *Supervisor) handOver(ctx context.Context, claimed []board.Claimed) {
 }
 
 // durable returns when what the list was claimed with survives a crash: a claim
-// may give what is not on the disk yet. A letter must not leave before: its
+// may give what is not on the disk yet. A message must not leave before: its
 // sender would not know of it any more, and give its number to another.
 func (s *Supervisor) durable(ctx context.Context, list []*outgoing) bool {
 	i := slices.IndexFunc(list, func(o *outgoing) bool {
@@ -106,10 +106,10 @@ func (s *Supervisor) prepare(ctx context.Context, o *outgoing) {
 		}
 	}
 	if o.err == nil {
-		o.letter, o.err = identity.Letter(o.m)
+		o.text, o.err = identity.SignedText(o.m)
 		o.digest = identity.Digest(o.m)
 	}
-	if o.err == nil && len(o.letter) > domain.MaxLetter {
+	if o.err == nil && len(o.text) > domain.MaxSignedMessage {
 		o.err = fits(o.m)
 	}
 	if errors.Is(o.err, domain.ErrUnavailable) || errors.Is(o.err, errKeyless) && o.m.Pushes < keylessPushes {
@@ -153,7 +153,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 }
 
 // adopt writes down what was signed here, before it is sent: if it were signed
-// again after a crash, that would be another letter. It returns those that may
+// again after a crash, that would be another message. It returns those that may
 // be sent.
 func (s *Supervisor) adopt(ctx context.Context, list []*outgoing) []*outgoing {
 	now := time.Now()
@@ -225,7 +225,7 @@ func (s *Supervisor) mayAnswer(ctx context.Context, m *domain.Message) error {
 	return s.mayWrite(ctx, m)
 }
 
-// send hands the letters over: those for one node together.
+// send hands the messages over: those for one node together.
 func (s *Supervisor) send(ctx context.Context, list []*outgoing) {
 	type target struct{ node, to string }
 	remote := map[target][]*outgoing{}
@@ -253,9 +253,9 @@ func (s *Supervisor) sendTo(ctx context.Context, group []*outgoing) {
 	for len(group) > 0 {
 		n, size := 0, 0
 		p := parcel{}
-		for n < len(group) && n < maxParcelItems && size+len(group[n].letter)+1 <= parcelRoom {
-			p.Letters = append(p.Letters, group[n].letter)
-			size += len(group[n].letter) + 1
+		for n < len(group) && n < maxParcelItems && size+len(group[n].text)+1 <= parcelRoom {
+			p.Messages = append(p.Messages, group[n].text)
+			size += len(group[n].text) + 1
 			n++
 		}
 		if n == 0 { // alone it does not fit; fits has said so before
@@ -286,24 +286,24 @@ func (e *Engine) push(ctx context.Context, way route, p parcel) error {
 	return way.bus.Send(ctx, way.to, body)
 }
 
-// sendHere gives letters to contexts of this board.
+// sendHere gives messages to contexts of this board.
 func (s *Supervisor) sendHere(ctx context.Context, list []*outgoing) {
 	if len(list) == 0 {
 		return
 	}
-	letters := make([]*incoming, len(list))
+	messages := make([]*incoming, len(list))
 	for i, o := range list {
-		letter := o.m.Letter()
-		letters[i] = &incoming{m: &letter, digest: o.digest, from: s.Node(), local: true}
+		message := o.m.Signed()
+		messages[i] = &incoming{m: &message, digest: o.digest, from: s.Node(), local: true}
 	}
-	err := s.local.receive(ctx, letters)
+	err := s.local.receive(ctx, messages)
 	for i, o := range list {
 		if err != nil {
 			o.later = err
 			continue
 		}
 		o.sent = true
-		r := letters[i].receipt()
+		r := messages[i].receipt()
 		o.receipt = &r
 	}
 }

@@ -22,13 +22,13 @@ const oldMark = "ramet1"
 
 // Limits of a parcel.
 const (
-	// maxParcelItems bounds what one parcel brings: each letter costs a
+	// maxParcelItems bounds what one parcel brings: each message costs a
 	// signature to check.
 	maxParcelItems = 512
-	// parcelRoom is what letters may fill: the rest is for what goes around.
+	// parcelRoom is what messages may fill: the rest is for what goes around.
 	parcelRoom = bus.MaxParcel - 2<<10
 	// parcelAge is how old a parcel may be: a bus may keep it for days, and the
-	// letters in it have their own time.
+	// messages in it have their own time.
 	parcelAge = 31 * 24 * time.Hour
 )
 
@@ -37,15 +37,15 @@ type parcel struct {
 	From string `json:"from"` // public keys of nodes
 	To   string `json:"to"`
 	AtMs int64  `json:"at_ms"`
-	// Letters are signed messages.
-	Letters []json.RawMessage `json:"letters,omitempty"`
-	// Receipts answer letters of an earlier parcel in the other direction.
+	// Messages are signed messages.
+	Messages []json.RawMessage `json:"letters,omitempty"`
+	// Receipts answer messages of an earlier parcel in the other direction.
 	Receipts []receipt `json:"receipts,omitempty"`
-	// Notes are what jobs have said whose letter came the other way.
+	// Notes are what jobs have said whose message came the other way.
 	Notes []note `json:"notes,omitempty"`
 }
 
-// receipt says what became of a letter.
+// receipt says what became of a message.
 type receipt struct {
 	Context domain.TenantID      `json:"context"` // of the sender
 	Key     string               `json:"key"`     // "message:12:101", there
@@ -98,7 +98,7 @@ func unseal(text []byte, self string, now time.Time) (parcel, error) {
 	if err := intake.Read(text[head:], &p, intake.Limits{Bytes: bus.MaxParcel}); err != nil {
 		return parcel{}, domain.Invalidf("parcel cannot be read: %v", err)
 	}
-	if n := len(p.Letters) + len(p.Receipts) + len(p.Notes); n > maxParcelItems {
+	if n := len(p.Messages) + len(p.Receipts) + len(p.Notes); n > maxParcelItems {
 		return parcel{}, domain.Invalidf("parcel with %d things, the limit is %d", n, maxParcelItems)
 	}
 	if err := identity.VerifyParcel(p.From, text[head:], text[len(parcelMark):head]); err != nil {

@@ -33,7 +33,7 @@ const (
 	causeOther     = "other"
 )
 
-// Refusal is a letter or a parcel that was not taken.
+// Refusal is a message or a parcel that was not taken.
 type Refusal struct {
 	Cause   string
 	Text    string
@@ -43,7 +43,7 @@ type Refusal struct {
 	Message string          // its key there
 }
 
-// refusal is the error of a letter that is not taken.
+// refusal is the error of a message that is not taken.
 type refusal struct {
 	cause string
 	err   error
@@ -54,7 +54,7 @@ func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(cause string, err error) error { return &refusal{cause, err} }
 
-// incoming is a letter that came.
+// incoming is a message that came.
 type incoming struct {
 	m      *domain.Message
 	digest string
@@ -76,39 +76,39 @@ func (i *incoming) receipt() receipt {
 	return r
 }
 
-// inflow takes letters in.
+// inflow takes messages in.
 type inflow struct{ e *Engine }
 
-// receive takes letters in, each for itself: refused ones get their err. The
+// receive takes messages in, each for itself: refused ones get their err. The
 // error is for what must be tried again.
 //
 // Source: seed 000, "Message flow", step 4.
-func (f *inflow) receive(ctx context.Context, letters []*incoming) error {
+func (f *inflow) receive(ctx context.Context, messages []*incoming) error {
 	now := time.Now()
-	errs := make([]error, len(letters))
-	together(len(letters), processors(), func(i int) {
-		err := f.check(ctx, letters[i], now)
+	errs := make([]error, len(messages))
+	together(len(messages), processors(), func(i int) {
+		err := f.check(ctx, messages[i], now)
 		var r *refusal
 		if errors.As(err, &r) && !errors.Is(err, domain.ErrInvalid) {
-			err = f.decide(ctx, letters[i], r)
+			err = f.decide(ctx, messages[i], r)
 		}
 		switch {
 		case errors.As(err, &r):
-			f.refused(letters[i], r)
+			f.refused(messages[i], r)
 		case passing(err):
 			errs[i] = err
 		case err != nil:
-			f.refused(letters[i], &refusal{causeOther, err})
+			f.refused(messages[i], &refusal{causeOther, err})
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	good := slices.DeleteFunc(slices.Clone(letters), func(i *incoming) bool { return i.err != nil || i.again })
+	good := slices.DeleteFunc(slices.Clone(messages), func(i *incoming) bool { return i.err != nil || i.again })
 	return f.store(ctx, good, now)
 }
 
-// decide is the answer to a letter that is refused now. What was decided when it
+// decide is the answer to a message that is refused now. What was decided when it
 // came first stays so, whatever rights came or went since: it may have been
 // taken, and its receipt got lost. And what is refused now stays refused, so that
 // another copy of it that is still on its way is not taken after its sender was
@@ -144,8 +144,8 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	return nil
 }
 
-// stays says whether a letter that was refused for a cause is refused from then
-// on. Not where the cause is who carried it: another site that has seen a letter
+// stays says whether a message that was refused for a cause is refused from then
+// on. Not where the cause is who carried it: another site that has seen a message
 // could bring it first, and the one that its sender brings would be refused.
 func stays(cause string) bool {
 	switch cause {
@@ -155,7 +155,7 @@ func stays(cause string) bool {
 	return false
 }
 
-// before is the mark of what was decided of a letter before; nil where nothing
+// before is the mark of what was decided of a message before; nil where nothing
 // was.
 func (f *inflow) before(ctx context.Context, i *incoming) (board.Record, error) {
 	recs, err := f.e.board.Get(ctx, space(i.m.DstContext), layout.Seen(i.digest))
@@ -165,30 +165,30 @@ func (f *inflow) before(ctx context.Context, i *incoming) (board.Record, error) 
 	return recs[0], nil
 }
 
-// replayed notes that a letter is here already.
+// replayed notes that a message is here already.
 func (f *inflow) replayed(i *incoming) {
 	i.again = true
 	f.e.cfg.Observer.MessageRefused(causeReplayed)
 }
 
-// refusedFor is how long a refusal stays decided: as long as copies of a letter
+// refusedFor is how long a refusal stays decided: as long as copies of a message
 // may well be under way, and no longer, for whoever has no right here can have
-// any number of letters refused.
+// any number of messages refused.
 const refusedFor = 10 * time.Minute
 
-// rememberFor is how long a letter can come again.
+// rememberFor is how long a message can come again.
 func rememberFor(m *domain.Message) time.Duration {
 	return time.Until(m.ExpiresAt.Time()) + 2*clockLeeway
 }
 
-// refused notes that a letter is not taken.
+// refused notes that a message is not taken.
 func (f *inflow) refused(i *incoming, r *refusal) {
 	i.err = r.err
 	f.e.cfg.Observer.MessageRefused(r.cause)
 	f.e.cfg.Refused(Refusal{Cause: r.cause, Text: r.err.Error(), Tenant: domain.TenantID(i.space), Actor: i.sender.ID, Node: i.from, Message: i.m.Key().String()})
 }
 
-// check decides whether a letter is taken: what costs least comes first.
+// check decides whether a message is taken: what costs least comes first.
 func (f *inflow) check(ctx context.Context, i *incoming, now time.Time) error {
 	m := i.m
 	if err := m.Validate(); err != nil {
@@ -237,7 +237,7 @@ func (f *inflow) known(ctx context.Context, i *incoming, d directory) (err error
 }
 
 // may asks whether the sender has the right here: to have work done for a job,
-// any role for a letter to somebody. An answer is right where it answers.
+// any role for chat and mail to somebody. An answer is right where it answers.
 func (f *inflow) may(ctx context.Context, i *incoming, d directory) error {
 	verb, what := domain.VerbRead, "write to anybody"
 	switch {
@@ -255,7 +255,7 @@ func (f *inflow) may(ctx context.Context, i *incoming, d directory) error {
 	return f.addressee(ctx, i)
 }
 
-// addressee finds who the letter is for.
+// addressee finds who the message is for.
 func (f *inflow) addressee(ctx context.Context, i *incoming) error {
 	a, err := f.e.cfg.Registry.ActorByKey(ctx, i.m.DstPubkey)
 	switch {
@@ -308,18 +308,18 @@ func nobodyWaits(m *domain.Message) error {
 	return domain.Forbiddenf("nobody here waits for that answer to %s", m.ReplyTo)
 }
 
-// storeTries bounds how often letters are stored again under other ids.
+// storeTries bounds how often messages are stored again under other ids.
 const storeTries = 20
 
-// store writes letters, each with its entry in msg_in and the mark of having
+// store writes messages, each with its entry in msg_in and the mark of having
 // seen it, in one commit.
-func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) error {
-	for try := 0; len(letters) > 0; try++ {
+func (f *inflow) store(ctx context.Context, messages []*incoming, now time.Time) error {
+	for try := 0; len(messages) > 0; try++ {
 		if try == storeTries {
-			return domain.Unavailablef("%d letters could not be stored", len(letters))
+			return domain.Unavailablef("%d messages could not be stored", len(messages))
 		}
-		batches := make([]board.Batch, len(letters))
-		for n, i := range letters {
+		batches := make([]board.Batch, len(messages))
+		for n, i := range messages {
 			id := i.m.ID
 			if try > 0 { // the sender's own number is taken here
 				var err error
@@ -331,7 +331,7 @@ func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) 
 		}
 		var again []*incoming
 		for n, err := range f.e.board.CommitEach(ctx, batches) {
-			i := letters[n]
+			i := messages[n]
 			var g *board.GuardError
 			switch {
 			case err == nil:
@@ -354,12 +354,12 @@ func (f *inflow) store(ctx context.Context, letters []*incoming, now time.Time) 
 				f.refused(i, &refusal{causeOversized, err})
 			}
 		}
-		letters = again
+		messages = again
 	}
 	return nil
 }
 
-// batch is the commit by which a letter is here.
+// batch is the commit by which a message is here.
 func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Batch {
 	m := *i.m
 	m.Origin = m.Key().String()
@@ -376,7 +376,7 @@ func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Ba
 	return b
 }
 
-// open deals with a parcel: the letters in it, the receipts, the notes. The
+// open deals with a parcel: the messages in it, the receipts, the notes. The
 // error is for what must be tried again: that the board is away. What it can
 // never take is dropped, each thing for itself, or the parcel would come for ever.
 func (s *Supervisor) open(ctx context.Context, p bus.Parcel) error {
@@ -407,7 +407,7 @@ func (s *Supervisor) open(ctx context.Context, p bus.Parcel) error {
 	if err := s.takeNotes(ctx, in, d); err != nil {
 		return err
 	}
-	return s.takeLetters(ctx, in)
+	return s.takeMessages(ctx, in)
 }
 
 // maxProof bounds the parcel that is kept as proof of a refusal, in bytes.
@@ -425,27 +425,27 @@ func (s *Supervisor) dropParcel(cause, node string, err error) {
 	s.cfg.Refused(Refusal{Cause: cause, Text: err.Error(), Node: node})
 }
 
-// takeLetters takes the letters of a parcel in and sends the receipts: one
+// takeMessages takes the messages of a parcel in and sends the receipts: one
 // parcel for those that were taken, and one for the refusals, which the other
 // side keeps as proof.
-func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
-	if len(in.Letters) == 0 {
+func (s *Supervisor) takeMessages(ctx context.Context, in parcel) error {
+	if len(in.Messages) == 0 {
 		return nil
 	}
-	letters := make([]*incoming, 0, len(in.Letters))
-	for _, text := range in.Letters {
-		i, err := readLetter(text, in.From)
+	messages := make([]*incoming, 0, len(in.Messages))
+	for _, text := range in.Messages {
+		i, err := readMessage(text, in.From)
 		if err != nil {
 			s.dropParcel(causeMalformed, in.From, err)
 			continue
 		}
-		letters = append(letters, i)
+		messages = append(messages, i)
 	}
-	if err := s.local.receive(ctx, letters); err != nil {
+	if err := s.local.receive(ctx, messages); err != nil {
 		return err
 	}
 	var taken, refused []receipt
-	for _, i := range letters {
+	for _, i := range messages {
 		if r := i.receipt(); i.err == nil {
 			taken = append(taken, r)
 		} else {
@@ -456,22 +456,22 @@ func (s *Supervisor) takeLetters(ctx context.Context, in parcel) error {
 	return nil
 }
 
-// readLetter reads a letter of a parcel.
-func readLetter(text json.RawMessage, from string) (*incoming, error) {
-	if len(text) > domain.MaxLetter {
-		return nil, domain.Invalidf("letter of %d bytes, the limit is %d", len(text), domain.MaxLetter)
+// readMessage reads a message of a parcel.
+func readMessage(text json.RawMessage, from string) (*incoming, error) {
+	if len(text) > domain.MaxSignedMessage {
+		return nil, domain.Invalidf("message of %d bytes, the limit is %d", len(text), domain.MaxSignedMessage)
 	}
 	var m domain.Message
-	if err := intake.Read(text, &m, intake.Limits{Bytes: domain.MaxLetter}); err != nil {
-		return nil, domain.Invalidf("letter cannot be read: %v", err)
+	if err := intake.Read(text, &m, intake.Limits{Bytes: domain.MaxSignedMessage}); err != nil {
+		return nil, domain.Invalidf("message cannot be read: %v", err)
 	}
 	// What its sender cannot say of it is not taken over.
 	m.Origin, m.Node = "", ""
-	letter := m.Letter()
-	return &incoming{m: &letter, from: from, digest: identity.Digest(&letter)}, nil
+	message := m.Signed()
+	return &incoming{m: &message, from: from, digest: identity.Digest(&message)}, nil
 }
 
-// takeReceipts notes what became of letters of ours.
+// takeReceipts notes what became of messages of ours.
 func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d directory, now time.Time) error {
 	about := make([]place, 0, len(in.Receipts))
 	receipts := make([]receipt, 0, len(in.Receipts))
@@ -480,7 +480,7 @@ func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d
 			about, receipts = append(about, place{space(r.Context), key.String()}), append(receipts, r)
 		}
 	}
-	recs, err := s.fieldsOf(ctx, letterLine, about)
+	recs, err := s.fieldsOf(ctx, signedLine, about)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// This file sends receipts back, without holding up who takes letters in: a
+// This file sends receipts back, without holding up who takes messages in: a
 // node that does not answer is its own trouble.
 
 // maxPending bounds the receipts that wait for one node. What finds no room is
-// left out: the letter comes again, and so does its receipt.
+// left out: the message comes again, and so does its receipt.
 const maxPending = 8 * maxParcelItems
 
 // replies are the receipts that wait, by node. Each node that has any has a
@@ -20,7 +20,7 @@ type replies struct {
 	waiting map[string]*pending
 }
 
-// pending are the receipts for one node: those for letters that were taken, and
+// pending are the receipts for one node: those for messages that were taken, and
 // refusals, which go in parcels of their own because the other side keeps them
 // as proof.
 type pending struct{ taken, refused []receipt }
@@ -56,7 +56,7 @@ func (s *Supervisor) sendReplies(ctx context.Context, node string, p *pending) {
 			err = s.push(ctx, way, parcel{Receipts: receipts})
 		}
 		if err != nil {
-			s.log.Debug("receipts not sent; the letters come again", "node", node, "err", err)
+			s.log.Debug("receipts not sent; the messages come again", "node", node, "err", err)
 		}
 	}
 }

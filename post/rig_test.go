@@ -165,7 +165,7 @@ type counts struct {
 	refused                         atomic.Int64 // but for what came again
 }
 
-// all is how many letters and parcels were refused.
+// all is how many messages and parcels were refused.
 func (c *counts) all() int { return int(c.refused.Load()) }
 
 func (c *counts) MessageSent(domain.MessageType)     { c.sent.Add(1) }

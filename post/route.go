@@ -10,7 +10,7 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// route is where a letter goes next.
+// route is where a message goes next.
 type route struct {
 	local bool
 	node  string // its public key

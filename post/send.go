@@ -54,7 +54,7 @@ func (e *Engine) SendOnce(ctx context.Context, tenant domain.TenantID, m *domain
 		return false, err
 	}
 	if m.Answers() {
-		return false, domain.Invalidf("message_type result with reply_to: answers are written by the node that had the work done; without reply_to it is a letter")
+		return false, domain.Invalidf("message_type result with reply_to: answers are written by the node that had the work done; without reply_to it is a message like any other")
 	}
 	if m.Signature == "" {
 		err := e.sendUnsigned(ctx, tenant, m, c, ticket, now)
@@ -200,7 +200,7 @@ func (e *Engine) sendUnsigned(ctx context.Context, tenant domain.TenantID, m *do
 	return domain.Limitf("no free message id was found; name one")
 }
 
-// drawNumber draws a message id. Letters that the same actor sent from elsewhere
+// drawNumber draws a message id. Messages that the same actor sent from elsewhere
 // have the numbers they came with: each try goes twice as far, past a long run
 // of them.
 func (e *Engine) drawNumber(ctx context.Context, s board.Space, caller domain.ActorID, try int) (domain.MessageID, error) {
@@ -254,7 +254,7 @@ func (e *Engine) checkOwn(ctx context.Context, tenant domain.TenantID, m *domain
 	return e.signatures.Verify(m)
 }
 
-// checkTimes checks when a letter was written and until when it is good.
+// checkTimes checks when a message was written and until when it is good.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrForbidden].
 func checkTimes(m *domain.Message, now time.Time) error {
@@ -270,7 +270,7 @@ func checkTimes(m *domain.Message, now time.Time) error {
 	return nil
 }
 
-// maxGood is the longest time for which a letter is good: the receiver must
+// maxGood is the longest time for which a message is good: the receiver must
 // remember it for that long.
 const maxGood = 2*domain.MaxMessageTimeout*time.Second + time.Hour
 
@@ -278,12 +278,12 @@ const maxGood = 2*domain.MaxMessageTimeout*time.Second + time.Hour
 //
 // Errors: [domain.ErrInvalid].
 func fits(m *domain.Message) error {
-	text, err := identity.Letter(m)
+	text, err := identity.SignedText(m)
 	if err != nil {
 		return err
 	}
-	if len(text) > domain.MaxLetter {
-		return domain.Invalidf("message has %d bytes with its jobs, the limit is %d; put large data where the other side can fetch it", len(text), domain.MaxLetter)
+	if len(text) > domain.MaxSignedMessage {
+		return domain.Invalidf("message has %d bytes with its jobs, the limit is %d; put large data where the other side can fetch it", len(text), domain.MaxSignedMessage)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 	for _, op := range b.Ops {
 		p := place{domain.TenantID(b.Space), op.Key}
 		switch {
-		case op.Kind == board.OpDelete: // removed: another letter may get the key
+		case op.Kind == board.OpDelete: // removed: another message may get the key
 			delete(a.status, p)
 			delete(a.listed, p)
 			delete(a.filed, p)
@@ -195,7 +195,7 @@ func (s *sim) drained() {
 	}
 }
 
-// received is a letter where it arrived.
+// received is a message where it arrived.
 type received struct {
 	at  *simSite
 	in  domain.TenantID
@@ -282,7 +282,7 @@ func (s *sim) leftAtAll() (left []string) {
 	return left
 }
 
-// judgeReceived checks what was done with a letter where it arrived.
+// judgeReceived checks what was done with a message where it arrived.
 func (x *simSite) judgeReceived(in domain.TenantID, m *domain.Message, rec board.Record) {
 	filed := x.board.filed[place{in, m.Key().String()}]
 	if m.MessageType != domain.MessageJob {

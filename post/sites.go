@@ -142,7 +142,7 @@ func (d directory) siteOf(node string) string {
 
 // AddPeer makes a peer known, or changes the one of that name: its nodes, and
 // its operator where the card names one, become actors, so that they can be
-// given rights and their letters can be checked.
+// given rights and their messages can be checked.
 //
 // Errors: [domain.ErrInvalid]; [domain.ErrConflict] for a key that belongs to
 // this site or to another peer.
@@ -285,7 +285,7 @@ func (e *Engine) moveOperator(ctx context.Context, old, now string) error {
 
 // ensureActor registers a key, and sees to it that its actor is known to be at
 // all the nodes of its site. An actor that is somewhere else stays there,
-// whatever the card says: who is at a node gets their letters by it.
+// whatever the card says: who is at a node gets their messages by it.
 //
 // Errors: [domain.ErrConflict] for such an actor.
 func (e *Engine) ensureActor(ctx context.Context, pubkey string, at domain.List[domain.Address], before domain.Peer) error {
@@ -325,7 +325,7 @@ func (e *Engine) actorAt(ctx context.Context, pubkey string, at domain.List[doma
 
 // RemovePeer forgets a peer: no parcel of its nodes is taken from then on, and
 // none is sent there. Its actors stay, with their rights: they can write no
-// letters any more, but prove themselves at the doors with their keys until the
+// messages any more, but prove themselves at the doors with their keys until the
 // rights are taken from them.
 //
 // Errors: [domain.ErrNotFound].

@@ -53,13 +53,13 @@ func onWire(t *testing.T, test func(w *wire)) {
 	})
 }
 
-// letter is a signed job of alpha's operator for beta's context 7, as change has it.
-func (w *wire) letter(change func(*domain.Message)) domain.Message {
+// message is a signed job of alpha's operator for beta's context 7, as change has it.
+func (w *wire) message(change func(*domain.Message)) domain.Message {
 	w.Helper()
-	return w.letterOf(w.a.opKey, change)
+	return w.messageOf(w.a.opKey, change)
 }
 
-func (w *wire) letterOf(k identity.Key, change func(*domain.Message)) domain.Message {
+func (w *wire) messageOf(k identity.Key, change func(*domain.Message)) domain.Message {
 	w.Helper()
 	now := domain.At(time.Now())
 	m := domain.Message{ID: 5, CallerID: 1, ContextID: home, SrcContext: home, DstContext: annex, DstNode: w.b.post.Node(), MessageType: domain.MessageJob,
@@ -74,7 +74,7 @@ func (w *wire) letterOf(k identity.Key, change func(*domain.Message)) domain.Mes
 	return m
 }
 
-// text is a letter as it travels.
+// text is a message as it travels.
 func (w *wire) text(m domain.Message) json.RawMessage {
 	w.Helper()
 	text, err := json.Marshal(m)
@@ -94,12 +94,12 @@ func (w *wire) parcel(by identity.Key, p post.Parcel) []byte {
 	return text
 }
 
-// brings is a parcel of alpha's node with letters.
-func (w *wire) brings(letters ...domain.Message) []byte {
+// brings is a parcel of alpha's node with messages.
+func (w *wire) brings(messages ...domain.Message) []byte {
 	w.Helper()
 	var p post.Parcel
-	for _, m := range letters {
-		p.Letters = append(p.Letters, w.text(m))
+	for _, m := range messages {
+		p.Messages = append(p.Messages, w.text(m))
 	}
 	return w.parcel(w.a.keys.Node, p)
 }
@@ -113,7 +113,7 @@ func (w *wire) send(text []byte) {
 	time.Sleep(5 * time.Second)
 }
 
-// everything is all that beta's board has, but for the marks of letters that
+// everything is all that beta's board has, but for the marks of messages that
 // were refused for good.
 func (w *wire) everything() map[string]string {
 	w.Helper()
@@ -169,28 +169,28 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 		cause string
 	}{
 		{"bytes of another program", func(*wire) []byte { return []byte("hello") }, "malformed"},
-		{"a parcel that is cut short", func(w *wire) []byte { return w.brings(w.letter(nil))[:200] }, "malformed"},
-		{"only its head", func(w *wire) []byte { return w.brings(w.letter(nil))[:70] }, "malformed"},
-		{"the mark of a version before", func(w *wire) []byte { return append([]byte("ramet1"), w.brings(w.letter(nil))[6:]...) }, "malformed"},
-		{"another mark", func(w *wire) []byte { return append([]byte("ramet9"), w.brings(w.letter(nil))[6:]...) }, "malformed"},
+		{"a parcel that is cut short", func(w *wire) []byte { return w.brings(w.message(nil))[:200] }, "malformed"},
+		{"only its head", func(w *wire) []byte { return w.brings(w.message(nil))[:70] }, "malformed"},
+		{"the mark of a version before", func(w *wire) []byte { return append([]byte("ramet1"), w.brings(w.message(nil))[6:]...) }, "malformed"},
+		{"another mark", func(w *wire) []byte { return append([]byte("ramet9"), w.brings(w.message(nil))[6:]...) }, "malformed"},
 		{"no JSON in it", func(w *wire) []byte {
 			return append(append([]byte(post.ParcelMark), signParcel(t, w.a.keys.Node, []byte("{"))...), '{')
 		}, "malformed"},
 		{"more things than a parcel may bring", func(w *wire) []byte {
-			return w.parcel(w.a.keys.Node, post.Parcel{Letters: slices.Repeat([]json.RawMessage{[]byte("1")}, post.MaxParcelItems+1)})
+			return w.parcel(w.a.keys.Node, post.Parcel{Messages: slices.Repeat([]json.RawMessage{[]byte("1")}, post.MaxParcelItems+1)})
 		}, "malformed"},
 		{"a name twice in what it brings", func(w *wire) []byte {
-			letter := append([]byte(`{"message":"x",`), w.text(w.letter(func(m *domain.Message) { m.Message = "y" }))[1:]...)
-			return w.parcel(w.a.keys.Node, post.Parcel{Letters: []json.RawMessage{letter}})
+			message := append([]byte(`{"message":"x",`), w.text(w.message(func(m *domain.Message) { m.Message = "y" }))[1:]...)
+			return w.parcel(w.a.keys.Node, post.Parcel{Messages: []json.RawMessage{message}})
 		}, "malformed"},
-		{"a bit of the signature turned", func(w *wire) []byte { t := w.brings(w.letter(nil)); t[10] ^= 1; return t }, "forged"},
+		{"a bit of the signature turned", func(w *wire) []byte { t := w.brings(w.message(nil)); t[10] ^= 1; return t }, "forged"},
 		{"a bit of the content turned", func(w *wire) []byte {
-			t := w.brings(w.letter(nil))
+			t := w.brings(w.message(nil))
 			t[slices.Index(t, '7')] ^= 1
 			return t
 		}, "forged"},
 		{"in the name of another node", func(w *wire) []byte {
-			p := post.Parcel{From: w.a.post.Node(), To: w.b.post.Node(), AtMs: time.Now().UnixMilli(), Letters: []json.RawMessage{w.text(w.letter(nil))}}
+			p := post.Parcel{From: w.a.post.Node(), To: w.b.post.Node(), AtMs: time.Now().UnixMilli(), Messages: []json.RawMessage{w.text(w.message(nil))}}
 			body, _ := json.Marshal(p)
 			return append(append([]byte(post.ParcelMark), signParcel(t, w.eve, body)...), body...)
 		}, "forged"},
@@ -200,19 +200,19 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 			return append(append([]byte(post.ParcelMark), signParcel(t, w.a.keys.Node, body)...), body...)
 		}, "forged"},
 		{"for another node", func(w *wire) []byte {
-			text, _ := post.Seal(w.a.keys.Node, w.c.post.Node(), time.Now(), post.Parcel{Letters: []json.RawMessage{w.text(w.letter(nil))}})
+			text, _ := post.Seal(w.a.keys.Node, w.c.post.Node(), time.Now(), post.Parcel{Messages: []json.RawMessage{w.text(w.message(nil))}})
 			return text
 		}, "forged"},
 		{"from long ago", func(w *wire) []byte {
-			text, _ := post.Seal(w.a.keys.Node, w.b.post.Node(), time.Now().Add(-40*24*time.Hour), post.Parcel{Letters: []json.RawMessage{w.text(w.letter(nil))}})
+			text, _ := post.Seal(w.a.keys.Node, w.b.post.Node(), time.Now().Add(-40*24*time.Hour), post.Parcel{Messages: []json.RawMessage{w.text(w.message(nil))}})
 			return text
 		}, "forged"},
 		{"from the future", func(w *wire) []byte {
-			text, _ := post.Seal(w.a.keys.Node, w.b.post.Node(), time.Now().Add(time.Hour), post.Parcel{Letters: []json.RawMessage{w.text(w.letter(nil))}})
+			text, _ := post.Seal(w.a.keys.Node, w.b.post.Node(), time.Now().Add(time.Hour), post.Parcel{Messages: []json.RawMessage{w.text(w.message(nil))}})
 			return text
 		}, "forged"},
 		{"from a node that nobody knows", func(w *wire) []byte {
-			return w.parcel(w.eve, post.Parcel{Letters: []json.RawMessage{w.text(w.letter(nil))}})
+			return w.parcel(w.eve, post.Parcel{Messages: []json.RawMessage{w.text(w.message(nil))}})
 		}, "wrong_node"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,58 +222,58 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 }
 
 func TestForgedLettersAreRefused(t *testing.T) {
-	letter := func(change func(w *wire, m *domain.Message)) func(w *wire) []byte {
-		return func(w *wire) []byte { return w.brings(w.letter(func(m *domain.Message) { change(w, m) })) }
+	message := func(change func(w *wire, m *domain.Message)) func(w *wire) []byte {
+		return func(w *wire) []byte { return w.brings(w.message(func(m *domain.Message) { change(w, m) })) }
 	}
 	by := func(key func(w *wire) identity.Key) func(w *wire) []byte {
-		return func(w *wire) []byte { return w.brings(w.letterOf(key(w), nil)) }
+		return func(w *wire) []byte { return w.brings(w.messageOf(key(w), nil)) }
 	}
 	for _, c := range []struct {
 		name  string
 		make  func(w *wire) []byte
 		cause string
 	}{
-		{"no letter at all", func(w *wire) []byte {
-			return w.parcel(w.a.keys.Node, post.Parcel{Letters: []json.RawMessage{[]byte(`"x"`)}})
+		{"no message at all", func(w *wire) []byte {
+			return w.parcel(w.a.keys.Node, post.Parcel{Messages: []json.RawMessage{[]byte(`"x"`)}})
 		}, "malformed"},
-		{"of a type that is none", letter(func(_ *wire, m *domain.Message) { m.MessageType = "order" }), "malformed"},
-		{"without a number", letter(func(_ *wire, m *domain.Message) { m.ID = 0 }), "malformed"},
-		{"without a context of its own", letter(func(_ *wire, m *domain.Message) { m.SrcContext, m.ContextID = 0, 0 }), "malformed"},
-		{"for no context", letter(func(_ *wire, m *domain.Message) { m.DstContext = 0 }), "malformed"},
-		{"with two jobs of one id", letter(func(_ *wire, m *domain.Message) { m.Job = append(m.Job, m.Job[0]) }), "malformed"},
-		{"unsigned", func(w *wire) []byte { m := w.letter(nil); m.Signature = ""; return w.brings(m) }, "forged"},
-		{"signed in another way", func(w *wire) []byte { m := w.letter(nil); m.Alg = "none"; return w.brings(m) }, "forged"},
-		{"with the signature of another letter", func(w *wire) []byte {
-			m := w.letter(nil)
-			m.Signature = w.letter(func(m *domain.Message) { m.ID++ }).Signature
+		{"of a type that is none", message(func(_ *wire, m *domain.Message) { m.MessageType = "order" }), "malformed"},
+		{"without a number", message(func(_ *wire, m *domain.Message) { m.ID = 0 }), "malformed"},
+		{"without a context of its own", message(func(_ *wire, m *domain.Message) { m.SrcContext, m.ContextID = 0, 0 }), "malformed"},
+		{"for no context", message(func(_ *wire, m *domain.Message) { m.DstContext = 0 }), "malformed"},
+		{"with two jobs of one id", message(func(_ *wire, m *domain.Message) { m.Job = append(m.Job, m.Job[0]) }), "malformed"},
+		{"unsigned", func(w *wire) []byte { m := w.message(nil); m.Signature = ""; return w.brings(m) }, "forged"},
+		{"signed in another way", func(w *wire) []byte { m := w.message(nil); m.Alg = "none"; return w.brings(m) }, "forged"},
+		{"with the signature of another message", func(w *wire) []byte {
+			m := w.message(nil)
+			m.Signature = w.message(func(m *domain.Message) { m.ID++ }).Signature
 			return w.brings(m)
 		}, "forged"},
-		{"in the name of somebody else", func(w *wire) []byte { m := w.letterOf(w.eve, nil); m.Pubkey = w.a.opKey.Pubkey(); return w.brings(m) }, "forged"},
+		{"in the name of somebody else", func(w *wire) []byte { m := w.messageOf(w.eve, nil); m.Pubkey = w.a.opKey.Pubkey(); return w.brings(m) }, "forged"},
 		{"signed as a parcel is", func(w *wire) []byte {
-			m := w.letter(nil)
+			m := w.message(nil)
 			m.Signature = ""
 			m.Signature = hex.EncodeToString(signParcel(t, w.a.opKey, w.text(m)))
 			return w.brings(m)
 		}, "forged"},
-		{"expired", letter(func(_ *wire, m *domain.Message) { m.CreatedAt -= 7200; m.ExpiresAt = m.CreatedAt + 3600 }), "expired"},
-		{"written in the future", letter(func(_ *wire, m *domain.Message) { m.CreatedAt += 3600; m.ExpiresAt += 3600 }), "expired"},
-		{"good for years", letter(func(_ *wire, m *domain.Message) { m.ExpiresAt += 400 * 24 * 3600 }), "expired"},
-		{"that ends before it begins", letter(func(_ *wire, m *domain.Message) { m.ExpiresAt = m.CreatedAt - 1 }), "expired"},
+		{"expired", message(func(_ *wire, m *domain.Message) { m.CreatedAt -= 7200; m.ExpiresAt = m.CreatedAt + 3600 }), "expired"},
+		{"written in the future", message(func(_ *wire, m *domain.Message) { m.CreatedAt += 3600; m.ExpiresAt += 3600 }), "expired"},
+		{"good for years", message(func(_ *wire, m *domain.Message) { m.ExpiresAt += 400 * 24 * 3600 }), "expired"},
+		{"that ends before it begins", message(func(_ *wire, m *domain.Message) { m.ExpiresAt = m.CreatedAt - 1 }), "expired"},
 		{"of an actor that nobody knows", by(func(w *wire) identity.Key { return w.eve }), "unknown_sender"},
 		{"of an actor of another site", by(func(w *wire) identity.Key { return w.c.opKey }), "wrong_node"},
 		{"of beta's own operator", by(func(w *wire) identity.Key { return w.b.opKey }), "wrong_node"},
-		{"for the node of another site", letter(func(w *wire, m *domain.Message) { m.DstNode = w.c.post.Node() }), "wrong_node"},
-		{"for no node", letter(func(_ *wire, m *domain.Message) { m.DstNode = "" }), "wrong_node"},
-		{"into a context where its sender has no right", letter(func(_ *wire, m *domain.Message) { m.DstContext = home }), "no_right"},
-		{"into a context that there is not", letter(func(_ *wire, m *domain.Message) { m.DstContext = 8 }), "no_right"},
-		{"into the last context of all", letter(func(_ *wire, m *domain.Message) { m.DstContext = 1<<32 - 1 }), "no_right"},
-		{"to an addressee that nobody knows", letter(func(w *wire, m *domain.Message) {
+		{"for the node of another site", message(func(w *wire, m *domain.Message) { m.DstNode = w.c.post.Node() }), "wrong_node"},
+		{"for no node", message(func(_ *wire, m *domain.Message) { m.DstNode = "" }), "wrong_node"},
+		{"into a context where its sender has no right", message(func(_ *wire, m *domain.Message) { m.DstContext = home }), "no_right"},
+		{"into a context that there is not", message(func(_ *wire, m *domain.Message) { m.DstContext = 8 }), "no_right"},
+		{"into the last context of all", message(func(_ *wire, m *domain.Message) { m.DstContext = 1<<32 - 1 }), "no_right"},
+		{"to an addressee that nobody knows", message(func(w *wire, m *domain.Message) {
 			m.MessageType, m.Job, m.DstPubkey = domain.MessageChat, nil, w.eve.Pubkey()
 		}), "unknown_sender"},
-		{"a result that nobody waits for", letter(func(_ *wire, m *domain.Message) {
+		{"a result that nobody waits for", message(func(_ *wire, m *domain.Message) {
 			m.MessageType, m.Job, m.ReplyTo = domain.MessageResult, nil, "message:1:1"
 		}), "other"},
-		{"a result into a context that there is not", letter(func(_ *wire, m *domain.Message) {
+		{"a result into a context that there is not", message(func(_ *wire, m *domain.Message) {
 			m.MessageType, m.Job, m.ReplyTo, m.DstContext = domain.MessageResult, nil, "message:1:1", 1<<32-1
 		}), "other"},
 	} {
@@ -283,7 +283,7 @@ func TestForgedLettersAreRefused(t *testing.T) {
 	}
 }
 
-// Each field of a letter in turn is altered after it was signed. What is signed
+// Each field of a message in turn is altered after it was signed. What is signed
 // makes it forged; what is not, because it is only said on the way, is not
 // believed.
 func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
@@ -294,7 +294,7 @@ func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 			SentMs: 1, AckedMs: 1, EndedMs: 1,
 			Logs: domain.List[domain.Log]{{Line: "l"}}, Status: domain.MessageProcessed, UpdatedAt: 1, ContextID: 8}
 		var others, fields map[string]any
-		for v, into := range map[*domain.Message]*map[string]any{&sample: &others, new(w.letter(nil)): &fields} {
+		for v, into := range map[*domain.Message]*map[string]any{&sample: &others, new(w.message(nil)): &fields} {
 			if err := json.Unmarshal(w.text(*v), into); err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +308,7 @@ func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 		id := domain.MessageID(100)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			id++
-			m := w.letter(func(m *domain.Message) { m.ID, m.Job[0].ID = id, domain.JobID(id) })
+			m := w.message(func(m *domain.Message) { m.ID, m.Job[0].ID = id, domain.JobID(id) })
 			var altered map[string]any
 			if err := json.Unmarshal(w.text(m), &altered); err != nil {
 				t.Fatal(err)
@@ -316,7 +316,7 @@ func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 			altered[name] = alter(altered[name], others[name])
 			text, _ := json.Marshal(altered)
 			runs, refused := len(w.b.lines.ran()), len(w.b.refused.causes())
-			w.send(w.parcel(w.a.keys.Node, post.Parcel{Letters: []json.RawMessage{text}}))
+			w.send(w.parcel(w.a.keys.Node, post.Parcel{Messages: []json.RawMessage{text}}))
 			taken, causes := w.stored(m), w.b.refused.causes()[refused:]
 			switch {
 			case taken == nil && (len(causes) != 1 || len(w.b.lines.ran()) != runs):
@@ -349,7 +349,7 @@ func alter(v, other any) any {
 }
 
 func (w *wire) letterOnly(m domain.Message) domain.Message {
-	l := m.Letter()
+	l := m.Signed()
 	for i := range l.Job { // empty or missing, it is the same
 		l.Job[i].EnvVars, l.Job[i].Result, l.Job[i].Prerequisites, l.Job[i].Dependends = nil, nil, nil, nil
 	}
@@ -357,7 +357,7 @@ func (w *wire) letterOnly(m domain.Message) domain.Message {
 	return l
 }
 
-// stored is a letter as beta has it; nil where it has not.
+// stored is a message as beta has it; nil where it has not.
 func (w *wire) stored(m domain.Message) *domain.Message {
 	w.Helper()
 	list, _, err := w.b.post.List(w.Context(), annex, post.Filter{Received: true}, "")
@@ -374,11 +374,11 @@ func (w *wire) stored(m domain.Message) *domain.Message {
 
 func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 	onWire(t, func(w *wire) {
-		m := w.letter(nil)
+		m := w.message(nil)
 		first := w.brings(m)
 		for range 3 {
 			w.send(first)          // the same parcel
-			w.send(w.brings(m))    // another with the same letter
+			w.send(w.brings(m))    // another with the same content
 			w.send(w.brings(m, m)) // twice in one
 		}
 		if w.b.counts.received.Load() != 1 || len(w.b.lines.ran()) != 1 {
@@ -400,7 +400,7 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 			t.Errorf("received %d times, refused as %v", w.b.counts.received.Load(), causes)
 		}
 		// And one that was refused stays refused when the right comes back.
-		late := w.letter(func(m *domain.Message) { m.ID++ })
+		late := w.message(func(m *domain.Message) { m.ID++ })
 		w.send(w.brings(late))
 		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
@@ -412,14 +412,14 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 	})
 }
 
-// The sender of a letter was told that it is refused, and holds a signed word of
+// The sender of a message was told that it is refused, and holds a signed word of
 // it. Who plays it again when the reason is gone has nothing done by it.
 func TestARefusedLetterStaysRefused(t *testing.T) {
 	onWire(t, func(w *wire) {
 		zoe, err := identity.NewKey()
 		w.b.must(err)
-		stranger := w.letterOf(zoe, nil)
-		early := w.letter(func(m *domain.Message) {
+		stranger := w.messageOf(zoe, nil)
+		early := w.message(func(m *domain.Message) {
 			m.ID, m.CreatedAt, m.UpdatedAt, m.ExpiresAt = 7, m.CreatedAt+630, m.CreatedAt+630, m.ExpiresAt+630
 		})
 		both := w.brings(stranger, early)
@@ -440,12 +440,12 @@ func TestARefusedLetterStaysRefused(t *testing.T) {
 	})
 }
 
-// A site that has seen a letter of another cannot have it refused by bringing it
+// A site that has seen a message of another cannot have it refused by bringing it
 // first.
 func TestALetterThatOthersBringFirstIsTaken(t *testing.T) {
 	onWire(t, func(w *wire) {
-		m := w.letter(nil)
-		w.send(w.parcel(w.c.keys.Node, post.Parcel{Letters: []json.RawMessage{w.text(m)}}))
+		m := w.message(nil)
+		w.send(w.parcel(w.c.keys.Node, post.Parcel{Messages: []json.RawMessage{w.text(m)}}))
 		if diff := cmp.Diff([]string{"wrong_node"}, w.b.refused.causes()); diff != "" {
 			t.Errorf("refused as: %s", diff)
 		}
@@ -464,9 +464,9 @@ func TestIdsOfTwoOrganisationsDoNotMix(t *testing.T) {
 		_, _, err = w.b.registry.Grant(t.Context(), annex, guest.ID, domain.Admin)
 		w.b.must(err)
 		time.Sleep(2 * time.Second)
-		w.send(w.brings(w.letter(func(m *domain.Message) { m.Job[0].Script = "set of alpha" })))
-		carols := w.letterOf(w.c.opKey, func(m *domain.Message) { m.Job[0].Script = "set of carol" })
-		w.send(w.parcel(w.c.keys.Node, post.Parcel{Letters: []json.RawMessage{w.text(carols)}}))
+		w.send(w.brings(w.message(func(m *domain.Message) { m.Job[0].Script = "set of alpha" })))
+		carols := w.messageOf(w.c.opKey, func(m *domain.Message) { m.Job[0].Script = "set of carol" })
+		w.send(w.parcel(w.c.keys.Node, post.Parcel{Messages: []json.RawMessage{w.text(carols)}}))
 		list, _, err := w.b.post.List(t.Context(), annex, post.Filter{Received: true}, "")
 		w.b.must(err)
 		got := map[string]string{}
@@ -507,7 +507,7 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 		}
 		lines := []domain.Log{{Job: m.Job[0].ID, N: 1, Line: "hello"}}
 		result := func(change func(*domain.Message)) json.RawMessage {
-			return w.text(w.letterOf(w.c.keys.Node, func(r *domain.Message) {
+			return w.text(w.messageOf(w.c.keys.Node, func(r *domain.Message) {
 				r.MessageType, r.DstContext, r.ReplyTo, r.ReplyDigest = domain.MessageResult, home, key, digest
 				r.Job = domain.List[domain.Job]{{ID: m.Job[0].ID, Status: domain.JobFinished}}
 				if change != nil {
@@ -525,7 +525,7 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 			{"a refusal by another site", post.Parcel{Receipts: []post.Receipt{{Context: home, Key: key, Digest: digest, Status: domain.MessageError,
 				Error: "no"}}}, []string{"forged"}},
 			{"lines by another site", post.Parcel{Notes: []post.Note{{Context: home, Key: key, Digest: digest, Lines: lines}}}, []string{"forged"}},
-			{"a result of another site", post.Parcel{Letters: []json.RawMessage{result(nil)}}, []string{"forged"}},
+			{"a result of another site", post.Parcel{Messages: []json.RawMessage{result(nil)}}, []string{"forged"}},
 			{"a receipt for what there is not",
 				post.Parcel{Receipts: []post.Receipt{{Context: home, Key: "message:1:99", Digest: digest, Status: domain.MessageError}}}, nil},
 			{"a receipt in a context that there is not",
@@ -540,18 +540,18 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 			}
 			still(c.name)
 		}
-		// Nor is alpha, of another letter.
+		// Nor is alpha, of another message.
 		other := strings.Repeat("0", 64)
 		w.send(w.parcel(w.a.keys.Node, post.Parcel{
 			Receipts: []post.Receipt{{Context: home, Key: key, Digest: other, Status: domain.MessageError}},
 			Notes:    []post.Note{{Context: home, Key: key, Digest: other, Lines: lines}},
-			Letters: []json.RawMessage{w.text(w.letterOf(w.a.keys.Node, func(r *domain.Message) {
+			Messages: []json.RawMessage{w.text(w.messageOf(w.a.keys.Node, func(r *domain.Message) {
 				r.MessageType, r.DstContext, r.ReplyTo, r.ReplyDigest, r.Job = domain.MessageResult, home, key, other, nil
 			}))},
 		}))
-		still("alpha, of another letter")
+		still("alpha, of another message")
 		// An actor of the site is not the site.
-		w.send(w.brings(w.letter(func(r *domain.Message) {
+		w.send(w.brings(w.message(func(r *domain.Message) {
 			r.MessageType, r.DstContext, r.ReplyTo, r.ReplyDigest, r.Job = domain.MessageResult, home, key, digest, nil
 		})))
 		still("an actor of alpha")
@@ -567,12 +567,12 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 	})
 }
 
-// A letter is refused for its size before anybody reads it.
+// A message is refused for its size before anybody reads it.
 func TestLettersThatAreTooLargeAreRefused(t *testing.T) {
 	onWire(t, func(w *wire) {
-		m := w.letter(func(m *domain.Message) { m.Job[0].Script = strings.Repeat("x", domain.MaxLetter) })
+		m := w.message(func(m *domain.Message) { m.Job[0].Script = strings.Repeat("x", domain.MaxSignedMessage) })
 		text := w.brings(m)
-		if len(text) <= domain.MaxLetter || len(text) > bus.MaxParcel {
+		if len(text) <= domain.MaxSignedMessage || len(text) > bus.MaxParcel {
 			t.Fatalf("the parcel has %d bytes", len(text))
 		}
 		w.refuses(text, "malformed")

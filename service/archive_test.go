@@ -36,10 +36,10 @@ func newArchiveRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letters := post.New(r.board, post.Config{Keys: keys, Registry: r.registry, Access: identity.NewAccess(r.registry, nil), Work: r.engine,
+	messages := post.New(r.board, post.Config{Keys: keys, Registry: r.registry, Access: identity.NewAccess(r.registry, nil), Work: r.engine,
 		Flows: flow.New(r.board, r.engine, flow.Config{})})
 	r.archive = a
-	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board, Archive: a, Post: letters,
+	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board, Archive: a, Post: messages,
 		Info: func() api.Info { return api.Info{} }})
 	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
 		t.Fatal(err)

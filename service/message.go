@@ -54,7 +54,7 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 	if err != nil {
 		return api.MessageSent{}, err
 	}
-	m := p.Message.Letter()
+	m := p.Message.Signed()
 	m.DstActor = p.DstActor
 	switch {
 	case m.CallerID != 0 && m.CallerID != c.who.Actor:

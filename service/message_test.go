@@ -67,9 +67,9 @@ func (m *mail) must(err error) {
 }
 
 // send sends a message from the house.
-func (m *mail) send(as domain.ActorID, letter domain.Message) api.MessageSent {
+func (m *mail) send(as domain.ActorID, message domain.Message) api.MessageSent {
 	m.Helper()
-	sent, err := m.api.As(as).SendMessage(m.Context(), api.SendParams{Context: house, Message: letter})
+	sent, err := m.api.As(as).SendMessage(m.Context(), api.SendParams{Context: house, Message: message})
 	m.must(err)
 	synctest.Wait()
 	return sent
@@ -219,11 +219,11 @@ func TestWhatIsRefusedOfAMessage(t *testing.T) {
 			}
 		}
 		// As it was signed it is taken, and the same again is the same one.
-		letter := signed(admin, func(*domain.Message) {})
-		if first := m.send(admin, letter); first.Existing || first.ID != 5 {
+		message := signed(admin, func(*domain.Message) {})
+		if first := m.send(admin, message); first.Existing || first.ID != 5 {
 			t.Errorf("got %+v", first)
 		}
-		if again := m.send(admin, letter); !again.Existing || again.Status != domain.MessageProcessed {
+		if again := m.send(admin, message); !again.Existing || again.Status != domain.MessageProcessed {
 			t.Errorf("again: got %+v", again)
 		}
 		// Who may submit, may send: here, executors too. The reader's key is not on the node.
@@ -310,7 +310,7 @@ func TestPeers(t *testing.T) {
 		if err != nil || own.Name != "n1" || len(own.Nodes) != 1 {
 			t.Errorf("got %+v, %v", own, err)
 		}
-		// A letter to its operator is a letter to acme.
+		// A message to its operator is a message to acme.
 		sent := m.send(admin, chat(made.OperatorID, "hello"))
 		if v, err := m.api.As(reader).ShowMessage(t.Context(), params(sent)); err != nil || v.Peer != "acme" || v.DstNode != card.Nodes[0].Pubkey {
 			t.Errorf("got %+v, %v", v, err)
@@ -361,7 +361,7 @@ func (n unanswered) Commit(ctx context.Context, b board.Batch) error {
 	return n.Keys.Commit(ctx, b)
 }
 
-// Who does not know what became of a request sends it again under its key: one letter
+// Who does not know what became of a request sends it again under its key: one message
 // is sent, also where its number was another's, and where several ask at once.
 func TestAMessageWithAKeyIsSentOnce(t *testing.T) {
 	withMailOf(t, func(p *service.Parts) { p.Keys = unanswered{p.Keys} }, func(t *testing.T, m *mail) {
@@ -369,15 +369,15 @@ func TestAMessageWithAKeyIsSentOnce(t *testing.T) {
 		taken := chat(reader, "I have the number that comes next")
 		taken.ID = 1
 		m.send(admin, taken)
-		for i, letter := range []domain.Message{chat(reader, "once"),
+		for i, message := range []domain.Message{chat(reader, "once"),
 			{MessageType: domain.MessageJob, Job: domain.List[domain.Job]{{ID: 71, Script: "x", ScriptType: "shell"}}}} {
 			ids := make([]domain.MessageID, 4)
 			var asking sync.WaitGroup
 			for n := range ids {
 				ask := func() {
-					got, _, err := m.api.As(admin).CallOnce(m.Context(), send, house, &api.SendParams{Context: house, Message: letter}, letter.Message+"k", [32]byte{byte(i)})
+					got, _, err := m.api.As(admin).CallOnce(m.Context(), send, house, &api.SendParams{Context: house, Message: message}, message.Message+"k", [32]byte{byte(i)})
 					if err != nil {
-						t.Errorf("request %d of %s: %v", n, letter.MessageType, err)
+						t.Errorf("request %d of %s: %v", n, message.MessageType, err)
 						return
 					}
 					ids[n] = got.(api.MessageSent).ID
@@ -393,13 +393,13 @@ func TestAMessageWithAKeyIsSentOnce(t *testing.T) {
 				}
 			}
 			if ids[0] == 0 || slices.ContainsFunc(ids, func(id domain.MessageID) bool { return id != ids[0] }) {
-				t.Errorf("%s: got messages %v, want one", letter.MessageType, ids)
+				t.Errorf("%s: got messages %v, want one", message.MessageType, ids)
 			}
 		}
 		inbox, err := m.api.As(reader).ListInbox(m.Context(), api.InboxParams{Context: house})
 		m.must(err)
 		if len(inbox.Messages) != 2 {
-			t.Errorf("%d letters came, want the two", len(inbox.Messages))
+			t.Errorf("%d messages came, want the two", len(inbox.Messages))
 		}
 	})
 }

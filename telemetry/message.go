@@ -22,7 +22,7 @@ func (m *messageMetrics) register(r *prometheus.Registry) {
 	m.received = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_messages_received_total",
 		Help: "Messages that were taken in."}, []string{"message_type"})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_messages_refused_total",
-		Help: "Letters and parcels that were not taken in, by cause (replayed: it was there already)."}, []string{"cause"})
+		Help: "Messages and parcels that were not taken in, by cause (replayed: it was there already)."}, []string{"cause"})
 	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_message_duration_seconds",
 		Help: "Time from a message's making to its end, at its sender.", Buckets: prometheus.ExponentialBuckets(0.004, 4, 11)}, []string{"message_type", "status"})
 	r.MustRegister(m.sent, m.received, m.refused, m.seconds)

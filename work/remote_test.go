@@ -15,8 +15,8 @@ import (
 	"github.com/ramet-run/ramet/work"
 )
 
-// letter writes a received message of which n jobs are open.
-func (r *rig) letter(key, n string) {
+// message writes a received message of which n jobs are open.
+func (r *rig) message(key, n string) {
 	r.Helper()
 	b := board.Batch{Space: 1}
 	if err := r.board.Commit(r.ctx, *b.Set(key, board.Field{Name: layout.MessageOpen, Value: n})); err != nil {
@@ -41,7 +41,7 @@ func ofMessage(key string) func(*domain.Job) { return func(j *domain.Job) { j.Me
 func TestAJobThatGetsAFollowerWhileItEndsStillTellsItsMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})
-		r.letter("message:1:1", "1")
+		r.message("message:1:1", "1")
 		r.script.on("follow", func(context.Context, script.Task, script.Host) script.Outcome {
 			r.submit(job(2, "ok", after(1)))
 			return ok(nil)
@@ -56,7 +56,7 @@ func TestAJobThatGetsAFollowerWhileItEndsStillTellsItsMessage(t *testing.T) {
 func TestAJobThatCanNeverStartTellsItsMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})
-		r.letter("message:1:1", "2")
+		r.message("message:1:1", "2")
 		r.submit(job(1, "fail", ofMessage("message:1:1")))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		// As a supervisor does that was killed between the two.
@@ -83,7 +83,7 @@ func TestTheSameJobOfAnotherMessageIsAnotherJob(t *testing.T) {
 func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})
-		r.letter("message:1:1", "2")
+		r.message("message:1:1", "2")
 		r.script.on("second", func(_ context.Context, t script.Task, _ script.Host) script.Outcome {
 			if t.Attempt == 1 {
 				return failed("at first")
@@ -109,7 +109,7 @@ func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
 func TestAJobIsOfNoMessageOfAnotherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, work.Config{})
-		r.letter("message:2:1", "1")
+		r.message("message:2:1", "1")
 		r.submit(job(1, "ok", ofMessage("message:2:1")))
 		r.want(1, domain.JobFinished, "")
 		if items, err := r.board.List(r.ctx, 1, queue.PostResult, 0, 10); err != nil || len(items) > 0 {

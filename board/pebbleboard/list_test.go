@@ -297,7 +297,7 @@ func (l *lists) compare() {
 }
 
 // TestOneOfALongListIsDroppedAtTheNearerEnd: the list of what a silent site has not
-// acknowledged may be long, and each letter to another is dropped from it.
+// acknowledged may be long, and each message to another is dropped from it.
 func TestOneOfALongListIsDroppedAtTheNearerEnd(t *testing.T) {
 	b, err := pebbleboard.Open(t.TempDir(), pebbleboard.Config{})
 	if err != nil {

@@ -85,26 +85,26 @@ func (d *daemon) push(ctx context.Context, to string, body []byte) (string, erro
 	return made.ID, err
 }
 
-// letter is a message as the daemon gives it.
-type letter struct {
+// message is one as the daemon gives it.
+type message struct {
 	From    string `json:"srcPk"`
 	Payload []byte `json:"payload"`
 }
 
 // pop takes the oldest message of the topic; false when there is none. One that
 // is too large for a parcel is taken too, and comes without a payload.
-func (d *daemon) pop(ctx context.Context) (letter, bool, error) {
-	var l letter
+func (d *daemon) pop(ctx context.Context) (message, bool, error) {
+	var l message
 	status, err := d.call(ctx, http.MethodGet, d.next, nil, &l)
 	switch {
 	case errors.Is(err, errTooLong):
-		return letter{}, true, nil
+		return message{}, true, nil
 	case err != nil:
-		return letter{}, false, err
+		return message{}, false, err
 	case status == http.StatusNoContent:
-		return letter{}, false, nil
+		return message{}, false, nil
 	case status != http.StatusOK:
-		return letter{}, false, d.strange(status)
+		return message{}, false, d.strange(status)
 	}
 	return l, true, nil
 }

@@ -116,7 +116,7 @@ func (b *Bus) rest(pause, longest time.Duration, wake chan struct{}) time.Durati
 	}
 }
 
-func (b *Bus) deliver(l letter) {
+func (b *Bus) deliver(l message) {
 	p := bus.Parcel{Body: l.Payload, Done: func(context.Context) error { return nil }}
 	if isKey(l.From) {
 		p.From = addressOf(l.From)

@@ -70,7 +70,7 @@ func (a *app) actorAdd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "add PUBKEY", Short: "Make somebody an actor whose key was made elsewhere", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Make somebody an actor whose key was made elsewhere, by the public half of it: a person of another site, for one, so
-that a context can give them rights and their letters can be checked.`,
+that a context can give them rights and their messages can be checked.`,
 		Example: "  ramet actor add 7ac9…9b03 --peer acme",
 		RunE: func(c *cobra.Command, args []string) error {
 			actor := domain.Actor{ID: domain.ActorID(number), Pubkey: args[0]}

@@ -15,9 +15,9 @@ import (
 )
 
 func (a *app) messageCommand() *cobra.Command {
-	c := noun("message", "Send letters and work to others, and see what became of them", a.messageSend(), a.messageList(), a.messageShow(),
+	c := noun("message", "Send messages and work to others, and see what became of them", a.messageSend(), a.messageList(), a.messageShow(),
 		a.messageWait(), a.messageExplain())
-	c.Long = "Send letters and work to others, and see what became of them. A message's KEY is message:<caller>:<id>, <caller>:<id>, or <id> for a " +
+	c.Long = "Send messages and work to others, and see what became of them. A message's KEY is message:<caller>:<id>, <caller>:<id>, or <id> for a " +
 		"message of caller 1."
 	return c
 }
@@ -128,13 +128,13 @@ func (a *app) messageShow() *cobra.Command {
 }
 
 func (a *app) messageWait() *cobra.Command {
-	c := a.onMessage("wait", "Wait until a message has been processed, and show it", a.awaitLetter)
+	c := a.onMessage("wait", "Wait until a message has been processed, and show it", a.awaitMessage)
 	c.Long = c.Short + ". Exit code: 0 it was processed and its jobs finished, 1 it or one of them failed."
 	return c
 }
 
-// awaitLetter waits for a message's end and shows it.
-func (a *app) awaitLetter(ctx context.Context, n *client.Client, key domain.MessageKey) error {
+// awaitMessage waits for a message's end and shows it.
+func (a *app) awaitMessage(ctx context.Context, n *client.Client, key domain.MessageKey) error {
 	a.noteIdle()
 	m, err := n.WaitMessage(ctx, a.tenant(), key)
 	if err != nil {

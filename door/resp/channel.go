@@ -330,7 +330,7 @@ func publish(x *call) error {
 	// Told when the commit that it belongs to is done; who listens now is
 	// counted now.
 	ch := channel{x.s.space(), x.args[1]}
-	x.s.letters = append(x.s.letters, letterTo{ch, x.args[2]})
+	x.s.messages = append(x.s.messages, channelMessage{ch, x.args[2]})
 	x.a.number(x.c.door.hub.count(ch))
 	return nil
 }
@@ -343,8 +343,8 @@ func checkChannel(name string) error {
 	return nil
 }
 
-// letterTo is a message to be told.
-type letterTo struct {
+// channelMessage is a message to be told.
+type channelMessage struct {
 	to   channel
 	text string
 }
@@ -364,8 +364,8 @@ func (h *hub) count(ch channel) int {
 }
 
 // tell delivers what was published.
-func (h *hub) tell(letters []letterTo) {
-	for _, l := range letters {
+func (h *hub) tell(messages []channelMessage) {
+	for _, l := range messages {
 		h.deliver(l.to, l.text, func(s *subscriber) bool { return h.hears(s, keyspace.Knowing(s.space), api.GroupChannel) })
 	}
 }

@@ -175,7 +175,7 @@ func (d *desk) serve(asks []*ask, lead *ask) {
 		}
 		switch {
 		case err == nil:
-			d.door.hub.tell(d.sheet.letters)
+			d.door.hub.tell(d.sheet.messages)
 			d.accept(w)
 			tries, alone = 0, false
 			continue

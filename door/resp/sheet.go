@@ -53,8 +53,8 @@ type sheet struct {
 	// names is room for the names of fields that are to be read, one for a key.
 	names []string
 	one   [1]string
-	// letters are told when the sheet is committed.
-	letters []letterTo
+	// messages are told when the sheet is committed.
+	messages []channelMessage
 }
 
 func newSheet(ctx context.Context, b Board, space board.Space) *sheet {
@@ -76,7 +76,7 @@ func (s *sheet) reset(ctx context.Context) {
 		s.likely = min(n, sheetOps)
 	}
 	s.batch = board.Batch{Space: s.batch.Space}
-	s.ctx, s.now, s.strict, s.bytes, s.read, s.pushed, s.letters = ctx, time.Now(), false, 0, 0, s.pushed[:0], nil
+	s.ctx, s.now, s.strict, s.bytes, s.read, s.pushed, s.messages = ctx, time.Now(), false, 0, 0, s.pushed[:0], nil
 }
 
 // room makes the first operation find as much room as all will need.

@@ -124,7 +124,7 @@ func TestWhatIsDeclaredIsWrittenAsEncodingJSONDoes(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: what is read of a letter is written by both ways alike.
+// FuzzCanonical: what is read of a message is written by both ways alike.
 func FuzzCanonical(f *testing.F) {
 	f.Add(`{"id":1,"message":"a\u2028\ud834\udd1e<","job":[{"id":2,"env_vars":{"é":"1","a":"2"},"exit_code":-0}],"logs":[]}`)
 	f.Add(`{"job":[{"needs":{"a":{"result":{"":"\u0000"}}},"retry":{"on":["failed"]},"started_ms":9007199254740993}]}`)

@@ -20,7 +20,7 @@ import (
 // This file holds what two sites have at the end against what was acknowledged
 // and promised.
 
-// drainWithin is how long it may take until everything has ended: a letter that
+// drainWithin is how long it may take until everything has ended: a message that
 // got lost again and again is pushed once a minute.
 const drainWithin = 4 * time.Minute
 
@@ -94,7 +94,7 @@ func (s *site) list(p api.ListMessagesParams, most int) []*api.MessageView {
 	return list
 }
 
-// verify checks the messages, flows and letters of a site.
+// verify checks the messages and flows of a site.
 func (s *site) verify() {
 	s.Helper()
 	there := map[string]*api.MessageView{} // what the peer has of ours, by our key
@@ -130,7 +130,7 @@ func (s *site) verify() {
 		}
 	}
 	s.verifyGuests()
-	s.verifyLetters()
+	s.verifyMessages()
 	s.Logf("%s: %d messages and %d flows acknowledged, %d messages sent, %d received there", s.name, len(s.messages), len(s.flows), len(sent), len(there))
 }
 
@@ -177,9 +177,9 @@ func (s *site) verifyGuests() {
 	}
 }
 
-// verifyLetters checks that each letter of ours is in the peer's inbox once, and
+// verifyMessages checks that each message of ours is in the peer's inbox once, and
 // each answer in ours.
-func (s *site) verifyLetters() {
+func (s *site) verifyMessages() {
 	s.Helper()
 	count := map[string]int{}
 	for _, m := range s.peer.inbox(guests) {

@@ -14,8 +14,8 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// letterFlags are those by which a message is made.
-type letterFlags struct {
+// messageFlags are those by which a message is made.
+type messageFlags struct {
 	to        uint32
 	toKey     string
 	peer      string
@@ -33,21 +33,21 @@ type letterFlags struct {
 }
 
 func (a *app) messageSend() *cobra.Command {
-	var f letterFlags
+	var f messageFlags
 	c := &cobra.Command{
-		Use: "send [TEXT|-]", Short: "Send a letter to an actor, or jobs to another context, here or at a peer", Args: cobra.MaximumNArgs(1),
-		Long: `Send a letter to an actor, or jobs or a flow to another context, on this board or at a peer, and return once it is safe.
+		Use: "send [TEXT|-]", Short: "Send a message to an actor, or jobs to another context, here or at a peer", Args: cobra.MaximumNArgs(1),
+		Long: `Send a message to an actor, or jobs or a flow to another context, on this board or at a peer, and return once it is safe.
 
 The node signs it if it has the sender's key; with --sign this command does, by --key, which then never leaves this machine.`,
 		Example: `  ramet message send "good morning" --to 12
   ramet message send --job report.py --peer acme --dst-context 7 --wait
   ramet message send --flow nightly.yaml --peer acme --dst-context 7`,
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := a.letter(c, &f, args)
+			m, err := a.messageOf(c, &f, args)
 			if err != nil {
 				return err
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.sendLetter(c.Context(), n, m, &f) })
+			return a.with(c.Context(), func(n *client.Client) error { return a.sendMessage(c.Context(), n, m, &f) })
 		},
 	}
 	fl := c.Flags()
@@ -69,8 +69,8 @@ The node signs it if it has the sender's key; with --sign this command does, by 
 	return c
 }
 
-// letter is the message that the flags and arguments say.
-func (a *app) letter(c *cobra.Command, f *letterFlags, args []string) (domain.Message, error) {
+// messageOf is the message that the flags and arguments say.
+func (a *app) messageOf(c *cobra.Command, f *messageFlags, args []string) (domain.Message, error) {
 	m := domain.Message{DstActor: domain.ActorID(f.to), DstPubkey: f.toKey, DstContext: domain.TenantID(f.there), Topic: f.topic,
 		MessageType: domain.MessageType(f.kind), MessageFormatType: domain.MessageFormatType(f.format)}
 	for name, d := range map[string]struct {
@@ -113,7 +113,7 @@ func (a *app) letter(c *cobra.Command, f *letterFlags, args []string) (domain.Me
 		}
 	case f.flow != "":
 		m.MessageType = domain.MessageJob
-		return m, a.letterFlow(&m, f.flow)
+		return m, a.messageFlow(&m, f.flow)
 	case len(args) == 0:
 		return m, domain.Invalidf("what is to be sent is missing: want a text, --job or --flow")
 	case f.to == 0 && f.toKey == "":
@@ -122,8 +122,8 @@ func (a *app) letter(c *cobra.Command, f *letterFlags, args []string) (domain.Me
 	return m, nil
 }
 
-// letterFlow puts a flow into a message: a blueprint's file, or its name there.
-func (a *app) letterFlow(m *domain.Message, arg string) error {
+// messageFlow puts a flow into a message: a blueprint's file, or its name there.
+func (a *app) messageFlow(m *domain.Message, arg string) error {
 	order := map[string]any{"blueprint": arg}
 	if strings.ContainsAny(arg, "./") {
 		b, err := a.readBlueprint(arg)
@@ -137,9 +137,9 @@ func (a *app) letterFlow(m *domain.Message, arg string) error {
 	return err
 }
 
-func (a *app) sendLetter(ctx context.Context, n *client.Client, m domain.Message, f *letterFlags) error {
+func (a *app) sendMessage(ctx context.Context, n *client.Client, m domain.Message, f *messageFlags) error {
 	if f.sign {
-		if err := a.signLetter(ctx, n, &m, f.peer); err != nil {
+		if err := a.signMessage(ctx, n, &m, f.peer); err != nil {
 			return err
 		}
 		f.peer = ""
@@ -155,12 +155,12 @@ func (a *app) sendLetter(ctx context.Context, n *client.Client, m domain.Message
 	if !f.wait {
 		return a.print(sent, func(t *table) { t.row(sent.Key().String()) })
 	}
-	return a.awaitLetter(ctx, n, sent.Key())
+	return a.awaitMessage(ctx, n, sent.Key())
 }
 
-// signLetter completes a message as its node would, and signs it with the key
+// signMessage completes a message as its node would, and signs it with the key
 // file: what is signed cannot be completed later.
-func (a *app) signLetter(ctx context.Context, n *client.Client, m *domain.Message, peer string) error {
+func (a *app) signMessage(ctx context.Context, n *client.Client, m *domain.Message, peer string) error {
 	if a.hooks.SignMessage == nil || a.key == "" {
 		return domain.Invalidf("--sign wants --key: the key file of the actor who sends it")
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/ramet-run/ramet/identity"
 )
 
-// TestOneLetterIsOneLetter: the spelling of a signature makes no other letter
+// TestOneMessageIsOneMessage: the spelling of a signature makes no other message
 // of it.
-func TestOneLetterIsOneLetter(t *testing.T) {
+func TestOneMessageIsOneMessage(t *testing.T) {
 	k, err := identity.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func TestOneLetterIsOneLetter(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfALetterIsSigned alters each field in turn.
-func TestEveryFieldOfALetterIsSigned(t *testing.T) {
+// TestEveryFieldOfAMessageIsSigned alters each field in turn.
+func TestEveryFieldOfAMessageIsSigned(t *testing.T) {
 	k, err := identity.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestALetterForNoNodeIsNotCarriedElsewhere(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
 		m := a.send(domain.Message{MessageType: domain.MessageJob, DstContext: annex, Job: domain.List[domain.Job]{{Script: "set x 1", ScriptType: "lines"}}})
 		if m.DstNode != a.post.Node() {
-			t.Errorf("a letter within the board is for node %q", m.DstNode)
+			t.Errorf("a message within the board is for node %q", m.DstNode)
 		}
 		a.wait(m)
 	})
