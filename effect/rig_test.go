@@ -326,7 +326,7 @@ func (r *rig) mark(id string) effect.Mark {
 	return m
 }
 
-// dead are the letters in a space under a context's name.
+// dead are the dead letters in a space under a context's name.
 func (r *rig) dead(space board.Space, tenant string) (list []domain.DeadLetter) {
 	r.Helper()
 	keys, _, err := r.board.Keys(r.Context(), space, layout.SagaKeys{Tenant: tenant}.Deads(domain.DeadEffect), "", 1000)

@@ -180,7 +180,7 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 	good := string(message(command("c1")).Data)
 	for _, tc := range []struct {
 		name, subject, data string
-		tenant              string // of the letter
+		tenant              string // of the dead letter
 		id, cause           string
 	}{
 		{"no JSON", "tenant.7.effect.pay.c1", "rubbish", "7", "c1", "no JSON object"},
@@ -246,7 +246,7 @@ func TestAMarkOfTheWrongKindSpoilsItsCommandOnly(t *testing.T) {
 		after(time.Minute)
 		letters := r.dead(7, "7")
 		if len(letters) != 1 || letters[0].ID != "c3" || !strings.Contains(letters[0].Cause, key) {
-			t.Errorf("got %d letters, %+v, want one, of c3, that names %s", len(letters), letters, key)
+			t.Errorf("got %d dead letters, %+v, want one, of c3, that names %s", len(letters), letters, key)
 		}
 		for i := range 8 {
 			if id := fmt.Sprint("c", i); r.fake.wasApplied(id) == (id == "c3") {

@@ -177,7 +177,7 @@ func (e *Engine) Replay(ctx context.Context, tenant domain.TenantID, kind domain
 }
 
 // redo has a saga read a message again, and nobody else. Who reads it takes
-// the letter away, in the same commit.
+// the dead letter away, in the same commit.
 func (e *Engine) redo(ctx context.Context, name, key string, d *domain.DeadLetter) error {
 	if d.Saga == "" {
 		return domain.Conflictf("the message belongs to no saga: publish it again")

@@ -128,7 +128,7 @@ func TestATimerThatNobodyHasReadIsNotLost(t *testing.T) {
 	})
 }
 
-func TestAnInstanceWhoseLetterIsGoneIsStuck(t *testing.T) {
+func TestAnInstanceWhoseDeadLetterIsGoneIsStuck(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, order())
 		defer r.work(saga.WorkerConfig{})()
@@ -224,7 +224,7 @@ func TestAnExplanationCountsAGatewaysNoes(t *testing.T) {
 
 // A list where the dead letter of one instance was is that instance's trouble: the
 // audit names it, and finds what is wrong with the other.
-func TestAStrangeLetterKeepsNoOtherInstanceFromItsAudit(t *testing.T) {
+func TestAStrangeDeadLetterKeepsNoOtherInstanceFromItsAudit(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, order())
 		defer r.work(saga.WorkerConfig{})()

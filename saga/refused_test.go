@@ -83,7 +83,7 @@ func TestNobodyElseSaysThatACommandWasRefused(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		got := causes(r.letters(shop))
 		if x := r.instance(shop, "s", "1"); x.State != "open" || x.Held != "" || len(got) != 2 {
-			t.Errorf("it is in %s, held %q, letters %q", x.State, x.Held, got)
+			t.Errorf("it is in %s, held %q, dead letters %q", x.State, x.Held, got)
 		}
 	})
 }
@@ -122,10 +122,10 @@ func TestARefusalIsForTheLifeThatSentTheCommand(t *testing.T) {
 			x, err := r.engine.Instance(r.Context(), shop, "s", "1")
 			got := causes(r.letters(shop))
 			if lives == 1 && (!errors.Is(err, domain.ErrNotFound) || len(got) != 0) {
-				t.Errorf("it began again: %+v, %v, letters %q", x, err, got)
+				t.Errorf("it began again: %+v, %v, dead letters %q", x, err, got)
 			}
 			if lives == 2 && (err != nil || x.State != "open" || len(got) != 1 || !strings.Contains(got[0], "an earlier life")) {
-				t.Errorf("got %+v, %v, letters %q", x, err, got)
+				t.Errorf("got %+v, %v, dead letters %q", x, err, got)
 			}
 		})
 	}

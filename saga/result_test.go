@@ -77,7 +77,7 @@ func TestAResultMovesOnlyWhoAskedForIt(t *testing.T) {
 				}
 				list := r.letters(shop)
 				if len(list) != letters || letters > 0 && !strings.Contains(strings.Join(causes(list), "\n"), cause) {
-					r.Fatalf("step %v: letters %q, want %d, one with %q", step, causes(list), letters, cause)
+					r.Fatalf("step %v: dead letters %q, want %d, one with %q", step, causes(list), letters, cause)
 				}
 			}
 			r.publish(shop, placed("1", `{"order":1,"total":5}`))
@@ -133,7 +133,7 @@ func TestAnEarlierLifesResultMovesNobody(t *testing.T) {
 			if life == 1 {
 				r.answer("pay", pays[0], domain.ResultFailed)
 				if x := r.instance(shop, "order", "1"); x.State != "paying" || pays[0] == pays[1] || len(r.letters(shop)) != 1 {
-					r.Errorf("commands %q, letters %q, %+v", pays, causes(r.letters(shop)), x)
+					r.Errorf("commands %q, dead letters %q, %+v", pays, causes(r.letters(shop)), x)
 				}
 			}
 			r.answer("pay", pays[life], domain.ResultSucceeded)
@@ -164,7 +164,7 @@ func TestAnInstanceOfAnEarlierVersionGoesOn(t *testing.T) {
 		defer r.alone()()
 		r.answer("reserve", r.commandOf("reserve"), domain.ResultSucceeded)
 		if x := r.instance(shop, "order", "1"); x.State != "paying" {
-			r.Errorf("%+v, letters %q", x, causes(r.letters(shop)))
+			r.Errorf("%+v, dead letters %q", x, causes(r.letters(shop)))
 		}
 	})
 }

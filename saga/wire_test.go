@@ -119,7 +119,7 @@ func FuzzReadEvent(f *testing.F) {
 		}
 		letter := newDead(domain.DeadEvent, ev, &m, domain.Invalidf("no"))
 		if text := deadText(letter); len(text) > 1<<20 {
-			t.Errorf("a letter of %d bytes", len(text))
+			t.Errorf("a dead letter of %d bytes", len(text))
 		}
 	})
 }

@@ -419,7 +419,7 @@ func TestDeadLettersAreReplayedAndDropped(t *testing.T) {
 		if out, err := replay(api.DeadLetterChoice{Kind: d.Kind, ID: d.ID}); err != nil || out.Done != 1 {
 			t.Errorf("one: got %+v, %v", out, err)
 		}
-		s.settle() // it fails once more, and is a letter once more
+		s.settle() // it fails once more, and is a dead letter once more
 		again, err := s.as(reader).ShowDeadLetter(t.Context(), api.DeadLetterParams{Context: house, Kind: d.Kind, ID: d.ID})
 		if err != nil || again.Attempts != 2 {
 			t.Errorf("again: got %+v, %v", again, err)

@@ -76,7 +76,7 @@ func TestInstancesByAnyName(t *testing.T) {
 	if _, err := boss.PublishEvents(ctx, 7, []api.EventInput{bad}); err != nil {
 		t.Fatal(err)
 	}
-	r.comes("the letter", func() bool {
+	r.comes("the dead letter", func() bool {
 		d, err := look.DeadLetter(ctx, 7, domain.DeadSaga, "visit."+bad.ID)
 		return err == nil && d.Correlation == ".." && d.Event != nil
 	})

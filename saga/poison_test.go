@@ -465,7 +465,7 @@ func TestAStreamThatWasNotReadBeforeBeginsNow(t *testing.T) {
 	})
 }
 
-func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
+func TestTwoSagasThatFailOnOneEventHaveADeadLetterEach(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, name := range []string{"a", "b"} {
 			r.apply(shop, machineOf(name, `fn on_event(state, event) { throw "no" }`))
@@ -476,7 +476,7 @@ func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
 		time.Sleep(time.Second)
 		list := r.letters(shop)
 		if len(list) != 4 {
-			t.Fatalf("%d letters, want 4: %+v", len(list), list)
+			t.Fatalf("%d dead letters, want 4: %+v", len(list), list)
 		}
 		for _, d := range list {
 			r.must(r.engine.Drop(r.Context(), shop, d.Kind, d.ID))
@@ -493,7 +493,7 @@ func TestTwoSagasThatFailOnOneEventHaveALetterEach(t *testing.T) {
 	})
 }
 
-func TestALetterIsReplayedOnce(t *testing.T) {
+func TestADeadLetterIsReplayedOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { if state.n == 0 && event.id == "e1" && event.now_ms == event.time_ms { throw "not `+
 			`yet" } state.n += 1; #{state: state} }`))
@@ -509,7 +509,7 @@ func TestALetterIsReplayedOnce(t *testing.T) {
 		r.bans.ban(shop, "s", false)
 		time.Sleep(time.Second)
 		if got := r.data(shop, "s", "1"); got != `{"n":1}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
 		}
 	})
 }
@@ -559,7 +559,7 @@ func TestNobodyElseControlsAnInstance(t *testing.T) {
 				t.Errorf("%s %v: %+v", m.Subject, m.Header, x)
 			}
 			if recs, err := r.board.Get(r.Context(), board.Space(shop), "deadletter:acme:saga:other"); err != nil || recs[0] == nil {
-				t.Errorf("%s %v: another one's letter is gone, %v", m.Subject, m.Header, err)
+				t.Errorf("%s %v: another one's dead letter is gone, %v", m.Subject, m.Header, err)
 			}
 		})
 	}
@@ -582,12 +582,12 @@ func TestAnEventOfAnotherContextIsRefused(t *testing.T) {
 			Data: []byte(`{"event_id":"e","event_type":"Go","tenant_id":"8","payload":{"id":1}}`)}))
 		time.Sleep(time.Minute)
 		if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":3}` || len(list) != 1 || !strings.Contains(list[0].Cause, `tenant_id is "8"`) {
-			t.Errorf("got %s, letters %q", got, causes(list))
+			t.Errorf("got %s, dead letters %q", got, causes(list))
 		}
 	})
 }
 
-func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
+func TestADeadLetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := machineOf("s", countsEvents)
 		def.Events = []domain.SagaEvent{{Type: "Go", MaxVersion: 1}}
@@ -617,7 +617,7 @@ func TestALetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
 		}
 	})
 }
@@ -680,12 +680,12 @@ func TestAPayloadIsNotMadeLongerOnItsWay(t *testing.T) {
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Minute)
 		if x := r.instance(shop, "s", "1"); x.State != "closed" {
-			t.Errorf("%s is in %s, letters %v", x.Correlation, x.State, causes(r.letters(shop)))
+			t.Errorf("%s is in %s, dead letters %v", x.Correlation, x.State, causes(r.letters(shop)))
 		}
 	})
 }
 
-func TestWorkThatAStreamRefusesIsALetter(t *testing.T) {
+func TestWorkThatAStreamRefusesIsADeadLetter(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { #{work: [#{fact: event.payload.fact, payload: #{}}]} }`))
 		var good atomic.Bool
@@ -701,13 +701,13 @@ func TestWorkThatAStreamRefusesIsALetter(t *testing.T) {
 		time.Sleep(time.Minute)
 		list := r.letters(shop)
 		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 2 || len(list) != 1 || list[0].Kind != domain.DeadWork {
-			t.Fatalf("%d facts, letters %+v, %v", stats.Last, list, err)
+			t.Fatalf("%d facts, dead letters %+v, %v", stats.Last, list, err)
 		}
 		good.Store(true)
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadWork, list[0].ID))
 		time.Sleep(time.Second)
 		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 3 || len(r.letters(shop)) != 0 {
-			t.Errorf("%d facts after the replay, letters %+v, %v", stats.Last, r.letters(shop), err)
+			t.Errorf("%d facts after the replay, dead letters %+v, %v", stats.Last, r.letters(shop), err)
 		}
 	})
 }
@@ -739,7 +739,7 @@ func (s smallBoard) CommitEach(ctx context.Context, batches []board.Batch) []err
 	return errs
 }
 
-func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
+func TestWhatDoesNotFitOnTheBoardIsADeadLetter(t *testing.T) {
 	for _, err := range []error{domain.Limitf("too large"), domain.Invalidf("too large")} {
 		bubble(t, func(r *rig) {
 			r.apply(shop, machineOf("s",
@@ -771,9 +771,9 @@ func TestWhatDoesNotFitOnTheBoardIsALetter(t *testing.T) {
 	}
 }
 
-// TestABoardThatIsFullForNowMakesNoLetters has one that refuses commits, as Redis at its
+// TestABoardThatIsFullForNowMakesNoDeadLetters has one that refuses commits, as Redis at its
 // maxmemory.
-func TestABoardThatIsFullForNowMakesNoLetters(t *testing.T) {
+func TestABoardThatIsFullForNowMakesNoDeadLetters(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var full atomic.Int32
 		faults := faultboard.New(r.board, faultboard.Config{Before: func(_ context.Context, c faultboard.Call) error {
@@ -793,7 +793,7 @@ func TestABoardThatIsFullForNowMakesNoLetters(t *testing.T) {
 			t.Error("nothing was committed")
 		}
 		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
 		}
 	})
 }
@@ -830,7 +830,7 @@ func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {
 		time.Sleep(time.Minute)
 		stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents)
 		if err != nil || stats.Last != uint64(64*large) || len(r.letters(shop)) != 0 {
-			t.Errorf("%d facts, want %d, letters %v, %v", stats.Last, 64*large, causes(r.letters(shop)), err)
+			t.Errorf("%d facts, want %d, dead letters %v, %v", stats.Last, 64*large, causes(r.letters(shop)), err)
 		}
 	})
 }
@@ -873,7 +873,7 @@ func TestIdsMayHaveAnyText(t *testing.T) {
 			r.publish(shop, domain.Event{Type: "More", Saga: "s", Correlation: id})
 			time.Sleep(time.Minute)
 			if got := r.data(shop, "s", id); got != `{"n":5}` {
-				t.Errorf("%q: %s, letters %+v", id, got, r.letters(shop))
+				t.Errorf("%q: %s, dead letters %+v", id, got, r.letters(shop))
 			}
 		})
 	}
@@ -949,7 +949,7 @@ func TestContextsHaveIdsOfTheirOwn(t *testing.T) {
 			r.publish(in, goes("same", `{"id":1}`))
 		}
 		defer r.work(saga.WorkerConfig{})()
-		// Whose it is is the subject's to say: what says another is a letter.
+		// Whose it is is the subject's to say: what says another is a dead letter.
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"x","event_type":"Go","tenant_id":"9","payload":{"id":1}}`)}))
 		// A context may be called by its number too.
@@ -1003,7 +1003,7 @@ func TestAVersionThatDoesNotCompileHoldsItsInstancesOnly(t *testing.T) {
 		}
 		x, list := r.instance(shop, "s", "1"), r.letters(shop)
 		if x.Held != "f0" || len(x.Deferred) != 1 || len(list) != 1 || !list[0].Holds {
-			t.Fatalf("%+v, letters %+v", x, list)
+			t.Fatalf("%+v, dead letters %+v", x, list)
 		}
 		set(good[0].Get("text"))
 		defer r.work(saga.WorkerConfig{})()
@@ -1025,7 +1025,7 @@ func TestARecordThatCannotBeReadStopsNobodyElse(t *testing.T) {
 		r.publish(shop, goes("e2", `{"id":2}`))
 		time.Sleep(10 * time.Second)
 		if got := r.data(shop, "s", "2"); got != `{"n":1}` || len(r.letters(shop)) != 1 {
-			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
 		}
 	})
 }
@@ -1052,7 +1052,7 @@ func TestAKeyOfTheWrongKindStopsNobodyElse(t *testing.T) {
 		letters := r.letters(shop)
 		if len(letters) != 2 || !strings.Contains(letters[0].Cause+letters[1].Cause, keys.Seen("s", "e3")) ||
 			!strings.Contains(letters[0].Cause+letters[1].Cause, keys.Instance("s", "1")) {
-			t.Errorf("got %+v, want two letters that name the keys", letters)
+			t.Errorf("got %+v, want two dead letters that name the keys", letters)
 		}
 	})
 }
@@ -1188,7 +1188,7 @@ func TestABanCountsForTheNextEvent(t *testing.T) {
 	})
 }
 
-func TestALetterOfAnInstanceThatIsGoneCanBeDropped(t *testing.T) {
+func TestADeadLetterOfAnInstanceThatIsGoneCanBeDropped(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { throw "no" }`))
 		defer r.work(saga.WorkerConfig{})()
@@ -1211,9 +1211,9 @@ func TestALetterOfAnInstanceThatIsGoneCanBeDropped(t *testing.T) {
 	})
 }
 
-// TestALetterOfOthersIsDroppedAndReplayed has letters as effect workers write
+// TestADeadLetterOfOthersIsDroppedAndReplayed has dead letters as effect workers write
 // them.
-func TestALetterOfOthersIsDroppedAndReplayed(t *testing.T) {
+func TestADeadLetterOfOthersIsDroppedAndReplayed(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, id := range []string{"a", "b"} {
 			text, err := json.Marshal(domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Cause: "<no> & never", Subject: "tenant.acme.effect.do." + id, Data: "{}"})
@@ -1225,7 +1225,7 @@ func TestALetterOfOthersIsDroppedAndReplayed(t *testing.T) {
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadEffect, "b"))
 		stats, err := r.log.Stats(r.Context(), domain.WorkflowCommands)
 		if err != nil || stats.Last != 1 || len(r.letters(shop)) != 0 {
-			t.Errorf("%d commands, letters %+v, %v", stats.Last, r.letters(shop), err)
+			t.Errorf("%d commands, dead letters %+v, %v", stats.Last, r.letters(shop), err)
 		}
 	})
 }
@@ -1239,7 +1239,7 @@ func TestAnEventOfAnOldVersionFindsItsInstance(t *testing.T) {
 		r.publish(shop, goes("e1", `{"number":5}`))
 		time.Sleep(time.Second)
 		if got := r.data(shop, "s", "5"); got != `{"n":1}` {
-			t.Errorf("got %s, letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
 		}
 	})
 }
@@ -1253,7 +1253,7 @@ func TestAMalformedEventOfAnySizeIsADeadLetter(t *testing.T) {
 			r.publish(shop, goes("e1", `{"id":1}`))
 			time.Sleep(10 * time.Second)
 			if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":1}` || len(list) != 1 || list[0].Seq != 1 {
-				t.Errorf("%.3q: got %s, %d letters", data, got, len(list))
+				t.Errorf("%.3q: got %s, %d dead letters", data, got, len(list))
 			}
 		})
 	}
@@ -1303,9 +1303,9 @@ func TestARewoundSagaReadsAgain(t *testing.T) {
 	})
 }
 
-// TestAnEventThatEndsTheProcessIsALetter has one whose commit is each time the
+// TestAnEventThatEndsTheProcessIsADeadLetter has one whose commit is each time the
 // last thing that a life of the worker does.
-func TestAnEventThatEndsTheProcessIsALetter(t *testing.T) {
+func TestAnEventThatEndsTheProcessIsADeadLetter(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", `fn on_event(state, event) { state.n += 1; if event.id == "e13" { state.deadly = true; } #{state: state} }`))
 		for i := range 30 {
@@ -1343,7 +1343,7 @@ func TestAnEventThatEndsTheProcessIsALetter(t *testing.T) {
 		}
 		list := r.letters(shop)
 		if lives > 8 || len(list) != 1 || list[0].Correlation != "3" || !list[0].Holds {
-			t.Fatalf("after %d lives the letters are %+v", lives, list)
+			t.Fatalf("after %d lives the dead letters are %+v", lives, list)
 		}
 		r.must(r.engine.Drop(r.Context(), shop, list[0].Kind, list[0].ID))
 		defer r.work(saga.WorkerConfig{})()
