@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"errors"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
@@ -217,4 +219,64 @@ fn compensate(state, work) { #{effect: "release", payload: #{}} }`,
 
 func placed(id, payload string) domain.Event {
 	return domain.Event{Type: "OrderPlaced", AggregateType: "Order", AggregateID: id, Payload: json.RawMessage(payload)}
+}
+
+// calls is what came to somewhere, in order.
+type calls struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (c *calls) add(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, text)
+}
+
+func (c *calls) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.list...)
+}
+
+// machineOf is a saga of one state that does what its script says with events
+// "Go" of aggregates "Thing", by their `id`.
+func machineOf(name, script string) *domain.SagaDefinition {
+	return &domain.SagaDefinition{
+		Name: name, Initial: "open", Triggers: []domain.SagaTrigger{{Of: "Thing", Types: []string{"Go"}}}, Correlation: `event.payload.id.to_string()`,
+		Data:    json.RawMessage(`{"n":0}`),
+		Effects: []string{"do"}, Timers: []string{"Tick"},
+		States: []domain.SagaState{{Name: "open", On: map[string]domain.Reaction{"*": domain.Handle}}, {Name: "closed", Final: true}},
+		Script: script,
+	}
+}
+
+const countsEvents = `fn on_event(state, event) { state.n += 1; #{state: state} }`
+
+func goes(id string, payload string) domain.Event {
+	return domain.Event{ID: id, Type: "Go", AggregateType: "Thing", AggregateID: "1", Payload: json.RawMessage(payload)}
+}
+
+func (r *rig) data(in domain.TenantID, name, id string) string {
+	r.Helper()
+	x, err := r.engine.Instance(r.Context(), in, name, id)
+	if errors.Is(err, domain.ErrNotFound) {
+		return ""
+	}
+	r.must(err)
+	return string(x.Data)
+}
+
+func (r *rig) letters(in domain.TenantID) []*domain.DeadLetter {
+	r.Helper()
+	list, _, err := r.engine.DeadLetters(r.Context(), in, saga.DeadQuery{Limit: 1000})
+	r.must(err)
+	return list
+}
+
+func causes(list []*domain.DeadLetter) (all []string) {
+	for _, d := range list {
+		all = append(all, d.Cause)
+	}
+	return all
 }

@@ -225,3 +225,14 @@ func (r *rig) want(id domain.JobID, status domain.JobStatus, reason domain.Reaso
 	}
 	return j
 }
+
+func f(name, value string) board.Field { return board.Field{Name: name, Value: value} }
+
+// commit makes a change as a foreign program would.
+func (r *rig) commit(b *board.Batch) {
+	r.Helper()
+	b.Space = 1
+	if err := r.board.Commit(r.ctx, *b); err != nil {
+		r.Fatal(err)
+	}
+}
