@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS := grpcnotrace
 # What `make build-small` leaves out; see docs/building.md.
 SMALL := no_etcd no_grpc no_nats no_postgres
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X main.linkedVersion=$(VERSION)
 GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
 STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
 # `make check` vets all packages, tests too; and nobody debugs a test's binary
@@ -32,6 +32,10 @@ build: ## the binary, ./bin/ramet
 .PHONY: build-small
 build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS and PostgreSQL: two thirds of the size
 	go build -tags '$(TAGS) $(SMALL)' -ldflags '$(LDFLAGS)' -o bin/ramet-small ./cmd/ramet
+
+.PHONY: release
+release: ## archives, Debian packages, inventories and sums of VERSION in ./dist; see docs/install.md
+	scripts/release '$(VERSION)' dist
 
 .PHONY: demo
 demo: build ## run examples/hello on a throw-away node: a Python and a shell job

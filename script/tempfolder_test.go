@@ -9,6 +9,10 @@ import (
 	"github.com/ramet-run/ramet/script"
 )
 
+// kept is the folder of the process that is killed: one that nobody has any more is
+// closed with its lock by the collector of garbage.
+var kept *script.TempFolder
+
 // TestMain is also the process that is killed with a folder.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("TEST_TEMP_FOLDER")
@@ -22,6 +26,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	kept = f
 	os.Stdout.WriteString(f.Path)
 	os.Stdout.Close()
 	select {}

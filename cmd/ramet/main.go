@@ -3,9 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // schedules have zones, and not every machine does
 
@@ -15,8 +17,19 @@ import (
 	"github.com/ramet-run/ramet/script/salscript"
 )
 
-// version is set by the linker.
-var version = "dev"
+// linkedVersion is set by the linker, as `make build` and scripts/release have it do.
+var linkedVersion string
+
+var version = cmp.Or(linkedVersion, builtVersion(), "dev")
+
+// builtVersion is the version that `go install …@v1.2.3` and `go build` in a
+// checkout write into the program; "" where there is none.
+func builtVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return ""
+}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == salscript.ChildCommand { // not for people, so no command of door/cli

@@ -149,6 +149,10 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	return a.exit(ctx, root.ExecuteContext(ctx))
 }
 
+// Commands is the tree of all commands, for whoever prints pages of it. They are
+// not to be run: a node and its keys are Main's to bring.
+func Commands() *cobra.Command { return (&app{}).root() }
+
 // exit says what went wrong, if anything, and turns it into the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	own := (*exitError)(nil)

@@ -151,6 +151,7 @@ var may = map[string][]string{
 
 	"tools/rhaicompare": {}, // speaks to processes only
 	"tools/typecheck":   {},
+	"tools/manpages":    {"door/cli"},
 }
 
 // pkg is what go list says of a package.

@@ -47,6 +47,8 @@ type Jail struct {
 	cfg     Config
 	closing sync.Once
 
+	none error // why no process can be started here, whatever its level
+
 	found  sync.RWMutex           // guards what follows
 	levels map[script.Level]state // what the probe found
 	probes time.Time              // when
@@ -80,8 +82,8 @@ const probeAgain = 10 * time.Second
 // Errors: those of Level.
 func (j *Jail) Check(ofType script.Level) error {
 	want, err := j.Level(ofType, "")
-	if err == nil {
-		return nil
+	if err == nil || j.none != nil {
+		return err
 	}
 	j.probing.Lock()
 	defer j.probing.Unlock()

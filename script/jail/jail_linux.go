@@ -3,6 +3,7 @@ package jail
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -33,13 +34,26 @@ type machine struct {
 	works  []string // see Works
 }
 
+// shell is what watches over processes, holds them back where tracing is forbidden,
+// and finds out how they are held in. Images of containers may have none.
+var shell = "/bin/sh"
+
 // Open finds out what can be had on this machine, by really starting a small
-// process, and returns a jail that uses it.
+// process, and returns a jail that uses it. Where there is no shell no level can be
+// had: a node serves then what runs inside it.
 //
 // Errors: [domain.ErrUnavailable] where no process can be started at all.
 func Open(cfg Config) (*Jail, error) {
 	cfg.Level = cmp.Or(cfg.Level, script.Walled)
 	cfg.User, cfg.Group = cmp.Or(cfg.User, nobody), cmp.Or(cfg.Group, nobody)
+	if _, err := os.Stat(shell); errors.Is(err, fs.ErrNotExist) {
+		none := domain.Unavailablef("scripts that are processes need %s, which is not here: only types that run inside the node are served, such as rhai", shell)
+		jail := &Jail{cfg: cfg, none: none, levels: map[script.Level]state{}}
+		for _, level := range script.Levels {
+			jail.levels[level] = state{why: none}
+		}
+		return jail, nil
+	}
 	reaper, err := openReaper()
 	if err != nil {
 		return nil, err
@@ -74,6 +88,9 @@ func Open(cfg Config) (*Jail, error) {
 
 // Close ends what the jail keeps. Its processes have ended before.
 func (j *Jail) Close() error {
+	if j.none != nil {
+		return nil
+	}
 	j.closing.Do(func() {
 		j.falling.Wait() // who is in a cgroup keeps it
 		if j.cgroups != nil {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -400,6 +401,28 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 	defer jail.Close()
 	_, err = jail.Start(Spec{Level: script.Open, Args: []string{"/no/such/program"}, Dir: t.TempDir(), Stdout: os.Stdout, Stderr: os.Stderr})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWithoutAShellNoProcessIsStarted(t *testing.T) {
+	was := shell
+	shell = filepath.Join(t.TempDir(), "sh")
+	defer func() { shell = was }()
+	jail, err := Open(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer jail.Close()
+	if levels := jail.Levels(); len(levels) != 0 {
+		t.Errorf("%v can be had", levels)
+	}
+	for _, spec := range []Spec{{Args: []string{"/bin/true"}}, {Args: []string{"/bin/true"}, Parent: true}} {
+		if _, err := jail.Start(spec); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), shell) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := jail.Check(""); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -43,6 +43,9 @@ type Process struct {
 // Errors: those of the system and of spec.Stop, and [domain.ErrUnavailable] for a
 // process that could not be held in.
 func (j *Jail) Start(spec Spec) (*Process, error) {
+	if j.none != nil {
+		return nil, j.none
+	}
 	p := &Process{jail: j, done: make(chan struct{}), hard: make(chan struct{})}
 	level := script.Open
 	switch {
