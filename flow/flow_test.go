@@ -9,7 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"strconv"
+
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
@@ -508,5 +511,67 @@ func TestAFlowWhoseStateCannotBeReadIsGivenUp(t *testing.T) {
 		if err != nil || recs[0].Get(layout.FlowStatus) != "error" || recs[0].Get(layout.FlowReason) != "stuck" || recs[0].Get(layout.FlowError) == "" {
 			t.Errorf("got %v, %v", recs[0], err)
 		}
+	})
+}
+
+func TestFlowIdsThatAreTakenAreDrawnAgain(t *testing.T) {
+	bubble(t, func(r *rig) {
+		for n := 1; n <= 3; n++ {
+			r.hset("flow:"+strconv.Itoa(n), "id", "1", "caller_id", "12", "status", "finished", "jobs", "[]")
+		}
+		r.soon(r.steps(step("a", "")), domain.FlowSucceeded)
+		var jobs []*domain.Job
+		for i := range domain.JobID(300) {
+			jobs = append(jobs, job(i+1, ""))
+		}
+		r.hset("flow:5", "id", "1", "caller_id", "12", "status", "finished", "jobs", "[]")
+		r.soon(r.submit(flow.Request{Jobs: jobs}), domain.FlowSucceeded)
+	})
+}
+
+// What evicted the text of a flow's blueprint left a flow that nobody can move: explain and
+// the audit say so, where they had only an error.
+func TestAFlowWhoseBlueprintIsGoneIsStuck(t *testing.T) {
+	for want, change := range map[string]func(b *board.Batch, plan string){
+		"is gone from the board": func(b *board.Batch, plan string) { b.Delete(plan) },
+		"cannot be read (the":    func(b *board.Batch, plan string) { b.Set(plan, board.Field{Name: layout.FlowPlanText, Value: "{"}) },
+		"cannot be read (":       func(b *board.Batch, plan string) { b.Delete(plan).PushLeft(plan, "x") },
+	} {
+		unaudited(t, func(r *rig) {
+			id := r.submit(flow.Request{Plan: blueprint(step("a", "", maySkip))})
+			b := board.Batch{Space: layout.SpaceOf(tenant)}
+			if change(&b, layout.FlowPlan(id)); r.board.Commit(r.ctx, b) != nil {
+				t.Fatal("not changed")
+			}
+			time.Sleep(time.Minute)
+			r.flows = flow.New(r.board, r.work, flow.Config{}) // a node that has not read it before
+			want := "the text of its blueprint " + want
+			x, err := r.flows.Explain(r.ctx, tenant, id)
+			if err != nil || x.Outlook != domain.OutlookStuck || !strings.HasPrefix(x.Text, want) {
+				t.Errorf("got %+v, %v, want that %s", x, err, want)
+			}
+			if found := r.audit(); len(found.Stuck) != 1 || !strings.HasPrefix(found.Stuck[0].Text, want) {
+				t.Errorf("the audit: got %+v, want that %s", found, want)
+			}
+		})
+	}
+}
+
+// TestAFlowWhoseBeginIsUnknownHasNoDuration: another program has taken the field away.
+func TestAFlowWhoseBeginIsUnknownHasNoDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(lengths, 1)
+		r := newRigOn(t, memboard.Open(), flow.Config{Observer: ended})
+		id := r.submit(flow.Request{Plan: blueprint(step("a", "gate never", maySkip))})
+		time.Sleep(time.Minute)
+		if err := r.board.Commit(r.ctx, *(&board.Batch{Space: layout.SpaceOf(tenant)}).Unset(domain.FlowKey(id), layout.FlowStartedMs)); err != nil {
+			t.Fatal(err)
+		}
+		r.mustAct(id, flow.Order{Verb: flow.OrderCancel})
+		r.soon(id, domain.FlowCancelled)
+		if took := <-ended; took != 0 {
+			t.Errorf("got %v, want nothing", took)
+		}
+		r.stop()
 	})
 }

@@ -188,3 +188,70 @@ func TestAFlowWithAJobOfTheWrongKindIsCancelled(t *testing.T) {
 		r.mustAct(id, flow.Order{Verb: flow.OrderDelete})
 	})
 }
+
+func TestAFlowOfAForeignProgramIsRetriedWhateverItsOrder(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.seedJob("2001", "crashonce", "[]")
+		r.seedJob("2002", "set y 2", "[2001]")
+		r.seedJob("2003", "set z 3", "[2002]")
+		r.seedFlow("33", "[2003,2002,2001]")
+		r.lpush("job:12:2001")
+		r.soon(33, domain.FlowErrored)
+		r.mustAct(33, flow.Order{Verb: flow.OrderRetry})
+		r.soon(33, domain.FlowSucceeded, "2001 succeeded", "2002 succeeded", "2003 succeeded")
+	})
+}
+
+func TestAFlowOfAForeignProgramThatNamesAJobTwice(t *testing.T) {
+	for name, dependends := range map[string]string{"with edges": "[2001]", "without": "[]"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.seedJob("2001", "", "[]")
+				r.seedJob("2002", "", dependends)
+				r.seedFlow("33", "[2001,2002,2001,2002]")
+				r.lpush("job:12:2001")
+				time.Sleep(5 * time.Second) // before any audit
+				if v := r.show(33); v.Reason != domain.FlowSucceeded {
+					t.Errorf("it is %s %s", v.Status, v.Reason)
+				}
+			})
+		})
+	}
+}
+
+func TestAFlowOfAForeignProgramThatNamesJobsOfAnother(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.seedJob("2001", "gate x", "[]")
+		r.seedJob("2002", "gate y", "[]")
+		r.seedFlow("33", "[2001]")
+		r.lpush("job:12:2001")
+		time.Sleep(2 * time.Second)
+		r.seedFlow("34", "[2001,2002]")
+		r.lpush("job:12:2002")
+		time.Sleep(2 * time.Minute) // audits
+		if a := r.audit(); len(a.Repaired) > 0 {
+			t.Errorf("the audit found %v", a.Repaired)
+		}
+		r.mustAct(34, flow.Order{Verb: flow.OrderCancel})
+		r.soon(34, domain.FlowCancelled)
+		close(r.words.gate("x"))
+		r.soon(33, domain.FlowSucceeded)
+	})
+}
+
+func TestAFlowOfAForeignProgramThatNeverWasOneIsDeleted(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.seedJob("2001", "", "[2002]")
+		r.seedJob("2002", "", "[2001]")
+		r.seedFlow("33", "[2001,2002]")
+		r.lpush("job:12:2001")
+		r.soon(33, domain.FlowErrored)
+		if err := r.act(33, flow.Order{Verb: flow.OrderRetry}); err == nil {
+			t.Error("a retry of it was done")
+		}
+		r.mustAct(33, flow.Order{Verb: flow.OrderDelete})
+		if _, err := r.flows.Show(r.ctx, tenant, 33); err == nil {
+			t.Error("it is still there")
+		}
+	})
+}

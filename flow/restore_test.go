@@ -263,3 +263,24 @@ func TestADeletedFlowLeavesATrace(t *testing.T) {
 		}
 	}
 }
+
+func TestALargeFlowComesBackFromTheArchiveAsItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newMemArchive()
+		r := newRigOn(t, memboard.Open(), flow.Config{Records: a})
+		steps := []domain.Step{step("a", "crashonce")}
+		for i := range 400 {
+			steps = append(steps, step(fmt.Sprint("b", i), "", phase(1), maySkip))
+		}
+		id := r.submit(flow.Request{Plan: blueprint(steps...), OnError: domain.OnErrorContinue})
+		r.soon(id, domain.FlowErrored)
+		time.Sleep(time.Second)
+		a.putAway(r)
+		r.mustAct(id, flow.Order{Verb: flow.OrderRetry})
+		r.soon(id, domain.FlowSucceeded)
+		if n := len(r.words.seen); n != 402 {
+			t.Errorf("%d runs, want 402: each of 401 jobs, and one again", n)
+		}
+		r.stop()
+	})
+}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"math/rand/v2"
+	"testing/synctest"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
@@ -325,3 +328,75 @@ func (r *rig) mustAct(id domain.FlowID, o flow.Order) {
 		r.Fatalf("%s: %v", o.Verb, err)
 	}
 }
+
+// audit is a round of the auditor.
+func (r *rig) audit() domain.Audit {
+	r.Helper()
+	a, err := r.flows.Audit(r.ctx, tenant, 0)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return a
+}
+
+// unaudited is a rig with the keeper's node only: nothing repairs what it forgets.
+func unaudited(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		r := &rig{T: t, board: b, words: newWords(), ctx: t.Context()}
+		if err := b.Commit(r.ctx, *new(board.Batch).Include(layout.Contexts, "1")); err != nil {
+			t.Fatal(err)
+		}
+		r.work = work.New(b, work.Config{})
+		r.flows = flow.New(b, r.work, flow.Config{})
+		test(r)
+	})
+}
+
+// run has a runner at work until the function is called.
+func (r *rig) run(do func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.wg.Go(func() { do(ctx) })
+	return func() { cancel(); r.wg.Wait() }
+}
+
+func (r *rig) runner(ctx context.Context) {
+	_ = work.NewRunner(r.work, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{r.words}, Grace: time.Second}).Run(ctx)
+}
+
+func (r *rig) keeper(ctx context.Context) { r.flows.Keep(ctx, "n1/a") }
+
+// soon is want of a flow that must not take long: one that never ends fails
+// the test in no time.
+func (r *rig) soon(id domain.FlowID, reason domain.FlowReason, statuses ...string) domain.FlowView {
+	r.Helper()
+	for range 60 {
+		if v, err := r.flows.Show(r.ctx, tenant, id); err != nil || v.Final() {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	v := r.show(id)
+	if v.Reason != reason {
+		r.Fatalf("flow %d is %s %s (%s), want %s", id, v.Status, v.Reason, v.Error, reason)
+	}
+	r.wantSteps(v, statuses...)
+	return v
+}
+
+// noise is a text that does not become smaller.
+func noise(n int) string {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, "%x", rnd.Uint64())
+	}
+	return b.String()[:n]
+}
+
+// lengths notes how long the flows took that have ended.
+type lengths chan time.Duration
+
+func (l lengths) FlowEnded(_ domain.FlowReason, took time.Duration) { l <- took }

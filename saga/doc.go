@@ -5,7 +5,7 @@
 //
 //	stream ──> shard: the one worker of a partition
 //	             decode, correlate ── no instance can be told ──> dead letter
-//	             its instance has had its share ──> put aside, for later; see aside.go
+//	             its instance has had its share ──> put aside, for later; see fairness.go
 //	             seen before? ──> passed over
 //	             machine.Advance ── the program fails ──> dead letter, the instance is held
 //	             └──> one commit: instance + outbox + timers + mark + history + checkpoint

@@ -21,7 +21,7 @@ import (
 // checkpoint.
 //
 // A position is that of a partition, and says: what is up to here and was mine
-// is dealt with. What is dealt with behind it stands beside it; see aside.go. So it means something else as soon as events go to other
+// is dealt with. What is dealt with behind it stands beside it; see fairness.go. So it means something else as soon as events go to other
 // partitions, or to other instances. Then a new generation begins, with
 // positions of its own. Those of the ones before stay as they are, because every
 // commit is guarded by the list of generations; by them a new partition knows
