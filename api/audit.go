@@ -2,7 +2,8 @@ package api
 
 import "github.com/ramet-run/ramet/domain"
 
-// The operations on audits and audit logs.
+// The operations of the auditor, which looks for work that is stuck, and of audit logs,
+// which say who did what.
 var (
 	AuditRun = op[AuditReport](Operation{
 		Name: "audit.run", Method: "POST", Path: "/v1/contexts/{context}/audit", Right: domain.VerbAudit, ByHand: true,

@@ -275,7 +275,7 @@ func (l *AuditLog) commit(ctx context.Context, entries []domain.AuditEntry) erro
 		if batches[space] == nil {
 			batches[space] = &board.Batch{Space: space}
 		}
-		layout.AppendAudit(batches[space], e)
+		layout.AppendAuditEntry(batches[space], e)
 	}
 	for space, b := range batches {
 		// A second try after half of them are written doubles lines; better
@@ -337,7 +337,7 @@ func (l *AuditLog) Entries(ctx context.Context, tenant domain.TenantID, f AuditF
 			return nil, false, err
 		}
 		for _, line := range slices.Backward(lines) { // those of one millisecond, too, are newest first
-			if e, ok := layout.DecodeAudit(line); ok && f.takes(e) {
+			if e, ok := layout.DecodeAuditEntry(line); ok && f.takes(e) {
 				entries = append(entries, e)
 			}
 		}

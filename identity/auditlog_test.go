@@ -165,7 +165,7 @@ func TestDenialsDoNotPushOutWhatWasDone(t *testing.T) {
 		for range 2 { // as many actors make in a long time
 			lines := make([]string, layout.AuditMost)
 			for i := range lines {
-				lines[i] = layout.EncodeAudit(domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: stranger, Outcome: domain.AuditDenied})
+				lines[i] = layout.EncodeAuditEntry(domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: stranger, Outcome: domain.AuditDenied})
 			}
 			flood.Append(layout.AuditDenials, layout.AuditMost, lines...)
 		}
@@ -322,7 +322,7 @@ func TestWhoChangesRightsIsInTheLogOfTheSameCommit(t *testing.T) {
 		do(err)
 		var got []string
 		for _, line := range lines {
-			e, ok := layout.DecodeAudit(line)
+			e, ok := layout.DecodeAuditEntry(line)
 			if !ok || e.Actor != 1 || e.Outcome != domain.AuditDone || e.Node != "n1" || e.AtMs == 0 {
 				t.Errorf("got %s", line)
 			}

@@ -62,6 +62,6 @@ func (r *Registry) note(b *board.Batch, tenant domain.TenantID, verb domain.Verb
 	if r.by == 0 {
 		return
 	}
-	layout.AppendAudit(b, domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
+	layout.AppendAuditEntry(b, domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
 		Context: tenant, Outcome: domain.AuditDone, Detail: detail, Node: r.node})
 }

@@ -52,7 +52,7 @@ func FuzzDecode(f *testing.F) {
 		note(layout.DecodeIndexes("m", value))
 		layout.DecodeInstance(r)
 		layout.DecodeLog(value)
-		layout.DecodeAudit(value)
+		layout.DecodeAuditEntry(value)
 		for _, err := range errs {
 			if err != nil && !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("got %v, want invalid", err)

@@ -92,9 +92,9 @@ func (c Caller) auditLog(ctx context.Context, tenant domain.TenantID, f api.Audi
 	return list, err
 }
 
-// noAudit keeps nothing.
-type noAudit struct{ identity.Discard }
+// noAuditLog keeps nothing.
+type noAuditLog struct{ identity.Discard }
 
-func (noAudit) Entries(context.Context, domain.TenantID, identity.AuditFilter) ([]domain.AuditEntry, bool, error) {
+func (noAuditLog) Entries(context.Context, domain.TenantID, identity.AuditFilter) ([]domain.AuditEntry, bool, error) {
 	return nil, false, nil
 }

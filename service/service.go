@@ -154,7 +154,7 @@ func New(p Parts) *Service {
 		p.Archive = noArchive{}
 	}
 	if p.Audit == nil {
-		p.Audit = noAudit{}
+		p.Audit = noAuditLog{}
 	}
 	a := &Service{parts: p, log: log}
 	if p.Bulks != nil {

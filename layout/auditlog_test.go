@@ -30,17 +30,17 @@ func TestAuditLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b board.Batch
-			layout.AppendAudit(&b, c.entry)
+			layout.AppendAuditEntry(&b, c.entry)
 			want := board.Op{Kind: board.OpAppend, Key: c.list, N: layout.AuditMost, Items: []string{c.line}}
 			if diff := cmp.Diff([]board.Op{want}, b.Ops); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if back, ok := layout.DecodeAudit(c.line); !ok || back != c.entry {
+			if back, ok := layout.DecodeAuditEntry(c.line); !ok || back != c.entry {
 				t.Errorf("back: got %+v, %v", back, ok)
 			}
 		})
 	}
-	if _, ok := layout.DecodeAudit("no JSON"); ok {
+	if _, ok := layout.DecodeAuditEntry("no JSON"); ok {
 		t.Error("a line of somebody else is taken for ours")
 	}
 }
@@ -50,7 +50,7 @@ func TestALineIsNeverLong(t *testing.T) {
 	worst := strings.Repeat("\"", 10_000)
 	e := domain.AuditEntry{AtMs: 1 << 60, Actor: 1<<32 - 1, Verb: worst, Object: worst, Context: 1<<32 - 1, Outcome: domain.AuditRefused,
 		Detail: worst, Node: "n", Count: 1 << 60}
-	if n := len(layout.EncodeAudit(e)); n > 2500 {
+	if n := len(layout.EncodeAuditEntry(e)); n > 2500 {
 		t.Errorf("a line has %d bytes", n)
 	}
 }

@@ -18,24 +18,24 @@ const (
 	AuditMost = 10_000
 )
 
-// AuditList is the list that an entry belongs to.
-func AuditList(o domain.AuditOutcome) string {
+// AuditLogList is the list that an entry belongs to.
+func AuditLogList(o domain.AuditOutcome) string {
 	if o == domain.AuditDone {
 		return AuditLog
 	}
 	return AuditDenials
 }
 
-// AppendAudit writes an entry into the log of the batch's space.
-func AppendAudit(b *board.Batch, e domain.AuditEntry) {
-	b.Append(AuditList(e.Outcome), AuditMost, EncodeAudit(e))
+// AppendAuditEntry writes an entry into the log of the batch's space.
+func AppendAuditEntry(b *board.Batch, e domain.AuditEntry) {
+	b.Append(AuditLogList(e.Outcome), AuditMost, EncodeAuditEntry(e))
 }
 
-// EncodeAudit writes a line.
-func EncodeAudit(e domain.AuditEntry) string { return mustJSON(e.Cut()) }
+// EncodeAuditEntry writes a line.
+func EncodeAuditEntry(e domain.AuditEntry) string { return mustJSON(e.Cut()) }
 
-// DecodeAudit reads a line; ok is false for one that is none of ours.
-func DecodeAudit(line string) (e domain.AuditEntry, ok bool) {
+// DecodeAuditEntry reads a line; ok is false for one that is none of ours.
+func DecodeAuditEntry(line string) (e domain.AuditEntry, ok bool) {
 	err := json.Unmarshal([]byte(line), &e)
 	return e, err == nil
 }
