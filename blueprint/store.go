@@ -27,7 +27,8 @@ func NewStore(b document.Board) *Store {
 //
 // Errors: *[Error]; [domain.ErrConflict] for a version that is not greater
 // than the newest.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, b *domain.Blueprint) (_ domain.StoredBlueprint, existing bool, err error) {
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
+	b *domain.Blueprint) (_ domain.StoredBlueprint, existing bool, err error) {
 	if err := Validate(b); err != nil {
 		return domain.StoredBlueprint{}, false, err
 	}

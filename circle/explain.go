@@ -41,7 +41,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id string)
 	return e.explainQueued(ctx, space, t, rec, x)
 }
 
-func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain.Task, rec board.Record, x domain.TaskExplanation) (domain.TaskExplanation, error) {
+func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain.Task, rec board.Record,
+	x domain.TaskExplanation) (domain.TaskExplanation, error) {
 	circles := []string{t.Circle}
 	if t.Circle == "" { // a foreign client pushed it
 		var err error

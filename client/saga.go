@@ -110,7 +110,8 @@ func (c *Client) ExplainInstance(ctx context.Context, tenant domain.TenantID, na
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) History(ctx context.Context, tenant domain.TenantID, name, correlation string, limit int) ([]domain.SagaEntry, error) {
-	out, err := Call(ctx, c, api.SagaHistory, api.HistoryParams{InstanceParams: api.InstanceParams{Context: tenant, Name: name, Correlation: correlation}, Limit: limit})
+	out, err := Call(ctx, c, api.SagaHistory, api.HistoryParams{InstanceParams: api.InstanceParams{Context: tenant, Name: name, Correlation: correlation},
+		Limit: limit})
 	return out.Lines, err
 }
 

@@ -116,7 +116,8 @@ var outcomes = map[string]string{
 
 func addUnit(v *domain.StepView, caller domain.ActorID, u Unit) {
 	if len(v.Units) < maxUnits {
-		v.Units = append(v.Units, domain.UnitView{ID: u.ID, Start: u.Start, End: u.End, Job: domain.JobKey{Caller: caller, ID: u.Job}.String(), Outcome: outcomes[u.Outcome], Text: u.Text})
+		v.Units = append(v.Units, domain.UnitView{ID: u.ID, Start: u.Start, End: u.End, Job: domain.JobKey{Caller: caller, ID: u.Job}.String(),
+			Outcome: outcomes[u.Outcome], Text: u.Text})
 	}
 }
 

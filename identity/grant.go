@@ -23,7 +23,8 @@ const changeTries = 20
 //
 // Errors: [domain.ErrInvalid] for an unknown role, and an actor who is not
 // registered; [domain.ErrNotFound] for the context.
-func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
+func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
+	role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
 	if err := r.checkMembers(ctx, domain.Tenant{Admins: []domain.ActorID{actor}}); err != nil {
 		return domain.Tenant{}, false, err
 	}
@@ -43,7 +44,8 @@ func (r *Registry) Grant(ctx context.Context, tenant domain.TenantID, actor doma
 //
 // Errors: [domain.ErrInvalid] for an unknown role; [domain.ErrNotFound] for the
 // context; [domain.ErrConflict] for the last admin of a context.
-func (r *Registry) Revoke(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
+func (r *Registry) Revoke(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
+	role domain.ContextRole) (_ domain.Tenant, changed bool, err error) {
 	roles := []domain.ContextRole{role}
 	if role == "" {
 		roles = []domain.ContextRole{domain.Admin, domain.Executor, domain.Reader}

@@ -39,10 +39,12 @@ var (
 	errTokenEarly   = domain.Unauthenticatedf("token was issued in the future; compare the clocks of the two machines")
 	errTokenLife    = domain.Unauthenticatedf("token: want iss, aud, iat and exp, the last two at most 24 hours apart")
 	errTokenIssuer  = domain.Unauthenticatedf("token: iss must be the number of an actor")
-	errTokenRevoked = domain.Unauthenticatedf("token was revoked; make a new one with `ramet token` (after all of an actor were, those of the next minute are refused too)")
-	errTokenScope   = domain.Unauthenticatedf("token is narrowed by its claim ramet in a way that this node does not know: want contexts, read_only, groups and name")
-	errTokenCrit    = domain.Unauthenticatedf("token: its header must have alg EdDSA, typ JWT or none, and no crit: this node knows no extensions")
-	errTokenTwice   = domain.Unauthenticatedf("token: a name is there twice, or in another case than it is known by")
+	errTokenRevoked = domain.Unauthenticatedf("token was revoked; make a new one with `ramet token` (after all of an actor were, those of the next minute " +
+		"are refused too)")
+	errTokenScope = domain.Unauthenticatedf("token is narrowed by its claim ramet in a way that this node does not know: want contexts, read_only, " +
+		"groups and name")
+	errTokenCrit  = domain.Unauthenticatedf("token: its header must have alg EdDSA, typ JWT or none, and no crit: this node knows no extensions")
+	errTokenTwice = domain.Unauthenticatedf("token: a name is there twice, or in another case than it is known by")
 )
 
 // Claims are what a token says, besides who signed it and for whom, if it says

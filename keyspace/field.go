@@ -86,7 +86,8 @@ var jobFields = fields{
 var flowFields = fields{
 	maker:      domain.VerbCreate,
 	definition: []string{"id", "caller_id", "context_id", "jobs", "env_vars", "result", "created_at", "updated_at", "status", "on_error"},
-	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms", "finished_ms",
+	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms",
+		"finished_ms",
 		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends", "message"},
 }
 

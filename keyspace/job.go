@@ -23,7 +23,8 @@ const foreignLook = 2 * time.Second
 const unwrittenLook = 3 * time.Second
 
 // jobState are the fields by which is known where a job stands.
-var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScript, layout.JobScriptType,
+var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits, layout.JobScript,
+	layout.JobScriptType,
 	layout.JobTakenBy, layout.JobNextRetryMs}
 
 var (

@@ -54,7 +54,8 @@ func (e *Engine) SendOnce(ctx context.Context, tenant domain.TenantID, m *domain
 		return false, err
 	}
 	if m.Answers() {
-		return false, domain.Invalidf("message_type result with reply_to: answers are written by the node that had the work done; without reply_to it is a message like any other")
+		return false, domain.Invalidf("message_type result with reply_to: answers are written by the node that had the work done; without reply_to it is a " +
+			"message like any other")
 	}
 	if m.Signature == "" {
 		err := e.sendUnsigned(ctx, tenant, m, c, ticket, now)
@@ -283,7 +284,8 @@ func fits(m *domain.Message) error {
 		return err
 	}
 	if len(text) > domain.MaxSignedMessage {
-		return domain.Invalidf("message has %d bytes with its jobs, the limit is %d; put large data where the other side can fetch it", len(text), domain.MaxSignedMessage)
+		return domain.Invalidf("message has %d bytes with its jobs, the limit is %d; put large data where the other side can fetch it", len(text),
+			domain.MaxSignedMessage)
 	}
 	return nil
 }

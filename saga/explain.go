@@ -71,7 +71,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	return e.say(ctx, tenant, keys, in, x)
 }
 
-func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, x domain.SagaExplanation) (domain.SagaExplanation, error) {
+func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance,
+	x domain.SagaExplanation) (domain.SagaExplanation, error) {
 	banned, _ := e.cfg.Banned(tenant, in.Saga)
 	switch {
 	case in.Held != "":

@@ -96,7 +96,8 @@ func (c Caller) beginBulk(ctx context.Context, o *api.Operation, tenant domain.T
 	m := manyBy(o.Name)
 	_, query, _ := o.Write(params)
 	query.Del("dry_run")
-	b := domain.Bulk{Operation: m.each, Filter: query.Encode(), ContextID: tenant, CallerID: c.who.Actor, Status: domain.BulkCounted, BeganMs: time.Now().UnixMilli()}
+	b := domain.Bulk{Operation: m.each, Filter: query.Encode(), ContextID: tenant, CallerID: c.who.Actor, Status: domain.BulkCounted,
+		BeganMs: time.Now().UnixMilli()}
 	if p, ok := params.(*api.BulkInstancesParams); ok {
 		b.Saga = p.Name
 	}

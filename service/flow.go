@@ -207,7 +207,8 @@ func (c Caller) findFlows(ctx context.Context, p api.ListFlowsParams, w wanted[d
 // archivedName is the list of a flow that is named by its blueprint and trigger, and
 // that only the archive has; an empty one where that does not have it, either.
 func (c Caller) archivedName(ctx context.Context, p api.ListFlowsParams, filter flow.Filter) (api.FlowPage, error) {
-	heads, err := c.api.parts.Archive.Search(ctx, archive.Query{Context: p.Context, Kind: domain.ArchiveFlow, Blueprint: p.Blueprint, Trigger: p.Trigger, Limit: 1})
+	heads, err := c.api.parts.Archive.Search(ctx, archive.Query{Context: p.Context, Kind: domain.ArchiveFlow, Blueprint: p.Blueprint, Trigger: p.Trigger,
+		Limit: 1})
 	if errors.Is(err, domain.ErrNotFound) || err == nil && len(heads.Records) == 0 {
 		return api.FlowPage{}, nil
 	} else if err != nil {

@@ -58,7 +58,8 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 	m.DstActor = p.DstActor
 	switch {
 	case m.CallerID != 0 && m.CallerID != c.who.Actor:
-		return api.MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID, c.who.Actor)
+		return api.MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID,
+			c.who.Actor)
 	case p.Peer != "" && m.DstNode != "":
 		return api.MessageSent{}, domain.Invalidf("peer and dst_node: want one of them")
 	case p.Peer != "" && m.Signature != "":

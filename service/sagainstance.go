@@ -44,7 +44,8 @@ func (c Caller) ListInstances(ctx context.Context, p api.ListInstancesParams) (a
 
 // findInstances finds what of a saga's instances is wanted that a filter fits. The engine
 // asks the condition, which is over the fields of an instance themselves.
-func findInstances(ctx context.Context, c Caller, engine Sagas, p api.ListInstancesParams, w wanted[*domain.SagaInstance]) (found[*domain.SagaInstance], error) {
+func findInstances(ctx context.Context, c Caller, engine Sagas, p api.ListInstancesParams,
+	w wanted[*domain.SagaInstance]) (found[*domain.SagaInstance], error) {
 	q := saga.Query{Saga: p.Name, Where: p.Where, Limit: mostInstances}
 	if !p.Count && p.State == "" && p.Narrowing == (api.Narrowing{}) {
 		q.Limit = cmp.Or(w.limit, w.enough)

@@ -48,7 +48,8 @@ func (m *Message) validate() error {
 	subjects := m.Stream.Subjects()
 	switch {
 	case subjects == nil:
-		return domain.Invalidf("stream %q: publishing is to %s, %s or %s", domain.PlainText(string(m.Stream), 64), domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents)
+		return domain.Invalidf("stream %q: publishing is to %s, %s or %s", domain.PlainText(string(m.Stream), 64), domain.AggregateEvents,
+			domain.WorkflowCommands, domain.WorkflowEvents)
 	case len(m.Subject) > MaxSubject:
 		return domain.Invalidf("subject of %d bytes: the limit is %d", len(m.Subject), MaxSubject)
 	case len(m.Data) > MaxData:

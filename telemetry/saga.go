@@ -28,7 +28,8 @@ func (m *sagaMetrics) register(r *prometheus.Registry) {
 	m.sent = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_saga_work_sent_total",
 		Help: "Work items that left the outbox."}, []string{"kind"})
 	m.lag = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_saga_work_lag_seconds",
-		Help: "Time from the event that led to work to the oldest of it leaving the outbox.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"kind"})
+		Help:    "Time from the event that led to work to the oldest of it leaving the outbox.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"kind"})
 	m.dead = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_dead_letters_total",
 		Help: "Events, work and effects that were given up on."}, []string{"kind"})
 	r.MustRegister(m.transitions, m.passed, m.seconds, m.sent, m.lag, m.dead)

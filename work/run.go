@@ -328,7 +328,8 @@ func (x *run) letDown(b *board.Batch) ended {
 	if losses >= x.r.e.cfg.MaxLosses {
 		b.Set(x.Claimed.Item, lossesField(losses))
 		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
-			text: fmt.Sprintf("its lease was lost %d times, last by %s, which could not renew it in time; does the job keep its node from that?", losses, x.r.cfg.Owner)})
+			text: fmt.Sprintf("its lease was lost %d times, last by %s, which could not renew it in time; does the job keep its node from that?", losses,
+				x.r.cfg.Owner)})
 	}
 	what := x.giveBack(b)
 	b.Set(x.Claimed.Item, lossesField(losses))

@@ -253,7 +253,8 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 		}
 		switch over := e.overdue(held[i].Key(), recs[i], now); {
 		case over > lease:
-			if _, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout}); err != nil && !errors.Is(err, domain.ErrConflict) {
+			_, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout})
+			if err != nil && !errors.Is(err, domain.ErrConflict) {
 				return nil, err // of one that ended meanwhile there is nothing left to end
 			}
 			states[i] = domain.LeaseLost
@@ -326,7 +327,8 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 		maps.DeleteFunc(k.written, func(_ domain.Worker, at time.Time) bool { return now.Sub(at) > workerKept })
 	}
 	if !known && len(k.written) >= maxWorkers {
-		return false, domain.Exhaustedf("workers have had %d names here within %v, which is the limit: a program has one for all of its life", len(k.written), workerKept)
+		return false, domain.Exhaustedf("workers have had %d names here within %v, which is the limit: a program has one for all of its life",
+			len(k.written), workerKept)
 	}
 	if k.written == nil {
 		k.written = map[domain.Worker]time.Time{}

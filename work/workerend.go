@@ -71,7 +71,8 @@ func (e *Engine) finishOne(ctx context.Context, w domain.Worker, end domain.Atte
 
 // judgeEnd makes of what a worker says the end of its run, or says what has become of
 // the job already.
-func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.AttemptEnd, key string, rec board.Record) (f *finish, again domain.AttemptEnded, err error) {
+func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.AttemptEnd, key string,
+	rec board.Record) (f *finish, again domain.AttemptEnded, err error) {
 	out, err := outcomeOf(end)
 	if err != nil {
 		return nil, again, err
@@ -126,7 +127,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 	switch {
 	case ours && j.Final() && j.Reason != domain.ReasonRunnerLost:
 		if !sameEnd(j, end) {
-			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has ended already, as %s; this end of it is not counted", j.Key(), end.Attempt, endWords(j))
+			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has ended already, as %s; this end of it is not counted", j.Key(), end.Attempt,
+				endWords(j))
 		}
 		return stands, nil
 	case ours && j.NextRetryMs != 0: // the record has no reason between two attempts
@@ -142,7 +144,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 	case ours && !j.Final() && end.Verdict == domain.VerdictStopped: // it waits for its next claim, which would count an attempt
 		return domain.AttemptEnded{Status: domain.JobStarted, Error: givenBack}, nil
 	}
-	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it did is not counted",
+	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it "+
+		"did is not counted",
 		j.Key(), end.Attempt)
 }
 

@@ -125,8 +125,8 @@ func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error
 
 // ask is what the worker asks for.
 func (s *shift) ask(n int) domain.WorkerAsk {
-	return domain.WorkerAsk{Types: s.w.types(), Max: n, WaitMs: min(claimWait, s.w.cfg.Lease/3).Milliseconds(), LeaseMs: s.w.cfg.Lease.Milliseconds(), Labels: s.w.cfg.Labels,
-		Slots: s.w.cfg.Slots, Running: len(s.slots) - n, Host: s.w.host, Version: s.w.cfg.Version}
+	return domain.WorkerAsk{Types: s.w.types(), Max: n, WaitMs: min(claimWait, s.w.cfg.Lease/3).Milliseconds(), LeaseMs: s.w.cfg.Lease.Milliseconds(),
+		Labels: s.w.cfg.Labels, Slots: s.w.cfg.Slots, Running: len(s.slots) - n, Host: s.w.host, Version: s.w.cfg.Version}
 }
 
 // takeSlots waits for a free slot and takes all there are, as many as one claim brings; 0

@@ -57,11 +57,12 @@ func newDocument(c *Comments) object {
 		"security": []object{{"token": []string{}}},
 		"paths":    paths,
 		"components": object{
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token that its actor has signed; `ramet token` makes one."}},
-			"parameters":      parameters,
-			"headers":         headers,
-			"responses":       responses(problem),
-			"schemas":         s.all(),
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
+				"description": "A token that its actor has signed; `ramet token` makes one."}},
+			"parameters": parameters,
+			"headers":    headers,
+			"responses":  responses(problem),
+			"schemas":    s.all(),
 		},
 	}
 }

@@ -123,7 +123,8 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		return nil, "", nil, err
 	}
 	if o.acceptLoss && place.kind != "sqlite" && boardKind(o.boardURL) == "memory" && (o.streamURL == "" || o.streamURL == "off") {
-		return nil, "", nil, domain.Invalidf("--accept-loss is for a damaged data folder, or a board that is gone; this board is in memory, its archive elsewhere, and there are no streams")
+		return nil, "", nil, domain.Invalidf("--accept-loss is for a damaged data folder, or a board that is gone; this board is in memory, its archive " +
+			"elsewhere, and there are no streams")
 	}
 	engine := work.New(b, work.Config{})
 	was, err := engine.Archive(ctx)

@@ -27,7 +27,8 @@ func (p *parts) listenForConsole(o cli.ServeOptions, listeners *[]net.Listener) 
 			ln, err = http.ListenTCP("127.0.0.1:0", "", "")
 		}
 		if err != nil {
-			p.log.Warn("there is no console: nothing can be listened to on the loopback; --listen names another address, --listen none says that none is wanted", "err", err)
+			p.log.Warn("there is no console: nothing can be listened to on the loopback; --listen names another address, --listen none says that none is "+
+				"wanted", "err", err)
 			return "", nil
 		}
 		*listeners = append(*listeners, ln)

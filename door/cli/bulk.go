@@ -74,15 +74,17 @@ func (a *app) bulkShow() *cobra.Command {
 }
 
 func (a *app) bulkWait() *cobra.Command {
-	return a.onBulk("wait", "Wait until a bulk operation has ended, and show it", func(ctx context.Context, n *client.Client, p api.BulkParams) (*domain.Bulk, error) {
-		return n.WaitBulk(ctx, p.Context, p.ID, nil)
-	})
+	return a.onBulk("wait", "Wait until a bulk operation has ended, and show it",
+		func(ctx context.Context, n *client.Client, p api.BulkParams) (*domain.Bulk, error) {
+			return n.WaitBulk(ctx, p.Context, p.ID, nil)
+		})
 }
 
 func (a *app) bulkCancel() *cobra.Command {
-	return a.onBulk("cancel", "End a bulk operation; what was done stays done", func(ctx context.Context, n *client.Client, p api.BulkParams) (*domain.Bulk, error) {
-		return client.Call(ctx, n, api.BulkCancel, p)
-	})
+	return a.onBulk("cancel", "End a bulk operation; what was done stays done",
+		func(ctx context.Context, n *client.Client, p api.BulkParams) (*domain.Bulk, error) {
+			return client.Call(ctx, n, api.BulkCancel, p)
+		})
 }
 
 func bulkTable(t *table, b *domain.Bulk) {

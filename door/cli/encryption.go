@@ -19,7 +19,8 @@ func (a *app) contextEncrypt() *cobra.Command {
 			}
 			return n.Encrypt(ctx, id, key)
 		})
-	c.Flags().StringVar(&key, "key", "", "the `secret`, by its name in the nodes' config files: 32 random bytes, as openssl rand -base64 32 makes them (required)")
+	c.Flags().StringVar(&key, "key", "", "the `secret`, by its name in the nodes' config files: 32 random bytes, as openssl rand -base64 32 makes them "+
+		"(required)")
 	c.Long = c.Short + `.
 The context gets a key of its own, which lies on the board wrapped with the secret. Nodes that do not have the
 secret do not serve the context. Run it again with another secret to wrap the key with that one.

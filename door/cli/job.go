@@ -19,7 +19,8 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := noun("job", "Submit, show, follow and end jobs", a.jobSubmit(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobWait(),
 		a.jobCancel(), a.jobRetry(), a.jobExplain())
-	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of the actor\nof --key, where there is such, else of the operator (actor 1)."
+	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of the actor\nof --key, where there is " +
+		"such, else of the operator (actor 1)."
 	return c
 }
 

@@ -283,7 +283,8 @@ func (a *app) sagaDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := api.SagaChanges{From: s.DocumentEntry, To: domain.DocumentEntry{Name: d.Name, Hash: definition.Hash(d), Summary: d.Summary}, Changes: definition.Diff(s.Definition, d)}
+			out := api.SagaChanges{From: s.DocumentEntry, To: domain.DocumentEntry{Name: d.Name, Hash: definition.Hash(d), Summary: d.Summary},
+				Changes: definition.Diff(s.Definition, d)}
 			return a.printChanges(out, out.Changes)
 		})
 	c.ValidArgsFunction = nil // a file

@@ -237,7 +237,8 @@ func (a *app) explainSagaKey(ctx context.Context, key string) error {
 }
 
 // steering is a verb that pauses or resumes a saga, or an instance of it.
-func (a *app) steering(use, short, did string, do func(*client.Client, context.Context, domain.TenantID, string, string) (api.SagaDone, error)) *cobra.Command {
+func (a *app) steering(use, short, did string,
+	do func(*client.Client, context.Context, domain.TenantID, string, string) (api.SagaDone, error)) *cobra.Command {
 	return a.onSaga(use+" [CORRELATION]", short, use+" order\n  ramet saga "+use+" order o-1",
 		func(ctx context.Context, n *client.Client, name string, args []string) error {
 			out, err := do(n, ctx, a.tenant(), name, strings.Join(args, ""))

@@ -53,7 +53,8 @@ func (a *app) onSchedule(use, short string, do func(ctx context.Context, c *clie
 }
 
 // showing is a verb that answers with the schedule.
-func (a *app) showing(use, short string, ask func(c *client.Client, ctx context.Context, t domain.TenantID, name string) (api.Schedule, error)) *cobra.Command {
+func (a *app) showing(use, short string,
+	ask func(c *client.Client, ctx context.Context, t domain.TenantID, name string) (api.Schedule, error)) *cobra.Command {
 	return a.onSchedule(use, short, func(ctx context.Context, c *client.Client, name string) error {
 		s, err := ask(c, ctx, a.tenant(), name)
 		if err != nil {

@@ -15,9 +15,12 @@ var keyCommands = []command{
 	{name: "type", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, run: typeOf},
 	{name: "del", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Delete, writes: true, run: del},
 	{name: "unlink", arity: -2, first: 1, last: -1, step: 1, class: keyspace.Delete, writes: true, run: del},
-	{name: "expire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Second, false) }},
-	{name: "pexpire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Millisecond, false) }},
-	{name: "expireat", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error { return expire(x, time.Second, true) }},
+	{name: "expire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true,
+		run: func(x *call) error { return expire(x, time.Second, false) }},
+	{name: "pexpire", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true,
+		run: func(x *call) error { return expire(x, time.Millisecond, false) }},
+	{name: "expireat", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true,
+		run: func(x *call) error { return expire(x, time.Second, true) }},
 	{name: "pexpireat", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Expire, writes: true, run: func(x *call) error {
 		return expire(x, time.Millisecond, true)
 	}},

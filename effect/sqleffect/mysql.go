@@ -94,7 +94,8 @@ func mysqlFault(err error) *fault {
 	}
 	return asFault(err, func(e *mysql.MySQLError) *fault {
 		state := string(e.SQLState[:])
-		f := &fault{code: state, message: e.Message, retry: slices.Contains(mysqlRetry, e.Number) || strings.HasPrefix(state, "08") || strings.HasPrefix(state, "40")}
+		f := &fault{code: state, message: e.Message, retry: slices.Contains(mysqlRetry, e.Number) || strings.HasPrefix(state, "08") ||
+			strings.HasPrefix(state, "40")}
 		if strings.Trim(state, "\x00") == "" || state == "HY000" {
 			f.code = strconv.Itoa(int(e.Number))
 		}

@@ -30,7 +30,8 @@ type Browser struct {
 // script that the page's policy refused, something that was not found.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.Flag("lang", "en"), chromedp.Flag("force-prefers-reduced-motion", true),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.Flag("lang", "en"),
+		chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.WSURLReadTimeout(patience)) // it is long in starting where much else runs
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium does not have for root

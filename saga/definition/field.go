@@ -55,7 +55,8 @@ var aSaga = (&document.Object{
 		{Name: "dedupe", Kind: document.ASpan, Initial: "24h", Doc: "How long ids of events are remembered."},
 	},
 	Others: map[string]string{
-		"on": "triggers", "subscribe": "triggers", "subscriptions": "triggers", "description": "summary", "correlation_id": "correlation", "correlate": "correlation",
+		"on": "triggers", "subscribe": "triggers", "subscriptions": "triggers", "description": "summary",
+		"correlation_id": "correlation", "correlate": "correlation",
 		"correlationHeader": "correlation_header", "start": "initial", "initial_state": "initial", "state": "data", "context": "data", "program": "script",
 		"file": "script_file", "code": "script", "graph": "nodes", "compensations": "compensation", "compensate": "compensation",
 		"shards": "partitions", "schema": "events",

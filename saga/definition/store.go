@@ -25,7 +25,8 @@ func NewStore(b document.Board) *Store {
 //
 // Errors: those of [Validate]; [domain.ErrConflict] for a version that is not
 // greater than the newest.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, d *domain.SagaDefinition) (_ domain.StoredSaga, existing bool, err error) {
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
+	d *domain.SagaDefinition) (_ domain.StoredSaga, existing bool, err error) {
 	if err := Validate(d); err != nil {
 		return domain.StoredSaga{}, false, err
 	}

@@ -67,7 +67,8 @@ var fileAttempts = slices.Concat(secretAttempts(), []attempt{
 			return err
 		}
 		_, path, _ := strings.Cut(strings.TrimSpace(string(text)), "::")
-		return anyOf(write, "/sys/fs/cgroup/cgroup.procs", filepath.Join("/sys/fs/cgroup", path, "cgroup.procs"), filepath.Join("/sys/fs/cgroup", path, "memory.max"))
+		return anyOf(write, "/sys/fs/cgroup/cgroup.procs", filepath.Join("/sys/fs/cgroup", path, "cgroup.procs"),
+			filepath.Join("/sys/fs/cgroup", path, "memory.max"))
 	}},
 	{name: "make a program with another's rights", try: func(*world) error {
 		if err := os.WriteFile("setuid", nil, 0o700); err != nil {

@@ -237,7 +237,8 @@ func (t target) control() []attempt {
 			}
 			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil) // to what they are
 		}))},
-		{name: "change the priority of " + t.whose, open: priorities, try: t.outer(t.at(func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 0) }))},
+		{name: "change the priority of " + t.whose, open: priorities,
+			try: t.outer(t.at(func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 0) }))},
 		{name: "change the processors of " + t.whose, open: priorities, try: t.outer(t.at(func(pid int) error {
 			var set unix.CPUSet
 			if err := unix.SchedGetaffinity(pid, &set); err != nil {

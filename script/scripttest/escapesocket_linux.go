@@ -33,7 +33,8 @@ var socketAttempts = []attempt{
 		_, err = conn.Write([]byte("x"))
 		return err
 	}},
-	{name: "open a raw socket", openRoot: "open leaves root the rights that container engines leave", try: socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)},
+	{name: "open a raw socket", openRoot: "open leaves root the rights that container engines leave",
+		try: socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)},
 	{name: "open a packet socket", try: socket(unix.AF_PACKET, unix.SOCK_RAW, 0)},
 	{name: "open a socket to the machine's host", try: socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)},
 	{name: "open a socket to the kernel's ciphers", try: socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)},
