@@ -236,26 +236,36 @@ func (e *Engine) failFollowers(ctx context.Context, space board.Space, entries [
 	}
 	now := time.Now()
 	var batches []board.Batch
-	var of []domain.JobKey
+	var of, held []domain.JobKey
 	for i, r := range recs {
 		if r == nil {
 			continue
 		}
-		if j, _ := layout.DecodeJob(keys[i], r); !j.Final() { // as far as it can be read
+		switch j, _ := layout.DecodeJob(keys[i], r); { // as far as it can be read
+		case j.Final():
+		case j.LeaseOwner != "":
+			// Its run may let go of it before our commit, and leaves what an end takes away.
+			held = append(held, keys[i])
+		default:
 			batches, of = append(batches, e.unheldEnd(ctx, space, j, n, now)), append(of, keys[i])
 		}
 	}
-	if len(batches) == 0 {
-		return nil
-	}
 	var failed error
-	for i, err := range e.board.CommitEach(ctx, batches) {
-		if errors.Is(err, domain.ErrConflict) {
-			err = e.endUnheld(ctx, space, of[i], n)
-		}
+	note := func(err error) {
 		if err != nil && !errors.Is(err, domain.ErrNotFound) && !errors.Is(err, errEnded) {
 			failed = err // one that somebody runs, say: the others are ended all the same
 		}
+	}
+	if len(batches) > 0 {
+		for i, err := range e.board.CommitEach(ctx, batches) {
+			if errors.Is(err, domain.ErrConflict) {
+				err = e.endUnheld(ctx, space, of[i], n)
+			}
+			note(err)
+		}
+	}
+	for _, key := range held {
+		note(e.endUnheld(ctx, space, key, n))
 	}
 	return failed
 }
