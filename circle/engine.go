@@ -56,8 +56,8 @@ type Engine struct {
 	workers map[*Worker]struct{} // those in this process, for what is deleted
 }
 
-// place names a circle across contexts.
-type place struct {
+// ref names a circle across contexts.
+type ref struct {
 	space  board.Space
 	circle string
 }

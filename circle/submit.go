@@ -35,7 +35,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, t *domain.T
 		return e.existing(ctx, tenant, t)
 	}
 	if err == nil {
-		e.announced.Store(place{b.Space, t.Circle}, struct{}{})
+		e.announced.Store(ref{b.Space, t.Circle}, struct{}{})
 	}
 	return false, err
 }
@@ -68,7 +68,7 @@ func (e *Engine) existing(ctx context.Context, tenant domain.TenantID, t *domain
 
 // announce puts a circle among those of its context.
 func (e *Engine) announce(b *board.Batch, circle string) {
-	if _, known := e.announced.Load(place{b.Space, circle}); !known {
+	if _, known := e.announced.Load(ref{b.Space, circle}); !known {
 		b.Include(layout.Circles, circle)
 	}
 }

@@ -15,11 +15,11 @@ import (
 type inFlight struct {
 	mu    sync.Mutex
 	runs  map[*run]struct{}
-	marks map[place]*run // by their mark: no command is here twice
+	marks map[ref]*run // by their mark: no command is here twice
 }
 
-// place names a mark across contexts.
-type place struct {
+// ref names a mark across contexts.
+type ref struct {
 	space board.Space
 	key   string
 }
@@ -28,7 +28,7 @@ func (h *inFlight) add(t *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs == nil {
-		h.runs, h.marks = map[*run]struct{}{}, map[place]*run{}
+		h.runs, h.marks = map[*run]struct{}{}, map[ref]*run{}
 	}
 	t.kept = time.Now()
 	h.runs[t] = struct{}{}
@@ -38,7 +38,7 @@ func (h *inFlight) add(t *run) {
 func (h *inFlight) claim(t *run) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := place{t.space, t.key}
+	p := ref{t.space, t.key}
 	if other := h.marks[p]; other != nil && other != t {
 		return false
 	}
@@ -50,7 +50,7 @@ func (h *inFlight) remove(t *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.runs, t)
-	if p := (place{t.space, t.key}); h.marks[p] == t {
+	if p := (ref{t.space, t.key}); h.marks[p] == t {
 		delete(h.marks, p)
 	}
 }

@@ -28,7 +28,7 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 	if n := len(o.Text); n > domain.MaxSummaryBytes {
 		return false, domain.Invalidf("the text has %d bytes, the limit is %d", n, domain.MaxSummaryBytes)
 	}
-	p := place{layout.SpaceOf(tenant), id}
+	p := ref{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
 	if errors.Is(err, domain.ErrNotFound) && o.Verb == OrderRetry {
 		if err = e.restore(ctx, p); err == nil {
@@ -64,7 +64,7 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 }
 
 // awaitAnswer waits until the keeper has done an order.
-func (e *Engine) awaitAnswer(ctx context.Context, p place, o Order, events <-chan board.Event) (done bool, err error) {
+func (e *Engine) awaitAnswer(ctx context.Context, p ref, o Order, events <-chan board.Event) (done bool, err error) {
 	poll := time.NewTicker(actPoll)
 	defer poll.Stop()
 	for {
@@ -103,7 +103,7 @@ func (e *Engine) awaitAnswer(ctx context.Context, p place, o Order, events <-cha
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] where it has ended.
 func (e *Engine) Pause(ctx context.Context, tenant domain.TenantID, id domain.FlowID, paused bool) error {
-	p := place{layout.SpaceOf(tenant), id}
+	p := ref{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
 	if err != nil {
 		return err

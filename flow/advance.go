@@ -149,13 +149,13 @@ func (a *advancer) settle(i int, was domain.StepStatus) {
 
 // sort puts a step where the sums name it.
 func (a *advancer) sort(i int, st *StepState) {
-	sums, place, stopped := a.s.Sums, a.p.place[i], a.stopped(i)
+	sums, rank, stopped := a.s.Sums, a.p.rank[i], a.stopped(i)
 	open, left := st.Status == domain.StepOpen && !stopped, st.left()
-	sums.Ready = put(sums.Ready, place, open && left && len(st.Open) < st.Split.Window)
-	sums.Made = put(sums.Made, place, open && !left)
-	sums.Stopped = put(sums.Stopped, place, st.Status.Begun() && stopped)
+	sums.Ready = put(sums.Ready, rank, open && left && len(st.Open) < st.Split.Window)
+	sums.Made = put(sums.Made, rank, open && !left)
+	sums.Stopped = put(sums.Stopped, rank, st.Status.Begun() && stopped)
 	if st.Status != domain.StepDormant {
-		sums.Waiting = put(sums.Waiting, place, false)
+		sums.Waiting = put(sums.Waiting, rank, false)
 	}
 }
 
@@ -169,7 +169,7 @@ func (a *advancer) tell(i int, end class) {
 		st = a.change(on)
 		st.Met, st.Worst = st.Met+1, max(st.Worst, end)
 		if st.Met >= len(a.p.needs[on]) {
-			a.marks.add(a.p.place[on])
+			a.marks.add(a.p.rank[on])
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (a *advancer) nextPhase() {
 		for _, i := range steps {
 			if st, _ := a.at(i); !st.Status.Done() {
 				sums.Left++
-				a.marks.add(a.p.place[i])
+				a.marks.add(a.p.rank[i])
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 // sweepWrite removes what there is of a large flow that was not written to its
 // end: whoever wrote it was told so, or is dead.
 func (e *Engine) sweepWrite(ctx context.Context, a board.Alarm, id domain.FlowID) error {
-	p := place{a.Space, id}
+	p := ref{a.Space, id}
 	recs, err := e.board.Get(ctx, a.Space, layout.FlowState(id))
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (s *stored) jobs() []domain.JobKey {
 // removeJobs removes those of the jobs that are the flow's, with all that
 // belongs to them, as long as the guards hold. An id that was drawn for a flow
 // may be another's: then the flow was never written to its end.
-func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, guards ...board.Guard) error {
+func (e *Engine) removeJobs(ctx context.Context, p ref, keys []domain.JobKey, guards ...board.Guard) error {
 	for page := range slices.Chunk(keys, removePage) {
 		names := make([]string, len(page))
 		for i, key := range page {
@@ -109,7 +109,7 @@ func (e *Engine) removeJobs(ctx context.Context, p place, keys []domain.JobKey, 
 }
 
 // own are those keys that are of jobs of the flow.
-func (e *Engine) own(ctx context.Context, p place, keys []string) (own []domain.JobKey, err error) {
+func (e *Engine) own(ctx context.Context, p ref, keys []string) (own []domain.JobKey, err error) {
 	recs, err := board.Readable(e.board.GetFields(ctx, p.space, []string{layout.JobFlowID}, keys...))
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func ownJob(r board.Record, id domain.FlowID) bool {
 // looked at: the state does not name units that ended well, which of an endless
 // step are without number.
 func (t *tending) removeUnits(ctx context.Context, s *seen) error {
-	return t.eachOwn(ctx, s, func(own []domain.JobKey) error { return t.removeJobs(ctx, t.place, own) })
+	return t.eachOwn(ctx, s, func(own []domain.JobKey) error { return t.removeJobs(ctx, t.ref, own) })
 }
 
 // eachOwn calls do with the jobs of the flow, page by page, as their records say whose
@@ -143,11 +143,11 @@ func (t *tending) eachOwn(ctx context.Context, s *seen, do func(own []domain.Job
 		if err := t.renew(ctx); err != nil {
 			return err
 		}
-		keys, next, err := t.board.Keys(ctx, t.place.space, prefix, cursor, listPage)
+		keys, next, err := t.board.Keys(ctx, t.ref.space, prefix, cursor, listPage)
 		if err != nil {
 			return err
 		}
-		own, err := t.own(ctx, t.place, keys)
+		own, err := t.own(ctx, t.ref, keys)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (t *tending) eachOwn(ctx context.Context, s *seen, do func(own []domain.Job
 const removePage = 100
 
 // stepRecords is how many records the steps of a flow have, and its blueprint.
-func (e *Engine) stepRecords(ctx context.Context, p place) (steps, parts int, err error) {
+func (e *Engine) stepRecords(ctx context.Context, p ref) (steps, parts int, err error) {
 	recs, err := e.board.GetFields(ctx, p.space, []string{layout.FlowStateRecords, layout.FlowStatePlan}, layout.FlowState(p.id))
 	if err != nil {
 		return 0, 0, err
@@ -176,7 +176,7 @@ func (e *Engine) stepRecords(ctx context.Context, p place) (steps, parts int, er
 
 // removeRecords adds to b that a flow's own records go, and those of its steps and of its
 // blueprint. Who writes there may have written any number.
-func (e *Engine) removeRecords(b *board.Batch, p place, steps, parts int) {
+func (e *Engine) removeRecords(b *board.Batch, p ref, steps, parts int) {
 	steps, parts = max(0, min(steps, maxStepRecords)), max(0, min(parts, maxPlanParts))
 	for n := range parts {
 		b.Delete(layout.FlowPlanPart(p.id, n))

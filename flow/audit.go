@@ -51,7 +51,7 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 				continue // many are as young, and there is nothing to be said of them
 			}
 			begun := time.Now()
-			if err := a.report.Strange(domain.FlowKey(id), a.look(ctx, place{a.space, id}, it)); err != nil {
+			if err := a.report.Strange(domain.FlowKey(id), a.look(ctx, ref{a.space, id}, it)); err != nil {
 				return a.report, err
 			}
 			if rest > 0 {
@@ -68,7 +68,7 @@ type auditor struct {
 	lacking map[string]int // places of findings in the report, by what is lacking
 }
 
-func (a *auditor) look(ctx context.Context, p place, it board.LiveItem) error {
+func (a *auditor) look(ctx context.Context, p ref, it board.LiveItem) error {
 	a.report.Looked++
 	key := domain.FlowKey(p.id)
 	recs, bad, err := board.PerKey(a.board.Get(ctx, p.space, key, layout.FlowState(p.id), layout.FlowWaits(p.id)))
@@ -136,7 +136,7 @@ func (a *auditor) lacks(key, lack string) {
 
 // repair commits b and reports what was found, if it is worth a word; a
 // conflict means that it repaired itself.
-func (a *auditor) repair(ctx context.Context, b board.Batch, p place, why string) error {
+func (a *auditor) repair(ctx context.Context, b board.Batch, p ref, why string) error {
 	err := a.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		return nil

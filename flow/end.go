@@ -16,7 +16,7 @@ import (
 // record adds to b what the flow's own record says now. reopened is true where
 // it had ended, and goes on.
 func (t *tending) record(b *board.Batch, plan *Plan, s *seen, v *verdict) (reopened bool) {
-	key := domain.FlowKey(t.place.id)
+	key := domain.FlowKey(t.ref.id)
 	fields := []board.Field{{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)}}
 	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
 	if s.flow.Status == domain.FlowDispatched && v.begun() {
@@ -66,7 +66,7 @@ func jobsOf(steps int, at func(i int) *StepState) (ids []domain.JobID) {
 
 // reopen adds to b that a flow which had ended goes on.
 func (t *tending) reopen(b *board.Batch, plan *Plan, s *seen) {
-	key := domain.FlowKey(t.place.id)
+	key := domain.FlowKey(t.ref.id)
 	s.flow.Status = domain.FlowStarted
 	b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)})
 	b.Unset(key, layout.FlowReason, layout.FlowError, layout.FlowFinishedMs, layout.FlowCancel)
@@ -75,7 +75,7 @@ func (t *tending) reopen(b *board.Batch, plan *Plan, s *seen) {
 	if plan != nil && plan.UniqueAlive {
 		// It takes the place again, which is free: see rival. Who takes it first has it.
 		b.Absent(layout.FlowAlive(s.flow.Blueprint))
-		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.place.id), 10)})
+		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.ref.id), 10)})
 	}
 }
 
@@ -85,7 +85,7 @@ func (t *tending) rival(ctx context.Context, plan *Plan, s *seen) (string, error
 	if plan == nil || !plan.UniqueAlive || !s.flow.Final() || len(s.orders) == 0 {
 		return "", nil
 	}
-	recs, err := t.board.Get(ctx, t.place.space, layout.FlowAlive(s.flow.Blueprint))
+	recs, err := t.board.Get(ctx, t.ref.space, layout.FlowAlive(s.flow.Blueprint))
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, 
 
 // endRecord writes the end of a flow on its record.
 func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, why string, result map[string]string) {
-	key := domain.FlowKey(t.place.id)
+	key := domain.FlowKey(t.ref.id)
 	s.reason = reason
 	status := domain.FlowError
 	if reason == domain.FlowSucceeded {
@@ -144,11 +144,11 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 // leaveAlive makes room for another flow of a blueprint that allows only one.
 func (t *tending) leaveAlive(ctx context.Context, b *board.Batch, s *seen) error {
 	key := layout.FlowAlive(s.flow.Blueprint)
-	recs, err := t.board.Get(ctx, t.place.space, key)
+	recs, err := t.board.Get(ctx, t.ref.space, key)
 	if err != nil {
 		return err
 	}
-	mine := strconv.FormatUint(uint64(t.place.id), 10)
+	mine := strconv.FormatUint(uint64(t.ref.id), 10)
 	if recs[0].Get(layout.FlowNameID) == mine {
 		b.Equal(key, layout.FlowNameID, mine).Delete(key)
 	}

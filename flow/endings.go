@@ -75,7 +75,7 @@ func (a *advancer) endings() {
 		st := a.changed[i]
 		st.Open = slices.DeleteFunc(st.Open, func(u Unit) bool { return u.Job == 0 })
 		a.settle(i, st.Status)
-		a.marks.add(a.p.place[i])
+		a.marks.add(a.p.rank[i])
 	}
 }
 

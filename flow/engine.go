@@ -100,8 +100,8 @@ type Engine struct {
 	eval func(ctx context.Context, text string, params map[string]string, needs map[string]needed) WhenAnswer
 }
 
-// place names a flow across contexts.
-type place struct {
+// ref names a flow across contexts.
+type ref struct {
 	space board.Space
 	id    domain.FlowID
 }
@@ -130,7 +130,7 @@ const (
 )
 
 // plan returns the plan of a flow of steps, whose text has that hash.
-func (e *Engine) plan(ctx context.Context, p place, hash string) (*Plan, error) {
+func (e *Engine) plan(ctx context.Context, p ref, hash string) (*Plan, error) {
 	e.mu.Lock()
 	known := e.plans[hash]
 	e.mu.Unlock()
@@ -170,7 +170,7 @@ func (e *Engine) keepPlan(hash string, plan *Plan) {
 // load reads a flow.
 //
 // Errors: [domain.ErrNotFound].
-func (e *Engine) load(ctx context.Context, p place) (domain.Flow, error) {
+func (e *Engine) load(ctx context.Context, p ref) (domain.Flow, error) {
 	key := domain.FlowKey(p.id)
 	recs, err := e.board.Get(ctx, p.space, key)
 	if errors.Is(err, domain.ErrInvalid) {
@@ -187,7 +187,7 @@ func (e *Engine) load(ctx context.Context, p place) (domain.Flow, error) {
 	return f, err
 }
 
-func missing(p place) error {
+func missing(p ref) error {
 	return domain.NotFoundf("flow %d does not exist in context %d", p.id, p.space)
 }
 

@@ -53,7 +53,7 @@ const (
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (domain.FlowExplanation, error) {
-	p := place{layout.SpaceOf(tenant), id}
+	p := ref{layout.SpaceOf(tenant), id}
 	r, err := e.records(ctx, p)
 	if err != nil {
 		return domain.FlowExplanation{}, err
@@ -92,7 +92,7 @@ type records struct {
 	bad          error // why one of them cannot be read
 }
 
-func (e *Engine) records(ctx context.Context, p place) (r records, err error) {
+func (e *Engine) records(ctx context.Context, p ref) (r records, err error) {
 	if r.flow, err = e.load(ctx, p); err != nil {
 		return r, err
 	}
@@ -141,7 +141,7 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 }
 
 // explainUnheard says which settings of steps jobs have written that change nothing.
-func (e *Engine) explainUnheard(ctx context.Context, tenant domain.TenantID, p place, x *explained) error {
+func (e *Engine) explainUnheard(ctx context.Context, tenant domain.TenantID, p ref, x *explained) error {
 	recs, err := e.board.Get(ctx, p.space, layout.FlowParams(p.id))
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func (e *Engine) Spread(whole, record, commit int) { e.spread = spreading{whole,
 
 // StateOf is what is remembered of a flow, with all its steps.
 func (e *Engine) StateOf(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (State, error) {
-	s, _, err := e.readState(ctx, place{layout.SpaceOf(tenant), id})
+	s, _, err := e.readState(ctx, ref{layout.SpaceOf(tenant), id})
 	return s.State, err
 }
 

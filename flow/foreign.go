@@ -71,7 +71,7 @@ func (e *Engine) takeOver(ctx context.Context, space board.Space, keys []string)
 		if r != nil || bad[i] != nil {
 			continue // ours, or never anybody's
 		}
-		taken, err := e.takeOverOne(ctx, place{space, ids[i]})
+		taken, err := e.takeOverOne(ctx, ref{space, ids[i]})
 		if err != nil {
 			return found, err
 		}
@@ -84,7 +84,7 @@ func (e *Engine) takeOver(ctx context.Context, space board.Space, keys []string)
 
 // takeOverOne makes a foreign program's flow one that keepers look after. What
 // cannot be a flow is ended with the reason, once all of it is there.
-func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err error) {
+func (e *Engine) takeOverOne(ctx context.Context, p ref) (taken bool, err error) {
 	f, err := e.load(ctx, p)
 	if errors.Is(err, domain.ErrNotFound) || f.Final() {
 		return false, nil
@@ -138,7 +138,7 @@ func (e *Engine) takeOverOne(ctx context.Context, p place) (taken bool, err erro
 
 // checkForeign reads the jobs of a foreign program's flow, and takes out those
 // that it names twice. there is false while they are not all written.
-func (e *Engine) checkForeign(ctx context.Context, p place, f *domain.Flow) (there bool, why, err error) {
+func (e *Engine) checkForeign(ctx context.Context, p ref, f *domain.Flow) (there bool, why, err error) {
 	switch {
 	case len(f.Jobs) == 0 || f.CallerID == 0:
 		return false, nil, nil
@@ -195,7 +195,7 @@ func (t *tending) adopt(ctx context.Context, s *seen) error {
 		if err := t.renew(ctx); err != nil {
 			return err
 		}
-		gone, err := t.work.Adopt(ctx, t.tenant(), t.place.id, j.Key())
+		gone, err := t.work.Adopt(ctx, t.tenant(), t.ref.id, j.Key())
 		if err != nil {
 			return err
 		}
@@ -207,6 +207,6 @@ func (t *tending) adopt(ctx context.Context, s *seen) error {
 	next.Adopting = false
 	b := t.batch()
 	t.putState(&b, s, next)
-	b.Add(layout.FlowWaits(t.place.id), layout.WaitsPlain, -1-missing)
+	b.Add(layout.FlowWaits(t.ref.id), layout.WaitsPlain, -1-missing)
 	return t.goOn(ctx, s, b)
 }

@@ -56,7 +56,7 @@ func (k *keeper) start(ctx context.Context, claimed []board.Claimed) {
 			k.drop(ctx, c)
 			continue
 		}
-		t := &tending{keeper: k, place: place{c.Space, id}, claimed: c, until: time.Now().Add(k.cfg.Lease)}
+		t := &tending{keeper: k, ref: ref{c.Space, id}, claimed: c, until: time.Now().Add(k.cfg.Lease)}
 		if t.mayEnd() {
 			ends = append(ends, t)
 			continue
@@ -93,18 +93,18 @@ func (k *keeper) drop(ctx context.Context, c board.Claimed) {
 // tending is one flow in a keeper's hands.
 type tending struct {
 	*keeper
-	place   place
+	ref     ref
 	claimed board.Claimed
 	until   time.Time // when the lease runs out
 	// asked are jobs that were told to end under this lease.
 	asked map[domain.JobID]bool
 }
 
-func (t *tending) tenant() domain.TenantID { return domain.TenantID(t.place.space) }
+func (t *tending) tenant() domain.TenantID { return domain.TenantID(t.ref.space) }
 
 // batch begins a commit that only the holder of the lease can make.
 func (t *tending) batch() board.Batch {
-	b := board.Batch{Space: t.place.space}
+	b := board.Batch{Space: t.ref.space}
 	b.Held(t.claimed.Item, t.owner, t.claimed.Token)
 	return b
 }
@@ -139,7 +139,7 @@ func (t *tending) run(ctx context.Context) {
 			t.giveUp(ctx, err)
 			return
 		default:
-			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+			t.log.Warn("flow not looked after; it comes again", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", err)
 			pause.For(ctx, lease.Rest)
 			t.back(ctx)
 			return
@@ -156,8 +156,8 @@ const maxRefused = 3
 // seen than tried for ever. Its jobs are left as they are; a retry goes on from
 // what is known.
 func (t *tending) giveUp(ctx context.Context, cause error) {
-	t.log.Error("flow given up", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", cause)
-	f, err := t.load(ctx, t.place)
+	t.log.Error("flow given up", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", cause)
+	f, err := t.load(ctx, t.ref)
 	if errors.Is(err, domain.ErrNotFound) || f.Final() {
 		t.back(ctx)
 		return
@@ -166,10 +166,10 @@ func (t *tending) giveUp(ctx context.Context, cause error) {
 	b := t.batch()
 	b.Equal(f.Key(), layout.FlowStatus, string(f.Status))
 	t.endRecord(&b, s, domain.FlowStuck, cut("its keeper could not go on: "+cause.Error()), f.Result)
-	if st, there, err := t.readState(ctx, t.place); f.Stepped && there && err == nil {
+	if st, there, err := t.readState(ctx, t.ref); f.Stepped && there && err == nil {
 		b.Set(f.Key(), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
 	}
-	b.Set(layout.FlowWaits(t.place.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
+	b.Set(layout.FlowWaits(t.ref.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
 	b.Release(t.claimed.Item)
 	if err := t.board.Commit(ctx, b); err != nil {
 		t.back(ctx)
@@ -194,7 +194,7 @@ func (t *tending) renew(ctx context.Context) error {
 		return nil
 	}
 	asked := time.Now()
-	answers, err := t.board.Extend(ctx, t.owner, t.cfg.Lease, []board.Held{{Space: t.place.space, Item: t.claimed.Item, Token: t.claimed.Token}})
+	answers, err := t.board.Extend(ctx, t.owner, t.cfg.Lease, []board.Held{{Space: t.ref.space, Item: t.claimed.Item, Token: t.claimed.Token}})
 	if err != nil {
 		return err
 	}

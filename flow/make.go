@@ -22,23 +22,23 @@ func (a *advancer) makeUnits() {
 		m.parallel = a.p.MaxParallel - a.s.Sums.Open
 	}
 	m.crowd()
-	places := slices.Clone(a.s.Sums.Ready)
+	ranks := slices.Clone(a.s.Sums.Ready)
 	if a.all {
-		places = Ranges{{0, int64(len(a.p.order) - 1)}} // what is full says so
+		ranks = Ranges{{0, int64(len(a.p.order) - 1)}} // what is full says so
 	}
-	for place := range slices.Clone(a.s.Sums.Made).all() {
-		i := a.p.order[place]
+	for rank := range slices.Clone(a.s.Sums.Made).all() {
+		i := a.p.order[rank]
 		if _, ok := a.at(i); ok {
 			st, was := a.lift(i)
 			st.Status = domain.StepRunning
 			a.settle(i, was)
 		}
 	}
-	for place := range places.all() {
+	for rank := range ranks.all() {
 		if a.d.More = a.d.More || m.full; m.full || !a.all && m.parallel <= 0 {
 			return
 		}
-		i := a.p.order[place]
+		i := a.p.order[rank]
 		if st, ok := a.at(i); !ok {
 			m.room, m.parallel = m.room-1, m.parallel-1
 			m.full = m.room <= 0

@@ -320,7 +320,7 @@ func (a *advancer) updateStep(i int, c domain.StepChange) {
 	st, was := a.lift(i)
 	defer func() {
 		a.settle(i, was)
-		a.marks.add(a.p.place[i])
+		a.marks.add(a.p.rank[i])
 	}()
 	if c.Retries != nil {
 		st.Retries = c.Retries

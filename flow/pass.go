@@ -30,8 +30,8 @@ func (a *advancer) pass() {
 func (a *advancer) steps() {
 	a.d.Ask, a.d.Abort, a.d.Stop, a.d.WakeAt = nil, nil, nil, time.Time{}
 	a.seed()
-	for place := a.marks.take(0); place >= 0; place = a.marks.take(place) {
-		i := a.p.order[place]
+	for rank := a.marks.take(0); rank >= 0; rank = a.marks.take(rank) {
+		i := a.p.order[rank]
 		st, ok := a.at(i)
 		switch {
 		case !ok:
@@ -46,9 +46,9 @@ func (a *advancer) steps() {
 // seed marks what is to be looked at besides what the facts are about.
 func (a *advancer) seed() {
 	sums := a.s.Sums
-	mark := func(places Ranges) {
-		for place := range places.all() {
-			a.marks.add(int(place))
+	mark := func(ranks Ranges) {
+		for rank := range ranks.all() {
+			a.marks.add(int(rank))
 		}
 	}
 	if a.all {
@@ -86,7 +86,7 @@ func (a *advancer) wakeStep(i int, st *StepState) {
 	case a.p.phase[i] > a.s.Sums.Phase:
 	case a.early(i, a.p.After) || a.early(i, s.After):
 	case a.f.Banned:
-		a.s.Sums.wait(a.p.place[i], 0)
+		a.s.Sums.wait(a.p.rank[i], 0)
 	case s.When != "" && !a.when(i):
 	default:
 		a.open(i)
@@ -99,7 +99,7 @@ func (a *advancer) early(i int, at domain.Instant) bool {
 	if at == 0 || a.f.Now.UnixMilli() >= int64(at) {
 		return false
 	}
-	a.s.Sums.wait(a.p.place[i], at)
+	a.s.Sums.wait(a.p.rank[i], at)
 	a.wakeAt(at)
 	return true
 }
@@ -118,7 +118,7 @@ func (a *advancer) when(i int) bool {
 	switch {
 	case !known && a.f.Later:
 		a.d.More = true
-		a.s.Sums.wait(a.p.place[i], 0)
+		a.s.Sums.wait(a.p.rank[i], 0)
 	case !known:
 		a.d.Ask = append(a.d.Ask, i)
 	case answer.Err != "":

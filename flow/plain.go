@@ -73,7 +73,7 @@ func (t *tending) plainRound(ctx context.Context, s *seen) error {
 		return t.endPlain(ctx, s, b, next)
 	}
 	if wait > 0 {
-		b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.place.id), s.now.Add(wait))
+		b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id), s.now.Add(wait))
 	}
 	return t.letGo(ctx, s, b)
 }
@@ -82,7 +82,7 @@ func (t *tending) plainRound(ctx context.Context, s *seen) error {
 // in the middle is followed by one that begins anew.
 func (t *tending) sweep(ctx context.Context, s *seen, b board.Batch, next State) error {
 	if next.Cancelled != "" {
-		b.Set(domain.FlowKey(t.place.id), board.Field{Name: layout.FlowCancel, Value: next.Cancelled})
+		b.Set(domain.FlowKey(t.ref.id), board.Field{Name: layout.FlowCancel, Value: next.Cancelled})
 	}
 	if err := t.goOn(ctx, s, b); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (t *tending) beginPage(ctx context.Context, s *seen) (began bool, wait time
 	for n := s.Begun; n < min(s.Held, s.Begun+plainPage); n++ {
 		keys = append(keys, s.job(n).String())
 	}
-	recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, layout.JobLine, keys...))
+	recs, err := board.Readable(t.board.GetFields(ctx, t.ref.space, layout.JobLine, keys...))
 	if err != nil {
 		return false, 0, err
 	}
@@ -124,9 +124,9 @@ func (t *tending) beginPage(ctx context.Context, s *seen) (began bool, wait time
 			waits = append(waits, r)
 		}
 	}
-	name := domain.FlowKey(t.place.id)
+	name := domain.FlowKey(t.ref.id)
 	if len(waits) > 0 {
-		if wait, err := t.work.Crowded(ctx, t.place.space, name, page.Queues()); wait > 0 || err != nil {
+		if wait, err := t.work.Crowded(ctx, t.ref.space, name, page.Queues()); wait > 0 || err != nil {
 			return false, wait, err
 		}
 	}
@@ -139,9 +139,9 @@ func (t *tending) beginPage(ctx context.Context, s *seen) (began bool, wait time
 		return true, 0, err
 	}
 	if next.Begun == next.Held {
-		t.work.Came(t.place.space, name, "")
+		t.work.Came(t.ref.space, name, "")
 	} else if len(waits) > 0 {
-		t.work.Came(t.place.space, name, page.Last())
+		t.work.Came(t.ref.space, name, page.Last())
 	}
 	return true, 0, nil
 }
@@ -239,15 +239,15 @@ func (t *tending) eachPlain(ctx context.Context, s *seen, fields []string, do fu
 		var recs []board.Record
 		var err error
 		if fields == nil {
-			recs, err = board.Readable(t.board.Get(ctx, t.place.space, keys...))
+			recs, err = board.Readable(t.board.Get(ctx, t.ref.space, keys...))
 		} else {
-			recs, err = board.Readable(t.board.GetFields(ctx, t.place.space, fields, keys...))
+			recs, err = board.Readable(t.board.GetFields(ctx, t.ref.space, fields, keys...))
 		}
 		if err != nil {
 			return err
 		}
 		for n, r := range recs {
-			if !s.Adopting && !ownJob(r, t.place.id) {
+			if !s.Adopting && !ownJob(r, t.ref.id) {
 				r = nil
 			}
 			if err := do(s.job(from+n), r); err != nil {
@@ -263,8 +263,8 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 	plan, err := t.planOf(ctx, s)
 	if planless := errors.Is(err, domain.ErrNotFound); planless {
 		// Its jobs have ended, and that is what it was for.
-		t.log.Warn("flow ends without the text of its blueprint, which is gone: its result has the names of its jobs", "flow", uint32(t.place.id),
-			"context", uint32(t.place.space))
+		t.log.Warn("flow ends without the text of its blueprint, which is gone: its result has the names of its jobs", "flow", uint32(t.ref.id),
+			"context", uint32(t.ref.space))
 	} else if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 	}
 	if y.unended > 0 {
 		// The counter was wrong: somebody else has written on the board.
-		waits := layout.FlowWaits(t.place.id)
+		waits := layout.FlowWaits(t.ref.id)
 		b.Equal(waits, layout.WaitsPlain, s.plain).Set(waits, board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(y.unended)})
 		return t.goOn(ctx, s, b)
 	}
@@ -309,5 +309,5 @@ func (t *tending) planOf(ctx context.Context, s *seen) (*Plan, error) {
 	if s.flow.Hash == "" {
 		return nil, nil
 	}
-	return t.plan(ctx, t.place, s.flow.Hash)
+	return t.plan(ctx, t.ref, s.flow.Hash)
 }

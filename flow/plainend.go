@@ -26,7 +26,7 @@ func (t *tending) mayEnd() bool {
 func (k *keeper) endTogether(ctx context.Context, list []*tending) (rest []*tending) {
 	bySpace := map[board.Space][]*tending{}
 	for _, t := range list {
-		bySpace[t.place.space] = append(bySpace[t.place.space], t)
+		bySpace[t.ref.space] = append(bySpace[t.ref.space], t)
 	}
 	for space, list := range bySpace {
 		rest = append(rest, k.endInSpace(ctx, space, list)...)
@@ -38,8 +38,8 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 	var keys []string
 	states := make([]stored, len(list))
 	for i, t := range list {
-		states[i], _ = decodeState(t.place.id, t.claimed.Record)
-		keys = append(keys, layout.FlowWaits(t.place.id), domain.FlowKey(t.place.id))
+		states[i], _ = decodeState(t.ref.id, t.claimed.Record)
+		keys = append(keys, layout.FlowWaits(t.ref.id), domain.FlowKey(t.ref.id))
 		for n := range states[i].count {
 			keys = append(keys, states[i].job(n).String())
 		}
@@ -84,7 +84,7 @@ func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b bo
 	if waits.Get(layout.WaitsPlain) != "0" || waits.Get(layout.WaitsArmed) != "1" || rec == nil {
 		return b, nil, false
 	}
-	f, err := layout.DecodeFlow(domain.FlowKey(t.place.id), rec)
+	f, err := layout.DecodeFlow(domain.FlowKey(t.ref.id), rec)
 	if err != nil || f.Final() {
 		return b, nil, false
 	}
@@ -111,7 +111,7 @@ func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b bo
 	b = t.batch()
 	s = &seen{stored: st, flow: f, now: now}
 	t.endRecord(&b, s, domain.FlowSucceeded, "", y.result.map_())
-	b.Equal(layout.FlowWaits(t.place.id), layout.WaitsArmed, "1").Equal(layout.FlowWaits(t.place.id), layout.WaitsPlain, "0")
+	b.Equal(layout.FlowWaits(t.ref.id), layout.WaitsArmed, "1").Equal(layout.FlowWaits(t.ref.id), layout.WaitsPlain, "0")
 	b.Release(t.claimed.Item)
 	return b, s, true
 }

@@ -83,7 +83,7 @@ func (t *tending) restartPlain(ctx context.Context, s *seen, b board.Batch, next
 		return err
 	}
 	t.reopen(&b, plan, s)
-	b.Add(layout.FlowWaits(t.place.id), layout.WaitsPlain, 1)
+	b.Add(layout.FlowWaits(t.ref.id), layout.WaitsPlain, 1)
 	return t.goOn(ctx, s, b)
 }
 
@@ -101,6 +101,6 @@ func (t *tending) redoPlain(ctx context.Context, s *seen) error {
 	next.Redo, next.RedoMs = nil, 0
 	b := t.batch()
 	t.putState(&b, s, next)
-	b.Add(layout.FlowWaits(t.place.id), layout.WaitsPlain, -1)
+	b.Add(layout.FlowWaits(t.ref.id), layout.WaitsPlain, -1)
 	return t.board.Commit(ctx, b)
 }

@@ -16,10 +16,10 @@ type Plan struct {
 	needs [][]int
 	// followers are the steps that need each step.
 	followers [][]int
-	// order has every step after those it needs and after all of smaller phases, place
-	// is where each step stands in it. Flows on boards remember places: the order of a
+	// order has every step after those it needs and after all of smaller phases, rank
+	// is where each step stands in it. Flows on boards remember ranks: the order of a
 	// blueprint is the same for ever.
-	order, place []int
+	order, rank []int
 	// phases are the steps of each phase, the smallest first, phase is which of these
 	// each step is of.
 	phases  [][]int
@@ -115,9 +115,9 @@ func (p *Plan) sort() {
 	slices.SortStableFunc(p.order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(p.Steps[a].Phase, p.Steps[b].Phase), cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
 	})
-	p.place = make([]int, len(p.Steps))
-	for place, i := range p.order {
-		p.place[i] = place
+	p.rank = make([]int, len(p.Steps))
+	for rank, i := range p.order {
+		p.rank[i] = rank
 	}
 }
 

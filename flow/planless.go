@@ -36,7 +36,7 @@ func (t *tending) planlessRound(ctx context.Context, s *seen, cause error) error
 		return t.letGo(ctx, s, b)
 	case next.Cancelled == "":
 		if len(s.orders) > 0 { // What has ended stays where it is, for when the text is back.
-			b.TrimRight(layout.FlowOrders(t.place.id), len(s.orders))
+			b.TrimRight(layout.FlowOrders(t.ref.id), len(s.orders))
 			t.putState(&b, s, next)
 			if err := t.board.Commit(ctx, b); err != nil {
 				return err
@@ -51,14 +51,14 @@ func (t *tending) planlessRound(ctx context.Context, s *seen, cause error) error
 	next.Redo, next.RedoMs = nil, 0
 	t.taken(&b, s)
 	t.putState(&b, s, next)
-	b.Set(domain.FlowKey(t.place.id), board.Field{Name: layout.FlowCancel, Value: next.Cancelled})
+	b.Set(domain.FlowKey(t.ref.id), board.Field{Name: layout.FlowCancel, Value: next.Cancelled})
 	if open > 0 {
 		return t.letGo(ctx, s, b) // the end of each wakes us
 	}
-	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, t.place.id))
+	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id))
 	t.endRecord(&b, s, domain.FlowCancelled, domain.CancelledText(next.Cancelled), nil)
-	if st, there, err := t.readState(ctx, t.place); there && err == nil {
-		b.Set(domain.FlowKey(t.place.id), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
+	if st, there, err := t.readState(ctx, t.ref); there && err == nil {
+		b.Set(domain.FlowKey(t.ref.id), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
 	}
 	if s.flow.Blueprint != "" {
 		if err := t.leaveAlive(ctx, &b, s); err != nil {
@@ -112,7 +112,7 @@ func (t *tending) cancelOwn(ctx context.Context, s *seen, by string) (open int64
 		for i, key := range own {
 			names[i] = key.String()
 		}
-		recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, []string{layout.JobFinishedMs}, names...))
+		recs, err := board.Readable(t.board.GetFields(ctx, t.ref.space, []string{layout.JobFinishedMs}, names...))
 		if err != nil {
 			return err
 		}

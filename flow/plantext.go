@@ -36,7 +36,7 @@ func planParts(text []byte) (parts []string) {
 // planText reads the text of a flow's blueprint; "" where the board has none.
 //
 // Errors: [domain.ErrInvalid].
-func (e *Engine) planText(ctx context.Context, p place) (string, error) {
+func (e *Engine) planText(ctx context.Context, p ref) (string, error) {
 	recs, err := e.board.GetFields(ctx, p.space, []string{layout.FlowPlanText, layout.FlowStatePlan}, layout.FlowPlan(p.id), layout.FlowState(p.id))
 	if err != nil {
 		return "", err

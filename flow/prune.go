@@ -26,11 +26,11 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return r, false, err
 	}
-	text, err := e.planText(ctx, place{layout.SpaceOf(tenant), id})
+	text, err := e.planText(ctx, ref{layout.SpaceOf(tenant), id})
 	if err != nil && !errors.Is(err, domain.ErrInvalid) && !errors.As(err, &bad) {
 		return r, false, err
 	}
-	s, there, err := e.readState(ctx, place{layout.SpaceOf(tenant), id})
+	s, there, err := e.readState(ctx, ref{layout.SpaceOf(tenant), id})
 	if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return r, false, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) pruneEntry(ctx context.Context, b *board.Batch, key string) err
 //
 // Errors: [domain.ErrConflict] where it has.
 func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) error {
-	p := place{b.Space, id}
+	p := ref{b.Space, id}
 	f, err := e.load(ctx, p)
 	if errors.Is(err, domain.ErrNotFound) {
 		return nil

@@ -62,7 +62,7 @@ func (t *tending) lastEnd(ctx context.Context, s *seen, jobs []domain.JobID) (in
 		for i, id := range page {
 			keys[i] = domain.JobKey{Caller: s.caller, ID: id}.String()
 		}
-		recs, err := t.board.GetFields(ctx, t.place.space, []string{layout.JobFinishedMs}, keys...)
+		recs, err := t.board.GetFields(ctx, t.ref.space, []string{layout.JobFinishedMs}, keys...)
 		if err != nil {
 			return 0, err
 		}

@@ -32,7 +32,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 	}
 	keys, split := s.jobs(), false
 	if s.stepped {
-		whole, _, err := t.readState(ctx, t.place)
+		whole, _, err := t.readState(ctx, t.ref)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 			}
 		}
 	}
-	if err := t.removeJobs(ctx, t.place, keys); err != nil {
+	if err := t.removeJobs(ctx, t.ref, keys); err != nil {
 		return err
 	}
 	if split { // it has had units whose jobs its state does not name
@@ -59,7 +59,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 		return err
 	}
 	b.Release(t.claimed.Item)
-	t.removeRecords(&b, t.place, s.records, s.parts)
+	t.removeRecords(&b, t.ref, s.records, s.parts)
 	if err := t.board.Commit(ctx, b); err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 
 // removeLater lets go of a flow that the archive does not have yet.
 func (t *tending) removeLater(ctx context.Context, cause error) error {
-	t.log.Debug("flow not removed yet: the archive must have it first", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", cause)
+	t.log.Debug("flow not removed yet: the archive must have it first", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", cause)
 	b := t.batch()
-	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.place.id), time.Now().Add(archiveAgain))
-	b.Set(layout.FlowWaits(t.place.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
+	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id), time.Now().Add(archiveAgain))
+	b.Set(layout.FlowWaits(t.ref.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
 	b.Release(t.claimed.Item)
 	if err := t.board.Commit(ctx, b); err != nil {
 		return err
@@ -86,12 +86,12 @@ func (t *tending) leaveTrace(ctx context.Context, s *seen, forget bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, archiveWithin)
 	defer cancel()
-	r, ok, err := t.Record(ctx, t.tenant(), t.place.id)
+	r, ok, err := t.Record(ctx, t.tenant(), t.ref.id)
 	if err == nil && ok {
 		err = t.cfg.Records.Put(ctx, []archive.Record{r})
 	}
 	if errors.Is(err, domain.ErrInvalid) { // as the archiver does
-		t.log.Error("the archive refused a flow that is deleted: nothing is left of it", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+		t.log.Error("the archive refused a flow that is deleted: nothing is left of it", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", err)
 		err = nil
 	}
 	if err == nil && forget {
@@ -112,7 +112,7 @@ func (e *Engine) forget(ctx context.Context, r archive.Record) error {
 // forgetArchived frees the name of a flow that only the archive still has.
 //
 // Errors: [domain.ErrNotFound] where it has none.
-func (e *Engine) forgetArchived(ctx context.Context, p place) error {
+func (e *Engine) forgetArchived(ctx context.Context, p ref) error {
 	r, err := e.archived(ctx, p)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (e *Engine) forgetArchived(ctx context.Context, p place) error {
 
 // nameOf is what the board's record of a name says where the name is the flow's,
 // else "".
-func (e *Engine) nameOf(ctx context.Context, p place, name string) (string, error) {
+func (e *Engine) nameOf(ctx context.Context, p ref, name string) (string, error) {
 	recs, err := e.board.Get(ctx, p.space, name)
 	if err != nil {
 		return "", err
@@ -159,7 +159,7 @@ func (t *tending) leaveName(ctx context.Context, b *board.Batch, s *seen, forget
 		return nil
 	}
 	name := layout.FlowName(s.flow.Blueprint, s.flow.Trigger)
-	mine, err := t.nameOf(ctx, t.place, name)
+	mine, err := t.nameOf(ctx, t.ref, name)
 	if err != nil || mine == "" {
 		return err
 	}

@@ -48,7 +48,7 @@ func (k *kept) UnmarshalJSON(text []byte) error {
 // jobs of shards and packs are made anew where they are needed.
 //
 // Errors: [domain.ErrNotFound] where the archive does not have it either.
-func (e *Engine) restore(ctx context.Context, p place) error {
+func (e *Engine) restore(ctx context.Context, p ref) error {
 	r, err := e.archived(ctx, p)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (e *Engine) restore(ctx context.Context, p place) error {
 // archived is the record of a flow in the archive.
 //
 // Errors: [domain.ErrNotFound], in the words of a flow that is not there.
-func (e *Engine) archived(ctx context.Context, p place) (archive.Record, error) {
+func (e *Engine) archived(ctx context.Context, p ref) (archive.Record, error) {
 	if e.cfg.Records == nil {
 		return archive.Record{}, missing(p)
 	}
@@ -99,7 +99,7 @@ func (e *Engine) archived(ctx context.Context, p place) (archive.Record, error) 
 // takeName adds to b that the flow has its name on the board again.
 //
 // Errors: [domain.ErrConflict] where another flow has it: it was freed once.
-func (e *Engine) takeName(ctx context.Context, b *board.Batch, p place, k *kept) error {
+func (e *Engine) takeName(ctx context.Context, b *board.Batch, p ref, k *kept) error {
 	if k.Trigger == "" || k.Blueprint == "" {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (e *Engine) takeName(ctx context.Context, b *board.Batch, p place, k *kept)
 }
 
 // batch is the commit that puts the flow's own records back.
-func (k *kept) batch(p place) board.Batch {
+func (k *kept) batch(p ref) board.Batch {
 	b := board.Batch{Space: p.space}
 	b.Absent(k.Key())
 	b.Set(k.Key(), layout.EncodeFlow(k.Flow)...)
@@ -161,7 +161,7 @@ const partsFor = time.Hour
 // and stays when b is committed.
 //
 // Errors: [domain.ErrConflict] where the board has the flow already.
-func (e *Engine) restoreParts(ctx context.Context, p place, k *kept, b *board.Batch) error {
+func (e *Engine) restoreParts(ctx context.Context, p ref, k *kept, b *board.Batch) error {
 	put := func(key string, fields ...board.Field) error {
 		b.Expire(key, 0)
 		part := board.Batch{Space: p.space}
@@ -210,7 +210,7 @@ func (e *Engine) restoreParts(ctx context.Context, p place, k *kept, b *board.Ba
 }
 
 // restoreJobs puts back the jobs that the flow kept.
-func (e *Engine) restoreJobs(ctx context.Context, p place, k *kept) error {
+func (e *Engine) restoreJobs(ctx context.Context, p ref, k *kept) error {
 	for page := range slices.Chunk(k.Jobs, removePage) {
 		var batches []board.Batch
 		for _, id := range page {

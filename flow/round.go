@@ -65,7 +65,7 @@ func (t *tending) round(ctx context.Context) error {
 // look reads all that is known of the flow. The counter of wake-ups comes
 // first: what it counts is there to be read.
 func (t *tending) look(ctx context.Context) (s seen, err error) {
-	id, space := t.place.id, t.place.space
+	id, space := t.ref.id, t.ref.space
 	waits, err := t.board.Get(ctx, space, layout.FlowWaits(id))
 	if err != nil {
 		return s, err
@@ -83,7 +83,7 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 		return s, err
 	}
 	if flows[0] == nil || recs[0].Get(layout.FlowStateData) == "" {
-		return s, missing(t.place)
+		return s, missing(t.ref)
 	}
 	if s.stored, err = decodeState(id, recs[0]); err != nil {
 		return s, err
@@ -113,7 +113,7 @@ var flowFields = slices.Concat(layout.FlowLine, []string{layout.FlowEnvVars})
 
 // oldest reads up to n items from the right end of a list.
 func (t *tending) oldest(ctx context.Context, list string, n int) ([]string, error) {
-	items, err := t.board.List(ctx, t.place.space, list, -n, n)
+	items, err := t.board.List(ctx, t.ref.space, list, -n, n)
 	slices.Reverse(items)
 	return items, err
 }
@@ -121,10 +121,10 @@ func (t *tending) oldest(ctx context.Context, list string, n int) ([]string, err
 // taken adds to b that what was read is dealt with.
 func (t *tending) taken(b *board.Batch, s *seen) {
 	if len(s.ended) > 0 {
-		b.TrimRight(layout.FlowEnded(t.place.id), len(s.ended))
+		b.TrimRight(layout.FlowEnded(t.ref.id), len(s.ended))
 	}
 	if len(s.orders) > 0 {
-		b.TrimRight(layout.FlowOrders(t.place.id), len(s.orders))
+		b.TrimRight(layout.FlowOrders(t.ref.id), len(s.orders))
 	}
 }
 
@@ -135,7 +135,7 @@ func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
 	if s.more {
 		return t.goOn(ctx, s, b)
 	}
-	waits := layout.FlowWaits(t.place.id)
+	waits := layout.FlowWaits(t.ref.id)
 	last := b
 	last.Guards, last.Ops = slices.Clone(b.Guards), slices.Clone(b.Ops)
 	last.Equal(waits, layout.WaitsArmed, s.armed)
@@ -164,7 +164,7 @@ func (t *tending) letGo(ctx context.Context, s *seen, b board.Batch) error {
 // goOn commits b and keeps the flow.
 func (t *tending) goOn(ctx context.Context, s *seen, b board.Batch) error {
 	if s.signals != 0 && s.armed != "" {
-		b.Add(layout.FlowWaits(t.place.id), layout.WaitsArmed, s.signals)
+		b.Add(layout.FlowWaits(t.ref.id), layout.WaitsArmed, s.signals)
 	}
 	if len(b.Ops) == 0 {
 		return nil

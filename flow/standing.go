@@ -32,7 +32,7 @@ type looker struct {
 
 // standing finds the reason. What the flow waits for is not named yet: jobs of it
 // ([domain.StandingWorking]) may be a person, too.
-func (l *looker) standing(ctx context.Context, p place, r records) (explained, error) {
+func (l *looker) standing(ctx context.Context, p ref, r records) (explained, error) {
 	x := explained{FlowExplanation: domain.FlowExplanation{Key: domain.FlowKey(p.id), Status: r.flow.Status, SinceMs: r.flow.StartedMs}}
 	s, err := decodeState(p.id, r.state)
 	switch {
@@ -74,7 +74,7 @@ func (l *looker) standing(ctx context.Context, p place, r records) (explained, e
 }
 
 // guard holds a repair to what was read: no keeper had the flow meanwhile.
-func (r records) guard(b *board.Batch, p place) {
+func (r records) guard(b *board.Batch, p ref) {
 	item, waits := layout.FlowState(p.id), layout.FlowWaits(p.id)
 	b.Equal(waits, layout.WaitsArmed, r.waits.Get(layout.WaitsArmed)).Equal(waits, layout.WaitsPlain, r.waits.Get(layout.WaitsPlain))
 	b.Equal(item, board.FieldAttempt, r.state.Get(board.FieldAttempt))
@@ -92,7 +92,7 @@ func (x *explained) ended(f *domain.Flow) {
 
 // leaving adds that a flow which has ended is to be deleted, if that is so: a keeper does
 // it at once, unless the archive is away.
-func (l *looker) leaving(ctx context.Context, p place, s *stored, x explained) (explained, error) {
+func (l *looker) leaving(ctx context.Context, p ref, s *stored, x explained) (explained, error) {
 	deleted := s.Delete
 	if !deleted {
 		orders, err := l.board.List(ctx, p.space, layout.FlowOrders(p.id), -ordersMost, ordersMost)
@@ -114,7 +114,7 @@ func (l *looker) leaving(ctx context.Context, p place, s *stored, x explained) (
 }
 
 // planless says why a flow of steps has no text to go by any more; "" where it has.
-func (l *looker) planless(ctx context.Context, p place, r records, s *stored) (why string, err error) {
+func (l *looker) planless(ctx context.Context, p ref, r records, s *stored) (why string, err error) {
 	if !s.stepped || s.Writing {
 		return "", nil
 	}
@@ -149,7 +149,7 @@ func (l *looker) absent(ctx context.Context, role domain.Role) (string, error) {
 	return lack, err
 }
 
-func (l *looker) leased(ctx context.Context, p place, r records, x explained) (explained, error) {
+func (l *looker) leased(ctx context.Context, p ref, r records, x explained) (explained, error) {
 	item := layout.FlowState(p.id)
 	lease, held, err := l.board.LeaseOf(ctx, p.space, item)
 	switch {
@@ -174,7 +174,7 @@ func (l *looker) leased(ctx context.Context, p place, r records, x explained) (e
 
 // writing explains a flow whose last part is not there; an alarm sweeps what is not
 // written to its end.
-func (l *looker) writing(ctx context.Context, p place, r records, x explained) (explained, error) {
+func (l *looker) writing(ctx context.Context, p ref, r records, x explained) (explained, error) {
 	alarm := layout.FlowAlarm(layout.AlarmFlowWrite, p.id)
 	_, set, err := l.board.AlarmOf(ctx, p.space, alarm)
 	if err != nil {
@@ -189,7 +189,7 @@ func (l *looker) writing(ctx context.Context, p place, r records, x explained) (
 }
 
 // due explains a flow that a keeper has to look at.
-func (l *looker) due(ctx context.Context, p place, x explained) (explained, error) {
+func (l *looker) due(ctx context.Context, p ref, x explained) (explained, error) {
 	item := layout.FlowState(p.id)
 	queued, err := l.inQueue(ctx, item)
 	if err != nil {
@@ -207,7 +207,7 @@ func (l *looker) due(ctx context.Context, p place, x explained) (explained, erro
 
 // crowded explains a flow whose first jobs are let go as their queue has room: an alarm
 // has a keeper look again.
-func (l *looker) crowded(ctx context.Context, p place, r records, x explained) (explained, error) {
+func (l *looker) crowded(ctx context.Context, p ref, r records, x explained) (explained, error) {
 	at, set, err := l.board.AlarmOf(ctx, p.space, layout.FlowAlarm(layout.AlarmFlow, p.id))
 	if err != nil || !set {
 		return l.due(ctx, p, x)
@@ -220,7 +220,7 @@ func (l *looker) crowded(ctx context.Context, p place, r records, x explained) (
 }
 
 // steps explains a flow of steps that no keeper has to look at.
-func (l *looker) steps(ctx context.Context, p place, r records, s *stored, x explained) (explained, error) {
+func (l *looker) steps(ctx context.Context, p ref, r records, s *stored, x explained) (explained, error) {
 	gone, err := l.unheard(ctx, p, s)
 	if err != nil {
 		return x, err
@@ -290,7 +290,7 @@ func (s *State) busy() bool {
 const maxUnheard = 200
 
 // unheard are the ends of open units that the flow was never told of.
-func (l *looker) unheard(ctx context.Context, p place, s *stored) (entries []string, err error) {
+func (l *looker) unheard(ctx context.Context, p ref, s *stored) (entries []string, err error) {
 	var ids []domain.JobID
 	for i := range s.Steps {
 		for _, u := range s.Steps[i].Open {
@@ -306,7 +306,7 @@ func (l *looker) unheard(ctx context.Context, p place, s *stored) (entries []str
 }
 
 // unheardOf are those of a page of jobs.
-func (l *looker) unheardOf(ctx context.Context, p place, caller domain.ActorID, ids []domain.JobID) (entries []string, err error) {
+func (l *looker) unheardOf(ctx context.Context, p ref, caller domain.ActorID, ids []domain.JobID) (entries []string, err error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = domain.JobKey{Caller: caller, ID: id}.String()
@@ -329,7 +329,7 @@ func (l *looker) unheardOf(ctx context.Context, p place, caller domain.ActorID, 
 
 // countJobs compares the counter of a plain flow with its jobs. It leaves Standing empty
 // where they agree.
-func (l *looker) countJobs(ctx context.Context, p place, r records, s *stored, x explained) (explained, error) {
+func (l *looker) countJobs(ctx context.Context, p ref, r records, s *stored, x explained) (explained, error) {
 	left, plain := 0, r.waits.Get(layout.WaitsPlain)
 	for from := 0; from < s.count; from += plainPage {
 		keys := make([]string, 0, plainPage)

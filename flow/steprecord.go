@@ -151,7 +151,7 @@ func (t *tending) know(ctx context.Context, s *seen, steps []int) error {
 		behind--
 	}
 	k.reads++
-	return t.readSteps(ctx, t.place, k, records)
+	return t.readSteps(ctx, t.ref, k, records)
 }
 
 // fits reports whether the state is one of the plan's: somebody else may have written it.
@@ -174,15 +174,15 @@ func (s *seen) fits(plan *Plan) error {
 
 // within reports whether the sums name nothing but steps, and one of so many phases.
 func (s *Sums) within(phases int) bool {
-	for _, places := range []Ranges{s.Ready, s.Made, s.Stopped, s.Waiting} {
-		if len(places) > 0 && (places[0].Start < 0 || places[len(places)-1].End >= int64(s.Steps)) {
+	for _, ranks := range []Ranges{s.Ready, s.Made, s.Stopped, s.Waiting} {
+		if len(ranks) > 0 && (ranks[0].Start < 0 || ranks[len(ranks)-1].End >= int64(s.Steps)) {
 			return false
 		}
 	}
 	return 0 <= s.Phase && s.Phase < phases && !slices.ContainsFunc(s.Told, func(i int) bool { return i < 0 || i >= s.Steps })
 }
 
-func (e *Engine) readSteps(ctx context.Context, p place, k *known, records []int) error {
+func (e *Engine) readSteps(ctx context.Context, p ref, k *known, records []int) error {
 	keys := make([]string, len(records))
 	for at, n := range records {
 		keys[at] = layout.FlowSteps(p.id, n)
@@ -203,7 +203,7 @@ const readTries = 5
 // readState reads the state of a flow with all its steps.
 //
 // Errors: [domain.ErrInvalid].
-func (e *Engine) readState(ctx context.Context, p place) (s stored, there bool, err error) {
+func (e *Engine) readState(ctx context.Context, p ref) (s stored, there bool, err error) {
 	recs, err := e.board.Get(ctx, p.space, layout.FlowState(p.id))
 	if err != nil || recs[0] == nil {
 		return s, false, err
@@ -227,7 +227,7 @@ func (e *Engine) readState(ctx context.Context, p place) (s stored, there bool, 
 }
 
 // gatherSteps puts the steps to a state of which they lie for themselves.
-func (e *Engine) gatherSteps(ctx context.Context, p place, s *stored) error {
+func (e *Engine) gatherSteps(ctx context.Context, p ref, s *stored) error {
 	k := newKnown(s)
 	all := make([]int, s.Sums.records())
 	for n := range all {
@@ -285,7 +285,7 @@ func (t *tending) putSteps(b *board.Batch, s *seen, next State, changed map[int]
 		set(board.Field{Name: layout.FlowStateChanged, Value: pack(jsonText(raw))})
 		return
 	}
-	putRecords(b, t.place.id, sums.Size, texts)
+	putRecords(b, t.ref.id, sums.Size, texts)
 }
 
 // putRecords adds to b the texts of steps, where they lie.
@@ -328,14 +328,14 @@ func (t *tending) unfold(ctx context.Context, s *seen) error {
 				bytes += len(texts[i])
 			}
 			if bytes > commitBytes {
-				putRecords(&b, t.place.id, size, texts)
+				putRecords(&b, t.ref.id, size, texts)
 				if err := t.board.Commit(ctx, b); err != nil {
 					return err
 				}
 				texts, bytes, b = map[int]string{}, 0, t.batch()
 			}
 		}
-		putRecords(&b, t.place.id, size, texts)
+		putRecords(&b, t.ref.id, size, texts)
 		if err := t.board.Commit(ctx, b); err != nil {
 			return err
 		}

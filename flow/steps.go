@@ -23,7 +23,7 @@ import (
 
 // stepRound lets a flow of steps go on.
 func (t *tending) stepRound(ctx context.Context, s *seen) error {
-	plan, err := t.plan(ctx, t.place, s.flow.Hash)
+	plan, err := t.plan(ctx, t.ref, s.flow.Hash)
 	if err == nil {
 		err = s.fits(plan)
 	}
@@ -80,12 +80,12 @@ func (t *tending) facts(ctx context.Context, s *seen) (f Facts, err error) {
 	for _, text := range s.orders {
 		var o Order
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			t.log.Error("order of a flow cannot be read; dropped", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+			t.log.Error("order of a flow cannot be read; dropped", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", err)
 			continue
 		}
 		f.Orders = append(f.Orders, o)
 	}
-	s.banned = t.cfg.Bans != nil && t.cfg.Bans.Create(t.tenant(), s.flow.Blueprint, t.place.id) != nil
+	s.banned = t.cfg.Bans != nil && t.cfg.Bans.Create(t.tenant(), s.flow.Blueprint, t.ref.id) != nil
 	f.Banned = s.banned || s.flow.Paused
 	return f, nil
 }
@@ -100,7 +100,7 @@ func (t *tending) stepsOf(ctx context.Context, plan *Plan, s *seen, f *Facts) er
 	for n, e := range f.Ended {
 		keys[n] = domain.JobKey{Caller: s.caller, ID: e.Job}.String()
 	}
-	recs, err := board.Readable(t.board.GetFields(ctx, t.place.space, []string{layout.JobStep}, keys...))
+	recs, err := board.Readable(t.board.GetFields(ctx, t.ref.space, []string{layout.JobStep}, keys...))
 	if err != nil {
 		return err
 	}
@@ -196,14 +196,14 @@ const gatherMost = 250
 // has ended, so others may begin that come after it.
 func (t *tending) gather(ctx context.Context, s *seen) error {
 	for {
-		entries, err := t.oldest(ctx, layout.FlowAdded(t.place.id), gatherMost)
+		entries, err := t.oldest(ctx, layout.FlowAdded(t.ref.id), gatherMost)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
 		added := map[string]string{}
 		for _, entry := range entries {
 			if err := json.Unmarshal([]byte(entry), &added); err != nil {
-				t.log.Error("what a job added to its flow cannot be read; dropped", "flow", uint32(t.place.id), "context", uint32(t.place.space), "err", err)
+				t.log.Error("what a job added to its flow cannot be read; dropped", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", err)
 			}
 		}
 		maps.Copy(s.added, added)
@@ -213,9 +213,9 @@ func (t *tending) gather(ctx context.Context, s *seen) error {
 			fields = append(fields, board.Field{Name: name, Value: value})
 		}
 		if len(fields) > 0 {
-			b.Set(layout.FlowParams(t.place.id), fields...)
+			b.Set(layout.FlowParams(t.ref.id), fields...)
 		}
-		if err := t.board.Commit(ctx, *b.TrimRight(layout.FlowAdded(t.place.id), len(entries))); err != nil {
+		if err := t.board.Commit(ctx, *b.TrimRight(layout.FlowAdded(t.ref.id), len(entries))); err != nil {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) er
 		}
 	}
 	t.putSteps(&b, s, v.next, v.changed)
-	alarm := layout.FlowAlarm(layout.AlarmFlow, t.place.id)
+	alarm := layout.FlowAlarm(layout.AlarmFlow, t.ref.id)
 	if soon := s.now.Add(bannedLook); s.banned && (d.WakeAt.IsZero() || soon.Before(d.WakeAt)) {
 		d.WakeAt = soon // whoever ends the ban does not know whom it held up
 	}
@@ -379,7 +379,7 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 	if len(places) == 0 {
 		return nil
 	}
-	first, err := t.drawJobs(ctx, t.place.space, s.caller, len(places))
+	first, err := t.drawJobs(ctx, t.ref.space, s.caller, len(places))
 	if err != nil {
 		return err
 	}
@@ -396,7 +396,7 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 			}
 		}
 		j := unitJob(plan, step, st, u, s)
-		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.place.id, needs[at.Step]
+		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.ref.id, needs[at.Step]
 		j.FlowEnv = len(s.flow.EnvVars) > 0
 		if step.KindOr().One() {
 			st.Job = j.ID

@@ -8,7 +8,7 @@ import (
 )
 
 // Sums are what a round must know of all steps of a flow without reading each: they
-// are kept up with every step that changes. A place is where a step stands in the
+// are kept up with every step that changes. A rank is where a step stands in the
 // order of the plan.
 type Sums struct {
 	// Round grows with each commit: who reads the steps one after the other knows by
@@ -33,13 +33,13 @@ type Sums struct {
 	Left  int `json:"left,omitempty"`
 	// Told are the steps of the phase before of which the jobs of this one are told.
 	Told []int `json:"told,omitempty"`
-	// Ready are the places of the steps that have room for more units, Made of those that
+	// Ready are the ranks of the steps that have room for more units, Made of those that
 	// are open although there are no more, Stopped of those that have begun in what was
 	// aborted or cancelled.
 	Ready   Ranges `json:"ready,omitempty"`
 	Made    Ranges `json:"made,omitempty"`
 	Stopped Ranges `json:"stopped,omitempty"`
-	// Waiting are the places of the steps that could begin but for an instant, of which
+	// Waiting are the ranks of the steps that could begin but for an instant, of which
 	// UntilMs is the first, or, where Held is set, for something else: a ban, or that
 	// nobody has asked for their condition yet.
 	Waiting Ranges `json:"waiting,omitempty"`
@@ -56,7 +56,7 @@ func spread(p *Plan, s State) (head State, steps []StepState) {
 	for i := range steps {
 		st, _ := a.at(i)
 		if steps[i] = *st; st.Status == domain.StepDormant && st.Met == len(p.needs[i]) {
-			sums.wait(p.place[i], 1) // what it waits for, if anything, is found out at once
+			sums.wait(p.rank[i], 1) // what it waits for, if anything, is found out at once
 		}
 	}
 	return a.s, steps
@@ -87,18 +87,18 @@ func (s *Sums) count(p *Plan, i int, st *StepState, n int) {
 	s.Done += float64(n) * float64(p.Steps[i].WeightOr()) * st.progress()
 }
 
-// put sees to it that a place is among others, or not.
-func put(places Ranges, place int, in bool) Ranges {
-	if at := int64(place); in {
-		return places.Add(at, at)
+// put sees to it that a rank is among others, or not.
+func put(ranks Ranges, rank int, in bool) Ranges {
+	if at := int64(rank); in {
+		return ranks.Add(at, at)
 	} else {
-		return places.Without(at)
+		return ranks.Without(at)
 	}
 }
 
 // wait keeps a step that could begin but for an instant; 0 is for something else.
-func (s *Sums) wait(place int, until domain.Instant) {
-	s.Waiting = put(s.Waiting, place, true)
+func (s *Sums) wait(rank int, until domain.Instant) {
+	s.Waiting = put(s.Waiting, rank, true)
 	switch at := int64(until); {
 	case at == 0:
 		s.Held = true
@@ -107,16 +107,16 @@ func (s *Sums) wait(place int, until domain.Instant) {
 	}
 }
 
-// marks are places of steps that a round looks at.
+// marks are ranks of steps that a round looks at.
 type marks []uint64
 
 func newMarks(steps int) marks { return make(marks, (steps+63)/64) }
 
-func (m marks) add(place int) { m[place/64] |= 1 << (place % 64) }
+func (m marks) add(rank int) { m[rank/64] |= 1 << (rank % 64) }
 
-func (m marks) has(place int) bool { return m[place/64]>>(place%64)&1 == 1 }
+func (m marks) has(rank int) bool { return m[rank/64]>>(rank%64)&1 == 1 }
 
-// take takes out the first place from one on; -1 where there is none.
+// take takes out the first rank from one on; -1 where there is none.
 func (m marks) take(from int) int {
 	for w := from / 64; w < len(m); w++ {
 		if m[w] != 0 {
@@ -128,14 +128,14 @@ func (m marks) take(from int) int {
 	return -1
 }
 
-// meets reports whether one of them is among places.
-func (m marks) meets(places Ranges) bool {
-	if len(places) == 0 {
+// meets reports whether one of them is among ranks.
+func (m marks) meets(ranks Ranges) bool {
+	if len(ranks) == 0 {
 		return false
 	}
 	for w, word := range m {
 		for ; word != 0; word &= word - 1 {
-			if places.has(int64(w*64 + bits.TrailingZeros64(word))) {
+			if ranks.has(int64(w*64 + bits.TrailingZeros64(word))) {
 				return true
 			}
 		}

@@ -18,7 +18,7 @@ const maxUnits = 200
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (domain.FlowView, error) {
-	p := place{layout.SpaceOf(tenant), id}
+	p := ref{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
 	if err != nil {
 		return domain.FlowView{}, err
@@ -53,7 +53,7 @@ func lasted(v *domain.FlowView, now time.Time) time.Duration {
 	return now.Sub(time.UnixMilli(v.StartedMs))
 }
 
-func (e *Engine) showSteps(ctx context.Context, p place, v *domain.FlowView, s *stored) error {
+func (e *Engine) showSteps(ctx context.Context, p ref, v *domain.FlowView, s *stored) error {
 	if !s.stepped {
 		return e.showJobs(ctx, p, v, s.Aborted)
 	}
@@ -122,7 +122,7 @@ func addUnit(v *domain.StepView, caller domain.ActorID, u Unit) {
 }
 
 // showJobs fills in the jobs of a plain flow.
-func (e *Engine) showJobs(ctx context.Context, p place, v *domain.FlowView, aborted string) error {
+func (e *Engine) showJobs(ctx context.Context, p ref, v *domain.FlowView, aborted string) error {
 	names := map[domain.JobID]string{}
 	var jobs []*domain.Job
 	for from := 0; from < len(v.Jobs); from += plainPage {
@@ -251,7 +251,7 @@ func jobStatus(j *domain.Job) domain.StepStatus {
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Plan(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (*domain.Blueprint, error) {
-	p := place{layout.SpaceOf(tenant), id}
+	p := ref{layout.SpaceOf(tenant), id}
 	f, err := e.load(ctx, p)
 	if err != nil || f.Hash == "" {
 		return nil, err

@@ -43,7 +43,7 @@ func (e *Engine) Await(ctx context.Context, tenant domain.TenantID, id domain.Fl
 			return false, err
 		}
 		if recs[0] == nil {
-			return false, missing(place{layout.SpaceOf(tenant), id})
+			return false, missing(ref{layout.SpaceOf(tenant), id})
 		}
 		return domain.FlowStatus(recs[0].Get(layout.FlowStatus)).Final(), nil
 	})

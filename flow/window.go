@@ -63,7 +63,7 @@ func (t *tending) queued(ctx context.Context, plan *Plan) map[string]int {
 	if len(plan.queues) == 0 {
 		return nil
 	}
-	lengths, err := t.board.Len(ctx, t.place.space, plan.queues...)
+	lengths, err := t.board.Len(ctx, t.ref.space, plan.queues...)
 	if err != nil {
 		return nil
 	}

@@ -67,10 +67,10 @@ func (i *Item) held() board.Held {
 	return board.Held{Space: i.Claimed.Space, Item: i.Claimed.Item, Token: i.Claimed.Token}
 }
 
-func (i *Item) place() place { return place{i.Claimed.Space, i.Claimed.Item} }
+func (i *Item) ref() ref { return ref{i.Claimed.Space, i.Claimed.Item} }
 
-// place names an item across contexts.
-type place struct {
+// ref names an item across contexts.
+type ref struct {
 	space board.Space
 	item  string
 }

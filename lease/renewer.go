@@ -56,12 +56,12 @@ type Renewer[W Work] struct {
 	failing bool // the last call of Keep's
 
 	mu   sync.Mutex
-	held map[place]W
+	held map[ref]W
 }
 
 // NewRenewer returns one that has no leases.
 func NewRenewer[W Work](cfg Config[W]) *Renewer[W] {
-	r := &Renewer[W]{cfg: cfg, terms: terms{length: cfg.Length, lost: cfg.Lost}, held: map[place]W{}}
+	r := &Renewer[W]{cfg: cfg, terms: terms{length: cfg.Length, lost: cfg.Lost}, held: map[ref]W{}}
 	if !cfg.Guarded {
 		r.terms.margin = cfg.Length/6 + cfg.Length/20 // a round, and one call of it
 	}
@@ -92,7 +92,7 @@ func (r *Renewer[W]) Add(list ...W) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, w := range list {
-		at := w.Leased().place()
+		at := w.Leased().ref()
 		if old, there := r.held[at]; there && old != w {
 			old.Leased().Stop(r.cfg.Lost)
 		}
@@ -105,7 +105,7 @@ func (r *Renewer[W]) Remove(w W) {
 	w.Leased().Stop(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at := w.Leased().place(); r.held[at] == w { // or later work on the item has come here, whose lease must be renewed
+	if at := w.Leased().ref(); r.held[at] == w { // or later work on the item has come here, whose lease must be renewed
 		delete(r.held, at)
 	}
 }
@@ -114,7 +114,7 @@ func (r *Renewer[W]) Remove(w W) {
 func (r *Renewer[W]) Find(space board.Space, item string) (w W, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, found = r.held[place{space, item}]
+	w, found = r.held[ref{space, item}]
 	return w, found
 }
 

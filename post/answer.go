@@ -82,12 +82,12 @@ func (s *Supervisor) draftAnswers(ctx context.Context, claimed []board.Claimed) 
 			return nil, err
 		}
 	}
-	marks, numbers := make([]place, len(claimed)), make([]place, len(claimed))
+	marks, numbers := make([]ref, len(claimed)), make([]ref, len(claimed))
 	for i := range claimed {
 		in := claimed[i].Space
 		drafts[i].id = domain.MessageID(next[in])
-		marks[i] = place{in, layout.NotesPrefix + claimed[i].Item}
-		numbers[i] = place{in, domain.MessageKey{Caller: self.ID, ID: drafts[i].id}.String()}
+		marks[i] = ref{in, layout.NotesPrefix + claimed[i].Item}
+		numbers[i] = ref{in, domain.MessageKey{Caller: self.ID, ID: drafts[i].id}.String()}
 		if next[in]++; next[in] > 1<<32 {
 			return nil, domain.Limitf("actor %d has used up its message ids", self.ID)
 		}

@@ -10,15 +10,15 @@ import (
 	"github.com/ramet-run/ramet/listing"
 )
 
-// place is a record of a context.
-type place struct {
+// ref is a record of a context.
+type ref struct {
 	space board.Space
 	key   string
 }
 
 // fieldsOf reads some fields of records of several contexts, with one look for each
 // context. What is not there, or is no record, is nil.
-func (e *Engine) fieldsOf(ctx context.Context, fields []string, of []place) ([]board.Record, error) {
+func (e *Engine) fieldsOf(ctx context.Context, fields []string, of []ref) ([]board.Record, error) {
 	found := make([]board.Record, len(of))
 	keys, at := map[board.Space][]string{}, map[board.Space][]int{}
 	for i, p := range of {

@@ -473,11 +473,11 @@ func readMessage(text json.RawMessage, from string) (*incoming, error) {
 
 // takeReceipts notes what became of messages of ours.
 func (s *Supervisor) takeReceipts(ctx context.Context, in parcel, body []byte, d directory, now time.Time) error {
-	about := make([]place, 0, len(in.Receipts))
+	about := make([]ref, 0, len(in.Receipts))
 	receipts := make([]receipt, 0, len(in.Receipts))
 	for _, r := range in.Receipts {
 		if key, err := domain.ParseMessageKey(r.Key); err == nil {
-			about, receipts = append(about, place{space(r.Context), key.String()}), append(receipts, r)
+			about, receipts = append(about, ref{space(r.Context), key.String()}), append(receipts, r)
 		}
 	}
 	recs, err := s.fieldsOf(ctx, signedLine, about)

@@ -28,22 +28,22 @@ type account struct {
 	name string
 
 	mu      sync.Mutex
-	status  map[place]domain.MessageStatus // of messages
-	listed  map[place]int                  // ends of jobs and flows
-	filed   map[place]int                  // into inboxes
-	retried map[place]int                  // by hand: each gives it another end
-	trace   []string                       // every commit, where -trace asks for it
+	status  map[ref]domain.MessageStatus // of messages
+	listed  map[ref]int                  // ends of jobs and flows
+	filed   map[ref]int                  // into inboxes
+	retried map[ref]int                  // by hand: each gives it another end
+	trace   []string                     // every commit, where -trace asks for it
 }
 
 // place is a key of a context.
-type place struct {
+type ref struct {
 	in  domain.TenantID
 	key string
 }
 
 func newAccount(t *testing.T, name string, b board.Board) *account {
-	return &account{Board: b, t: t, name: name, status: map[place]domain.MessageStatus{}, listed: map[place]int{}, filed: map[place]int{},
-		retried: map[place]int{}}
+	return &account{Board: b, t: t, name: name, status: map[ref]domain.MessageStatus{}, listed: map[ref]int{}, filed: map[ref]int{},
+		retried: map[ref]int{}}
 }
 
 func (a *account) Commit(ctx context.Context, b board.Batch) error {
@@ -56,7 +56,7 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 		a.trace = append(a.trace, strings.ReplaceAll(fmt.Sprintf("%s %s %d: %+v", time.Now().UTC().Format("15:04:05.000"), a.name, b.Space, b.Ops), "\n", "|"))
 	}
 	for _, op := range b.Ops {
-		p := place{domain.TenantID(b.Space), op.Key}
+		p := ref{domain.TenantID(b.Space), op.Key}
 		switch {
 		case op.Kind == board.OpDelete: // removed: another message may get the key
 			delete(a.status, p)
@@ -67,11 +67,11 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 			a.retried[p]++
 		case op.Kind == board.OpPushLeft && op.Key == layout.Finished:
 			for _, it := range op.Items {
-				a.listed[place{p.in, it}]++
+				a.listed[ref{p.in, it}]++
 			}
 		case op.Kind == board.OpPushLeft && strings.HasPrefix(op.Key, "ramet:inbox:"):
 			for _, it := range op.Items {
-				a.filed[place{p.in, it}]++
+				a.filed[ref{p.in, it}]++
 			}
 		case op.Kind == board.OpSet && strings.HasPrefix(op.Key, layout.MessagePrefix):
 			for _, f := range op.Fields {
@@ -85,7 +85,7 @@ func (a *account) Commit(ctx context.Context, b board.Batch) error {
 }
 
 // moved checks that a message's status moves as it may, and ends once.
-func (a *account) moved(p place, to domain.MessageStatus) {
+func (a *account) moved(p ref, to domain.MessageStatus) {
 	was := a.status[p]
 	if was != "" && was != to && !was.CanBecome(to) || was.Final() {
 		a.t.Errorf("%v: %s: %s of context %d became %s, but was %s", time.Now().UTC(), a.name, p.key, p.in, to, was)
@@ -284,7 +284,7 @@ func (s *sim) leftAtAll() (left []string) {
 
 // judgeReceived checks what was done with a message where it arrived.
 func (x *simSite) judgeReceived(in domain.TenantID, m *domain.Message, rec board.Record) {
-	filed := x.board.filed[place{in, m.Key().String()}]
+	filed := x.board.filed[ref{in, m.Key().String()}]
 	if m.MessageType != domain.MessageJob {
 		want := 1
 		if m.MessageType == domain.MessageResult && !x.waits(in, m) {
@@ -391,7 +391,7 @@ func (x *simSite) judgeLog(m *domain.Message, there received) {
 		}
 		logs, err := there.at.calm.work.Logs(context.Background(), there.in, domain.JobKey{Caller: there.m.CallerID, ID: d.Ours}, 0, 10_000)
 		x.sim.must(err)
-		if there.at.board.retried[place{there.in, domain.JobKey{Caller: there.m.CallerID, ID: d.Ours}.String()}] > 0 {
+		if there.at.board.retried[ref{there.in, domain.JobKey{Caller: there.m.CallerID, ID: d.Ours}.String()}] > 0 {
 			continue // it went on after its answer
 		}
 		var said, heard []string

@@ -98,11 +98,11 @@ type Engine struct {
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once
-	stops   map[place]stopMark   // cancels that came before their run was known
+	stops   map[ref]stopMark     // cancels that came before their run was known
 }
 
-// place names a job across contexts.
-type place struct {
+// ref names a job across contexts.
+type ref struct {
 	space board.Space
 	key   domain.JobKey
 }
@@ -124,7 +124,7 @@ func New(b board.Board, cfg Config) *Engine {
 	}
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
 		kept:    kept{limits: cfg.Limits.WithDefaults(script.Limits{}), contexts: map[domain.TenantID]*leftovers{}},
-		runners: map[*Runner]struct{}{}, stops: map[place]stopMark{}, rooms: rooms{known: map[domain.TenantID]room{}},
+		runners: map[*Runner]struct{}{}, stops: map[ref]stopMark{}, rooms: rooms{known: map[domain.TenantID]room{}},
 		endedKinds: []EndedKind{endedMessages}}
 }
 

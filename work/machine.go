@@ -55,7 +55,7 @@ type health struct {
 	trial   *run // tries it, and nothing else does
 	begun   int  // scripts that were started, so far
 	// met are the jobs that met a fault of the machine, with begun as it was then.
-	met map[place]int
+	met map[ref]int
 }
 
 // machineErrors are what the system says where it lacks something. Not among them are
@@ -69,7 +69,7 @@ var machineErrors = []error{
 // remembers it; again is that the job has met one before.
 func (l *claimer) ofMachine(ctx context.Context, x *run, err error) (yes, again bool) {
 	l.mu.Lock()
-	begun, again := l.health.met[x.place()]
+	begun, again := l.health.met[x.ref()]
 	own := again && l.health.begun > begun
 	l.mu.Unlock()
 	if own {
@@ -84,9 +84,9 @@ func (l *claimer) ofMachine(ctx context.Context, x *run, err error) (yes, again 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.health.met == nil || len(l.health.met) >= maxMet {
-		l.health.met = map[place]int{}
+		l.health.met = map[ref]int{}
 	}
-	l.health.met[x.place()] = l.health.begun
+	l.health.met[x.ref()] = l.health.begun
 	return true, again
 }
 

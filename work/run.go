@@ -43,7 +43,7 @@ type run struct {
 	folder *folder // nil until it is made
 }
 
-func (x *run) place() place { return place{x.Claimed.Space, x.key} }
+func (x *run) ref() ref { return ref{x.Claimed.Space, x.key} }
 
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {

@@ -149,7 +149,7 @@ func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
 	if len(e.runners) == 0 {
 		return
 	}
-	where, now := place{space, key}, time.Now()
+	where, now := ref{space, key}, time.Now()
 	for old, mark := range e.stops {
 		if now.Sub(mark.at) > stopMemory {
 			delete(e.stops, old)
@@ -172,8 +172,8 @@ func (e *Engine) stopLate(runs []*run) {
 		return
 	}
 	for _, x := range runs {
-		if mark, ok := e.stops[x.place()]; ok && mark.attempt == x.Claimed.Token {
-			delete(e.stops, x.place())
+		if mark, ok := e.stops[x.ref()]; ok && mark.attempt == x.Claimed.Token {
+			delete(e.stops, x.ref())
 			x.Stop(script.ErrCancelled)
 		}
 	}

@@ -32,8 +32,8 @@ var _ board.Board = Board{}
 // Over is b with preconditions. Calls without one cost a look at their context.
 func Over(b board.Board) Board { return Board{b} }
 
-// place is where a record lies.
-type place struct {
+// ref is where a record lies.
+type ref struct {
 	space board.Space
 	key   string
 }
@@ -41,9 +41,9 @@ type place struct {
 // Seen is what was read. It is safe for concurrent use.
 type Seen struct {
 	mu      sync.Mutex
-	records map[place]board.Record // nil: there was none
-	held    bool                   // a commit that was guarded by it has been made
-	changed bool                   // something is not as it was seen
+	records map[ref]board.Record // nil: there was none
+	held    bool                 // a commit that was guarded by it has been made
+	changed bool                 // something is not as it was seen
 }
 
 // Nothing reports whether nothing was seen: what was read was not read over such a board,
@@ -66,7 +66,7 @@ type holding struct{}
 
 // Note has what is read with the context noted.
 func Note(ctx context.Context) (context.Context, *Seen) {
-	s := &Seen{records: map[place]board.Record{}}
+	s := &Seen{records: map[ref]board.Record{}}
 	return context.WithValue(ctx, noting{}, s), s
 }
 
@@ -97,7 +97,7 @@ func (s *Seen) note(space board.Space, keys []string, recs []board.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
-		s.records[place{space, key}] = recs[i]
+		s.records[ref{space, key}] = recs[i]
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *Seen) same(space board.Space, keys []string, recs []board.Record) bool 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
-		was, seen := s.records[place{space, key}]
+		was, seen := s.records[ref{space, key}]
 		if seen && !s.held && !equal(was, recs[i]) {
 			s.changed = true
 		}
@@ -157,7 +157,7 @@ func (b Board) Commit(ctx context.Context, batch board.Batch) error {
 func (s *Seen) guards(batch *board.Batch) (guards []board.Guard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held || !slices.ContainsFunc(batch.Ops, func(o board.Op) bool { _, seen := s.records[place{batch.Space, o.Key}]; return seen }) {
+	if s.held || !slices.ContainsFunc(batch.Ops, func(o board.Op) bool { _, seen := s.records[ref{batch.Space, o.Key}]; return seen }) {
 		return nil
 	}
 	var b board.Batch
