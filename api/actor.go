@@ -22,7 +22,7 @@ var (
 	}, UpdateActorParams{Actor: 12, ActorChange: domain.ActorChange{Pubkey: examplePubkey}})
 )
 
-// CreateActorParams are those of actor.create: the actor's fields. Id 0 is the
+// CreateActorParams are the parameters of actor.create: the actor's fields. Id 0 is the
 // next free one; its times are the board's.
 type CreateActorParams struct {
 	domain.Actor
@@ -35,7 +35,7 @@ type CreatedActor struct {
 	Existing bool `json:"existing"`
 }
 
-// UpdateActorParams are those of actor.update: what is to be changed.
+// UpdateActorParams are the parameters of actor.update: what is to be changed.
 type UpdateActorParams struct {
 	Actor domain.ActorID `json:"-" path:"actor"`
 	domain.ActorChange
@@ -49,7 +49,7 @@ type ActorParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// ListActorsParams are those of actor.list.
+// ListActorsParams are the parameters of actor.list.
 type ListActorsParams struct {
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`

@@ -49,7 +49,7 @@ type ArchiveFilter struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-// ArchiveParams are those of archive.search and archive.export.
+// ArchiveParams are the parameters of archive.search and archive.export.
 type ArchiveParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	ArchiveFilter

@@ -19,7 +19,7 @@ var (
 	}, NodeAuditLogParams{AuditLogFilter: AuditLogFilter{Actor: 12}})
 )
 
-// AuditParams are those of audit.run.
+// AuditParams are the parameters of audit.run.
 type AuditParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// All looks at all jobs, flows and sagas, however long that takes. Default: at the oldest,
@@ -27,13 +27,13 @@ type AuditParams struct {
 	All bool `json:"-" query:"all"`
 }
 
-// AuditLogParams are those of audit.log.
+// AuditLogParams are the parameters of audit.log.
 type AuditLogParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	AuditLogFilter
 }
 
-// NodeAuditLogParams are those of audit.log_all.
+// NodeAuditLogParams are the parameters of audit.log_all.
 type NodeAuditLogParams struct {
 	AuditLogFilter
 }

@@ -49,22 +49,22 @@ type BanPage struct {
 	Bans []domain.Ban `json:"bans"`
 }
 
-// BanParams are those of ban.set.
+// BanParams are the parameters of ban.set.
 type BanParams struct {
 	In domain.TenantID `json:"-" path:"context"`
 	BanInput
 }
 
-// LiftParams are those of ban.lift.
+// LiftParams are the parameters of ban.lift.
 type LiftParams struct {
 	In domain.TenantID `json:"-" path:"context"`
 	domain.BanScope
 }
 
-// ListBansParams are those of ban.list.
+// ListBansParams are the parameters of ban.list.
 type ListBansParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// ListAllBansParams are those of ban.list_all: none.
+// ListAllBansParams are the parameters of ban.list_all: none.
 type ListAllBansParams struct{}

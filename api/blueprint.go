@@ -78,7 +78,7 @@ type Drawing struct {
 	Text   string `json:"text,omitzero"`
 }
 
-// ApplyBlueprintParams are those of blueprint.apply: a text, or a blueprint's
+// ApplyBlueprintParams are the parameters of blueprint.apply: a text, or a blueprint's
 // own fields.
 type ApplyBlueprintParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
@@ -88,7 +88,7 @@ type ApplyBlueprintParams struct {
 	domain.Blueprint
 }
 
-// ListBlueprintsParams are those of blueprint.list.
+// ListBlueprintsParams are the parameters of blueprint.list.
 type ListBlueprintsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Cursor is the next of the page before.
@@ -105,7 +105,7 @@ type BlueprintParams struct {
 	Version int `json:"-" query:"version"`
 }
 
-// BlueprintVersionsParams are those of blueprint.versions.
+// BlueprintVersionsParams are the parameters of blueprint.versions.
 type BlueprintVersionsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"name"`
@@ -113,7 +113,7 @@ type BlueprintVersionsParams struct {
 	Limit   int             `json:"-" query:"limit"` // up to 200; 0: that
 }
 
-// DiffBlueprintParams are those of blueprint.diff.
+// DiffBlueprintParams are the parameters of blueprint.diff.
 type DiffBlueprintParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"name"`
@@ -128,10 +128,10 @@ type NameBlueprintParams struct {
 	Name    string          `json:"-" path:"name"`
 }
 
-// BlueprintSchemaParams are those of blueprint.schema: none.
+// BlueprintSchemaParams are the parameters of blueprint.schema: none.
 type BlueprintSchemaParams struct{}
 
-// GraphBlueprintParams are those of blueprint.graph.
+// GraphBlueprintParams are the parameters of blueprint.graph.
 type GraphBlueprintParams struct {
 	BlueprintParams
 	// Format is mermaid, dot or svg. "": the nodes and edges themselves.

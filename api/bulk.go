@@ -70,7 +70,7 @@ type BulkPage struct {
 	Next string `json:"next,omitzero"`
 }
 
-// ListBulkParams are those of bulk.list.
+// ListBulkParams are the parameters of bulk.list.
 type ListBulkParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Cursor is the next of the page before.
@@ -83,7 +83,7 @@ type BulkParams struct {
 	ID      domain.BulkID   `json:"-" path:"bulk"`
 }
 
-// WaitBulkParams are those of bulk.wait.
+// WaitBulkParams are the parameters of bulk.wait.
 type WaitBulkParams struct {
 	BulkParams
 	// TimeoutMs is how long to wait, up to 60,000. 0: that. A stream waits as
@@ -91,7 +91,7 @@ type WaitBulkParams struct {
 	TimeoutMs int64 `json:"-" query:"timeout_ms"`
 }
 
-// BulkJobsParams are those of job.cancel_all and job.retry_all.
+// BulkJobsParams are the parameters of job.cancel_all and job.retry_all.
 type BulkJobsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	JobFilter
@@ -99,7 +99,7 @@ type BulkJobsParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
-// BulkFlowsParams are those of flow.cancel_all, flow.retry_all and flow.delete_all.
+// BulkFlowsParams are the parameters of flow.cancel_all, flow.retry_all and flow.delete_all.
 type BulkFlowsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	FlowFilter
@@ -107,7 +107,7 @@ type BulkFlowsParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
-// BulkLettersParams are those of deadletter.replay_all and deadletter.drop_all.
+// BulkLettersParams are the parameters of deadletter.replay_all and deadletter.drop_all.
 type BulkLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	DeadLetterFilter
@@ -115,7 +115,7 @@ type BulkLettersParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
-// BulkInstancesParams are those of saga.pause_all and saga.resume_all.
+// BulkInstancesParams are the parameters of saga.pause_all and saga.resume_all.
 type BulkInstancesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`

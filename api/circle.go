@@ -62,12 +62,12 @@ type Circle struct {
 	Nodes domain.List[string] `json:"nodes"`
 }
 
-// ListCirclesParams are those of circle.list.
+// ListCirclesParams are the parameters of circle.list.
 type ListCirclesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// SubmitTaskParams are those of circle.submit.
+// SubmitTaskParams are the parameters of circle.submit.
 type SubmitTaskParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Circle  string          `json:"-" path:"circle"`
@@ -80,7 +80,7 @@ type TaskParams struct {
 	ID      string          `json:"-" path:"task"`
 }
 
-// WaitTaskParams are those of circle.wait.
+// WaitTaskParams are the parameters of circle.wait.
 type WaitTaskParams struct {
 	TaskParams
 	// TimeoutMs is how long to wait, up to 60,000. 0: that.

@@ -46,7 +46,7 @@ var (
 	}, ContextParams{Context: 7})
 )
 
-// CreateContextParams are those of context.create: the context's fields. Id 0
+// CreateContextParams are the parameters of context.create: the context's fields. Id 0
 // is the next free one; its times are the board's.
 type CreateContextParams struct {
 	domain.Tenant
@@ -59,7 +59,7 @@ type CreatedContext struct {
 	Existing bool `json:"existing"`
 }
 
-// GrantParams are those of context.grant and context.revoke.
+// GrantParams are the parameters of context.grant and context.revoke.
 type GrantParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Actor   domain.ActorID  `json:"actor"`
@@ -74,7 +74,7 @@ type GrantedContext struct {
 	Changed bool `json:"changed"`
 }
 
-// UpdateContextParams are those of context.update: what is to be changed.
+// UpdateContextParams are the parameters of context.update: what is to be changed.
 type UpdateContextParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	domain.TenantChange
@@ -85,7 +85,7 @@ type ContextParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// ListContextsParams are those of context.list.
+// ListContextsParams are the parameters of context.list.
 type ListContextsParams struct {
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
@@ -101,7 +101,7 @@ type ShownContext struct {
 	Encryption *domain.Encryption `json:"encryption,omitzero"`
 }
 
-// EncryptParams are those of context.encrypt.
+// EncryptParams are the parameters of context.encrypt.
 type EncryptParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Key is the name of a secret in the config files of the nodes: 32 random

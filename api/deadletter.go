@@ -82,7 +82,7 @@ type DeadLetterFilter struct {
 	Narrowing
 }
 
-// ListDeadLettersParams are those of deadletter.list.
+// ListDeadLettersParams are the parameters of deadletter.list.
 type ListDeadLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	DeadLetterFilter
@@ -101,7 +101,7 @@ type DeadLetterParams struct {
 	ID      string          `json:"-" path:"id"`
 }
 
-// ChooseLettersParams are those of deadletter.replay and deadletter.drop.
+// ChooseLettersParams are the parameters of deadletter.replay and deadletter.drop.
 type ChooseLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	DeadLetterChoice

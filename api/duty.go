@@ -25,5 +25,5 @@ type Duty struct {
 	Off []domain.Off `json:"off,omitzero"`
 }
 
-// DutyParams are those of duty.show and duty.clear: none.
+// DutyParams are the parameters of duty.show and duty.clear: none.
 type DutyParams struct{}

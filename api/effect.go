@@ -41,7 +41,7 @@ type EffectDone struct {
 	Done   bool   `json:"done"`
 }
 
-// ListEffectsParams are those of effect.list.
+// ListEffectsParams are the parameters of effect.list.
 type ListEffectsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
@@ -52,7 +52,7 @@ type EffectParams struct {
 	Name    string          `json:"-" path:"effect"`
 }
 
-// TestEffectParams are those of effect.test.
+// TestEffectParams are the parameters of effect.test.
 type TestEffectParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"effect"`

@@ -48,7 +48,7 @@ type EventsPublished struct {
 // MaxEvents is how many events one call publishes.
 const MaxEvents = 1_000
 
-// PublishParams are those of event.publish: the fields of one event, or a list.
+// PublishParams are the parameters of event.publish: the fields of one event, or a list.
 type PublishParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Events  []EventInput    `json:"events"`

@@ -139,7 +139,7 @@ type FlowDone struct {
 	Done bool   `json:"done"`
 }
 
-// SubmitFlowParams are those of flow.submit: the fields of one flow, or a list.
+// SubmitFlowParams are the parameters of flow.submit: the fields of one flow, or a list.
 type SubmitFlowParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Flows   []FlowInput     `json:"flows"`
@@ -152,7 +152,7 @@ type FlowParams struct {
 	Flow    domain.FlowID   `json:"-" path:"flow"`
 }
 
-// ShowFlowParams are those of flow.show.
+// ShowFlowParams are the parameters of flow.show.
 type ShowFlowParams struct {
 	FlowParams
 	// StepsFrom is the first step to show of a flow of more than 10,000, counted from 0:
@@ -172,7 +172,7 @@ type FlowFilter struct {
 	Narrowing
 }
 
-// ListFlowsParams are those of flow.list.
+// ListFlowsParams are the parameters of flow.list.
 type ListFlowsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	FlowFilter
@@ -188,7 +188,7 @@ type ListFlowsParams struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-// WaitFlowParams are those of flow.wait.
+// WaitFlowParams are the parameters of flow.wait.
 type WaitFlowParams struct {
 	FlowParams
 	// TimeoutMs is how long to wait, up to 60,000. 0: that. A stream waits as
@@ -196,14 +196,14 @@ type WaitFlowParams struct {
 	TimeoutMs int64 `json:"-" query:"timeout_ms"`
 }
 
-// GraphFlowParams are those of flow.graph.
+// GraphFlowParams are the parameters of flow.graph.
 type GraphFlowParams struct {
 	FlowParams
 	// Format is mermaid, dot or svg. "": the nodes and edges themselves.
 	Format string `json:"-" query:"format"`
 }
 
-// RetryFlowParams are those of flow.retry.
+// RetryFlowParams are the parameters of flow.retry.
 type RetryFlowParams struct {
 	FlowParams
 	// Failed starts failed parts again too, not only those that ended in error.
@@ -221,14 +221,14 @@ func (p *StepParams) AuditDetail() string {
 	return strings.TrimSpace("step " + p.Step + " " + p.Comment)
 }
 
-// UpdateFlowParams are those of flow.update.
+// UpdateFlowParams are the parameters of flow.update.
 type UpdateFlowParams struct {
 	FlowParams
 	// Steps are the changes by step: size, window, end, endless, retries.
 	Steps map[string]domain.StepChange `json:"steps"`
 }
 
-// DeleteFlowParams are those of flow.delete.
+// DeleteFlowParams are the parameters of flow.delete.
 type DeleteFlowParams struct {
 	FlowParams
 	// Forget frees the flow's name, so that another may have it.

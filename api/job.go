@@ -49,7 +49,7 @@ var (
 // not read.
 const Redacted = "***"
 
-// SubmitParams are those of job.submit: a list of up to [work.MaxSubmit] jobs,
+// SubmitParams are the parameters of job.submit: a list of up to [work.MaxSubmit] jobs,
 // or the fields of one.
 type SubmitParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
@@ -79,7 +79,7 @@ type JobFilter struct {
 	Narrowing
 }
 
-// ListJobsParams are those of job.list.
+// ListJobsParams are the parameters of job.list.
 type ListJobsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	JobFilter
@@ -95,7 +95,7 @@ type ListJobsParams struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-// WaitParams are those of job.wait.
+// WaitParams are the parameters of job.wait.
 type WaitParams struct {
 	JobParams
 	// TimeoutMs is how long to wait, up to 60,000. 0: that. A stream waits as
@@ -103,7 +103,7 @@ type WaitParams struct {
 	TimeoutMs int64 `json:"-" query:"timeout_ms"`
 }
 
-// LogParams are those of job.logs.
+// LogParams are the parameters of job.logs.
 type LogParams struct {
 	JobParams
 	// From is the number of the first line wanted, from 0 on.

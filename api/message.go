@@ -38,7 +38,7 @@ var (
 	}, TakeParams{Context: 7, Key: "message:12:101"})
 )
 
-// SendParams are those of message.send: the fields of a message, signed or not.
+// SendParams are the parameters of message.send: the fields of a message, signed or not.
 type SendParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	domain.Message
@@ -93,14 +93,14 @@ func (p MessageParams) Key() domain.MessageKey {
 	return domain.MessageKey{Caller: p.Caller, ID: p.ID}
 }
 
-// WaitMessageParams are those of message.wait.
+// WaitMessageParams are the parameters of message.wait.
 type WaitMessageParams struct {
 	MessageParams
 	// TimeoutMs is how long to wait, up to 60,000. 0: that.
 	TimeoutMs int64 `json:"-" query:"timeout_ms"`
 }
 
-// ListMessagesParams are those of message.list. Empty filters do not filter.
+// ListMessagesParams are the parameters of message.list. Empty filters do not filter.
 type ListMessagesParams struct {
 	Context domain.TenantID      `json:"-" path:"context"`
 	Status  domain.MessageStatus `json:"-" query:"status"`
@@ -130,7 +130,7 @@ type MessagePage struct {
 	Count *Counted `json:"count,omitzero"`
 }
 
-// InboxParams are those of inbox.list.
+// InboxParams are the parameters of inbox.list.
 type InboxParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// From is how many of the oldest to pass over, Limit how many to return at
@@ -139,7 +139,7 @@ type InboxParams struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-// TakeParams are those of inbox.take.
+// TakeParams are the parameters of inbox.take.
 type TakeParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Key is the message's: "message:12:101".

@@ -31,7 +31,7 @@ var (
 	}, DiscardParams{Name: "7/job:12:2001"})
 )
 
-// NodeInfoParams are those of node.info: none.
+// NodeInfoParams are the parameters of node.info: none.
 type NodeInfoParams struct{}
 
 // NodeDraining answers node.drain: the node has begun to end.
@@ -49,7 +49,7 @@ type NodeReloaded struct {
 	Restart []string            `json:"restart,omitzero"`
 }
 
-// AdminParams are those of node.drain and node.reload: none.
+// AdminParams are the parameters of node.drain and node.reload: none.
 type AdminParams struct{}
 
 // DiscardParams name a value that cannot be read, as node.info does.
@@ -62,7 +62,7 @@ type ValueDiscarded struct {
 	Name string `json:"name"`
 }
 
-// ListNodesParams are those of node.list: none.
+// ListNodesParams are the parameters of node.list: none.
 type ListNodesParams struct{}
 
 // NodeParams name a node.

@@ -26,7 +26,7 @@ var (
 	}, CardParams{Name: "berlin"})
 )
 
-// AddPeerParams are those of peer.add: the card of another site.
+// AddPeerParams are the parameters of peer.add: the card of another site.
 type AddPeerParams struct {
 	domain.Peer
 }
@@ -59,13 +59,13 @@ type PeerPage struct {
 	Peers []PeerView `json:"peers"`
 }
 
-// ListPeersParams are those of peer.list.
+// ListPeersParams are the parameters of peer.list.
 type ListPeersParams struct {
 	// Context, if given, is one in which the caller may send messages.
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// CardParams are those of peer.card.
+// CardParams are the parameters of peer.card.
 type CardParams struct {
 	// Name is what the other site is to call this one.
 	Name string `json:"-" query:"name"`

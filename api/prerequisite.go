@@ -10,7 +10,7 @@ var (
 	}, MeetParams{Context: 7, Prerequisite: Prerequisite{Name: "data-arrived"}})
 )
 
-// MeetParams are those of prerequisite.meet.
+// MeetParams are the parameters of prerequisite.meet.
 type MeetParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Prerequisite

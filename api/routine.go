@@ -44,12 +44,12 @@ type RoutinePage struct {
 	System   domain.List[domain.SystemRoutine] `json:"system"`
 }
 
-// ListRoutinesParams are those of routine.list.
+// ListRoutinesParams are the parameters of routine.list.
 type ListRoutinesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 }
 
-// RoutineApplyParams are those of routine.apply.
+// RoutineApplyParams are the parameters of routine.apply.
 type RoutineApplyParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	domain.Routine

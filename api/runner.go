@@ -14,7 +14,7 @@ var (
 	}, RunnerParams{Runner: 3})
 )
 
-// ListRunnersParams are those of runner.list.
+// ListRunnersParams are the parameters of runner.list.
 type ListRunnersParams struct {
 	// Context, if given, adds the runners that foreign programs registered in
 	// that context; it needs the right to read there. Who is not the operator has

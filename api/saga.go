@@ -110,7 +110,7 @@ type SagaLags struct {
 	Lags domain.List[domain.SagaLag] `json:"lags"`
 }
 
-// ApplySagaParams are those of saga.apply: a text, or a definition's own fields.
+// ApplySagaParams are the parameters of saga.apply: a text, or a definition's own fields.
 type ApplySagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Text is YAML or JSON. File is its name, for errors.
@@ -122,7 +122,7 @@ type ApplySagaParams struct {
 	domain.SagaDefinition
 }
 
-// ListSagasParams are those of saga.list.
+// ListSagasParams are the parameters of saga.list.
 type ListSagasParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Cursor is the next of the page before.
@@ -139,7 +139,7 @@ type SagaParams struct {
 	Version int `json:"-" query:"version"`
 }
 
-// SagaVersionsParams are those of saga.versions.
+// SagaVersionsParams are the parameters of saga.versions.
 type SagaVersionsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -147,7 +147,7 @@ type SagaVersionsParams struct {
 	Limit   int             `json:"-" query:"limit"` // up to 200; 0: that
 }
 
-// DiffSagaParams are those of saga.diff.
+// DiffSagaParams are the parameters of saga.diff.
 type DiffSagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -156,10 +156,10 @@ type DiffSagaParams struct {
 	To   int `json:"-" query:"to"`
 }
 
-// SagaSchemaParams are those of saga.schema: none.
+// SagaSchemaParams are the parameters of saga.schema: none.
 type SagaSchemaParams struct{}
 
-// DeleteSagaParams are those of saga.delete.
+// DeleteSagaParams are the parameters of saga.delete.
 type DeleteSagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -180,7 +180,7 @@ type NameSagaParams struct {
 	Name    string          `json:"-" path:"saga"`
 }
 
-// ReplaySagaParams are those of saga.replay.
+// ReplaySagaParams are the parameters of saga.replay.
 type ReplaySagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -199,7 +199,7 @@ func (p *ReplaySagaParams) AuditDetail() string {
 	return "dry run " + p.Correlation
 }
 
-// RewindSagaParams are those of saga.rewind.
+// RewindSagaParams are the parameters of saga.rewind.
 type RewindSagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -213,7 +213,7 @@ func (p *RewindSagaParams) AuditDetail() string {
 	return fmt.Sprintf("%s behind %d", p.Stream, p.After)
 }
 
-// MigrateSagaParams are those of saga.migrate.
+// MigrateSagaParams are the parameters of saga.migrate.
 type MigrateSagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`

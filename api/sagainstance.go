@@ -37,7 +37,7 @@ type InstanceFilter struct {
 	Narrowing
 }
 
-// ListInstancesParams are those of saga.instances.
+// ListInstancesParams are the parameters of saga.instances.
 type ListInstancesParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`
@@ -57,7 +57,7 @@ type InstanceParams struct {
 	Correlation string          `json:"-" path:"correlation"`
 }
 
-// HistoryParams are those of saga.history.
+// HistoryParams are the parameters of saga.history.
 type HistoryParams struct {
 	InstanceParams
 	// From leaves out lines of versions before it.
@@ -66,7 +66,7 @@ type HistoryParams struct {
 	Limit int `json:"-" query:"limit"`
 }
 
-// SteerSagaParams are those of saga.pause and saga.resume.
+// SteerSagaParams are the parameters of saga.pause and saga.resume.
 type SteerSagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Name    string          `json:"-" path:"saga"`

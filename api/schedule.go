@@ -76,7 +76,7 @@ type ScheduleTriggered struct {
 	Existing bool `json:"existing,omitzero"`
 }
 
-// ScheduleApplyParams are those of schedule.apply.
+// ScheduleApplyParams are the parameters of schedule.apply.
 type ScheduleApplyParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	Schedule
@@ -88,14 +88,14 @@ type ScheduleParams struct {
 	Name    string          `json:"-" path:"schedule"`
 }
 
-// ScheduleShowParams are those of schedule.show.
+// ScheduleShowParams are the parameters of schedule.show.
 type ScheduleShowParams struct {
 	ScheduleParams
 	// N is how many of its next times to show, up to 1,000. 0: 10.
 	N int `json:"-" query:"n"`
 }
 
-// SchedulePreviewParams are those of schedule.preview.
+// SchedulePreviewParams are the parameters of schedule.preview.
 type SchedulePreviewParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// N is how many times to show, up to 1,000. 0: 10.
@@ -103,7 +103,7 @@ type SchedulePreviewParams struct {
 	Schedule
 }
 
-// ScheduleListParams are those of schedule.list.
+// ScheduleListParams are the parameters of schedule.list.
 type ScheduleListParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Blueprint is that of which they make flows.

@@ -27,18 +27,18 @@ type TokenPage struct {
 	Tokens domain.List[domain.Token] `json:"tokens"`
 }
 
-// ListTokensParams are those of token.list.
+// ListTokensParams are the parameters of token.list.
 type ListTokensParams struct {
 	// Actor is whose tokens are wanted. Default: the caller's.
 	Actor domain.ActorID `json:"-" query:"actor"`
 }
 
-// NoteTokenParams are those of token.note.
+// NoteTokenParams are the parameters of token.note.
 type NoteTokenParams struct {
 	Token string `json:"token"`
 }
 
-// RevokeTokenParams are those of token.revoke: a token by its id, or all that
+// RevokeTokenParams are the parameters of token.revoke: a token by its id, or all that
 // were issued before now.
 type RevokeTokenParams struct {
 	// Actor is whose. Default: the caller's.

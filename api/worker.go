@@ -38,7 +38,7 @@ type WorkerParams struct {
 	Worker  string          `json:"-" path:"worker"`
 }
 
-// ClaimParams are those of worker.claim.
+// ClaimParams are the parameters of worker.claim.
 type ClaimParams struct {
 	WorkerParams
 	domain.WorkerAsk
@@ -49,7 +49,7 @@ type Assignments struct {
 	Jobs []domain.Assignment `json:"jobs"`
 }
 
-// ExtendParams are those of worker.extend.
+// ExtendParams are the parameters of worker.extend.
 type ExtendParams struct {
 	WorkerParams
 	// LeaseMs is how long the leases are from now on. Default: 30 s.
@@ -63,7 +63,7 @@ type Extended struct {
 	States []domain.LeaseState `json:"states"`
 }
 
-// FinishParams are those of worker.finish.
+// FinishParams are the parameters of worker.finish.
 type FinishParams struct {
 	WorkerParams
 	// Jobs are the attempts that have ended, 1..[domain.MaxAssignments].
@@ -81,7 +81,7 @@ type FinishedJob struct {
 	Problem *Problem `json:"problem,omitzero"`
 }
 
-// WorkerLogParams are those of worker.log.
+// WorkerLogParams are the parameters of worker.log.
 type WorkerLogParams struct {
 	WorkerParams
 	domain.HeldAttempt
@@ -89,7 +89,7 @@ type WorkerLogParams struct {
 	Lines []domain.LogLine `json:"lines"`
 }
 
-// RegisterParams are those of worker.register.
+// RegisterParams are the parameters of worker.register.
 type RegisterParams struct {
 	Context domain.TenantID     `json:"-" path:"context"`
 	Types   []domain.ScriptType `json:"types"`

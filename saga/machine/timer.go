@@ -63,8 +63,8 @@ func (t *turn) place(timer domain.SagaTimer) error {
 	return nil
 }
 
-// cancel takes away the timers that the program set for these events. Those of
-// states are the states'.
+// cancel takes away the timers that the program set for these events. A timer that a
+// state has for its own time-out stays: it ends with the state.
 func (t *turn) cancel(events []string) {
 	if len(events) == 0 {
 		return
