@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 
@@ -188,39 +187,17 @@ within a second. An address says where the actor can be reached; node:KEY names 
 }
 
 func (a *app) actorList() *cobra.Command {
-	var p paging
-	c := &cobra.Command{
-		Use: "list", Short: "List actors", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.check(); err != nil {
-				return err
+	return listing[api.ListActorsParams, api.ActorPage, domain.Actor]{
+		op:   api.ActorList,
+		page: func(p *api.ActorPage) paged[domain.Actor] { return paged[domain.Actor]{list: &p.Actors, next: &p.Next} },
+		rows: func(t *table, list []domain.Actor) {
+			t.row("ACTOR", "PUBKEY", "ADDRESS")
+			for _, actor := range list {
+				// The key is whole: it is what people copy from here.
+				t.wide(actor.ID, actor.Pubkey, addresses(actor))
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.listActors(c.Context(), n, &p) })
 		},
-	}
-	p.flags(c, false)
-	return c
-}
-
-func (a *app) listActors(ctx context.Context, n *client.Client, p *paging) error {
-	list := api.ActorPage{Actors: []domain.Actor{}}
-	var err error
-	_, list.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
-		page, err := n.ActorPage(ctx, cursor, most)
-		list.Actors = append(list.Actors, page.Actors...)
-		return len(page.Actors), 0, page.Next, err
-	})
-	if err != nil {
-		return err
-	}
-	defer a.tellMore(p, len(list.Actors), 0, list.Next)
-	return a.print(list, func(t *table) {
-		t.row("ACTOR", "PUBKEY", "ADDRESS")
-		for _, actor := range list.Actors {
-			// The key is whole: it is what people copy from here.
-			t.wide(actor.ID, actor.Pubkey, addresses(actor))
-		}
-	})
+	}.into(a, &cobra.Command{Use: "list", Short: "List actors", Args: cobra.NoArgs})
 }
 
 func addresses(a domain.Actor) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,30 +22,18 @@ func (a *app) bulkCommand() *cobra.Command {
 }
 
 func (a *app) bulkList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the bulk operations of a context, newest first", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), func(n *client.Client) error {
-				all := api.BulkPage{Bulk: domain.List[*domain.Bulk]{}}
-				for cursor := ""; ; {
-					page, err := client.Call(c.Context(), n, api.BulkList, api.ListBulkParams{Context: a.tenant(), Cursor: cursor})
-					if err != nil {
-						return err
-					}
-					all.Bulk = append(all.Bulk, page.Bulk...)
-					if cursor = page.Next; cursor == "" {
-						break
-					}
-				}
-				return a.print(all, func(t *table) {
-					t.row("BULK", "WHAT", "STATUS", "DONE", "FAILED", "SKIPPED", "OF", "BEGAN", "FILTER")
-					for _, b := range all.Bulk {
-						t.row(b.ID, b.Operation, b.Status, b.Done, b.Failed, b.Skipped, totalText(b), clock(b.BeganMs), bulkFilter(b))
-					}
-				})
-			})
+	return listing[api.ListBulkParams, api.BulkPage, *domain.Bulk]{
+		op: api.BulkList,
+		page: func(p *api.BulkPage) paged[*domain.Bulk] {
+			return paged[*domain.Bulk]{list: (*[]*domain.Bulk)(&p.Bulk), next: &p.Next}
 		},
-	}
+		rows: func(t *table, list []*domain.Bulk) {
+			t.row("BULK", "WHAT", "STATUS", "DONE", "FAILED", "SKIPPED", "OF", "BEGAN", "FILTER")
+			for _, b := range list {
+				t.row(b.ID, b.Operation, b.Status, b.Done, b.Failed, b.Skipped, totalText(b), clock(b.BeganMs), bulkFilter(b))
+			}
+		},
+	}.into(a, &cobra.Command{Use: "list", Short: "List the bulk operations of a context, newest first", Args: cobra.NoArgs})
 }
 
 // onBulk is a verb about one bulk operation, which it shows.
@@ -132,29 +121,28 @@ func (m *many) flags(c *cobra.Command, things string) {
 	c.Flags().BoolVar(&m.detach, "detach", false, "with --all: do not wait until it is done")
 }
 
-// beginner counts what filters fit, or begins to do something to it.
-type beginner func(ctx context.Context, n *client.Client, dry bool) (*domain.Bulk, error)
-
-// alsoMany adds to a verb about one thing what does it to all that filters fit. filtered
-// reports whether there are any; single are flags of the verb that are for one thing only.
-func (a *app) alsoMany(c *cobra.Command, things string, filtered func() bool, begin beginner, single ...string) *cobra.Command {
+// alsoAll adds to a verb about one thing what does it to all that filters fit. single are
+// flags of the verb that are for one thing only.
+func alsoAll[P any](a *app, c *cobra.Command, of things, op api.Op[P, *domain.Bulk], single ...string) *cobra.Command {
 	var m many
-	m.flags(c, things)
-	args, run := c.Args, c.RunE
-	verb := c.Name()
-	c.Use += " | " + verb + " --all"
+	m.flags(c, of.many)
+	filters := flagsOf(c, op.Operation, of)
+	args, run, verb := c.Args, c.RunE, c.Name()
+	within := pathParams(op.Operation) // what the things are of, such as a saga
+	c.Use += " | " + strings.Join(strings.Fields(c.Use)[:1+len(within)], " ") + " --all"
 	c.Args = func(c *cobra.Command, list []string) error {
-		if m.all && len(list) > 0 {
-			return domain.Invalidf("--all is for all %s that the filters fit; leave it out for one", things)
-		} else if m.all {
-			return nil
+		switch {
+		case m.all && len(list) > len(within):
+			return domain.Invalidf("--all is for all %s that the filters fit; leave it out for one", of.many)
+		case m.all:
+			return cobra.ExactArgs(len(within))(c, list)
 		}
 		return args(c, list)
 	}
 	c.RunE = func(c *cobra.Command, list []string) error {
 		if !m.all {
-			if filtered() || m != (many{}) {
-				return domain.Invalidf("filters, --yes and --detach are for --all %s; you have named one", things)
+			if filters.given() || m != (many{}) {
+				return domain.Invalidf("filters, --yes and --detach are for --all %s; you have named one", of.many)
 			}
 			return run(c, list)
 		}
@@ -163,14 +151,37 @@ func (a *app) alsoMany(c *cobra.Command, things string, filtered func() bool, be
 				return domain.Invalidf("--%s is for one; leave it out with --all", name)
 			}
 		}
-		return a.with(c.Context(), func(n *client.Client) error { return a.toMany(c.Context(), n, &m, verb, things, begin) })
+		var params P
+		if err := filters.read(&params); err != nil {
+			return err
+		}
+		for i, name := range within {
+			set(op.Operation, &params, name, list[i])
+		}
+		return a.with(c.Context(), func(n *client.Client) error {
+			set(op.Operation, &params, "context", a.tenant())
+			return a.toAll(c.Context(), n, &m, verb, of.many, func(dry bool) (*domain.Bulk, error) {
+				set(op.Operation, &params, "dry_run", dry)
+				return client.Call(c.Context(), n, op, params)
+			})
+		})
 	}
 	return c
 }
 
-// toMany counts and, with --yes, begins and waits.
-func (a *app) toMany(ctx context.Context, n *client.Client, m *many, verb, things string, begin beginner) error {
-	b, err := begin(ctx, n, true)
+// pathParams are the names of the parameters in an operation's path, but for the context.
+func pathParams(o *api.Operation) (names []string) {
+	for _, f := range api.FieldsOf(reflect.TypeOf(o.NewParams()).Elem()) {
+		if name := f.Tag.Get("path"); name != "" && name != "context" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// toAll counts and, with --yes, begins and waits.
+func (a *app) toAll(ctx context.Context, n *client.Client, m *many, verb, things string, begin func(dry bool) (*domain.Bulk, error)) error {
+	b, err := begin(true)
 	if err != nil {
 		return err
 	}
@@ -184,7 +195,7 @@ func (a *app) toMany(ctx context.Context, n *client.Client, m *many, verb, thing
 	if a.output == outTable {
 		a.complain(count)
 	}
-	if b, err = begin(ctx, n, false); err != nil {
+	if b, err = begin(false); err != nil {
 		return err
 	}
 	if m.detach {
@@ -203,69 +214,4 @@ func (a *app) toMany(ctx context.Context, n *client.Client, m *many, verb, thing
 		return &exitError{code: exitFailed, text: fmt.Sprintf("%d %s could not be dealt with", b.Failed, things)}
 	}
 	return nil
-}
-
-// manyJobs is a verb about one job that can be done to many.
-func (a *app) manyJobs(c *cobra.Command, op api.Op[api.BulkJobsParams, *domain.Bulk]) *cobra.Command {
-	var f jobFilter
-	var narrow narrowing
-	f.flags(c)
-	narrow.filters(c)
-	return a.alsoMany(c, "jobs", func() bool { return f != jobFilter{} || narrow != narrowing{} },
-		func(ctx context.Context, n *client.Client, dry bool) (*domain.Bulk, error) {
-			filter, err := f.read(&narrow)
-			if err != nil {
-				return nil, err
-			}
-			return client.Call(ctx, n, op, api.BulkJobsParams{Context: a.tenant(), JobFilter: filter, DryRun: dry})
-		})
-}
-
-// manyFlows is a verb about one flow that can be done to many.
-func (a *app) manyFlows(c *cobra.Command, op api.Op[api.BulkFlowsParams, *domain.Bulk], single ...string) *cobra.Command {
-	var f flowFilter
-	var narrow narrowing
-	f.flags(c)
-	narrow.filters(c)
-	return a.alsoMany(c, "flows", func() bool { return f != flowFilter{} || narrow != narrowing{} },
-		func(ctx context.Context, n *client.Client, dry bool) (*domain.Bulk, error) {
-			filter, err := f.read(&narrow)
-			if err != nil {
-				return nil, err
-			}
-			return client.Call(ctx, n, op, api.BulkFlowsParams{Context: a.tenant(), FlowFilter: filter, DryRun: dry})
-		}, single...)
-}
-
-// manyInstances is a verb about a saga, or one instance, that can be done to many.
-func (a *app) manyInstances(c *cobra.Command, op api.Op[api.BulkInstancesParams, *domain.Bulk]) *cobra.Command {
-	var f api.InstanceFilter
-	var narrow narrowing
-	var m many
-	narrow.filters(c)
-	c.Flags().StringVar(&f.State, "state", "", "with --all: only instances in that `state` of the definition")
-	c.Flags().StringVar(&f.Where, "where", "", "with --all: only instances for which a Rhai `condition` holds")
-	m.flags(c, "instances")
-	run, verb := c.RunE, c.Name()
-	c.RunE = func(c *cobra.Command, args []string) error {
-		filtered := f != (api.InstanceFilter{}) || narrow != narrowing{}
-		switch {
-		case !m.all && (filtered || m != (many{})):
-			return domain.Invalidf("filters, --yes and --detach are for --all instances")
-		case !m.all:
-			return run(c, args)
-		case len(args) > 1:
-			return domain.Invalidf("--all is for all instances that the filters fit; leave it out for one")
-		}
-		var err error
-		if f.Narrowing, err = narrow.read(); err != nil {
-			return err
-		}
-		return a.with(c.Context(), func(n *client.Client) error {
-			return a.toMany(c.Context(), n, &m, verb, "instances", func(ctx context.Context, n *client.Client, dry bool) (*domain.Bulk, error) {
-				return client.Call(ctx, n, op, api.BulkInstancesParams{Context: a.tenant(), Name: args[0], InstanceFilter: f, DryRun: dry})
-			})
-		})
-	}
-	return c
 }

@@ -217,38 +217,18 @@ func (a *app) contextShow() *cobra.Command {
 }
 
 func (a *app) contextList() *cobra.Command {
-	var p paging
-	c := &cobra.Command{
-		Use: "list", Short: "List the contexts that you may read", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.check(); err != nil {
-				return err
-			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.listContexts(c.Context(), n, &p) })
+	return listing[api.ListContextsParams, api.ContextPage, domain.Tenant]{
+		op: api.ContextList,
+		page: func(p *api.ContextPage) paged[domain.Tenant] {
+			return paged[domain.Tenant]{list: &p.Contexts, next: &p.Next}
 		},
-	}
-	p.flags(c, false)
-	return c
-}
-
-func (a *app) listContexts(ctx context.Context, n *client.Client, p *paging) error {
-	list := api.ContextPage{Contexts: []domain.Tenant{}}
-	var err error
-	_, list.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
-		page, err := n.ContextPage(ctx, cursor, most)
-		list.Contexts = append(list.Contexts, page.Contexts...)
-		return len(page.Contexts), 0, page.Next, err
-	})
-	if err != nil {
-		return err
-	}
-	defer a.tellMore(p, len(list.Contexts), 0, list.Next)
-	return a.print(list, func(out *table) {
-		out.row("CONTEXT", "ALIAS", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
-		for _, t := range list.Contexts {
-			out.row(t.ID, t.Alias, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
-		}
-	})
+		rows: func(out *table, list []domain.Tenant) {
+			out.row("CONTEXT", "ALIAS", "ADMINS", "READERS", "EXECUTORS", "WEIGHT", "MAX RUNNING")
+			for _, t := range list {
+				out.row(t.ID, t.Alias, numbers(t.Admins), numbers(t.Readers), numbers(t.Executors), max(t.Weight, 1), bound(t.MaxRunning))
+			}
+		},
+	}.into(a, &cobra.Command{Use: "list", Short: "List the contexts that you may read", Args: cobra.NoArgs})
 }
 
 func contextTable(out *table, t domain.Tenant) {

@@ -179,90 +179,28 @@ func doneText(s *domain.StepView) string {
 }
 
 func (a *app) flowList() *cobra.Command {
-	var f api.ListFlowsParams
-	var filter flowFilter
-	var p paging
-	var narrow narrowing
-	c := &cobra.Command{
-		Use: "list", Short: "List the flows of a context that the board still has", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if f.FlowFilter, err = filter.read(&narrow); err != nil {
-				return err
-			}
-			if err := p.check(); err != nil {
-				return err
-			}
-			if f.Count = narrow.count; f.Count {
-				return a.with(c.Context(), func(n *client.Client) error {
-					f.Context = a.tenant()
-					page, err := n.Flows(c.Context(), f)
-					if err != nil {
-						return err
-					}
-					return a.counted(page, page.Count, "flows")
-				})
-			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.listFlows(c.Context(), n, f, &p) })
-		},
-	}
+	c := &cobra.Command{Use: "list", Short: "List the flows of a context that the board still has", Args: cobra.NoArgs}
 	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
 		"newest first. One that is named by --blueprint and --trigger is also found in the archive."
-	filter.flags(c)
-	narrow.flags(c)
-	sorted(c, &f.Sort)
-	p.flags(c, true)
-	return c
-}
-
-// flowFilter are the flags by which flows are filtered.
-type flowFilter struct {
-	status, reason, blueprint, trigger, where string
-	caller                                    uint32
-}
-
-func (f *flowFilter) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.status, "status", "", "only flows of that `status`: dispatched, started, error, finished")
-	c.Flags().StringVar(&f.reason, "reason", "", "only flows that ended so: succeeded, failed, errored, cancelled, stuck")
-	c.Flags().StringVar(&f.blueprint, "blueprint", "", "only flows of that `blueprint`")
-	c.Flags().StringVar(&f.trigger, "trigger", "", "only flows of that `trigger`")
-	c.Flags().Uint32Var(&f.caller, "caller", 0, "only flows of that `actor`")
-	c.Flags().StringVar(&f.where, "where", "", "only flows for which a Rhai `expression` holds, such as 'flow.retried > 0'")
-}
-
-// read is what the flags ask for.
-//
-// Errors: [domain.ErrInvalid].
-func (f *flowFilter) read(n *narrowing) (out api.FlowFilter, err error) {
-	out = api.FlowFilter{Status: domain.FlowStatus(f.status), Reason: domain.FlowReason(f.reason), Blueprint: f.blueprint, Trigger: f.trigger,
-		Caller: domain.ActorID(f.caller), Where: f.where}
-	out.Narrowing, err = n.read()
-	return out, err
-}
-
-func (a *app) listFlows(ctx context.Context, n *client.Client, f api.ListFlowsParams, p *paging) error {
-	all := api.FlowPage{}
-	var err error
-	all.Looked, all.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
-		f.Context, f.Cursor, f.Limit = a.tenant(), cursor, most
-		page, err := n.Flows(ctx, f)
-		all.Flows, all.Archived = append(all.Flows, page.Flows...), page.Archived
-		return len(page.Flows), page.Looked, page.Next, err
-	})
-	if err != nil {
-		return err
-	}
-	if all.Archived && len(all.Flows) > 0 && a.output == outTable {
-		defer a.complain("only the archive still has it")
-	}
-	defer a.tellMore(p, len(all.Flows), all.Looked, all.Next)
-	return a.print(all, func(t *table) {
-		t.row("FLOW", "BLUEPRINT", "TRIGGER", "STATUS", "REASON", "PROGRESS", "STARTED", "TOOK")
-		for i := range all.Flows {
-			fl := &all.Flows[i]
-			t.row(fl.Key(), fl.Blueprint, fl.Trigger, fl.Status, fl.Reason, fl.Progress, clock(fl.StartedMs), flowTook(fl))
-		}
-	})
+	return listing[api.ListFlowsParams, api.FlowPage, domain.Flow]{
+		op: api.FlowList, of: flows,
+		page: func(p *api.FlowPage) paged[domain.Flow] {
+			return paged[domain.Flow]{(*[]domain.Flow)(&p.Flows), &p.Next, &p.Looked, p.Count}
+		},
+		note: func(p *api.FlowPage) string {
+			if p.Archived && len(p.Flows) > 0 {
+				return "only the archive still has it"
+			}
+			return ""
+		},
+		rows: func(t *table, list []domain.Flow) {
+			t.row("FLOW", "BLUEPRINT", "TRIGGER", "STATUS", "REASON", "PROGRESS", "STARTED", "TOOK")
+			for i := range list {
+				f := &list[i]
+				t.row(f.Key(), f.Blueprint, f.Trigger, f.Status, f.Reason, f.Progress, clock(f.StartedMs), flowTook(f))
+			}
+		},
+	}.into(a, c)
 }
 
 func (a *app) flowWatch() *cobra.Command {
@@ -308,10 +246,10 @@ func (a *app) flowExplain() *cobra.Command {
 }
 
 func (a *app) flowCancel() *cobra.Command {
-	return a.manyFlows(a.ordering("cancel", "End what a flow has not begun, and tell what runs to stop", "cancelled",
+	return alsoAll(a, a.ordering("cancel", "End what a flow has not begun, and tell what runs to stop", "cancelled",
 		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
 			return n.CancelFlow(ctx, a.tenant(), id)
-		}), api.FlowCancelAll)
+		}), flows, api.FlowCancelAll)
 }
 
 func (a *app) flowRetry() *cobra.Command {
@@ -321,7 +259,7 @@ func (a *app) flowRetry() *cobra.Command {
 			return n.RetryFlow(ctx, a.tenant(), id, failed)
 		})
 	c.Flags().BoolVar(&failed, "failed", false, "also what failed because its script said so")
-	return a.manyFlows(c, api.FlowRetryAll, "failed")
+	return alsoAll(a, c, flows, api.FlowRetryAll, "failed")
 }
 
 func (a *app) flowSkip() *cobra.Command {
@@ -367,7 +305,7 @@ func (a *app) flowDelete() *cobra.Command {
 		})
 	c.Long = c.Short + ". The archive keeps it as it ended, and its name stays taken."
 	c.Flags().BoolVar(&forget, "forget", false, "free its name, too: also of one that only the archive still has")
-	return a.manyFlows(c, api.FlowDeleteAll, "forget")
+	return alsoAll(a, c, flows, api.FlowDeleteAll, "forget")
 }
 
 func (a *app) flowUpdate() *cobra.Command {

@@ -138,13 +138,13 @@ func (a *app) jobShow() *cobra.Command {
 func (a *app) jobCancel() *cobra.Command {
 	c := a.asking("cancel", "End a job: at once where it waits, by telling it to stop where it runs", (*client.Client).Cancel)
 	c.Example = "  ramet job cancel 12:7\n  ramet job cancel --all --where 'job.attempt > 3' --yes"
-	return a.manyJobs(c, api.JobCancelAll)
+	return alsoAll(a, c, jobs, api.JobCancelAll)
 }
 
 func (a *app) jobRetry() *cobra.Command {
 	c := a.asking("retry", "Bring a job that ended in error back to its queue", (*client.Client).Retry)
 	c.Example = "  ramet job retry 12:7\n  ramet job retry --all --text 'connection refused' --since 2h --yes"
-	return a.manyJobs(c, api.JobRetryAll)
+	return alsoAll(a, c, jobs, api.JobRetryAll)
 }
 
 func (a *app) jobWait() *cobra.Command {
@@ -225,99 +225,22 @@ func resultFields(t *table, result map[string]string) {
 }
 
 func (a *app) jobList() *cobra.Command {
-	var f api.ListJobsParams
-	var filter jobFilter
-	var p paging
-	var narrow narrowing
-	c := &cobra.Command{
-		Use: "list", Short: "List the jobs of a context", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if f.JobFilter, err = filter.read(&narrow); err != nil {
-				return err
-			}
-			if err := p.check(); err != nil {
-				return err
-			}
-			if f.Count = narrow.count; f.Count {
-				return a.with(c.Context(), func(n *client.Client) error {
-					f.Context = a.tenant()
-					page, err := n.Jobs(c.Context(), f)
-					if err != nil {
-						return err
-					}
-					return a.counted(page, page.Count, "jobs")
-				})
-			}
-			return a.with(c.Context(), func(n *client.Client) error { return a.list(c.Context(), n, f, &p) })
-		},
-	}
+	c := &cobra.Command{Use: "list", Short: "List the jobs of a context", Args: cobra.NoArgs}
 	c.Long = c.Short + ". Those that have not ended come in the order in which they began, those that ended in error the newest end first, others the " +
 		"newest first."
-	filter.flags(c)
-	narrow.flags(c)
-	sorted(c, &f.Sort)
-	p.flags(c, true)
-	return c
-}
-
-// jobFilter are the flags by which jobs are filtered.
-type jobFilter struct {
-	status, typ, flow, where string
-	caller                   uint32
-}
-
-func (f *jobFilter) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.status, "status", "", "only jobs of that `status`")
-	c.Flags().StringVar(&f.typ, "type", "", "only scripts of that `type`")
-	c.Flags().Uint32Var(&f.caller, "caller", 0, "only jobs of that `actor`")
-	c.Flags().StringVar(&f.flow, "flow", "", "only jobs of that `flow`")
-	c.Flags().StringVar(&f.where, "where", "", "only jobs for which a Rhai `expression` holds, such as 'job.losses > 0'")
-}
-
-// read is what the flags ask for.
-//
-// Errors: [domain.ErrInvalid].
-func (f *jobFilter) read(n *narrowing) (out api.JobFilter, err error) {
-	out = api.JobFilter{Status: domain.JobStatus(f.status), Type: domain.ScriptType(f.typ), Caller: domain.ActorID(f.caller), Where: f.where}
-	if f.status != "" && !out.Status.Known() {
-		return out, domain.Invalidf("--status %q: want dispatched, waiting_for_prerequisites, started, error or finished", f.status)
-	}
-	if f.flow != "" {
-		if out.Flow, err = domain.ParseFlowKey(f.flow); err != nil {
-			return out, err
-		}
-	}
-	out.Narrowing, err = n.read()
-	return out, err
-}
-
-// list collects pages. A job that comes twice is shown once.
-func (a *app) list(ctx context.Context, c *client.Client, f api.ListJobsParams, p *paging) error {
-	all, seen := api.JobPage{Jobs: []*domain.Job{}}, map[domain.JobKey]bool{}
-	var err error
-	all.Looked, all.Next, err = p.collect(func(cursor string, most int) (int, int, string, error) {
-		f.Context, f.Cursor, f.Limit = a.tenant(), cursor, most
-		page, err := c.Jobs(ctx, f)
-		before := len(all.Jobs)
-		for _, j := range page.Jobs {
-			if !seen[j.Key()] {
-				seen[j.Key()] = true
-				all.Jobs = append(all.Jobs, j)
+	return listing[api.ListJobsParams, api.JobPage, *domain.Job]{
+		op: api.JobList, of: jobs,
+		page: func(p *api.JobPage) paged[*domain.Job] {
+			return paged[*domain.Job]{&p.Jobs, &p.Next, &p.Looked, p.Count}
+		},
+		key: func(j *domain.Job) string { return j.Key().String() },
+		rows: func(t *table, list []*domain.Job) {
+			t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
+			for _, j := range list {
+				t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
 			}
-		}
-		return len(all.Jobs) - before, page.Looked, page.Next, err
-	})
-	if err != nil {
-		return err
-	}
-	defer a.tellMore(p, len(all.Jobs), all.Looked, all.Next)
-	return a.print(all, func(t *table) {
-		t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
-		for _, j := range all.Jobs {
-			t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
-		}
-	})
+		},
+	}.into(a, c)
 }
 
 func (a *app) jobLogs() *cobra.Command {

@@ -23,53 +23,18 @@ func (a *app) messageCommand() *cobra.Command {
 }
 
 func (a *app) messageList() *cobra.Command {
-	var f api.ListMessagesParams
-	most := 0
-	var status, kind string
-	var caller uint32
-	var narrow narrowing
-	c := &cobra.Command{
-		Use: "list", Short: "List the messages of a context", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.Status, f.Type, f.Caller = domain.MessageStatus(status), domain.MessageType(kind), domain.ActorID(caller)
-			if most < 1 {
-				return domain.Invalidf("--limit %d: want 1 or more", most)
-			}
-			var err error
-			if f.Narrowing, err = narrow.read(); err != nil {
-				return err
-			}
-			return a.with(c.Context(), func(n *client.Client) error {
-				f.Context = a.tenant()
-				if f.Count = narrow.count; f.Count {
-					page, err := client.Call(c.Context(), n, api.MessageList, f)
-					if err != nil {
-						return err
-					}
-					return a.counted(page, page.Count, "messages")
-				}
-				list, err := n.Messages(c.Context(), f, most)
-				if err != nil {
-					return err
-				}
-				if len(list) == most && a.output == outTable {
-					defer a.complain(fmt.Sprintf("there may be more; --limit is %d", most))
-				}
-				slices.SortStableFunc(list, func(x, y *api.MessageView) int {
-					return cmp.Or(cmp.Compare(x.CreatedAt, y.CreatedAt), cmp.Compare(x.CallerID, y.CallerID), cmp.Compare(x.ID, y.ID))
-				})
-				return a.print(api.MessagePage{Messages: list}, func(t *table) { messageRows(t, list) })
+	return listing[api.ListMessagesParams, api.MessagePage, *api.MessageView]{
+		op: api.MessageList, of: messages,
+		page: func(p *api.MessagePage) paged[*api.MessageView] {
+			return paged[*api.MessageView]{&p.Messages, &p.Next, &p.Looked, p.Count}
+		},
+		arrange: func(list []*api.MessageView) {
+			slices.SortStableFunc(list, func(x, y *api.MessageView) int {
+				return cmp.Or(cmp.Compare(x.CreatedAt, y.CreatedAt), cmp.Compare(x.CallerID, y.CallerID), cmp.Compare(x.ID, y.ID))
 			})
 		},
-	}
-	c.Flags().StringVar(&status, "status", "", "only messages of that `status`: dispatched, acknowledged, processed or error")
-	c.Flags().StringVar(&kind, "kind", "", "only messages of that `kind`: chat, mail, job or result")
-	c.Flags().Uint32Var(&caller, "caller", 0, "only messages of that `actor`")
-	c.Flags().StringVar(&f.Box, "box", "", "only what was `sent`, or received")
-	c.Flags().StringVar(&f.Where, "where", "", "only messages for which a Rhai `expression` holds, such as 'message.dst_actor == 20'")
-	narrow.flags(c)
-	c.Flags().IntVar(&most, "limit", 100, "how many at the most")
-	return c
+		rows: messageRows,
+	}.into(a, &cobra.Command{Use: "list", Short: "List the messages of a context", Args: cobra.NoArgs})
 }
 
 func messageRows(t *table, list []*api.MessageView) {

@@ -20,61 +20,26 @@ import (
 const sagaKey = "saga:"
 
 func (a *app) sagaInstances() *cobra.Command {
-	var f api.ListInstancesParams
-	limit := 0
-	var narrow narrowing
-	c := a.onSaga("instances", "List the instances of a saga, those for which a condition holds",
-		`instances order --where 'state == "paying" && data.total > 100'`,
-		func(ctx context.Context, n *client.Client, name string, _ []string) error {
-			if limit < 1 {
-				return domain.Invalidf("--limit %d: want 1 or more", limit)
-			}
-			var err error
-			if f.Narrowing, err = narrow.read(); err != nil {
-				return err
-			}
-			f.Context, f.Name, f.Limit = a.tenant(), name, min(limit, 500)
-			if f.Count = narrow.count; f.Count {
-				page, err := n.Instances(ctx, f)
-				if err != nil {
-					return err
-				}
-				return a.counted(page, page.Count, "instances")
-			}
-			return a.listInstances(ctx, n, f, limit)
-		})
-	c.Aliases = []string{"query"}
-	c.Flags().StringVar(&f.State, "state", "", "only instances in that `state` of the definition")
-	narrow.flags(c)
-	c.Flags().StringVar(&f.Where, "where", "", "a Rhai `condition` over saga, correlation, definition, version, state, status, outcome, data, steps, "+
-		"timers, deferred, held, paused, created_ms, updated_ms, ended_ms")
-	c.Flags().IntVar(&limit, "limit", 100, "how many at the most")
-	return c
-}
-
-func (a *app) listInstances(ctx context.Context, n *client.Client, f api.ListInstancesParams, limit int) error {
-	all := api.InstancePage{}
-	for {
-		f.Cursor = all.Next
-		page, err := n.Instances(ctx, f)
-		if err != nil {
-			return err
-		}
-		all.Instances, all.Next = append(all.Instances, page.Instances...), page.Next
-		if all.Next == "" || len(all.Instances) >= limit {
-			break
-		}
+	c := &cobra.Command{
+		Use: "instances NAME", Aliases: []string{"query"}, Short: "List the instances of a saga, those for which a condition holds",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  ramet saga instances order --where 'state == "paying" && data.total > 100'`,
 	}
-	if more := all.Next != "" || len(all.Instances) > limit; more && a.output == outTable {
-		defer a.complain(fmt.Sprintf("there may be more; --limit is %d", limit))
-	}
-	all.Instances = all.Instances[:min(limit, len(all.Instances))]
-	return a.print(all, func(t *table) {
-		t.row("CORRELATION", "STATE", "STATUS", "VERSION", "UPDATED", "HELD")
-		for _, in := range all.Instances {
-			t.row(in.Correlation, in.State, instanceStatus(in), in.Version, clock(in.UpdatedMs), saga.HeldBy(in))
-		}
-	})
+	c.Long = c.Short + ". A condition is over saga, correlation, definition, version, state,\nstatus, outcome, data, steps, timers, deferred, held, paused, " +
+		"created_ms, updated_ms and ended_ms."
+	return listing[api.ListInstancesParams, api.InstancePage, *domain.SagaInstance]{
+		op: api.SagaInstances, of: instances,
+		prepare: func(p *api.ListInstancesParams, args []string) { p.Name = args[0] },
+		page: func(p *api.InstancePage) paged[*domain.SagaInstance] {
+			return paged[*domain.SagaInstance]{(*[]*domain.SagaInstance)(&p.Instances), &p.Next, nil, p.Count}
+		},
+		rows: func(t *table, list []*domain.SagaInstance) {
+			t.row("CORRELATION", "STATE", "STATUS", "VERSION", "UPDATED", "HELD")
+			for _, in := range list {
+				t.row(in.Correlation, in.State, instanceStatus(in), in.Version, clock(in.UpdatedMs), saga.HeldBy(in))
+			}
+		},
+	}.into(a, c)
 }
 
 // instanceStatus says in a word or two whether an instance moves.
@@ -256,12 +221,12 @@ func (a *app) steering(use, short, did string,
 }
 
 func (a *app) sagaPause() *cobra.Command {
-	return a.manyInstances(a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams",
-		(*client.Client).PauseSaga), api.SagaPauseAll)
+	return alsoAll(a, a.steering("pause", "Let a saga take no events, or one instance keep its own", "is paused: its events wait in their streams",
+		(*client.Client).PauseSaga), instances, api.SagaPauseAll)
 }
 
 func (a *app) sagaResume() *cobra.Command {
-	return a.manyInstances(a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga), api.SagaResumeAll)
+	return alsoAll(a, a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga), instances, api.SagaResumeAll)
 }
 
 func (a *app) sagaLag() *cobra.Command {

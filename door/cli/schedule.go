@@ -199,37 +199,18 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) scheduleList() *cobra.Command {
-	var f api.ScheduleListParams
-	var narrow narrowing
-	c := &cobra.Command{
-		Use: "list", Short: "List the schedules of a context", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if f.Narrowing, err = narrow.read(); err != nil {
-				return err
-			}
-			return a.with(c.Context(), func(n *client.Client) error {
-				f.Context, f.Count = a.tenant(), narrow.count
-				list, err := n.ListSchedules(c.Context(), f)
-				if err != nil {
-					return err
-				}
-				if f.Count {
-					return a.counted(list, list.Count, "schedules")
-				}
-				return a.print(list, func(t *table) {
-					t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "ERROR")
-					for _, s := range list.Schedules {
-						t.row(s.Name, s.Blueprint, timesOf(s.Schedule), nextOf(s.Schedule), clock(s.State.LastMs), flowOf(s.State), s.State.LastError)
-					}
-				})
-			})
+	return listing[api.ScheduleListParams, api.SchedulePage, api.Schedule]{
+		op: api.ScheduleList, of: schedules, limit: 10_000,
+		page: func(p *api.SchedulePage) paged[api.Schedule] {
+			return paged[api.Schedule]{&p.Schedules, &p.Next, nil, p.Count}
 		},
-	}
-	c.Flags().StringVar(&f.Blueprint, "blueprint", "", "only schedules of that `blueprint`")
-	c.Flags().StringVar(&f.Where, "where", "", "only schedules for which a Rhai `expression` holds, such as 'schedule.paused == true'")
-	narrow.flags(c)
-	return c
+		rows: func(t *table, list []api.Schedule) {
+			t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "ERROR")
+			for _, s := range list {
+				t.row(s.Name, s.Blueprint, timesOf(s.Schedule), nextOf(s.Schedule), clock(s.State.LastMs), flowOf(s.State), s.State.LastError)
+			}
+		},
+	}.into(a, &cobra.Command{Use: "list", Short: "List the schedules of a context", Args: cobra.NoArgs})
 }
 
 // timesOf says in a few words when a schedule comes.

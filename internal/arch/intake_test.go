@@ -16,7 +16,7 @@ var readers = map[string]string{
 	"domain/object.go":               "the domain imports nothing; objects are written by the object store",
 	"service/archive.go":             "a record of the archive, which we wrote",
 	"door/cli/archive.go":            "a record of the archive, from the node",
-	"door/cli/narrow.go":             "what the command has written itself",
+	"door/cli/fields.go":             "what the command has written itself",
 	"identity/token.go":              "a claim of a token whose text was checked for names that stand twice",
 	"identity/tokentext.go":          "checks a token of 2 KiB at most, in any case of its names: stricter than files are read",
 	"effect/definition.go":           "options that were read before, written out again",
