@@ -14,11 +14,11 @@ var (
 	}, DeadLetterParams{Context: 7, Kind: domain.DeadEvent, ID: "e-17"})
 	DeadLetterReplay = op[DeadLettersDone](Operation{
 		Name: "deadletter.replay", Method: "POST", Path: "/v1/contexts/{context}/deadletters/replay", Right: domain.VerbRetry, ByHand: true,
-		Summary: "Give a dead letter another chance, or all that a filter fits; with count_only, say how many.",
+		Summary: "Give a dead letter another chance; with all, an older form of deadletter.replay_all, 500 that a filter fits.",
 	}, ChooseLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Kind: domain.DeadEvent, ID: "e-17"}})
 	DeadLetterDrop = op[DeadLettersDone](Operation{
 		Name: "deadletter.drop", Method: "POST", Path: "/v1/contexts/{context}/deadletters/drop", Right: domain.VerbDelete, ByHand: true,
-		Summary: "Forget a dead letter, or all that a filter fits; with count_only, say how many.",
+		Summary: "Forget a dead letter; with all, an older form of deadletter.drop_all, 500 that a filter fits.",
 	}, ChooseLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Saga: "order", All: true}})
 )
 
@@ -32,8 +32,9 @@ type DeadLetterPage struct {
 	Count *Counted `json:"count,omitzero"`
 }
 
-// DeadLetterChoice says which dead letters are meant: one by kind and id, or
-// with all set, those that fit the filter.
+// DeadLetterChoice says which dead letter is meant, by kind and id. The rest of it is the
+// older form of deadletter.replay_all and deadletter.drop_all, which go on by themselves
+// however many there are: with all set, those that fit the filter, 500 a call.
 type DeadLetterChoice struct {
 	Kind   domain.DeadKind `json:"kind,omitzero"`
 	ID     string          `json:"id,omitzero"`

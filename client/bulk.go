@@ -7,6 +7,24 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// All does to everything that a filter fits what an operation such as [api.JobCancelAll]
+// says, and returns how it went once it has ended; with DryRun in its parameters it returns
+// how many there are, and nothing is done. each, which may be nil, is called now and then
+// with how far it has come. It goes on at the nodes when ctx ends; its ID is known from the
+// first call of each on.
+//
+// Errors: [domain.ErrLimit] where too many go on, those of [Client.WaitBulk].
+func All[P any](ctx context.Context, c *Client, op api.Op[P, *domain.Bulk], params P, each func(*domain.Bulk)) (*domain.Bulk, error) {
+	b, err := Call(ctx, c, op, params)
+	if err != nil || b.Final() || b.Status == domain.BulkCounted {
+		return b, err
+	}
+	if each != nil {
+		each(b)
+	}
+	return c.WaitBulk(ctx, b.ContextID, b.ID, each)
+}
+
 // WaitBulk returns a bulk operation once it has ended, and calls each, which may be nil,
 // with the operation as it stands, now and then. It goes on waiting when the connection
 // breaks and the node is there again soon.

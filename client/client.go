@@ -114,43 +114,49 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Errors: those that the operation says, as an *[Error]; [domain.ErrUnavailable] where the
 // node does not answer.
 func Call[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (R, error) {
-	var result R
+	result, _, err := ask(ctx, c, op, params)
+	return result, err
+}
+
+// ask is Call, with the headers of the answer.
+func ask[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (result R, answer http.Header, err error) {
 	path, query, body := op.Request(params)
 	key := keyOf(ctx, op.Creates())
-	err := c.again(ctx, op.Method == http.MethodGet || key != "", func() error {
-		return c.call(ctx, op.Method, path, query, header(key), body, &result)
+	err = c.again(ctx, op.Method == http.MethodGet || key != "", func() (err error) {
+		answer, err = c.call(ctx, op.Method, path, query, header(ctx, op.Operation, key), body, &result)
+		return err
 	})
 	if err != nil {
 		var none R
-		return none, err
+		return none, answer, err
 	}
-	return result, nil
+	return result, answer, nil
 }
 
 // call is one request with a JSON answer. in and out may be nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, in, out any) error {
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, in, out any) (http.Header, error) {
 	body, err := encode(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := c.send(ctx, method, path, query, body, header)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return c.unreachable(ctx, err)
+		return nil, c.unreachable(ctx, err)
 	case len(text) > maxAnswer:
-		return domain.Limitf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
+		return nil, domain.Limitf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
 	case out == nil:
-		return nil
+		return resp.Header, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("%s %s: the answer of %s cannot be read, is it a Ramet node of this version?: %w", method, path, c.where, err)
+		return nil, fmt.Errorf("%s %s: the answer of %s cannot be read, is it a Ramet node of this version?: %w", method, path, c.where, err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 // encode writes a request's body; HTML's characters stay as they are.

@@ -78,3 +78,62 @@ func ExampleCall() {
 	fmt.Println(done.Jobs[0].Key, done.Durability)
 	// Output: job:1:1 disk
 }
+
+// A schedule is paused unless somebody has changed it since it was read.
+func ExampleIfMatch() {
+	changed := false
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Method == http.MethodPost && (changed || r.Header.Get("If-Match") != `"1"`) {
+			answer(w, 412, api.Problem{Code: "conflict", Status: 412, Detail: "what is there now is not what the request names"})
+			return
+		}
+		answer(w, 200, api.Schedule{})
+	}))
+	defer node.Close()
+	c, err := client.New(client.Config{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, nightly := context.Background(), api.ScheduleParams{Context: 1, Name: "nightly"}
+	_, tag, err := client.Read(ctx, c, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: nightly})
+	if err != nil {
+		log.Fatal(err)
+	}
+	changed = true // somebody else was faster
+	_, err = client.Call(client.IfMatch(ctx, tag), c, api.SchedulePause, nightly)
+	fmt.Println(errors.Is(err, domain.ErrConflict), err)
+	// Output: true what is there now is not what the request names
+}
+
+// All jobs that a filter fits are cancelled, after a count.
+func ExampleAll() {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Get("dry_run") == "true":
+			answer(w, 200, domain.Bulk{Status: domain.BulkCounted, Total: 3})
+		case r.Method == http.MethodPost:
+			answer(w, 200, domain.Bulk{ID: 1, ContextID: 1, Status: domain.BulkRunning, Total: 3})
+		default:
+			answer(w, 200, domain.Bulk{ID: 1, ContextID: 1, Status: domain.BulkFinished, Total: 3, Done: 3})
+		}
+	}))
+	defer node.Close()
+	c, err := client.New(client.Config{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	mail := api.BulkJobsParams{Context: 1, JobFilter: api.JobFilter{Type: "mail"}, DryRun: true}
+	counted, err := client.All(ctx, c, api.JobCancelAll, mail, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mail.DryRun = false
+	done, err := client.All(ctx, c, api.JobCancelAll, mail, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(counted.Total, done.Done, done.Status)
+	// Output: 3 3 finished
+}

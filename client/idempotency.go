@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -55,12 +54,4 @@ func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// header are the headers of a request with a key.
-func header(key string) http.Header {
-	if key == "" {
-		return nil
-	}
-	return http.Header{keyHeader: {key}}
 }

@@ -100,7 +100,7 @@ func (c *Client) ReloadNode(ctx context.Context) (api.NodeReloaded, error) {
 // Info says what node this is. It needs no token; with one it says more.
 func (c *Client) Info(ctx context.Context) (api.Info, error) {
 	var out api.Info
-	err := c.call(ctx, http.MethodGet, "/info", nil, nil, nil, &out)
+	_, err := c.call(ctx, http.MethodGet, "/info", nil, nil, nil, &out)
 	return out, err
 }
 
@@ -108,6 +108,6 @@ func (c *Client) Info(ctx context.Context) (api.Info, error) {
 // once.
 func (c *Client) ConsoleLink(ctx context.Context) (api.ConsoleLink, error) {
 	var link api.ConsoleLink
-	err := c.call(ctx, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
+	_, err := c.call(ctx, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
 	return link, err
 }

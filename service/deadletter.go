@@ -121,6 +121,9 @@ func (c Caller) DropLetters(ctx context.Context, p api.ChooseLettersParams) (api
 	return c.onLetters(ctx, domain.VerbDelete, p, Sagas.Drop)
 }
 
+// onLetters settles one letter or, in the older form of the operations for many, as many of
+// those that a filter fits as one call deals with: they are found as those operations find
+// them, and each is settled as one that is named.
 func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLettersParams,
 	do func(Sagas, context.Context, domain.TenantID, domain.DeadKind, string) error) (out api.DeadLettersDone, err error) {
 	if _, err := c.may(ctx, verb, p.Context, lettersObject(&p)); err != nil {
@@ -142,16 +145,17 @@ func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLet
 		out.Done = 1
 		return out, do(engine, ctx, p.Context, p.Kind, p.ID)
 	}
-	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: lettersAtOnce, Cursor: p.Cursor}
-	list, next, err := engine.DeadLetters(ctx, p.Context, q)
+	filter := api.DeadLetterFilter{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, BeforeMs: p.BeforeMs}
+	f, err := findLetters(ctx, c, engine, api.ListDeadLettersParams{Context: p.Context, DeadLetterFilter: filter},
+		wanted[*domain.DeadLetter]{cursor: p.Cursor, limit: lettersAtOnce})
 	if err != nil {
 		return out, err
 	}
-	out.Count, out.Next = len(list), next
+	out.Count, out.Next = len(f.list), f.next
 	if p.CountOnly {
 		return out, nil
 	}
-	for _, d := range list {
+	for _, d := range f.list {
 		err := do(engine, ctx, p.Context, d.Kind, d.ID)
 		switch f, _ := api.FailureOf(err); {
 		case err == nil:

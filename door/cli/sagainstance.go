@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -252,13 +251,4 @@ func (a *app) sagaLag() *cobra.Command {
 				}
 			})
 		})
-}
-
-// since reads a time that people mean by how long ago it was, or as an instant.
-func since(text string, now time.Time) (ms int64, err error) {
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d).UnixMilli(), nil
-	}
-	at, err := domain.ParseInstant(text)
-	return int64(at), err
 }
