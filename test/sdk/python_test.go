@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func TestPythonWire(t *testing.T) {
 	want := pythonTypes(
 		domain.Assignment{}, domain.WorkerAsk{}, domain.HeldAttempt{}, domain.AttemptEnd{}, domain.Log{},
 		api.JobInput{}, api.JobSubmitted{}, api.JobPage{}, api.LogPage{},
-		api.Assignments{}, api.Extended{}, api.Finished{}, domain.JobExplanation{},
+		api.Assignments{}, api.Extended{}, api.Finished{}, domain.JobExplanation{}, domain.Bulk{},
 	)
 	if *update {
 		if err := os.WriteFile(pythonWire, []byte(want), 0o644); err != nil {
@@ -72,8 +73,12 @@ from typing import Any, Final, Literal, TypedDict
 	fmt.Fprintf(f, "\nJobStatus = %s\n", literal(domain.JobDispatched, domain.JobWaiting, domain.JobStarted, domain.JobError, domain.JobFinished))
 	fmt.Fprintf(f, "LeaseState = %s\n", literal(domain.LeaseRenewed, domain.LeaseCancelled, domain.LeaseTimeout, domain.LeaseLost))
 	fmt.Fprintf(f, "Verdict = %s\n", literal(domain.VerdictSucceeded, domain.VerdictFailed, domain.VerdictErrored, domain.VerdictTimeout, domain.VerdictStopped))
+	fmt.Fprintf(f, "BulkStatus = %s\n", literal(domain.BulkCounted, domain.BulkRunning, domain.BulkFinished, domain.BulkCancelled, domain.BulkError))
 	for _, v := range values {
 		f.dict(reflect.TypeOf(v))
+	}
+	for _, q := range queries {
+		f.class(q.name, cmp.Or(q.of, "TypedDict")+", total=False", f.queryFields(q))
 	}
 	return f.String()
 }
@@ -149,9 +154,17 @@ func (f *pythonFile) fields(t reflect.Type) (list []pythonField) {
 	return list
 }
 
+// queryFields are the parameters of a list.
+func (f *pythonFile) queryFields(q query) (list []pythonField) {
+	for _, field := range q.fields() {
+		list = append(list, pythonField{name: field.Tag.Get("query"), typ: f.typeOf(field.Type)})
+	}
+	return list
+}
+
 func (f *pythonFile) typeOf(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[domain.JobStatus](), reflect.TypeFor[domain.LeaseState](), reflect.TypeFor[domain.Verdict]():
+	case reflect.TypeFor[domain.JobStatus](), reflect.TypeFor[domain.LeaseState](), reflect.TypeFor[domain.Verdict](), reflect.TypeFor[domain.BulkStatus]():
 		return t.Name()
 	}
 	switch t.Kind() {

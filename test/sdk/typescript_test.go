@@ -24,9 +24,12 @@ func TestTypeScriptKnowsTheWire(t *testing.T) {
 	for _, shape := range []any{
 		api.JobInput{}, api.JobInputs{}, api.JobSubmitted{}, domain.Job{}, api.JobPage{}, api.LogPage{}, domain.JobExplanation{}, api.Problem{},
 		domain.WorkerAsk{}, api.Assignments{}, api.ExtendParams{}, api.Extended{}, api.FinishParams{}, api.Finished{}, api.WorkerLogParams{},
-		api.RegisterParams{},
+		api.RegisterParams{}, domain.Bulk{},
 	} {
 		f.nameOf(reflect.TypeOf(shape))
+	}
+	for _, q := range queries {
+		f.queryOf(q)
 	}
 	want := f.text()
 	if *update {
@@ -57,6 +60,8 @@ var typescriptWords = map[reflect.Type][]string{
 		string(domain.ReasonScriptFailed), string(domain.ReasonTimeout), string(domain.ReasonRunnerLost), string(domain.ReasonCancelled),
 		string(domain.ReasonPrerequisiteTimeout), string(domain.ReasonPrerequisiteImpossible), string(domain.ReasonDependencyFailed),
 		string(domain.ReasonFlowAborted), string(domain.ReasonInvalid), string(domain.ReasonRefused)},
+	reflect.TypeFor[domain.BulkStatus](): {
+		string(domain.BulkCounted), string(domain.BulkRunning), string(domain.BulkFinished), string(domain.BulkCancelled), string(domain.BulkError)},
 	reflect.TypeFor[domain.RetryOn](): {string(domain.RetryFailed), string(domain.RetryErrored)},
 }
 
@@ -138,6 +143,21 @@ func (f *typescriptFile) structOf(t reflect.Type) string {
 	b.WriteString("}\n")
 	f.parts[at] = b.String()
 	return t.Name()
+}
+
+// queryOf writes the parameters of a list down.
+func (f *typescriptFile) queryOf(q query) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "export interface %s ", q.name)
+	if q.of != "" {
+		fmt.Fprintf(&b, "extends %s ", q.of)
+	}
+	b.WriteString("{\n")
+	for _, field := range q.fields() {
+		fmt.Fprintf(&b, "  %s?: %s | undefined;\n", field.Tag.Get("query"), f.nameOf(field.Type))
+	}
+	b.WriteString("}\n")
+	f.parts = append(f.parts, b.String())
 }
 
 // fields writes those of a struct, and those of the structs that it embeds, as

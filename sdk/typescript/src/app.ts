@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { Client, type JobFilter, type JobRef } from "./client.js";
+import { Client, type JobRef } from "./client.js";
 import { PartlyRefused, RametError, lineOf } from "./errors.js";
 import { JobHandle } from "./handle.js";
 import type { TokenSource } from "./http.js";
@@ -10,7 +10,7 @@ import { Shift, type Logger } from "./shift.js";
 import { inputOf, type JobOptions, type SubmitOptions } from "./submit.js";
 import { keyToken } from "./token.js";
 import { defaultLeaseMs, maxWorkerLeaseMs, maxWorkerTypes, minWorkerLeaseMs } from "./wire.js";
-import type { Job as JobRecord, JobInput, Submitted } from "./wire.js";
+import type { Job as JobRecord, JobInput, JobQuery, Submitted } from "./wire.js";
 
 export interface AppOptions {
   /**
@@ -143,7 +143,7 @@ export class App {
   }
 
   /** The jobs of the context that the filter leaves, without scripts, environment and results. */
-  list(filter?: JobFilter, signal?: AbortSignal): AsyncGenerator<JobRecord, void> {
+  list(filter?: JobQuery, signal?: AbortSignal): AsyncGenerator<JobRecord, void> {
     return this.client.list(filter, signal);
   }
 

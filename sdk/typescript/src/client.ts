@@ -1,6 +1,6 @@
 import { RametError } from "./errors.js";
 import { readEvents } from "./events.js";
-import { Transport, maxTries, pause, type TokenSource } from "./http.js";
+import { Transport, maxTries, pause, type Condition, type Tagged, type TokenSource } from "./http.js";
 import type * as wire from "./wire.js";
 
 /** A job's key: "job:12:2001", or its parts. */
@@ -15,20 +15,16 @@ export interface ClientOptions {
   token: TokenSource;
 }
 
-/** Narrows a list of jobs; what is left out does not. */
-export interface JobFilter {
-  status?: wire.JobStatus;
-  type?: string;
-  caller?: number;
-  /** A Rhai expression over `job`, such as `job.losses > 0`. */
-  where?: string;
-  /** How many a page has at the most. Default: the node's. */
-  limit?: number;
-}
-
 /** How long to wait, in seconds, and what ends the wait before. */
 export interface Waiting {
   timeout?: number;
+  signal?: AbortSignal;
+}
+
+/** How something is done to all that a filter fits. */
+export interface AllOptions {
+  /** Says how many there are, and does nothing. */
+  dryRun?: boolean;
   signal?: AbortSignal;
 }
 
@@ -73,13 +69,17 @@ export class Client {
   }
 
   /** The job once it has ended, well or badly, or as it stands after the timeout. It goes on over connections that break. */
-  async wait(job: JobRef, { timeout = Infinity, signal }: Waiting = {}): Promise<wire.Job> {
+  wait(job: JobRef, waiting: Waiting = {}): Promise<wire.Job> {
+    return this.#await(this.#path(job), waiting, ended);
+  }
+
+  async #await<T>(path: string, { timeout = Infinity, signal }: Waiting, final: (thing: T) => boolean): Promise<T> {
     const until = performance.now() + timeout * 1000;
     for (;;) {
       const asked = performance.now();
       const left = Math.min(Math.max(Math.round(until - asked), 1), waitMs);
-      const record = await this.#http.json<wire.Job>("GET", `${this.#path(job)}/wait`, { query: { timeout_ms: left }, waitMs: left, signal });
-      if (ended(record) || performance.now() >= until) return record;
+      const thing = await this.#http.json<T>("GET", `${path}/wait`, { query: { timeout_ms: left }, waitMs: left, signal });
+      if (final(thing) || performance.now() >= until) return thing;
       if (performance.now() - asked < left / 2) await pause(0, signal); // a node that does not wait is not to be asked in a tight loop
     }
   }
@@ -114,10 +114,9 @@ export class Client {
   }
 
   /** All jobs that the filter leaves, page by page, without scripts, environment and results. */
-  async *list({ status, type, caller, where, limit }: JobFilter = {}, signal?: AbortSignal): AsyncGenerator<wire.Job, void> {
+  async *list(query: wire.JobQuery = {}, signal?: AbortSignal): AsyncGenerator<wire.Job, void> {
     for (let cursor: string | undefined; ; ) {
-      const query = { status, type, caller, where, limit, cursor };
-      const page: wire.JobPage = await this.#http.json("GET", `${this.#context}/jobs`, { query, signal });
+      const page: wire.JobPage = await this.#http.json("GET", `${this.#context}/jobs`, { query: { ...query, cursor }, signal });
       yield* page.jobs;
       if (!page.next) return;
       cursor = page.next;
@@ -137,6 +136,54 @@ export class Client {
   /** Says why a job is where it is. */
   explain(job: JobRef, signal?: AbortSignal): Promise<wire.JobExplanation> {
     return this.#http.json("GET", `${this.#path(job)}/explain`, { signal });
+  }
+
+  /**
+   * Begins to cancel all jobs that a filter fits and that have not ended; with `dryRun`, counts them. It goes on at the
+   * nodes; `waitBulk` waits for its end.
+   */
+  cancelAll(filter: wire.JobFilter, options: AllOptions = {}): Promise<wire.Bulk> {
+    return this.#all("cancel", filter, options);
+  }
+
+  /** Begins to start all jobs again that a filter fits and that ended in error; with `dryRun`, counts them. */
+  retryAll(filter: wire.JobFilter, options: AllOptions = {}): Promise<wire.Bulk> {
+    return this.#all("retry", filter, options);
+  }
+
+  #all(verb: string, filter: wire.JobFilter, { dryRun, signal }: AllOptions): Promise<wire.Bulk> {
+    const query = { ...filter, dry_run: dryRun || undefined };
+    return this.#http.json("POST", `${this.#context}/jobs/all/${verb}`, { query, signal });
+  }
+
+  /** How far a bulk operation has come. */
+  bulk(id: number, signal?: AbortSignal): Promise<wire.Bulk> {
+    return this.#http.json("GET", `${this.#context}/bulk/${id}`, { signal });
+  }
+
+  /** A bulk operation once it has ended, or as it stands after the timeout. */
+  waitBulk(id: number, waiting: Waiting = {}): Promise<wire.Bulk> {
+    return this.#await(`${this.#context}/bulk/${id}`, waiting, (b: wire.Bulk) => b.status !== "running");
+  }
+
+  /** Ends a bulk operation; what was done stays done. */
+  cancelBulk(id: number, signal?: AbortSignal): Promise<wire.Bulk> {
+    return this.#http.json("POST", `${this.#context}/bulk/${id}/cancel`, { signal });
+  }
+
+  /** Reads something of the context by its path, such as /schedules/nightly, with its tag. */
+  read<T>(path: string, signal?: AbortSignal): Promise<Tagged<T>> {
+    return this.#http.tagged<T>("GET", this.#context + path, { signal });
+  }
+
+  /**
+   * Changes something of the context by its path: with `ifMatch`, the tag of what was read, only while that is so, with
+   * `ifNone` only where there is no such thing yet. Else it is refused as a conflict, and nothing is done.
+   */
+  change<T>(method: "POST" | "PUT" | "DELETE", path: string, options: Condition & { body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
+    const { body, signal, ...condition } = options;
+    const call = { condition, signal, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    return this.#http.json(method, this.#context + path, call);
   }
 
   /** Has jobs be of types that workers serve, before the first worker has asked for one. */

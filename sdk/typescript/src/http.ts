@@ -17,14 +17,28 @@ export const maxTries = 10;
 export type TokenSource = string | (() => string | Promise<string>);
 
 export interface Call {
-  query?: Record<string, string | number | undefined> | undefined;
+  query?: Record<string, string | number | boolean | undefined> | undefined;
   /** JSON. */
   body?: string;
   /** The request's Idempotency-Key: with it, as with GET, the request is made again when its answer is lost, or the node asks for that. */
   key?: string;
+  /** What a change holds: the tag of what was read, or that there is no such thing yet. */
+  condition?: Condition;
   /** How long the node is asked to wait before it answers, in milliseconds. */
   waitMs?: number;
   signal?: AbortSignal | undefined;
+}
+
+/** Under which condition something is changed: only while it is what was read with that tag, or only where there is none. */
+export interface Condition {
+  ifMatch?: string;
+  ifNone?: boolean;
+}
+
+/** What was read, and the tag that says what it was then: for `ifMatch`. */
+export interface Tagged<T> {
+  value: T;
+  tag: string;
 }
 
 export class Transport {
@@ -52,11 +66,16 @@ export class Transport {
 
   /** One request with a JSON answer. */
   async json<T>(method: string, path: string, call: Call = {}): Promise<T> {
+    return (await this.tagged<T>(method, path, call)).value;
+  }
+
+  /** One request with a JSON answer, and the tag of that. */
+  async tagged<T>(method: string, path: string, call: Call = {}): Promise<Tagged<T>> {
     const again = method === "GET" || call.key !== undefined;
     for (let tries = 0; ; tries++) {
       try {
-        const text = await this.#text(method, path, call);
-        return (text === "" ? undefined : JSON.parse(text)) as T;
+        const { text, tag } = await this.#text(method, path, call);
+        return { value: (text === "" ? undefined : JSON.parse(text)) as T, tag };
       } catch (err) {
         if (err instanceof SyntaxError) {
           throw new RametError("internal", `${method} ${path}: the answer is no JSON: is ${this.#base.origin} a Ramet node?`, { cause: err });
@@ -72,7 +91,7 @@ export class Transport {
     return this.#met && err instanceof RametError && (err.code === "unavailable" || err.code === "exhausted");
   }
 
-  async #text(method: string, path: string, call: Call): Promise<string> {
+  async #text(method: string, path: string, call: Call): Promise<{ text: string; tag: string }> {
     const answer = await this.open(method, path, "application/json", call);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -87,7 +106,7 @@ export class Transport {
     }
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString();
     if (answer.statusCode! < 200 || answer.statusCode! > 299) throw refusal(answer, text, this.#base.origin);
-    return text;
+    return { text, tag: answer.headers.etag ?? "" };
   }
 
   /** Makes a request and returns its answer, whose body is still to be read, whatever its status. */
@@ -97,6 +116,8 @@ export class Transport {
     const headers: http.OutgoingHttpHeaders = { accept };
     if (token) headers["authorization"] = `Bearer ${token}`;
     if (call.key !== undefined) headers["idempotency-key"] = call.key;
+    if (call.condition?.ifMatch !== undefined) headers["if-match"] = call.condition.ifMatch;
+    if (call.condition?.ifNone) headers["if-none-match"] = "*";
     if (call.body !== undefined) {
       headers["content-type"] = "application/json";
       headers["content-length"] = Buffer.byteLength(call.body);

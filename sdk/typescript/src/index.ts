@@ -7,15 +7,15 @@
  *     await app.run();                 // in the worker
  */
 export { App, type AppOptions, type JobFunction, type RequestOptions, type RunOptions } from "./app.js";
-export { Client, type ClientOptions, type JobFilter, type JobRef, type Waiting } from "./client.js";
+export { Client, type AllOptions, type ClientOptions, type JobRef, type Waiting } from "./client.js";
 export { Fail, JobStopped, PartlyRefused, RametError, RetryAfter, type Code, type Why } from "./errors.js";
 export { JobHandle } from "./handle.js";
-export type { TokenSource } from "./http.js";
+export type { Condition, Tagged, TokenSource } from "./http.js";
 export type { Job } from "./job.js";
 export type { Handler, Middleware } from "./perform.js";
 export type { Logger } from "./shift.js";
 export type { JobOptions, SubmitOptions } from "./submit.js";
 export { keyToken } from "./token.js";
-export type { Fault, Input, Job as JobRecord, JobExplanation, JobStatus, Log, Reason, Retry } from "./wire.js";
+export type { Bulk, BulkStatus, Fault, Input, Job as JobRecord, JobExplanation, JobFilter, JobQuery, JobStatus, Log, Reason, Retry } from "./wire.js";
 /** The shapes of the wire, for those who call `Client` themselves. */
 export type * as wire from "./wire.js";

@@ -329,3 +329,45 @@ export interface WorkerLogParams {
 export interface RegisterParams {
   types: string[];
 }
+
+export interface Bulk {
+  id: number;
+  operation: string;
+  filter?: string;
+  saga?: string;
+  context_id: number;
+  caller_id: number;
+  status: BulkStatus;
+  total: number;
+  more?: boolean;
+  done: number;
+  failed: number;
+  skipped: number;
+  failures?: BulkFailure[];
+  error?: string;
+  began_ms?: number;
+  ended_ms?: number;
+}
+
+export type BulkStatus = "counted" | "running" | "finished" | "cancelled" | "error" | (string & {});
+
+export interface BulkFailure {
+  key: string;
+  error: string;
+}
+
+export interface JobFilter {
+  status?: JobStatus | undefined;
+  type?: string | undefined;
+  caller?: number | undefined;
+  flow?: number | undefined;
+  where?: string | undefined;
+  from_ms?: number | undefined;
+  to_ms?: number | undefined;
+  text?: string | undefined;
+}
+
+export interface JobQuery extends JobFilter {
+  sort?: string | undefined;
+  limit?: number | undefined;
+}

@@ -115,3 +115,39 @@ test("a log is followed while it is written, from any line on", async (t) => {
   assert(rest.every((line) => Buffer.byteLength(line) <= 16 << 10));
   assert.equal(rest.join(""), "x".repeat(40_000) + "é".repeat(9_000) + "\ufffd");
 });
+
+test("something is done to all jobs that a filter fits, after a count", async () => {
+  const { client } = node.app();
+  await client.register(["all"]);
+  await client.submit(Array.from({ length: 7 }, () => ({ script_type: "all", script: "{}" })), "seven");
+  const counted = await client.cancelAll({ type: "all" }, { dryRun: true });
+  assert.deepEqual([counted.status, counted.total, counted.done], ["counted", 7, 0]);
+  const begun = await client.cancelAll({ type: "all" });
+  const done = await client.waitBulk(begun.id);
+  assert.deepEqual([done.status, done.done], ["finished", 7]);
+  assert.deepEqual(await client.bulk(begun.id), done);
+  const seen = new Set<string>();
+  for await (const job of client.list({ type: "all", text: "cancelled", sort: "newest" })) seen.add(job.status);
+  assert.deepEqual(seen, new Set(["error"]));
+  const again = await client.retryAll({ type: "all", status: "error" });
+  assert.equal((await client.waitBulk(again.id)).done, 7);
+  await assert.rejects(client.cancelBulk(again.id), { code: "conflict" });
+  await assert.rejects(client.cancelAll({ where: "job.nonsense(" }), { code: "invalid" });
+  await assert.rejects(client.bulk(4_000_000_000), { code: "not_found" });
+});
+
+test("a change holds what was read", async () => {
+  const { client } = node.app();
+  const routine = { name: "held", script: "true", script_type: "shell", every: "1h" };
+  await client.change("POST", "/routines", { body: routine, ifNone: true });
+  await assert.rejects(client.change("POST", "/routines", { body: routine, ifNone: true }), { code: "conflict" });
+  const read = await client.read<{ script: string }>("/routines/held");
+  assert.equal(read.value.script, "true");
+  await client.change("POST", "/routines", { body: { ...routine, script: "false" }, ifMatch: read.tag });
+  await assert.rejects(client.change("DELETE", "/routines/held", { ifMatch: read.tag }), { code: "conflict" });
+  const now = await client.read<{ script: string }>("/routines/held");
+  assert.equal(now.value.script, "false");
+  await assert.rejects(client.change("POST", "/jobs", { body: { script_type: "shell", script: "true" }, ifMatch: now.tag }), { code: "invalid" });
+  await client.change("DELETE", "/routines/held", { ifMatch: now.tag });
+  await assert.rejects(client.read("/routines/held"), { code: "not_found" });
+});

@@ -10,7 +10,7 @@ app.run()                    # in another: the worker
 """
 
 from .app import App
-from .calls import JobKey
+from .calls import JobKey, Tagged
 from .client import AsyncClient, Client, Place
 from .errors import (
     ApiError,
@@ -61,6 +61,7 @@ __all__ = [
     "RametError",
     "RetryAfter",
     "Stopped",
+    "Tagged",
     "Unauthenticated",
     "Unavailable",
     "Unreachable",

@@ -35,6 +35,8 @@ class Call(Generic[T]):
     repeatable: bool = False
     """That it may be sent again when nobody knows what became of it."""
     timeout: float = 60.0
+    condition: Mapping[str, str] | None = None
+    """The header that says under which condition something is changed."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -44,7 +46,7 @@ class Call(Generic[T]):
             headers["Content-Type"] = "application/json"
         if self.key is not None:
             headers["Idempotency-Key"] = self.key
-        return headers
+        return {**headers, **(self.condition or {})}
 
     def again(self, err: errors.RametError, failures: int) -> bool:
         """Say whether the request is sent again."""
@@ -57,6 +59,14 @@ def pause(failures: int, at_least: float = 0.0) -> float:
     """How long to rest after a number of failures, in seconds: longer after several, and not all at once."""
     most: float = min(0.1 * 2 ** min(failures, 10), 10.0)
     return max(at_least, most * random.uniform(0.5, 1.0))
+
+
+@dataclass(frozen=True)
+class Tagged(Generic[T]):
+    """What was read, and the tag that says what it was then: for `if_match`."""
+
+    value: T
+    tag: str
 
 
 def _same(answer: Any) -> Any:
@@ -147,6 +157,40 @@ class Calls:
     def list_jobs(self, query: Mapping[str, str | int]) -> Call[wire.JobPage]:
         """List a page of jobs."""
         return Call("GET", f"{self.base}/jobs", _same, query=query)
+
+    def all_jobs(self, verb: str, dry_run: bool, query: Mapping[str, str | int]) -> Call[wire.Bulk]:
+        """Cancel all jobs that a filter fits, or retry them; or count them."""
+        if dry_run:
+            query = {**query, "dry_run": "true"}
+        return Call("POST", f"{self.base}/jobs/all/{verb}", _same, query=query)
+
+    def bulk(self, number: int) -> Call[wire.Bulk]:
+        """Read how far a bulk operation has come."""
+        return Call("GET", f"{self.base}/bulk/{number}", _same)
+
+    def wait_bulk(self, number: int, timeout: float) -> Call[wire.Bulk]:
+        """Wait for the end of a bulk operation for a while."""
+        ms = max(1, min(int(timeout * 1000), 60_000))
+        path = f"{self.base}/bulk/{number}/wait"
+        return Call("GET", path, _same, query={"timeout_ms": ms}, timeout=ms / 1000 + SLACK)
+
+    def cancel_bulk(self, number: int) -> Call[wire.Bulk]:
+        """End a bulk operation."""
+        return Call("POST", f"{self.base}/bulk/{number}/cancel", _same)
+
+    def read(self, path: str) -> Call[Any]:
+        """Read something of the context."""
+        return Call("GET", self.base + path, _same)
+
+    def change(self, method: str, path: str, body: Any, if_match: str | None, if_none: bool) -> Call[Any]:
+        """Change something of the context."""
+        condition = {}
+        if if_match is not None:
+            condition["If-Match"] = if_match
+        if if_none:
+            condition["If-None-Match"] = "*"
+        content = None if body is None else encode(body)
+        return Call(method, self.base + path, _same, body=content, condition=condition)
 
     def claim(self, worker: str, ask: wire.WorkerAsk) -> Call[list[wire.Assignment]]:
         """Take jobs for a worker. It is not repeated: whoever claims just asks again."""

@@ -9,15 +9,19 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
 from . import errors, wire
-from .calls import Call, Calls, JobKey, pause
+from .calls import Call, Calls, JobKey, Tagged, pause
 from .token import KeyFile
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 T = TypeVar("T")
+R = TypeVar("R")
 Token = str | Callable[[], str]
 STREAM_SILENCE = 60.0
 """How long a stream may be silent, in seconds; a node writes something every 15."""
@@ -146,8 +150,20 @@ def _left(end: float | None) -> float:
     return 60.0 if end is None else end - time.monotonic()
 
 
-def _query(filters: Mapping[str, str | int | None]) -> dict[str, str | int]:
+def _query(filters: Mapping[str, Any]) -> dict[str, str | int]:
     return {name: value for name, value in filters.items() if value is not None}
+
+
+def _goes_on(bulk: wire.Bulk) -> bool:
+    return bulk["status"] == "running"
+
+
+def _late_bulk(number: int, timeout: float) -> TimeoutError:
+    return TimeoutError(f"bulk operation {number} has not ended after {timeout} s")
+
+
+def _tagged(call: Call[T], answer: httpx.Response) -> Tagged[T]:
+    return Tagged(_read(call, answer), answer.headers.get("ETag", ""))
 
 
 def _hurt(submitted: wire.Submitted) -> JobKey | errors.ApiError:
@@ -168,6 +184,9 @@ class Client:
 
     def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""
+        return self._send(call, _read)
+
+    def _send(self, call: Call[T], read: Callable[[Call[T], httpx.Response], R]) -> R:
         failures = 0
         while True:
             answer = None
@@ -180,7 +199,7 @@ class Client:
                     headers=self._place.headers(call),
                     timeout=call.timeout,
                 )
-                return _read(call, answer)
+                return read(call, answer)
             except httpx.HTTPError as err:
                 problem: errors.RametError = _unreachable(self._place, err)
                 problem.__cause__ = err
@@ -256,23 +275,15 @@ class Client:
         except httpx.HTTPError as err:
             raise _unreachable(self._place, err) from err
 
-    def list(
-        self,
-        *,
-        status: wire.JobStatus | None = None,
-        type: str | None = None,  # noqa: A002 - the node's own word
-        caller: int | None = None,
-        where: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[wire.Job]:
+    def list(self, **query: Unpack[wire.JobQuery]) -> Iterator[wire.Job]:
         """List jobs, page by page; without scripts, environment and results."""
-        query = _query({"status": status, "type": type, "caller": caller, "where": where, "limit": limit})
+        asked = _query(query)
         while True:
-            page = self.send(self.calls.list_jobs(query))
+            page = self.send(self.calls.list_jobs(asked))
             yield from page["jobs"]
             if not page.get("next"):
                 return
-            query["cursor"] = page["next"]
+            asked["cursor"] = page["next"]
 
     def cancel(self, key: JobKey) -> wire.Job:
         """End a job that waits; tell one that runs to stop."""
@@ -285,6 +296,47 @@ class Client:
     def explain(self, key: JobKey) -> wire.JobExplanation:
         """Say what a job waits for, who holds it, and what will wake it."""
         return self.send(self.calls.explain(key))
+
+    def cancel_all(self, *, dry_run: bool = False, **filter: Unpack[wire.JobFilter]) -> wire.Bulk:  # noqa: A002
+        """Begin to cancel all jobs that a filter fits and that have not ended; with dry_run, count them.
+
+        It goes on at the nodes; wait_bulk waits for its end.
+        """
+        return self.send(self.calls.all_jobs("cancel", dry_run, _query(filter)))
+
+    def retry_all(self, *, dry_run: bool = False, **filter: Unpack[wire.JobFilter]) -> wire.Bulk:  # noqa: A002
+        """Begin to start all jobs again that a filter fits and that ended in error; with dry_run, count them."""
+        return self.send(self.calls.all_jobs("retry", dry_run, _query(filter)))
+
+    def bulk(self, number: int) -> wire.Bulk:
+        """Read how far a bulk operation has come."""
+        return self.send(self.calls.bulk(number))
+
+    def wait_bulk(self, number: int, timeout: float | None = None) -> wire.Bulk:
+        """Wait until a bulk operation has ended, and return it. Raises TimeoutError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while _goes_on(bulk := self.send(self.calls.wait_bulk(number, _left(end)))):
+            if timeout is not None and _left(end) <= 0:
+                raise _late_bulk(number, timeout)
+        return bulk
+
+    def cancel_bulk(self, number: int) -> wire.Bulk:
+        """End a bulk operation; what was done stays done."""
+        return self.send(self.calls.cancel_bulk(number))
+
+    def read(self, path: str) -> Tagged[Any]:
+        """Read something of the context by its path, such as /schedules/nightly, with its tag."""
+        return self._send(self.calls.read(path), _tagged)
+
+    def change(
+        self, method: str, path: str, body: Any = None, *, if_match: str | None = None, if_none: bool = False
+    ) -> Any:
+        """Change something of the context by its path.
+
+        With `if_match`, the tag of what was read, it is done only while that is so; with `if_none` only where there is
+        no such thing yet. Else Conflict is raised, and nothing is done.
+        """
+        return self.send(self.calls.change(method, path, body, if_match, if_none))
 
     def close(self) -> None:
         """Close the connections."""
@@ -311,6 +363,9 @@ class AsyncClient:
 
     async def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""
+        return await self._send(call, _read)
+
+    async def _send(self, call: Call[T], read: Callable[[Call[T], httpx.Response], R]) -> R:
         failures = 0
         while True:
             answer = None
@@ -323,7 +378,7 @@ class AsyncClient:
                     headers=self._place.headers(call),
                     timeout=call.timeout,
                 )
-                return _read(call, answer)
+                return read(call, answer)
             except httpx.HTTPError as err:
                 problem: errors.RametError = _unreachable(self._place, err)
                 problem.__cause__ = err
@@ -401,24 +456,16 @@ class AsyncClient:
         except httpx.HTTPError as err:
             raise _unreachable(self._place, err) from err
 
-    async def list(
-        self,
-        *,
-        status: wire.JobStatus | None = None,
-        type: str | None = None,  # noqa: A002 - the node's own word
-        caller: int | None = None,
-        where: str | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[wire.Job]:
+    async def list(self, **query: Unpack[wire.JobQuery]) -> AsyncIterator[wire.Job]:
         """List jobs, page by page; without scripts, environment and results."""
-        query = _query({"status": status, "type": type, "caller": caller, "where": where, "limit": limit})
+        asked = _query(query)
         while True:
-            page = await self.send(self.calls.list_jobs(query))
+            page = await self.send(self.calls.list_jobs(asked))
             for job in page["jobs"]:
                 yield job
             if not page.get("next"):
                 return
-            query["cursor"] = page["next"]
+            asked["cursor"] = page["next"]
 
     async def cancel(self, key: JobKey) -> wire.Job:
         """End a job that waits; tell one that runs to stop."""
@@ -431,6 +478,47 @@ class AsyncClient:
     async def explain(self, key: JobKey) -> wire.JobExplanation:
         """Say what a job waits for, who holds it, and what will wake it."""
         return await self.send(self.calls.explain(key))
+
+    async def cancel_all(self, *, dry_run: bool = False, **filter: Unpack[wire.JobFilter]) -> wire.Bulk:  # noqa: A002
+        """Begin to cancel all jobs that a filter fits and that have not ended; with dry_run, count them.
+
+        It goes on at the nodes; wait_bulk waits for its end.
+        """
+        return await self.send(self.calls.all_jobs("cancel", dry_run, _query(filter)))
+
+    async def retry_all(self, *, dry_run: bool = False, **filter: Unpack[wire.JobFilter]) -> wire.Bulk:  # noqa: A002
+        """Begin to start all jobs again that a filter fits and that ended in error; with dry_run, count them."""
+        return await self.send(self.calls.all_jobs("retry", dry_run, _query(filter)))
+
+    async def bulk(self, number: int) -> wire.Bulk:
+        """Read how far a bulk operation has come."""
+        return await self.send(self.calls.bulk(number))
+
+    async def wait_bulk(self, number: int, timeout: float | None = None) -> wire.Bulk:
+        """Wait until a bulk operation has ended, and return it. Raises TimeoutError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while _goes_on(bulk := await self.send(self.calls.wait_bulk(number, _left(end)))):
+            if timeout is not None and _left(end) <= 0:
+                raise _late_bulk(number, timeout)
+        return bulk
+
+    async def cancel_bulk(self, number: int) -> wire.Bulk:
+        """End a bulk operation; what was done stays done."""
+        return await self.send(self.calls.cancel_bulk(number))
+
+    async def read(self, path: str) -> Tagged[Any]:
+        """Read something of the context by its path, such as /schedules/nightly, with its tag."""
+        return await self._send(self.calls.read(path), _tagged)
+
+    async def change(
+        self, method: str, path: str, body: Any = None, *, if_match: str | None = None, if_none: bool = False
+    ) -> Any:
+        """Change something of the context by its path.
+
+        With `if_match`, the tag of what was read, it is done only while that is so; with `if_none` only where there is
+        no such thing yet. Else Conflict is raised, and nothing is done.
+        """
+        return await self.send(self.calls.change(method, path, body, if_match, if_none))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -19,6 +19,7 @@ MAX_BODY: Final = 8388608
 JobStatus = Literal["dispatched", "waiting_for_prerequisites", "started", "error", "finished"]
 LeaseState = Literal["renewed", "cancelled", "timeout", "lost"]
 Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped"]
+BulkStatus = Literal["counted", "running", "finished", "cancelled", "error"]
 
 
 class Retry(TypedDict, total=False):
@@ -344,3 +345,46 @@ class JobExplanation(_JobExplanation, total=False):
     queue: str
     slots_taken: int
     slot_contexts: int
+
+
+class BulkFailure(TypedDict):
+    key: str
+    error: str
+
+
+class _Bulk(TypedDict):
+    id: int
+    operation: str
+    context_id: int
+    caller_id: int
+    status: BulkStatus
+    total: int
+    done: int
+    failed: int
+    skipped: int
+
+
+class Bulk(_Bulk, total=False):
+    filter: str
+    saga: str
+    more: bool
+    failures: list[BulkFailure]
+    error: str
+    began_ms: int
+    ended_ms: int
+
+
+class JobFilter(TypedDict, total=False):
+    status: JobStatus
+    type: str
+    caller: int
+    flow: int
+    where: str
+    from_ms: int
+    to_ms: int
+    text: str
+
+
+class JobQuery(JobFilter, total=False):
+    sort: str
+    limit: int
