@@ -95,6 +95,8 @@ var measures = []measure{
 		"protocol by hand", nil, circleRate},
 	{"resp", "the Redis door beside Redis, by redis-benchmark: requests a second and processor time", []string{"mem"}, respRate},
 	{"worker", "no-op jobs a second of a worker over HTTP on the loopback, beside a node of -ramet", []string{"mem"}, workerRate},
+	{"worker-latency", "from the submit of a job to its start in an idle worker, over HTTP on the loopback, beside a node of -ramet", []string{"mem"}, workerLatency},
+	{"http", "single submits and reads of a job a second over 64 connections to a node of -ramet, beside a server of net/http that does nothing", []string{"mem"}, httpRate},
 	{"start", "from the start of -ramet to the first 200 of /ready, and what that, and a call of the command line, costs", []string{"mem"}, startTimes},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 	{"growth-waiting", "processor time of a node while 1,000, 10,000 and 100,000 jobs wait for a file", nil, waitingCPU("file:in.csv")},

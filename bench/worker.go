@@ -26,7 +26,8 @@ const workerType = "bench"
 // workerRate measures a worker that does nothing for each job, over HTTP on the
 // loopback, beside its node: from the first claim to the last answer.
 func workerRate(r *rig) figures {
-	node, c := r.serve(strings.Split(*ramet, ",")[0])
+	node := r.serve(strings.Split(*ramet, ",")[0])
+	c := node.client
 	ctx := context.Background()
 	check(c.RegisterWork(ctx, 1, workerType))
 	begun := time.Now()
@@ -52,10 +53,9 @@ func workerRate(r *rig) figures {
 	begun = time.Now()
 	check(w.Run(ctx))
 	took, own := time.Since(begun), selfCPU()-before
-	check(node.Process.Signal(syscall.SIGTERM))
-	check(node.Wait())
+	node.end()
 	return figures{"jobs": n, "submit_per_s": perSecond(*jobs, submitted), "jobs_per_s": perSecond(*jobs, took),
-		"worker_cpu_us": round(own / float64(n) * 1e6), "node_cpu_us": round(processMs(node) / float64(n) * 1000)}
+		"worker_cpu_us": round(own / float64(n) * 1e6), "node_cpu_us": round(processMs(node.process) / float64(n) * 1000)}
 }
 
 // counting stops a worker whose last job has ended.
@@ -75,17 +75,24 @@ func (n *counting) FinishWork(ctx context.Context, w domain.Worker, ends []domai
 	return done, errs, err
 }
 
-// serve starts a node of a program on a folder of the rig, and a client of it.
-func (r *rig) serve(program string) (*exec.Cmd, *client.Client) {
+// served is a node that runs as a process of its own.
+type served struct {
+	process     *exec.Cmd
+	addr, token string
+	client      *client.Client
+}
+
+// serve starts a node of a program on a folder of the rig.
+func (r *rig) serve(program string) served {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
-	addr := ln.Addr().String()
+	n := served{addr: ln.Addr().String()}
 	check(ln.Close())
 	data := filepath.Join(r.dir, "node")
-	node := exec.Command(program, "serve", "--data", data, "--listen", addr, "--name", "bench", "--log-level", "error")
-	node.Stderr = os.Stderr
+	n.process = exec.Command(program, "serve", "--data", data, "--listen", n.addr, "--name", "bench", "--log-level", "error")
+	n.process.Stderr = os.Stderr
 	begun := time.Now()
-	check(leash.Start(node, syscall.SIGKILL))
+	check(leash.Start(n.process, syscall.SIGKILL))
 	for socket := filepath.Join(data, "ramet.sock"); !ready(socket); time.Sleep(time.Millisecond) {
 		if time.Since(begun) > time.Minute {
 			check(fmt.Errorf("%s is not ready after a minute", program))
@@ -93,7 +100,14 @@ func (r *rig) serve(program string) (*exec.Cmd, *client.Client) {
 	}
 	token, err := exec.Command(program, "token", "--key", filepath.Join(data, "operator.key"), "--audience", "bench").Output()
 	check(err)
-	c, err := client.New(client.Config{URL: "http://" + addr, Token: func(context.Context) (string, error) { return strings.TrimSpace(string(token)), nil }})
+	n.token = strings.TrimSpace(string(token))
+	n.client, err = client.New(client.Config{URL: "http://" + n.addr, Token: func(context.Context) (string, error) { return n.token, nil }})
 	check(err)
-	return node, c
+	return n
+}
+
+func (n served) end() {
+	n.client.Close()
+	check(n.process.Process.Signal(syscall.SIGTERM))
+	check(n.process.Wait())
 }

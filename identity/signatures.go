@@ -2,7 +2,6 @@ package identity
 
 import (
 	"crypto/sha256"
-	"sync"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -14,15 +13,7 @@ import (
 // and one that a bus brings twice was looked at before. Nil remembers nothing.
 //
 // It is safe for concurrent use.
-type Signatures struct {
-	mu sync.Mutex
-	// recent is what came last; when it is full it takes the place of before,
-	// which is forgotten.
-	recent, before map[[sha256.Size]byte]struct{}
-}
-
-// signaturesRoom is how many signatures are remembered, twice over: 0.5 MiB.
-const signaturesRoom = 8192
+type Signatures struct{ memory memory[struct{}] }
 
 // nameOf names what was signed, by whom, and with which signature. The last two have
 // one length each, so the three are told apart.
@@ -37,21 +28,12 @@ func (s *Signatures) knows(name [sha256.Size]byte) bool {
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, recent := s.recent[name]
-	_, before := s.before[name]
-	return recent || before
+	_, known := s.memory.get(name)
+	return known
 }
 
 func (s *Signatures) note(name [sha256.Size]byte) {
-	if s == nil {
-		return
+	if s != nil {
+		s.memory.note(name, struct{}{})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.recent == nil || len(s.recent) >= signaturesRoom {
-		s.recent, s.before = make(map[[sha256.Size]byte]struct{}), s.recent
-	}
-	s.recent[name] = struct{}{}
 }

@@ -51,13 +51,13 @@ func TestNotMoreSignaturesAreRememberedThanThereIsRoomFor(t *testing.T) {
 	}
 	var s Signatures
 	m := &domain.Message{ID: 1, CallerID: 1, MessageType: domain.MessageChat}
-	for i := range 3*signaturesRoom + 1 {
+	for i := range 3*memoryRoom + 1 {
 		s.note(nameOf(m, fmt.Append(nil, i)))
 	}
-	if n := len(s.recent) + len(s.before); n > 2*signaturesRoom {
-		t.Errorf("%d are remembered, want at most %d", n, 2*signaturesRoom)
+	if n := len(s.memory.recent) + len(s.memory.before); n > 2*memoryRoom {
+		t.Errorf("%d are remembered, want at most %d", n, 2*memoryRoom)
 	}
-	if !s.knows(nameOf(m, fmt.Append(nil, 3*signaturesRoom))) || s.knows(nameOf(m, fmt.Append(nil, 0))) {
+	if !s.knows(nameOf(m, fmt.Append(nil, 3*memoryRoom))) || s.knows(nameOf(m, fmt.Append(nil, 0))) {
 		t.Error("the first is remembered, or the last is not")
 	}
 	var none *Signatures

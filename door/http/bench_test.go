@@ -27,3 +27,18 @@ func BenchmarkShow(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSubmit is one authenticated and authorised submit of one job, without a network.
+func BenchmarkSubmit(b *testing.B) {
+	r := newRig(b)
+	token := "Bearer " + r.token(admin)
+	b.ReportAllocs()
+	for b.Loop() {
+		post := httptest.NewRequest("POST", "/v1/contexts/7/jobs", strings.NewReader(`{"script":"x","script_type":"shell"}`))
+		post.Header.Set("Authorization", token)
+		w := httptest.NewRecorder()
+		if r.door.ServeHTTP(w, post); w.Code != nethttp.StatusOK {
+			b.Fatalf("got %d %s", w.Code, w.Body)
+		}
+	}
+}

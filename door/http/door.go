@@ -130,8 +130,10 @@ func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	} else {
 		d.mux.ServeHTTP(w, r)
 	}
-	d.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", w.status), service.RequestAttrs(r.Context()))
+	if d.log.Enabled(r.Context(), slog.LevelDebug) {
+		d.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.Int("status", w.status), service.RequestAttrs(r.Context()))
+	}
 }
 
 // recover answers a panic with a problem that says nothing of it.
