@@ -91,12 +91,12 @@ bench: ## measure everything; prints JSON lines (needs redis-server)
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench
 
 .PHONY: bench-check
-bench-check: ## compare speed, as ratios, with bench/recorded.json; fails when one is 10 % worse (minutes)
+bench-check: build ## compare speed, as ratios, with bench/recorded.json; fails when one is 10 % worse (minutes)
 	scripts/install-test-servers
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench -check
 
 .PHONY: bench-record
-bench-record: ## measure those ratios anew and write bench/recorded.json
+bench-record: build ## measure those ratios anew and write bench/recorded.json
 	scripts/install-test-servers
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench -record
 
