@@ -58,7 +58,7 @@ func TestAKnownTokenIsNotGoodForEver(t *testing.T) {
 			refused(t, there, signed)
 			refused(t, there, token+"x")
 			other := mint(t, key)
-			refused(t, there, signed+other[strings.LastIndexByte(other, '.')+1:]) // a signature, but another's
+			refused(t, there, signed+other[strings.LastIndexByte(other, '.')+1:])              // a signature, but another's
 			refused(t, identity.NewTokens(here, identity.NewAccess(here, nil), "here"), token) // each node for itself
 			verified(t, there, token)
 		})
