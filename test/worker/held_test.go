@@ -50,18 +50,18 @@ func TestAChangeHoldsWhatWasRead(t *testing.T) {
 	n := startNode(t, "")
 	c, ctx := n.client(), t.Context()
 	apply := func(ctx context.Context, script string) error {
-		_, err := client.Call(ctx, c, api.RoutineApply, api.RoutineApplyParams{Context: 1, Routine: domain.Routine{
-			Name: "r", Script: script, ScriptType: domain.ScriptShell, Every: 3600}})
+		_, err := client.Call(ctx, c, api.BlueprintApply, api.ApplyBlueprintParams{Context: 1,
+			Text: "name: b\nsteps:\n- {name: a, script: " + script + ", script_type: shell}\n"}) // which only people change
 		return err
 	}
-	one := api.RoutineParams{Context: 1, Name: "r"}
+	one := api.BlueprintParams{Context: 1, Name: "b"}
 	if err := apply(client.IfNone(ctx), "one"); err != nil {
 		t.Fatal(err)
 	}
 	if err := apply(client.IfNone(ctx), "two"); !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("there is one already: got %v", err)
 	}
-	_, tag, err := client.Read(ctx, c, api.RoutineShow, one)
+	_, tag, err := client.Read(ctx, c, api.BlueprintShow, one)
 	if err != nil || tag == "" {
 		t.Fatalf("got %q, %v", tag, err)
 	}
@@ -71,18 +71,18 @@ func TestAChangeHoldsWhatWasRead(t *testing.T) {
 	if err := apply(client.IfMatch(ctx, tag), "four"); !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("it is another by now: got %v", err)
 	}
-	if now, _, err := client.Read(client.IfMatch(ctx, tag), c, api.RoutineShow, one); err != nil || now.Script != "three" {
-		t.Errorf("got %q, %v", now.Script, err) // a condition is for changes
+	if _, now, err := client.Read(client.IfMatch(ctx, tag), c, api.BlueprintShow, one); err != nil || now == tag {
+		t.Errorf("got %q, %v", now, err) // a condition is for changes
 	}
 	// What cannot hold it refuses, and is not done.
 	_, err = c.Submit(client.IfMatch(ctx, tag), 1, []api.JobInput{{Job: domain.Job{ScriptType: domain.ScriptShell, Script: "true"}}})
 	if !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("a submit: got %v", err)
 	}
-	if _, _, err := client.Read(ctx, c, api.RoutinePause, one); !errors.Is(err, domain.ErrInvalid) {
+	if _, _, err := client.Read(ctx, c, api.BlueprintDelete, api.NameBlueprintParams{Context: 1, Name: "b"}); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("what changes something is not read: got %v", err)
 	}
-	if _, _, err := client.Read(ctx, c, api.RoutineShow, api.RoutineParams{Context: 1, Name: "none"}); !errors.Is(err, domain.ErrNotFound) {
+	if _, _, err := client.Read(ctx, c, api.BlueprintShow, api.BlueprintParams{Context: 1, Name: "none"}); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("what is not there: got %v", err)
 	}
 }

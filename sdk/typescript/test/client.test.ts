@@ -138,16 +138,16 @@ test("something is done to all jobs that a filter fits, after a count", async ()
 
 test("a change holds what was read", async () => {
   const { client } = node.app();
-  const routine = { name: "held", script: "true", script_type: "shell", every: "1h" };
-  await client.change("POST", "/routines", { body: routine, ifNone: true });
-  await assert.rejects(client.change("POST", "/routines", { body: routine, ifNone: true }), { code: "conflict" });
-  const read = await client.read<{ script: string }>("/routines/held");
-  assert.equal(read.value.script, "true");
-  await client.change("POST", "/routines", { body: { ...routine, script: "false" }, ifMatch: read.tag });
-  await assert.rejects(client.change("DELETE", "/routines/held", { ifMatch: read.tag }), { code: "conflict" });
-  const now = await client.read<{ script: string }>("/routines/held");
-  assert.equal(now.value.script, "false");
+  const plan = (script: string) => ({ text: `name: held\nsteps:\n- {name: a, script: ${script}, script_type: shell}\n` }); // which only people change
+  await client.change("POST", "/blueprints", { body: plan("one"), ifNone: true });
+  await assert.rejects(client.change("POST", "/blueprints", { body: plan("one"), ifNone: true }), { code: "conflict" });
+  const read = await client.read<unknown>("/blueprints/held");
+  assert.match(JSON.stringify(read.value), /one/);
+  await client.change("POST", "/blueprints", { body: plan("two"), ifMatch: read.tag });
+  await assert.rejects(client.change("DELETE", "/blueprints/held", { ifMatch: read.tag }), { code: "conflict" });
+  const now = await client.read<unknown>("/blueprints/held");
+  assert.match(JSON.stringify(now.value), /two/);
   await assert.rejects(client.change("POST", "/jobs", { body: { script_type: "shell", script: "true" }, ifMatch: now.tag }), { code: "invalid" });
-  await client.change("DELETE", "/routines/held", { ifMatch: now.tag });
-  await assert.rejects(client.read("/routines/held"), { code: "not_found" });
+  await client.change("DELETE", "/blueprints/held", { ifMatch: now.tag });
+  await assert.rejects(client.read("/blueprints/held"), { code: "not_found" });
 });
