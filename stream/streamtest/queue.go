@@ -64,8 +64,9 @@ func testWorkers(r *rig) {
 				mu.Lock()
 				for _, d := range list {
 					got[d.Message().ID]++
-					if d.Deliveries() != 1 {
-						r.Errorf("got delivery %d of %s, want the first", d.Deliveries(), d.Message().ID)
+					// A server may count one that was on its way to a worker which asked no more.
+					if n := d.Deliveries(); n < 1 || r.Bubble && n != 1 {
+						r.Errorf("got delivery %d of %s, want the first", n, d.Message().ID)
 					}
 				}
 				if len(got) == n {
