@@ -11,7 +11,9 @@ type Info struct {
 	Durability string          `json:"durability"` // of acknowledged writes
 	// BoardError is why the board takes nothing that is written now.
 	BoardError string `json:"board_error,omitzero"`
-	Archive    string `json:"archive"` // sqlite, postgres, none
+	// DiskError is why the node takes nothing new in: its disk is nearly full.
+	DiskError string `json:"disk_error,omitzero"`
+	Archive   string `json:"archive"` // sqlite, postgres, none
 	// ArchiveDurability is what archived records survive; "" where there is no
 	// archive, memory while its server has never been reached.
 	ArchiveDurability string `json:"archive_durability,omitzero"`

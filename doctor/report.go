@@ -102,6 +102,9 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 	if info.BoardError != "" {
 		c.add("board", Bad, "nothing can be written to it, so that nothing begins and nothing ends: %s", info.BoardError)
 	}
+	if info.DiskError != "" {
+		c.add("disk", Bad, "%s", info.DiskError)
+	}
 	c.store("board", cmp.Or(info.Board, "its operator knows which")+"; what is acknowledged survives ", info.Durability)
 	switch {
 	case info.Archive == "none":

@@ -81,6 +81,14 @@ func TestDoctorNamesStreamsThatTakeNothing(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesADiskThatIsNearlyFull(t *testing.T) {
+	var c Report
+	c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", DiskError: "the disk is nearly full"}, "", time.Now())
+	if want := (Finding{"disk", Bad, "the disk is nearly full"}); !slices.Contains(c.Findings, want) {
+		t.Errorf("got %+v, want %+v", c.Findings, want)
+	}
+}
+
 // A board to which nothing can be written is what is wrong; whatever is late for that
 // is not told besides.
 func TestDoctorNamesABoardThatTakesNothing(t *testing.T) {

@@ -26,6 +26,8 @@ const (
 	ahead = 100 * time.Millisecond
 	// brokerPause is the pause after the broker could not be asked.
 	brokerPause = time.Second
+	// roomPause is after what time it is asked again whether there is room.
+	roomPause = time.Second
 	// banPause is after what time a command comes again that a ban on its context
 	// holds up; longer each time up to mostBanPause, since there may be many.
 	banPause     = 5 * time.Second
@@ -122,6 +124,9 @@ func (l *consumer) held() (why string, changed []<-chan struct{}, again time.Dur
 	changed = []<-chan struct{}{mayChanged, bansChanged}
 	if !may {
 		return "the node has lost the duty of an effect worker", changed, time.Hour
+	}
+	if err := l.w.cfg.Room(); err != nil {
+		return err.Error(), changed, roomPause
 	}
 	if b, yes := l.w.cfg.Bans.Effect(0, l.e.Name, l.e.Target); yes {
 		return b.Text(), changed, time.Minute // its time may be over by then

@@ -256,6 +256,28 @@ func TestADutyThatIsLostHoldsUp(t *testing.T) {
 	})
 }
 
+func TestWithoutRoomNoCommandsAreTaken(t *testing.T) {
+	bubble(t, func(r *rig) {
+		var full atomic.Bool
+		r.cfg.Room = func() error {
+			if full.Load() {
+				return domain.Exhaustedf("the disk is nearly full")
+			}
+			return nil
+		}
+		full.Store(true)
+		r.start(r.set())
+		r.ask("c1")
+		after(time.Minute)
+		if n := len(r.results()); n != 0 {
+			t.Fatalf("got %d results without room", n)
+		}
+		full.Store(false)
+		after(2 * time.Second)
+		r.one()
+	})
+}
+
 func TestOtherDefinitions(t *testing.T) {
 	bubble(t, func(r *rig) {
 		old, release := r.fake, make(chan struct{})

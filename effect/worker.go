@@ -27,6 +27,9 @@ type Config struct {
 	// May reports whether the worker may take commands, and returns a channel
 	// that is closed when that changes. What is in flight goes on. Default: always.
 	May func() (may bool, changed <-chan struct{})
+	// Room returns an error while the node has no room for what comes of commands; it is
+	// asked again each second then. Default: there is always room.
+	Room func() error
 	// Grace is how long calls in flight may go on when the worker is told to
 	// stop; then others try again. Default: [domain.DefaultGrace].
 	Grace time.Duration
@@ -96,6 +99,9 @@ func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
 	}
 	if cfg.May == nil {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
+	}
+	if cfg.Room == nil {
+		cfg.Room = func() error { return nil }
 	}
 	w := &Worker{log: log, board: b, cfg: cfg, text: cfg.Logger, consumers: map[string]*consumer{},
 		changed: make(chan struct{})}

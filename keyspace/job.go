@@ -28,6 +28,7 @@ var jobState = []string{layout.JobStatus, layout.JobLeaseOwner, layout.JobFinish
 	layout.JobTakenBy, layout.JobNextRetryMs}
 
 var (
+	offerJob  = &Rule{needs: always(layout.JobScriptType), decide: decideOfferJob}
 	putJob    = &Rule{needs: func(c *Change) []string { return append(c.names(), jobState...) }, decide: decidePutJob}
 	dropJob   = &Rule{needs: always(jobState...), decide: decideDropJob}
 	takeJob   = &Rule{needs: always(slices.Concat(jobState, layout.JobWaitsFor)...), decide: decideTakeJob}
@@ -168,6 +169,18 @@ func decideDropJob(_ *Request, c *Change, seen Seen) (Outcome, error) {
 		return Outcome{}, domain.Conflictf("%s has not ended; cancel it first, with `ramet job cancel`", c.Key)
 	}
 	return Outcome{Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits}}, nil
+}
+
+// decideOfferJob refuses the key of another's job that is not there. A runner that waits
+// for its record would keep the number from its caller, who has not used it yet; and
+// whoever may write the record can push it, too. One that is there may be pushed by all who
+// may create work: programs do that for the jobs of others that have become ready.
+func decideOfferJob(q *Request, c *Change, seen Seen) (Outcome, error) {
+	if seen.There {
+		return Outcome{}, nil
+	}
+	return Outcome{}, domain.Forbiddenf("%s does not exist, and its caller is not you: a job is queued ahead of its record in one's own name only; write job:%d:<id>",
+		c.Key, q.Who)
 }
 
 // decideTakeJob is asked for each item that is to be popped from a queue. What need

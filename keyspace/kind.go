@@ -55,9 +55,14 @@ type Kind struct {
 	ownRead Right
 	// fields say who may write which field; nil: the right of [Write] is for all.
 	fields *fields
+	// kept says that what is stored there stays until somebody takes it away, and that
+	// who only executes may store it; ends, that what is pushed there ends something.
+	kept, ends bool
 	// Put is asked before fields are written, Drop before the key is deleted. Nil:
 	// nothing is asked.
 	Put, Drop *Rule
+	// offer is asked before an item of another's is pushed, about its record.
+	offer *Rule
 	// Take is asked before an item is popped, about the record of key item(list,
 	// item); Untake takes back what it did. Nil: items are handed out unasked.
 	Take, Untake *Rule
@@ -114,17 +119,17 @@ func fixed(k Kind, read domain.Verb, why string) Kind {
 var contextKinds = []Kind{
 	hash(Kind{prefix: "job:", Group: "job", fields: &jobFields, Put: putJob, Drop: dropJob, HolderNeeds: holderState, secret: environment}),
 	hash(Kind{prefix: "flow:", Group: "flow", fields: &flowFields, Put: putFlow, Drop: dropFlow, secret: environment}),
-	hash(Kind{prefix: "message:", Group: "message", fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: jobsAndFlow}),
+	hash(Kind{prefix: "message:", Group: "message", kept: true, fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: jobsAndFlow}),
 	hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields}),
 	fixed(Kind{prefix: "context:", Group: "context"}, domain.VerbRead, byGrant),
 	fixed(Kind{prefix: "actor:", Group: "actor"}, domain.VerbRead, byActor),
-	list(Kind{prefix: queue.JobPrefix, Group: "job", Take: takeJob, Untake: untakeJob, item: jobItem}, may(domain.VerbCreate), may(domain.VerbPop)),
-	list(Kind{prefix: queue.MsgOut, exact: true, Group: "message"}, may(domain.VerbFinish), may(domain.VerbDelete)),
+	list(Kind{prefix: queue.JobPrefix, Group: "job", offer: offerJob, Take: takeJob, Untake: untakeJob, item: jobItem}, may(domain.VerbCreate), may(domain.VerbPop)),
+	list(Kind{prefix: queue.MsgOut, exact: true, Group: "message", kept: true}, may(domain.VerbFinish), may(domain.VerbDelete)),
 	list(Kind{prefix: queue.MsgIn, exact: true, Group: "message"}, not(bySender), may(domain.VerbPop)),
 	fixed(Kind{prefix: queue.MsgSent, exact: true, Group: "message"}, domain.VerbRead, bySender),
 	list(Kind{prefix: queue.CirclePrefix, Group: "circle", Take: takeTask, item: board.Named}, may(domain.VerbCreate), may(domain.VerbPop)),
 	hash(Kind{prefix: queue.TaskPrefix, Group: "circle", fields: &taskFields, Put: putTask, Drop: putTask}),
-	{prefix: "rhai_reply:", Group: "circle", rights: [classes]Right{Read: may(domain.VerbRead), Write: not(isList), Push: may(domain.VerbFinish),
+	{prefix: "rhai_reply:", Group: "circle", kept: true, ends: true, rights: [classes]Right{Read: may(domain.VerbRead), Write: not(isList), Push: may(domain.VerbFinish),
 		Pop: may(domain.VerbPop), Prune: may(domain.VerbPop), Delete: may(domain.VerbPop), Expire: may(domain.VerbFinish)}},
 	fixed(Kind{prefix: "ramet:inbox:", Group: "inbox", own: layout.Inbox, ownRead: may(domain.VerbRead)}, domain.VerbReadEnv, oursAlone),
 	fixed(Kind{prefix: "ramet:", Group: ofNoNoun}, domain.VerbReadEnv, oursAlone),
@@ -135,7 +140,7 @@ var contextKinds = []Kind{
 	fixed(Kind{prefix: "schedule:", Group: "saga"}, domain.VerbRead, bySagas),
 	fixed(Kind{prefix: "dedupe:", Group: "saga"}, domain.VerbRead, bySagas),
 	fixed(Kind{prefix: "deadletter:", Group: "deadletter"}, domain.VerbRead, bySagas),
-	{prefix: "", Group: "key", rights: [classes]Right{Read: may(domain.VerbRead), Write: may(domain.VerbWrite), Push: may(domain.VerbWrite),
+	{prefix: "", Group: "key", kept: true, rights: [classes]Right{Read: may(domain.VerbRead), Write: may(domain.VerbWrite), Push: may(domain.VerbWrite),
 		Pop: may(domain.VerbWrite), Prune: may(domain.VerbWrite), Delete: may(domain.VerbWrite), Expire: may(domain.VerbWrite)}},
 }
 
@@ -171,6 +176,21 @@ func (k *Kind) Right(c Class, key string, who domain.ActorID) Right {
 	return k.rights[c]
 }
 
+// Takes reports whether a command of the class brings something new that is to be done
+// or kept, which a node may refuse for want of room. Where the right to write hangs on
+// the field, so does that: see [Change.Asks].
+func (k *Kind) Takes(c Class) bool { return (c == Write && !k.ByField() || c == Push) && !k.ends }
+
+// Kept reports whether what clients store there is theirs to take away again: it counts
+// as what they keep in the context.
+func (k *Kind) Kept() bool { return k.kept }
+
+// Leaves reports whether a record of a kind that is kept is on its way off the board by
+// itself: a message that has ended.
+func (k *Kind) Leaves(rec board.Record) bool {
+	return k.Group == "message" && domain.MessageStatus(rec.Get(layout.MessageStatus)).Final()
+}
+
 // ByField reports whether the right to write hangs on the field: then it is that
 // of [Kind.FieldRight].
 func (k *Kind) ByField() bool { return k.fields != nil }
@@ -182,6 +202,18 @@ func (k *Kind) ItemKey(list, item string) string {
 		return ""
 	}
 	return k.item(list, item)
+}
+
+// Offer is the rule that is asked before an actor pushes an item; nil: it may.
+func (k *Kind) Offer(list, item string, who domain.ActorID) *Rule {
+	if k.offer == nil || who == domain.Operator {
+		return nil
+	}
+	key, err := domain.ParseJobKey(k.ItemKey(list, item))
+	if err != nil || key.Caller == who {
+		return nil
+	}
+	return k.offer
 }
 
 // HeldBack are the fields of the record [board.LimitsKey] of which none may be 0

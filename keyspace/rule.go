@@ -99,6 +99,10 @@ func (r *Rule) Decide(q *Request, c *Change, seen Seen) (Outcome, error) { retur
 // always needs the same fields.
 func always(names ...string) func(*Change) []string { return func(*Change) []string { return names } }
 
+// Asks reports whether fields of the definition are among them: it asks for something,
+// and does not only say how far that has come. It is known after [Kind.FieldRight].
+func (c *Change) Asks() bool { return c.maker }
+
 // names are those of the fields.
 func (c *Change) names() []string {
 	names := slices.Clone(c.Unset)

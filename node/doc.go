@@ -8,6 +8,12 @@
 // the first context where there are none, and then starts its routines, its
 // runner and its services.
 //
+// # A disk that is nearly full
+//
+// What lies in the data folder ends with it, so [Disk] is asked wherever something new
+// comes in or an effect is to be called: by the doors, by messages of other sites, by
+// what schedules and routines make. What runs is never asked for room.
+//
 // # Drain
 //
 // When the context of Run ends the runner takes no more work and lets running

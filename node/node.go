@@ -91,6 +91,9 @@ type Config struct {
 	Egress *egress.Dialer
 	// Foreign says that foreign programs may write on the board, past this node.
 	Foreign bool
+	// Disk is what its data lies on; a nearly full one takes nothing in. Default: nobody
+	// watches it.
+	Disk *Disk
 	// Taken tells of queues that foreign runners pop from on the store itself; see
 	// [work.Engine.FollowTaken]. Default: there are none.
 	Taken func(ctx context.Context) (<-chan board.Event, error)
@@ -200,6 +203,9 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8],
 		repaired: make(chan struct{}, 1)}
 	n.Metrics.ShowLateness(n.lateness)
+	if cfg.Disk != nil {
+		n.Metrics.ShowDisk(cfg.Disk.Free)
+	}
 	if cfg.Inspected == nil {
 		cfg.Inspected = Inspect(ctx, cfg.Runtimes, cfg.Slots, cfg.Logger)
 	}
@@ -216,13 +222,13 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		Isolation: cfg.Isolation, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog,
 	})
 	n.Bulks = bulk.New(b)
-	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, cfg.Permit}, n.Bans)
+	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, n.mayMake}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
 	if cfg.Archive != nil {
 		flows.Names, flows.Records = cfg.Archive, cfg.Archive
 	}
 	n.Flows = flow.New(b, n.Work, flows)
-	n.Schedules = clockwork.NewSchedules(precondition.Over(b), permittedFlows{n.Flows, cfg.Permit}, cfg.Logger)
+	n.Schedules = clockwork.NewSchedules(precondition.Over(b), permittedFlows{n.Flows, n.mayMake}, cfg.Logger)
 	n.openCircles()
 	n.openPost()
 	if err := n.openSagas(ctx); err != nil {
@@ -473,6 +479,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 	cleared := time.Time{}
 	for {
 		now, locks := time.Now(), n.cfg.Encryption.Changed()
+		_ = n.cfg.Disk.Intake() // so that its log says when there is room again, though nobody asks
 		if err := n.writeRecord(ctx, now); err != nil && ctx.Err() == nil {
 			n.cfg.Logger.Warn("runner record not written", "err", err)
 		}

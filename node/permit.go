@@ -15,6 +15,15 @@ import (
 // Errors: [domain.ErrForbidden].
 type Permit func(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error
 
+// mayMake is the Permit of what schedules and routines make, which also waits for room
+// on the disk: they come again.
+func (n *Node) mayMake(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error {
+	if err := n.cfg.Disk.Intake(); err != nil {
+		return err
+	}
+	return n.cfg.Permit(ctx, tenant, actor, object)
+}
+
 // permittedJobs submits only jobs of actors who may.
 type permittedJobs struct {
 	jobs *work.Engine

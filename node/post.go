@@ -32,7 +32,8 @@ func (n *Node) openPost() {
 		return
 	}
 	n.Post = post.New(n.board, post.Config{Keys: c.Keys, Registry: c.Registry, Access: c.Access, Buses: c.Buses, Refused: c.Refused,
-		Work: n.Work, Flows: n.Flows, Lease: n.cfg.Lease, Retention: n.cfg.Retention, Observer: n.Metrics, Logger: n.cfg.Logger})
+		Work: n.Work, Flows: n.Flows, Lease: n.cfg.Lease, Retention: n.cfg.Retention, Observer: n.Metrics, Logger: n.cfg.Logger,
+		Room: n.cfg.Disk.Intake})
 }
 
 // checkPlace is what jobs with a place elsewhere are asked by.

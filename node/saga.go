@@ -59,7 +59,7 @@ func (n *Node) openSagas(ctx context.Context) error {
 	set, err := c.Effects(n)
 	if err == nil {
 		n.Effects = effect.NewWorker(c.Log, n.board, set, effect.Config{Tenant: c.Names.TenantByName, Bans: n.Bans, Grace: n.cfg.Grace, AckWait: n.cfg.Lease,
-			Logger: n.cfg.Logger, Observer: n.Metrics,
+			Logger: n.cfg.Logger, Observer: n.Metrics, Room: n.cfg.Disk.Effects,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleEffect) }})
 	}
 	return err

@@ -40,6 +40,9 @@ type Config struct {
 	// Refused is told of every message and parcel that is not taken, for the
 	// audit log. Default: nobody.
 	Refused func(Refusal)
+	// Room returns an error while no messages of other sites are to be taken in, but for
+	// the answers to what was sent from here. Default: they always are.
+	Room func() error
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
@@ -85,6 +88,9 @@ func New(b board.Board, cfg Config) *Engine {
 	}
 	if cfg.Refused == nil {
 		cfg.Refused = func(Refusal) {}
+	}
+	if cfg.Room == nil {
+		cfg.Room = func() error { return nil }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

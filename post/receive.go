@@ -410,6 +410,15 @@ func (s *Supervisor) open(ctx context.Context, p bus.Parcel) error {
 	return s.takeMessages(ctx, in)
 }
 
+// room returns an error where there is no room for messages, and others than answers are
+// among them: their parcel comes again.
+func (s *Supervisor) room(messages []*incoming) error {
+	if slices.ContainsFunc(messages, func(i *incoming) bool { return !i.m.Answers() }) {
+		return s.cfg.Room()
+	}
+	return nil
+}
+
 // maxProof bounds the parcel that is kept as proof of a refusal, in bytes.
 const maxProof = 64 << 10
 
@@ -440,6 +449,9 @@ func (s *Supervisor) takeMessages(ctx context.Context, in parcel) error {
 			continue
 		}
 		messages = append(messages, i)
+	}
+	if err := s.room(messages); err != nil {
+		return err
 	}
 	if err := s.local.receive(ctx, messages); err != nil {
 		return err

@@ -130,6 +130,7 @@ type site struct {
 	lines    *lines
 	op       domain.ActorID // its operator, admin of context 1 and 7
 	opKey    identity.Key
+	full     atomic.Bool // there is no room for letters
 	refused  *refusals
 	counts   *counts
 	cancel   context.CancelFunc
@@ -219,7 +220,12 @@ func newSiteIn(t *testing.T, name, dir string, b board.Board, buses ...bus.Bus) 
 	}})
 	s.flows = flow.New(b, s.work, flow.Config{})
 	s.post = post.New(b, post.Config{Keys: s.keys, Registry: s.registry, Access: identity.NewAccess(s.registry, nil), Work: s.work, Flows: s.flows,
-		Buses: buses, Refused: s.refused.add, Observer: s.counts})
+		Buses: buses, Refused: s.refused.add, Observer: s.counts, Room: func() error {
+			if s.full.Load() {
+				return domain.Exhaustedf("the disk is nearly full")
+			}
+			return nil
+		}})
 	t.Cleanup(func() { s.stop(); b.Close() })
 	return s
 }

@@ -19,6 +19,9 @@ type Health struct {
 	Stopping bool
 	// Board and Streams are why these take nothing; "" where they do, or there are none.
 	Board, Streams string
+	// Disk is why nothing new is taken in; "" where it is. Requests are to come all the
+	// same: what runs could not end without them.
+	Disk string
 }
 
 // Away reports whether something is not there that the node stands on.
@@ -34,6 +37,9 @@ func (s *Service) Health(ctx context.Context) Health {
 	both.Go(func() { h.Board = trouble(ctx, s.parts.Board, "the board gives no answer") })
 	both.Go(func() { h.Streams = trouble(ctx, s.parts.Streams, "the server of the event streams gives no answer") })
 	both.Wait()
+	if err := s.parts.Intake(); err != nil {
+		h.Disk = err.Error()
+	}
 	return h
 }
 

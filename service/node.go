@@ -51,7 +51,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
-		whole.BoardError, whole.StreamError = health.Board, health.Streams
+		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil
 	}
 	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}

@@ -2,12 +2,42 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
+
+// TestANearlyFullDiskRefusesWhatIsNew, and nothing else.
+func TestANearlyFullDiskRefusesWhatIsNew(t *testing.T) {
+	r := newRig(t)
+	r.submit(1, nil)
+	var full error
+	parts := servicetest.Parts(r.board, r.registry, r.engine)
+	parts.Intake = func() error { return full }
+	a := service.New(parts)
+	full = domain.Exhaustedf("the disk is nearly full")
+	var p api.SubmitParams
+	p.Context, p.Job = house, domain.Job{Script: "x", ScriptType: "shell"}
+	if _, err := a.As(admin).SubmitJobs(t.Context(), p); !errors.Is(err, full) {
+		t.Errorf("submit: got %v", err)
+	}
+	var ref api.JobParams
+	ref.Context, ref.Caller, ref.ID = house, admin, 1
+	if _, err := a.As(admin).CancelJob(t.Context(), ref); err != nil {
+		t.Errorf("cancel: got %v", err)
+	}
+	if h := a.Health(t.Context()); h.Disk != full.Error() || h.Away() {
+		t.Errorf("health: got %+v", h)
+	}
+	full = nil
+	if _, err := a.As(admin).SubmitJobs(t.Context(), p); err != nil {
+		t.Errorf("submit, with room again: got %v", err)
+	}
+}
 
 // TestTheOperatorIsToldOfWhatTakesNothing: of a board and of streams, also where they do
 // not even say so.

@@ -118,6 +118,9 @@ type Parts struct {
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
+	// Intake returns an error while the node takes nothing new in, for want of room on its
+	// disk. What changes or ends what there is goes on. Default: it always does.
+	Intake func() error
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	// Default: it throws nothing away.
 	Evictions func(ctx context.Context) ([]string, error)
@@ -146,6 +149,9 @@ func New(p Parts) *Service {
 	}
 	if p.Writable == nil {
 		p.Writable = func() error { return nil }
+	}
+	if p.Intake == nil {
+		p.Intake = func() error { return nil }
 	}
 	if p.NoStreams == "" {
 		p.NoStreams = "start nodes with --stream, or set `stream` in their config file"
@@ -195,6 +201,9 @@ func (c Caller) may(ctx context.Context, verb domain.Verb, tenant domain.TenantI
 	t, err := c.mayAlways(ctx, verb, tenant, object)
 	if err == nil && !verb.Reads() && !c.goesOn {
 		err = c.api.parts.Writable()
+	}
+	if err == nil && verb == domain.VerbCreate && !c.goesOn {
+		err = c.api.parts.Intake()
 	}
 	return t, err
 }

@@ -87,6 +87,19 @@ func (m *Metrics) ShowLateness(late func() (time.Duration, error)) {
 	}))
 }
 
+// ShowDisk shows how much of the disk of the data folder is free; not a number where
+// nobody knows.
+func (m *Metrics) ShowDisk(free func() (bytes int64, ok bool)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramet_disk_free_bytes",
+		Help: "What is free on the disk of the data folder."}, func() float64 {
+		n, ok := free()
+		if !ok {
+			return math.NaN()
+		}
+		return float64(n)
+	}))
+}
+
 // JobsClaimed counts leased jobs.
 func (m *Metrics) JobsClaimed(t domain.ScriptType, n int) {
 	m.claimed.WithLabelValues(string(t)).Add(float64(n))

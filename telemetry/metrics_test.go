@@ -52,6 +52,12 @@ func TestMetrics(t *testing.T) {
 		{name: "a lateness that nobody knows is no number", do: func(m *telemetry.Metrics) {
 			m.ShowLateness(func() (time.Duration, error) { return 0, domain.ErrUnavailable })
 		}, want: []string{"ramet_oldest_alarm_lateness_seconds NaN"}},
+		{name: "the room on the disk is asked for", do: func(m *telemetry.Metrics) {
+			m.ShowDisk(func() (int64, bool) { return 1 << 20, true })
+		}, want: []string{"ramet_disk_free_bytes 1.048576e+06"}},
+		{name: "a room that nobody knows is no number", do: func(m *telemetry.Metrics) {
+			m.ShowDisk(func() (int64, bool) { return 0, false })
+		}, want: []string{"ramet_disk_free_bytes NaN"}},
 		{name: "an audit counts repairs and shows what is stuck", do: func(m *telemetry.Metrics) {
 			m.Audited(7, 2, 3)
 			m.Audited(8, 1, 0)

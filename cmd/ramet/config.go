@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/internal/intake"
+	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/pythonscript"
@@ -65,6 +66,9 @@ type config struct {
 	// ArchiveBacklog is from how many ends that wait for the archive on a context
 	// takes no new work; -1: no bound.
 	ArchiveBacklog int `yaml:"archive_backlog"`
+
+	// Disk is from when on that of the data folder is nearly full.
+	Disk node.DiskConfig `yaml:"disk"`
 
 	// MetricsTokenFile has a token by which /metrics alone may be read.
 	MetricsTokenFile string `yaml:"metrics_token_file"`
@@ -291,6 +295,9 @@ const (
 
 func (c config) check() error {
 	if err := c.Limits.check(); err != nil {
+		return err
+	}
+	if err := c.Disk.Check(); err != nil {
 		return err
 	}
 	if err := c.Labels.Validate(); err != nil {

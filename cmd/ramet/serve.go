@@ -188,7 +188,8 @@ type parts struct {
 	egress     *egress.Dialer // of prerequisites
 	// noStreams says why there are none.
 	noStreams string
-	drain     func() // ends the node; nil: it lives for one command
+	drain     func()     // ends the node; nil: it lives for one command
+	disk      *node.Disk // that of the data folder; nil: only files of jobs lie there
 	node      *node.Node
 	door      *http.Door
 	address   string         // at which browsers of this machine reach it, without a slash at the end
@@ -295,6 +296,9 @@ func (p *parts) open(ctx, opening context.Context, cfg config) (err error) {
 	if p.belongings, err = look(p.inFolder()); err != nil {
 		return err
 	}
+	if len(p.belongings) > 1 { // something durable of the node's lies in its folder
+		p.disk = node.NewDisk(o.dataDir, cfg.Disk, node.DiskSpace, o.log)
+	}
 	p.node, err = node.New(ctx, p.board, p.nodeConfig(o, cfg))
 	return err
 }
@@ -389,7 +393,7 @@ func (p *parts) nodeConfig(o options, c config) node.Config {
 		Encryption: p.secrecy, Archive: p.archive, Blueprints: flow.Stored(blueprint.NewStore(p.board)), Permit: p.permit,
 		Isolation: p.isolation, Archives: p.archives,
 		Egress: p.egress, Foreign: p.kind == "redis" || p.resp != "", Taken: p.taken, ArchiveRetention: c.ArchiveRetention, ArchiveBacklog: c.ArchiveBacklog,
-		Logger: o.log,
+		Disk: p.disk, Logger: o.log,
 	}
 }
 
@@ -412,7 +416,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	parts := service.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(precondition.Over(p.board)), Logger: p.log,
-		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)), Writable: p.writable,
+		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)), Writable: p.writable, Intake: p.disk.Intake,
 		Routines: p.node.Routines, Circles: p.node.Circles, Bulks: p.node.Bulks,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,

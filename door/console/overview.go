@@ -213,7 +213,7 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 
 // overviewSentence says how all stands.
 func overviewSentence(b *overviewBody, alive int) *sentence {
-	for _, away := range [...]string{b.Info.BoardError, b.Info.StreamError, b.Info.ArchiveError} {
+	for _, away := range [...]string{b.Info.BoardError, b.Info.DiskError, b.Info.StreamError, b.Info.ArchiveError} {
 		if away != "" {
 			return &sentence{State: state{"away", errored}, Text: upper(away) + "."}
 		}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/subtle"
 	nethttp "net/http"
 	"os"
@@ -22,11 +23,12 @@ type health struct {
 
 // health says whether what the node stands on is there.
 func (d *Door) health(w nethttp.ResponseWriter, r *nethttp.Request) {
-	if d.stands(r).Away() {
+	h := d.stands(r)
+	if h.Away() {
 		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
 		return
 	}
-	d.writeJSON(w, r, nethttp.StatusOK, health{"ok"})
+	d.writeJSON(w, r, nethttp.StatusOK, health{cmp.Or(noIntake(h), "ok")})
 }
 
 // ready says whether requests should be sent to the node.
@@ -37,8 +39,17 @@ func (d *Door) ready(w nethttp.ResponseWriter, r *nethttp.Request) {
 	case !h.Ready():
 		d.writeJSON(w, r, nethttp.StatusServiceUnavailable, health{"unavailable"})
 	default:
-		d.writeJSON(w, r, nethttp.StatusOK, health{"ready"})
+		d.writeJSON(w, r, nethttp.StatusOK, health{cmp.Or(noIntake(h), "ready")})
 	}
+}
+
+// noIntake is the word for a node whose disk is nearly full. It is no reason to send it
+// no requests, or to start it anew: workers must be able to end what they have.
+func noIntake(h service.Health) string {
+	if h.Disk != "" {
+		return "no intake"
+	}
+	return ""
 }
 
 // stands says how the node stands. What is away, and why, is for the log.

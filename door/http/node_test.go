@@ -52,6 +52,22 @@ func TestHealthLooksAtWhatTheNodeStandsOn(t *testing.T) {
 	}
 }
 
+// TestANearlyFullDiskIsSeen, and keeps no requests away: what runs could not end.
+func TestANearlyFullDiskIsSeen(t *testing.T) {
+	r := newRigOf(t, func(p *service.Parts) {
+		p.Intake = func() error { return domain.Exhaustedf("the disk of /data is nearly full") }
+	})
+	for _, path := range []string{"/health", "/ready"} {
+		if got := r.want(200, 0, "GET", path, ""); got != `{"status":"no intake"}`+"\n" {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+	var i api.Info
+	if err := json.Unmarshal([]byte(r.want(200, domain.Operator, "GET", "/v1/info", "")), &i); err != nil || !strings.Contains(i.DiskError, "/data") || !i.Ready {
+		t.Errorf("got %+v, %v", i, err)
+	}
+}
+
 // TestInfoTellsEachWhatItMayKnow: who serves what is not for strangers.
 func TestInfoTellsEachWhatItMayKnow(t *testing.T) {
 	r := newRigOf(t, func(p *service.Parts) {

@@ -35,6 +35,7 @@ func (x *call) do(spec *command) error {
 			return err
 		}
 	}
+	kept := false
 	for i, key := range spec.keys(x.args) {
 		if err := checkKey(key); err != nil {
 			return err
@@ -46,8 +47,32 @@ func (x *call) do(spec *command) error {
 		if err := x.allow(key, class); err != nil {
 			return err
 		}
+		keeps, err := x.admit(spec, key, class)
+		if err != nil {
+			return err
+		}
+		kept = kept || keeps
+	}
+	if kept {
+		if err := x.d.keep(x.s.ctx, int64(sizeOf(x.args)+storedKey)); err != nil {
+			return err
+		}
 	}
 	return spec.run(x)
+}
+
+// admit asks whether there is room on the node's disk for what a command is to store, and
+// reports whether it counts as what clients keep in the context. What ends what runs needs
+// no room, nor what takes something away.
+func (x *call) admit(spec *command, key string, class keyspace.Class) (keeps bool, err error) {
+	if spec.less || class != keyspace.Write && class != keyspace.Push {
+		return false, nil
+	}
+	kind := keyspace.Of(x.s.space(), key)
+	if kind.Takes(class) {
+		err = x.c.door.cfg.Intake()
+	}
+	return kind.Kept(), err
 }
 
 // checkKey holds a key to the limits of the board.
@@ -96,6 +121,9 @@ func (x *call) check(l *leaf, set []board.Field, unset []string) error {
 	verb, err := kind.FieldRight(&x.change)
 	if err == nil && verb != "" {
 		err = x.c.may(x.s.now, x.s.space(), verb, l.key, kind.Group)
+	}
+	if err == nil && x.change.Asks() && len(set) > 0 {
+		err = x.c.door.cfg.Intake()
 	}
 	if err != nil || kind.Put == nil {
 		return err
@@ -217,6 +245,12 @@ func (x *call) takeItem(key string, left bool) (item string, ok bool, err error)
 			return "", false, errFlush // many were dropped; commit that and go on
 		}
 	}
+}
+
+// offer asks whether the client may push an item.
+func (x *call) offer(kind *keyspace.Kind, list, item string) error {
+	_, err := x.askItem(kind, kind.Offer(list, item, x.c.who.Actor), list, item)
+	return err
 }
 
 // askItem asks a rule about the record that an item of a list stands for. Nothing

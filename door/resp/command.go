@@ -20,6 +20,7 @@ type command struct {
 	second *keyspace.Class
 
 	writes bool // it may change something: it waits for its turn
+	less   bool // it only takes away, though its class writes
 	much   bool // it only reads, and that may be more than a record
 	blocks bool // it waits where there is nothing, outside of MULTI
 	single bool // "nothing" is null, and no array that is null

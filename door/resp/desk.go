@@ -39,6 +39,8 @@ type desk struct {
 	reading *semaphore.Weighted
 
 	watch watch
+	// stored bounds what clients keep in the space.
+	stored *stored
 }
 
 // queued is a command that waits for its turn.

@@ -47,6 +47,9 @@ type Config struct {
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
+	// Intake returns an error while the node takes nothing new in; what ends what runs is
+	// still written. Default: it always does.
+	Intake func() error
 	// Budget bounds what clients hold; the other doors of the node have the same.
 	// Default: one of its own.
 	Budget *budget.Budget
@@ -86,6 +89,9 @@ type Door struct {
 func New(cfg Config) *Door {
 	if cfg.Writable == nil {
 		cfg.Writable = func() error { return nil }
+	}
+	if cfg.Intake == nil {
+		cfg.Intake = func() error { return nil }
 	}
 	cfg.Audit = cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{})
 	d := &Door{cfg: cfg,
@@ -184,7 +190,7 @@ func (d *Door) desk(space board.Space) *desk {
 	defer d.mu.Unlock()
 	k := d.desks[space]
 	if k == nil {
-		k = &desk{door: d, space: space, sheet: newSheet(d.ctx, d.cfg.Board, space), waiting: map[string][]*waiter{},
+		k = &desk{door: d, space: space, sheet: newSheet(d.ctx, d.cfg.Board, space), waiting: map[string][]*waiter{}, stored: newStored(d.cfg.Budget.Config().Stored),
 			reading: semaphore.NewWeighted(readsAtOnce)}
 		k.watch.wanted = map[string]int{}
 		d.desks[space] = k

@@ -13,7 +13,7 @@ var hashCommands = []command{
 	{name: "hset", arity: -4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hset},
 	{name: "hmset", arity: -4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hset},
 	{name: "hsetnx", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hsetnx},
-	{name: "hdel", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hdel},
+	{name: "hdel", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, less: true, run: hdel},
 	{name: "hincrby", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hincrby},
 	{name: "hincrbyfloat", arity: 4, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: hincrbyfloat},
 	{name: "hget", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: hget},

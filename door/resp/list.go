@@ -52,6 +52,12 @@ func push(x *call, left, onlyThere bool) error {
 		x.a.number(0)
 		return nil
 	}
+	kind := keyspace.Of(x.s.space(), l.key)
+	for _, item := range x.args[2:] {
+		if err := x.offer(kind, l.key, item); err != nil {
+			return err
+		}
+	}
 	x.s.push(l, left, x.args[2:]...)
 	x.a.number(n + len(x.args) - 2)
 	return nil
@@ -189,6 +195,11 @@ func move(x *call, from, to string, fromLeft, toLeft bool) error {
 	n, err := x.s.length(l)
 	if err != nil { // it may be no list
 		return err
+	}
+	if keyspace.Of(x.s.space(), from).Take == nil { // else what is handed out has a record
+		if err := x.offer(keyspace.Of(x.s.space(), to), to, only); err != nil {
+			return err
+		}
 	}
 	// The only item of a list is put there once more first: an empty list would be
 	// gone, and its expiry with it. Queues, whose items may be refused, have none.

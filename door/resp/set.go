@@ -8,7 +8,7 @@ import (
 
 var setCommands = []command{
 	{name: "sadd", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: sadd},
-	{name: "srem", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, run: srem},
+	{name: "srem", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Write, writes: true, less: true, run: srem},
 	{name: "smembers", arity: 2, first: 1, last: 1, step: 1, class: keyspace.Read, much: true, run: smembers},
 	{name: "sismember", arity: 3, first: 1, last: 1, step: 1, class: keyspace.Read, run: sismember},
 	{name: "smismember", arity: -3, first: 1, last: 1, step: 1, class: keyspace.Read, run: smismember},

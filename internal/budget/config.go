@@ -44,6 +44,10 @@ type Config struct {
 	// machine's memory, 64 MiB to 1 GiB, and a quarter of that for one actor.
 	Bytes         int64 `yaml:"bytes"`
 	BytesPerActor int64 `yaml:"bytes_per_actor"`
+	// Stored are the bytes that clients of the Redis door keep in one context, under keys
+	// of their own and as replies and messages that nobody has fetched or sent. Each node
+	// looks for itself. Default: 256 MiB.
+	Stored int64 `yaml:"stored_per_context"`
 }
 
 const (
@@ -71,7 +75,7 @@ func (c Config) Check() error {
 		{"refused_per_address", int64(c.Refused)}, {"requests_per_actor", int64(c.RequestsPerActor)}, {"streams", int64(c.Streams)},
 		{"streams_per_actor", int64(c.StreamsPerActor)},
 		{"subscriptions", int64(c.Subscriptions)}, {"subscriptions_per_actor", int64(c.SubscriptionsPerActor)}, {"bytes", c.Bytes},
-		{"bytes_per_actor", c.BytesPerActor},
+		{"bytes_per_actor", c.BytesPerActor}, {"stored_per_context", c.Stored},
 	} {
 		if f.n < 0 {
 			return domain.Invalidf("doors.%s is %d, want a positive number, or 0 for the default", f.name, f.n)
@@ -112,5 +116,6 @@ func (c Config) on(h host) Config {
 	c.SubscriptionsPerActor = cmp.Or(c.SubscriptionsPerActor, max(c.Subscriptions/8, 1))
 	c.Bytes = cmp.Or(c.Bytes, min(max(h.memory/8, minBytes), maxBytes))
 	c.BytesPerActor = cmp.Or(c.BytesPerActor, max(c.Bytes/4, 1))
+	c.Stored = cmp.Or(c.Stored, 256<<20)
 	return c
 }
