@@ -92,7 +92,7 @@ func (x *run) prepare() (script.Task, error) {
 		}
 	}
 	if err != nil {
-		return task, startError{fmt.Errorf("make the job's folder: %w", err)}
+		return task, fmt.Errorf("make the job's folder: %w", err)
 	}
 	return task, nil
 }

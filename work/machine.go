@@ -14,10 +14,11 @@ import (
 )
 
 // This file has a claimer rest on a machine that cannot start scripts: its disk is full,
-// the interpreter was removed. That is no job's fault, and a node that went on claiming
-// would empty the queue beside nodes that are well. A job that meets it goes back at
-// once, without a loss; the node looks at itself with growing pauses, and when it
-// finds nothing wrong any more one job at a time tries it.
+// the interpreter was removed, the board does not answer what a job is prepared by. That
+// is no job's fault, and a node that went on claiming would empty the queue beside nodes
+// that are well. A job that meets it goes back at once, without a loss; the node looks at
+// itself with growing pauses, and when it finds nothing wrong any more one job at a time
+// tries it.
 //
 //	well ──no start──> rests ──pause──> looks ──works──> tries one job ──begun──> well
 //	                     ^                └──────────────────┴──no start─┐
@@ -40,12 +41,6 @@ const (
 	tryBytes = 64 << 10
 )
 
-// startError is why a script was not started: its folder could not be made, or its
-// runtime could not do its part.
-type startError struct{ error }
-
-func (e startError) Unwrap() error { return e.error }
-
 // health is whether scripts can be started. It is guarded by the claimer's mutex.
 type health struct {
 	why     error // why they could not be when it was tried last; nil: they can
@@ -58,7 +53,7 @@ type health struct {
 	met map[ref]int
 }
 
-// machineErrors are what the system says where it lacks something. Not among them are
+// machineErrors are what the system, or the board, says where it lacks something. Not among them are
 // those that a job brings about, as E2BIG for variables that are too large.
 var machineErrors = []error{
 	domain.ErrUnavailable, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,

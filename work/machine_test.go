@@ -1,15 +1,20 @@
 package work_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -54,6 +59,76 @@ func TestAFaultOfTheMachineIsNoJobsLoss(t *testing.T) {
 				about[0] = domain.Service{ScriptType: "go", Served: true}
 				if runner.Tell(about); !about[0].Served {
 					t.Errorf("mended: got %+v", about[0])
+				}
+			})
+		})
+	}
+}
+
+// silentBoard does not answer some reads.
+type silentBoard struct {
+	board.Board
+	silent func(key string) bool
+}
+
+func (b silentBoard) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	if slices.ContainsFunc(keys, b.silent) {
+		return nil, domain.Unavailablef("the board gives no answer")
+	}
+	return b.Board.Get(ctx, space, keys...)
+}
+
+// A board that is away while jobs are prepared is no fault of theirs either, unless it is
+// so for one of them alone.
+func TestABoardThatDoesNotAnswerIsNoJobsLoss(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		silent func(key string) bool
+		lost   bool // the first job, in the end
+	}{
+		{"for all", func(k string) bool { return strings.HasPrefix(k, "ramet:checkpoint:") }, false},
+		{"for one job alone", func(k string) bool { return k == layout.Checkpoint(key(1)) }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memboard.Open()
+				defer inner.Close()
+				var away atomic.Bool
+				b := silentBoard{inner, func(k string) bool { return away.Load() && tt.silent(k) }}
+				g := newGoScript("go", 8)
+				r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, g)
+				defer r.stop()
+				g.on("twice", func(_ context.Context, t script.Task, _ script.Host) script.Outcome {
+					if t.Attempt == 1 {
+						away.Store(true)
+						return script.Outcome{Verdict: script.Errored, Error: "the first time"}
+					}
+					return script.Outcome{Verdict: script.Succeeded}
+				})
+				const jobs = 10
+				for id := range domain.JobID(jobs) { // an attempt after the first reads what the one before has saved
+					r.submit(job(id+1, "twice", retries(1)))
+				}
+				for range 60 {
+					if tt.lost { // others are begun meanwhile
+						r.submit(job(0, "ok"))
+					}
+					time.Sleep(time.Minute)
+				}
+				if !tt.lost {
+					for id := range domain.JobID(jobs) {
+						if j := r.show(id + 1); j.Status == domain.JobError || j.Losses != 0 {
+							t.Fatalf("while it lasts: got %s, %d losses", j.Status, j.Losses)
+						}
+					}
+					away.Store(false)
+				}
+				for id := range domain.JobID(jobs) {
+					if tt.lost && id == 0 {
+						r.want(1, domain.JobError, domain.ReasonRunnerLost)
+					} else if j := r.want(id+1, domain.JobFinished, ""); j.Losses != 0 {
+						t.Errorf("job %d: got %d losses", id+1, j.Losses)
+					}
 				}
 			})
 		})

@@ -113,7 +113,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	cause := context.Cause(x.Ctx)
 	x.log.stop()
 	if err != nil {
-		return ended{}, startError{fmt.Errorf("run %s: %w", x.key, err)}
+		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
 	}
 	x.claimer.started(x)
 	return x.judge(b, out, cause), nil
@@ -338,7 +338,8 @@ func (x *run) letDown(b *board.Batch) ended {
 }
 
 // unable deals with a run that could not be done for no fault of the script. Where the
-// machine is at fault (no process, no disk) the job goes back, and the machine rests.
+// machine is at fault (no process, no disk), or the board, which did not answer what the
+// job was to be prepared by, the job goes back, and the machine rests.
 // Else it counts as a loss, so that it does not go on for ever, and is tried again,
 // perhaps elsewhere.
 func (x *run) unable(b *board.Batch, err error) ended {
@@ -350,12 +351,9 @@ func (x *run) unable(b *board.Batch, err error) ended {
 		pause.For(x.Ctx, lease.Rest)
 		return x.giveBack(b)
 	}
-	var start startError
-	if errors.As(err, &start) {
-		if yes, again := x.claimer.ofMachine(x.Ctx, x, err); yes {
-			x.claimer.rests(start.error)
-			return x.spare(b, again)
-		}
+	if yes, again := x.claimer.ofMachine(x.Ctx, x, err); yes {
+		x.claimer.rests(err)
+		return x.spare(b, again)
 	}
 	x.r.log.Warn("job not run", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", err)
 	text := "the runner could not run it: " + err.Error()
