@@ -26,9 +26,16 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 	return e.audit(ctx, tenant, rest, 0)
 }
 
-// AuditWithin is Audit that looks at no more than there is time for. Zero: all.
+// AuditWithin is Audit that looks at no more instances than there is time for, zero: at all,
+// and also finds the sagas that nobody serves.
 func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
-	return e.audit(ctx, tenant, 0, within)
+	found, err := e.audit(ctx, tenant, 0, within)
+	if err != nil {
+		return found, err
+	}
+	lacking, err := e.unserved(ctx, tenant)
+	found.Lacking = append(found.Lacking, lacking...)
+	return found, err
 }
 
 func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {

@@ -37,6 +37,31 @@ func TestEachInstanceIsExplained(t *testing.T) {
 	})
 }
 
+// TestASagaThatNobodyServesIsFound by an audit of hand, whether it has instances or not.
+func TestASagaThatNobodyServesIsFound(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		found := func() []domain.Finding {
+			t.Helper()
+			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+			r.must(err)
+			return a.Lacking
+		}
+		if got := found(); len(got) != 1 || got[0].Key != "saga order" {
+			t.Fatalf("nobody serves it: got %+v", got)
+		}
+		drain := r.work(saga.WorkerConfig{})
+		time.Sleep(10 * time.Second)
+		if got := found(); len(got) != 0 {
+			t.Errorf("served: got %+v", got)
+		}
+		drain()
+		if got := found(); len(got) != 1 {
+			t.Errorf("left: got %+v", got)
+		}
+	})
+}
+
 func TestALostTimerIsSetAgain(t *testing.T) {
 	bubble(t, func(r *rig) {
 		def := order()

@@ -3,12 +3,14 @@ package saga
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
 )
 
 // This file has who serves which partition. Each worker says on the board, by
@@ -47,25 +49,25 @@ type member struct {
 	serves Placement
 }
 
-// members are the workers that are there now.
-func (w *Worker) members(ctx context.Context) ([]member, error) {
+// members are the workers that are there now; gone is told of others that were.
+func (e *Engine) members(ctx context.Context, gone func(key string, lease board.Lease, held bool)) ([]member, error) {
 	var list []member
 	for cursor := ""; ; {
-		keys, next, err := w.e.board.Keys(ctx, 0, memberPrefix, cursor, 500)
+		keys, next, err := e.board.Keys(ctx, 0, memberPrefix, cursor, 500)
 		if err != nil {
 			return nil, err
 		}
-		recs, err := board.Readable(w.e.board.Get(ctx, 0, keys...))
+		recs, err := board.Readable(e.board.Get(ctx, 0, keys...))
 		if err != nil {
 			return nil, err
 		}
 		for i, key := range keys {
-			lease, held, err := w.e.board.LeaseOf(ctx, 0, key)
+			lease, held, err := e.board.LeaseOf(ctx, 0, key)
 			if err != nil {
 				return nil, err
 			}
 			if !held || !lease.Until.After(time.Now()) {
-				w.forget(ctx, key, lease, held)
+				gone(key, lease, held)
 				continue
 			}
 			m := member{owner: strings.TrimPrefix(key, memberPrefix)}
@@ -140,6 +142,54 @@ func (e *Engine) served(ctx context.Context) ([]claim, error) {
 		}
 		after = page[len(page)-1]
 	}
+}
+
+// unserved finds the sagas of a context of which a partition is nobody's: no worker is
+// there that may have it.
+func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []domain.Finding, err error) {
+	all, err := e.served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c claim) bool { return c.tenant != tenant })
+	if len(all) == 0 {
+		return nil, nil
+	}
+	name, err := e.cfg.Names.TenantName(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	there, err := e.members(ctx, func(string, board.Lease, bool) {})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if text := lacks(c.shardOf, name, there); text != "" {
+			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
+		}
+	}
+	return found, nil
+}
+
+// lacks says of a saga who is not there to serve it; "" where each of its partitions has
+// somebody.
+func lacks(s shardOf, name string, there []member) string {
+	var without []string
+	for p := range s.of {
+		if s.partition = p; best(s, name, there) == "" {
+			without = append(without, strconv.Itoa(p))
+		}
+	}
+	switch {
+	case len(without) == 0:
+		return ""
+	case len(there) == 0:
+		return "no node that is alive and on duty serves sagas, so that its events wait: start one with streams, or see `ramet duty show`"
+	case len(without) == s.of:
+		return "no node that is alive and on duty serves this saga, so that its events wait: see sagas.tenants and sagas.names in the config files"
+	}
+	return fmt.Sprintf("no node that is alive and on duty serves its partitions %s of %d, so that their events wait: see sagas.partitions in the config files",
+		strings.Join(without, ", "), s.of)
 }
 
 // best is who should hold a partition; "" when nobody may.

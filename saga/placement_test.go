@@ -2,6 +2,7 @@ package saga
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -62,6 +63,24 @@ func TestPlacementsAreKept(t *testing.T) {
 	} {
 		if got := best(s, "acme", []member{{owner: "me", serves: c.serves}}) == "me"; got != c.want {
 			t.Errorf("%s: got %v", c.name, got)
+		}
+	}
+}
+
+func TestWhoIsNotThereToServeASaga(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		there []member
+		want  string // begins it; "": nobody is lacking
+	}{
+		{"somebody who serves all", []member{{owner: "a"}}, ""},
+		{"two who share the partitions", []member{{"a", Placement{Partitions: []int{0}}}, {"b", Placement{Partitions: []int{1, 2}}}}, ""},
+		{"nobody", nil, "no node that is alive and on duty serves sagas"},
+		{"somebody for other sagas", []member{{"a", Placement{Sagas: []string{"ship"}}}}, "no node that is alive and on duty serves this saga"},
+		{"somebody for a part", []member{{"a", Placement{Partitions: []int{1}}}}, "no node that is alive and on duty serves its partitions 0, 2 of 3"},
+	} {
+		if got := lacks(shardOf{tenant: 7, saga: "order", of: 3}, "acme", c.there); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }

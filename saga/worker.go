@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
@@ -183,7 +184,7 @@ func (w *Worker) assign(ctx, life context.Context) error {
 	if err != nil {
 		return err
 	}
-	members, err := w.members(ctx)
+	members, err := w.e.members(ctx, func(key string, lease board.Lease, held bool) { w.forget(ctx, key, lease, held) })
 	if err != nil {
 		return err
 	}

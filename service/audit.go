@@ -38,6 +38,9 @@ func (c Caller) RunAudit(ctx context.Context, p api.AuditParams) (api.AuditRepor
 		var sagas domain.Audit
 		sagas, err = c.api.parts.Sagas.AuditWithin(ctx, p.Context, within)
 		found = found.With(sagas)
+		if err == nil {
+			found.Lacking = append(found.Lacking, c.effectsLacking(ctx, p.Context)...)
+		}
 	}
 	if err != nil || c.api.parts.Post == nil {
 		return api.AuditReport{Context: p.Context, Audit: found}, err

@@ -106,6 +106,11 @@ func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def 
 	if err != nil {
 		return nil // the saga is applied: that cannot be told here
 	}
+	return missing(def, served, mine)
+}
+
+// missing are the effects of a saga that are not among those served.
+func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) (list []domain.Fault) {
 	look := func(path string, names []string) {
 		for i, name := range names {
 			if served[name] {
@@ -123,6 +128,38 @@ func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def 
 		look("compensation.effects", def.Compensation.Effects)
 	}
 	return list
+}
+
+// maxSagasLooked bounds the sagas whose effects an audit looks at.
+const maxSagasLooked = 1000
+
+// effectsLacking finds the sagas that ask for effects which no node has that is alive: what
+// they ask for waits. It is no part of what is stuck: a node may come.
+func (c Caller) effectsLacking(ctx context.Context, tenant domain.TenantID) (found []domain.Finding) {
+	served, mine, err := c.effectsServed(ctx, tenant)
+	if err != nil {
+		return nil // who cannot be asked for the nodes says so elsewhere
+	}
+	for after, looked := "", 0; looked < maxSagasLooked; {
+		list, next, err := c.api.parts.Sagas.Definitions(ctx, tenant, after, 100)
+		if err != nil {
+			return found
+		}
+		looked += len(list)
+		for _, entry := range list {
+			s, err := c.api.parts.Sagas.Definition(ctx, tenant, entry.Name, 0)
+			if err != nil {
+				continue
+			}
+			for _, lack := range missing(s.Definition, served, mine) {
+				found = append(found, domain.Finding{Key: "saga " + entry.Name, Text: lack.Text})
+			}
+		}
+		if after = next; after == "" {
+			return found
+		}
+	}
+	return found
 }
 
 // effectsServed are the effects that a node does for a context which is alive and on duty

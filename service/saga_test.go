@@ -220,6 +220,21 @@ func TestAnApplyWarnsOfEffectsThatNoNodeHas(t *testing.T) {
 	})
 }
 
+// TestAnAuditFindsEffectsThatNoNodeHas, as an apply warns of them.
+func TestAnAuditFindsEffectsThatNoNodeHas(t *testing.T) {
+	withSagas(t, func(t *testing.T, s *shop) {
+		_, err := s.apply(strings.Replace(orders, "effects: [go]", "effects: [go, goo]", 1))
+		s.must(err)
+		s.settle()
+		report, err := s.as(admin).RunAudit(t.Context(), api.AuditParams{Context: house})
+		s.must(err)
+		want := domain.List[domain.Finding]{{Key: "saga order", Text: `no node has an effect "goo" for this context; did you mean "go"?`}}
+		if diff := cmp.Diff(want, report.Lacking); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestAnInstanceSaysThatNobodyDoesItsEffect: what an apply warned of is what keeps the
 // instance then.
 func TestAnInstanceSaysThatNobodyDoesItsEffect(t *testing.T) {
