@@ -51,6 +51,7 @@ type Board struct {
 	closed   bool
 	closedAt time.Time
 	gone     error // etcd is no longer what the mirror is of
+	born     int64 // the revision at which the board's head was made; 0: nothing is written yet
 	mirror   *mirror
 	queue    []*request
 	fed      map[*group]struct{} // groups that have something for those who wait

@@ -27,6 +27,9 @@
 // same time, and answer from memory once the mirror is there: what any node had
 // committed before is seen.
 //
+// Every transaction also compares when head was made: a board whose keys somebody has
+// deleted is another one, see emptied.go.
+//
 // # The line
 //
 // etcd takes 128 comparisons and 128 operations in a Txn. A node whose batch

@@ -43,6 +43,9 @@ func (b *Board) load(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, there := seen[headName]; !there {
+		b.meet(nil, true)
+	}
 	for key := range b.mirror.cells {
 		if _, there := seen[key]; !there {
 			delete(b.mirror.strange, key)
@@ -56,8 +59,9 @@ func (b *Board) load(ctx context.Context) error {
 // take takes up one key as etcd has it.
 func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) {
 	key := strings.TrimPrefix(string(kv.Key), b.prefix)
-	if key == headName {
-		return // written with everything, and read by nobody
+	if key == headName { // written with everything, and read by nobody
+		b.meet(kv, gone)
+		return
 	}
 	if gone {
 		delete(b.mirror.strange, key)

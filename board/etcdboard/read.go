@@ -74,6 +74,9 @@ func (b *Board) fly() {
 		if f.err = b.translate(err); err == nil {
 			f.err = b.sameAs(resp.Header, seen)
 		}
+		if f.err == nil {
+			f.err = b.sameBoard(resp.Header.Revision, resp.Kvs)
+		}
 		if f.err == nil && len(resp.Kvs) > 0 {
 			f.rev = resp.Kvs[0].ModRevision
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
@@ -84,6 +85,9 @@ func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64
 	ctx, cancel := context.WithTimeout(context.Background(), b.answer)
 	defer cancel()
 	id := b.newID()
+	if born := b.since(); born != 0 {
+		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(b.prefix+headName), "=", born))
+	}
 	resp, err := b.client.Txn(ctx).
 		If(append(cmps, clientv3.Compare(clientv3.ModRevision(b.idKey()), "=", b.last))...).
 		Then(append(ops, clientv3.OpPut(b.idKey(), id), b.putHead())...).
@@ -95,6 +99,9 @@ func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64
 		return won, b.last, nil
 	case err == nil:
 		if err := b.sameAs(resp.Header, seen); err != nil {
+			return refused, 0, err
+		}
+		if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0)); err != nil {
 			return refused, 0, err
 		}
 		_, b.last = found(resp, 1) // as it was, unless somebody has cleared it away
@@ -185,6 +192,9 @@ func (b *Board) look(cmps []clientv3.Cmp) (outcome, int64, error) {
 	if err := b.sameAs(resp.Header, seen); err != nil {
 		return refused, 0, err
 	}
+	if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0)); err != nil {
+		return refused, 0, err
+	}
 	_, rev := found(resp, 0)
 	if resp.Succeeded {
 		return won, rev, nil
@@ -198,10 +208,15 @@ func (b *Board) putHead() clientv3.Op { return clientv3.OpPut(b.prefix+headName,
 // found is what a read of one key as part of a transaction has found, and the
 // revision that wrote it; 0 for nothing.
 func found(resp *clientv3.TxnResponse, i int) (value string, mod int64) {
-	if get := resp.Responses[i].GetResponseRange(); get != nil && len(get.Kvs) > 0 {
-		return string(get.Kvs[0].Value), get.Kvs[0].ModRevision
+	if kvs := keysOf(resp, i); len(kvs) > 0 {
+		return string(kvs[0].Value), kvs[0].ModRevision
 	}
 	return "", 0
+}
+
+// keysOf is what a read as part of a transaction has found.
+func keysOf(resp *clientv3.TxnResponse, i int) []*mvccpb.KeyValue {
+	return resp.Responses[i].GetResponseRange().GetKvs()
 }
 
 // ops are the writes of what was kept.
