@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,7 @@ func (a *app) circleSubmit() *cobra.Command {
 	c.Flags().StringVar(&in.ClientRPCID, "rpc-id", "", "`text` that comes back with the reply")
 	c.Flags().StringVar(&in.ReplyToQueue, "reply-to", "", "`list` that gets a message at the end")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end, and print what the script gave")
-	f.add(c, "with --wait: ")
+	f.add(c, "with --wait: ", "the task")
 	c.Long = c.Short + ".\n\nIt prints the task's id. With --wait it prints the output; exit code: 0 it completed," +
 		" 1 it failed, 7 it has not ended within --timeout."
 	return c
@@ -59,27 +58,18 @@ func (a *app) circleSubmit() *cobra.Command {
 
 // taskWait says whether a command waits for the end of a task, and how long.
 type taskWait struct {
-	wait    bool
-	timeout time.Duration
-}
-
-func (f *taskWait) add(c *cobra.Command, when string) {
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, when+"how long to wait; the task goes on after it (default: until it has ended)")
+	wait bool
+	patience
 }
 
 // check refuses a bound that says nothing.
 //
 // Errors: [domain.ErrInvalid].
 func (f *taskWait) check(c *cobra.Command) error {
-	switch {
-	case !c.Flags().Changed("timeout"):
-		return nil
-	case !f.wait:
+	if c.Flags().Changed("timeout") && !f.wait {
 		return domain.Invalidf("--timeout bounds --wait, which is missing; how long a script may run is circle_timeout in the config file of who serves it")
-	case f.timeout <= 0:
-		return domain.Invalidf("--timeout %v: want a positive duration, such as 30s", f.timeout)
 	}
-	return nil
+	return f.patience.check(c)
 }
 
 // awaitTask waits for the end of a task.
@@ -88,14 +78,10 @@ func (f *taskWait) check(c *cobra.Command) error {
 // ended in time.
 func (a *app) awaitTask(ctx context.Context, circle *client.Circle, id string, f taskWait) (*domain.Task, error) {
 	a.noteIdle()
-	waiting := ctx
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
+	waiting, cancel := f.within(ctx)
+	defer cancel()
 	task, err := circle.Wait(waiting, id)
-	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
+	if !f.over(ctx, waiting, err) {
 		return task, err
 	}
 	why := ""
@@ -211,19 +197,14 @@ func (a *app) circleWait() *cobra.Command {
 		ended, err = a.awaitTask(ctx, c, id, f)
 		return ended, err
 	})
-	f.add(c, "")
 	show := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := f.check(c); err != nil {
-			return err
-		}
 		if err := show(c, args); err != nil {
 			return err
 		}
 		return taskFailure(ended)
 	}
-	c.Long = c.Short + ". Exit code: 0 it completed, 1 it failed, 7 it has not ended within --timeout."
-	return c
+	return f.endedInTime(c, "0 it completed, 1 it failed", "the task")
 }
 
 func taskTable(t *table, task *domain.Task) {

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) flowCommand() *cobra.Command {
-	c := noun("flow", "Submit, watch and steer flows", a.flowSubmit(), a.flowShow(), a.flowList(), a.flowWatch(), a.flowGraph(), a.flowExplain(),
+	c := noun("flow", "Submit, watch and steer flows", a.flowSubmit(), a.flowShow(), a.flowList(), a.flowWatch(), a.flowWait(), a.flowGraph(), a.flowExplain(),
 		a.flowCancel(), a.flowRetry(), a.flowSkip(), a.flowDecide("approve", true), a.flowDecide("reject", false), a.flowPause(), a.flowResume(),
 		a.flowUpdate(), a.flowDelete())
 	c.Long = "Submit, watch and steer flows. A FLOW is its number, or flow:<number>."

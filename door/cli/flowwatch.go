@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -26,6 +28,28 @@ type flowWatch struct {
 
 	mu   sync.Mutex
 	last domain.FlowView
+}
+
+func (a *app) flowWait() *cobra.Command {
+	var p patience
+	c := a.onFlow("wait", "Wait until a flow has ended, and show its result", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		a.noteIdle()
+		waiting, cancel := p.within(ctx)
+		defer cancel()
+		v, err := n.WatchFlow(waiting, a.tenant(), id, nil)
+		if p.over(ctx, waiting, err) {
+			x, _ := n.ExplainFlow(ctx, a.tenant(), id)
+			return notEnded(domain.FlowKey(id), "flow", p, x.Text)
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.printFlowEnd(&v); err != nil {
+			return err
+		}
+		return flowFailure(&v)
+	})
+	return p.endedInTime(c, "0 it succeeded, 1 it did not", "the flow")
 }
 
 // watchFlow shows a flow until it has ended. Where it is own, Ctrl-C cancels it.

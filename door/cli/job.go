@@ -148,9 +148,16 @@ func (a *app) jobRetry() *cobra.Command {
 }
 
 func (a *app) jobWait() *cobra.Command {
+	var p patience
 	c := a.onJob("wait", "Wait until a job has ended, and show it", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
 		a.noteIdle()
-		j, err := c.Wait(ctx, a.tenant(), key)
+		waiting, cancel := p.within(ctx)
+		defer cancel()
+		j, err := c.Wait(waiting, a.tenant(), key)
+		if p.over(ctx, waiting, err) {
+			x, _ := c.Explain(ctx, a.tenant(), key)
+			return notEnded(key.String(), "job", p, x.Text)
+		}
 		if err != nil {
 			return err
 		}
@@ -159,8 +166,7 @@ func (a *app) jobWait() *cobra.Command {
 		}
 		return failure(j)
 	})
-	c.Long = c.Short + ". Exit code: 0 it finished, 1 it failed."
-	return c
+	return p.endedInTime(c, "0 it finished, 1 it failed", "the job")
 }
 
 // failure is the exit code of a command that waited for a job.

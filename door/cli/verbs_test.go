@@ -61,7 +61,7 @@ var silent = []string{
 	"actor add", "actor new", "audit", "archive export", "blueprint apply", "blueprint check", "blueprint import", "blueprint schema",
 	"circle serve", "circle submit", "circle wait",
 	"completion bash", "completion fish", "completion powershell", "completion zsh", "duty set", "effect test", "event publish", "flow submit",
-	"flow update", "flow watch",
+	"flow update", "flow wait", "flow watch",
 	"job logs", "node rekey", "peer card", "job submit", "job wait", "message send", "message wait", "peer add", "peer nats-config", "rhai",
 	"rhai check", "rhai fmt", "routine apply", "run", "saga apply", "saga check", "saga schema",
 	"saga test", "schedule apply", "schedule create", "schedule preview", "serve", "token", "version",
