@@ -13,15 +13,15 @@ import (
 	"github.com/ramet-run/ramet/queue"
 )
 
-// TestLettersWaitForRoom: of the two sites that have none, the one takes no job in, and
+// TestMessagesWaitForRoom: of the two sites that have none, the one takes no job in, and
 // the other the result all the same.
-func TestLettersWaitForRoom(t *testing.T) {
+func TestMessagesWaitForRoom(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
 		b.full.Store(true)
 		m := a.send(jobTo(b, "set sum 3"))
 		time.Sleep(10 * time.Minute)
 		if n := len(b.lines.ran()); n != 0 || b.counts.all() != 0 {
-			t.Fatalf("without room %d jobs ran, and %d letters were refused for good", n, b.counts.all())
+			t.Fatalf("without room %d jobs ran, and %d messages were refused for good", n, b.counts.all())
 		}
 		a.full.Store(true)
 		b.full.Store(false)

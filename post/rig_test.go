@@ -130,7 +130,7 @@ type site struct {
 	lines    *lines
 	op       domain.ActorID // its operator, admin of context 1 and 7
 	opKey    identity.Key
-	full     atomic.Bool // there is no room for letters
+	full     atomic.Bool // there is no room for messages
 	refused  *refusals
 	counts   *counts
 	cancel   context.CancelFunc
