@@ -179,7 +179,8 @@ func decideOfferJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	if seen.There {
 		return Outcome{}, nil
 	}
-	return Outcome{}, domain.Forbiddenf("%s does not exist, and its caller is not you: a job is queued ahead of its record in one's own name only; write job:%d:<id>",
+	return Outcome{}, domain.Forbiddenf("%s does not exist, and its caller is not you: a job is queued ahead of its record in one's own name only; "+
+		"write job:%d:<id>",
 		c.Key, q.Who)
 }
 

@@ -416,7 +416,8 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	parts := service.Parts{
 		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(precondition.Over(p.board)), Logger: p.log,
-		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)), Writable: p.writable, Intake: p.disk.Intake,
+		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(p.board), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)),
+		Writable: p.writable, Intake: p.disk.Intake,
 		Routines: p.node.Routines, Circles: p.node.Circles, Bulks: p.node.Bulks,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
