@@ -3,6 +3,7 @@ package identity
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -144,6 +145,33 @@ func (p Proof) Operates(verb domain.Verb, group string) bool {
 // the actor may there.
 func (p Proof) Reaches(id domain.TenantID) bool {
 	return p.Scope == nil || len(p.Scope.Contexts) == 0 || slices.Contains(p.Scope.Contexts, id)
+}
+
+// Class is all that what somebody is shown of a context depends on: who is of the same one
+// sees the same, but for what is their own, such as an inbox. It is comparable.
+type Class struct {
+	role     domain.ContextRole
+	submits  bool
+	operator bool
+	scope    string
+	// holder is an executor, who sees more of a job while it has its lease.
+	holder domain.ActorID
+}
+
+// Class says what somebody is in a context. Whether there is any right is another question.
+func (p Proof) Class(t domain.Tenant) Class {
+	c := Class{role: RoleIn(t, p.Actor), submits: t.ExecutorsMaySubmit, operator: p.Actor == domain.Operator}
+	if c.role == domain.Executor {
+		c.holder = p.Actor
+	}
+	if p.Scope != nil {
+		text, err := json.Marshal(p.Scope)
+		if err != nil {
+			panic("BUG: a scope cannot be written as JSON: " + err.Error())
+		}
+		c.scope = string(text)
+	}
+	return c
 }
 
 // leaseOwner is what stands on the lease of a job that an actor claimed itself

@@ -70,7 +70,7 @@ var encryptedLists = []encryptedFields{
 	{prefix: statePrefix, suffix: ":ended"},
 	{prefix: statePrefix, suffix: ":orders"},
 	{prefix: statePrefix, suffix: ":added"},
-	{prefix: "ramet:saga:history:"},
+	{prefix: historyPrefix},
 }
 
 // EncryptedPrefixes begin the keys of all that is encrypted, each once.

@@ -74,7 +74,10 @@ func ParseTimerAlarm(name string) (record string, ok bool) {
 	return strings.CutPrefix(name, timerAlarm)
 }
 
-const timerAlarm = "sagatimer:"
+const (
+	timerAlarm    = "sagatimer:"
+	historyPrefix = "ramet:saga:history:"
+)
 
 // Seen is the mark of an event that a saga has had.
 func (k SagaKeys) Seen(saga, eventID string) string { return k.key(DedupePrefix, saga, eventID) }
@@ -98,7 +101,7 @@ func (k SagaKeys) Deads(kind domain.DeadKind) string {
 
 // History is the list of what an instance went through, newest right.
 func (k SagaKeys) History(saga, correlation string) string {
-	return k.key("ramet:saga:history:", saga, correlation)
+	return k.key(historyPrefix, saga, correlation)
 }
 
 // Shard is the record by which a partition of a saga is occupied by the one

@@ -69,6 +69,7 @@ type Records interface {
 	Unreadable(ctx context.Context) ([]board.Unreadable, error)
 	Discard(ctx context.Context, name string) error
 	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
+	Watch(ctx context.Context, space board.Space, prefix string) (<-chan board.Event, error)
 }
 
 // Parts are what the operations stand on. All without a default are required.

@@ -449,7 +449,8 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	a := service.New(parts)
 	var pages http.Console
 	if p.options.serve {
-		pages = console.New(console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Logger: p.log, Audit: p.audit})
+		pages = console.New(console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Changes: a.Changes, Logger: p.log,
+			Audit: p.audit})
 	}
 	p.door = http.New(a, http.Config{Console: pages, Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
 		Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit})

@@ -8,7 +8,7 @@ import (
 )
 
 func (c *Console) mountBans() {
-	c.inContext("GET operate/bans", (*visit).bansPage)
+	c.live("GET operate/bans", (*visit).bansPage)
 	c.inContext("POST operate/bans/set", (*visit).setBan)
 	c.inContext("POST operate/bans/lift", (*visit).liftBan)
 }

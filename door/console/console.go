@@ -36,6 +36,9 @@ type Config struct {
 	// Address is how browsers reach the node, such as http://127.0.0.1:7481, without a
 	// slash at its end; it is asked when a link is made. Default: links have no host.
 	Address func() string
+	// Changes tells of what changes in a context: see [service.Service.Changes]. Default:
+	// pages look every few seconds.
+	Changes func(ctx context.Context, tenant domain.TenantID, each func([]service.Change) error) error
 	// Audit takes who signed in, and who was refused. Default: none.
 	Audit identity.Recorder
 	// Logger takes pages that could not be made. Default: none.
@@ -51,6 +54,8 @@ type Console struct {
 	sessions *sessions
 	mux      *nethttp.ServeMux // of pages
 	streams  *nethttp.ServeMux // of what they follow
+	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
+	hub      *hub
 	guard    *nethttp.CrossOriginProtection
 }
 
@@ -67,7 +72,8 @@ func New(cfg Config) *Console {
 		cfg.Now = time.Now
 	}
 	c := &Console{cfg: cfg, cookie: cookieName(cfg.Node), sessions: newSessions(), mux: nethttp.NewServeMux(),
-		streams: nethttp.NewServeMux(), guard: nethttp.NewCrossOriginProtection()}
+		streams: nethttp.NewServeMux(), guard: nethttp.NewCrossOriginProtection(), followed: map[string]bool{}, hub: newHub(cfg.Changes)}
+	c.streams.HandleFunc("GET "+livePath, followed((*visit).followPage))
 	c.mountSignIn()
 	c.mountAssets()
 	c.mountOverview()
@@ -138,8 +144,8 @@ func (c *Console) Page(w nethttp.ResponseWriter, r *nethttp.Request, who identit
 // Follow is what a page follows that changes.
 //
 // Errors: [domain.ErrNotFound].
-func (c *Console) Follow(r *nethttp.Request, caller service.Caller) (func(context.Context, func(api.Event) error) error, error) {
-	v := &visit{console: c, r: r, caller: caller, now: c.cfg.Now()}
+func (c *Console) Follow(r *nethttp.Request, who identity.Proof, caller service.Caller) (func(context.Context, func(api.Event) error) error, error) {
+	v := &visit{console: c, r: r, who: who, caller: caller, now: c.cfg.Now()}
 	c.streams.ServeHTTP(nowhere{}, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 	if v.run == nil && v.failed == nil {
 		v.failed = domain.NotFoundf("there is nothing to follow at %q", domain.PlainText(r.URL.Path, 100))
@@ -181,6 +187,8 @@ type visit struct {
 	now     time.Time
 	tenant  domain.Tenant          // the context of the page; ID 0: none
 	jobs    map[string]*domain.Job // that openJob has read, by key
+	// piece takes the page where it is made for those who follow it; nil: it is answered with.
+	piece *piece
 	// run and failed are what a stream's handler found.
 	run    stream
 	failed error
@@ -227,13 +235,21 @@ func (c *Console) inContext(pattern string, page func(v *visit) error) {
 
 // follow mounts what a page of a context follows.
 func (c *Console) follow(path string, begin func(v *visit) (stream, error)) {
-	c.streams.HandleFunc("GET "+Path+"c/{context}/"+path, func(_ nethttp.ResponseWriter, r *nethttp.Request) {
+	c.streams.HandleFunc("GET "+Path+"c/{context}/"+path, followed(func(v *visit) (stream, error) {
+		if err := v.findContext(); err != nil {
+			return nil, err
+		}
+		return begin(v)
+	}))
+}
+
+// followed is a handler of streams.
+func followed(begin func(v *visit) (stream, error)) nethttp.HandlerFunc {
+	return func(_ nethttp.ResponseWriter, r *nethttp.Request) {
 		v := r.Context().Value(visitKey{}).(*visit)
 		v.r = r
-		if v.failed = v.findContext(); v.failed == nil {
-			v.run, v.failed = begin(v)
-		}
-	})
+		v.run, v.failed = begin(v)
+	}
 }
 
 // cutPattern is a pattern's method, with the blank behind it, and its path.
@@ -243,8 +259,10 @@ func cutPattern(pattern string) (method, path string) {
 }
 
 // findContext reads the context that the path names.
-func (v *visit) findContext() error {
-	id, err := v.caller.ContextNamed(v.r.Context(), v.r.PathValue("context"))
+func (v *visit) findContext() error { return v.findContextNamed(v.r.PathValue("context")) }
+
+func (v *visit) findContextNamed(name string) error {
+	id, err := v.caller.ContextNamed(v.r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -285,6 +303,9 @@ func (v *visit) fail(err error) {
 		v.console.cfg.Logger.Error("a page of the console failed", "path", v.r.URL.Path, "err", err, service.RequestAttrs(v.r.Context()))
 		text = "something went wrong here; the node's log has the details under request id " + service.RequestID(v.r.Context())
 	}
+	if v.piece != nil {
+		v.piece.why = text
+	}
 	v.render(f.Status, page{Title: nethttp.StatusText(f.Status), Template: "failure", Body: failure{Status: f.Status, Text: text}})
 }
 
@@ -298,18 +319,33 @@ type failure struct {
 // does not look like a page.
 func (v *visit) render(status int, p page) {
 	var text bytes.Buffer
+	p.SignedIn = v.signedIn()
+	if v.piece != nil {
+		if v.written(&text, "main", &p) {
+			v.piece.status, v.piece.text, v.piece.follow = status, text.Bytes(), p.Follow
+		}
+		return
+	}
 	if err := v.complete(&p); err != nil && status < nethttp.StatusBadRequest {
 		v.fail(err)
 		return
 	}
-	if err := templates[p.Template].ExecuteTemplate(&text, "frame", &p); err != nil {
-		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
+	if !v.written(&text, "frame", &p) {
 		nethttp.Error(v.w, "this page cannot be written; the node's log says why", nethttp.StatusInternalServerError)
 		return
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(text.Bytes()) // the browser may be gone; nothing is to be done about it
+}
+
+// written writes a page, or its content alone.
+func (v *visit) written(to *bytes.Buffer, template string, p *page) bool {
+	err := templates[p.Template].ExecuteTemplate(to, template, p)
+	if err != nil {
+		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
+	}
+	return err == nil
 }
 
 // redirect sends the browser to a page of the console.

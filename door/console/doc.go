@@ -28,10 +28,15 @@
 //
 // # How a page lives
 //
-// A page names a stream (page.Live) that says only that something has changed. The browser
-// then loads the same address anew and puts in place what differs, so that live pages need
-// no second way to be written, and have the rights that hold now. The log of a job is sent
-// line by line, as the template writes lines. Lists look by themselves (page.Every).
+// A page says what of it may change (page.Follow). Browsers follow it, and are sent what
+// differs in its text, which they put in place: live pages need no second way to be written.
+// It is made once for all who have the same rights, which are looked at for each of them
+// before anything is sent: docs/decisions/0045.
+//
+//	board ──> feed, one for a context ──> shown, a page at one class of rights ──> viewers
+//	 keys                     what it follows │ text, and what differs
+//
+// The log of a job is sent line by line, as the template writes lines.
 //
 // # Who looks
 //
@@ -41,5 +46,8 @@
 // Beside that, requests that change something are taken only from pages of the console
 // (net/http.CrossOriginProtection).
 //
-// The package has no goroutines.
+// # Goroutines
+//
+// One for each context of which somebody follows a page: it hears what changes there. It has
+// ended when the last of them leaves. Pages are made by those who look at them, in turns.
 package console

@@ -12,8 +12,8 @@ import (
 )
 
 func (c *Console) mountEffects() {
-	c.inContext("GET effects", (*visit).effectsPage)
-	c.inContext("GET effect", (*visit).effectPage)
+	c.live("GET effects", (*visit).effectsPage)
+	c.live("GET effect", (*visit).effectPage)
 	c.inContext("POST effect/{act}", (*visit).actOnEffect)
 }
 
@@ -85,7 +85,7 @@ func (v *visit) effectsPage() error {
 	}
 	b.Tables = []table{t}
 	pg := page{Title: "Effects", Template: "list", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}},
-		Every: listEvery, Body: b}
+		Follow: lists(), Body: b}
 	if bad > 0 {
 		pg.Sentence = &sentence{State: state{"in trouble", errored}, Text: first + "."}
 		if bad > 1 {
@@ -136,7 +136,7 @@ func (v *visit) effectPage() error {
 	if len(acts) > 0 {
 		b.Sections = append(b.Sections, section{Title: "History", History: acts})
 	}
-	v.render(nethttp.StatusOK, page{Title: e.Name, Template: "detail", Noun: "Effects", Command: v.command("effect", "show", e.Name), Every: listEvery, Body: b,
+	v.render(nethttp.StatusOK, page{Title: e.Name, Template: "detail", Noun: "Effects", Command: v.command("effect", "show", e.Name), Follow: lists(), Body: b,
 		Crumbs: []crumb{{"Effects", v.path("effects")}, {e.Name, ""}}, Sentence: v.effectSentence(&e)})
 	return nil
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	nethttp "net/http"
@@ -75,9 +74,8 @@ func pairs(m map[string]string) (list []pair) {
 }
 
 func (c *Console) mountFlow() {
-	c.inContext("GET flows/{flow}", (*visit).flowPage)
+	c.live("GET flows/{flow}", (*visit).flowPage)
 	c.inContext("POST flows/{flow}/{act}", (*visit).actOnFlow)
-	c.follow("flows/{flow}/live", (*visit).followFlow)
 }
 
 // flowParams are those of the flow that the path names.
@@ -117,7 +115,7 @@ func (v *visit) flowPage() error {
 	}
 	pg.Crumbs = append(pg.Crumbs, crumb{strconv.Itoa(int(p.Flow)), ""})
 	if !f.Final() {
-		pg.Live = v.path("flows/%d/live", p.Flow)
+		pg.Follow = followFlow(&f)
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
@@ -456,25 +454,22 @@ func (v *visit) actOnFlow() error {
 	return v.did(to, said, err)
 }
 
-// followFlow tells a page that its flow has changed.
-func (v *visit) followFlow() (stream, error) {
-	p, err := v.flowParams()
-	if err != nil {
-		return nil, err
+// followFlow is what the page of a flow follows: the flow, and the jobs that it names.
+func followFlow(f *domain.FlowView) *follow {
+	followed := follows(service.Change{Noun: "flow", Key: f.Key()})
+	job := func(key string) {
+		if key != "" {
+			followed.things[service.Change{Noun: "job", Key: key}] = true
+		}
 	}
-	caller := v.caller
-	return func(ctx context.Context, emit func(api.Event) error) error {
-		return service.Named(api.FlowWait.Name).Stream(ctx, caller, &api.WaitFlowParams{FlowParams: p}, func(e api.Event) error {
-			return emit(changed(e))
-		})
-	}, nil
-}
-
-// changed is an event that says only that something has: the page asks for itself anew,
-// with its rights, its tab and its filters.
-func changed(e api.Event) api.Event {
-	if e.Name != api.EventEnd {
-		e.Name = "change"
+	for i := range f.Steps {
+		job(f.Steps[i].Job)
+		for k := range f.Steps[i].Units {
+			job(f.Steps[i].Units[k].Job)
+		}
 	}
-	return api.Event{Name: e.Name, Data: struct{}{}}
+	for _, id := range f.Jobs[:min(len(f.Jobs), jobsMost)] {
+		job(domain.JobKey{Caller: f.CallerID, ID: id}.String())
+	}
+	return followed
 }

@@ -65,7 +65,7 @@ func typed(name, label, value, hint string) formField {
 type pager struct{ First, Next string }
 
 func (c *Console) mountFlows() {
-	c.inContext("GET flows", (*visit).flowsPage)
+	c.live("GET flows", (*visit).flowsPage)
 	c.mountFlow()
 }
 
@@ -100,12 +100,9 @@ func (v *visit) flowsPage() error {
 		}
 	}
 	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
-		Every: listEvery, Body: b})
+		Follow: lists("flow"), Body: b})
 	return nil
 }
-
-// listEvery is after how many seconds a list looks for what has changed.
-const listEvery = 5
 
 func (v *visit) flowRow(f *domain.Flow) flowRow {
 	r := flowRow{ID: f.ID, Link: v.path("flows/%d", f.ID), Name: cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))), Trigger: f.Trigger,

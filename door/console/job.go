@@ -50,10 +50,9 @@ type jobLog struct {
 type jobData struct{ Params, Env, Result []pair }
 
 func (c *Console) mountJob() {
-	c.inContext("GET jobs/{caller}/{id}", (*visit).jobPage)
+	c.live("GET jobs/{caller}/{id}", (*visit).jobPage)
 	c.inContext("GET jobs/{caller}/{id}/log.txt", (*visit).downloadLog)
 	c.inContext("POST jobs/{caller}/{id}/{act}", (*visit).actOnJob)
-	c.follow("jobs/{caller}/{id}/live", (*visit).followJob)
 	c.follow("jobs/{caller}/{id}/log", (*visit).followLog)
 }
 
@@ -91,7 +90,7 @@ func (v *visit) jobPage() error {
 	}
 	pg.Crumbs = append(pg.Crumbs, crumb{p.Key().String(), ""})
 	if !j.Final() {
-		pg.Live = v.path("jobs/%d/%d/live", p.Caller, p.ID)
+		pg.Follow = follows(service.Change{Noun: "job", Key: p.Key().String()})
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
@@ -289,17 +288,9 @@ func (v *visit) downloadLog() error {
 	}
 }
 
-// followJob tells a page that its job has ended.
-func (v *visit) followJob() (stream, error) {
-	p, err := v.jobParams()
-	if err != nil {
-		return nil, err
-	}
-	caller := v.caller
-	return func(ctx context.Context, emit func(api.Event) error) error {
-		return service.Named(api.JobWait.Name).Stream(ctx, caller, &api.WaitParams{JobParams: p}, func(e api.Event) error { return emit(changed(e)) })
-	}, nil
-}
+// changed is the event that a stream has come to its end, without what it is about: the page
+// asks for that itself.
+func changed(e api.Event) api.Event { return api.Event{Name: e.Name, Data: struct{}{}} }
 
 // lineEvent is a line of a log, as the piece of the page that it becomes.
 type lineEvent struct {

@@ -34,7 +34,7 @@ type jobRow struct {
 }
 
 func (c *Console) mountJobs() {
-	c.inContext("GET jobs", (*visit).jobsPage)
+	c.live("GET jobs", (*visit).jobsPage)
 	c.mountJob()
 }
 
@@ -69,7 +69,7 @@ func (v *visit) jobsPage() error {
 		}
 	}
 	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
-		Every: listEvery, Body: b})
+		Follow: lists("job"), Body: b})
 	return nil
 }
 

@@ -24,8 +24,8 @@ const (
 )
 
 func (c *Console) mountLetters() {
-	c.inContext("GET letters", (*visit).causesPage)
-	c.inContext("GET letters/list", (*visit).lettersPage)
+	c.live("GET letters", (*visit).causesPage)
+	c.live("GET letters/list", (*visit).lettersPage)
 	c.inContext("POST letters/{act}", (*visit).actOnLetters)
 	c.mountLetter()
 }
@@ -94,7 +94,7 @@ func (v *visit) causesPage() error {
 	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(false), Tables: []table{t},
 		None: "There is no dead letter: nothing was given up on. An event that no saga can read, or an effect that never ends well, would stand here."}
 	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters",
-		""}}, Every: listEvery, Body: b}
+		""}}, Follow: lists("dead_letter"), Body: b}
 	if total > 0 {
 		text := "1 dead letter waits for you"
 		if total > 1 {
@@ -186,12 +186,12 @@ func (v *visit) lettersPage() error {
 	b.Tables = []table{t}
 	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(v.flags([]string{"deadletter", "list"}, "kind", "saga",
 		"effect", "cause")...),
-		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Every: listEvery, Body: b}
+		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Follow: lists("dead_letter"), Body: b}
 	if len(t.Rows) > 0 && (p.Saga != "" || p.Effect != "" || p.Cause != "") {
 		if pg.Sentence, err = v.manyLetters(cause{p.Kind, p.Saga, p.Effect, p.Cause}); err != nil {
 			return err
 		}
-		pg.Every = 0 // what is counted stays what is settled
+		pg.Follow = nil // what is counted stays what is settled
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil

@@ -16,11 +16,11 @@ import (
 const inboxMost = 50
 
 func (c *Console) mountMessages() {
-	c.inContext("GET messages", (*visit).messagesPage)
-	c.inContext("GET messages/inbox", (*visit).inboxPage)
+	c.liveOwn("GET messages", (*visit).messagesPage)
+	c.liveOwn("GET messages/inbox", (*visit).inboxPage)
 	c.inContext("POST messages/inbox/take", (*visit).takeMessage)
-	c.inContext("GET messages/peers", (*visit).peersPage)
-	c.inContext("GET messages/{caller}/{id}", (*visit).messagePage)
+	c.liveOwn("GET messages/peers", (*visit).peersPage)
+	c.liveOwn("GET messages/{caller}/{id}", (*visit).messagePage)
 }
 
 // messagesList renders a list below Messages.
@@ -33,7 +33,7 @@ func (v *visit) messagesList(name string, s *sentence, command []string, b *list
 	if name != "Messages" {
 		crumbs = []crumb{{"Messages", v.path("messages")}, {name, ""}}
 	}
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Messages", Command: v.command(command...), Every: listEvery, Sentence: s,
+	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Messages", Command: v.command(command...), Follow: lists(), Sentence: s,
 		Body: b, Crumbs: crumbs})
 	return nil
 }
@@ -192,7 +192,7 @@ func (v *visit) messagePage() error {
 		s.Text = upper(x.Text) + "."
 	}
 	v.render(nethttp.StatusOK, page{Title: b.Title, Template: "detail", Noun: "Messages", Command: v.command("message", "show", b.Title),
-		Every: listEvery, Sentence: s, Body: b,
+		Follow: lists(), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Messages", v.path("messages")}, {b.Title, ""}}})
 	return nil
 }

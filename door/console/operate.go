@@ -17,11 +17,11 @@ import (
 // themselves. Bans are in bans.go.
 
 func (c *Console) mountOperate() {
-	c.inContext("GET operate", (*visit).healthPage)
+	c.live("GET operate", (*visit).healthPage)
 	c.inContext("POST operate/audit", (*visit).auditJobs)
-	c.inContext("GET operate/queues", (*visit).queuesPage)
-	c.inContext("GET operate/runners", (*visit).runnersPage)
-	c.inContext("GET operate/nodes", (*visit).nodesPage)
+	c.live("GET operate/queues", (*visit).queuesPage)
+	c.live("GET operate/runners", (*visit).runnersPage)
+	c.live("GET operate/nodes", (*visit).nodesPage)
 	c.mountBans()
 }
 
@@ -41,7 +41,7 @@ func (v *visit) operateTabs(here string) (tabs []tab) {
 // operatePage renders a list below Operate.
 func (v *visit) operatePage(name string, s *sentence, command []string, b *listBody) error {
 	b.Title, b.Tabs = name, v.operateTabs(name)
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Operate", Command: v.command(command...), Every: listEvery, Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Operate", Command: v.command(command...), Follow: lists(), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Operate", v.path("operate")}, {name, ""}}})
 	return nil
 }

@@ -51,7 +51,7 @@ type need struct {
 
 func (c *Console) mountOverview() {
 	c.page("GET {$}", (*visit).home)
-	c.inContext("GET {$}", (*visit).overviewPage)
+	c.live("GET {$}", (*visit).overviewPage)
 	c.inContext("GET jump", (*visit).jump)
 }
 
@@ -128,7 +128,7 @@ func (v *visit) overviewPage() error {
 		{Name: "waiting", Value: count(waits, overviewMost), Note: "flows", Link: v.path("flows?status=dispatched"), Class: waiting},
 		{Name: "went wrong", Value: count(wrong, wrongLook), Note: "flows", Link: v.path("flows?status=error"), Class: errored},
 	}
-	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"), Every: listEvery, Body: b,
+	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"), Follow: lists("flow", "job", "instance", "dead_letter"), Body: b,
 		Sentence: overviewSentence(b, len(alive))})
 	return nil
 }

@@ -22,14 +22,13 @@ type page struct {
 	Sentence *sentence // nil: there is nothing to say
 	// Command does the same in a shell.
 	Command string
-	// Live is the stream of events after which the page is loaded anew; "": there is none.
-	Live string
-	// Every is after how many seconds the page is loaded anew where there is no stream; 0: never.
-	Every int
-	Body  any
+	// Follow is what of it may change; nil: nothing does. The page is mounted by live then.
+	Follow *follow
+	Body   any
 
 	// The rest is filled in for every page.
 	Here     string // the page's own address
+	Live     string // where it is followed; "": nowhere
 	Theme    string
 	SignedIn bool
 	Actor    domain.ActorID
@@ -80,9 +79,12 @@ func (v *visit) complete(p *page) error {
 	if p.Template == "failure" && v.r.Method != "GET" {
 		p.Here = Path
 	}
-	p.SignedIn, p.Actor, p.Node.Name = v.signedIn(), v.who.Actor, v.console.cfg.Node
+	p.Actor, p.Node.Name = v.who.Actor, v.console.cfg.Node
 	if !p.SignedIn {
 		return nil
+	}
+	if p.Follow != nil {
+		p.Live = livePath + query("page", p.Here)
 	}
 	p.Flash = v.console.sessions.said(v.console.secretOf(v.r), v.r.FormValue("said"))
 	p.Context = v.tenant

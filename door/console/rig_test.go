@@ -49,6 +49,7 @@ type rig struct {
 	keys   map[domain.ActorID]identity.Key
 	gate   chan struct{} // lets scripts go on that wait
 	now    func() time.Time
+	doors  http.Config // of the door, beside what the rig sets
 }
 
 // words is a runtime inside the process: "say X" logs, "err X" logs to the standard error,
@@ -106,9 +107,10 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 		change(r, &parts)
 	}
 	r.api = service.New(parts)
-	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Audit: audit,
+	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Changes: r.api.Changes, Audit: audit,
 		Now: func() time.Time { return r.now() }})
-	r.server = httptest.NewServer(http.New(r.api, http.Config{Node: "n1", Tokens: r.tokens, Audit: audit, Console: r.pages}))
+	r.doors.Node, r.doors.Tokens, r.doors.Audit, r.doors.Console = "n1", r.tokens, audit, r.pages
+	r.server = httptest.NewServer(http.New(r.api, r.doors))
 	runner := work.NewRunner(engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{words{r.gate}}, Grace: time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

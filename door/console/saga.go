@@ -67,8 +67,8 @@ type stateRow struct {
 }
 
 func (c *Console) mountSagas() {
-	c.inContext("GET sagas", (*visit).sagasPage)
-	c.inContext("GET sagas/{saga}", (*visit).sagaPage)
+	c.live("GET sagas", (*visit).sagasPage)
+	c.live("GET sagas/{saga}", (*visit).sagaPage)
 	c.inContext("POST sagas/{saga}/{act}", (*visit).actOnSaga)
 	c.mountInstance()
 }
@@ -87,7 +87,7 @@ func (v *visit) sagasPage() error {
 		b.Rows = append(b.Rows, sagaRow{Name: s.Name, Link: v.sagaPath(s.Name), Summary: s.Summary, Version: s.Version, Updated: v.at(s.UpdatedMs), By: s.By})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Sagas", Template: "sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}},
-		Every: listEvery, Body: b})
+		Follow: lists("instance"), Body: b})
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (v *visit) sagaPage() error {
 		return err
 	}
 	v.render(nethttp.StatusOK, page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
-		{name, ""}}, Every: listEvery, Body: b})
+		{name, ""}}, Follow: lists("instance"), Body: b})
 	return nil
 }
 

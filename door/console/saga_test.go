@@ -63,7 +63,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.get(404, path("sagas/nowhere"))
 
 	a := b.get(200, path("sagas/order/instance?id=ann"))
-	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/c/7/sagas/order/instance/live?id=ann"`, "Pause", "ramet saga history order ann --context 7")
+	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/live?page=`, "Pause", "ramet saga history order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")
 	b.post(200, path("sagas/order/pause"), "id", "ann")
@@ -82,7 +82,7 @@ func TestAnInstanceIsFollowed(t *testing.T) {
 	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
 	r.publish("ben", "Placed")
 	r.stands("ben", "open")
-	events, end := r.follow(reader, path("sagas/order/instance/live?id=ben"))
+	events, end := r.follow(reader, livePath("sagas/order/instance?id=ben"))
 	defer end()
 	<-events
 	r.publish("ben", "Shipped")

@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	nethttp "net/http"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/service"
 )
 
 // instanceBody is what an instance's page shows.
@@ -55,8 +53,7 @@ type timerLine struct {
 }
 
 func (c *Console) mountInstance() {
-	c.inContext("GET sagas/{saga}/instance", (*visit).instancePage)
-	c.follow("sagas/{saga}/instance/live", (*visit).followInstance)
+	c.live("GET sagas/{saga}/instance", (*visit).instancePage)
 }
 
 // instanceParams name the instance of the address. Its id is one that somebody else chose,
@@ -111,7 +108,8 @@ func (v *visit) instancePage() error {
 		}
 	}
 	if i.Status != domain.SagaEnded {
-		pg.Live = v.sagaPath(p.Name) + "/instance/live" + query("id", p.Correlation)
+		pg.Follow = follows()
+		pg.Follow.instance = ":" + p.Name + ":" + p.Correlation
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
@@ -179,12 +177,4 @@ func (v *visit) instanceActions(p api.InstanceParams, i *domain.SagaInstance) (l
 			Will: "It keeps its events, in order, and moves no more until it is resumed. Effects that were asked for go on.", Command: v.command("saga", "pause", p.Name, p.Correlation)})
 	}
 	return list
-}
-
-// followInstance tells a page that its instance has moved.
-func (v *visit) followInstance() (stream, error) {
-	p, caller := v.instanceParams(), v.caller
-	return func(ctx context.Context, emit func(api.Event) error) error {
-		return service.Named(api.SagaHistory.Name).Stream(ctx, caller, &api.HistoryParams{InstanceParams: p}, func(e api.Event) error { return emit(changed(e)) })
-	}, nil
 }

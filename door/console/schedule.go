@@ -16,7 +16,7 @@ import (
 const scheduleTimes = 20
 
 func (c *Console) mountSchedule() {
-	c.inContext("GET schedule", (*visit).schedulePage)
+	c.live("GET schedule", (*visit).schedulePage)
 	c.inContext("POST schedule/{act}", (*visit).actOnSchedule)
 }
 
@@ -45,7 +45,7 @@ func (v *visit) schedulePage() error {
 	if err != nil {
 		return err
 	}
-	pg := page{Title: s.Name, Template: "detail", Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Every: listEvery,
+	pg := page{Title: s.Name, Template: "detail", Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Follow: lists("schedule", "flow"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s.Schedule)}
 	pg.Sentence.Actions = v.scheduleActions(&s.Schedule)
 	v.render(nethttp.StatusOK, pg)

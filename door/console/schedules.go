@@ -27,7 +27,7 @@ const (
 )
 
 func (c *Console) mountSchedules() {
-	c.inContext("GET schedules", (*visit).schedulesPage)
+	c.live("GET schedules", (*visit).schedulesPage)
 	c.inContext("GET schedules/calendar", (*visit).calendarPage)
 	c.mountSchedule()
 }
@@ -64,7 +64,7 @@ func (v *visit) schedulesPage() error {
 	}
 	b.Tables = []table{t}
 	v.render(nethttp.StatusOK, page{Title: "Schedules", Template: "list", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"},
-		"blueprint")...), Crumbs: []crumb{{"Schedules", ""}}, Every: listEvery,
+		"blueprint")...), Crumbs: []crumb{{"Schedules", ""}}, Follow: lists("schedule"),
 		Sentence: v.schedulesSentence(list.Schedules), Body: b})
 	return nil
 }

@@ -28,7 +28,7 @@ type Console interface {
 	// Follow is what a page asks for that changes while one looks at it.
 	//
 	// Errors: [domain.ErrNotFound] where nothing is to follow.
-	Follow(r *nethttp.Request, caller service.Caller) (run func(context.Context, func(api.Event) error) error, err error)
+	Follow(r *nethttp.Request, who identity.Proof, caller service.Caller) (run func(context.Context, func(api.Event) error) error, err error)
 	// Link makes a link by which a browser becomes who has proven something, once. token
 	// is what proved it, "" for the operator at the local socket.
 	Link(who identity.Proof, token string) (api.ConsoleLink, error)
@@ -79,7 +79,7 @@ func (d *Door) console(w *response, r *nethttp.Request) {
 		d.cfg.Console.Page(w, r, who, caller)
 		return
 	}
-	run, err := d.cfg.Console.Follow(r, caller)
+	run, err := d.cfg.Console.Follow(r, who, caller)
 	if err != nil {
 		d.fail(w, r, err)
 		return

@@ -100,9 +100,12 @@ func (s *sse) emit(e api.Event) error {
 //
 // Errors: those of [budget.Pool.Take].
 func (s *sse) put(e api.Event) (int, error) {
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		panic("BUG: an event cannot be written as JSON: " + err.Error())
+	data, written := e.Data.(json.RawMessage) // of one line, written once for many
+	if !written {
+		var err error
+		if data, err = json.Marshal(e.Data); err != nil {
+			panic("BUG: an event cannot be written as JSON: " + err.Error())
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,5 @@
-// Pages that live: when the node says that something has changed, or every few seconds, the
-// page is loaded anew, and what differs is put in place. Nothing else moves: what a person
-// has opened, chosen or written stays.
+// Pages that live: the node sends what differs in their text, and it is put in place. Nothing
+// else moves: what a person has opened, chosen or written stays.
 "use strict";
 (() => {
 	const keep = new Set(["open", "hidden"]); // attributes that are the reader's own
@@ -40,7 +39,7 @@
 	// drop removes a node, and returns the one behind it.
 	const drop = (node) => {
 		const next = node.nextSibling;
-		node.remove();
+		if (!node.matches?.(".flash")) node.remove(); // what an action did is told to who did it
 		return next;
 	};
 
@@ -62,20 +61,22 @@
 	});
 
 	const chip = document.getElementById("node-chip");
-	const connected = (is) => {
+	const connected = (is, why) => {
 		if (!chip) return;
 		chip.classList.toggle("cut", !is);
+		if (why) chip.title = why;
 		const stale = chip.querySelector(".stale");
 		if (stale) stale.hidden = is;
 	};
 
-	let loading = false, again = false;
+	// put shows a text of the page's content. What said what an action did stays.
+	const put = (text) => {
+		const fresh = document.createElement("main");
+		fresh.innerHTML = text; // written by the node's templates, which escape what others wrote
+		morph(document.getElementById("main"), fresh);
+	};
+
 	const load = async () => {
-		if (loading) {
-			again = true;
-			return;
-		}
-		loading = true;
 		try {
 			const answer = await fetch(location.href, { credentials: "same-origin" });
 			if (answer.status === 401) {
@@ -83,39 +84,76 @@
 				return;
 			}
 			connected(answer.ok);
-			if (!answer.ok) return;
-			const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-			morph(document.getElementById("main"), fresh.getElementById("main"));
-			document.title = fresh.title;
+			if (answer.ok) put(new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main").innerHTML);
 		} catch {
 			connected(false);
-		} finally {
-			loading = false;
-			if (again) {
-				again = false;
-				setTimeout(load, 150);
-			}
 		}
 	};
 
-	const { live, every } = document.body.dataset;
-	if (live) {
-		const events = new EventSource(live);
-		events.addEventListener("open", () => connected(true));
-		events.addEventListener("change", load);
-		events.addEventListener("end", () => {
-			events.close();
-			load();
+	const { live } = document.body.dataset;
+	if (!live) return;
+	// lines is the text that was sent last, has its name.
+	let lines = [], has = "", events = null, ended = false, patience = 1000;
+	let busy = false, more = false;
+	// A large page takes its time: what comes meanwhile is shown together.
+	const show = () => {
+		more = true;
+		if (busy) return;
+		busy = true;
+		requestAnimationFrame(() => {
+			const began = performance.now();
+			more = false;
+			put(lines.join("\n"));
+			setTimeout(() => {
+				busy = false;
+				if (more) show();
+			}, 2 * (performance.now() - began));
 		});
-		events.addEventListener("error", () => {
-			connected(false);
-			if (events.readyState === EventSource.CLOSED) setTimeout(load, 2000);
+	};
+	const follow = () => {
+		if (events || ended || document.hidden) return;
+		events = new EventSource(`${live}&has=${has}`);
+		const on = (name, then) => events.addEventListener(name, (e) => {
+			connected(name !== "away" && name !== "error", e.data && name === "away" ? JSON.parse(e.data).why : "");
+			then(e.data ? JSON.parse(e.data) : {});
 		});
-	}
-	if (live || every) {
-		// How long something takes goes on while nothing happens.
-		setInterval(() => {
-			if (!document.hidden) load();
-		}, (every || 10) * 1000);
-	}
+		on("open", () => patience = 1000);
+		on("away", () => {});
+		on("change", load);
+		on("whole", (p) => {
+			[lines, has] = [p.text.split("\n"), p.id];
+			show();
+		});
+		on("patch", (p) => {
+			if (p.from !== has) {
+				has = ""; // what was in between was lost
+				leave();
+				return follow();
+			}
+			for (const { at, drop, add } of p.lines.reverse()) lines.splice(at, drop, ...add);
+			has = p.id;
+			if (p.lines.length) show();
+		});
+		on("end", () => {
+			ended = true;
+			leave();
+		});
+		on("error", () => {
+			// The browser tries again by itself where the node was there; where it was refused,
+			// the page looks by itself, ever less often, and not all at once with others.
+			if (!events || events.readyState !== EventSource.CLOSED) return;
+			leave();
+			setTimeout(() => load().then(follow), patience * (1 + Math.random()));
+			patience = Math.min(2 * patience, 16000);
+		});
+	};
+	const leave = () => {
+		if (events) events.close();
+		events = null;
+	};
+	// What nobody looks at follows nothing: a browser has few connections for one node.
+	document.addEventListener("visibilitychange", () => document.hidden ? leave() : follow());
+	addEventListener("pagehide", leave);
+	addEventListener("pageshow", follow);
+	follow();
 })();
