@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
@@ -77,4 +78,17 @@ func TestHostileArchive(t *testing.T) {
 		harmless(t, b.send(statusAny, "GET", path("archive?text=%s&where=%s", url.QueryEscape(text), url.QueryEscape(text)), ""))
 		harmless(t, b.send(statusAny, "GET", path("archive/record?key=%s", url.QueryEscape(text)), ""))
 	}
+}
+
+func TestTheOverviewCountsTheLastHour(t *testing.T) {
+	j := failedJob()
+	j.FinishedMs = 12*60_000 + 100
+	r := newArchiveRig(t, j)
+	r.now = func() time.Time { return time.UnixMilli(14*60_000 + 500) }
+	b := r.as(reader)
+	b.has(b.get(200, path("")), `<span class="value">1</span>`, "ended in the last hour", "<title>00:12: 1 ended, 1 in error</title>", "jobs running", "jobs waiting")
+	r.now = func() time.Time { return time.UnixMilli(80 * 60_000) }
+	b.hasNot(b.get(200, path("")), "00:12: ")
+	b = newRig(t).as(reader)
+	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
 }

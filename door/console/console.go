@@ -56,6 +56,7 @@ type Console struct {
 	streams  *nethttp.ServeMux // of what they follow
 	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
 	hub      *hub
+	hours    hours
 	guard    *nethttp.CrossOriginProtection
 }
 

@@ -2,10 +2,12 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	nethttp "net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -35,6 +37,7 @@ type overviewBody struct {
 type figure struct {
 	Name, Value, Note, Link string
 	Class                   string
+	Spark                   *spark // nil: none
 }
 
 // need is something that a person should look at.
@@ -47,6 +50,8 @@ type need struct {
 	// Count is how many flows it stands for, Blueprint what they are of.
 	Count     int
 	Blueprint string
+	// Other is what it is where it is no flow: an alarm, a dead letter.
+	Other string
 }
 
 func (c *Console) mountOverview() {
@@ -95,10 +100,6 @@ func (v *visit) overviewPage() error {
 	if err != nil {
 		return err
 	}
-	waits, err := v.flowsOf(domain.FlowDispatched, overviewMost)
-	if err != nil {
-		return err
-	}
 	if err := v.needs(b, wrong, alive); err != nil {
 		return err
 	}
@@ -117,20 +118,55 @@ func (v *visit) overviewPage() error {
 	if b.Nodes, err = v.nodeRows(); err != nil {
 		return err
 	}
-	count := func(list []domain.Flow, most int) string {
-		if len(list) >= most {
-			return strconv.Itoa(most) + "+"
-		}
-		return strconv.Itoa(len(list))
-	}
-	b.Figures = []figure{
-		{Name: "running", Value: count(alive, overviewMost), Note: "flows", Link: v.path("flows?status=started"), Class: running},
-		{Name: "waiting", Value: count(waits, overviewMost), Note: "flows", Link: v.path("flows?status=dispatched"), Class: waiting},
-		{Name: "went wrong", Value: count(wrong, wrongLook), Note: "flows", Link: v.path("flows?status=error"), Class: errored},
+	if b.Figures, err = v.figures(); err != nil {
+		return err
 	}
 	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"), Follow: lists("flow", "job", "instance", "dead_letter"), Body: b,
 		Sentence: overviewSentence(b, len(alive))})
 	return nil
+}
+
+// figures are the numbers of the overview: what runs and waits now, and what ended in the
+// last hour.
+func (v *visit) figures() (list []figure, err error) {
+	count := func(status domain.JobStatus) (string, error) {
+		found, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: status}, Count: true})
+		if err != nil || found.Count == nil {
+			return "0", err
+		}
+		if found.Count.More {
+			return grouped(found.Count.Matching) + "+", nil
+		}
+		return grouped(found.Count.Matching), nil
+	}
+	runs := figure{Name: "jobs running", Link: v.path("jobs?status=started"), Class: running}
+	if runs.Value, err = count(domain.JobStarted); err != nil {
+		return nil, err
+	}
+	waits := figure{Name: "jobs waiting", Link: v.path("jobs?status=dispatched"), Class: waiting}
+	if waits.Value, err = count(domain.JobDispatched); err != nil {
+		return nil, err
+	}
+	oldest, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Sort: api.SortOldest, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(oldest.Jobs) > 0 {
+		j := oldest.Jobs[0]
+		waits.Note = "the oldest for " + v.at(cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000)).Ago
+	}
+	list = []figure{runs, waits}
+	hour, err := v.lastHour()
+	if err != nil || hour == nil {
+		return list, err
+	}
+	well, bad := 0, 0
+	for _, m := range hour {
+		well, bad = well+m.well, bad+m.bad
+	}
+	now := v.now.Unix() / 60
+	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: "jobs and flows", Link: v.path("archive"), Class: succeeded, Spark: sparkOf(hour, now, false)},
+		figure{Name: "of them in error", Value: grouped(bad), Link: v.path("archive") + query("status", string(domain.JobError)), Class: errored, Spark: sparkOf(hour, now, true)}), nil
 }
 
 // nodeRow is a node of the board.
@@ -208,6 +244,33 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		at[key] = len(b.Needs)
 		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs), Count: 1, Blueprint: f.Blueprint})
 	}
+	return v.otherNeeds(b)
+}
+
+// lateAfter is from when on an alarm that has come and is not handled is told of.
+const lateAfter = 10 * time.Second
+
+// otherNeeds finds what is no flow: what was given up on, by cause, with the instances of
+// sagas that it holds, and an alarm that nobody handles.
+func (v *visit) otherNeeds(b *overviewBody) error {
+	if late := b.Info.LateAlarm; late != nil && late.Context == v.tenant.ID && late.LateMs > lateAfter.Milliseconds() {
+		b.Needs = append(b.Needs, need{State: state{"late", errored}, What: late.Name, Link: v.path("operate"), Why: "It has come, and no node handles it",
+			At: v.at(v.now.UnixMilli() - late.LateMs), Other: "alarm"})
+	}
+	groups, _, _, err := v.countCauses()
+	if notThere(err) || errors.Is(err, domain.ErrUnavailable) {
+		return nil // a node without streams has none; whether they are away, the sentence says
+	} else if err != nil {
+		return err
+	}
+	for _, g := range groups[:min(len(groups), overviewMost)] {
+		n := need{State: state{"given up on", errored}, What: plural(g.count, "dead letter") + " of " + cmp.Or(g.Saga, g.Effect, string(g.Kind)),
+			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.at(g.latest), Other: "dead letter", Count: g.count}
+		if g.holds > 0 {
+			n.Why = strings.TrimRight(n.Why, ".") + "; " + plural(g.holds, "instance") + " stopped by it"
+		}
+		b.Needs = append(b.Needs, n)
+	}
 	return nil
 }
 
@@ -232,13 +295,17 @@ func overviewSentence(b *overviewBody, alive int) *sentence {
 // needsSentence says what needs somebody: decisions first, for they wait; then the cause
 // that most flows went wrong by.
 func needsSentence(needs []need) *sentence {
-	var decide, stuck, wrong int
+	var decide, stuck, wrong, letters, late int
 	worst := &need{}
 	for i := range needs {
-		switch n := &needs[i]; n.State.Word {
-		case "needs approval":
+		switch n := &needs[i]; {
+		case n.Other == "alarm":
+			late++
+		case n.Other != "":
+			letters += n.Count
+		case n.State.Word == "needs approval":
 			decide++
-		case "stuck":
+		case n.State.Word == "stuck":
 			stuck++
 		default:
 			if wrong += n.Count; n.Count > worst.Count {
@@ -270,6 +337,15 @@ func needsSentence(needs []need) *sentence {
 			part += ", " + where + ": " + strings.ToLower(worst.Why[:1]) + worst.Why[1:]
 		}
 		parts = append(parts, part)
+	}
+	if letters > 0 {
+		parts = append(parts, counted(letters, "dead letter waits", "dead letters wait"))
+	}
+	if late > 0 {
+		parts = append(parts, "an alarm is late")
+	}
+	if letters+late > 0 {
+		s.State.Class = errored
 	}
 	s.Text = upper(strings.Join(parts, "; ")) + "."
 	return s

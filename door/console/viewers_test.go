@@ -28,7 +28,9 @@ func BenchmarkViewers(b *testing.B) {
 }
 
 func benchmarkViewers(b *testing.B, n int) {
-	r := newRig(b, func(r *rig, _ *service.Parts) { r.doors = http.Config{Budget: budget.New(budget.Config{Streams: 4000, StreamsPerActor: 4000}, nil)} })
+	r := newRig(b, func(r *rig, _ *service.Parts) {
+		r.doors = http.Config{Budget: budget.New(budget.Config{Streams: 4000, StreamsPerActor: 4000}, nil)}
+	})
 	id := r.flow("name: a\nsteps:\n  - {name: look, kind: approval}\n  - {name: x, needs: look, script: say a, script_type: words}\n")
 	who := r.as(reader)
 	who.client.Transport = &nethttp.Transport{MaxConnsPerHost: 0}

@@ -71,9 +71,9 @@
 
 	// put shows a text of the page's content. What said what an action did stays.
 	const put = (text) => {
-		const fresh = document.createElement("main");
+		const main = document.getElementById("main"), fresh = main.cloneNode(false);
 		fresh.innerHTML = text; // written by the node's templates, which escape what others wrote
-		morph(document.getElementById("main"), fresh);
+		morph(main, fresh);
 	};
 
 	const load = async () => {

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has what ended in the last hour, minute by minute, as the archive counts it:
+// whichever node or worker it was that did it.
+
+const (
+	hourMinutes = 60
+	// hourAsks bounds the minutes that are counted for one page: an hour of which nothing is
+	// known yet takes a few pages.
+	hourAsks = 16
+	// hourSettles is how long after a minute has passed its count may still change: what has
+	// ended is on its way to the archive.
+	hourSettles = 2 * time.Minute
+	// hoursMost bounds the contexts of which counts are kept.
+	hoursMost = 1000
+	// barWidth and barsHeight are those of the drawing, in pixels.
+	barWidth   = 3
+	barsHeight = 28.0
+)
+
+// hours are the counts of contexts.
+type hours struct {
+	mu sync.Mutex
+	of map[domain.TenantID]*[hourMinutes]minute
+}
+
+// minute is how many jobs and flows ended in a minute.
+type minute struct {
+	number    int64 // minutes since 1970; 0: not counted
+	well, bad int
+	settled   bool
+}
+
+// lastHour counts the last hour's minutes, oldest first: those of which it does not know
+// are not counted yet. It is nil where there is no archive, or it may not be asked.
+func (v *visit) lastHour() ([]minute, error) {
+	if !v.may(api.ArchiveSearch.Operation) {
+		return nil, nil
+	}
+	h := &v.console.hours
+	h.mu.Lock()
+	if h.of == nil || len(h.of) > hoursMost {
+		h.of = map[domain.TenantID]*[hourMinutes]minute{}
+	}
+	known := h.of[v.tenant.ID]
+	if known == nil {
+		known = &[hourMinutes]minute{}
+		h.of[v.tenant.ID] = known
+	}
+	ring := *known
+	h.mu.Unlock()
+	now := v.now.Unix() / 60
+	asks := 0
+	for n := now; n > max(0, now-hourMinutes) && asks < hourAsks; n-- {
+		m := &ring[n%hourMinutes]
+		if m.number == n && m.settled {
+			continue
+		}
+		asks++
+		well, err := v.endedIn(n, string(domain.JobFinished))
+		if notThere(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		bad, err := v.endedIn(n, string(domain.JobError))
+		if err != nil {
+			return nil, err
+		}
+		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles}
+	}
+	h.mu.Lock()
+	*known = ring
+	h.mu.Unlock()
+	list := make([]minute, 0, hourMinutes)
+	for n := max(1, now-hourMinutes+1); n <= now; n++ {
+		if m := ring[n%hourMinutes]; m.number == n {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// endedIn counts the jobs and flows that ended in a minute with a status, which both have.
+func (v *visit) endedIn(number int64, status string) (int, error) {
+	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID,
+		ArchiveFilter: api.ArchiveFilter{Status: status, FromMs: number * 60_000, ToMs: (number + 1) * 60_000, Count: true}})
+	if err != nil || found.Count == nil {
+		return 0, err
+	}
+	return found.Count.Matching, nil
+}
+
+// spark is a small drawing of the last hour.
+type spark struct {
+	Bars  []sparkBar
+	Label string
+}
+
+// sparkBar is a minute.
+type sparkBar struct {
+	X                     int
+	Y, Height             string // of what ended well
+	BadY, BadHeight, Text string
+}
+
+// Width and Height are those of the drawing.
+func (*spark) Width() int      { return hourMinutes * barWidth }
+func (*spark) Height() float64 { return barsHeight }
+
+// sparkOf draws minutes, as high as most of them had; bad alone where that is asked for.
+func sparkOf(list []minute, now int64, bad bool) *spark {
+	most, well, wrong := 1, 0, 0
+	for _, m := range list {
+		if bad {
+			m.well = 0
+		}
+		most, well, wrong = max(most, m.well+m.bad), well+m.well, wrong+m.bad
+	}
+	s := &spark{Label: fmt.Sprintf("%s ended in the last hour, %s of them in error; at most %s in a minute", grouped(well+wrong), grouped(wrong), grouped(most))}
+	pixels := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+	for _, m := range list {
+		if bad {
+			m.well = 0
+		}
+		if m.well+m.bad == 0 {
+			continue
+		}
+		high := func(n int) float64 {
+			if n == 0 {
+				return 0
+			}
+			return max(1, barsHeight*float64(n)/float64(most))
+		}
+		w, b := high(m.well), high(m.bad)
+		bar := sparkBar{X: barWidth * int(hourMinutes-1-(now-m.number)), Text: fmt.Sprintf("%s: %s ended, %s in error", time.Unix(m.number*60, 0).UTC().Format("15:04"),
+			grouped(m.well+m.bad), grouped(m.bad))}
+		if w > 0 {
+			bar.Y, bar.Height = pixels(max(0, barsHeight-b-w)), pixels(min(w, barsHeight-b))
+		}
+		if b > 0 {
+			bar.BadY, bar.BadHeight = pixels(barsHeight-b), pixels(b)
+		}
+		s.Bars = append(s.Bars, bar)
+	}
+	return s
+}
+
+// grouped is a number as people read it: "12,345".
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
