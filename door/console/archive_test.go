@@ -92,3 +92,26 @@ func TestTheOverviewCountsTheLastHour(t *testing.T) {
 	b = newRig(t).as(reader)
 	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
 }
+
+func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {
+	a, err := sqlitearchive.Open(t.Context(), filepath.Join(t.TempDir(), "archive.db"), sqlitearchive.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	j := failedJob()
+	j.Attempt, j.StartedMs = 3, 9000
+	rec, err := archive.OfJob(7, &j, []domain.Log{{AtMs: 1000, Stream: "stdout", Attempt: 1, Line: "one"}, {AtMs: 2500, Stream: "ramet", Attempt: 1, Line: "<b>shop</b> is away"},
+		{AtMs: 4000, Stream: "stderr", Attempt: 2, Line: "\x1b[31mtwo"}, {AtMs: 9000, Stream: "stdout", Attempt: 3, Line: "three"}})
+	if err == nil {
+		err = a.Put(t.Context(), []archive.Record{rec})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, func(_ *rig, p *service.Parts) { p.Archive = a })
+	b := r.as(reader)
+	page := b.get(200, path("jobs/10/9?tab=history"))
+	b.has(page, "was in attempt 1, which wrote 2 lines in 1.5 s, in the end:", "&lt;b&gt;shop&lt;/b&gt; is away", "was in attempt 2, which wrote 1 line", "began attempt 3")
+	b.hasNot(page, "\x1b", "attempt 3, which")
+}

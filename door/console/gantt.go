@@ -2,6 +2,8 @@ package console
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -27,12 +29,14 @@ type ganttRow struct {
 	Took       string
 	Job        bool
 	Bars       []bar
+	// Critical says that the flow would have ended earlier with a shorter step.
+	Critical bool
 }
 
 // bar is a stretch of time.
 type bar struct {
 	X, Width float64
-	Class    string // waiting, or that of the state
+	Class    string // waiting, backoff, or that of the state
 	Title    string
 }
 
@@ -68,10 +72,11 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 	for _, j := range jobs {
 		byStep[j.Step] = append(byStep[j.Step], j)
 	}
+	critical := criticalSteps(f)
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		own := byStep[s.Name]
-		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs)}
+		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs), Critical: critical[i]}
 		if s.Kind.One() && len(own) == 1 {
 			row.Bars = v.jobBars(own[0], scale)
 		} else if s.SinceMs != 0 {
@@ -89,6 +94,47 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 	return g, nil
 }
 
+// criticalSteps are the steps by their index that lead to the one that ended last, or still
+// goes on: of what each needs, the one that ended last, and without needs the one that ended
+// last before it began, for phases follow each other.
+func criticalSteps(f *domain.FlowView) map[int]bool {
+	end := func(i int) int64 {
+		s := &f.Steps[i]
+		if s.SinceMs != 0 && s.EndMs == 0 {
+			return math.MaxInt64 // it goes on
+		}
+		return s.EndMs
+	}
+	index := map[string]int{}
+	last := -1
+	for i := range f.Steps {
+		index[f.Steps[i].Name] = i
+		if f.Steps[i].SinceMs != 0 && (last < 0 || end(i) > end(last)) {
+			last = i
+		}
+	}
+	list := map[int]bool{}
+	for last >= 0 && !list[last] {
+		list[last] = true
+		at, before := last, -1
+		for _, need := range f.Steps[at].Needs {
+			if i, known := index[need]; known && f.Steps[i].SinceMs != 0 && (before < 0 || end(i) > end(before)) {
+				before = i
+			}
+		}
+		for i := range f.Steps {
+			if len(f.Steps[at].Needs) == 0 && f.Steps[i].Phase < f.Steps[at].Phase && f.Steps[i].SinceMs != 0 && (before < 0 || end(i) > end(before)) {
+				before = i
+			}
+		}
+		last = before
+	}
+	if len(list) < 2 {
+		return nil // there is no way to show
+	}
+	return list
+}
+
 // ganttJobs are the rows of a step's jobs, in the order in which they began.
 func (v *visit) ganttJobs(jobs []*domain.Job, scale func(int64) float64) (rows []ganttRow) {
 	slices.SortFunc(jobs, func(a, b *domain.Job) int {
@@ -101,9 +147,19 @@ func (v *visit) ganttJobs(jobs []*domain.Job, scale func(int64) float64) (rows [
 	return rows
 }
 
-// jobBars are a job's time in its queue, and its last attempt.
+// jobBars are a job's time before its last attempt, in its queue, and in that attempt, and
+// its pause before the next.
 func (v *visit) jobBars(j *domain.Job, scale func(int64) float64) (bars []bar) {
 	now := v.now.UnixMilli()
+	made := int64(j.CreatedAt)*1000 + 999 // of a second, no more is known
+	if j.Attempt > 1 && j.QueuedMs > made {
+		bars = append(bars, barOf(scale(made), scale(j.QueuedMs), "backoff", plural(int(j.Attempt)-1, "attempt")+" before, and the pauses between: "+
+			span(time.Duration(j.QueuedMs-made)*time.Millisecond)))
+	}
+	if j.NextRetryMs > now && !j.Final() {
+		from := max(j.QueuedMs, j.StartedMs)
+		return append(bars, barOf(scale(from), scale(now), "backoff", fmt.Sprintf("attempt %d, then a pause until the next in %s", j.Attempt, v.at(j.NextRetryMs).Ago)))
+	}
 	if j.QueuedMs != 0 {
 		began := cmp.Or(j.StartedMs, j.FinishedMs, now)
 		if began > j.QueuedMs {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,9 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 	if j.StartedMs != 0 {
 		facts = append(facts, fact{Name: tookOr(j.Final(), "took", "so far"), Text: v.took(j.StartedMs, j.FinishedMs)})
 	}
+	if f, known := v.isolationFact(j); known {
+		facts = append(facts, f)
+	}
 	return append(facts, fact{Name: "time limit", Text: span(j.TimeoutOr(domain.DefaultTimeout * time.Second))})
 }
 
@@ -145,7 +149,11 @@ func (v *visit) fillJobTab(p api.JobParams, b *jobBody) (err error) {
 		b.Data = &jobData{Params: pairs(j.Params), Env: pairs(j.EnvVars), Result: pairs(j.Result)}
 	case "history":
 		b.History = v.jobTimes(j)
-		var acts []happening
+		var earlier, acts []happening
+		if earlier, err = v.earlierAttempts(p, j); err != nil {
+			return err
+		}
+		b.History = slices.Insert(b.History, min(1, len(b.History)), earlier...)
 		acts, err = v.acts(j.Key().String())
 		b.History = append(b.History, acts...)
 	}
@@ -167,6 +175,79 @@ func (v *visit) jobTimes(j *domain.Job) (list []happening) {
 		add(j.FinishedMs, st.Word, st)
 	}
 	return list
+}
+
+// attemptLines bounds the lines of a log in which earlier attempts are looked for.
+const attemptLines = 10_000
+
+// earlierAttempts are those before the last, as far as they said something: the record has
+// the times of the last alone, and the log has who wrote each line.
+func (v *visit) earlierAttempts(p api.JobParams, j *domain.Job) (list []happening, err error) {
+	if j.Attempt < 2 {
+		return nil, nil
+	}
+	type attempt struct {
+		number, lines int
+		from, to      int64
+		last          string
+	}
+	var attempts []*attempt
+	for from := 0; from < attemptLines; from += logPage {
+		page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: from, Limit: logPage})
+		if notThere(err) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		for i := range page.Logs {
+			l := &page.Logs[i]
+			if l.Attempt == 0 || int64(l.Attempt) >= j.Attempt {
+				continue
+			}
+			if n := len(attempts); n == 0 || attempts[n-1].number != l.Attempt {
+				attempts = append(attempts, &attempt{number: l.Attempt, from: l.AtMs})
+			}
+			a := attempts[len(attempts)-1]
+			a.lines, a.to, a.last = a.lines+1, l.AtMs, l.Line
+		}
+		if len(page.Logs) < logPage {
+			break
+		}
+	}
+	for _, a := range attempts {
+		list = append(list, happening{At: v.at(a.from), Who: "the job", State: state{"tried", failed},
+			Text:   fmt.Sprintf("was in attempt %d, which wrote %s in %s, in the end:", a.number, plural(a.lines, "line"), span(time.Duration(a.to-a.from)*time.Millisecond)),
+			Detail: domain.CutText(logLine{Spans: ansi(domain.CutText(a.last, maxLine))}.text(), 200)})
+	}
+	return list, nil
+}
+
+// isolationFact is how far the scripts of a job's type are held in where it runs, or ran
+// last: what is in force there now. ok is false where that is not known.
+func (v *visit) isolationFact(j *domain.Job) (f fact, ok bool) {
+	if j.RunnerID == 0 || j.Final() {
+		return fact{}, false
+	}
+	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	if err != nil {
+		return fact{}, false // the page says less, and is right
+	}
+	for _, r := range runners.Runners {
+		if r.ID != j.RunnerID {
+			continue
+		}
+		for _, s := range r.Serves {
+			if s.ScriptType != j.ScriptType || s.Level == "" {
+				continue
+			}
+			text := string(domain.Tightest(v.tenant.Isolation, s.Level))
+			if n := len(s.Isolation); n > 0 {
+				text += " (" + strings.Join(s.Isolation, ", ") + ")"
+			}
+			return fact{Name: "isolation", Text: text}, true
+		}
+	}
+	return fact{}, false
 }
 
 // jobLog reads a page of a job's log: that of the address, else the first.
