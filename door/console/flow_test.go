@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bufio"
+	"fmt"
 	nethttp "net/http"
 	"strings"
 	"testing"
@@ -167,4 +168,26 @@ func TestAnEmptyContextNamesTheCommand(t *testing.T) {
 	b.has(b.get(200, path("")), "All is well, and nothing runs.", "ramet flow submit nightly.yaml --context 7")
 	b.has(b.get(200, path("flows")), "There is no flow yet", "ramet flow submit")
 	b.has(b.get(200, path("jobs")), "There is no job yet", "ramet job submit")
+}
+
+func TestALargeGraphIsFolded(t *testing.T) {
+	r := newRig(t)
+	var text strings.Builder
+	text.WriteString("name: wide\nsteps:\n  - {name: begin, script: say a, script_type: words}\n")
+	for i := range 120 {
+		script := "say a"
+		if i == 60 {
+			script = "fail"
+		}
+		fmt.Fprintf(&text, "  - {name: part%d, needs: begin, script: %s, script_type: words}\n", i, script)
+	}
+	id := r.flow(text.String())
+	r.ended(id)
+	b := r.as(reader)
+	a := b.get(200, path("flows/%d", id))
+	b.has(a, "stand in one box", `<title>part0 … part119: failed 119/120</title>`, "unfold=yes", "Step part60 failed")
+	b.hasNot(a, `data-step="part7"`)
+	a = b.get(200, path("flows/%d?unfold=yes", id))
+	b.has(a, `data-step="part7"`, `data-step="part60"`)
+	b.hasNot(a, "stand in one box")
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,7 +11,11 @@ import (
 )
 
 const (
-	// graphMost bounds the steps of a drawing: of more, nobody sees anything.
+	// foldAbove is from how many steps on a drawing has alike ones in one box, where they
+	// are foldLeast or more: of hundreds of boxes, nobody sees anything.
+	foldAbove = 100
+	foldLeast = 8
+	// graphMost bounds the boxes of a drawing.
 	graphMost = 1500
 	boxWidth  = 168.0
 	boxHeight = 48.0
@@ -28,7 +33,9 @@ type graph struct {
 	Bands         []blueprint.Band
 	// Fits says that it can be read when it is as wide as the window.
 	Fits bool
-	// TooMany is how many steps there are where that is too many to draw.
+	// Note says what is drawn where that is not all there is; All is the address of all.
+	Note, All string
+	// TooMany is how many boxes there are where that is too many to draw.
 	TooMany int
 }
 
@@ -48,25 +55,119 @@ type edge struct{ Path, Class, From, To string }
 
 // graphOf draws a flow's steps.
 func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
-	if n := max(len(f.Steps), f.StepsTotal); n > graphMost {
+	g := domain.FlowGraph(f)
+	var groups [][]int
+	if f.ID != 0 && v.r.FormValue("unfold") != "yes" { // 0: a blueprint is read step by step
+		groups = alike(g)
+	}
+	whole := g
+	g, groups = folded(g, groups)
+	if n := len(g.Nodes); n > graphMost {
 		return &graph{TooMany: n}
 	}
-	g := domain.FlowGraph(f)
 	placed := blueprint.Place(g, func(int) float64 { return boxWidth }, boxHeight)
 	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands, Fits: placed.Width <= fitMost}
-	for i := range f.Steps {
-		s := &f.Steps[i]
+	for i, members := range groups {
+		s := &f.Steps[members[0]]
 		n := &node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,
 			Chosen: chosen != nil && chosen.Name == s.Name}
-		if n.Pile && !s.Status.Done() && s.SinceMs != 0 {
+		if len(members) > 1 {
+			n.stepRow, n.Pile, n.Chosen = v.foldedRow(f, members), true, false
+			n.Short = shortName(n.Name)
+			n.Bar = fmt.Sprintf("%.1f", boxWidth*float64(n.Percent)/100)
+		} else if n.Pile && !s.Status.Done() && s.SinceMs != 0 {
 			n.Bar = fmt.Sprintf("%.1f", boxWidth*min(max(s.Progress, 0), 1))
 		}
 		d.Nodes = append(d.Nodes, n)
 	}
 	for i, e := range g.Edges {
-		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class, f.Steps[e.From].Name, f.Steps[e.To].Name})
+		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class, d.Nodes[e.From].Name, d.Nodes[e.To].Name})
+	}
+	if f.StepsTotal > len(f.Steps) {
+		d.Note = fmt.Sprintf("Steps %s to %s of %s.", grouped(f.StepsFrom+1), grouped(f.StepsFrom+len(f.Steps)), grouped(f.StepsTotal))
+	}
+	if len(g.Nodes) < len(whole.Nodes) {
+		d.Note = strings.TrimSpace(d.Note + " Steps that need the same, and that the same steps need, stand in one box.")
+		d.All = v.path("flows/%d?unfold=yes&steps_from=%d", f.ID, f.StepsFrom)
 	}
 	return d
+}
+
+// alike are the steps of a large graph, by their index, that need the same and are needed by
+// the same, in groups of as many as are worth a box of their own; nil: none are.
+func alike(g *domain.Graph) (groups [][]int) {
+	if len(g.Nodes) <= foldAbove {
+		return nil
+	}
+	about := make([]strings.Builder, len(g.Nodes)) // edges come in order
+	for _, e := range g.Edges {
+		fmt.Fprintf(&about[e.To], "<%d", e.From)
+		fmt.Fprintf(&about[e.From], ">%d", e.To)
+	}
+	at := map[string]int{}
+	for i := range g.Nodes {
+		key := fmt.Sprintf("%d %s", g.Nodes[i].Phase, about[i].String())
+		k, known := at[key]
+		if !known {
+			k = len(groups)
+			at[key] = k
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	return slices.DeleteFunc(groups, func(members []int) bool { return len(members) < foldLeast })
+}
+
+// folded is a graph with a box for each group and each step that is in none, and the steps
+// of each box.
+func folded(g *domain.Graph, groups [][]int) (*domain.Graph, [][]int) {
+	group := map[int]int{}
+	for k, members := range groups {
+		for _, i := range members {
+			group[i] = k + 1
+		}
+	}
+	small := &domain.Graph{Title: g.Title}
+	var boxes [][]int
+	box := make([]int, len(g.Nodes)) // of a step
+	first := map[int]int{}           // the box of a group
+	for i := range g.Nodes {
+		if at, known := first[group[i]]; known && group[i] != 0 {
+			box[i] = at
+			boxes[at] = append(boxes[at], i)
+			continue
+		}
+		box[i] = len(boxes)
+		first[group[i]] = box[i]
+		boxes = append(boxes, []int{i})
+		small.Nodes = append(small.Nodes, g.Nodes[i])
+	}
+	seen := map[domain.GraphEdge]bool{}
+	for _, e := range g.Edges {
+		if e = (domain.GraphEdge{From: box[e.From], To: box[e.To]}); !seen[e] && e.From != e.To {
+			seen[e] = true
+			small.Edges = append(small.Edges, e)
+		}
+	}
+	return small, boxes
+}
+
+// foldedRow is what stands for many steps: the state of the one that asks most for attention.
+func (v *visit) foldedRow(f *domain.FlowView, members []int) stepRow {
+	first, last := &f.Steps[members[0]], &f.Steps[members[len(members)-1]]
+	r := stepRow{Name: first.Name + " … " + last.Name, Link: v.path("flows/%d?unfold=yes&steps_from=%d", f.ID, f.StepsFrom)}
+	done, most := 0, -1
+	for _, i := range members {
+		s := &f.Steps[i]
+		if s.Status == domain.StepSucceeded {
+			done++
+		}
+		if a := attention(s); a > most || a == most && !s.Status.Done() {
+			most, r.State = a, stepState(s)
+		}
+	}
+	r.Progress, r.Percent = fmt.Sprintf("%d/%d", done, len(members)), 100*done/len(members)
+	return r
 }
 
 // shortName is a name that fits into a box.
