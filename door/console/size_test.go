@@ -72,7 +72,7 @@ func BenchmarkPagesAtSize(b *testing.B) {
 	who := r.as(admin)
 	for _, page := range []struct{ name, path string }{{"overview", ""}, {"flows", "flows"}, {"flows that went wrong", "flows?status=error"}, {"flow", fmt.Sprintf("flows/%d", failed)},
 		{"gantt", fmt.Sprintf("flows/%d?tab=gantt", failed)}, {"logs", fmt.Sprintf("flows/%d?tab=logs", failed)}, {"jobs", "jobs"}, {"jobs that wait", "jobs?status=dispatched"}, {"job", "jobs/10/1"},
-		{"sagas", "sagas"}, {"letters", "letters"}, {"schedules", "schedules"}, {"blueprints", "blueprints"}, {"messages", "messages"}, {"archive", "archive"}, {"archive by word", "archive?text=say"},
+		{"sagas", "sagas"}, {"letters", "letters"}, {"schedules", "schedules"}, {"blueprints", "blueprints"}, {"archive", "archive"}, {"archive by word", "archive?text=say"},
 		{"health", "operate"}, {"queues", "operate/queues"}, {"rights", "rights"}, {"audit", "rights/audit"}} {
 		b.Run(page.name, func(b *testing.B) {
 			var took []time.Duration
