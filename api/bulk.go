@@ -37,7 +37,7 @@ var (
 	FlowRetryAll = op[*domain.Bulk](Operation{
 		Name: "flow.retry_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/retry", Right: domain.VerbRetry, Errors: bulkErrors,
 		Summary: "Start all flows again that a filter fits and that ended in error; with dry_run, say how many.",
-	}, BulkFlowsParams{Context: 7, FlowFilter: FlowFilter{Blueprint: "nightly"}})
+	}, BulkRetryFlowsParams{BulkFlowsParams: BulkFlowsParams{Context: 7, FlowFilter: FlowFilter{Blueprint: "nightly"}}, Failed: true})
 	FlowDeleteAll = op[*domain.Bulk](Operation{
 		Name: "flow.delete_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/delete", Right: domain.VerbDelete, Errors: bulkErrors,
 		Summary: "Remove all flows that a filter fits, with their jobs; with dry_run, say how many.",
@@ -99,7 +99,14 @@ type BulkJobsParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
-// BulkFlowsParams are the parameters of flow.cancel_all, flow.retry_all and flow.delete_all.
+// BulkRetryFlowsParams are the parameters of flow.retry_all.
+type BulkRetryFlowsParams struct {
+	BulkFlowsParams
+	// Failed starts failed parts again too, not only those that ended in error.
+	Failed bool `json:"-" query:"failed"`
+}
+
+// BulkFlowsParams are the parameters of flow.cancel_all and flow.delete_all.
 type BulkFlowsParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	FlowFilter

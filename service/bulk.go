@@ -52,7 +52,7 @@ func (c Caller) CancelAllFlows(ctx context.Context, p api.BulkFlowsParams) (*dom
 }
 
 // RetryAllFlows begins to start again what a filter fits, or counts it.
-func (c Caller) RetryAllFlows(ctx context.Context, p api.BulkFlowsParams) (*domain.Bulk, error) {
+func (c Caller) RetryAllFlows(ctx context.Context, p api.BulkRetryFlowsParams) (*domain.Bulk, error) {
 	return c.beginBulk(ctx, api.FlowRetryAll.Operation, p.Context, &p, p.DryRun)
 }
 

@@ -108,8 +108,8 @@ func ofFlows(all *api.Operation, each string, live bool, fits func(f *domain.Flo
 		if _, err := c.may(ctx, domain.VerbRead, b.ContextID, "flows"); err != nil {
 			return none, err
 		}
-		var p api.BulkFlowsParams
-		if err := filterOf(all, b, &p); err != nil {
+		p, err := bulkFlows(all, b)
+		if err != nil {
 			return none, err
 		}
 		if each == api.FlowRetry.Name && p.Status == "" {
@@ -123,12 +123,27 @@ func ofFlows(all *api.Operation, each string, live bool, fits func(f *domain.Flo
 		flow := api.FlowParams{Context: b.ContextID, Flow: id}
 		switch each {
 		case api.FlowRetry.Name:
-			return &api.RetryFlowParams{FlowParams: flow}, err
+			if err != nil {
+				return nil, err
+			}
+			p, err := bulkFlows(all, b)
+			return &api.RetryFlowParams{FlowParams: flow, Failed: p.Failed}, err
 		case api.FlowDelete.Name:
 			return &api.DeleteFlowParams{FlowParams: flow}, err
 		}
 		return &flow, err
 	}}
+}
+
+// bulkFlows are the parameters that a bulk operation on flows was begun with; Failed is
+// for those that are started again.
+func bulkFlows(all *api.Operation, b *domain.Bulk) (p api.BulkRetryFlowsParams, err error) {
+	if all == api.FlowRetryAll.Operation {
+		err = filterOf(all, b, &p)
+	} else {
+		err = filterOf(all, b, &p.BulkFlowsParams)
+	}
+	return p, err
 }
 
 func ofLetters(all *api.Operation, each string) many {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -96,8 +97,11 @@ type flags struct {
 	list []*flag
 }
 
-// flag is one of them.
+// flag is one of them. Where the command has a flag of its own for the parameter, which is
+// for one thing as for all, that is own.
 type flag struct {
+	own *pflag.Flag
+
 	asking
 	param string
 	field []int
@@ -111,6 +115,10 @@ func flagsOf(c *cobra.Command, o *api.Operation, of things, without ...string) *
 	for _, f := range api.FieldsOf(reflect.TypeOf(o.NewParams()).Elem()) {
 		param := f.Tag.Get("query")
 		if param == "" || slices.Contains(byCommand, param) || slices.Contains(without, param) {
+			continue
+		}
+		if own := c.Flags().Lookup(param); own != nil {
+			fs.list = append(fs.list, &flag{asking: asking{flag: param}, param: param, field: f.Index, own: own})
 			continue
 		}
 		name := param
@@ -142,7 +150,7 @@ func (f *flag) add(c *cobra.Command, help string) string {
 	return f.flag
 }
 
-// given reports whether any was.
+// given reports whether any was, but for the command's own.
 func (fs *flags) given() bool {
 	return slices.ContainsFunc(fs.list, func(f *flag) bool { return f.text != "" })
 }
@@ -152,6 +160,9 @@ func (fs *flags) given() bool {
 // Errors: [domain.ErrInvalid].
 func (fs *flags) read(params any) error {
 	for _, f := range fs.list {
+		if f.own != nil && f.own.Changed {
+			f.text = f.own.Value.String()
+		}
 		if f.text == "" {
 			continue
 		}

@@ -259,7 +259,7 @@ func (a *app) flowRetry() *cobra.Command {
 			return n.RetryFlow(ctx, a.tenant(), id, failed)
 		})
 	c.Flags().BoolVar(&failed, "failed", false, "also what failed because its script said so")
-	return alsoAll(a, c, flows, api.FlowRetryAll, "failed")
+	return alsoAll(a, c, flows, api.FlowRetryAll)
 }
 
 func (a *app) flowSkip() *cobra.Command {

@@ -54,7 +54,7 @@ func (v *visit) archivePage() error {
 	for i := range found.Records {
 		r := &found.Records[i]
 		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger),
 			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
 			words(actorText(r.Caller))}})
 	}

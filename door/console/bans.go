@@ -76,7 +76,7 @@ func (v *visit) banRow(ban *domain.Ban) row {
 	if ban.Context == 0 {
 		where += ", everywhere"
 	}
-	return row{"", []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)),
+	return row{Link: "", Cells: []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)),
 		when(v.at(ban.UntilMs)), lift}}
 }
 

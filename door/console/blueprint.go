@@ -134,7 +134,7 @@ func (v *visit) versionsOf(name string, found api.BlueprintPage, here string) se
 		if e.Version > 1 {
 			changes = linkTo("what it changed", v.path("blueprint")+with("name", name, "tab", "differences", "to", strconv.Itoa(e.Version)))
 		}
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.at(e.UpdatedMs)), words(actorText(e.By)), changes}})
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.at(e.UpdatedMs)), words(actorText(e.By)), changes}})
 	}
 	p := pager{}
 	if found.Next != "" {

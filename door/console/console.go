@@ -86,6 +86,7 @@ func New(cfg Config) *Console {
 	c.mountEffects()
 	c.mountLetters()
 	c.mountMessages()
+	c.mountBulk()
 	c.mountOperate()
 	c.mountRights()
 	c.mountArchive()

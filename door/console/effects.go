@@ -79,7 +79,7 @@ func (v *visit) effectsPage() error {
 			continue
 		}
 		link := v.path("effect") + with("name", e.Name)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(e.Name, link), chip(st), words(string(e.Kind)), words(e.Target), words(fmt.Sprintf("%d of %d",
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), chip(st), words(string(e.Kind)), words(e.Target), words(fmt.Sprintf("%d of %d",
 			e.InFlight, e.MaxInFlight)),
 			countOf(int64(e.Pending)), words(effectWhy(e))}})
 	}
@@ -121,7 +121,7 @@ func (v *visit) effectPage() error {
 		t := &table{Name: "Dead letters", Head: []column{{"Letter", "id"}, {"Cause", "why"}, {"Tried", "num"}, {"Made", ""}}}
 		for _, d := range letters.DeadLetters {
 			link := v.letterLink(d.Kind, d.ID)
-			t.Rows = append(t.Rows, row{link, []entry{linkTo(shortID(d.ID), link), words(d.Cause), number(int64(d.Attempts)), when(v.at(d.MadeMs))}})
+			t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(d.Cause), number(int64(d.Attempts)), when(v.at(d.MadeMs))}})
 		}
 		p := pager{}
 		if letters.Next != "" {

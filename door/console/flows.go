@@ -24,12 +24,14 @@ type flowsBody struct {
 	// Filtered says that something is asked for, so that an empty list does not mean that
 	// there is nothing.
 	Filtered bool
+	Many     *many
 	// Make is the command that makes what stands in an empty list.
 	Make string
 }
 
 // flowRow is a flow in a list.
 type flowRow struct {
+	Pick     string // as row.Pick
 	ID       domain.FlowID
 	Link     string
 	Name     string
@@ -66,6 +68,7 @@ type pager struct{ First, Next string }
 
 func (c *Console) mountFlows() {
 	c.live("GET flows", (*visit).flowsPage)
+	c.mountMany("flows", (*visit).manyFlows)
 	c.mountFlow()
 }
 
@@ -78,27 +81,27 @@ func (v *visit) flowsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
 	filter := api.FlowFilter{Status: domain.FlowStatus(q.Get("status")), Reason: domain.FlowReason(q.Get("reason")),
-		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where")}
+		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where"), Narrowing: narrowing(q)}
 	p := api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	found, err := call(v, api.FlowList, p)
 	if err != nil {
 		return err
 	}
-	b := &flowsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
-		Fields: []formField{typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where",
+	list := v.manyFlows()
+	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
+		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where",
 			"Where", p.Where, "flow.retried > 0")}}
 	for _, f := range flowFilters {
 		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
 	}
 	for i := range found.Flows {
-		b.Rows = append(b.Rows, v.flowRow(&found.Flows[i]))
-	}
-	words := []string{"flow", "list"}
-	for _, name := range []string{"status", "reason", "blueprint", "trigger", "caller", "where"} {
-		if value := q.Get(name); value != "" {
-			words = append(words, "--"+name, value)
+		row := v.flowRow(&found.Flows[i])
+		if b.Many != nil {
+			row.Pick = pick(found.Flows[i].Key())
 		}
+		b.Rows = append(b.Rows, row)
 	}
+	words := append([]string{"flow", "list"}, list.flags(list.filter(q))...)
 	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
 		Follow: lists("flow"), Body: b})
 	return nil

@@ -16,12 +16,14 @@ type jobsBody struct {
 	Pager    pager
 	Looked   int
 	Filtered bool
+	Many     *many
 	Make     string
 }
 
 // jobRow is a job in a list.
 type jobRow struct {
 	Key   string
+	Pick  string // as row.Pick
 	Link  string
 	Type  domain.ScriptType
 	State state
@@ -35,6 +37,7 @@ type jobRow struct {
 
 func (c *Console) mountJobs() {
 	c.live("GET jobs", (*visit).jobsPage)
+	c.mountMany("jobs", (*visit).manyJobs)
 	c.mountJob()
 }
 
@@ -48,26 +51,26 @@ func (v *visit) jobsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
 	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
-		Where: q.Get("where")}
+		Where: q.Get("where"), Narrowing: narrowing(q)}
 	p := api.ListJobsParams{Context: v.tenant.ID, JobFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	found, err := call(v, api.JobList, p)
 	if err != nil {
 		return err
 	}
-	b := &jobsBody{Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job", "submit", "hello.py"),
-		Fields: []formField{typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where, "job.losses > 0")}}
+	list := v.manyJobs()
+	b := &jobsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job", "submit", "hello.py"),
+		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where, "job.losses > 0")}}
 	for _, f := range jobFilters {
 		b.Filters = append(b.Filters, v.filterOf("jobs", f.Name, f.Query, q))
 	}
 	for _, j := range found.Jobs {
-		b.Rows = append(b.Rows, v.jobRow(j))
-	}
-	words := []string{"job", "list"}
-	for _, name := range []string{"status", "type", "caller", "where"} {
-		if value := q.Get(name); value != "" {
-			words = append(words, "--"+name, value)
+		row := v.jobRow(j)
+		if b.Many != nil {
+			row.Pick = pick(row.Key)
 		}
+		b.Rows = append(b.Rows, row)
 	}
+	words := append([]string{"job", "list"}, list.flags(list.filter(q))...)
 	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
 		Follow: lists("job"), Body: b})
 	return nil

@@ -60,16 +60,17 @@ func TestDeadLettersAreSettledByTheirCause(t *testing.T) {
 	a = b.get(200, list)
 	b.has(a, "12 letters of this cause.", "Drop 12 letters", "Replay 12 letters",
 		"ramet deadletter drop --kind event --saga order --cause &#39;has a version that nobody knows&#39; --all --yes --context 7")
-	_, before, _ := strings.Cut(a.text, `&amp;before_ms=`)
-	before, _, _ = strings.Cut(before, `"`)
+	before := between(a.text, `&amp;to_ms=`, `"`)
 	// What comes after the page was made is not what was counted.
 	made, _ := strconv.ParseInt(before, 10, 64)
 	r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "late", Saga: "order", Cause: `event "Late" has a version that nobody knows`, MadeMs: made + 1})
-	a = b.post(200, path("letters/drop"), "kind", "event", "saga", "order", "cause", "has a version that nobody knows", "before_ms", before)
-	b.has(a, "12 letters dropped.", "4 dead letters wait for you, of 2 causes.")
-	b.post(400, path("letters/drop"), "kind", "event", "before_ms", before) // not all of them, by accident
-	b.post(400, path("letters/drop"), "saga", "order")
-	b.post(404, path("letters/burn"), "saga", "order")
+	many := path("letters/list/many?kind=event&saga=order&cause=%s&to_ms=%s", url.QueryEscape("has a version that nobody knows"), before)
+	if done := r.bulkDone(b.post(200, many, "act", "drop", "all", "yes")); done.Done != 12 {
+		t.Errorf("got %+v, want 12 letters dropped", done)
+	}
+	b.has(b.get(200, path("letters")), "4 dead letters wait for you, of 2 causes.")
+	b.post(400, path("letters/list/many"), "act", "drop") // not all of them, by accident
+	b.post(404, path("letters/burn"), "kind", "event", "id", "late")
 }
 
 func TestADeadLetterIsShownAndDropped(t *testing.T) {
@@ -92,7 +93,7 @@ func TestAReaderSettlesNoLetterAndStopsNoEffect(t *testing.T) {
 	}
 	b.has(b.get(200, path("letters/list?effect=go")), "1 letter of this cause.")
 	b.has(b.post(200, path("letters/drop"), "kind", "effect", "id", "e1"), "This was not done: actor")
-	b.has(b.post(200, path("letters/replay"), "effect", "go", "before_ms", "9999"), "This was not done: actor")
+	b.has(b.post(200, path("letters/list/many?effect=go"), "act", "replay", "all", "yes"), "This was not done: actor")
 	for _, act := range []string{"pause", "resume", "test", "call"} {
 		b.has(b.post(200, path("effect/%s", act), "name", "go", "payload", "{}"), "This was not done: actor")
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	nethttp "net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,8 @@ const (
 func (c *Console) mountLetters() {
 	c.live("GET letters", (*visit).causesPage)
 	c.live("GET letters/list", (*visit).lettersPage)
-	c.inContext("POST letters/{act}", (*visit).actOnLetters)
+	c.inContext("POST letters/{act}", (*visit).actOnLetter)
+	c.mountMany("letters/list", (*visit).manyLetters)
 	c.mountLetter()
 }
 
@@ -43,8 +45,17 @@ type cause struct {
 }
 
 // query is the address of its letters, behind the page's.
-func (c cause) query() string {
-	return with("kind", string(c.Kind), "saga", c.Saga, "effect", c.Effect, "cause", c.Part)
+func (c cause) query() string { return behindMark(c.filter()) }
+
+// filter finds its letters.
+func (c cause) filter() url.Values {
+	q := url.Values{}
+	for _, f := range [...]field{{"kind", string(c.Kind)}, {"saga", c.Saga}, {"effect", c.Effect}, {"cause", c.Part}} {
+		if f.Value != "" {
+			q.Set(f.Name, f.Value)
+		}
+	}
+	return q
 }
 
 // causeOf is that of a letter.
@@ -85,11 +96,22 @@ func (v *visit) causesPage() error {
 		return err
 	}
 	t := table{Name: "Causes", Head: []column{{"Letters", "num"}, {"Kind", ""}, {"Of", "name"}, {"Cause", "why"}, {"Latest", ""}, {"Hold instances", "num"}}}
+	acts := v.may(api.DeadLetterReplayAll.Operation) || v.may(api.DeadLetterDropAll.Operation)
+	if acts {
+		t.Head = append(t.Head, column{"Do", ""})
+	}
 	for _, g := range groups {
 		link := v.path("letters/list") + g.query()
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)),
-			words(g.text), when(v.at(g.latest)),
-			countOf(int64(g.holds))}})
+		r := row{Link: link, Cells: []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)),
+			words(g.text), when(v.at(g.latest)), countOf(int64(g.holds))}}
+		if acts {
+			var e entry
+			if !more { // else the count is not that of all
+				e.Actions = v.causeActions(g.filter(), g.count)
+			}
+			r.Cells = append(r.Cells, e)
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(false), Tables: []table{t},
 		None: "There is no dead letter: nothing was given up on. An event that no saga can read, or an effect that never ends well, would stand here."}
@@ -159,15 +181,14 @@ func (v *visit) countCauses() (groups []*causeGroup, total int, more bool, err e
 // together.
 func (v *visit) lettersPage() error {
 	q := v.r.URL.Query()
-	before, _ := strconv.ParseInt(q.Get("before_ms"), 10, 64) // what is no number filters nothing
 	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadKind(q.Get("kind")),
-		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"),
-		BeforeMs: before}, Cursor: q.Get("cursor"), Limit: pageRows}
+		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"), Where: q.Get("where"), Narrowing: narrowing(q)}, Cursor: q.Get("cursor"), Limit: pageRows}
 	list, err := call(v, api.DeadLetterList, p)
 	if err != nil {
 		return err
 	}
-	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"), Pager: v.pagerOf("letters/list",
+	l := v.manyLetters()
+	b := &listBody{Title: "Dead letters", Many: v.manyOf(l), Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"), Pager: v.pagerOf("letters/list",
 		q, list.Next),
 		None: "There is no dead letter.", Fields: []formField{typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
 			typed("cause", "Cause has", p.Cause, "timeout")}}
@@ -179,16 +200,18 @@ func (v *visit) lettersPage() error {
 		"num"}, {"Made", ""}}}
 	for _, d := range list.DeadLetters {
 		link := v.letterLink(d.Kind, d.ID)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(cmp.Or(d.Saga, d.Effect)), words(d.Correlation),
-			words(d.Cause),
-			number(int64(d.Attempts)), when(v.at(d.MadeMs))}})
+		r := row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(cmp.Or(d.Saga, d.Effect)), words(d.Correlation),
+			words(d.Cause), number(int64(d.Attempts)), when(v.at(d.MadeMs))}}
+		if b.Many != nil {
+			r.Pick = pick(string(d.Kind) + ":" + d.ID)
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(v.flags([]string{"deadletter", "list"}, "kind", "saga",
-		"effect", "cause")...),
+	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(append([]string{"deadletter", "list"}, l.flags(l.filter(q))...)...),
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Follow: lists("dead_letter"), Body: b}
 	if len(t.Rows) > 0 && (p.Saga != "" || p.Effect != "" || p.Cause != "") {
-		if pg.Sentence, err = v.manyLetters(cause{p.Kind, p.Saga, p.Effect, p.Cause}); err != nil {
+		if pg.Sentence, err = v.letterSentence(q); err != nil {
 			return err
 		}
 		pg.Follow = nil // what is counted stays what is settled
@@ -205,100 +228,51 @@ func shortID(id string) string {
 	return id
 }
 
-// manyLetters counts the letters of a cause, and offers to settle them together: those
-// that were there when the page was made, and no later ones.
-func (v *visit) manyLetters(c cause) (*sentence, error) {
-	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: c.Kind, Saga: c.Saga, Effect: c.Effect, Cause: c.Part,
-		BeforeMs: v.now.UnixMilli() + 1}, Limit: lettersPage}
-	list := 0
-	for range lettersRounds {
-		found, err := call(v, api.DeadLetterList, p) // not replay with count_only: who looks leaves no line in the audit log
-		if err != nil {
-			return nil, err
-		}
-		list += len(found.DeadLetters)
-		if p.Cursor = found.Next; p.Cursor == "" {
-			break
-		}
+// letterSentence counts the letters that a filter finds, and offers to settle them
+// together: those that were there when the page was made, and no later ones.
+func (v *visit) letterSentence(q url.Values) (*sentence, error) {
+	l := v.manyLetters()
+	p := api.ListDeadLettersParams{Context: v.tenant.ID, Count: true}
+	filter := l.filter(q)
+	if err := api.DeadLetterList.ReadQuery(&p, filter); err != nil {
+		return nil, err
 	}
-	if list == 0 {
-		return nil, nil
+	found, err := call(v, api.DeadLetterList, p)
+	if err != nil || found.Count == nil || found.Count.Matching == 0 {
+		return nil, err
 	}
-	count := plural(list, "letter")
-	if p.Cursor != "" {
-		count = "the first " + count
+	text := plural(found.Count.Matching, "letter") + " of this cause."
+	if found.Count.More {
+		text = "More than " + text
 	}
-	s := &sentence{State: state{"given up on", errored}, Text: upper(count) + " of this cause."}
-	line := func(verb string) string {
-		return v.command(append(v.flags([]string{"deadletter", verb}, "kind", "saga", "effect", "cause"), "--all", "--yes")...)
-	}
-	post := func(act string) string {
-		return v.path("letters/%s", act) + c.query() + "&before_ms=" + strconv.FormatInt(p.BeforeMs, 10)
-	}
-	if v.may(api.DeadLetterReplay.Operation) {
-		s.Actions = append(s.Actions, action{Name: "Replay " + strconv.Itoa(list), Verb: "Replay " + count, Post: post("replay"), Primary: true,
-			Will: "Gives " + count + " another chance, as they are. What fails again comes back here. Letters that come meanwhile are left alone.", Command: line("replay")})
-	}
-	if v.may(api.DeadLetterDrop.Operation) {
-		s.Actions = append(s.Actions, action{Name: "Drop " + strconv.Itoa(list), Verb: "Drop " + count, Post: post("drop"),
-			Will: "Forgets " + count + " for good; instances that they hold go on without them. This cannot be undone.", Command: line("drop")})
-	}
-	return s, nil
+	return &sentence{State: state{"given up on", errored}, Text: text, Actions: v.causeActions(filter, found.Count.Matching)}, nil
 }
 
-// settleRounds bounds what one request settles, in rounds of 500 letters.
-const settleRounds = lettersRounds
+// causeActions offer to settle all letters of a filter, of which there are so many now.
+func (v *visit) causeActions(filter url.Values, n int) (list []action) {
+	l := v.manyLetters()
+	for i := range l.deeds {
+		d := &l.deeds[i]
+		if !v.may(d.all.op) {
+			continue
+		}
+		a := action{Name: d.name + " " + strconv.Itoa(n), Verb: d.name + " " + plural(n, l.thing), Will: d.will, Primary: d.act == "replay", Fields: []field{{"act", d.act}}}
+		v.untilNow(&l, d, filter, &a)
+		list = append(list, a)
+	}
+	return list
+}
 
-// actOnLetters settles all letters of a cause, or one.
-func (v *visit) actOnLetters() error {
-	act := v.r.PathValue("act")
-	op, did := api.DeadLetterReplay, "replayed"
-	switch act {
-	case "replay":
-	case "drop":
-		op, did = api.DeadLetterDrop, "dropped"
-	default:
-		return domain.NotFoundf("dead letters cannot be told to %q", domain.PlainText(act, 20))
+// actOnLetter settles one letter.
+func (v *visit) actOnLetter() error {
+	l := v.manyLetters()
+	i := slices.IndexFunc(l.deeds, func(d deed) bool { return d.act == v.r.PathValue("act") })
+	if i < 0 {
+		return domain.NotFoundf("dead letters cannot be told to %q", domain.PlainText(v.r.PathValue("act"), 20))
 	}
-	form := v.r.FormValue // its texts are those of others: they stand in the address
-	p := api.ChooseLettersParams{Context: v.tenant.ID, DeadLetterChoice: api.DeadLetterChoice{Kind: domain.DeadKind(form("kind")), ID: form("id")}}
-	if p.ID == "" {
-		p.All, p.Saga, p.Effect, p.Cause = true, form("saga"), form("effect"), form("cause")
-		before, err := strconv.ParseInt(form("before_ms"), 10, 64)
-		if err != nil || p.Saga == "" && p.Effect == "" && p.Cause == "" {
-			return domain.Invalidf("which dead letters? go back to the list, and choose a cause there")
-		}
-		p.BeforeMs = before
+	kind, id := domain.DeadKind(v.r.FormValue("kind")), v.r.FormValue("id")
+	if err := l.deeds[i].do(v, string(kind)+":"+id); err != nil {
+		return v.did(v.letterLink(kind, id), "", err)
 	}
-	done, failed, first := 0, 0, ""
-	for range settleRounds {
-		out, err := call(v, op, p)
-		if err != nil {
-			if done > 0 {
-				return v.did(v.path("letters"), "", domain.Unavailablef("%s were %s, then it stopped: %v", plural(done, "letter"), did, err))
-			}
-			to := v.path("letters")
-			if p.ID != "" {
-				to = v.letterLink(p.Kind, p.ID)
-			}
-			return v.did(to, "", err)
-		}
-		done += out.Done
-		for _, f := range out.Failed {
-			if failed++; first == "" {
-				first = f.Error.Detail
-			}
-		}
-		if p.Cursor = out.Next; p.Cursor == "" {
-			break
-		}
-	}
-	said := upper(plural(done, "letter")) + " " + did + "."
-	if failed > 0 {
-		said += " " + plural(failed, "letter") + " could not be: " + domain.PlainText(first, maxPlain) + "."
-	}
-	if p.Cursor != "" {
-		said += " There are more: do it again."
-	}
-	return v.did(v.path("letters"), said, nil)
+	return v.did(v.path("letters"), "1 letter "+l.deeds[i].done+".", nil)
 }

@@ -71,7 +71,7 @@ func TestAMessageIsTakenOutOfTheInbox(t *testing.T) {
 	b := r.as(executor)
 	a := b.delivered(1)
 	b.has(a, "hello there", "ramet inbox --take --from 0 --limit 1 --context 7")
-	_, key, _ := strings.Cut(a.text, `name="key" value="`)
+	_, key, _ := strings.Cut(a.text, `type="hidden" name="key" value="`)
 	key, _, _ = strings.Cut(key, `"`)
 	other := r.as(reader)
 	other.has(other.post(200, path("messages/inbox/take"), "key", key), "This was not done")

@@ -19,6 +19,7 @@ func (c *Console) mountMessages() {
 	c.liveOwn("GET messages", (*visit).messagesPage)
 	c.liveOwn("GET messages/inbox", (*visit).inboxPage)
 	c.inContext("POST messages/inbox/take", (*visit).takeMessage)
+	c.mountMany("messages/inbox", (*visit).manyInbox)
 	c.liveOwn("GET messages/peers", (*visit).peersPage)
 	c.liveOwn("GET messages/{caller}/{id}", (*visit).messagePage)
 }
@@ -73,6 +74,15 @@ func (v *visit) messageLink(m *domain.Message) string {
 	return v.path("messages/%d/%d", m.CallerID, m.ID)
 }
 
+// messageAt is where a message is shown, by its key; "" for no message's.
+func (v *visit) messageAt(key string) string {
+	k, err := domain.ParseMessageKey(key)
+	if err != nil {
+		return ""
+	}
+	return v.path("messages/%d/%d", k.Caller, k.ID)
+}
+
 func messageKey(m *domain.Message) string {
 	return domain.MessageKey{Caller: m.CallerID, ID: m.ID}.String()
 }
@@ -88,7 +98,7 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 	}
 	for i, m := range list {
 		link, why := v.messageLink(&m.Message), m.Error
-		r := row{link, []entry{linkTo(messageKey(&m.Message), link), chip(messageState(&m.Message)), words(string(m.MessageType)),
+		r := row{Link: link, Cells: []entry{linkTo(messageKey(&m.Message), link), chip(messageState(&m.Message)), words(string(m.MessageType)),
 			words(actorText(m.CallerID)), words(destination(m))}}
 		if take {
 			why = m.Message.Message
@@ -96,6 +106,9 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 		r.Cells = append(r.Cells, words(why), when(v.at(int64(m.CreatedAt)*1000)))
 		if take {
 			r.Cells = append(r.Cells, entry{Actions: v.takeActions(m, place+i)})
+			if v.may(api.InboxTake.Operation) {
+				r.Pick = pick(messageKey(&m.Message))
+			}
 		}
 		t.Rows = append(t.Rows, r)
 	}
@@ -129,7 +142,7 @@ func (v *visit) inboxPage() error {
 	if err != nil {
 		return err
 	}
-	b := &listBody{Tables: []table{v.messageTable("Inbox", list.Messages, max(from, 0))},
+	b := &listBody{Many: v.manyOf(v.manyInbox()), Tables: []table{v.messageTable("Inbox", list.Messages, max(from, 0))},
 		None: "Your inbox in this context is empty: no message waits for actor " + strconv.Itoa(int(v.who.Actor)) + "."}
 	if len(list.Messages) == inboxMost {
 		b.Pager.Next = v.path("messages/inbox?from=%d", max(from, 0)+inboxMost)
@@ -201,7 +214,7 @@ func (v *visit) messagePage() error {
 func (v *visit) messageWork(m *api.MessageView) (list []section) {
 	made := table{Name: "Made here", Head: []column{{"Here", "id"}, {"There", "id"}, {"Why not", "why"}}}
 	for _, w := range m.Made {
-		made.Rows = append(made.Rows, row{v.jobLink(w.Key), []entry{{Text: w.Key, Link: v.jobLink(w.Key)}, words(w.Origin), words(w.Error)}})
+		made.Rows = append(made.Rows, row{Link: v.jobLink(w.Key), Cells: []entry{{Text: w.Key, Link: v.jobLink(w.Key)}, words(w.Origin), words(w.Error)}})
 	}
 	if len(made.Rows) > 0 {
 		list = append(list, section{Title: "What was made of it here", Table: &made})
@@ -209,7 +222,7 @@ func (v *visit) messageWork(m *api.MessageView) (list []section) {
 	results := table{Name: "Results", Head: []column{{"Job", "id"}, {"State", ""}, {"Why", "why"}, {"Took", "num"}}}
 	for i := range m.Results {
 		j := &m.Results[i]
-		results.Rows = append(results.Rows, row{"", []entry{words(strconv.Itoa(int(j.ID))), chip(jobState(j)), words(j.Error), words(v.took(j.StartedMs,
+		results.Rows = append(results.Rows, row{Link: "", Cells: []entry{words(strconv.Itoa(int(j.ID))), chip(jobState(j)), words(j.Error), words(v.took(j.StartedMs,
 			j.FinishedMs))}})
 	}
 	if len(results.Rows) > 0 {
@@ -247,7 +260,7 @@ func (v *visit) peersPage() error {
 				by = append(by, a.Scheme())
 			}
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(peer.Name), number(int64(len(peer.Nodes))), words(strings.Join(by, ", ")),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(peer.Name), number(int64(len(peer.Nodes))), words(strings.Join(by, ", ")),
 			words(actorText(peer.OperatorID)), words(peer.Note), when(v.at(int64(peer.CreatedAt) * 1000))}})
 	}
 	return v.messagesList("Peers", nil, []string{"peer", "list"}, &listBody{Tables: []table{t},

@@ -35,6 +35,7 @@ func (v *visit) operateTabs(here string) (tabs []tab) {
 		add("Nodes & boards", "operate/nodes")
 	}
 	add("Bans", "operate/bans")
+	add("Bulk operations", "operate/bulk")
 	return tabs
 }
 
@@ -90,7 +91,7 @@ func (v *visit) healthPage() error {
 	for _, f := range found.Findings {
 		count[f.State]++
 		if want == "" || want == f.State {
-			t.Rows = append(t.Rows, row{"", []entry{chip(findingStates[f.State]), words(f.What), words(f.Text)}})
+			t.Rows = append(t.Rows, row{Link: "", Cells: []entry{chip(findingStates[f.State]), words(f.What), words(f.Text)}})
 		}
 	}
 	b.Tables = []table{t}
@@ -203,7 +204,7 @@ func (v *visit) queuesPage() error {
 			waitingText = "at least " + waitingText
 		}
 		link := v.path("jobs") + with("type", string(name), "status", string(domain.JobDispatched))
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)),
 			countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
 	}
 	if s == nil {
@@ -257,7 +258,7 @@ func (v *visit) runnersPage() error {
 			}
 		}
 		busy, slots = busy+taken, slots+room
-		t.Rows = append(t.Rows, row{"", []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")),
 			countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
 	}
 	s := &sentence{State: state{"nobody", errored}, Text: "Nobody runs jobs now. Start a node with `ramet serve`, or a worker."}
@@ -303,7 +304,7 @@ func (v *visit) nodesPage() error {
 		for _, o := range n.Off {
 			off = append(off, string(o.Role))
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off,
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off,
 			", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
 	}
 	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"},
@@ -316,7 +317,7 @@ func (v *visit) nodesPage() error {
 		} else if s.kind == "" || s.kind == "none" {
 			st = state{"none", skipped}
 		}
-		stores.Rows = append(stores.Rows, row{"", []entry{words(s.what), chip(st), words(s.kind), words(s.survives), words(s.away)}})
+		stores.Rows = append(stores.Rows, row{Link: "", Cells: []entry{words(s.what), chip(st), words(s.kind), words(s.survives), words(s.away)}})
 	}
 	s := &sentence{State: state{"alive", succeeded}, Text: verbIs(alive, "node") + " alive."}
 	if gone != "" {

@@ -155,6 +155,7 @@ var functions = template.FuncMap{
 	"plural":      plural,
 	"contextName": contextName,
 	"lines":       linesOf,
+	"picked":      picked,
 	"inc":         func(i int) int { return i + 1 },
 	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/console"
@@ -45,6 +46,7 @@ type rig struct {
 	server *httptest.Server
 	pages  *console.Console
 	api    *service.Service
+	bulks  *bulk.Engine
 	tokens *identity.Tokens
 	keys   map[domain.ActorID]identity.Key
 	gate   chan struct{} // lets scripts go on that wait
@@ -102,6 +104,7 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	audit := identity.NewAuditLog(registry, nil)
 	access := identity.NewAccess(registry, audit)
 	r.tokens = identity.NewTokens(registry, access, "n1")
+	r.bulks = parts.Bulks.(*bulk.Engine)
 	parts.Audit, parts.Access, parts.Tokens = audit, access, r.tokens
 	for _, change := range with {
 		change(r, &parts)

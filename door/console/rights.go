@@ -63,7 +63,7 @@ func (v *visit) membersPage() error {
 	}{{domain.Admin, shown.Admins, "do everything here, and give roles to others"}, {domain.Executor, shown.Executors, executors}, {domain.Reader,
 		shown.Readers, "read, but for the values of environments"}} {
 		for _, id := range r.members {
-			t.Rows = append(t.Rows, row{"", []entry{words(actorText(id)), words(string(r.role)), words(r.may), {Actions: v.revokeRole(id, r.role)}}})
+			t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(id)), words(string(r.role)), words(r.may), {Actions: v.revokeRole(id, r.role)}}})
 		}
 	}
 	s := &sentence{State: state{"members", waiting}, Text: "You are " + v.roleHere(&shown.Tenant) + " in context " + contextName(v.tenant) + "."}
@@ -141,7 +141,7 @@ func (v *visit) contextsPage() error {
 		{"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", "why"}}}
 	for _, c := range list.Contexts {
 		link := Path + "c/" + contextName(c) + "/rights"
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),
 			countOf(int64(len(c.Executors))), countOf(int64(len(c.Readers))),
 			countOf(int64(c.MaxRunning)), words(cmp.Or(string(c.Isolation), "as the node does")), words(cmp.Or(string(c.Archives),
 				"all")), when(v.at(int64(c.CreatedAt) * 1000))}})
@@ -162,7 +162,7 @@ func (v *visit) actorsPage() error {
 		for _, address := range a.Address {
 			at = append(at, string(address))
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")), when(v.at(int64(a.CreatedAt) * 1000)),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")), when(v.at(int64(a.CreatedAt) * 1000)),
 			linkTo("its tokens", v.path("rights/tokens?actor=%d", a.ID))}})
 	}
 	return v.rightsPage("Actors", nil, "ramet actor list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/actors", q, list.Next),
@@ -200,7 +200,7 @@ func (v *visit) tokensPage() error {
 				strconv.Itoa(int(k.Actor))}, {"id", k.ID}},
 				Will: "Whoever shows this token is refused at every node within a second; sessions that began with it end. This cannot be undone.", Command: "ramet token revoke " + quoted(k.ID)}}
 		}
-		t.Rows = append(t.Rows, row{"", []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)),
 			when(v.at(int64(k.IssuedAt) * 1000)), when(v.at(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
 	}
 	whose := "yours"
@@ -272,7 +272,7 @@ func (v *visit) auditPage() error {
 			st.Class = errored
 			denied++
 		}
-		t.Rows = append(t.Rows, row{"", []entry{when(v.at(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st),
 			words(strings.ReplaceAll(e.Verb, "_", " ")),
 			{Text: e.Object, Link: v.objectLink(e.Object)}, words(e.Detail), countOf(int64(e.Count))}})
 	}

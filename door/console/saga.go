@@ -42,6 +42,7 @@ type sagaBody struct {
 	Filters  []filter
 	Pager    pager
 	Filtered bool
+	Many     *many
 	Make     string
 	// States are what it does in each state, on the second.
 	States []stateRow
@@ -51,6 +52,7 @@ type sagaBody struct {
 
 // instanceRow is an instance in a list.
 type instanceRow struct {
+	Pick         string // as row.Pick
 	ID, Link, At string // At is the state of the saga's machine
 	State        state
 	Version      int64
@@ -70,6 +72,7 @@ func (c *Console) mountSagas() {
 	c.live("GET sagas", (*visit).sagasPage)
 	c.live("GET sagas/{saga}", (*visit).sagaPage)
 	c.inContext("POST sagas/{saga}/{act}", (*visit).actOnSaga)
+	c.mountMany("sagas/{saga}", (*visit).manyInstances)
 	c.mountInstance()
 }
 
@@ -146,12 +149,14 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 	q := v.r.URL.Query()
 	where := q.Get("where")
 	found, err := call(v, api.SagaInstances, api.ListInstancesParams{Context: v.tenant.ID, Name: b.Name,
-		InstanceFilter: api.InstanceFilter{Where: where}, Cursor: q.Get("cursor"), Limit: pageRows})
+		InstanceFilter: api.InstanceFilter{State: q.Get("state"), Where: where, Narrowing: narrowing(q)}, Cursor: q.Get("cursor"), Limit: pageRows})
 	if err != nil {
 		return "", err
 	}
 	path := "sagas/" + url.PathEscape(b.Name)
-	b.Fields = []formField{typed("where", "Where", where, `state == "paying"`)}
+	b.Fields = []formField{typed("text", "Text", q.Get("text"), "ann"), typed("where", "Where", where, `state == "paying"`)}
+	list := v.manyInstances()
+	b.Many = v.manyOf(list)
 	b.Pager, b.Filtered = v.pagerOf(path, q, found.Next), filtered(q)
 	for _, f := range instanceFilters {
 		link := v.path("%s", path)
@@ -161,17 +166,17 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 		b.Filters = append(b.Filters, filter{f.Name, link, f.Where == where})
 	}
 	for _, i := range found.Instances {
-		b.Rows = append(b.Rows, instanceRow{ID: i.Correlation, Link: v.sagaPath(b.Name) + "/instance" + query("id", i.Correlation), At: i.State,
+		ticks := ""
+		if b.Many != nil {
+			ticks = pick(i.Correlation)
+		}
+		b.Rows = append(b.Rows, instanceRow{Pick: ticks, ID: i.Correlation, Link: v.sagaPath(b.Name) + "/instance" + query("id", i.Correlation), At: i.State,
 			State:   instanceState(i),
 			Version: i.Version, Updated: v.at(i.UpdatedMs), Began: v.at(i.CreatedMs)})
 	}
 	// The board keeps no order among them; of a page, the last that moved come first.
 	slices.SortStableFunc(b.Rows, func(a, b instanceRow) int { return int(min(1, max(-1, b.Updated.Ms-a.Updated.Ms))) })
-	words := []string{"saga", "instances", b.Name}
-	if where != "" {
-		words = append(words, "--where", where)
-	}
-	return v.command(words...), nil
+	return v.command(append([]string{"saga", "instances", b.Name}, list.flags(list.filter(q))...)...), nil
 }
 
 // statesOf are the states of a definition, in its order.

@@ -111,7 +111,7 @@ func (v *visit) upcoming(s *api.Schedule) section {
 	}
 	t := &table{Name: "Next times", Head: []column{{"In", ""}, {"By the clocks of " + zone.String(), "id"}, {"Trigger of its flow", "why"}}}
 	for _, at := range s.Upcoming {
-		t.Rows = append(t.Rows, row{"", []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")), words(s.TriggerAt(at))}})
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")), words(s.TriggerAt(at))}})
 	}
 	return section{Table: t, None: noneOf(len(t.Rows), "It has no time to come.")}
 }
@@ -127,7 +127,7 @@ func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error
 	t := &table{Name: "Flows", Head: []column{{"Flow", "id"}, {"State", ""}, {"Trigger", "name"}, {"Why", "why"}, {"Made", ""}, {"Took", "num"}}}
 	for i := range found.Flows {
 		r := v.flowRow(&found.Flows[i])
-		t.Rows = append(t.Rows, row{r.Link, []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made),
+		t.Rows = append(t.Rows, row{Link: r.Link, Cells: []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made),
 			words(r.Took)}})
 	}
 	p := pager{}

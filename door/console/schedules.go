@@ -58,7 +58,7 @@ func (v *visit) schedulesPage() error {
 			continue
 		}
 		link := v.path("schedule") + with("name", s.Name)
-		t.Rows = append(t.Rows, row{link, []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
 			s.Blueprint)),
 			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(cmp.Or(s.State.LastError, s.Summary))}})
 	}

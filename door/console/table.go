@@ -23,10 +23,15 @@ type table struct {
 type column struct{ Name, Class string }
 
 // row is a thing in a table; Link is where it is shown, "" where that is nowhere.
+// Pick is the key by which it is ticked, "" where nothing can be done to several.
 type row struct {
 	Link  string
 	Cells []entry
+	Pick  string
 }
+
+// Picks reports whether rows can be ticked.
+func (t *table) Picks() bool { return len(t.Rows) > 0 && t.Rows[0].Pick != "" }
 
 // entry is what stands in a table at one place: one of a state, an instant, a text, or
 // things to do.
@@ -77,6 +82,7 @@ type listBody struct {
 	// None says what would stand in an empty list, and Make is the command that makes one.
 	None, Make string
 	Pager      pager
+	Many       *many // nil: nothing can be done to several
 }
 
 // Empty says that there is no row.
@@ -102,15 +108,19 @@ type section struct {
 	Table *table
 	Pairs []pair
 	// Lines are those of a text that somebody else wrote.
-	Lines   []string
-	Changes []change
-	History []happening
-	Graph   *graph
-	Form    *action
-	Pager   pager
+	Lines    []string
+	Changes  []change
+	History  []happening
+	Graph    *graph
+	Form     *action
+	Progress *progress
+	Pager    pager
 	// None is said where there is nothing of it, with the command Make.
 	None, Make string
 }
+
+// progress is how much of something is done.
+type progress struct{ Done, Of int }
 
 // change is a line of a difference: Class is "gone", "new" or "".
 type change struct{ Class, Text string }

@@ -50,6 +50,6 @@
 			}, () => {}); // the command stands there to be marked
 		}
 		const row = e.target.closest("tr[data-href]");
-		if (row && !e.target.closest("a,button,input,summary") && !String(getSelection())) location.href = row.dataset.href;
+		if (row && !e.target.closest("a,button,input,label,summary") && !String(getSelection())) location.href = row.dataset.href;
 	});
 })();
