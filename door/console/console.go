@@ -87,6 +87,7 @@ func New(cfg Config) *Console {
 	c.mountLetters()
 	c.mountMessages()
 	c.mountBulk()
+	c.mountSearch()
 	c.mountOperate()
 	c.mountRights()
 	c.mountArchive()

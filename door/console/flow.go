@@ -143,6 +143,9 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 	if f.StartedMs != 0 {
 		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: tookOr(f.Final(), "took", "so far"), Text: v.took(f.StartedMs, f.FinishedMs)})
 	}
+	if f.Blueprint != "" {
+		facts = append(facts, fact{Name: "compare", Text: "with the run before", Link: v.path("flows/compare?b=%d", f.ID)})
+	}
 	if f.Retried > 0 {
 		facts = append(facts, fact{Name: "retried", Text: plural(f.Retried, "time")})
 	}

@@ -68,6 +68,7 @@ type pager struct{ First, Next string }
 
 func (c *Console) mountFlows() {
 	c.live("GET flows", (*visit).flowsPage)
+	c.inContext("GET flows/compare", (*visit).comparePage)
 	c.mountMany("flows", (*visit).manyFlows)
 	c.mountFlow()
 }

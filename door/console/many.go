@@ -29,8 +29,10 @@ type deed struct {
 	// of are the statuses of which the list can be where the deed is offered; none: all.
 	of  []string
 	one *api.Operation
-	// do does it to one, by the key that stands in its box.
-	do func(v *visit, key string) error
+	// do does it to one, by the key that stands in its box. In its place, look shows
+	// something of those that are ticked.
+	do   func(v *visit, key string) error
+	look func(v *visit, keys []string) error
 	// all does it to all that a filter finds; nil: it is for what is ticked alone.
 	all *bulkDeed
 }
@@ -163,7 +165,7 @@ func (v *visit) chosen(l *manyList) (*deed, []string, error) {
 	}
 	i := slices.IndexFunc(l.deeds, func(d deed) bool { return d.act == act })
 	switch {
-	case i < 0:
+	case i < 0 || l.deeds[i].do == nil && v.r.Method != "GET":
 		return nil, nil, domain.Invalidf("%q is nothing that can be done to several %ss", domain.PlainText(act, 20), l.thing)
 	case len(keys) > maxTicked:
 		return nil, nil, domain.Invalidf("%d %ss are ticked, the limit is %d; narrow the list down, and choose all that the filter finds", len(keys), l.thing, maxTicked)
@@ -181,6 +183,9 @@ func (v *visit) manyPage(l manyList) error {
 	d, keys, err := v.chosen(&l)
 	if err != nil {
 		return err
+	}
+	if d.look != nil {
+		return d.look(v, keys)
 	}
 	filter := l.filter(v.r.URL.Query())
 	b := &detailBody{Links: []crumb{{"Back to the list", v.path("%s", l.path) + behindMark(filter)}}}
@@ -371,6 +376,7 @@ func (*visit) manyFlows() manyList {
 			{act: "delete", name: "Delete", done: "deleted", one: api.FlowDelete.Operation, all: allOf(api.FlowDeleteAll, of),
 				will: "The flows, their jobs and logs leave the board. This cannot be undone.",
 				do:   oneFlow(api.FlowDelete, func(p api.FlowParams) api.DeleteFlowParams { return api.DeleteFlowParams{FlowParams: p} })},
+			{act: "compare", name: "Compare", one: api.FlowShow.Operation, look: (*visit).compareFlows},
 		}}
 }
 

@@ -57,7 +57,6 @@ type need struct {
 func (c *Console) mountOverview() {
 	c.page("GET {$}", (*visit).home)
 	c.live("GET {$}", (*visit).overviewPage)
-	c.inContext("GET jump", (*visit).jump)
 }
 
 // home leads to the first context that one may look at.
@@ -71,19 +70,6 @@ func (v *visit) home() error {
 		return nil
 	}
 	return v.redirect(Path + "c/" + contextName(list.Contexts[0]) + "/")
-}
-
-// jump goes to what somebody typed: the key or number of a job or a flow, else the flows
-// of a blueprint.
-func (v *visit) jump() error {
-	q := v.r.FormValue("q")
-	if id, err := domain.ParseFlowKey(q); err == nil {
-		return v.redirect(v.path("flows/%d", id))
-	}
-	if link := v.jobLink(q); link != "" {
-		return v.redirect(link)
-	}
-	return v.redirect(v.path("flows") + query("blueprint", q))
 }
 
 func (v *visit) overviewPage() error {

@@ -13,13 +13,7 @@
 			return;
 		}
 		if (typing(e) || e.ctrlKey || e.metaKey || e.altKey) return;
-		if (e.key === "/") {
-			const jump = document.querySelector(".jump input");
-			if (jump) {
-				e.preventDefault();
-				jump.focus();
-			}
-		} else if (e.key === "?") {
+		if (e.key === "?") {
 			document.querySelector(".keys")?.showModal();
 		} else if (e.key >= "1" && e.key <= "9") {
 			document.querySelectorAll(".tabs a")[e.key - 1]?.click();
