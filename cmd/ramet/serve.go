@@ -49,6 +49,14 @@ const leaveWait = 5 * time.Second
 
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, o cli.ServeOptions) error {
+	if o.Dev {
+		return serveDev(ctx, o)
+	}
+	return serveOne(ctx, &o, nil)
+}
+
+// serveOne is one life of a node; dev is what it has beside where it is for development.
+func serveOne(ctx context.Context, o *cli.ServeOptions, dev *development) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
 	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
@@ -56,7 +64,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		isolation: script.Level(o.Isolation), name: o.Name,
 		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream,
 		mayLose: o.MayLose, acceptLoss: o.AcceptLoss, circles: o.Circles,
-		circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger})
+		circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger, dev: dev})
 	if err != nil {
 		return err
 	}
@@ -73,7 +81,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		}
 		listeners, address = append(listeners, tcp), tcp.Addr().String() // port 0 has become one
 	}
-	shown, err := p.listenForConsole(o, &listeners)
+	shown, err := p.listenForConsole(*o, &listeners)
 	if err != nil {
 		return errors.Join(err, closeAll(listeners))
 	}
@@ -83,6 +91,10 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	p.log.Info("node started", "node", p.node.Name(), "data", o.DataDir, "board", p.kind, "durability", string(p.board.Durability()), "archive", p.archived,
 		"listen", address, "console", shown, "resp", redis, "pid", os.Getpid())
+	if dev != nil {
+		p.services = append(p.services, p.develop(*o))
+		o.Listen, o.Opened = listeners[len(listeners)-1].Addr().String(), nil // as it is now, for its next life
+	}
 	err = p.run(ctx, listeners...)
 	p.log.Info("node stopped", "node", p.node.Name())
 	return err
@@ -148,6 +160,7 @@ type options struct {
 	wait                          time.Duration // for another process to leave the data folder
 	run                           bool          // with a runner
 	drain                         func()        // ends the node
+	dev                           *development  // nil: it is for work
 	log                           *slog.Logger
 }
 
@@ -187,17 +200,19 @@ type parts struct {
 	sagas      *sagas
 	egress     *egress.Dialer // of prerequisites
 	// noStreams says why there are none.
-	noStreams string
-	drain     func()     // ends the node; nil: it lives for one command
-	disk      *node.Disk // that of the data folder; nil: only files of jobs lie there
-	node      *node.Node
-	door      *http.Door
-	address   string         // at which browsers of this machine reach it, without a slash at the end
-	budget    *budget.Budget // of all doors
-	resp      string         // where to listen for clients of Redis; "": nowhere
-	services  []node.Service // to run beside
-	log       *slog.Logger
-	beside    sync.WaitGroup // what is opened beside the rest
+	noStreams  string
+	drain      func()     // ends the node; nil: it lives for one command
+	disk       *node.Disk // that of the data folder; nil: only files of jobs lie there
+	node       *node.Node
+	door       *http.Door
+	operations *service.Service
+	pages      *console.Console // nil: none
+	address    string           // at which browsers of this machine reach it, without a slash at the end
+	budget     *budget.Budget   // of all doors
+	resp       string           // where to listen for clients of Redis; "": nowhere
+	services   []node.Service   // to run beside
+	log        *slog.Logger
+	beside     sync.WaitGroup // what is opened beside the rest
 }
 
 // assemble opens the board and builds a node with its door on it.
@@ -347,6 +362,10 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 	if b, ok := p.board.(*redisboard.Board); ok {
 		p.taken = b.Taken
 	}
+	if dev := o.dev; dev != nil {
+		dev.board = &faultyBoard{Board: p.board}
+		p.board = dev.board
+	}
 	p.board = encryptedboard.New(p.board, p.secrecy)
 	p.registry = identity.NewRegistry(precondition.Over(p.board))
 	p.audit = identity.NewAuditLog(p.registry, o.log.With("log", "audit"))
@@ -447,10 +466,16 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		parts.Effects = p.node.Effects
 	}
 	a := service.New(parts)
+	p.operations = a
 	var pages http.Console
 	if p.options.serve {
-		pages = console.New(console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Changes: a.Changes, Logger: p.log,
-			Audit: p.audit})
+		cfg := console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Changes: a.Changes, Logger: p.log,
+			Audit: p.audit}
+		if p.options.dev != nil {
+			cfg.Faults, cfg.Sessions = faults{p}, p.options.dev.sessions
+		}
+		p.pages = console.New(cfg)
+		pages = p.pages
 	}
 	p.door = http.New(a, http.Config{Console: pages, Node: p.node.Name(), Tokens: p.tokens, MetricsToken: cfg.MetricsTokenFile, Origins: cfg.Doors.Origins,
 		Cookie: p.cookie, Budget: p.budget, Metrics: p.node.Metrics.Handler(), Logger: p.log, Audit: p.audit})

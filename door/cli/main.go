@@ -100,7 +100,11 @@ type ServeOptions struct {
 	Grace       time.Duration
 	Lease       time.Duration
 	Labels      domain.Labels // over those of the config file
-	Logger      *slog.Logger
+	// Dev makes samples, and has the console offer faults to cause. Opened is told the
+	// address by which a browser gets in, once.
+	Dev    bool
+	Opened func(url string)
+	Logger *slog.Logger
 }
 
 // EmbeddedOptions say what node to start in this process.

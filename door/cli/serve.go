@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var labels map[string]string
 	var circles, buses []string
 	var streams string
-	var mayLose, acceptLoss bool
+	var mayLose, acceptLoss, dev bool
 	var c *cobra.Command
 	c = a.serving(&cobra.Command{
 		Use: "serve", Short: "Run a node until it is told to stop", Args: cobra.NoArgs,
@@ -34,7 +35,12 @@ address over TCP, where every request needs a token; --listen none leaves TCP aw
 		if !c.Flags().Changed("bus") {
 			o.Buses = strings.Fields(a.variable("bus"))
 		}
-		o.Stream, o.MayLose, o.AcceptLoss = streams, mayLose, acceptLoss
+		o.Stream, o.MayLose, o.AcceptLoss, o.Dev = streams, mayLose, acceptLoss, dev
+		if o.Dev {
+			if err := a.forDev(o); err != nil {
+				return err
+			}
+		}
 		if err := o.Labels.Validate(); err != nil {
 			return fmt.Errorf("--label: %w", err)
 		}
@@ -53,7 +59,31 @@ address over TCP, where every request needs a token; --listen none leaves TCP aw
 		"Or go on with another board than was at --board before (a Redis or etcd that was emptied), or with other event streams than sagas have read")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
+	f.BoolVar(&dev, "dev", false, "to try things out: in a folder of its own, with samples and a worker, a link into the console, and buttons there that cause faults")
 	return c
+}
+
+// forDev settles what a node for development is: with a board of its own, which its samples
+// and faults concern alone, and reached from this machine only.
+//
+// Errors: [domain.ErrInvalid].
+func (a *app) forDev(o *ServeOptions) error {
+	if a.board != "" {
+		return domain.Invalidf("--dev wants a board of its own: leave --board away")
+	}
+	if o.Listen != "" {
+		host, _, err := net.SplitHostPort(o.Listen)
+		if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return domain.Invalidf("--dev is for this machine only: --listen 127.0.0.1:PORT, or leave it away")
+		}
+	}
+	if !a.dataGiven && os.Getenv("RAMET_DATA") == "" {
+		a.data += "-dev"
+	}
+	o.Opened = func(url string) {
+		fmt.Fprintf(a.std.Err, "\nThe console, for one browser, within two minutes:\n\n  %s\n\nCommands find this node with\n\n  export RAMET_DATA=%s\n\n", url, a.data)
+	}
+	return nil
 }
 
 // serving makes c a command that runs a node. prepare fills in what the flags

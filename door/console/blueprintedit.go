@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 // This file has the editor of blueprints: a text, what is wrong with it, what it would
@@ -34,6 +35,8 @@ type editorBody struct {
 	Post, Store string
 	Rows        int
 	Faults      []domain.Fault
+	// Base is the newest version when the text was loaded, or checked; 0: there was none.
+	Base int
 	// Right says that the text was checked, and can be stored.
 	Right bool
 	Will  string
@@ -62,19 +65,20 @@ func (v *visit) editBlueprint() error {
 	if err := v.mayEdit(); err != nil {
 		return err
 	}
-	name, text := v.r.FormValue("name"), newBlueprint
+	name, text, base := v.r.FormValue("name"), newBlueprint, 0
 	if name != "" {
 		stored, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: name})
 		if err != nil {
 			return err
 		}
+		base = stored.Version
 		stored.Blueprint.Version = 0 // the next
 		text = string(blueprint.YAML(&stored.Blueprint))
 		if hidden(text) {
 			return domain.Invalidf("blueprint %q has characters that cannot be seen, which an editor in a browser would hide from you; edit its file", name)
 		}
 	}
-	return v.editor(&editorBody{Title: name, Text: text}, nil)
+	return v.editor(&editorBody{Title: name, Text: text, Base: base}, nil)
 }
 
 // hidden reports whether a line of a text has characters that cannot be seen, or that
@@ -94,7 +98,7 @@ func (v *visit) checkBlueprint() error {
 	if err := v.mayEdit(); err != nil {
 		return err
 	}
-	b := &editorBody{Text: v.r.PostFormValue("text")}
+	b := v.edited()
 	bp, err := blueprint.Parse("", []byte(b.Text))
 	if wrong := (*blueprint.Error)(nil); errors.As(err, &wrong) {
 		b.Faults = wrong.Faults
@@ -103,6 +107,12 @@ func (v *visit) checkBlueprint() error {
 		return err
 	}
 	return v.editor(b, bp)
+}
+
+// edited is what a form of the editor sent.
+func (v *visit) edited() *editorBody {
+	base, _ := strconv.Atoi(v.r.PostFormValue("base")) // what is no number knew of none
+	return &editorBody{Text: v.r.PostFormValue("text"), Base: base}
 }
 
 // editor shows the text, and what there is to say of it: bp is what it means, nil where
@@ -137,21 +147,54 @@ func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
 		} else {
 			pg.Sentence = &sentence{State: state{"right", succeeded}, Text: "The text is right. " + b.Will}
 		}
+		if b.Base > 0 && before.Version > b.Base {
+			pg.Sentence.State = state{"overtaken", failed}
+			pg.Sentence.Why = newerText(&before, b.Base)
+		}
+		b.Base = before.Version
 	}
 	pg.Title = b.Title
 	v.render(nethttp.StatusOK, pg)
 	return nil
 }
 
-// storeBlueprint stores what was checked.
+// newerText says that somebody else stored a blueprint meanwhile.
+func newerText(newest *domain.StoredBlueprint, base int) string {
+	return "You began with version " + strconv.Itoa(base) + "; meanwhile " + actorText(newest.By) + " has stored version " + strconv.Itoa(newest.Version) +
+		". Your text is as you wrote it: what it would change is shown against that version, and storing it undoes what it has and yours does not."
+}
+
+// overtaken says that the newest version is not the one that the text was checked against.
+type overtaken struct{ newest *domain.StoredBlueprint }
+
+func (*overtaken) Error() string { return "somebody else stored another version meanwhile" }
+
+// storeBlueprint stores what was checked, unless another version was stored since.
 func (v *visit) storeBlueprint() error {
-	b := &editorBody{Text: v.r.PostFormValue("text")}
-	done, err := call(v, api.BlueprintApply, api.ApplyBlueprintParams{Context: v.tenant.ID, Text: b.Text})
+	if err := v.mayEdit(); err != nil {
+		return v.did(v.path("blueprints"), "", err)
+	}
+	b := v.edited()
+	p := &api.ApplyBlueprintParams{Context: v.tenant.ID, Text: b.Text}
+	got, err := v.caller.CallHeld(v.r.Context(), service.Named(api.BlueprintApply.Name), p, func(answer any) error {
+		newest, _ := answer.(domain.StoredBlueprint) // zero: there is none
+		if newest.Version != b.Base {
+			return &overtaken{&newest}
+		}
+		return nil
+	})
 	if wrong := (*blueprint.Error)(nil); errors.As(err, &wrong) {
 		b.Faults = wrong.Faults
 		return v.editor(b, nil)
+	} else if other := (*overtaken)(nil); errors.As(err, &other) {
+		bp, err := blueprint.Parse("", []byte(b.Text))
+		if err != nil {
+			return err
+		}
+		return v.editor(b, bp)
 	} else if err != nil {
 		return v.did(v.path("blueprints"), "", err)
 	}
+	done := got.(api.BlueprintApplied)
 	return v.did(v.blueprintLink(done.Name, 0), "Version "+strconv.Itoa(done.Version)+" of "+done.Name+" is stored.", nil)
 }

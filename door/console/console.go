@@ -43,6 +43,10 @@ type Config struct {
 	Audit identity.Recorder
 	// Logger takes pages that could not be made. Default: none.
 	Logger *slog.Logger
+	// Faults are those that people may cause here. Default: there are none.
+	Faults Faults
+	// Sessions are those that an earlier console of this process had. Default: new ones.
+	Sessions *Sessions
 	// Now is the time that pages count from. Default: [time.Now].
 	Now func() time.Time
 }
@@ -72,7 +76,10 @@ func New(cfg Config) *Console {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Console{cfg: cfg, cookie: cookieName(cfg.Node), sessions: newSessions(), mux: nethttp.NewServeMux(),
+	if cfg.Sessions == nil {
+		cfg.Sessions = NewSessions()
+	}
+	c := &Console{cfg: cfg, cookie: cookieName(cfg.Node), sessions: cfg.Sessions, mux: nethttp.NewServeMux(),
 		streams: nethttp.NewServeMux(), guard: nethttp.NewCrossOriginProtection(), followed: map[string]bool{}, hub: newHub(cfg.Changes)}
 	c.streams.HandleFunc("GET "+livePath, followed((*visit).followPage))
 	c.mountSignIn()
@@ -88,6 +95,7 @@ func New(cfg Config) *Console {
 	c.mountMessages()
 	c.mountBulk()
 	c.mountSearch()
+	c.mountFaults()
 	c.mountOperate()
 	c.mountRights()
 	c.mountArchive()

@@ -80,6 +80,13 @@ func (v *visit) healthPage() error {
 	}
 	want := v.r.FormValue("state")
 	b := &listBody{Filtered: want != "", All: v.path("operate"), None: "There is nothing to say of this node."}
+	if v.may(api.BanSet.Operation) {
+		name := contextName(v.tenant)
+		b.Actions = []action{{Name: "Stop context " + name, Verb: "Hold up context " + name, Post: v.path("operate/bans/set"),
+			Fields: []field{{"kind", string(domain.BanContext)}, {"level", string(domain.BanPick)}}, Inputs: []formField{typed("reason", "Why", "", "the target is down")},
+			Will:    "What runs in context " + name + " goes on; nothing more of it is begun until the ban is lifted. What comes meanwhile waits.",
+			Command: v.command("ban", "context", "--reason", "WHY")}}
+	}
 	for _, f := range []struct{ name, state string }{{"All", ""}, {"Bad", doctor.Bad}, {"Warnings", doctor.Warning}} {
 		b.Filters = append(b.Filters, v.choice("operate", f.name, "state", f.state))
 	}

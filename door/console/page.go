@@ -37,6 +37,7 @@ type page struct {
 	Contexts []domain.Tenant
 	Rail     []railEntry
 	Flash    flash
+	Faults   []action // on a node for development
 	Assets   string
 }
 
@@ -87,7 +88,7 @@ func (v *visit) complete(p *page) error {
 		p.Live = livePath + query("page", p.Here)
 	}
 	p.Flash = v.console.sessions.said(v.console.secretOf(v.r), v.r.FormValue("said"))
-	p.Context = v.tenant
+	p.Context, p.Faults = v.tenant, v.faultActions()
 	p.Rail = v.rail(p.Noun)
 	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
 	if err != nil {

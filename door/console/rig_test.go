@@ -47,6 +47,7 @@ type rig struct {
 	pages  *console.Console
 	api    *service.Service
 	bulks  *bulk.Engine
+	faults console.Faults // nil: none
 	tokens *identity.Tokens
 	keys   map[domain.ActorID]identity.Key
 	gate   chan struct{} // lets scripts go on that wait
@@ -111,7 +112,7 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	}
 	r.api = service.New(parts)
 	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Changes: r.api.Changes, Audit: audit,
-		Now: func() time.Time { return r.now() }})
+		Faults: r.faults, Now: func() time.Time { return r.now() }})
 	r.doors.Node, r.doors.Tokens, r.doors.Audit, r.doors.Console = "n1", r.tokens, audit, r.pages
 	r.server = httptest.NewServer(http.New(r.api, r.doors))
 	runner := work.NewRunner(engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{words{r.gate}}, Grace: time.Millisecond})

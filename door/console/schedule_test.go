@@ -144,6 +144,32 @@ func TestABlueprintIsCheckedBeforeItIsStored(t *testing.T) {
 	b.has(b.post(200, path("blueprint/store"), "text", "name: ["), "1 thing is wrong.")
 }
 
+func TestAnEditorDoesNotStoreOverWhatSomebodyElseStored(t *testing.T) {
+	r := newRig(t)
+	text := func(says string) string {
+		return "name: shared\nsteps:\n  - {name: greet, script: say " + says + ", script_type: words}\n"
+	}
+	store := func(says string) {
+		do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Text: text(says)})
+	}
+	store("one")
+	b := r.as(admin)
+	b.has(b.get(200, path("blueprint/edit?name=shared")), `name="base" value="1"`)
+	store("two")
+	mine := text("mine")
+	b.has(b.post(200, path("blueprint/edit"), "text", mine, "base", "1"), "You began with version 1; meanwhile actor 10 has stored version 2.")
+	a := b.post(200, path("blueprint/store"), "text", mine, "base", "1")
+	b.has(a, "You began with version 1; meanwhile actor 10 has stored version 2.", "say mine", `name="base" value="2"`)
+	if got := do(r, admin, api.BlueprintShow, api.BlueprintParams{Context: 7, Name: "shared"}); got.Version != 2 {
+		t.Errorf("version %d was stored", got.Version)
+	}
+	b.has(b.post(200, path("blueprint/store"), "text", mine, "base", "2"), "Version 3 of shared is stored.")
+	b.has(b.post(200, path("blueprint/store"), "text", text("new"), "base", "x"), "The text is right.", "say new") // it was not there when one began
+	if got := do(r, admin, api.BlueprintShow, api.BlueprintParams{Context: 7, Name: "shared"}); got.Version != 3 {
+		t.Errorf("version %d was stored by who knew of none", got.Version)
+	}
+}
+
 func TestLargeBlueprintsCanBeTyped(t *testing.T) {
 	r := newRig(t)
 	b := r.as(admin)

@@ -51,6 +51,9 @@ func (v *visit) schedulesPage() error {
 	}
 	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "name"}, {"Blueprint", "name"}, {"Next", ""}, {"Last",
 		""}, {"Made", "num"}, {"Why", "why"}}}
+	if v.may(api.SchedulePause.Operation) {
+		t.Head = append(t.Head, column{"Do", ""})
+	}
 	for i := range list.Schedules {
 		s := &list.Schedules[i].Schedule
 		st := scheduleState(s)
@@ -58,9 +61,13 @@ func (v *visit) schedulesPage() error {
 			continue
 		}
 		link := v.path("schedule") + with("name", s.Name)
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
+		r := row{Link: link, Cells: []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
 			s.Blueprint)),
-			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(cmp.Or(s.State.LastError, s.Summary))}})
+			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(cmp.Or(s.State.LastError, s.Summary))}}
+		if v.may(api.SchedulePause.Operation) {
+			r.Cells = append(r.Cells, entry{Actions: v.scheduleActions(s)[:1]}) // pause or resume
+		}
+		t.Rows = append(t.Rows, r)
 	}
 	b.Tables = []table{t}
 	v.render(nethttp.StatusOK, page{Title: "Schedules", Template: "list", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"},

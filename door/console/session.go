@@ -63,7 +63,11 @@ type linked struct {
 	until time.Time
 }
 
-func newSessions() *sessions {
+// Sessions are those of one node, for a process in which the node begins again.
+type Sessions = sessions
+
+// NewSessions returns none.
+func NewSessions() *Sessions {
 	return &sessions{byKey: map[[sha256.Size]byte]*session{}, links: map[[sha256.Size]byte]linked{}}
 }
 

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// killsScripts says that the processes which the node has started can be found.
+const killsScripts = true
+
+// killScripts kills all processes below this one, and says how many they were.
+func killScripts() (n int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		// The name in brackets may have anything in it.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) < 2 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		children[parent] = append(children[parent], pid)
+	}
+	var errs []error
+	for below := children[os.Getpid()]; len(below) > 0; {
+		pid := below[0]
+		below = append(below[1:], children[pid]...)
+		switch err := syscall.Kill(pid, syscall.SIGKILL); {
+		case err == nil:
+			n++
+		case !errors.Is(err, syscall.ESRCH):
+			errs = append(errs, err)
+		}
+	}
+	return n, errors.Join(errs...)
+}
