@@ -33,8 +33,13 @@ func TestMain(m *testing.M) {
 }
 
 func TestCommands(t *testing.T) {
+	check(t, "../../README.md", t.TempDir(), "")
+}
+
+// TestCommandsOfTour runs the tour, with a Redis.
+func TestCommandsOfTour(t *testing.T) {
 	redis := redistest.Start(t)
-	check(t, "../../README.md", t.TempDir(), redis.Addr())
+	check(t, "../../docs/tour.md", t.TempDir(), redis.Addr())
 }
 
 // TestCommandsOfSagas runs the tutorial of sagas.

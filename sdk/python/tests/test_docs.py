@@ -59,8 +59,8 @@ def test_what_a_page_shows_is_what_comes_out(page: str, node: Node, tmp_path: Pa
     assert ran
 
 
-def test_the_program_of_the_node_s_readme_works_and_sends(node: Node, tmp_path: Path) -> None:
-    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+def test_the_program_of_the_tour_works_and_sends(node: Node, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs/tour.md").read_text())
     (program,) = [text for kind, text in blocks if kind == "python"]
     (tmp_path / "mail.py").write_text(program)
     command = [sys.executable, "mail.py"]

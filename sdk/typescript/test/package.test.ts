@@ -111,13 +111,13 @@ test("the programs of the README do what it shows, and those of the docs are rig
   assert.equal(stdout, shown.find(({ kind }) => kind === "text")!.text);
 });
 
-test("the program of the node's README works, and sends", async (t) => {
+test("the program of the tour works, and sends", async (t) => {
   const node = await Node.start(t);
   const dir = join(folder, "mail");
   await cp(join(examples, "web-app/typescript/tsconfig.json"), join(dir, "tsconfig.json"), { recursive: true });
   await writeFile(join(dir, "package.json"), '{"type": "module"}');
   await mkdir(join(dir, "src"));
-  const { text } = (await blocks(join(examples, "../README.md"))).find(({ name }) => name === "mail.ts")!;
+  const { text } = (await blocks(join(examples, "../docs/tour.md"))).find(({ name }) => name === "mail.ts")!;
   await writeFile(join(dir, "src/mail.ts"), text);
   await install(dir, tarball, ...dev);
   await exec("npx", ["tsc"], { cwd: dir });
