@@ -103,13 +103,15 @@ var _ console.Faults = faults{}
 
 func (f faults) List() []console.Fault {
 	list := []console.Fault{
-		{Name: "leases", Title: "Drop all leases", Will: "What runs here belongs to nobody any more, as if this node had been away for too long. Jobs under way are taken up again."},
+		{Name: "leases", Title: "Drop all leases", Will: "What runs here belongs to nobody any more, as if this node had been away for too long. " +
+			"Jobs under way are taken up again."},
 		{Name: "answer", Title: "Lose the next answer", Will: "The next change of the board is made, and who asked for it hears that it failed."},
 		{Name: "cut", Title: "Cut the board off", Will: fmt.Sprintf("For %d s the node cannot change anything on its board.", int(cutFor.Seconds()))},
 		{Name: "restart", Title: "Restart the node", Will: "The node ends, without waiting for what runs, and begins again. You stay signed in."},
 	}
 	if killsScripts {
-		list = append(list, console.Fault{Name: "kill", Title: "Kill the scripts", Will: "Each process that this node has started gets SIGKILL, scripts and interpreters alike."})
+		list = append(list, console.Fault{Name: "kill", Title: "Kill the scripts",
+			Will: "Each process that this node has started gets SIGKILL, scripts and interpreters alike."})
 	}
 	return list
 }
@@ -219,7 +221,8 @@ func (p *parts) makeSamples(ctx context.Context, c service.Caller) {
 			return err
 		},
 		func() error {
-			_, err := ask(ctx, c, api.EventPublish, api.PublishParams{Context: in, EventInput: api.EventInput{Type: "ParcelHandedIn", AggregateType: "Parcel", AggregateID: "ann"}})
+			_, err := ask(ctx, c, api.EventPublish, api.PublishParams{Context: in, EventInput: api.EventInput{Type: "ParcelHandedIn", AggregateType: "Parcel",
+				AggregateID: "ann"}})
 			return err
 		},
 	} {

@@ -59,7 +59,8 @@ address over TCP, where every request needs a token; --listen none leaves TCP aw
 		"Or go on with another board than was at --board before (a Redis or etcd that was emptied), or with other event streams than sagas have read")
 	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
 	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
-	f.BoolVar(&dev, "dev", false, "to try things out: in a folder of its own, with samples and a worker, a link into the console, and buttons there that cause faults")
+	f.BoolVar(&dev, "dev", false, "to try things out: in a folder of its own, with samples and a worker, a link into the console, "+
+		"and buttons there that cause faults")
 	return c
 }
 
@@ -81,7 +82,8 @@ func (a *app) forDev(o *ServeOptions) error {
 		a.data += "-dev"
 	}
 	o.Opened = func(url string) {
-		fmt.Fprintf(a.std.Err, "\nThe console, for one browser, within two minutes:\n\n  %s\n\nCommands find this node with\n\n  export RAMET_DATA=%s\n\n", url, a.data)
+		fmt.Fprintf(a.std.Err, "\nThe console, for one browser, within two minutes:\n\n  %s\n\nCommands find this node with\n\n  export RAMET_DATA=%s\n\n",
+			url, a.data)
 	}
 	return nil
 }

@@ -137,7 +137,8 @@ func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
 			return err
 		default:
 			b.Changes = changesOf(blueprint.Diff(&before.Blueprint, bp))
-			b.Will = "Stores version " + strconv.Itoa(max(bp.Version, before.Version+1)) + " of " + bp.Name + ". Flows that run keep the version that they were made from."
+			b.Will = "Stores version " + strconv.Itoa(max(bp.Version, before.Version+1)) + " of " + bp.Name +
+				". Flows that run keep the version that they were made from."
 		}
 		b.Title, b.Right, b.Graph = bp.Name, true, v.blueprintGraph(bp, "", "")
 		if before.Version > 0 && len(b.Changes) == 0 {

@@ -78,7 +78,8 @@ func (v *visit) bulksPage() error {
 	if alive > 0 {
 		s = &sentence{State: state{"running", running}, Text: counted(alive, "bulk operation is", "bulk operations are") + " under way."}
 	}
-	return v.operatePage("Bulk operations", s, []string{"bulk", "list"}, &listBody{Tables: []table{t}, Pager: v.pagerOf("operate/bulk", v.r.URL.Query(), found.Next),
+	return v.operatePage("Bulk operations", s, []string{"bulk", "list"}, &listBody{Tables: []table{t}, Pager: v.pagerOf("operate/bulk", v.r.URL.Query(),
+		found.Next),
 		None: "Nothing was done to many things at once in the last 7 days. Lists of flows, jobs, instances and dead letters offer that at their end."})
 }
 
@@ -125,7 +126,8 @@ func (v *visit) bulkPage() error {
 		pg.Live = v.path("bulk/%d/live", b.ID)
 		if v.may(api.BulkCancel.Operation) {
 			pg.Sentence.Actions = []action{{Name: "Cancel", Verb: "Cancel the bulk operation", Post: v.path("bulk/%d/cancel", b.ID),
-				Will: "What was done stays done; the " + strconv.Itoa(max(b.Total-dealt, 0)) + " that are left are not touched.", Command: v.command("bulk", "cancel", id)}}
+				Will: "What was done stays done; the " + strconv.Itoa(max(b.Total-dealt, 0)) + " that are left are not touched.", Command: v.command("bulk",
+					"cancel", id)}}
 		}
 	}
 	v.render(nethttp.StatusOK, pg)

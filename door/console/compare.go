@@ -254,7 +254,8 @@ func (c *comparison) sentence() *sentence {
 			continue
 		}
 		if otherwise++; first == "" && p.a != nil && p.b != nil {
-			first = p.name + " " + stepState(p.a).Word + " in flow " + strconv.Itoa(int(c.a.ID)) + ", and " + stepState(p.b).Word + " in flow " + strconv.Itoa(int(c.b.ID))
+			first = p.name + " " + stepState(p.a).Word + " in flow " + strconv.Itoa(int(c.a.ID)) +
+				", and " + stepState(p.b).Word + " in flow " + strconv.Itoa(int(c.b.ID))
 		}
 	}
 	s := &sentence{State: flowState(&c.b.Flow, false)}

@@ -11,7 +11,8 @@ import (
 func (r *rig) run(trigger, script string, params map[string]string) domain.FlowID {
 	r.Helper()
 	done := do(r, admin, api.FlowSubmit, api.SubmitFlowParams{Context: 7, FlowInput: api.FlowInput{File: "b.yaml", Trigger: trigger, Params: params,
-		Text: "name: count\nparams: {shop: \"1\", closed: \"0\"}\nsteps:\n  - {name: a, script_type: words, script: \"" + script + "\"}\n  - {name: b, needs: a, script_type: words, script: say b}\n"}})
+		Text: "name: count\nparams: {shop: \"1\", closed: \"0\"}\nsteps:\n" +
+			"  - {name: a, script_type: words, script: \"" + script + "\"}\n  - {name: b, needs: a, script_type: words, script: say b}\n"}})
 	r.ended(done.Flows[0].ID)
 	return done.Flows[0].ID
 }

@@ -34,7 +34,8 @@ func (v *visit) faultActions() (list []action) {
 		return nil
 	}
 	for _, f := range v.console.cfg.Faults.List() {
-		list = append(list, action{Name: f.Title, Verb: f.Title, Post: Path + "fault", Fields: []field{{"fault", f.Name}, {"next", v.r.URL.RequestURI()}}, Will: f.Will})
+		list = append(list, action{Name: f.Title, Verb: f.Title, Post: Path + "fault", Fields: []field{{"fault", f.Name}, {"next", v.r.URL.RequestURI()}},
+			Will: f.Will})
 	}
 	return list
 }
@@ -46,7 +47,8 @@ func (v *visit) causeFault() error {
 	name := v.r.PostFormValue("fault")
 	said, err := v.console.cfg.Faults.Cause(v.r.Context(), name)
 	if err == nil {
-		v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "fault", Object: "node", Outcome: domain.AuditDone, Detail: domain.PlainText(name, 20)})
+		v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "fault", Object: "node", Outcome: domain.AuditDone,
+			Detail: domain.PlainText(name, 20)})
 	}
 	return v.did(next(v.r.PostFormValue("next")), said, err)
 }

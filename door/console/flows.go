@@ -89,8 +89,10 @@ func (v *visit) flowsPage() error {
 		return err
 	}
 	list := v.manyFlows()
-	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow", "submit", "nightly.yaml"),
-		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where",
+	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow",
+		"submit", "nightly.yaml"),
+		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger",
+			p.Trigger, "2026-12-24"), typed("where",
 			"Where", p.Where, "flow.retried > 0")}}
 	for _, f := range flowFilters {
 		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))

@@ -182,14 +182,16 @@ func (v *visit) countCauses() (groups []*causeGroup, total int, more bool, err e
 func (v *visit) lettersPage() error {
 	q := v.r.URL.Query()
 	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadKind(q.Get("kind")),
-		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"), Where: q.Get("where"), Narrowing: narrowing(q)}, Cursor: q.Get("cursor"), Limit: pageRows}
+		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"), Where: q.Get("where"), Narrowing: narrowing(q)}, Cursor: q.Get("cursor"),
+		Limit: pageRows}
 	list, err := call(v, api.DeadLetterList, p)
 	if err != nil {
 		return err
 	}
 	l := v.manyLetters()
-	b := &listBody{Title: "Dead letters", Many: v.manyOf(l), Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"), Pager: v.pagerOf("letters/list",
-		q, list.Next),
+	b := &listBody{Title: "Dead letters", Many: v.manyOf(l), Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"),
+		Pager: v.pagerOf("letters/list",
+			q, list.Next),
 		None: "There is no dead letter.", Fields: []formField{typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
 			typed("cause", "Cause has", p.Cause, "timeout")}}
 	b.Filters = append(b.Filters, v.choice("letters/list", "All", "kind", ""))
@@ -208,7 +210,8 @@ func (v *visit) lettersPage() error {
 		t.Rows = append(t.Rows, r)
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(append([]string{"deadletter", "list"}, l.flags(l.filter(q))...)...),
+	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(append([]string{"deadletter", "list"},
+		l.flags(l.filter(q))...)...),
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Follow: lists("dead_letter"), Body: b}
 	if len(t.Rows) > 0 && (p.Saga != "" || p.Effect != "" || p.Cause != "") {
 		if pg.Sentence, err = v.letterSentence(q); err != nil {
@@ -256,7 +259,8 @@ func (v *visit) causeActions(filter url.Values, n int) (list []action) {
 		if !v.may(d.all.op) {
 			continue
 		}
-		a := action{Name: d.name + " " + strconv.Itoa(n), Verb: d.name + " " + plural(n, l.thing), Will: d.will, Primary: d.act == "replay", Fields: []field{{"act", d.act}}}
+		a := action{Name: d.name + " " + strconv.Itoa(n), Verb: d.name + " " + plural(n, l.thing), Will: d.will, Primary: d.act == "replay",
+			Fields: []field{{"act", d.act}}}
 		v.untilNow(&l, d, filter, &a)
 		list = append(list, a)
 	}

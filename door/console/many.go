@@ -168,7 +168,8 @@ func (v *visit) chosen(l *manyList) (*deed, []string, error) {
 	case i < 0 || l.deeds[i].do == nil && v.r.Method != "GET":
 		return nil, nil, domain.Invalidf("%q is nothing that can be done to several %ss", domain.PlainText(act, 20), l.thing)
 	case len(keys) > maxTicked:
-		return nil, nil, domain.Invalidf("%d %ss are ticked, the limit is %d; narrow the list down, and choose all that the filter finds", len(keys), l.thing, maxTicked)
+		return nil, nil, domain.Invalidf("%d %ss are ticked, the limit is %d; narrow the list down, and choose all that the filter finds", len(keys),
+			l.thing, maxTicked)
 	case len(keys) > 0:
 		slices.Sort(keys)
 		return &l.deeds[i], slices.Compact(keys), nil
@@ -388,7 +389,8 @@ func (*visit) manyJobs() manyList {
 		deeds: []deed{
 			{act: "retry", name: "Retry", done: "started again", of: badly, one: api.JobRetry.Operation, all: allOf(api.JobRetryAll, of), do: oneJob(api.JobRetry),
 				will: "What ended in error starts again, with the same script and params. What has ended well or still runs is not touched."},
-			{act: "cancel", name: "Cancel", done: "told to stop", of: notEnded, one: api.JobCancel.Operation, all: allOf(api.JobCancelAll, of), do: oneJob(api.JobCancel),
+			{act: "cancel", name: "Cancel", done: "told to stop", of: notEnded, one: api.JobCancel.Operation, all: allOf(api.JobCancelAll, of),
+				do:   oneJob(api.JobCancel),
 				will: "What waits ends now, and what runs is told to stop. What has ended stays as it is."},
 		}}
 }
@@ -413,7 +415,8 @@ func (*visit) manyLetters() manyList {
 			return v.letterLink(domain.DeadKind(kind), id)
 		},
 		deeds: []deed{
-			{act: "replay", name: "Replay", done: "replayed", one: api.DeadLetterReplay.Operation, all: allOf(api.DeadLetterReplayAll, of), do: one(api.DeadLetterReplay),
+			{act: "replay", name: "Replay", done: "replayed", one: api.DeadLetterReplay.Operation, all: allOf(api.DeadLetterReplayAll, of),
+				do:   one(api.DeadLetterReplay),
 				will: "They get another chance, as they are. What fails again comes back here. Letters that come meanwhile are left alone."},
 			{act: "drop", name: "Drop", done: "dropped", one: api.DeadLetterDrop.Operation, all: allOf(api.DeadLetterDropAll, of), do: one(api.DeadLetterDrop),
 				will: "They are forgotten for good; instances that they hold go on without them. This cannot be undone."},

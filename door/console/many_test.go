@@ -72,8 +72,10 @@ func TestTickedFlowsAreCountedFirst(t *testing.T) {
 func TestWhatIsChosenIsLookedAt(t *testing.T) {
 	r := newRig(t)
 	b := r.as(admin)
-	for _, p := range []string{"flows/many", "flows/many?act=retry", "flows/many?act=burn&all=yes", "jobs/many?act=delete&all=yes", "messages/inbox/many?act=take&all=yes",
-		"flows/many?act=retry&all=yes&where=" + url.QueryEscape("flow."), "flows/many?act=retry&all=yes&from_ms=x", "flows/many?act=retry" + strings.Repeat("&key=flow:1", 51)} {
+	for _, p := range []string{"flows/many", "flows/many?act=retry", "flows/many?act=burn&all=yes", "jobs/many?act=delete&all=yes",
+		"messages/inbox/many?act=take&all=yes",
+		"flows/many?act=retry&all=yes&where=" + url.QueryEscape("flow."), "flows/many?act=retry&all=yes&from_ms=x",
+		"flows/many?act=retry" + strings.Repeat("&key=flow:1", 51)} {
 		b.get(400, path("%s", p))
 	}
 	b.post(400, path("flows/many"), "act", "delete") // not all of them, by accident

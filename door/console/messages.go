@@ -129,7 +129,8 @@ func (v *visit) messagesPage() error {
 		None:  "No message was sent or received.", Make: v.command("message", "send", "good morning", "--to", "12"),
 		Fields: []formField{typed("kind", "Kind", q.Get("kind"), "chat"), typed("caller", "Sender", q.Get("caller"), "12"), typed("box", "Box",
 			q.Get("box"), "sent")}}
-	for _, f := range [...]struct{ name, status string }{{"All", ""}, {"On their way", string(domain.MessageDispatched)}, {"Acknowledged", string(domain.MessageAcknowledged)},
+	for _, f := range [...]struct{ name, status string }{{"All", ""}, {"On their way", string(domain.MessageDispatched)}, {"Acknowledged",
+		string(domain.MessageAcknowledged)},
 		{"Processed", string(domain.MessageProcessed)}, {"Went wrong", string(domain.MessageError)}} {
 		b.Filters = append(b.Filters, v.choice("messages", f.name, "status", f.status))
 	}

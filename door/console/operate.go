@@ -83,7 +83,8 @@ func (v *visit) healthPage() error {
 	if v.may(api.BanSet.Operation) {
 		name := contextName(v.tenant)
 		b.Actions = []action{{Name: "Stop context " + name, Verb: "Hold up context " + name, Post: v.path("operate/bans/set"),
-			Fields: []field{{"kind", string(domain.BanContext)}, {"level", string(domain.BanPick)}}, Inputs: []formField{typed("reason", "Why", "", "the target is down")},
+			Fields: []field{{"kind", string(domain.BanContext)}, {"level", string(domain.BanPick)}}, Inputs: []formField{typed("reason", "Why", "",
+				"the target is down")},
 			Will:    "What runs in context " + name + " goes on; nothing more of it is begun until the ban is lifted. What comes meanwhile waits.",
 			Command: v.command("ban", "context", "--reason", "WHY")}}
 	}
@@ -211,7 +212,8 @@ func (v *visit) queuesPage() error {
 			waitingText = "at least " + waitingText
 		}
 		link := v.path("jobs") + with("type", string(name), "status", string(domain.JobDispatched))
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)), countOf(int64(q.taken)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)),
+			countOf(int64(q.taken)),
 			countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
 	}
 	if s == nil {
@@ -265,7 +267,8 @@ func (v *visit) runnersPage() error {
 			}
 		}
 		busy, slots = busy+taken, slots+room
-		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")), words(strings.Join(levels, ", ")),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")),
+			words(strings.Join(levels, ", ")),
 			countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
 	}
 	s := &sentence{State: state{"nobody", errored}, Text: "Nobody runs jobs now. Start a node with `ramet serve`, or a worker."}
@@ -316,7 +319,8 @@ func (v *visit) nodesPage() error {
 	}
 	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"},
 		{"Acknowledged writes survive", "name"}, {"Why", "why"}}}
-	for _, s := range [...]struct{ what, kind, survives, away string }{{"board", info.Board, info.Durability, info.BoardError}, {"archive", info.Archive, info.ArchiveDurability, info.ArchiveError},
+	for _, s := range [...]struct{ what, kind, survives, away string }{{"board", info.Board, info.Durability, info.BoardError}, {"archive", info.Archive,
+		info.ArchiveDurability, info.ArchiveError},
 		{"streams", info.Stream, info.StreamDurability, info.StreamError}} {
 		st := state{"there", succeeded}
 		if s.away != "" {

@@ -147,7 +147,8 @@ func (v *visit) objectHits(q string) (hits []hit) {
 	if list, err := call(v, api.BlueprintList, api.ListBlueprintsParams{Context: in}); err == nil {
 		for _, e := range list.Blueprints {
 			if matches(q, "blueprint start a flow of", e.Name, e.Summary) {
-				hits = append(hits, hit{"blueprint", e.Name, e.Summary, v.blueprintLink(e.Name, 0)}, hit{"flows", "Flows of " + e.Name, "", v.path("flows") + query("blueprint", e.Name)})
+				hits = append(hits, hit{"blueprint", e.Name, e.Summary, v.blueprintLink(e.Name, 0)}, hit{"flows", "Flows of " + e.Name, "",
+					v.path("flows") + query("blueprint", e.Name)})
 				if starts {
 					hits = append(hits, hit{"do", "Start a flow of " + e.Name, "", v.path("blueprint") + with("name", e.Name, "tab", "start")})
 				}
@@ -169,13 +170,15 @@ func (v *visit) objectHits(q string) (hits []hit) {
 			}
 		}
 	}
-	if list, err := call(v, api.FlowList, api.ListFlowsParams{Context: in, FlowFilter: api.FlowFilter{Narrowing: api.Narrowing{Text: q}}, Limit: hitsMost}); err == nil {
+	if list, err := call(v, api.FlowList, api.ListFlowsParams{Context: in, FlowFilter: api.FlowFilter{Narrowing: api.Narrowing{Text: q}},
+		Limit: hitsMost}); err == nil {
 		for i := range list.Flows {
 			f := &list.Flows[i]
 			hits = append(hits, hit{"flow", flowName(f), strconv.Itoa(int(f.ID)) + ", " + flowState(f, false).Word, v.path("flows/%d", f.ID)})
 		}
 	}
-	if list, err := call(v, api.JobList, api.ListJobsParams{Context: in, JobFilter: api.JobFilter{Narrowing: api.Narrowing{Text: q}}, Limit: hitsMost}); err == nil {
+	if list, err := call(v, api.JobList, api.ListJobsParams{Context: in, JobFilter: api.JobFilter{Narrowing: api.Narrowing{Text: q}},
+		Limit: hitsMost}); err == nil {
 		for _, j := range list.Jobs {
 			hits = append(hits, hit{"job", j.Key().String(), strings.TrimSpace(jobState(j).Word + " " + j.Step), v.path("jobs/%d/%d", j.CallerID, j.ID)})
 		}

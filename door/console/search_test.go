@@ -11,7 +11,8 @@ import (
 func TestTheSearchFindsWhatOneMaySee(t *testing.T) {
 	r := newRig(t)
 	id := r.failed("2026-11-20")
-	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7, Text: "name: nightly\nsummary: counts the day\nsteps:\n  - {name: a, script: x, script_type: words}\n"})
+	do(r, admin, api.BlueprintApply, api.ApplyBlueprintParams{Context: 7,
+		Text: "name: nightly\nsummary: counts the day\nsteps:\n  - {name: a, script: x, script_type: words}\n"})
 	b := r.as(admin)
 	b.has(b.get(200, path("search")), ">Flows<", ">Retry all flows that went wrong<") // all pages, and what can be done
 	b.has(b.get(200, path("search?q=count+DAY")), "/console/c/7/blueprint?name=nightly")

@@ -76,7 +76,7 @@ func TestTasksTakeThreeClicks(t *testing.T) {
 		h.click("main a", "stuck")
 		h.click("summary", "Retry")
 		h.click(".sheet[open] button", "Retry")
-		h.sees("starts again")
+		h.sees("was started again")
 	})
 	h.task("following a log", func() {
 		h.click("main a", "talk")
