@@ -35,10 +35,10 @@ type node struct {
 	data string
 }
 
-func startNode(t *testing.T, more ...string) *node {
+func startNode(t *testing.T) *node {
 	t.Helper()
 	n := &node{t, t.TempDir()}
-	cmd := exec.Command(ramet, append([]string{"serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms"}, more...)...)
+	cmd := exec.Command(ramet, "serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms")
 	cmd.Stderr = t.Output()
 	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
