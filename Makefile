@@ -30,7 +30,7 @@ build: ## the binary, ./bin/ramet
 	go build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
 
 .PHONY: build-small
-build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS and PostgreSQL: two thirds of the size
+build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS and PostgreSQL: three quarters of the size
 	go build -tags '$(TAGS) $(SMALL)' -ldflags '$(LDFLAGS)' -o bin/ramet-small ./cmd/ramet
 
 .PHONY: release

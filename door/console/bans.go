@@ -48,7 +48,7 @@ func (v *visit) bansPage() error {
 			Inputs: []formField{{Name: "kind", Label: "What", Options: banKinds}, typed("name", "Its name or number; none for the context", "", "nightly"),
 				{Name: "level", Label: "How far", Options: []string{string(domain.BanPick), string(domain.BanCreate), string(domain.BanSubmit),
 					string(domain.BanExec), string(domain.BanOccupy)}},
-				{Name: "for", Label: "For how long", Options: lengths}, typed("reason", "Why", "", "the target is down")},
+				{Name: "for", Label: "For how long", Options: lengths}, whyHeld},
 			Will:    "What runs goes on; what has not begun waits. pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either. exec and occupy are for routines.",
 			Command: v.command("ban", "blueprint", "NAME", "--reason", "WHY")}}
 	}
@@ -106,3 +106,6 @@ func (v *visit) liftBan() error {
 	_, err := call(v, api.BanLift, api.LiftParams{In: v.tenant.ID, BanScope: scope})
 	return v.did(v.path("operate/bans"), "The ban is lifted: what it held up goes on.", err)
 }
+
+// whyHeld asks why something is held up: it is what those read who wait.
+var whyHeld = formField{Name: "reason", Label: "Why", Hint: "the target is down", Needed: true}

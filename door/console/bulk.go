@@ -1,25 +1,23 @@
 package console
 
 import (
-	"context"
 	nethttp "net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/service"
 )
 
 // This file has bulk operations: what is being done to all that a filter found. They are
 // begun in many.go.
 
 func (c *Console) mountBulk() {
-	c.inContext("GET operate/bulk", (*visit).bulksPage)
-	c.inContext("GET bulk/{bulk}", (*visit).bulkPage)
+	c.live("GET operate/bulk", (*visit).bulksPage)
+	c.live("GET bulk/{bulk}", (*visit).bulkPage)
 	c.inContext("POST bulk/{bulk}/cancel", (*visit).cancelBulk)
-	c.follow("bulk/{bulk}/live", (*visit).followBulk)
 }
 
 // bulkStates are how bulk operations stand.
@@ -123,7 +121,7 @@ func (v *visit) bulkPage() error {
 		Crumbs:   []crumb{{"Operate", v.path("operate")}, {"Bulk operations", v.path("operate/bulk")}, {id, ""}},
 		Sentence: &sentence{State: st, Text: bulkSentence(b), Why: b.Error, Since: v.at(b.EndedMs), Ended: b.Final()}}
 	if !b.Final() {
-		pg.Live = v.path("bulk/%d/live", b.ID)
+		pg.Follow = &follow{every: time.Second, pause: time.Second} // nobody tells how far it is
 		if v.may(api.BulkCancel.Operation) {
 			pg.Sentence.Actions = []action{{Name: "Cancel", Verb: "Cancel the bulk operation", Post: v.path("bulk/%d/cancel", b.ID),
 				Will: "What was done stays done; the " + strconv.Itoa(max(b.Total-dealt, 0)) + " that are left are not touched.", Command: v.command("bulk",
@@ -161,18 +159,4 @@ func (v *visit) cancelBulk() error {
 	}
 	_, err = call(v, api.BulkCancel, p)
 	return v.did(v.path("bulk/%d", p.ID), "The bulk operation was cancelled.", err)
-}
-
-// followBulk tells the page of a bulk operation that it has come further.
-func (v *visit) followBulk() (stream, error) {
-	p, err := v.bulkParams()
-	if err != nil {
-		return nil, err
-	}
-	caller := v.caller
-	return func(ctx context.Context, emit func(api.Event) error) error {
-		return service.Named(api.BulkWait.Name).Stream(ctx, caller, &api.WaitBulkParams{BulkParams: p}, func(e api.Event) error {
-			return emit(changed(e))
-		})
-	}, nil
 }

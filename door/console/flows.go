@@ -57,6 +57,7 @@ type formField struct {
 	// are to type in, where it is more than one.
 	Options []string
 	Area    int
+	Needed  bool // the form is not sent without it
 }
 
 func typed(name, label, value, hint string) formField {

@@ -120,7 +120,7 @@ func TestABulkOperationIsCancelled(t *testing.T) {
 	r.job("gate")
 	b := r.as(admin)
 	a := b.post(200, path("jobs/many"), "act", "cancel", "all", "yes")
-	b.has(a, "0 of 1 done.", `data-live="/console/c/7/bulk/1/live"`, "Cancel the bulk operation")
+	b.has(a, "0 of 1 done.", `data-live="/console/live?page=%2Fconsole%2Fc%2F7%2Fbulk%2F1"`, "Cancel the bulk operation")
 	b.has(r.as(reader).post(200, path("bulk/1/cancel")), "This was not done: actor")
 	b.hasNot(r.as(reader).get(200, path("bulk/1")), "Cancel the bulk operation")
 	b.has(b.post(200, path("bulk/1/cancel")), "The bulk operation was cancelled.", "cancelled")

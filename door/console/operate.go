@@ -83,8 +83,7 @@ func (v *visit) healthPage() error {
 	if v.may(api.BanSet.Operation) {
 		name := contextName(v.tenant)
 		b.Actions = []action{{Name: "Stop context " + name, Verb: "Hold up context " + name, Post: v.path("operate/bans/set"),
-			Fields: []field{{"kind", string(domain.BanContext)}, {"level", string(domain.BanPick)}}, Inputs: []formField{typed("reason", "Why", "",
-				"the target is down")},
+			Fields: []field{{"kind", string(domain.BanContext)}, {"level", string(domain.BanPick)}}, Inputs: []formField{whyHeld},
 			Will:    "What runs in context " + name + " goes on; nothing more of it is begun until the ban is lifted. What comes meanwhile waits.",
 			Command: v.command("ban", "context", "--reason", "WHY")}}
 	}

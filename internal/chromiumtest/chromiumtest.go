@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +22,9 @@ const patience = 10 * time.Minute
 
 // Browser is one tab. Its methods are for one goroutine.
 type Browser struct {
-	t   testing.TB
-	ctx context.Context
+	t    testing.TB
+	ctx  context.Context
+	away atomic.Bool // see Away
 }
 
 // Start starts a browser. The test is skipped where none is installed, and fails where the
@@ -39,7 +41,7 @@ func Start(t testing.TB) *Browser {
 	ctx, cancelAll := context.WithTimeout(context.Background(), patience)
 	ctx, cancelBrowser := chromedp.NewExecAllocator(ctx, options...)
 	ctx, cancelTab := chromedp.NewContext(ctx)
-	b := &Browser{t, ctx}
+	b := &Browser{t: t, ctx: ctx}
 	said := chromedp.Console(ctx)
 	told := make(chan struct{})
 	go func() {
@@ -49,8 +51,9 @@ func Start(t testing.TB) *Browser {
 				return // the test has ended
 			}
 			// Said by chance, of a page whose field has the focus already.
-			if text := fmt.Sprint(m); !strings.Contains(text, "Autofocus processing was blocked") {
-				t.Errorf("the browser says: %s", text)
+			text := fmt.Sprint(m)
+			if !strings.Contains(text, "Autofocus processing was blocked") && !(b.away.Load() && strings.Contains(text, "Failed to load resource")) {
+				t.Errorf("the browser says: %s %s", text, m.URL)
 			}
 		}
 	}()
@@ -86,6 +89,10 @@ func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// Away says that the server may be away from now on: that something cannot be loaded is no
+// fault of the page then.
+func (b *Browser) Away() { b.away.Store(true) }
+
 // Eval is the value of an expression in the page.
 func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
@@ -101,7 +108,10 @@ func Eval[T any](b *Browser, expression string) T {
 func (b *Browser) Until(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
+		// What was asked of a page that is left meanwhile may never be answered.
+		asking, enough := context.WithTimeout(b.ctx, 5*time.Second)
+		holds, err := chromedp.Run(asking, chromedp.Evaluate[bool](expression))
+		enough()
 		switch {
 		case err == nil && holds:
 			return

@@ -35,10 +35,10 @@ type node struct {
 	data string
 }
 
-func startNode(t *testing.T) *node {
+func startNode(t *testing.T, more ...string) *node {
 	t.Helper()
 	n := &node{t, t.TempDir()}
-	cmd := exec.Command(ramet, "serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms")
+	cmd := exec.Command(ramet, append([]string{"serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms"}, more...)...)
 	cmd.Stderr = t.Output()
 	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -78,6 +78,7 @@ func (n *node) file(text string) string {
 // signIn brings a browser into the console as the operator.
 func (n *node) signIn(b *chromiumtest.Browser) (base string) {
 	n.Helper()
+	n.Cleanup(b.Away) // the node stops before the browser does
 	link := n.run("console")
 	b.Do(chromedp.Navigate(link), chromedp.Click("main button.primary"), chromedp.WaitVisible("nav.rail"))
 	base, _, _ = strings.Cut(link, "enter?")
