@@ -1,7 +1,7 @@
 package console
 
 import (
-	"strings"
+	"net/url"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -23,6 +23,16 @@ type action struct {
 	Primary bool
 }
 
+// Mark tells an action from the others of its page. When another comes to its place, a sheet
+// that somebody has open is not taken for that one's.
+func (a action) Mark() string {
+	mark := a.Post
+	for _, f := range a.Fields {
+		mark += " " + f.Value
+	}
+	return mark
+}
+
 // field is what a form sends beside what a person types.
 type field struct{ Name, Value string }
 
@@ -40,11 +50,14 @@ func (v *visit) did(to, sentence string, err error) error {
 // redirectSaying leads to a page that begins with a sentence.
 func (v *visit) redirectSaying(to, sentence string, unwell bool) error {
 	id := v.console.sessions.say(v.console.secretOf(v.r), sentence, unwell)
-	mark := query("said", id)
-	if strings.Contains(to, "?") {
-		mark = "&" + mark[1:]
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
 	}
-	return v.redirect(to + mark)
+	q := u.Query()
+	q.Set("said", id) // and nothing that was said before
+	u.RawQuery = q.Encode()
+	return v.redirect(u.String())
 }
 
 // sentenceOf is an error as a sentence.

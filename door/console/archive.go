@@ -43,8 +43,8 @@ func (v *visit) archivePage() error {
 	}
 	b := &listBody{Title: "Archive", Filtered: filtered(q), All: v.path("archive"), Pager: v.pagerOf("archive", q, found.Next),
 		None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
-		Fields: []formField{typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since",
-			q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000")}}
+		Fields: v.fields(typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since",
+			q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000"))}
 	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)}, {"Messages", string(domain.ArchiveMessage)}} {
 		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
 	}

@@ -173,7 +173,7 @@ func TestAnEmptyContextNamesTheCommand(t *testing.T) {
 func TestALargeGraphIsFolded(t *testing.T) {
 	r := newRig(t)
 	var text strings.Builder
-	text.WriteString("name: wide\nsteps:\n  - {name: begin, script: say a, script_type: words}\n")
+	text.WriteString("name: wide\non_error: continue\nsteps:\n  - {name: begin, script: say a, script_type: words}\n")
 	for i := range 120 {
 		script := "say a"
 		if i == 60 {

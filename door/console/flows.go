@@ -2,8 +2,10 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	nethttp "net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,6 +60,20 @@ type formField struct {
 	Options []string
 	Area    int
 	Needed  bool // the form is not sent without it
+	Hidden  bool // it is sent, and not shown
+}
+
+// fields are those of a list's filter, and hidden beside them what the address has
+// already, such as a state that was chosen.
+func (v *visit) fields(list ...formField) []formField {
+	q := v.r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if q.Get(name) == "" || name == "cursor" || name == "said" || slices.ContainsFunc(list, func(f formField) bool { return f.Name == name }) {
+			continue
+		}
+		list = append(list, formField{Name: name, Value: q.Get(name), Hidden: true})
+	}
+	return list
 }
 
 func typed(name, label, value, hint string) formField {
@@ -92,9 +108,9 @@ func (v *visit) flowsPage() error {
 	list := v.manyFlows()
 	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow",
 		"submit", "nightly.yaml"),
-		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger",
+		Fields: v.fields(typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger",
 			p.Trigger, "2026-12-24"), typed("where",
-			"Where", p.Where, "flow.retried > 0")}}
+			"Where", p.Where, "flow.retried > 0"))}
 	for _, f := range flowFilters {
 		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
 	}

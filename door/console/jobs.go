@@ -60,8 +60,8 @@ func (v *visit) jobsPage() error {
 	list := v.manyJobs()
 	b := &jobsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job",
 		"submit", "hello.py"),
-		Fields: []formField{typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where,
-			"job.losses > 0")}}
+		Fields: v.fields(typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where,
+			"job.losses > 0"))}
 	for _, f := range jobFilters {
 		b.Filters = append(b.Filters, v.filterOf("jobs", f.Name, f.Query, q))
 	}

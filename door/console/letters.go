@@ -192,8 +192,8 @@ func (v *visit) lettersPage() error {
 	b := &listBody{Title: "Dead letters", Many: v.manyOf(l), Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"),
 		Pager: v.pagerOf("letters/list",
 			q, list.Next),
-		None: "There is no dead letter.", Fields: []formField{typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
-			typed("cause", "Cause has", p.Cause, "timeout")}}
+		None: "There is no dead letter.", Fields: v.fields(typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
+			typed("cause", "Cause has", p.Cause, "timeout"))}
 	b.Filters = append(b.Filters, v.choice("letters/list", "All", "kind", ""))
 	for _, kind := range domain.DeadKinds {
 		b.Filters = append(b.Filters, v.choice("letters/list", upper(string(kind)), "kind", string(kind)))

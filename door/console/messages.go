@@ -127,8 +127,8 @@ func (v *visit) messagesPage() error {
 	b := &listBody{Tables: []table{v.messageTable("Messages", list.Messages, -1)}, Filtered: filtered(q), All: v.path("messages"),
 		Pager: v.pagerOf("messages", q, list.Next),
 		None:  "No message was sent or received.", Make: v.command("message", "send", "good morning", "--to", "12"),
-		Fields: []formField{typed("kind", "Kind", q.Get("kind"), "chat"), typed("caller", "Sender", q.Get("caller"), "12"), typed("box", "Box",
-			q.Get("box"), "sent")}}
+		Fields: v.fields(typed("kind", "Kind", q.Get("kind"), "chat"), typed("caller", "Sender", q.Get("caller"), "12"), typed("box", "Box",
+			q.Get("box"), "sent"))}
 	for _, f := range [...]struct{ name, status string }{{"All", ""}, {"On their way", string(domain.MessageDispatched)}, {"Acknowledged",
 		string(domain.MessageAcknowledged)},
 		{"Processed", string(domain.MessageProcessed)}, {"Went wrong", string(domain.MessageError)}} {

@@ -277,7 +277,7 @@ func (v *visit) auditPage() error {
 			{Text: e.Object, Link: v.objectLink(e.Object)}, words(e.Detail), countOf(int64(e.Count))}})
 	}
 	b := &listBody{Tables: []table{t}, Filtered: filtered(q), All: v.path("rights/audit"), Pager: v.pagerOf("rights/audit", q, lines.Next),
-		Fields: []formField{typed("actor", "Actor", q.Get("actor"), "20")},
+		Fields: v.fields(typed("actor", "Actor", q.Get("actor"), "20")),
 		None:   "Nothing was done by hand yet, and nothing denied."}
 	for _, c := range [...]struct{ name, outcome string }{{"All", ""}, {"Done", string(domain.AuditDone)}, {"Denied", string(domain.AuditDenied)}} {
 		b.Filters = append(b.Filters, v.choice("rights/audit", c.name, "outcome", c.outcome))

@@ -154,7 +154,7 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 		return "", err
 	}
 	path := "sagas/" + url.PathEscape(b.Name)
-	b.Fields = []formField{typed("text", "Text", q.Get("text"), "ann"), typed("where", "Where", where, `state == "paying"`)}
+	b.Fields = v.fields(typed("text", "Text", q.Get("text"), "ann"), typed("where", "Where", where, `state == "paying"`))
 	list := v.manyInstances()
 	b.Many = v.manyOf(list)
 	b.Pager, b.Filtered = v.pagerOf(path, q, found.Next), filtered(q)

@@ -45,7 +45,7 @@ func (v *visit) schedulesPage() error {
 	}
 	b := &listBody{Title: "Schedules", Tabs: v.scheduleTabs(false), Filtered: filtered(q), All: v.path("schedules"), Pager: v.pagerOf("schedules", q, list.Next),
 		None: "No schedule makes flows at times yet.", Make: v.command("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *"),
-		Fields: []formField{typed("blueprint", "Blueprint", q.Get("blueprint"), "nightly")}}
+		Fields: v.fields(typed("blueprint", "Blueprint", q.Get("blueprint"), "nightly"))}
 	for _, f := range [...]struct{ name, state string }{{"All", ""}, {"On", "on"}, {"Paused", "paused"}, {"In trouble", "in trouble"}, {"Over", "over"}} {
 		b.Filters = append(b.Filters, v.choice("schedules", f.name, "state", f.state))
 	}

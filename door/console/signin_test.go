@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	nethttp "net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -233,4 +234,28 @@ func TestTheThemeIsKept(t *testing.T) {
 	b.has(b.get(200, path("jobs")), `data-theme="dark"`)
 	b.hasNot(b.post(200, "theme", "theme", "", "next", "/console/c/7/flows"), "data-theme")
 	b.hasNot(b.post(200, "theme", "theme", `"><script>`, "next", "/console/c/7/flows"), "data-theme")
+}
+
+// TestTheRootIsNoTrap: browsers are led to the console, and who asks for anything else is
+// told where things are.
+func TestTheRootIsNoTrap(t *testing.T) {
+	r := newRig(t)
+	for _, want := range []struct {
+		method, accept string
+		status         int
+	}{{"GET", "*/*", 404}, {"HEAD", "", 404}, {"GET", "application/json", 404}, {"GET", "text/html", 303}, {"POST", "*/*", 405}} {
+		req, err := nethttp.NewRequestWithContext(t.Context(), want.method, r.server.URL+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", want.accept)
+		resp, err := nethttp.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want.status {
+			t.Errorf("%s / with %q: got %d, want %d", want.method, want.accept, resp.StatusCode, want.status)
+		}
+	}
 }

@@ -16,6 +16,10 @@ const Reference = "/docs"
 
 // noSuchPath answers as the mux would, but with a problem.
 func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
+	if _, probing := w.ResponseWriter.(discardWriter); probing { // a handler of the mux that was asked below
+		w.WriteHeader(nethttp.StatusNotFound)
+		return
+	}
 	probe := &response{ResponseWriter: discardWriter{nethttp.Header{}}}
 	d.mux.ServeHTTP(probe, r)
 	allow := probe.Header().Get("Allow")

@@ -2,11 +2,13 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/ramet-run/ramet/internal/chromiumtest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // maxClicks is how many clicks a task may take, from the overview on.
@@ -125,6 +127,7 @@ func TestThePaletteGoesByKeysAlone(t *testing.T) {
 func TestFaultsOfANodeForDevelopment(t *testing.T) {
 	b := chromiumtest.Start(t)
 	n := startNode(t, "--dev")
+	testwait.Until(t, "the worker of the samples is there", func() bool { return strings.Contains(n.run("runner", "list"), "greet") })
 	n.run("flow", "submit", "count", "--trigger", "t", "--param", "upto=4")
 	h := &hand{node: n, b: b, base: n.signIn(b)}
 	b.Away() // the node restarts

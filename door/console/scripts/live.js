@@ -4,8 +4,8 @@
 (() => {
 	const keep = new Set(["open", "hidden"]); // attributes that are the reader's own
 	// Two nodes are the same thing where they have the same mark: of rows their place to go
-	// to, of steps their name, of others their first class.
-	const mark = (n) => n.nodeType !== 1 ? n.nodeName : [n.nodeName, n.id, n.dataset.href || n.dataset.step || n.classList[0]].join(" ");
+	// to, of steps their name, of sheets what they do, of others their first class.
+	const mark = (n) => n.nodeType !== 1 ? n.nodeName : [n.nodeName, n.id, n.dataset.href || n.dataset.step || n.dataset.act || n.classList[0]].join(" ");
 	const same = (a, b) => mark(a) === mark(b);
 
 	const attributes = (from, to) => {
