@@ -119,11 +119,10 @@ func (r *round) write(ctx context.Context, b *board.Batch) error {
 
 // begin writes the next round down and submits its job.
 func (r *round) begin(ctx context.Context) error {
-	id, err := r.u.board.Next(ctx, r.alarm.Space, layout.Seq("job", r.def.CallerID), 1)
+	job, err := r.draw(ctx)
 	if err != nil {
 		return err
 	}
-	job := domain.JobKey{Caller: r.def.CallerID, ID: domain.JobID(id)}
 	r.state.Round++
 	r.state.Job, r.state.Held, r.state.BeganMs, r.state.NextMs = job.String(), "", r.now.UnixMilli(), 0
 	b := r.batch()
@@ -136,6 +135,25 @@ func (r *round) begin(ctx context.Context) error {
 		return err
 	}
 	return r.submit(ctx, job)
+}
+
+// draw draws the number of the round's job. Of those that somebody has taken by hand each
+// try passes over twice as many as the one before.
+func (r *round) draw(ctx context.Context) (job domain.JobKey, err error) {
+	for step := int64(1); ; step = min(2*step, 1<<16) {
+		first, err := r.u.board.Next(ctx, r.alarm.Space, layout.Seq("job", r.def.CallerID), int(step))
+		if err != nil {
+			return job, err
+		}
+		if first+step > 1<<32 {
+			return job, domain.Limitf("caller %d has used up its job ids", r.def.CallerID)
+		}
+		job = domain.JobKey{Caller: r.def.CallerID, ID: domain.JobID(first + step - 1)}
+		recs, err := r.u.board.GetFields(ctx, r.alarm.Space, layout.JobLine, job.String())
+		if err != nil || recs[0] == nil {
+			return job, err
+		}
+	}
 }
 
 // laterThan is t, but never before a, nor the same instant.

@@ -28,6 +28,7 @@ type draft struct {
 	names []domain.JobID // what the caller called them, in the order of jobs
 	state State
 	also  Request
+	skip  int // how many ids its jobs passed over the last time, for they were taken
 	// waiting are the entries of those that wait for each job.
 	waiting map[domain.JobID][]string
 }

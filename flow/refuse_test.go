@@ -145,3 +145,23 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestNumbersThatWereChosenByHandArePassedOver: jobs may bring numbers of their own, and the
+// flows of the same actor come to be all the same.
+func TestNumbersThatWereChosenByHandArePassedOver(t *testing.T) {
+	bubble(t, func(r *rig) {
+		const taken = 3000
+		for from := domain.JobID(1); from <= taken; from += 100 {
+			var list []*domain.Job
+			for id := from; id < from+100; id++ {
+				list = append(list, &domain.Job{ID: id, CallerID: 1, ContextID: tenant, Script: "x", ScriptType: "other"})
+			}
+			if _, err := r.work.Submit(r.ctx, tenant, list); err != nil {
+				r.Fatal(err)
+			}
+		}
+		for range 3 {
+			r.want(r.submit(flow.Request{Plan: blueprint(step("a", ""), step("b", "", needs("a")))}), domain.FlowSucceeded)
+		}
+	})
+}

@@ -125,10 +125,11 @@ func (s *submission) number(ctx context.Context) error {
 			return domain.Limitf("context %d has used up its flow ids", s.space)
 		}
 	}
-	return s.numberJobs(ctx, s.drafts)
+	return s.numberJobs(ctx, s.drafts, 0)
 }
 
-func (s *submission) numberJobs(ctx context.Context, drafts []*draft) error {
+// numberJobs draws the ids of the drafts' jobs; skip are passed over first.
+func (s *submission) numberJobs(ctx context.Context, drafts []*draft, skip int) error {
 	jobs := map[domain.ActorID]int{}
 	for _, d := range drafts {
 		if d != nil && d.flow.ID != 0 {
@@ -139,10 +140,11 @@ func (s *submission) numberJobs(ctx context.Context, drafts []*draft) error {
 		if n == 0 {
 			continue
 		}
-		first, err := s.e.drawJobs(ctx, s.space, caller, n)
+		first, err := s.e.drawJobs(ctx, s.space, caller, n+skip)
 		if err != nil {
 			return err
 		}
+		first += domain.JobID(skip)
 		for _, d := range drafts {
 			if d != nil && d.flow.ID != 0 && d.flow.CallerID == caller {
 				d.number(first)
@@ -258,9 +260,12 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 		if err := s.renumber(ctx, i); err != nil {
 			return false, err
 		}
-		return true, s.numberJobs(ctx, s.drafts[i:i+1])
+		return true, s.numberJobs(ctx, s.drafts[i:i+1], 0)
 	case g.Guard.Kind == board.GuardAbsent:
-		return true, s.numberJobs(ctx, s.drafts[i:i+1])
+		// Somebody chose that number by hand, and maybe the next thousand: each try goes
+		// further than the one before.
+		d.skip = min(max(8*d.skip, 8), 1<<16)
+		return true, s.numberJobs(ctx, s.drafts[i:i+1], d.skip)
 	}
 	return false, err // a guard of the caller's own
 }
