@@ -67,6 +67,9 @@ func decidePutJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	if status := domain.JobStatus(seen.get(layout.JobStatus)); status.Final() {
 		return out, c.sameEnd(status, seen)
 	}
+	if err := q.ends(c, key, seen); err != nil {
+		return Outcome{}, err
+	}
 	switch fixed := seen.get(layout.JobQueuedMs)+seen.get(layout.JobWaits) != ""; {
 	case c.maker && fixed:
 		if err := c.sameDefinition(seen); err != nil {
@@ -77,6 +80,16 @@ func decidePutJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	}
 	q.progress(c, key, &out)
 	return out, nil
+}
+
+// ends refuses the end of a job that its writer has not taken from a queue, and that is
+// not theirs: an executor ends what it runs, not what it can name.
+func (q *Request) ends(c *Change, key domain.JobKey, seen Seen) error {
+	status, _ := c.text(layout.JobStatus)
+	if !domain.JobStatus(status).Final() || seen.get(layout.JobTakenBy) == strconv.FormatUint(uint64(q.Who), 10) || q.own(c.Key, key.Caller) == nil {
+		return nil
+	}
+	return domain.Conflictf("%s is to be ended by who took it from its queue, and that is not actor %d", c.Key, q.Who)
 }
 
 // readableJob refuses what the engine could not read as a job.
