@@ -150,17 +150,39 @@ func TestWhatAScriptFinds(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
+	t.Run("by itself", func(t *testing.T) { testList(t, work.Config{}) })
+	t.Run("beside other programs", func(t *testing.T) { testList(t, work.Config{Foreign: true}) })
+}
+
+func testList(t *testing.T, cfg work.Config) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+		r := newRig(t, cfg)
 		for i := range 1200 {
 			r.submit(job(domain.JobID(i+1), []string{"ok", "hang"}[i%2], func(j *domain.Job) { j.CallerID = domain.ActorID(1 + i%3) }))
 		}
 		time.Sleep(time.Second)
+		r.submit(job(2001, "ok", func(j *domain.Job) { j.Prerequisites = []string{"sun"} }))
+		foreign := 0
+		if cfg.Foreign { // which no node has seen yet
+			foreign++
+			strange := board.Batch{Space: layout.SpaceOf(tenant)}
+			strange.Set("job:1:5000", board.Field{Name: "script", Value: "ok"}, board.Field{Name: "script_type", Value: "go"}, board.Field{Name: "status", Value: "started"})
+			if err := r.board.Commit(t.Context(), strange); err != nil {
+				t.Fatal(err)
+			}
+		}
 		count := func(f work.Filter) (n int) {
+			seen := map[string]bool{}
 			for cursor := ""; ; {
 				jobs, next, err := r.engine.List(t.Context(), tenant, f, cursor)
 				if err != nil {
 					t.Fatal(err)
+				}
+				for _, j := range jobs {
+					if seen[j.Key().String()] {
+						t.Errorf("%+v: %s is listed twice", f, j.Key())
+					}
+					seen[j.Key().String()] = true
 				}
 				if n += len(jobs); next.Next == "" {
 					return n
@@ -171,7 +193,8 @@ func TestList(t *testing.T) {
 		for _, tc := range []struct {
 			filter work.Filter
 			want   int
-		}{{work.Filter{}, 1200}, {work.Filter{Caller: 2}, 400}, {work.Filter{Type: "v"}, 0}, {work.Filter{Status: domain.JobStarted}, 8}} {
+		}{{work.Filter{}, 1201 + foreign}, {work.Filter{Caller: 2}, 400}, {work.Filter{Type: "v"}, 0}, {work.Filter{Status: domain.JobStarted}, 8 + foreign},
+			{work.Filter{Status: domain.JobWaiting}, 1}} {
 			if n := count(tc.filter); n != tc.want {
 				t.Errorf("%+v: got %d jobs, want %d", tc.filter, n, tc.want)
 			}

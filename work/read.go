@@ -68,17 +68,25 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 		return nil, p.At, err
 	}
 	jobs := make([]*domain.Job, 0, len(p.Keys))
+	way, _ := listing.WayOf(cursor) // it was good for the page
+	// What is marked was listed already, and only what no node knows of is still to come.
+	rest := e.cfg.Foreign && way == listing.WayNewest && f.Way != listing.WayNewest && f.Ways()[0] == listing.WayLive
 	for i, r := range p.Records {
 		key, err := domain.ParseJobKey(p.Keys[i])
 		if r == nil || err != nil {
 			continue
 		}
 		// A foreign record that cannot be read wholly is listed all the same.
-		if j, _ := layout.DecodeJob(key, r); f.matches(j) {
+		if j, _ := layout.DecodeJob(key, r); f.matches(j) && !(rest && tended(j)) {
 			jobs = append(jobs, j)
 		}
 	}
 	return jobs, p.At, nil
+}
+
+// tended reports whether a node has taken a job over, and has marked it as unfinished.
+func tended(j *domain.Job) bool {
+	return j.LeaseOwner != "" || j.At != "" || j.QueuedMs != 0 || j.Waits > 0 || j.NextRetryMs != 0
 }
 
 // listPage is a page of the records among which the jobs are that f wants.
