@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -24,11 +25,17 @@ type action struct {
 }
 
 // Mark tells an action from the others of its page. When another comes to its place, a sheet
-// that somebody has open is not taken for that one's.
+// that somebody has open is not taken for that one's. Up to when something was made is no
+// part of it: that is another instant each time the page is made.
 func (a action) Mark() string {
-	mark := a.Post
+	mark, rest, _ := strings.Cut(a.Post, "?")
+	q, _ := url.ParseQuery(rest) // ours
+	q.Del("to_ms")
+	mark += " " + q.Encode()
 	for _, f := range a.Fields {
-		mark += " " + f.Value
+		if f.Name != "to_ms" {
+			mark += " " + f.Value
+		}
 	}
 	return mark
 }

@@ -60,7 +60,7 @@ func TestDeadLettersAreSettledByTheirCause(t *testing.T) {
 	a = b.get(200, list)
 	b.has(a, "12 letters of this cause.", "Drop 12 letters", "Replay 12 letters",
 		"ramet deadletter drop --kind event --saga order --cause &#39;has a version that nobody knows&#39; --all --yes --context 7")
-	before := between(a.text, `&amp;to_ms=`, " ")
+	before := between(a.text, `&amp;to_ms=`, `"`)
 	// What comes after the page was made is not what was counted.
 	made, _ := strconv.ParseInt(before, 10, 64)
 	r.letter(domain.DeadLetter{Kind: domain.DeadEvent, ID: "late", Saga: "order", Cause: `event "Late" has a version that nobody knows`, MadeMs: made + 1})

@@ -33,3 +33,17 @@ func TestSentencesAboutSteps(t *testing.T) {
 		}
 	}
 }
+
+func TestAnActionIsKnownByWhatItDoes(t *testing.T) {
+	replay := action{Post: "/console/c/7/letters/list/many?cause=a&kind=event&to_ms=5", Fields: []field{{"act", "replay"}}}
+	later, drop, other := replay, replay, replay
+	later.Post = "/console/c/7/letters/list/many?cause=a&kind=event&to_ms=9"
+	drop.Fields = []field{{"act", "drop"}}
+	other.Post = "/console/c/7/letters/list/many?cause=b&kind=event&to_ms=5"
+	if replay.Mark() != later.Mark() {
+		t.Errorf("%q became %q as time went by", replay.Mark(), later.Mark())
+	}
+	if replay.Mark() == drop.Mark() || replay.Mark() == other.Mark() || drop.Mark() == other.Mark() {
+		t.Errorf("%q, %q and %q are taken for each other", replay.Mark(), drop.Mark(), other.Mark())
+	}
+}
