@@ -225,7 +225,8 @@ func (a *app) sagaPause() *cobra.Command {
 }
 
 func (a *app) sagaResume() *cobra.Command {
-	return alsoAll(a, a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga), instances, api.SagaResumeAll)
+	return alsoAll(a, a.steering("resume", "Let a saga or an instance go on that was paused", "goes on", (*client.Client).ResumeSaga),
+		instances, api.SagaResumeAll)
 }
 
 func (a *app) sagaLag() *cobra.Command {

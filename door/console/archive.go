@@ -45,7 +45,8 @@ func (v *visit) archivePage() error {
 		None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
 		Fields: v.fields(typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since",
 			q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000"))}
-	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)}, {"Messages", string(domain.ArchiveMessage)}} {
+	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)},
+		{"Messages", string(domain.ArchiveMessage)}} {
 		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
 	}
 	b.Filters = append(b.Filters, v.choice("archive", "Went wrong", "status", string(domain.JobError)))
@@ -54,7 +55,8 @@ func (v *visit) archivePage() error {
 	for i := range found.Records {
 		r := &found.Records[i]
 		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint), words(r.Trigger),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint),
+			words(r.Trigger),
 			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
 			words(actorText(r.Caller))}})
 	}

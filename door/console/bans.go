@@ -49,7 +49,8 @@ func (v *visit) bansPage() error {
 				{Name: "level", Label: "How far", Options: []string{string(domain.BanPick), string(domain.BanCreate), string(domain.BanSubmit),
 					string(domain.BanExec), string(domain.BanOccupy)}},
 				{Name: "for", Label: "For how long", Options: lengths}, whyHeld},
-			Will:    "What runs goes on; what has not begun waits. pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either. exec and occupy are for routines.",
+			Will: "What runs goes on; what has not begun waits. pick: nothing is begun; create: flows make no jobs either; submit: nothing is taken in either. " +
+				"exec and occupy are for routines.",
 			Command: v.command("ban", "blueprint", "NAME", "--reason", "WHY")}}
 	}
 	return v.operatePage("Bans", s, []string{"ban", "list"}, b)
